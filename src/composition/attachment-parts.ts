@@ -3,6 +3,7 @@ import {
   type Attachment,
   attachJobOf,
   type FileToAttach,
+  failedPlacesOf,
   isStoredAttach,
   mayBeAttachJob,
 } from '../ingest/jobs/attach-job.ts'
@@ -30,12 +31,19 @@ export function attachmentsOf(jobs: JobRunner, store: Store['jobs']): Attachment
     known.set(id, own)
     return own
   }
+  /** All of them: the job itself names those that failed first. */
+  const failedOf = async (id: number): Promise<ReadonlySet<number>> => {
+    const { errors, errorCount } = jobs.get(id)
+    if (errorCount <= errors.length) return new Set()
+    const { checkpoint } = await store.workOf(id)
+    return new Set(failedPlacesOf(checkpoint))
+  }
   return {
     attach: async (request) => {
       const job = await jobs.start(attachJobOf(request))
       const { files, isBatch } = request
       known.set(job.id, { knowledgeBaseId: request.kb.id, files, isBatch })
-      return { job, files, isBatch }
+      return { job, files, isBatch, failed: new Set() }
     },
     of: async (kb) => {
       const all = jobs.list()
@@ -46,7 +54,9 @@ export function attachmentsOf(jobs: JobRunner, store: Store['jobs']): Attachment
         if (!mayBeAttachJob(job)) continue
         const own = await knownOf(job.id)
         if (own?.knowledgeBaseId === kb.id) {
-          found.push({ job: jobs.get(job.id), files: own.files, isBatch: own.isBatch })
+          const { files, isBatch } = own
+          const failed = await failedOf(job.id)
+          found.push({ job: jobs.get(job.id), files, isBatch, failed })
         }
       }
       return found

@@ -5,6 +5,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { Listener } from '../../src/http/server.ts'
 import { drawnPdf, line } from '../reading/drawn-pdf.ts'
+import { makeKey } from '../support/access-keys.ts'
 import { createTestApp, type TestApp } from '../support/test-app.ts'
 import { clientResult, clientTest } from './client-programs.ts'
 
@@ -84,5 +85,30 @@ clientTest('the SDK of TypeScript fills, searches and empties a vector store', a
     countsAfter: { in_progress: 0, completed: 3, failed: 0, cancelled: 0, total: 3 },
     dropped: { id: 'mindsdb.Kitchen_notes', object: 'vector_store.deleted', deleted: true },
     gone: ['NotFoundError', 404, 'knowledge_base_not_found'],
+  })
+})
+
+clientTest('the SDK of Python fills a vector store, searches it and asks over it', async () => {
+  const { key } = await makeKey(t, ['read', 'write', 'ask'], { projects: ['mindsdb', 'files'] })
+  const gyokuro = 'gyokuro.md'
+  expect(
+    await clientResult('openai_vector_stores.py', { ...environment(), EIDER_KEY: key }),
+  ).toEqual({
+    store: ['mindsdb.Brewing', 'Brewing'],
+    first: ['completed', 'green', null],
+    batch: ['completed', 2, 2],
+    gone: true,
+    missing: ['NotFoundError', 404, 'file_not_found'],
+    best: ['mate.txt', true],
+    green: [true],
+    cited: [['file_citation', true, gyokuro]],
+    results: [[true, gyokuro]],
+    says: true,
+    kept: true,
+    streamed: [gyokuro],
+    chat: [true, true],
+    listed: 3,
+    counts: [3, 3, 2],
+    dropped: true,
   })
 })

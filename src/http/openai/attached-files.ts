@@ -18,6 +18,12 @@ export interface AttachedFile {
   readonly attributes: Attributes
   readonly preprocessing: Preprocessing | null
   readonly jobId: number
+  /** It was attached before, and may be a document already. */
+  readonly isAgain: boolean
+}
+
+export function batchIdOf(jobId: number): string {
+  return `vsfb_${jobId}`
 }
 
 /** What each file came to the last time, by its id; the oldest first. @param attachments the newest first */
@@ -27,14 +33,17 @@ export function attachedFiles(
   const files = new Map<string, AttachedFile>()
   for (const attachment of attachments.toReversed()) {
     for (const file of filesOfAttachment(attachment)) {
+      const earlier = files.get(file.id)
+      const isAgain = earlier?.isAgain === true || earlier?.status === 'completed'
+      // The last one is the newest of all.
       files.delete(file.id)
-      files.set(file.id, file)
+      files.set(file.id, { ...file, isAgain })
     }
   }
   return files
 }
 
-export function filesOfAttachment({ job, files }: Attachment): readonly AttachedFile[] {
+export function filesOfAttachment({ job, files, failed }: Attachment): readonly AttachedFile[] {
   const failures = new Map(job.errors.map(({ item, message }) => [item, message]))
   return files.map(({ id: fileId, attributes, preprocessing }, index) => {
     const id = attachedId(fileId)
@@ -46,8 +55,10 @@ export function filesOfAttachment({ job, files }: Attachment): readonly Attached
       preprocessing,
       jobId: job.id,
       createdAt: secondsOf(job.createdAt),
+      isAgain: false,
     }
     if (failure !== undefined) return { ...own, status: 'failed', error: failure }
+    if (failed.has(index)) return { ...own, status: 'failed', error: null }
     if (isDone || job.state === 'done') return { ...own, status: 'completed', error: null }
     if (!isOver(job)) return { ...own, status: 'in_progress', error: null }
     if (job.state === 'cancelled') return { ...own, status: 'cancelled', error: null }

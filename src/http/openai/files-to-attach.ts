@@ -1,5 +1,7 @@
 /** Uploaded files by the ids that OpenAI's API gives them. */
+import { mayName, type Principal } from '../../domain/access/principal.ts'
 import type { CatalogSnapshot } from '../../domain/catalog-snapshot.ts'
+import { FILES_DATABASE } from '../../domain/project.ts'
 import type { UploadedFile } from '../../domain/uploaded-file.ts'
 import { AppError } from '../../errors.ts'
 import { attachedId, type FileToAttach } from '../../ingest/jobs/attach-job.ts'
@@ -10,6 +12,16 @@ export const SENT_FILES_MAX = 500
 /** null: no such file. */
 export function findFileOfId(snapshot: CatalogSnapshot, id: string): UploadedFile | null {
   return snapshot.files.find((file) => attachedId(file.id) === id) ?? null
+}
+
+/** What the file of a document is called; null: there is none, or the principal may not name files. */
+export function filenameFor(
+  principal: Principal,
+  snapshot: CatalogSnapshot,
+  id: string,
+): string | null {
+  const file = mayName(principal, FILES_DATABASE) ? findFileOfId(snapshot, id) : null
+  return file === null ? null : file.originalName || file.name
 }
 
 /** @throws AppError `file_not_found` */

@@ -15,6 +15,8 @@ export interface ResponseTerms
   readonly origin: string
   /** Whether its conversation is kept, so that another question can go on with it. */
   readonly isKept: boolean
+  /** Of the uploaded file that a document was made of; null: it is another, or the asker may not know. */
+  readonly filenameOf: (documentId: string) => string | null
 }
 
 export type Item = Readonly<Record<string, unknown>> & { readonly id: string }
@@ -101,11 +103,15 @@ export function textPart(text: string, annotations: readonly object[]) {
 /** Files where files were to be searched, else addresses, which clients show as links. */
 export function annotationsOf(
   { content, citations }: Pick<Answer, 'content' | 'citations'>,
-  { origin, vectorStores }: Pick<ResponseTerms, 'origin' | 'vectorStores'>,
+  {
+    origin,
+    vectorStores,
+    filenameOf,
+  }: Pick<ResponseTerms, 'origin' | 'vectorStores' | 'filenameOf'>,
 ): readonly object[] {
   const places = citedPlaces(content, citations, origin)
   return places.map((place) => {
-    return vectorStores === undefined ? urlCitation(place) : fileCitation(place)
+    return vectorStores === undefined ? urlCitation(place) : fileCitation(place, filenameOf)
   })
 }
 
@@ -114,9 +120,13 @@ function urlCitation({ start, end, url, title, citation }: CitedPlace) {
   return { type: 'url_citation', start_index: start, end_index: end, url, title, quote }
 }
 
-function fileCitation({ end, title, citation }: CitedPlace) {
+function fileCitation(
+  { end, title, citation }: CitedPlace,
+  filenameOf: ResponseTerms['filenameOf'],
+) {
   const { document_id, text } = citation
-  return { type: 'file_citation', index: end, file_id: document_id, filename: title, quote: text }
+  const filename = filenameOf(document_id) ?? title
+  return { type: 'file_citation', index: end, file_id: document_id, filename, quote: text }
 }
 
 /** What a search was for: the text that it ranks by, else the call as it is. */
@@ -137,10 +147,13 @@ export function searchItem(
 }
 
 /** The passages that the answer cites. */
-export function resultsOf(citations: readonly Citation[]): readonly object[] {
+export function resultsOf(
+  citations: readonly Citation[],
+  filenameOf: ResponseTerms['filenameOf'],
+): readonly object[] {
   return citations.map((citation) => ({
     file_id: citation.document_id,
-    filename: citation.document_id,
+    filename: filenameOf(citation.document_id) ?? citation.document_id,
     score: citation.relevance ?? 0,
     text: citation.text,
     attributes: { knowledge_base: citation.knowledge_base, chunk_id: citation.chunk_id },
@@ -160,6 +173,7 @@ export function responseOfTrace(trace: StoredTrace, origin: string) {
     created: Math.floor(Date.parse(`${trace.startedAt.slice(0, 19)}Z`) / 1000),
     ...{ origin, withResults: false, withSteps: false },
     isKept: conversationId !== null,
+    filenameOf: () => null,
   }
   if (outcome === 'answered') {
     const content = answer ?? ''

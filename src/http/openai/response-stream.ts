@@ -163,7 +163,9 @@ export class ResponseEvents {
       const item_id = this.#items[output_index]?.id ?? ''
       const place = { output_index, item_id }
       const results =
-        answer !== null && this.#terms.withResults ? resultsOf(answer.citations) : null
+        answer !== null && this.#terms.withResults
+          ? resultsOf(answer.citations, this.#terms.filenameOf)
+          : null
       events.push({ type: 'response.file_search_call.completed', ...place })
       events.push(this.#done(output_index, searchItem(item_id, 'completed', queries, results)))
       this.#search = null

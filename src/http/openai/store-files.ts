@@ -9,7 +9,7 @@ import { ATTRIBUTES_SCHEMA, attributesOf } from './attributes.ts'
 import { findFileOfId } from './files-to-attach.ts'
 import { type Page, type PageOrder, pageOf, secondsOf } from './list-page.ts'
 import { idOf } from './named-models.ts'
-import { chunkingRecord, SHOWN_CHUNKING_SCHEMA } from './store-record.ts'
+import { chunkingRecord, findDocument, SHOWN_CHUNKING_SCHEMA } from './store-record.ts'
 
 export const STORE_FILE_SCHEMA = t.Object({
   id: t.String({ description: 'The id of the document; `file-…` of an uploaded file' }),
@@ -89,7 +89,7 @@ export async function storeFile(
 ): Promise<StoreFileRecord> {
   const attached = attachedFiles(await context.deps.attachments.of(kb)).get(id)
   if (attached !== undefined && attached.status !== 'completed') return attachedRecord(kb, attached)
-  const document = await findDocument(context, kb, id, signal)
+  const document = await findDocument(context.deps.documents, { kb, id }, signal)
   if (document !== undefined) return documentRecord(context, kb, document, attached)
   throw noSuchFile(id)
 }
@@ -97,16 +97,6 @@ export async function storeFile(
 export function noSuchFile(id: string): AppError {
   const message = `The vector store has no file "${id.slice(0, 200)}"`
   return new AppError('document_not_found', message, { param: 'file_id' })
-}
-
-async function findDocument(
-  { deps }: RouteContext,
-  kb: KnowledgeBase,
-  documentId: string,
-  signal: AbortSignal,
-): Promise<StoredDocument | undefined> {
-  const order = { documentId, limit: 1, afterKey: 0n, offset: 0 }
-  return (await deps.documents.list(kb, order, signal)).items[0]
 }
 
 /**
@@ -183,15 +173,26 @@ async function documentsPage(
   signal: AbortSignal,
 ): Promise<readonly StoreFileRecord[]> {
   if (limit <= 0) return []
-  const last = afterId === null ? null : await findDocument(context, kb, afterId, signal)
+  const last =
+    afterId === null
+      ? null
+      : await findDocument(context.deps.documents, { kb, id: afterId }, signal)
   if (last === undefined) {
     const message = `Parameter "after" or "before" is "${afterId?.slice(0, 100)}", which is not in the list`
     throw new AppError('invalid_request', message, { param: 'after' })
   }
-  const order = { limit, afterKey: last?.firstKey ?? 0n, offset: 0 }
   const backwards = isAscending ? {} : { isBackwards: true }
-  const { items } = await context.deps.documents.list(kb, { ...order, ...backwards }, signal)
-  return items
-    .filter(({ id }) => !skipped.has(id))
+  const found: StoredDocument[] = []
+  let afterKey = last?.firstKey ?? 0n
+  for (;;) {
+    const order = { limit, afterKey, offset: 0, ...backwards }
+    const { items } = await context.deps.documents.list(kb, order, signal)
+    found.push(...items.filter(({ id }) => !skipped.has(id)))
+    const end = items.at(-1)
+    if (end === undefined || items.length < limit || found.length >= limit) break
+    afterKey = end.firstKey
+  }
+  return found
+    .slice(0, limit)
     .map((document) => documentRecord(context, kb, document, files.get(document.id)))
 }

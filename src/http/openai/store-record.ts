@@ -7,6 +7,7 @@ import {
   findProject,
 } from '../../domain/catalog-snapshot.ts'
 import type { KnowledgeBase, Preprocessing } from '../../domain/knowledge-base.ts'
+import type { StoredDocument } from '../../domain/ports/document-ports.ts'
 import { DEFAULT_PROJECT } from '../../domain/project.ts'
 import { AppError } from '../../errors.ts'
 import type { RouteContext } from '../route-context.ts'
@@ -100,6 +101,15 @@ function objectOf(value: unknown): Readonly<Record<string, unknown>> {
   return isObject ? (value as Readonly<Record<string, unknown>>) : {}
 }
 
+export async function findDocument(
+  documents: RouteContext['deps']['documents'],
+  { kb, id }: { readonly kb: KnowledgeBase; readonly id: string },
+  signal: AbortSignal,
+): Promise<StoredDocument | undefined> {
+  const order = { documentId: id, limit: 1, afterKey: 0n, offset: 0 }
+  return (await documents.list(kb, order, signal)).items[0]
+}
+
 const BYTES_PER_NUMBER = 4
 
 export async function storeRecord(
@@ -116,9 +126,16 @@ export async function storeRecord(
   const counted = (status: AttachedFile['status']) => {
     return [...files.values()].filter((file) => file.status === status).length
   }
+  const comeAgain = [...files.values()].filter(
+    (file) => file.isAgain && file.status !== 'completed',
+  )
+  let countedTwice = 0
+  for (const { id } of comeAgain) {
+    if ((await findDocument(deps.documents, { kb, id }, signal)) !== undefined) countedTwice += 1
+  }
   const counts = {
     in_progress: counted('in_progress'),
-    completed: documents.total,
+    completed: documents.total - countedTwice,
     failed: counted('failed'),
     cancelled: counted('cancelled'),
   }

@@ -33,6 +33,8 @@ export interface AttachRequest {
 /** What was attached by one job. */
 export interface Attachment extends Pick<AttachRequest, 'files' | 'isBatch'> {
   readonly job: Job
+  /** The places of files that failed, where the job does not name them all: it keeps the first messages. */
+  readonly failed: ReadonlySet<number>
 }
 
 interface StoredAttach extends Pick<AttachRequest, 'files' | 'isBatch'> {
@@ -61,6 +63,13 @@ export function isStoredAttach(request: unknown): request is StoredAttach {
   return isObject && 'source' in request && request.source === 'attach'
 }
 
+/** Where a job's checkpoint holds the places of the files that failed. */
+export function failedPlacesOf(checkpoint: unknown): readonly number[] {
+  const isObject = typeof checkpoint === 'object' && checkpoint !== null
+  const failed: unknown = isObject && 'failed' in checkpoint ? checkpoint.failed : []
+  return Array.isArray(failed) ? failed.filter((place) => typeof place === 'number') : []
+}
+
 /** The id of its document, and what clients of OpenAI's API call it. */
 export function attachedId(fileId: number): string {
   return `file-${fileId}`
@@ -78,6 +87,7 @@ export async function runAttachJob(
   if (kb.id !== request.knowledgeBaseId) throw notFound('knowledge_base', kb.name)
   const { documents, chunks, rows: done } = work.job.progress
   const counts: StoredCounts = { storedDocuments: documents, chunks, skippedRows: 0, readRows: 0 }
+  const failed = [...failedPlacesOf(work.checkpoint)]
   for (const [index, file] of request.files.entries()) {
     if (index < done) continue
     try {
@@ -87,10 +97,11 @@ export async function runAttachJob(
       const { code, message } = toAppError(error)
       if (!OF_ONE_FILE.has(code)) throw error
       work.leaveOut({ item: attachedId(file.id), message })
+      failed.push(index)
     }
     const progress = { documents: counts.storedDocuments, chunks: counts.chunks }
     const total = request.files.length
-    await work.mark({ progress: { rows: index + 1, ...progress, total }, checkpoint: null })
+    await work.mark({ progress: { rows: index + 1, ...progress, total }, checkpoint: { failed } })
   }
 }
 

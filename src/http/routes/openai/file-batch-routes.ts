@@ -5,7 +5,12 @@ import type { KnowledgeBase } from '../../../domain/knowledge-base.ts'
 import { AppError } from '../../../errors.ts'
 import type { Attachment } from '../../../ingest/jobs/attach-job.ts'
 import { bodySchema, readJson } from '../../bodies/body.ts'
-import { type AttachedFile, FILE_STATUSES, filesOfAttachment } from '../../openai/attached-files.ts'
+import {
+  type AttachedFile,
+  batchIdOf,
+  FILE_STATUSES,
+  filesOfAttachment,
+} from '../../openai/attached-files.ts'
 import { ATTRIBUTES_SCHEMA } from '../../openai/attributes.ts'
 import { OPEN } from '../../openai/chat-request.ts'
 import { filesToAttach, SENT_FILES_MAX } from '../../openai/files-to-attach.ts'
@@ -167,17 +172,17 @@ function filesOf(
     throw new AppError('invalid_request', message, { param: 'files' })
   }
   if (ids) return filesToAttach(snapshot(), ids, howToAttach(kb, how))
-  return (files ?? []).flatMap(({ file_id: id, ...own }) => {
+  const found = (files ?? []).flatMap(({ file_id: id, ...own }) => {
     return filesToAttach(snapshot(), [id], howToAttach(kb, { ...how, ...own }))
   })
+  // Of one that is named twice the last counts.
+  return [...new Map(found.map((file) => [file.id, file])).values()]
 }
-
-const PREFIX = 'vsfb_'
 
 /** @throws AppError `job_not_found` */
 async function batchAt({ deps }: RouteContext, kb: KnowledgeBase, id: string): Promise<Attachment> {
   const found = (await deps.attachments.of(kb)).find(({ job, isBatch }) => {
-    return isBatch && `${PREFIX}${job.id}` === id
+    return isBatch && batchIdOf(job.id) === id
   })
   if (found !== undefined) return found
   const message = `The vector store has no batch "${id.slice(0, 200)}"; those that ended long ago are forgotten`
@@ -198,7 +203,7 @@ function batchRecord(kb: KnowledgeBase, batch: Attachment) {
     total: files.length,
   }
   return {
-    id: `${PREFIX}${job.id}`,
+    id: batchIdOf(job.id),
     object: 'vector_store.file_batch',
     vector_store_id: idOf(kb),
     created_at: secondsOf(job.createdAt),

@@ -9,6 +9,7 @@ import { AppError } from '../../../errors.ts'
 import { readJson } from '../../bodies/body.ts'
 import { answerPieces } from '../../openai/answer-pieces.ts'
 import { OPEN, wrong } from '../../openai/chat-request.ts'
+import { filenameFor } from '../../openai/files-to-attach.ts'
 import {
   agentOver,
   findModel,
@@ -84,6 +85,7 @@ export const addResponseRoutes: AddRoutes = (app, context) => {
         created: Math.floor(context.deps.now() / 1000),
         origin: new URL(request.url).origin,
         isKept: conversationId !== undefined,
+        filenameOf: (id) => filenameFor(scope.principal, context.snapshot(), id),
       }
       const pieces = answerPieces(events, { deltas, withSteps })
       const response = streams

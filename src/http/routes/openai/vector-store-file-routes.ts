@@ -6,8 +6,9 @@ import type { Row } from '../../../domain/document.ts'
 import type { KnowledgeBase } from '../../../domain/knowledge-base.ts'
 import { FILES_DATABASE } from '../../../domain/project.ts'
 import { AppError } from '../../../errors.ts'
+import type { Attachment } from '../../../ingest/jobs/attach-job.ts'
 import { bodySchema, readJson } from '../../bodies/body.ts'
-import { attachedFiles, FILE_STATUSES } from '../../openai/attached-files.ts'
+import { attachedFiles, batchIdOf, FILE_STATUSES } from '../../openai/attached-files.ts'
 import { ATTRIBUTES_SCHEMA, checkedAttributes } from '../../openai/attributes.ts'
 import { OPEN } from '../../openai/chat-request.ts'
 import { filesToAttach } from '../../openai/files-to-attach.ts'
@@ -206,6 +207,9 @@ const addOneRoutes: AddRoutes = (app, context) => {
       const attached = attachedFiles(await attachments.of(kb)).get(id)
       const attachment = (await attachments.of(kb)).find(({ job }) => job.id === attached?.jobId)
       const isAlone = attachment?.files.length === 1
+      if (attachment !== undefined && attached?.status === 'in_progress' && !isAlone) {
+        throw comesWithOthers(attachment)
+      }
       if (attached?.status === 'in_progress' && isAlone) {
         // One that ended meanwhile is a document now.
         await jobs.cancel(attached.jobId).catch(ignoreState)
@@ -224,7 +228,11 @@ const addOneRoutes: AddRoutes = (app, context) => {
       id: 'deleteVectorStoreFile',
       summary: 'Take a file out of a vector store; the uploaded file stays',
       tag,
-      answers: { 200: { description: 'It is out', schema: DELETED }, ...missing },
+      answers: {
+        200: { description: 'It is out', schema: DELETED },
+        409: 'It comes in with others at the moment',
+        ...missing,
+      },
     }),
   )
   app.get(
@@ -248,6 +256,13 @@ const addOneRoutes: AddRoutes = (app, context) => {
       answers: { 200: { description: 'Its text', schema: CONTENT }, ...missing },
     }),
   )
+}
+
+/** Taken out now, it would come in all the same. */
+function comesWithOthers({ job, isBatch }: Attachment): AppError {
+  const which = isBatch ? `the batch ${batchIdOf(job.id)}` : `the job ${job.id}`
+  const message = `The file comes in with ${which}: wait until that is over, or cancel it`
+  return new AppError('job_state', message)
 }
 
 /** Metadata that a file brings with it. */

@@ -1,14 +1,12 @@
 /** OpenAI's `/v1/vector_stores/{id}/search`. */
 import { type Static, t } from 'elysia'
-import { mayName } from '../../../domain/access/principal.ts'
 import type { KnowledgeBase } from '../../../domain/knowledge-base.ts'
-import { FILES_DATABASE } from '../../../domain/project.ts'
 import type { SearchOrder, SearchResult } from '../../../query/search/run-search.ts'
 import { bodySchema, readJson } from '../../bodies/body.ts'
 import { searchFilterOf } from '../../openai/attribute-filter.ts'
 import { attributesOf } from '../../openai/attributes.ts'
 import { OPEN } from '../../openai/chat-request.ts'
-import { findFileOfId } from '../../openai/files-to-attach.ts'
+import { filenameFor } from '../../openai/files-to-attach.ts'
 import { requireStore } from '../../openai/store-record.ts'
 import { route } from '../../openapi/openapi.ts'
 import type { AddRoutes } from '../../route-context.ts'
@@ -97,15 +95,10 @@ export const addVectorStoreSearchRoutes: AddRoutes = (app, context) => {
           }
         }
       }
-      const seesFiles = mayName(principal, FILES_DATABASE)
-      const nameOf = (id: string) => {
-        const file = seesFiles ? findFileOfId(context.snapshot(), id) : null
-        return file === null ? null : file.originalName || file.name
-      }
       const found = [...best.values()]
       const ranked = queries.length === 1 ? found : found.sort((a, b) => scoreOf(b) - scoreOf(a))
       const data = ranked.slice(0, sent.max_num_results ?? RESULTS_UNSET).map((result) => {
-        return resultRecord(result, nameOf(result.id))
+        return resultRecord(result, filenameFor(principal, context.snapshot(), result.id))
       })
       return Response.json({
         object: 'vector_store.search_results.page',
