@@ -89,6 +89,21 @@ const firstFigure = ({ content }: Told) => /\d\d,\d00/.exec(content)?.[0]
 const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/
 
 describe('a conversation that is kept', () => {
+  test('keeps half characters and zero bytes as signs that stand for them', async () => {
+    const [half, zero] = await Promise.all([
+      ask('guide', 'How many visitors in 2023? \ud800', 'new'),
+      ask('guide', 'How many visitors in 2024? \0', 'new'),
+    ])
+    expect([half?.status, zero?.status]).toEqual([200, 200])
+    const kept = await Promise.all(
+      [half, zero].map((told) => turnsOf('guide', told?.conversationId ?? '')),
+    )
+    expect(kept).toMatchObject([
+      [{ question: 'How many visitors in 2023? \uFFFD' }],
+      [{ question: 'How many visitors in 2024? \uFFFD' }],
+    ])
+  })
+
   test('goes on by its id: the built-in agent searches what a follow-up means', async () => {
     const first = await ask('guide', 'How many visitors did the museum have in 2023?', 'new')
     expect(firstFigure(first)).toBe('41,200')

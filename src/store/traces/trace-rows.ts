@@ -113,8 +113,13 @@ export async function insertRows(
   await connection.run(
     `INSERT INTO ${schema}.${name} BY NAME
       SELECT unnest(from_json($1::VARCHAR, ${literal(JSON.stringify([types]))}), recursive := true)`,
-    [JSON.stringify(records)],
+    [JSON.stringify(records, (_key, value) => storable(value))],
   )
+}
+
+/** Texts as DuckDB takes them: one with half a character would fail the rows of others that are written with it. */
+function storable(value: unknown): unknown {
+  return typeof value === 'string' ? value.replaceAll('\0', '\uFFFD').toWellFormed() : value
 }
 
 function duckdbType(sqlType: string): string {
