@@ -35,6 +35,17 @@ describe('a key', () => {
     expect((await locked.send('GET', '/api/keys', undefined, headers)).status).toBe(403)
   })
 
+  test('may come as X-Api-Key, as the Python client of MindsDB sends its api_key', async () => {
+    const { key } = await makeKey(locked, ['read'], {}, admin)
+    const status = async (method: string, path: string, headers: Record<string, string>) =>
+      (await locked.send(method, path, undefined, headers)).status
+    expect(await status('GET', '/api/projects', { 'x-api-key': key })).toBe(200)
+    expect(await status('GET', '/api/keys', { 'x-api-key': key })).toBe(403)
+    expect(await status('GET', '/api/projects', { 'x-api-key': `${key}x` })).toBe(401)
+    // As on a server without a login: whoever sends a key is held to it.
+    expect(await status('GET', '/api/keys', { 'x-api-key': key, ...admin })).toBe(403)
+  })
+
   test('is held to its scopes on an open server too, where tokens of others are ignored', async () => {
     const { headers } = await makeKey(open, ['read'])
     expect((await open.send('GET', '/api/keys', undefined, headers)).status).toBe(403)

@@ -81,10 +81,13 @@ function loginOf({ id }: KnownKey): string {
 
 /**
  * What looks like a key of ours, even where it is not whole: who sends one means to be held to it, also on a server that
- * asks for none. Tokens of others are none.
+ * asks for none. Tokens of others are none. MindsDB's client for Python sends its `api_key` as `X-Api-Key`.
  */
-export function keyTextOf(request: Request): string | undefined {
-  const sent = request.headers.get('authorization')
+export function keyTextOf({ headers }: Pick<Request, 'headers'>): string | undefined {
+  return keyTextIn(headers.get('authorization')) ?? keyTextIn(headers.get('x-api-key'))
+}
+
+function keyTextIn(sent: string | null): string | undefined {
   if (sent === null) return undefined
   const start = sent.toLowerCase().indexOf(KEY_PREFIX)
   // It is the whole of the value, or what follows the scheme.
