@@ -2,6 +2,7 @@ import {
   type DuckDBConnection,
   type DuckDBDataChunk,
   DuckDBMaterializedResult,
+  type DuckDBPreparedStatement,
   type DuckDBResult,
 } from '@duckdb/node-api'
 import type { BoundSql, RunLimits } from '../../domain/ports/engine-ports.ts'
@@ -16,6 +17,7 @@ import { typedValueOf } from './typed-values.ts'
 
 const BEGIN = 'BEGIN TRANSACTION READ ONLY'
 const COMMIT = 'COMMIT'
+const PROBE = 'SELECT 1'
 
 interface SessionParts {
   /** Takes the connection back when all went well. */
@@ -54,6 +56,7 @@ export class ReadSession {
   #rejectStep: ((reason: unknown) => void) | null = null
   #isOver = false
   #result: DuckDBResult | null = null
+  #prepared: DuckDBPreparedStatement | null = null
   #chunksRead = 0
   #ahead: DuckDBDataChunk | null = null
   /** Why nobody waits for it any more. */
@@ -100,6 +103,7 @@ export class ReadSession {
         const typed = typedValueOf(value)
         prepared.bindValue(prepared.parameterIndex(name), typed.value, typed.type)
       }
+      this.#prepared = prepared
       const run = () => (statement.isShort === true ? prepared.run() : prepared.stream())
       const result = await this.#step(run)
       this.#result = result
@@ -128,8 +132,31 @@ export class ReadSession {
   async #fetch(result: DuckDBResult): Promise<DuckDBDataChunk | null> {
     const data = await this.#step(() => result.fetchChunk())
     if (data !== null && data.rowCount > 0) return data
+    await this.#checkEnd()
     this.#end()
     return null
+  }
+
+  /**
+   * A result that is streamed ends in the same way after its last row and after a failure: the library says nothing of it.
+   * But a failure leaves its transaction aborted, in which nothing runs any more. The statement is run again to hear why.
+   * @throws what DuckDB says of it
+   */
+  async #checkEnd(): Promise<void> {
+    const isWhole = await this.#step(() => this.#run(PROBE)).then(
+      () => true,
+      (error: unknown) => {
+        if (this.#parts.deadline.signal.aborted || this.#abandonedFor !== null) throw error
+        return false
+      },
+    )
+    if (isWhole) return
+    const { connection } = this.#parts
+    await this.#step(() => connection.run('ROLLBACK'))
+    await this.#step(() => this.#run(BEGIN))
+    const prepared = this.#prepared
+    if (prepared !== null) await this.#step(() => prepared.run())
+    throw new AppError('sql_failed', 'The statement failed after its first rows; run it again')
   }
 
   /** Fetches the next rows before they are asked for. False: there are none, and the session is over. */
