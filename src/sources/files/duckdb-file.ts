@@ -84,6 +84,7 @@ export class DuckDBFile implements OpenedFile {
 
   async read({ sql, values }: SourceSelect): Promise<FileRows> {
     const columns = await this.describe(sql)
+    await this.#connection.run('BEGIN TRANSACTION READ ONLY')
     const result = await this.#connection.stream(this.#renamed(sql, columns), [...values])
     const converters = result.columnTypes().map(converterOf)
     return {
@@ -93,7 +94,14 @@ export class DuckDBFile implements OpenedFile {
       })),
       next: async () => {
         const chunk = await result.fetchChunk()
-        if (chunk === null || chunk.rowCount === 0) return null
+        if (chunk === null || chunk.rowCount === 0) {
+          // A failure ends the stream as its last row does, but leaves the transaction aborted: COMMIT would say nothing.
+          await this.#connection.run('SELECT 1').catch(() => {
+            throw new Error('the statement failed after its first rows')
+          })
+          await this.#connection.run('COMMIT')
+          return null
+        }
         const vectors = converters.map((_, index) => chunk.getColumnVector(index))
         for (const { type } of vectors) numberFields(type)
         return Array.from({ length: chunk.rowCount }, (_, rowIndex) =>

@@ -3,7 +3,7 @@ import type { DuckDBConnection } from '@duckdb/node-api'
 import { chunkTables, type TableIds } from '../../domain/chunk-tables.ts'
 import { LruMap } from '../../runtime/lru-map.ts'
 import { yieldToEventLoop } from '../../runtime/scheduling.ts'
-import { columnBatchOf } from '../duckdb/columns.ts'
+import { columnBatchOf, wholeStream } from '../duckdb/columns.ts'
 
 /** Of all knowledge bases together: 64 MB, for four to eight million documents. */
 const SLOTS_MAX = 2 ** 24
@@ -71,9 +71,8 @@ const HASH_SQL = '(md5_number_lower(document_id) >> 33)::INTEGER'
 /** null: there are too many. */
 async function storedHashes(connection: DuckDBConnection, ids: TableIds): Promise<HashSet | null> {
   const hashes = new HashSet()
-  const result = await connection.stream(`SELECT ${HASH_SQL} FROM ${chunkTables(ids).chunks}`)
-  for (let data = await result.fetchChunk(); data; data = await result.fetchChunk()) {
-    if (data.rowCount === 0) break
+  const sql = `SELECT ${HASH_SQL} FROM ${chunkTables(ids).chunks}`
+  for await (const data of wholeStream(connection, sql)) {
     for (const hash of columnBatchOf(data).ints(0)) hashes.add(hash)
     if (hashes.slotCount > SLOTS_MAX) return null
     await yieldToEventLoop()

@@ -2,7 +2,7 @@ import type { DuckDBConnection } from '@duckdb/node-api'
 import { chunkTables, type TableIds } from '../../domain/chunk-tables.ts'
 import type { VectorBatch, VectorRows, VectorSource } from '../../domain/ports/retrieval-ports.ts'
 import { AppError } from '../../errors.ts'
-import { columnBatchOf } from '../duckdb/columns.ts'
+import { columnBatchOf, wholeStream } from '../duckdb/columns.ts'
 import type { Database } from '../duckdb/database.ts'
 
 /** The vectors of knowledge bases in their tables. */
@@ -67,9 +67,7 @@ async function* vectorBatches(
   connection: DuckDBConnection,
   sql: string,
 ): AsyncGenerator<VectorBatch, void, void> {
-  const result = await connection.stream(sql)
-  for (let chunk = await result.fetchChunk(); chunk; chunk = await result.fetchChunk()) {
-    if (chunk.rowCount === 0) return
+  for await (const chunk of wholeStream(connection, sql)) {
     const columns = columnBatchOf(chunk)
     yield { keys: columns.keys(0), vectors: columns.floats(1) }
   }

@@ -134,3 +134,23 @@ export function columnBatchOf(chunk: DuckDBDataChunk): ColumnBatch {
 function partOf(value: unknown, name: string): unknown {
   return typeof value === 'object' && value !== null ? Reflect.get(value, name) : undefined
 }
+
+/**
+ * Fails where the statement before it in its transaction failed. DuckDB's binding ends a streamed result in the same way
+ * after its last row and after a failure; but a failure leaves the transaction aborted, in which nothing runs any more, and
+ * which COMMIT quietly rolls back.
+ */
+export const PROBE = 'SELECT 1'
+
+/** The rows of a statement in a transaction that is open. @throws where they are not all there are */
+export async function* wholeStream(
+  connection: DuckDBConnection,
+  sql: string,
+): AsyncGenerator<DuckDBDataChunk, void, void> {
+  const result = await connection.stream(sql)
+  for (let data = await result.fetchChunk(); data; data = await result.fetchChunk()) {
+    if (data.rowCount === 0) break
+    yield data
+  }
+  await connection.run(PROBE)
+}

@@ -8,6 +8,7 @@ import {
 import type { BoundSql, RunLimits } from '../../domain/ports/engine-ports.ts'
 import { AppError } from '../../errors.ts'
 import { type Deadline, onAbort, startDeadline } from '../../runtime/cancellation.ts'
+import { PROBE } from './columns.ts'
 import { checkCharacters, statementError } from './database-error.ts'
 import { startInterrupting } from './interruptible.ts'
 import { withListedKeys } from './key-lists.ts'
@@ -17,7 +18,6 @@ import { typedValueOf } from './typed-values.ts'
 
 const BEGIN = 'BEGIN TRANSACTION READ ONLY'
 const COMMIT = 'COMMIT'
-const PROBE = 'SELECT 1'
 
 interface SessionParts {
   /** Takes the connection back when all went well. */
@@ -138,8 +138,7 @@ export class ReadSession {
   }
 
   /**
-   * A result that is streamed ends in the same way after its last row and after a failure: the library says nothing of it.
-   * But a failure leaves its transaction aborted, in which nothing runs any more. The statement is run again to hear why.
+   * A failure after the first rows ends a stream as its last row does (`PROBE`): the statement is run again to hear why.
    * @throws what DuckDB says of it
    */
   async #checkEnd(): Promise<void> {

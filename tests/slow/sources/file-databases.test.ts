@@ -20,7 +20,9 @@ beforeAll(async () => {
   const connection = await instance.connect()
   await connection.run(`CREATE TABLE orders AS
     SELECT range AS id, 1 + range % 3 AS tea, 'note ' || range AS note FROM range(3000);
-    CREATE TABLE folded (t VARCHAR COLLATE nocase); INSERT INTO folded VALUES ('a'), ('A')`)
+    CREATE TABLE folded (t VARCHAR COLLATE nocase); INSERT INTO folded VALUES ('a'), ('A');
+    CREATE VIEW late AS SELECT range AS id, CASE WHEN range > 500000
+      THEN CAST('late' || range AS INTEGER) ELSE 5 END AS x FROM range(1000000)`)
   connection.closeSync()
   instance.closeSync()
   app = await createTestApp({ environment: { EIDER_SOURCES_DIR: folder } })
@@ -68,6 +70,10 @@ describe('SELECT', () => {
   test('streams thousands of rows', async () => {
     const rows = await app.rows('SELECT id FROM crm.orders')
     expect([rows.length, rows.at(-1)]).toEqual([3000, [2999]])
+  })
+
+  test('that fails after its first rows is told as failed', async () => {
+    expect(await refusal('SELECT * FROM crm.late')).toMatch(/failed|late/i)
   })
 
   test('conditions of DuckDB files are sent, not those on a column with a collation', async () => {
