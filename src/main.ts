@@ -10,6 +10,7 @@ import { type Settings, settingsFrom, settingsHelp } from './settings.ts'
 import { environmentOf, NO_RESTARTS, type Restarts, restartsFrom } from './supervisor/restarts.ts'
 import { readRunning, requestsOf } from './supervisor/running-table.ts'
 import { type Crash, stopSignals, supervise } from './supervisor/supervise.ts'
+import { logStyleOf, logText } from './telemetry/log-text.ts'
 
 /** DuckDB's calls run on Bun's thread pool, whose size is read from the environment before any of our code runs. */
 const THREAD_POOL_SIZE = '16'
@@ -117,7 +118,8 @@ function definedEnvironment(): Record<string, string> {
 }
 
 /** A line like those of the server, among them. */
-function logCrash(crash: Crash, { logLevel, dataDirectory }: Settings): void {
+function logCrash(crash: Crash, settings: Settings): void {
+  const { logLevel, dataDirectory } = settings
   const { isPlanned, wasReady, reason, at, uptimeMs, delayMs } = crash
   if (logLevel === 'silent' || (isPlanned && logLevel !== 'info' && logLevel !== 'debug')) return
   // What a server left that never took a request is of the one before.
@@ -126,7 +128,9 @@ function logCrash(crash: Crash, { logLevel, dataDirectory }: Settings): void {
   const line = { level: isPlanned ? 30 : 60, ...times, reason, running }
   const msg = isPlanned ? 'the server is replaced' : 'the server crashed'
   try {
-    writeSync(1, `${JSON.stringify({ ...line, msg })}\n`)
+    const { isText, hasColours } = logStyleOf(settings, Bun.env)
+    const json = JSON.stringify({ ...line, msg })
+    writeSync(1, isText ? logText(json, hasColours) : `${json}\n`)
   } catch {
     // Nobody reads it any more.
   }

@@ -2,11 +2,12 @@ import { pino } from 'pino'
 import type { AppLog } from './app.ts'
 import { AppError, StartError, systemCodeOf } from './errors.ts'
 import type { Listener } from './http/server.ts'
-import type { Settings } from './settings.ts'
+import { isLoopback, type Settings } from './settings.ts'
 import { openStore, type StoreOptions } from './store/store.ts'
 import { CrashReports } from './supervisor/crash-reports.ts'
 import { PLANNED_RESTART_CODE } from './supervisor/restart-policy.ts'
 import type { Restarts } from './supervisor/restarts.ts'
+import { failureFields, type LogStyle, logStyleOf, logText } from './telemetry/log-text.ts'
 
 export interface ServeOptions {
   readonly version: string
@@ -29,7 +30,8 @@ export async function serve(
 ): Promise<number> {
   // Lines that come while others are being written go out together.
   const destination = pino.destination({ dest: 1, sync: false })
-  const logger = pino({ level: settings.logLevel, base: null }, destination)
+  const style = logStyleOf(settings, Bun.env)
+  const logger = loggerTo(destination, settings, style)
   const fatal = Promise.withResolvers<AppError>()
   const stuck = Promise.withResolvers<typeof PLANNED_RESTART_CODE>()
   const stopped = stopSignal(stopSignals)
@@ -65,10 +67,7 @@ export async function serve(
     throw listenFailure(error, settings)
   }
   onReady(Number(listener.url.port))
-  const address = listener.url.origin
-  process.stdout.write(
-    `Eider ${version} is ready at ${address}, data in ${settings.dataDirectory}\n`,
-  )
+  process.stdout.write(readyText({ version, address: listener.url.origin, settings }, style))
   app.start()
   const reason = await Promise.race([stopped, fatal.promise, stuck.promise])
   crashes?.endInOrder()
@@ -82,6 +81,34 @@ export async function serve(
     `eider: ${reason.message}. Make room and start again: what was stored is there\n`,
   )
   return 1
+}
+
+function loggerTo(
+  destination: pino.DestinationStream,
+  { logLevel }: Settings,
+  { isText, hasColours }: LogStyle,
+): pino.Logger {
+  const shown = isText
+    ? { write: (line: string) => destination.write(logText(line, hasColours)) }
+    : destination
+  return pino({ level: logLevel, base: null }, shown)
+}
+
+interface Ready {
+  readonly version: string
+  readonly address: string
+  readonly settings: Settings
+}
+
+/** Whatever the level of the log is: who starts a server wants to know where it is. */
+function readyText({ version, address, settings }: Ready, { isText }: LogStyle): string {
+  const { dataDirectory: data, username, host } = settings
+  const said = `Eider ${version} is ready at ${address}, data in ${data}`
+  const facts = { address, dataDirectory: data, login: username !== undefined }
+  if (!isText) return `${JSON.stringify({ level: 30, time: Date.now(), ...facts, msg: said })}\n`
+  const everyone = isLoopback(host) ? 'everyone on this machine' : 'everyone who reaches it'
+  const login = username === undefined ? `off: ${everyone} may do everything` : 'on'
+  return [said, `  login: ${login}`, `  documentation: ${address}/docs`, ''].join('\n')
 }
 
 const DAY_MS = 86_400_000
@@ -128,15 +155,26 @@ function crashReportsOf(
 
 function logOver(logger: pino.Logger): AppLog {
   return {
-    request: ({ method, path, status, ms, requestId }) => {
-      logger.info({ method, path, status, ms, requestId }, 'request')
+    request: ({ method, path, route, status, ms, requestId, code, principal }) => {
+      logger.info(
+        {
+          method,
+          path,
+          route,
+          status,
+          ms,
+          requestId,
+          ...(code && { code }),
+          ...(principal && { principal }),
+        },
+        'request',
+      )
     },
     job: ({ event, job: { id, kind, state, title, progress, rate, errorCount } }) => {
       logger.info({ id, kind, state, title, ...progress, rate, errorCount }, `job ${event}`)
     },
-    failure: ({ requestId, error }) => {
-      const err = error instanceof Error ? error : new Error(String(error))
-      logger.error({ requestId, message: err.message, stack: err.stack }, 'failure')
+    failure: ({ requestId, traceId, error }) => {
+      logger.error({ requestId, ...(traceId && { traceId }), ...failureFields(error) }, 'failure')
     },
   }
 }

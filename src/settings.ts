@@ -230,6 +230,11 @@ export const SETTINGS = {
     help: 'Log level: debug, info, warn, error or silent',
     parse: oneOf('debug', 'info', 'warn', 'error', 'silent'),
   }),
+  logFormat: setting('EIDER_LOG_FORMAT', {
+    default: 'auto',
+    help: 'Form of the log: json, one object a line; text, lines for people; auto: text on a terminal, json elsewhere',
+    parse: oneOf('auto', 'json', 'text'),
+  }),
 } as const
 
 type Parsed<S> = S extends Setting<infer T> ? T : never

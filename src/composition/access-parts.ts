@@ -58,7 +58,7 @@ function readsAudit(principal: Principal): boolean {
 }
 
 /** undefined: the server itself runs it. */
-function requestOf(signal: AbortSignal): RequestScope | undefined {
+export function requestOf(signal: AbortSignal): RequestScope | undefined {
   const origin = originOf(signal)
   return origin instanceof RequestScope ? origin : undefined
 }

@@ -6,6 +6,7 @@ import type { ServerDeps } from '../http/route-context.ts'
 import type { McpServers } from '../mcp/client/mcp-servers.ts'
 import type { McpUses } from '../mcp/server/mcp-uses.ts'
 import type { Guard } from '../network/pinned-fetch.ts'
+import { requestOf } from './access-parts.ts'
 
 /** Tools of MCP servers. What speaks with them is loaded when an agent names one. */
 export function foreignToolsOf(guard: Guard, nowMs: () => number): ForeignTools {
@@ -65,7 +66,9 @@ export function mcpDoorOf(
     insert: (kb, rows, signal) => {
       return served.insert({ kb, rows, crawl: { allowedDomains: [], patterns: [] } }, signal)
     },
-    logError: (error) => served.logError({ requestId: 'mcp', error }),
+    logError: (error, signal) => {
+      served.logError({ requestId: requestOf(signal)?.id ?? 'mcp', error })
+    },
   }
   let loaded: Promise<McpDoor> | undefined
   const door = () => {

@@ -1,6 +1,6 @@
 import { ANYONE, type Principal } from '../domain/access/principal.ts'
 import type { RunningEntry, RunningWork } from '../domain/ports/running-ports.ts'
-import { AppError, toAppError } from '../errors.ts'
+import { AppError, type ErrorCode, toAppError } from '../errors.ts'
 import { onAbort, setCaller, setOrigin } from '../runtime/cancellation.ts'
 import { failureResponseAt } from './openai/openai-error.ts'
 
@@ -14,12 +14,16 @@ export interface LogEntry {
   /** From the request's arrival to the last byte of its answer. */
   readonly ms: number
   readonly requestId: string
+  /** Of the error that it was answered with; null: none. Rows of a statement that failed are an answer, too. */
+  readonly code: ErrorCode | null
   /** Who made it; null: nobody was logged in, or nobody needed to be. */
   readonly principal: string | null
 }
 
 export interface LoggedError {
   readonly requestId: string
+  /** Of the agent's run that failed. */
+  readonly traceId?: string
   readonly error: unknown
 }
 
@@ -93,7 +97,9 @@ export class RunningRequests {
       return await route()
     } catch (error) {
       if (!(error instanceof AppError)) logError({ requestId: scope.id, error })
-      return failureResponseAt(scope.path, toAppError(error), now())
+      const failure = toAppError(error)
+      scope.failure = failure.code
+      return failureResponseAt(scope.path, failure, now())
     }
   }
 
@@ -105,9 +111,9 @@ export class RunningRequests {
 
   #ended(scope: RequestScope, startMs: number): void {
     this.#running.delete(scope)
-    const { id: requestId, method, path, route, status, principal } = scope
+    const { id: requestId, method, path, route, status, failure: code, principal } = scope
     this.#deps.log({
-      ...{ method, path, route, status, ms: this.#deps.now() - startMs, requestId },
+      ...{ method, path, route, status, ms: this.#deps.now() - startMs, requestId, code },
       principal: principal.kind === 'open' ? null : `${principal.kind} ${principal.name}`,
     })
     if (this.#running.size === 0) this.#onIdle()
@@ -165,7 +171,7 @@ export class RequestScope {
   /** What it changes, for the audit log; null: nothing. */
   change: { readonly action: string; readonly targets: readonly string[] } | null = null
   /** The code of the error that it was answered with. */
-  failure: string | null = null
+  failure: ErrorCode | null = null
   readonly #abort = new AbortController()
   readonly #onEnd: (scope: RequestScope) => void
   readonly #onArrived: () => void

@@ -293,6 +293,7 @@ function failureResponse(
 function unmatchedResponse(app: Elysia, scope: RequestScope, nowMs: number): Response {
   const methods = methodsOf(app.routes, scope.path)
   if (methods.length === 0) {
+    scope.failure = 'not_found'
     const detail = isOpenAiPath(scope.path)
       ? `Unknown request URL: ${scope.method} ${scope.path.slice(0, 200)}; docs/openai.md lists those there are`
       : 'The endpoint you are trying to access does not exist on the server.'
@@ -300,6 +301,7 @@ function unmatchedResponse(app: Elysia, scope: RequestScope, nowMs: number): Res
   }
   const allow = [...methods, 'OPTIONS'].join(', ')
   if (scope.method === 'OPTIONS') return new Response(null, { status: 204, headers: { allow } })
+  scope.failure = 'method_not_allowed'
   const detail = `${scope.method} is not allowed here. Allowed: ${allow}`
   const failure = new AppError('method_not_allowed', detail)
   const response = failureResponseAt(scope.path, failure, nowMs)

@@ -356,11 +356,11 @@ test('each request leaves one line in the log, without query string and body', a
   expect(logged).toEqual([
     {
       ...{ method: 'POST', path: '/api/sql/query', route: '/api/sql/query' },
-      ...{ status: 200, ms: 0, requestId: 'id-1', principal: null },
+      ...{ status: 200, ms: 0, requestId: 'id-1', code: null, principal: null },
     },
     {
       ...{ method: 'GET', path: '/nope', route: 'unknown' },
-      ...{ status: 404, ms: 0, requestId: 'abc-1', principal: null },
+      ...{ status: 404, ms: 0, requestId: 'abc-1', code: 'not_found', principal: null },
     },
   ])
 })

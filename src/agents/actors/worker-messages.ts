@@ -21,7 +21,11 @@ export interface Failure {
   readonly providerStatus?: number
   /** When it wants to be asked again. */
   readonly retryAfterSeconds?: number
+  /** Of a bug: what was thrown. For the log, never for a client. */
+  readonly thrown?: string
 }
+
+const THROWN_CHARS_MAX = 4_000
 
 /** Main thread → worker. */
 export type ToWorker =
@@ -54,21 +58,33 @@ export type FromWorker =
   | { readonly kind: 'feature_refused'; readonly feature: ModelFeature }
   | { readonly kind: 'failed'; readonly failure: Failure }
 
-/** Shows nothing of an error that was not expected. */
+/** Of an error that was not expected, nothing is shown but what the log gets. */
 export function failureOf(error: unknown): Failure {
   const { code, message, cause, retryAfterSeconds } = toAppError(error)
   const status = providerStatusOf(cause)
+  const thrown = code === 'internal' && cause !== undefined ? thrownText(cause) : undefined
   return {
     ...{ code, message },
     ...(status === undefined ? {} : { providerStatus: status }),
     ...(retryAfterSeconds === undefined ? {} : { retryAfterSeconds }),
+    ...(thrown === undefined ? {} : { thrown }),
   }
 }
 
-/** The error again, with the provider's status where `failureOf` looks for it. */
+function thrownText(cause: unknown): string {
+  const text = cause instanceof Error ? (cause.stack ?? cause.message) : String(cause)
+  return text.slice(0, THROWN_CHARS_MAX)
+}
+
+/** The error again, with the provider's status, or what was thrown, where `failureOf` looks for it. */
 export function errorOf(failure: Failure): AppError {
-  const { code, message, providerStatus: status, retryAfterSeconds } = failure
+  const { code, message, providerStatus: status, retryAfterSeconds, thrown } = failure
   const wait = retryAfterSeconds === undefined ? {} : { retryAfterSeconds }
+  if (code === 'internal' && thrown !== undefined) {
+    const [said = thrown] = thrown.split('\n', 1)
+    const cause = Object.assign(new Error(said), { stack: thrown })
+    return new AppError(code, message, { cause, ...wait })
+  }
   if (status === undefined) return new AppError(code, message, wait)
   const cause = Object.assign(new Error(message), { status })
   return new AppError(code, message, { cause, ...wait })
@@ -195,7 +211,7 @@ function isAmount(value: unknown): value is number {
 
 function parseFailure(value: unknown): Failure | undefined {
   if (!isRecord(value)) return undefined
-  const { code, message } = value
+  const { code, message, thrown } = value
   if (!isKeyOf(ERRORS, code) || typeof message !== 'string') return undefined
   const status = providerStatusOf({ status: value.providerStatus })
   const { retryAfterSeconds } = value
@@ -204,6 +220,7 @@ function parseFailure(value: unknown): Failure | undefined {
     ...{ code, message },
     ...(status === undefined ? {} : { providerStatus: status }),
     ...(isWait ? { retryAfterSeconds } : {}),
+    ...(typeof thrown === 'string' ? { thrown: thrown.slice(0, THROWN_CHARS_MAX) } : {}),
   }
 }
 
@@ -231,7 +248,7 @@ export function messageChars(message: FromWorker): number {
     case 'feature_refused':
       return message.feature.length
     case 'failed':
-      return message.failure.message.length
+      return message.failure.message.length + (message.failure.thrown?.length ?? 0)
   }
 }
 

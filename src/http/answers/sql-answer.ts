@@ -210,11 +210,12 @@ async function* restOf(
   yield tail
 }
 
-/** For a failure after the answer has begun: it is logged here, and the answer reports it in its own format. */
+/** For a failure that the answer reports in its own format: it is noted and logged here. */
 function logStreamFailure(context: RouteContext, scope: RequestScope): (error: unknown) => void {
   return (error) => {
     if (scope.signal.aborted) return
     const { code } = toAppError(error)
+    scope.failure = code
     if (ERRORS[code].status >= 500) context.deps.logError({ requestId: scope.id, error })
   }
 }

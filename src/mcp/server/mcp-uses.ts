@@ -23,7 +23,7 @@ export interface McpUses {
   /** null: everything is stored. Where that takes too long, it is a job. */
   insert(kb: KnowledgeBase, rows: readonly Row[], signal: AbortSignal): Promise<Job | null>
   /** A failure that is nobody's mistake but ours. */
-  logError(error: unknown): void
+  logError(error: unknown, signal: AbortSignal): void
 }
 
 export interface SearchOrder {

@@ -18,7 +18,7 @@ import {
 import type { jsonSchemaValidator } from '@modelcontextprotocol/sdk/validation'
 import type { McpCaller } from '../../domain/ports/mcp-ports.ts'
 import { ERRORS, toAppError } from '../../errors.ts'
-import { callerOf, onAbort, setCaller } from '../../runtime/cancellation.ts'
+import { callerOf, onAbort, originOf, setCaller, setOrigin } from '../../runtime/cancellation.ts'
 import type { McpUses } from './mcp-uses.ts'
 import { promptList, promptNamed } from './prompts.ts'
 import {
@@ -181,6 +181,7 @@ async function answered<T>(
   const caller = callerIn(extra)
   const controller = new AbortController()
   setCaller(controller.signal, callerOf(caller.signal))
+  setOrigin(controller.signal, originOf(caller.signal))
   const stops = [caller.signal, extra.signal].map((signal) => {
     return onAbort(signal, () => controller.abort(signal.reason))
   })
@@ -190,7 +191,7 @@ async function answered<T>(
     if (error instanceof McpError) throw error
     const { code, message, cause } = toAppError(error)
     const { status, number } = ERRORS[code]
-    if (status >= 500 && !controller.signal.aborted) uses.logError(cause ?? error)
+    if (status >= 500 && !controller.signal.aborted) uses.logError(cause ?? error, caller.signal)
     const known = status === 404 ? RESOURCE_NOT_FOUND : ErrorCode.InvalidParams
     throw new McpError(status >= 500 ? ErrorCode.InternalError : known, message, {
       code,

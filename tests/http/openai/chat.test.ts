@@ -179,16 +179,20 @@ describe('a stream', () => {
   })
 
   test('that fails tells the error, then [DONE]; it is logged', async () => {
-    const { server, errors } = await serverWith(async function* () {
+    const { server, errors, logged } = await serverWith(async function* () {
       yield START
       throw new AppError('provider_failed', 'The model is gone')
     })
     const json = { model: 'a', messages: ASKED, stream: true }
-    const { status, text } = await send(server, CHAT, { json })
-    expect(status).toBe(200)
+    const headers = { 'x-request-id': 'one' }
+    const { status, text, headers: answered } = await send(server, CHAT, { json, headers })
+    expect([status, answered.get('x-request-id')]).toEqual([200, 'one'])
     const error = { message: 'The model is gone', type: 'server_error', code: 'provider_failed' }
     expect(chunksOf(text).slice(1)).toMatchObject([{ error }, '[DONE]'])
-    expect(errors.length).toBe(1)
+    expect(errors).toMatchObject([{ requestId: 'one', traceId: TRACE_ID }])
+    expect(logged.slice(-1)).toMatchObject([
+      { requestId: 'one', status: 200, code: 'provider_failed' },
+    ])
   })
 
   test('of responses that fails says so twice, as that API does', async () => {

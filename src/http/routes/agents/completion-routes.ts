@@ -47,7 +47,9 @@ export const addCompletionRoutes: AddRoutes = (app, context) => {
       const events = completionStream(agents.ask(question, scope.signal), {
         deltas: question.deltas,
         onFailure: (failure, traceId) => {
-          context.deps.logError({ requestId: traceId, error: failure.cause ?? failure })
+          scope.failure = failure.code
+          const error = failure.cause ?? failure
+          context.deps.logError({ requestId: scope.id, traceId, error })
         },
       })
       return eventStream(events, scope)

@@ -1,6 +1,7 @@
 /** OpenAI's `/v1/chat/completions`: questions to agents and to knowledge bases. */
 import { t } from 'elysia'
 import { requireScope } from '../../../domain/access/principal.ts'
+import type { AppError } from '../../../errors.ts'
 import { streamedResponse } from '../../answers/streamed-response.ts'
 import { readJson } from '../../bodies/body.ts'
 import { answerPieces } from '../../openai/answer-pieces.ts'
@@ -83,7 +84,7 @@ export const addChatRoutes: AddRoutes = (app, context) => {
         ...(asCall === undefined ? {} : { asCall }),
       }
       const response = streams
-        ? await eventResponse(completionChunks(pieces, terms, failureLog(context)), scope)
+        ? await eventResponse(completionChunks(pieces, terms, failureLog(context, scope)), scope)
         : Response.json(await wholeCompletion(pieces, terms))
       return withIgnored(response, ignored)
     },
@@ -109,9 +110,10 @@ export const addChatRoutes: AddRoutes = (app, context) => {
 }
 
 /** Logs a failure that the client is told of within a stream. */
-export function failureLog({ deps }: RouteContext) {
-  return (failure: Error, requestId: string) => {
-    deps.logError({ requestId, error: failure.cause ?? failure })
+export function failureLog({ deps }: RouteContext, scope: RequestScope) {
+  return (failure: AppError, traceId: string) => {
+    scope.failure = failure.code
+    deps.logError({ requestId: scope.id, traceId, error: failure.cause ?? failure })
   }
 }
 

@@ -89,7 +89,7 @@ export const addResponseRoutes: AddRoutes = (app, context) => {
       }
       const pieces = answerPieces(events, { deltas, withSteps })
       const response = streams
-        ? await eventResponse(responseEvents(pieces, terms, failureLog(context)), scope)
+        ? await eventResponse(responseEvents(pieces, terms, failureLog(context, scope)), scope)
         : Response.json(await wholeResponse(pieces, terms))
       return withIgnored(response, asked.ignored)
     },

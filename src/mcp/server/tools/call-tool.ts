@@ -117,7 +117,7 @@ function failureResult(error: unknown, { signal, uses }: ToolCall): ToolResult {
       ? new AppError('cancelled', 'The call was cancelled', { cause: error })
       : toAppError(error)
   const { code, message, excerpt } = failure
-  if (ERRORS[code].status >= 500 && !signal.aborted) uses.logError(failure.cause ?? failure)
+  if (ERRORS[code].status >= 500 && !signal.aborted) uses.logError(failure.cause ?? failure, signal)
   const place = excerpt === undefined ? '' : `\n${excerpt}`
   const next = NEXT_STEPS[code]
   const advice = next === undefined ? '' : `\nNext: ${next}.`
