@@ -174,6 +174,8 @@ const addOneRoutes: AddRoutes = (app, context) => {
     ONE,
     async ({ request, params }) => {
       storeAt(context, request, params)
+      // Its answer tells what else is known of the file.
+      requireScope(context.scopeOf(request).principal, 'read')
       const sent = await readJson(context, request, UPDATE)
       const kb = storeAt(context, request, params)
       const { signal } = context.scopeOf(request)
