@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto'
+import { createHash, createHmac, randomBytes, timingSafeEqual } from 'node:crypto'
 import { eq } from 'drizzle-orm'
 import { type Principal, ROLE_SCOPES } from '../../domain/access/principal.ts'
 import { nameKey } from '../../domain/identifier.ts'
@@ -34,6 +34,12 @@ export class StoredUsers implements Users {
   readonly #database: Database
   readonly #now: () => number
   readonly #users = new Map<number, HeldUser>()
+  /**
+   * Digests of passwords that were right once, under a key that this process alone has: the same one again, and every
+   * wrong one, costs no slow hash. Never on disk.
+   */
+  readonly #proven = new Map<number, { readonly passwordHash: string; readonly digest: Buffer }>()
+  readonly #digestKey = randomBytes(32)
   #lastChange: Promise<unknown> = Promise.resolve()
   readonly #hashing = new Semaphore({
     placesMax: HASHES_MAX,
@@ -85,6 +91,7 @@ export class StoredUsers implements Users {
         await queries.insert(users).values({ ...row, id, passwordHash })
         return id
       })
+      this.#prove(id, passwordHash, password)
       return this.#hold({ ...row, id }, passwordHash)
     })
   }
@@ -105,6 +112,7 @@ export class StoredUsers implements Users {
         await queries.delete(users).where(eq(users.id, id))
         await queries.insert(users).values({ ...changed, passwordHash })
       })
+      if (password !== undefined) this.#prove(id, passwordHash, password)
       return this.#hold(changed, passwordHash)
     })
   }
@@ -117,6 +125,7 @@ export class StoredUsers implements Users {
         { isFreeing: true },
       )
       this.#users.delete(id)
+      this.#proven.delete(id)
     })
   }
 
@@ -126,13 +135,39 @@ export class StoredUsers implements Users {
     client: string,
     signal: AbortSignal,
   ): Promise<boolean> {
+    const known = this.#isProven(id, password)
+    if (known !== undefined) return known
     const release = await this.#hashing.enter(signal, client)
     try {
+      // Another one may have been right meanwhile.
+      const proven = this.#isProven(id, password)
+      if (proven !== undefined) return proven
       const held = this.#users.get(id)
-      return held !== undefined && (await Bun.password.verify(password, held.passwordHash))
+      if (held === undefined || !(await Bun.password.verify(password, held.passwordHash))) {
+        return false
+      }
+      this.#prove(id, held.passwordHash, password)
+      return true
     } finally {
       release()
     }
+  }
+
+  /** undefined: the password as it is now was not sent to this process yet. */
+  #isProven(id: number, password: string): boolean | undefined {
+    const proven = this.#proven.get(id)
+    if (proven === undefined || proven.passwordHash !== this.#users.get(id)?.passwordHash) {
+      return undefined
+    }
+    return timingSafeEqual(proven.digest, this.#digestOf(password))
+  }
+
+  #prove(id: number, passwordHash: string, password: string): void {
+    this.#proven.set(id, { passwordHash, digest: this.#digestOf(password) })
+  }
+
+  #digestOf(password: string): Buffer {
+    return createHmac('sha256', this.#digestKey).update(password).digest()
   }
 
   async #hash(password: string, signal: AbortSignal): Promise<string> {
