@@ -1,6 +1,6 @@
 /** Joins use cases to edges. The program and the tests call exactly this. */
 
-import { auditedQueries, statementAccess } from './composition/access-parts.ts'
+import { auditedInserts, auditedQueries, statementAccess } from './composition/access-parts.ts'
 import { agentAnswers, agentPool, askedAgents } from './composition/agent-parts.ts'
 import { healthOf } from './composition/health-parts.ts'
 import { insertDepsOf } from './composition/insert-parts.ts'
@@ -256,7 +256,8 @@ export function createApp(options: AppOptions): App {
     logError,
   }
   const { version } = options
-  const mcp = mcpDoorOf(served, { documents: store.documents, running, version })
+  const insert = auditedInserts(served.insert, store.audit)
+  const mcp = mcpDoorOf({ ...served, insert }, { documents: store.documents, running, version })
   const server = createServer({
     ...served,
     mcp,

@@ -1,5 +1,5 @@
 /** Who may come in, and what the audit log is told. */
-import { mayDo, type Principal } from '../domain/access/principal.ts'
+import { ANYONE, mayDo, type Principal } from '../domain/access/principal.ts'
 import type { AuditLog } from '../domain/ports/access-ports.ts'
 import { AppError, toAppError } from '../errors.ts'
 import type { UseCases } from '../http/route-context.ts'
@@ -17,20 +17,48 @@ export function auditedQueries(query: UseCases['query'], audit: AuditLog): UseCa
     const onChange = (change: StatementChange) => {
       seen.change = change
     }
-    const note = (outcome: string) => {
-      if (seen.change === null) return
-      const origin = requestOf(signal)
-      const where = { address: origin?.address ?? 'unknown', requestId: origin?.id ?? '' }
-      audit.note({ ...seen.change, ...where, principal, outcome })
-    }
-    try {
-      const result = await query({ ...request, onChange }, principal, signal)
-      note('ok')
-      return result
-    } catch (error) {
-      note(toAppError(error).code)
-      throw error
-    }
+    const work = () => query({ ...request, onChange }, principal, signal)
+    const change = () => seen.change && { ...seen.change, principal }
+    return audited(work, change, audit, signal)
+  }
+}
+
+/** @param change what the work changed, known when it is over; null: nothing */
+async function audited<T>(
+  work: () => Promise<T>,
+  change: () => (StatementChange & { readonly principal: Principal }) | null,
+  audit: AuditLog,
+  signal: AbortSignal,
+): Promise<T> {
+  const note = (outcome: string) => {
+    const changed = change()
+    if (changed === null) return
+    const origin = requestOf(signal)
+    const where = { address: origin?.address ?? 'unknown', requestId: origin?.id ?? '' }
+    audit.note({ ...changed, ...where, outcome })
+  }
+  try {
+    const result = await work()
+    note('ok')
+    return result
+  } catch (error) {
+    note(toAppError(error).code)
+    throw error
+  }
+}
+
+/** Inserts that no route notes: those of tools. */
+export function auditedInserts(insert: UseCases['insert'], audit: AuditLog): UseCases['insert'] {
+  return (request, signal) => {
+    const { projectName, name } = request.kb
+    const principal = requestOf(signal)?.principal ?? ANYONE
+    const change = { action: 'INSERT', targets: [`${projectName}.${name}`], principal }
+    return audited(
+      () => insert(request, signal),
+      () => change,
+      audit,
+      signal,
+    )
   }
 }
 

@@ -115,6 +115,42 @@ describe('the audit log', () => {
     expect((await entries('?action=login&outcome=ok')).length).toBe(1)
   })
 
+  test('counts a program that does the same over and over, and loses none of it', async () => {
+    for (let at = 0; at < 40; at += 1) await sql('DROP VIEW IF EXISTS mindsdb.busy')
+    await sql('DROP VIEW IF EXISTS mindsdb.other')
+    const found = (await entries('?action=DROP%20VIEW&limit=100')).toReversed()
+    const busy = found.filter(({ targets }) => targets[0] === 'mindsdb.busy')
+    expect(busy.length).toBeLessThan(20)
+    expect(busy.reduce((sum, { occurrences }) => sum + occurrences, 0)).toBe(40)
+    expect(found.filter(({ targets }) => targets[0] === 'mindsdb.other').length).toBe(1)
+  })
+
+  test('has what tools of MCP change, and where the request came from', async () => {
+    await sql('CREATE KNOWLEDGE_BASE by_tools')
+    const accept = 'application/json, text/event-stream'
+    const headers = { ...admin, accept, 'x-request-id': 'mcp-1' }
+    const call = (name: string, args: object) => {
+      const params = { name, arguments: args }
+      return t.send(
+        'POST',
+        '/mcp',
+        { jsonrpc: '2.0', id: 1, method: 'tools/call', params },
+        headers,
+      )
+    }
+    const documents = [{ content: 'hello' }]
+    const added = await call('add_documents', { knowledge_base: 'by_tools', documents })
+    expect(added.text).toContain('stored')
+    const read = 'SELECT count(*) AS n FROM information_schema.audit_log'
+    expect((await call('query', { sql: read })).text).not.toContain('forbidden')
+    expect((await entries('?limit=1'))[0]).toMatchObject({
+      action: 'INSERT',
+      targets: ['mindsdb.by_tools'],
+      principal: { kind: 'user', name: 'ada' },
+      request_id: 'mcp-1',
+    })
+  })
+
   test('is a table of information_schema, for admins of everything', async () => {
     const query = `SELECT principal, action, targets FROM information_schema.audit_log
       WHERE action = 'createProject' AND outcome = 'ok' ORDER BY number LIMIT 1`

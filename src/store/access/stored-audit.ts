@@ -31,6 +31,10 @@ const WAITING_MAX = 20_000
 const ALIKE_MS = 60_000
 /** Kinds of failures that are told apart within that time; the rest is one more entry. */
 const KINDS_MAX = 50
+/** Changes alike within that time that are entries of their own; those beyond are counted: of a program that inserts. */
+const OWN_ENTRIES = 10
+/** Kinds of changes that are counted within that time; those of other kinds are entries of their own. */
+const CHANGES_MAX = 1_000
 const SWEEP_MS = 600_000
 
 /** What was changed by whom: for a moment in memory, then in the database until it is too old or too much. */
@@ -41,6 +45,8 @@ export class StoredAudit implements AuditLog {
   #waiting: AuditRow[] = []
   /** Of the failures of the last minute, by what they have in common: how many came after the one that was noted. */
   readonly #repeated = new Map<string, { row: AuditRow; count: number }>()
+  /** Of the changes of the last minute: how many there were, and how many of them came after the last entry. */
+  readonly #busy = new Map<string, { row: AuditRow; seen: number; count: number }>()
   #isClosed = false
   #nextNumber = 1
   #writeTimer: ReturnType<typeof setTimeout> | null = null
@@ -74,7 +80,7 @@ export class StoredAudit implements AuditLog {
 
   note(entry: AuditEntry): void {
     const row = this.#rowOf(entry)
-    if (entry.outcome === 'ok') this.#add(row)
+    if (entry.outcome === 'ok') this.#addChange(row)
     else this.#addFailure(row)
   }
 
@@ -126,16 +132,45 @@ export class StoredAudit implements AuditLog {
     }
   }
 
+  /** Until it is over, what is alike is counted. */
+  #beginMinute(): void {
+    if (this.#isClosed || this.#minuteTimer !== null) return
+    this.#minuteTimer = setTimeout(() => {
+      this.#minuteTimer = null
+      this.#addRepeated()
+      this.#repeated.clear()
+      this.#busy.clear()
+    }, ALIKE_MS)
+    this.#minuteTimer.unref()
+  }
+
+  /** The same change of the same thing by the same principal, again and again: a few are noted, the rest are counted. */
+  #addChange(row: AuditRow): void {
+    this.#beginMinute()
+    const key = JSON.stringify([
+      row.principalKind,
+      row.principalId,
+      row.address,
+      row.action,
+      row.targets,
+    ])
+    const busy = this.#busy.get(key)
+    if (busy === undefined) {
+      if (this.#busy.size < CHANGES_MAX) this.#busy.set(key, { row, seen: 1, count: 0 })
+    } else {
+      busy.seen += 1
+      if (busy.seen > OWN_ENTRIES) {
+        busy.count += 1
+        busy.row = row
+        return
+      }
+    }
+    this.#add(row)
+  }
+
   /** The first one of a minute is noted at once, those like it are counted until the minute is over. */
   #addFailure(row: AuditRow): void {
-    if (this.#minuteTimer === null) {
-      this.#minuteTimer = setTimeout(() => {
-        this.#minuteTimer = null
-        this.#addRepeated()
-        this.#repeated.clear()
-      }, ALIKE_MS)
-      this.#minuteTimer.unref()
-    }
+    this.#beginMinute()
     const own = `${row.principalKind} ${row.principalId} ${row.action} ${row.outcome} ${row.address}`
     const isKnown = this.#repeated.has(own) || this.#repeated.size < KINDS_MAX
     const key = isKnown ? own : OTHERS
@@ -150,7 +185,7 @@ export class StoredAudit implements AuditLog {
   }
 
   #addRepeated(): void {
-    for (const alike of this.#repeated.values()) {
+    for (const alike of [...this.#repeated.values(), ...this.#busy.values()]) {
       if (alike.count > 0) this.#add({ ...alike.row, occurrences: alike.count })
       alike.count = 0
     }
