@@ -5,7 +5,8 @@ export function csvRow(cells: readonly (string | null)[]): string {
   return `${cells.map(csvCell).join(',')}\r\n`
 }
 
-function csvCell(text: string | null): string {
+/** One cell. */
+export function csvCell(text: string | null): string {
   if (text === null) return ''
   const isPlain = text !== '' && !/[",\r\n]/.test(text)
   return isPlain ? text : `"${text.replaceAll('"', '""')}"`

@@ -27,8 +27,8 @@ export interface RowStream {
   readonly warnings?: readonly string[]
 }
 
-/** `arrow`: the IPC streaming format. */
-export type RowEncoding = 'arrow'
+/** `arrow`: the IPC streaming format. For `ndjson` no two names may be the same. */
+export type RowEncoding = 'arrow' | 'csv' | 'ndjson'
 
 export type ResultValue =
   | null

@@ -8,6 +8,7 @@ import type { RequestScope } from '../running-requests.ts'
 import {
   type AnswerEnd,
   contextRecord,
+  distinct,
   errorRecord,
   type ResultRow,
   type SqlFormat,
@@ -118,15 +119,16 @@ async function encodedAnswer(
   encoding: RowEncoding,
   { contentType, scope, onFailure }: { readonly contentType: string } & Omit<AnswerInit, 'format'>,
 ): Promise<Response> {
-  const names = rows.columns.map(({ name }) => name)
+  const all = rows.columns.map(({ name }) => name)
+  const names = encoding === 'ndjson' ? distinct(all) : all
   const pieces = rows.encoded?.(encoding, names)[Symbol.asyncIterator]()
   if (pieces === undefined) throw new Error('rows were asked for as they are written')
   const headers = { 'content-type': contentType }
   const first = await pieces.next()
   const second = first.done === true ? first : await pieces.next()
   if (second.done === true) return new Response(first.value ?? null, { headers })
-  const all = piecesAfter([first.value, second.value], pieces, onFailure)
-  return streamedResponse(all, { headers, scope })
+  const whole = piecesAfter([first.value, second.value], pieces, onFailure)
+  return streamedResponse(whole, { headers, scope })
 }
 
 async function* piecesAfter(
@@ -161,6 +163,10 @@ async function sqlAnswer(result: TableResult, init: AnswerInit): Promise<Respons
     const rows = ready.length === 0 ? '' : format.rows(ready, true)
     const text = `${head}${rows}${format.tail(endOf(result), null)}`
     return new Response(text, { headers: { 'content-type': format.contentType } })
+  }
+  const { contentType, encoding } = format
+  if (encoding !== undefined && result.rows.encoded !== undefined) {
+    return encodedAnswer(result, encoding, { ...init, contentType })
   }
   const batches = withRows(result.rows.batches)
   const first = await batches.next()

@@ -7,6 +7,8 @@ export type ResultRow = readonly ResultValue[]
 /** How the rows of a statement are written. Each part is text; together they are one whole body. */
 export interface SqlFormat {
   readonly contentType: string
+  /** What the engine calls it, which writes the same bytes faster where the rows are its own. */
+  readonly encoding?: 'csv' | 'ndjson'
   /**
    * What may stand between two parts without a meaning, to be sent while the next rows take their
    * time.
@@ -77,6 +79,7 @@ const JSON_FORMAT: SqlFormat = {
  */
 const CSV_FORMAT: SqlFormat = {
   contentType: 'text/csv; charset=utf-8; header=present',
+  encoding: 'csv',
   head: (columns) => csvLine(namesOf(columns)),
   rows: (rows) => rows.map(csvLine).join(''),
   tail: (_end, failure) => endOrThrow(failure),
@@ -104,6 +107,7 @@ function ndjsonFormat(): SqlFormat {
   let keys: readonly string[] = []
   return {
     contentType: 'application/x-ndjson',
+    encoding: 'ndjson',
     head(columns) {
       keys = distinct(namesOf(columns)).map((name) => JSON.stringify(name))
       return ''
@@ -118,7 +122,7 @@ function objectText(keys: readonly string[], row: ResultRow): string {
 }
 
 /** A name that is there already gets a number: an object cannot hold both. */
-function distinct(names: readonly string[]): readonly string[] {
+export function distinct(names: readonly string[]): readonly string[] {
   const seen = new Set<string>()
   return names.map((name) => {
     let unique = name

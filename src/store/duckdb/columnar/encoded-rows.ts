@@ -2,6 +2,7 @@
 import type { DuckDBDataChunk, DuckDBType } from '@duckdb/node-api'
 import type { RowEncoding, RowStream } from '../../../domain/query-result.ts'
 import type { ChunkSource } from '../result-rows.ts'
+import { textPieces } from './text-rows.ts'
 
 /** What encodings of all rows are made of. */
 export interface Encoding {
@@ -31,11 +32,15 @@ export function encodedRows(
 }
 
 async function* piecesOf(
-  { names, types }: Encoding,
+  { encoding, names, types }: Encoding,
   source: ChunkSource,
   first: DuckDBDataChunk | null,
 ): AsyncGenerator<Uint8Array, void, void> {
   try {
+    if (encoding !== 'arrow') {
+      yield* textPieces(encoding, { names, types }, { source, first })
+      return
+    }
     // Loaded with the first answer that wants it.
     const { arrowPieces } = await import('./arrow-stream.ts')
     yield* arrowPieces({ names, types }, source, first)
@@ -46,9 +51,10 @@ async function* piecesOf(
 
 /** The same for values as JSON has them. */
 export async function* encodedValues(
-  { names }: Omit<Encoding, 'types'>,
+  { encoding, names }: Omit<Encoding, 'types'>,
   { batches }: RowStream,
 ): AsyncGenerator<Uint8Array, void, void> {
+  if (encoding !== 'arrow') throw new Error('these are written by whoever has the values')
   const { arrowOfValues } = await import('./arrow-values.ts')
   const rows = []
   for await (const batch of batches) rows.push(...batch)

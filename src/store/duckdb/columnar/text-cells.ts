@@ -1,0 +1,318 @@
+/** Values of DuckDB's vectors as they stand in a line of text: of frequent types without a value of JavaScript for each. */
+import {
+  DuckDBDecimalType,
+  type DuckDBType,
+  DuckDBTypeId,
+  type DuckDBVector,
+} from '@duckdb/node-api'
+import type { ResultValue } from '../../../domain/query-result.ts'
+import { converterOf } from '../../../values/shown-values.ts'
+import type { RowRange } from './arrow-column.ts'
+import { ByteBuffer, copyTexts, isValid, itemBytes, validBits } from './raw-vectors.ts'
+
+/** How a kind of lines writes its cells. */
+export interface CellFormat {
+  readonly nullText: string
+  /** Around the text of a date. */
+  readonly quote: string
+  /** Writes the text that lies there, as UTF-8. */
+  text(from: Uint8Array, offset: number, count: number, out: ByteBuffer): void
+  /** The text of any other value: what the format writes for it. */
+  other(value: ResultValue): string
+}
+
+/** One column: opened for some rows of a vector, then written row by row. */
+export interface CellColumn {
+  open(vector: DuckDBVector, rows: RowRange): void
+  write(row: number, out: ByteBuffer): void
+}
+
+/** Whether its texts are copied as they lie in memory. */
+export function isText({ typeId, alias }: DuckDBType): boolean {
+  return typeId === DuckDBTypeId.VARCHAR && alias === undefined
+}
+
+export function cellColumn(type: DuckDBType, format: CellFormat): CellColumn {
+  const slow = new ValueColumn(type, format)
+  if (isText(type)) return new TextColumn(format)
+  if (type.alias !== undefined) return slow
+  const write = writerOf(type, format)
+  return write === null ? slow : new FixedColumn(write, slow)
+}
+
+/** Writes a value; false: it is not one of the frequent ones. */
+type FixedWriter = (words: FixedValues, row: number, out: ByteBuffer) => boolean
+
+function writerOf(type: DuckDBType, format: CellFormat): FixedWriter | null {
+  if (type instanceof DuckDBDecimalType) return decimalWriter(type)
+  switch (type.typeId) {
+    case DuckDBTypeId.BOOLEAN:
+      return ({ bytes }, row, out) => written(out, bytes[row] === 0 ? 'false' : 'true')
+    case DuckDBTypeId.TINYINT:
+      return ({ view }, row, out) => writeInteger(view.getInt8(row), out)
+    case DuckDBTypeId.UTINYINT:
+      return ({ view }, row, out) => writeInteger(view.getUint8(row), out)
+    case DuckDBTypeId.SMALLINT:
+      return ({ view }, row, out) => writeInteger(view.getInt16(row * 2, true), out)
+    case DuckDBTypeId.USMALLINT:
+      return ({ view }, row, out) => writeInteger(view.getUint16(row * 2, true), out)
+    case DuckDBTypeId.INTEGER:
+      return ({ view }, row, out) => writeInteger(view.getInt32(row * 4, true), out)
+    case DuckDBTypeId.UINTEGER:
+      return ({ view }, row, out) => writeInteger(view.getUint32(row * 4, true), out)
+    case DuckDBTypeId.BIGINT:
+      return ({ view }, row, out) => {
+        const value = exactAt(view, row)
+        return value !== null && writeInteger(value, out)
+      }
+    case DuckDBTypeId.FLOAT:
+      return ({ view }, row, out) => writeNumber(view.getFloat32(row * 4, true), format, out)
+    case DuckDBTypeId.DOUBLE:
+      return ({ view }, row, out) => writeNumber(view.getFloat64(row * 8, true), format, out)
+    case DuckDBTypeId.DATE: {
+      const days = new DayTexts(format.quote)
+      return ({ view }, row, out) => writeDate(view.getInt32(row * 4, true), days, out)
+    }
+    case DuckDBTypeId.TIMESTAMP:
+    case DuckDBTypeId.TIMESTAMP_TZ: {
+      const days = new DayTexts(format.quote)
+      return ({ view }, row, out) => writeTimestamp(exactAt(view, row), days, out)
+    }
+    default:
+      return null
+  }
+}
+
+interface FixedValues {
+  readonly bytes: Uint8Array
+  readonly view: DataView
+}
+
+const HIGH = 2 ** 32
+const EXACT_HIGH = 2 ** 21
+
+/** A 64-bit integer that is one of JavaScript's, too; null: it is too large for that. */
+function exactAt(view: DataView, row: number): number | null {
+  const high = view.getInt32(row * 8 + 4, true)
+  if (high < -EXACT_HIGH || high >= EXACT_HIGH) return null
+  return high * HIGH + view.getUint32(row * 8, true)
+}
+
+/** As DuckDB casts it, while its digits are a number of JavaScript. */
+function decimalWriter({ width, scale }: DuckDBDecimalType): FixedWriter | null {
+  const divisor = 10 ** scale
+  const write = (digits: number, out: ByteBuffer) => writeFinite(digits / divisor, out)
+  if (width <= 4) return ({ view }, row, out) => write(view.getInt16(row * 2, true), out)
+  if (width <= 9) return ({ view }, row, out) => write(view.getInt32(row * 4, true), out)
+  if (width > 18) return null
+  return ({ view }, row, out) => {
+    const digits = exactAt(view, row)
+    return digits !== null && write(digits, out)
+  }
+}
+
+/** Values of a fixed width. What is rare among them goes the long way. */
+class FixedColumn implements CellColumn {
+  readonly #write: FixedWriter
+  readonly #slow: CellColumn & { writeValue(row: number, out: ByteBuffer): void }
+  #values: FixedValues = { bytes: new Uint8Array(), view: new DataView(new ArrayBuffer(0)) }
+  #valid: Uint8Array | null = null
+
+  constructor(write: FixedWriter, slow: ValueColumn) {
+    this.#write = write
+    this.#slow = slow
+  }
+
+  open(vector: DuckDBVector, rows: RowRange): void {
+    const bytes = itemBytes(vector)
+    this.#values = { bytes, view: new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength) }
+    this.#valid = validBits(vector)
+    this.#slow.open(vector, rows)
+  }
+
+  write(row: number, out: ByteBuffer): void {
+    if (!isValid(this.#valid, row) || !this.#write(this.#values, row, out)) {
+      this.#slow.writeValue(row, out)
+    }
+  }
+}
+
+/** Values of any type, each through what JSON says of it. */
+class ValueColumn implements CellColumn {
+  readonly #format: CellFormat
+  readonly #convert: ReturnType<typeof converterOf>
+  #vector: DuckDBVector | null = null
+
+  constructor(type: DuckDBType, format: CellFormat) {
+    this.#format = format
+    this.#convert = converterOf(type)
+  }
+
+  open(vector: DuckDBVector): void {
+    this.#vector = vector
+  }
+
+  write(row: number, out: ByteBuffer): void {
+    this.writeValue(row, out)
+  }
+
+  writeValue(row: number, out: ByteBuffer): void {
+    const value = this.#vector?.getItem(row) ?? null
+    const shown = value === null ? null : this.#convert(value)
+    written(out, shown === null ? this.#format.nullText : this.#format.other(shown))
+  }
+}
+
+/** Kept for the next rows only while it is no larger. */
+const KEPT_BYTES_MAX = 2 ** 21
+
+class TextColumn implements CellColumn {
+  readonly #format: CellFormat
+  #texts = new ByteBuffer()
+  #ends = new Int32Array(2048)
+  #start = 0
+  #valid: Uint8Array | null = null
+
+  constructor(format: CellFormat) {
+    this.#format = format
+  }
+
+  open(vector: DuckDBVector, rows: RowRange): void {
+    if (this.#texts.bytes.length > KEPT_BYTES_MAX) this.#texts = new ByteBuffer()
+    if (this.#ends.length < rows.count) this.#ends = new Int32Array(rows.count)
+    this.#texts.length = 0
+    this.#start = rows.start
+    this.#valid = validBits(vector)
+    copyTexts(vector, rows, this.#texts, { ends: this.#ends, endsAt: 0 })
+  }
+
+  write(row: number, out: ByteBuffer): void {
+    if (!isValid(this.#valid, row)) {
+      written(out, this.#format.nullText)
+      return
+    }
+    const at = row - this.#start
+    const from = at === 0 ? 0 : (this.#ends[at - 1] ?? 0)
+    this.#format.text(this.#texts.bytes, from, (this.#ends[at] ?? 0) - from, out)
+  }
+}
+
+const encoder = new TextEncoder()
+
+/** Of texts that are mostly short and ASCII. */
+export function written(out: ByteBuffer, text: string): true {
+  const { length } = text
+  out.reserve(length * 3)
+  const { bytes } = out
+  const start = out.length
+  for (let at = 0; at < length; at += 1) {
+    const code = text.charCodeAt(at)
+    if (code > 127) {
+      out.length = start + encoder.encodeInto(text, bytes.subarray(start)).written
+      return true
+    }
+    bytes[start + at] = code
+  }
+  out.length = start + length
+  return true
+}
+
+function writeNumber(value: number, format: CellFormat, out: ByteBuffer): boolean {
+  return Number.isFinite(value) ? writeFinite(value, out) : written(out, format.nullText)
+}
+
+function writeFinite(value: number, out: ByteBuffer): boolean {
+  return Number.isInteger(value) ? writeInteger(value, out) : written(out, String(value))
+}
+
+const SHORT_MAX = 2 ** 31
+
+function writeInteger(value: number, out: ByteBuffer): boolean {
+  if (value >= SHORT_MAX || value <= -SHORT_MAX) return written(out, String(value))
+  out.reserve(11)
+  const { bytes } = out
+  let rest = value | 0
+  if (rest < 0) {
+    bytes[out.length] = 45
+    out.length += 1
+    rest = -rest
+  }
+  let count = 1
+  for (let bound = 10; count < 10 && rest >= bound; bound *= 10) count += 1
+  writeDigits(rest, count, out)
+  return true
+}
+
+/** So many digits, for which there is room. */
+function writeDigits(value: number, count: number, out: ByteBuffer): void {
+  const { bytes, length } = out
+  let rest = value
+  for (let at = length + count - 1; at >= length; at -= 1) {
+    const next = (rest / 10) | 0
+    bytes[at] = 48 + rest - next * 10
+    rest = next
+  }
+  out.length = length + count
+}
+
+const DAY_MS = 86_400_000
+const DAY_MICROS = DAY_MS * 1000
+/** From 1696 to 2243: years of four digits. */
+const DAYS_MAX = 100_000
+const KNOWN_DAYS_MAX = 4096
+
+/** The texts of dates, which repeat. */
+class DayTexts {
+  readonly quote: string
+  readonly #known = new Map<number, string>()
+
+  constructor(quote: string) {
+    this.quote = quote
+  }
+
+  of(day: number): string {
+    const known = this.#known.get(day)
+    if (known !== undefined) return known
+    if (this.#known.size >= KNOWN_DAYS_MAX) this.#known.clear()
+    const text = new Date(day * DAY_MS).toISOString().slice(0, 10)
+    this.#known.set(day, text)
+    return text
+  }
+}
+
+function writeDate(day: number, days: DayTexts, out: ByteBuffer): boolean {
+  if (Math.abs(day) > DAYS_MAX) return false
+  written(out, days.quote)
+  written(out, days.of(day))
+  return written(out, days.quote)
+}
+
+const COLON = 58
+
+/** As `timestampOf` does. */
+function writeTimestamp(micros: number | null, days: DayTexts, out: ByteBuffer): boolean {
+  if (micros === null) return false
+  let day = Math.floor(micros / DAY_MICROS)
+  // The quotient may have been rounded up to the next day.
+  if (day * DAY_MICROS > micros) day -= 1
+  if (Math.abs(day) > DAYS_MAX) return false
+  const rest = micros - day * DAY_MICROS
+  const seconds = Math.floor(rest / 1_000_000)
+  written(out, days.quote)
+  written(out, days.of(day))
+  out.reserve(16)
+  writeSign(32, out)
+  writeDigits((seconds / 3600) | 0, 2, out)
+  writeSign(COLON, out)
+  writeDigits(((seconds / 60) | 0) % 60, 2, out)
+  writeSign(COLON, out)
+  writeDigits(seconds % 60, 2, out)
+  writeSign(46, out)
+  writeDigits(rest - seconds * 1_000_000, 6, out)
+  return written(out, days.quote)
+}
+
+function writeSign(code: number, out: ByteBuffer): void {
+  out.bytes[out.length] = code
+  out.length += 1
+}
