@@ -4,23 +4,31 @@
  * Eider needs them.
  */
 import { spawnSync } from 'node:child_process'
-import { existsSync } from 'node:fs'
+import { existsSync, rmSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 
 const folder = join(dirname(fileURLToPath(import.meta.url)), '..', 'tests', 'clients')
-const python = join(folder, '.venv', 'bin', 'python')
+const environment = join(folder, '.venv')
+const python = join(environment, 'bin', 'python')
 
 run('npm', ['ci', '--no-audit', '--no-fund'])
-if (!existsSync(python)) run('python3', ['-m', 'venv', '.venv'])
+if (!existsSync(join(environment, 'bin', 'pip'))) {
+  // Debian's Python has a part of venv in a package of its own: without it an attempt leaves an environment without pip.
+  rmSync(environment, { recursive: true, force: true })
+  const advice =
+    'Python 3.11 or later with venv is needed (Debian, Ubuntu: apt-get install python3-venv)'
+  run('python3', ['-m', 'venv', '.venv'], advice)
+}
 run(python, [
   ...['-m', 'pip', 'install', '--quiet', '--disable-pip-version-check'],
   ...['--prefer-binary', '--requirement', 'requirements.txt'],
 ])
 
-function run(command, args) {
+function run(command, args, advice = '') {
   const { status, error } = spawnSync(command, args, { cwd: folder, stdio: 'inherit' })
   if (status === 0) return
   console.error(`${command} ${args.join(' ')} failed${error ? `: ${error.message}` : ''}`)
+  if (advice !== '') console.error(advice)
   process.exit(1)
 }
