@@ -119,17 +119,18 @@ const READER_ASSETS = `<link rel="stylesheet" href="/docs/assets/swagger-ui.css"
 <script src="/docs/assets/swagger-ui-bundle.js" defer></script>
 <script src="/docs/assets/api-reader.js" defer></script>`
 
-/** The index as a list: what its tables name. */
+/** The index as a list: its headings, and what the tables below them name. */
 function navigation(index: string): string {
-  const groups = index.split('<table>').slice(1)
-  const lists = groups.map((table) => {
-    const links = table.matchAll(/<td><a href="(\/[^"]*)">([\s\S]*?)<\/a><\/td>/g)
-    return [...links].map(([, href, name]) => `<li><a href="${href}">${name}</a></li>`).join('')
+  const groups = index.split('<h2 ').slice(1)
+  const lists = groups.map((group) => {
+    const [, heading = ''] = /^[^>]*>([^<]*)/.exec(group) ?? []
+    const links = group.matchAll(/<td><a href="(\/[^"]*)">([\s\S]*?)<\/a><\/td>/g)
+    const items = [...links].map(([, href, name]) => `<li><a href="${href}">${name}</a></li>`)
+    return `<h2>${heading.trim()}</h2><ul>${items.join('')}</ul>`
   })
-  const [users = '', developers = ''] = lists
   return `<ul><li><a href="/docs">Overview</a></li><li><a href="/docs/readme">Read me</a></li>
-<li><a href="/docs/api">API reference</a></li></ul>
-<h2>For users</h2><ul>${users}</ul><h2>For developers</h2><ul>${developers}<li><a href="/docs/changelog">Changelog</a></li></ul>`
+<li><a href="/docs/api">API reference</a></li><li><a href="/docs/changelog">Changelog</a></li></ul>
+${lists.join('')}`
 }
 
 /** Every problem's `type` names one of these rows. */
