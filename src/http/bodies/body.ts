@@ -36,19 +36,22 @@ export async function readBody(
   request: Request,
   bytesMax = Number.POSITIVE_INFINITY,
 ): Promise<Uint8Array<ArrayBuffer>> {
-  const bytes = await readBytes(request, Math.min(bytesMax, context.deps.settings.bodyBytesMax))
+  const { bodyBytesMax } = context.deps.settings
+  const isOwn = bytesMax < bodyBytesMax
+  const name = isOwn ? 'the limit of this route' : 'the limit (EIDER_BODY_BYTES_MAX)'
+  const bytes = await readBytes(request, { bytesMax: isOwn ? bytesMax : bodyBytesMax, name })
   context.scopeOf(request).bodyArrived()
   return bytes
 }
 
 /** Checks the limit before reading (Content-Length) and while reading, so that no more than `bytesMax` is ever in memory. */
-async function readBytes(request: Request, bytesMax: number): Promise<Uint8Array<ArrayBuffer>> {
+async function readBytes(request: Request, limit: BodyLimit): Promise<Uint8Array<ArrayBuffer>> {
   const declared = request.headers.get('content-length')
-  if (declared !== null && Number(declared) > bytesMax) throw tooLarge(bytesMax)
+  if (declared !== null && Number(declared) > limit.bytesMax) throw tooLarge(limit)
   try {
     // The server reads no more of the body than was declared.
     if (declared !== null) return new Uint8Array(await request.arrayBuffer())
-    return request.body === null ? new Uint8Array() : await readAll(request.body, bytesMax)
+    return request.body === null ? new Uint8Array() : await readAll(request.body, limit)
   } catch (error) {
     if (error instanceof AppError) throw error
     const message = 'The connection was closed before the whole body had arrived'
@@ -58,13 +61,13 @@ async function readBytes(request: Request, bytesMax: number): Promise<Uint8Array
 
 async function readAll(
   body: ReadableStream<Uint8Array>,
-  bytesMax: number,
+  limit: BodyLimit,
 ): Promise<Uint8Array<ArrayBuffer>> {
   const parts: Uint8Array[] = []
   let sizeBytes = 0
   for await (const part of body) {
     sizeBytes += part.byteLength
-    if (sizeBytes > bytesMax) throw tooLarge(bytesMax)
+    if (sizeBytes > limit.bytesMax) throw tooLarge(limit)
     parts.push(part)
   }
   const whole = new Uint8Array(sizeBytes)
@@ -76,11 +79,14 @@ async function readAll(
   return whole
 }
 
-function tooLarge(bytesMax: number): AppError {
-  return new AppError(
-    'body_too_large',
-    `The body has more than ${bytesMax} bytes, the limit (EIDER_BODY_BYTES_MAX)`,
-  )
+interface BodyLimit {
+  readonly bytesMax: number
+  /** What to call it: a setting where that is what can be raised. */
+  readonly name: string
+}
+
+function tooLarge({ bytesMax, name }: BodyLimit): AppError {
+  return new AppError('body_too_large', `The body has more than ${bytesMax} bytes, ${name}`)
 }
 
 /** @throws AppError `unsupported_media_type` unless the body is declared as JSON */

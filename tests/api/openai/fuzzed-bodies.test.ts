@@ -161,3 +161,10 @@ test('paths', async () => {
     RUNS,
   )
 }, 60_000)
+
+test('a body over the limit of its route names no setting that would not help', async () => {
+  const body = { model: 'all-MiniLM-L6-v2', input: 'x'.repeat(33_600_000) }
+  const answer = await app.send('POST', '/v1/embeddings', body)
+  const message = 'The body has more than 33554432 bytes, the limit of this route'
+  expect([answer.status, answer.body]).toMatchObject([413, { error: { message } }])
+})
