@@ -1,5 +1,7 @@
 /** The query parameters of a route: one declaration reads them and stands in the document. */
 import { type TSchema, t } from 'elysia'
+import { momentMillis } from '../../catalog/define-key.ts'
+import { timestampOfMillis } from '../../domain/timestamp.ts'
 import { AppError } from '../../errors.ts'
 
 export interface QueryParameter<T> {
@@ -11,7 +13,6 @@ export interface QueryParameter<T> {
 export interface QueryParameters<T> {
   readonly parameters: Readonly<Record<string, QueryParameter<unknown>>>
   /**
-   * What is empty is not sent.
    * @throws AppError `unknown_field`, `invalid_request`, `invalid_json` that names the parameter
    */
   read(request: Request): T
@@ -23,10 +24,16 @@ type Values<P extends Declared> = {
   readonly [K in keyof P]: P[K] extends QueryParameter<infer T> ? T : never
 }
 
-/** @param init.ignoresOthers a parameter that nobody knows is no mistake: existing clients send some */
+interface Reading {
+  /** A parameter that nobody knows is no mistake: existing clients send some. */
+  readonly ignoresOthers?: boolean
+  /** What is empty is read as an empty text; without it, as if it were not sent. */
+  readonly keepsEmpty?: boolean
+}
+
 export function queryParameters<const P extends Declared>(
   parameters: P,
-  init: { readonly ignoresOthers?: boolean } = {},
+  { ignoresOthers = false, keepsEmpty = false }: Reading = {},
 ): QueryParameters<Values<P>> {
   return {
     parameters,
@@ -34,13 +41,13 @@ export function queryParameters<const P extends Declared>(
       const sent = new Map<string, string>()
       for (const [name, value] of new URL(request.url).searchParams) {
         if (!Object.hasOwn(parameters, name)) {
-          if (init.ignoresOthers === true) continue
+          if (ignoresOthers) continue
           const known = Object.keys(parameters).join(', ')
           const message = `Unknown parameter "${name.slice(0, 100)}"; there are: ${known}`
           throw new AppError('unknown_field', message)
         }
         if (sent.has(name)) throw wrongParameter(name, 'is sent twice')
-        if (value !== '') sent.set(name, value)
+        if (value !== '' || keepsEmpty) sent.set(name, value)
       }
       const values = Object.entries(parameters).map(([name, parameter]) => {
         return [name, parameter.read(sent.get(name), name)] as const
@@ -52,7 +59,7 @@ export function queryParameters<const P extends Declared>(
 }
 
 export function wrongParameter(name: string, what: string): AppError {
-  return new AppError('invalid_request', `Parameter "${name}" ${what}`)
+  return new AppError('invalid_request', `Parameter "${name}" ${what}`, { param: name })
 }
 
 interface About {
@@ -66,13 +73,18 @@ interface Bounds extends About {
   readonly isCut?: boolean
 }
 
-export function wholeNumber<const U extends number>(
+export function wholeNumber<const U extends number | undefined>(
   init: Bounds & { readonly unset: U },
-): QueryParameter<number> {
+): QueryParameter<number | U> {
   const { min, max, isCut = false, unset, description } = init
   const limit = isCut ? {} : { maximum: max }
   return {
-    schema: t.Integer({ description, minimum: min, ...limit, default: unset }),
+    schema: t.Integer({
+      description,
+      minimum: min,
+      ...limit,
+      ...(unset === undefined ? {} : { default: unset }),
+    }),
     read(text, name) {
       if (text === undefined) return unset
       const value = /^\d{1,15}$/.test(text) ? Number(text) : Number.NaN
@@ -110,7 +122,7 @@ export function parsedText<T>(
     schema: plain.schema,
     read(sent, name) {
       const known = plain.read(sent, name)
-      return known === undefined ? undefined : parse(known, name)
+      return known === undefined || known === '' ? undefined : parse(known, name)
     },
   }
 }
@@ -143,12 +155,32 @@ export function truth(init: About & { readonly isLenient?: boolean }): QueryPara
 }
 
 /** Where a list goes on: `next` of the page before. */
-export function cursor(init: About): QueryParameter<string | undefined> {
-  return parsedText(init, (sent, name) => {
-    if (/^\d{1,18}$/.test(sent)) return sent
-    throw wrongParameter(name, 'must be "next" of the page before')
+export function cursor(): QueryParameter<string | undefined> {
+  return {
+    schema: t.String({ description: '`next` of the page before' }),
+    read(sent, name) {
+      if (sent === undefined || /^\d{1,18}$/.test(sent)) return sent
+      throw wrongParameter(name, 'must be "next" of the page before')
+    },
+  }
+}
+
+/** A day or a time; UTC unless it says otherwise. */
+export function moment({ description }: About): QueryParameter<string | undefined> {
+  const shape = { description: `${description}; a day or a time, UTC`, examples: ['2026-05-01'] }
+  return parsedText(shape, (sent, name) => {
+    // In an address `+` is a space.
+    const millis = momentMillis(
+      sent.replace(/ (?=\d\d:\d\d$)/, (space) => {
+        return sent.length > DAY_AND_TIME_CHARS ? '+' : space
+      }),
+    )
+    if (!Number.isNaN(millis)) return timestampOfMillis(millis)
+    throw wrongParameter(name, 'must be a day or a time, as 2026-05-01 or 2026-05-01T12:00:00Z')
   })
 }
+
+const DAY_AND_TIME_CHARS = '2026-05-01T12:00'.length
 
 /** Conditions as JSON. */
 export function filters(init: TextRules): QueryParameter<object | undefined> {

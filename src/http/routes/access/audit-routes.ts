@@ -1,32 +1,26 @@
 import { t } from 'elysia'
-import { momentMillis } from '../../../catalog/define-key.ts'
 import type { AuditRecord } from '../../../domain/ports/access-ports.ts'
-import { timestampOfMillis } from '../../../domain/timestamp.ts'
 import { AppError } from '../../../errors.ts'
 import {
-  type QueryParameter,
+  cursor,
+  moment,
   queryParameters,
+  text,
   wholeNumber,
-  wrongParameter,
 } from '../../bodies/query-parameters.ts'
 import { route } from '../../openapi/openapi.ts'
 import type { AddRoutes } from '../../route-context.ts'
 
-const TEXT_CHARS_MAX = 1_000
+const charsMax = 1_000
 
 const QUERY = queryParameters({
   limit: wholeNumber({ min: 1, max: 1000, unset: 50, description: 'Entries of a page' }),
-  cursor: wholeNumber({
-    min: 0,
-    max: Number.MAX_SAFE_INTEGER,
-    unset: 0,
-    description: '`next` of the page before',
-  }),
-  principal: text('The name of the user or key that did it'),
-  action: text('`createKey`, `DROP KNOWLEDGE_BASE`, `login`'),
-  outcome: text('`ok`, or the code of an error'),
-  from: moment('Not before'),
-  to: moment('Before'),
+  cursor: cursor(),
+  principal: text({ description: 'The name of the user or key that did it', charsMax }),
+  action: text({ description: '`createKey`, `DROP KNOWLEDGE_BASE`, `login`', charsMax }),
+  outcome: text({ description: '`ok`, or the code of an error', charsMax }),
+  from: moment({ description: 'Not before this' }),
+  to: moment({ description: 'Before this' }),
 })
 
 const LIST = t.Object({
@@ -54,8 +48,8 @@ export const addAuditRoutes: AddRoutes = (app, context) => {
         const message = 'The audit log is for admins who are not limited to projects'
         throw new AppError('forbidden', message)
       }
-      const { limit, cursor, ...filter } = QUERY.read(request)
-      const page = { limit, before: cursor === 0 ? null : cursor }
+      const { limit, cursor: sent, ...filter } = QUERY.read(request)
+      const page = { limit, before: sent === undefined ? null : Number(sent) }
       const { items, next } = await context.deps.audit.list(withoutUnset(filter), page)
       return Response.json({
         items: items.map(auditRecord),
@@ -94,27 +88,5 @@ function auditRecord(record: AuditRecord) {
     address: record.address,
     request_id: record.requestId,
     occurrences: record.occurrences,
-  }
-}
-
-function text(description: string): QueryParameter<string | undefined> {
-  return {
-    schema: t.String({ description, maxLength: TEXT_CHARS_MAX }),
-    read(sent, name) {
-      if (sent === undefined || sent.length <= TEXT_CHARS_MAX) return sent?.toWellFormed()
-      throw wrongParameter(name, `has at most ${TEXT_CHARS_MAX} characters`)
-    },
-  }
-}
-
-function moment(description: string): QueryParameter<string | undefined> {
-  return {
-    schema: t.String({ description: `${description} this: a day or a time, UTC` }),
-    read(sent, name) {
-      if (sent === undefined) return undefined
-      const millis = momentMillis(sent)
-      if (!Number.isNaN(millis)) return timestampOfMillis(millis)
-      throw wrongParameter(name, 'must be a day or a time, as 2026-05-01 or 2026-05-01T12:00:00Z')
-    },
   }
 }

@@ -6,8 +6,8 @@ import type {
   KeptTurn,
   Page,
 } from '../../../domain/ports/conversation-ports.ts'
-import { AppError } from '../../../errors.ts'
 import { CONVERSATION, CONVERSATION_LIST } from '../../answers/records/agent-schemas.ts'
+import { cursor, queryParameters, wholeNumber } from '../../bodies/query-parameters.ts'
 import { route } from '../../openapi/openapi.ts'
 import type { AddRoutes } from '../../route-context.ts'
 import { namedAgent } from './agent-routes.ts'
@@ -15,12 +15,12 @@ import { namedAgent } from './agent-routes.ts'
 const ALL = '/api/projects/:project_name/agents/:agent_name/conversations'
 const ONE = `${ALL}/:conversation_id` as const
 
-const LIMIT_UNSET = 50
-const LIMIT_MAX = 1000
-
 const tag = 'Agents'
 const missing = { 404: 'No such project, agent or conversation' }
-const PAGING = 'Query parameters: `limit` (50, at most 1000); `cursor`: `next` of the page before'
+const PAGING = queryParameters({
+  limit: wholeNumber({ min: 1, max: 1000, unset: 50, description: 'Items of a page' }),
+  cursor: cursor(),
+})
 
 export const addConversationRoutes: AddRoutes = (app, context) => {
   const { conversations } = context.deps
@@ -34,14 +34,14 @@ export const addConversationRoutes: AddRoutes = (app, context) => {
       requireReader(request)
       const agent = namedAgent(context, params)
       const { items, next } = await conversations.list(agent, pageOf(request))
-      return Response.json({ items: items.map(summaryRecord), next: cursor(next) })
+      return Response.json({ items: items.map(summaryRecord), next: nextOf(next) })
     },
     route({
       needs: 'ask',
       id: 'listConversations',
       summary: 'List the conversations with an agent that are kept, the one asked last first',
-      description: PAGING,
       tag,
+      query: PAGING,
       answers: {
         200: {
           description: 'items, next (the cursor of the rest, or null)',
@@ -59,14 +59,14 @@ export const addConversationRoutes: AddRoutes = (app, context) => {
       const found = await conversations.get(agent, params.conversation_id, pageOf(request))
       const { summary, turns, next } = found
       const record = { ...summaryRecord(found), summary, turns: turns.map(turnRecord) }
-      return Response.json({ ...record, next: cursor(next) })
+      return Response.json({ ...record, next: nextOf(next) })
     },
     route({
       needs: 'ask',
       id: 'getConversation',
       summary: 'Get a conversation: its newest turns, the oldest of them first',
-      description: PAGING,
       tag,
+      query: PAGING,
       answers: {
         200: {
           description: 'The conversation, next (the cursor of the turns before, or null)',
@@ -95,28 +95,11 @@ export const addConversationRoutes: AddRoutes = (app, context) => {
 
 /** @throws AppError `unknown_field`, `invalid_request` */
 function pageOf(request: Request): Page {
-  const sent = new Map<string, string>()
-  for (const [name, value] of new URL(request.url).searchParams) {
-    if (name !== 'limit' && name !== 'cursor') {
-      const message = `Unknown parameter "${name.slice(0, 100)}"; there are: limit, cursor`
-      throw new AppError('unknown_field', message)
-    }
-    if (sent.has(name)) throw new AppError('invalid_request', `Parameter "${name}" is sent twice`)
-    if (value !== '') sent.set(name, value)
-  }
-  const limit = sent.get('limit') ?? String(LIMIT_UNSET)
-  if (!/^\d{1,9}$/.test(limit) || Number(limit) < 1 || Number(limit) > LIMIT_MAX) {
-    const message = `Parameter "limit" must be a whole number from 1 to ${LIMIT_MAX}`
-    throw new AppError('invalid_request', message)
-  }
-  const before = sent.get('cursor')
-  if (before !== undefined && !/^\d{1,15}$/.test(before)) {
-    throw new AppError('invalid_request', 'Parameter "cursor" must be "next" of the page before')
-  }
-  return { limit: Number(limit), before: before === undefined ? null : Number(before) }
+  const { limit, cursor: before } = PAGING.read(request)
+  return { limit, before: before === undefined ? null : Number(before) }
 }
 
-function cursor(next: number | null): string | null {
+function nextOf(next: number | null): string | null {
   return next === null ? null : String(next)
 }
 

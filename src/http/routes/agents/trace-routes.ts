@@ -5,7 +5,6 @@ import { requireScope } from '../../../domain/access/principal.ts'
 import { RUN_OUTCOMES, RUN_PURPOSES, traceNotFound } from '../../../domain/agents/agent-run.ts'
 import { nameKey } from '../../../domain/identifier.ts'
 import type { StoredTrace, TraceFilter, TraceSummary } from '../../../domain/ports/trace-ports.ts'
-import { timestampOfMillis } from '../../../domain/timestamp.ts'
 import { AppError } from '../../../errors.ts'
 import {
   DELETED,
@@ -14,6 +13,15 @@ import {
   TRACE_LIST,
 } from '../../answers/records/agent-schemas.ts'
 import { bodySchema, readJson } from '../../bodies/body.ts'
+import {
+  choice,
+  cursor,
+  moment,
+  parsedText,
+  queryParameters,
+  truth,
+  wholeNumber,
+} from '../../bodies/query-parameters.ts'
 import { route } from '../../openapi/openapi.ts'
 import type { AddRoutes } from '../../route-context.ts'
 
@@ -29,13 +37,34 @@ const FEEDBACK = bodySchema(
 
 const COMMENT_CHARS_MAX = 4_000
 const TEXT_CHARS_MAX = 1_000
-const LIMIT_UNSET = 50
-const LIMIT_MAX = 1000
-
 const tag = 'Traces'
 const missing = { 404: 'No such trace' }
-const FILTERS = `\`project\`, \`agent\`, \`conversation_id\`, \`outcome\` (answered, failed, cancelled), \`purpose\` (question, evaluation); \`from\` and \`to\`: when it
-began, as \`2026-05-01\` or \`2026-05-01T12:00:00Z\`; \`q\`: a part of the question, in whatever case`
+
+function words(description: string, examples: readonly string[] = []) {
+  return parsedText({ description, charsMax: TEXT_CHARS_MAX, examples }, (sent) => {
+    return sent.replaceAll('\0', '\uFFFD').toWellFormed()
+  })
+}
+
+const FILTERS = {
+  project: words('Those of a project'),
+  agent: words('Those of an agent'),
+  conversation_id: words('Those of a conversation'),
+  outcome: choice(RUN_OUTCOMES, { description: 'How it ended' }),
+  purpose: choice(RUN_PURPOSES, { description: 'What it was for' }),
+  from: moment({ description: 'Begun at this time or after' }),
+  to: moment({ description: 'Begun before this time' }),
+  q: words('A part of the question, in whatever case'),
+}
+const LIST = queryParameters({
+  ...FILTERS,
+  limit: wholeNumber({ min: 1, max: 1000, unset: 50, description: 'Traces of a page' }),
+  cursor: cursor(),
+})
+const SELECTION = queryParameters({
+  ...FILTERS,
+  all: truth({ description: 'Every trace; required where there are no filters' }),
+})
 
 export const addTraceRoutes: AddRoutes = (app, context) => {
   const { traces } = context.deps
@@ -55,8 +84,9 @@ export const addTraceRoutes: AddRoutes = (app, context) => {
   app.get(
     ALL,
     async ({ request }) => {
-      const sent = parametersOf(request, ['limit', 'cursor'])
-      const page = { limit: limitOf(sent), before: cursorOf(sent) }
+      const sent = LIST.read(request)
+      const before = sent.cursor === undefined ? null : Number(sent.cursor)
+      const page = { limit: sent.limit, before }
       const { items, next } = await traces.list({ ...filterOf(sent), ...projectsOf(request) }, page)
       return Response.json({
         items: items.map(summaryRecord),
@@ -67,8 +97,8 @@ export const addTraceRoutes: AddRoutes = (app, context) => {
       needs: 'read',
       id: 'listTraces',
       summary: 'List the runs of agents, the newest first',
-      description: `Query parameters: ${FILTERS}; \`limit\` (50, at most 1000); \`cursor\`: \`next\` of the page before`,
       tag,
+      query: LIST,
       answers: {
         200: { description: 'items, next (the cursor of the rest, or null)', schema: TRACE_LIST },
       },
@@ -77,9 +107,9 @@ export const addTraceRoutes: AddRoutes = (app, context) => {
   app.delete(
     ALL,
     async ({ request }) => {
-      const sent = parametersOf(request, ['all'])
+      const sent = SELECTION.read(request)
       const filter = filterOf(sent)
-      if ((Object.keys(filter).length === 0) !== (sent.get('all') === 'true')) {
+      if ((Object.keys(filter).length === 0) !== sent.all) {
         const how = 'Send filters for some of the traces, or "all=true" for every one'
         throw new AppError('missing_parameter', how)
       }
@@ -89,8 +119,8 @@ export const addTraceRoutes: AddRoutes = (app, context) => {
       needs: 'admin',
       id: 'deleteTraces',
       summary: 'Delete the traces that filters name',
-      description: `Query parameters: ${FILTERS}; or \`all=true\``,
       tag,
+      query: SELECTION,
       answers: {
         200: { description: 'deleted: how many there were', schema: DELETED },
         400: 'Neither filters nor all=true',
@@ -151,46 +181,10 @@ export const addTraceRoutes: AddRoutes = (app, context) => {
   )
 }
 
-const FILTER_PARAMETERS = [
-  'project',
-  'agent',
-  'conversation_id',
-  'outcome',
-  'purpose',
-  'from',
-  'to',
-  'q',
-]
-
-type Parameters = ReadonlyMap<string, string>
-
-/** @throws AppError `unknown_field`, `invalid_request` */
-function parametersOf(request: Request, own: readonly string[]): Parameters {
-  const known = [...FILTER_PARAMETERS, ...own]
-  const sent = new Map<string, string>()
-  for (const [name, value] of new URL(request.url).searchParams) {
-    if (!known.includes(name)) {
-      const message = `Unknown parameter "${name.slice(0, 100)}"; there are: ${known.join(', ')}`
-      throw new AppError('unknown_field', message)
-    }
-    if (sent.has(name)) throw wrong(name, 'is sent twice')
-    if (value.length > TEXT_CHARS_MAX) throw wrong(name, `has at most ${TEXT_CHARS_MAX} characters`)
-    if (value !== '') sent.set(name, value.replaceAll('\0', '\uFFFD').toWellFormed())
-  }
-  return sent
-}
-
-function filterOf(sent: Parameters): TraceFilter {
-  const [projectName, agentName, conversationId, questionPart] = [
-    'project',
-    'agent',
-    'conversation_id',
-    'q',
-  ].map((name) => sent.get(name))
-  const outcome = oneOf(sent, 'outcome', RUN_OUTCOMES)
-  const purpose = oneOf(sent, 'purpose', RUN_PURPOSES)
-  const from = momentOf(sent, 'from')
-  const to = momentOf(sent, 'to')
+/** Those that were sent. */
+function filterOf(sent: ReturnType<typeof LIST.read> | ReturnType<typeof SELECTION.read>) {
+  const { project, agent, conversation_id: conversationId, outcome, purpose, from, to, q } = sent
+  const [projectName, agentName, questionPart] = [project, agent, q]
   return {
     ...(projectName === undefined ? {} : { projectName }),
     ...(agentName === undefined ? {} : { agentName }),
@@ -200,51 +194,7 @@ function filterOf(sent: Parameters): TraceFilter {
     ...(from === undefined ? {} : { from }),
     ...(to === undefined ? {} : { to }),
     ...(questionPart === undefined ? {} : { questionPart }),
-  }
-}
-
-function oneOf<T extends string>(
-  sent: Parameters,
-  name: string,
-  values: readonly T[],
-): T | undefined {
-  const text = sent.get(name)
-  const found = values.find((value) => value === text)
-  if (text === undefined || found !== undefined) return found
-  throw wrong(name, `must be one of ${values.join(', ')}`)
-}
-
-const MOMENT = /^\d{4}-\d\d-\d\d(?:[ T]\d\d:\d\d(?::\d\d(?:\.\d{1,6})?)?(?:Z|[+-]\d\d:?\d\d)?)?$/
-
-/** Without a time zone it is UTC, as every time here. */
-function momentOf(sent: Parameters, name: 'from' | 'to'): string | undefined {
-  const text = sent.get(name)
-  if (text === undefined) return undefined
-  // In an address `+` is a space.
-  const written = text.replace(/ (?=\d\d:?\d\d$)/, (space) => (text.length > 20 ? '+' : space))
-  const whole = written.length === 10 ? `${written}T00:00` : written.replace(' ', 'T')
-  const millis = Date.parse(/(?:Z|[+-]\d\d:?\d\d)$/.test(whole) ? whole : `${whole}Z`)
-  if (MOMENT.test(written) && !Number.isNaN(millis)) return timestampOfMillis(millis)
-  throw wrong(name, 'must be a day or a time, as 2026-05-01 or 2026-05-01T12:00:00Z')
-}
-
-function limitOf(sent: Parameters): number {
-  const text = sent.get('limit')
-  if (text === undefined) return LIMIT_UNSET
-  const limit = /^\d{1,9}$/.test(text) ? Number(text) : 0
-  if (limit >= 1 && limit <= LIMIT_MAX) return limit
-  throw wrong('limit', `must be a whole number from 1 to ${LIMIT_MAX}`)
-}
-
-function cursorOf(sent: Parameters): number | null {
-  const text = sent.get('cursor')
-  if (text === undefined) return null
-  if (/^\d{1,15}$/.test(text)) return Number(text)
-  throw wrong('cursor', 'must be "next" of the page before')
-}
-
-function wrong(name: string, what: string): AppError {
-  return new AppError('invalid_request', `Parameter "${name}" ${what}`)
+  } satisfies TraceFilter
 }
 
 function summaryRecord(trace: TraceSummary) {

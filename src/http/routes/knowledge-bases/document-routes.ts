@@ -16,9 +16,11 @@ import {
 } from '../../answers/records/knowledge-base-schemas.ts'
 import { bodySchema, readJson } from '../../bodies/body.ts'
 import {
-  LIST_PARAMETERS,
-  listOrderOf,
-  SELECTION_PARAMETERS,
+  CHUNKS_QUERY,
+  chunkOrderOf,
+  DOCUMENTS_QUERY,
+  documentOrderOf,
+  SELECTION_QUERY,
   selectionOf,
 } from '../../bodies/list-order.ts'
 import { route } from '../../openapi/openapi.ts'
@@ -54,7 +56,7 @@ const addListRoutes: AddRoutes = (app, context) => {
   app.get(
     ALL,
     async ({ request, params }) => {
-      const order = listOrderOf(request, [])
+      const order = documentOrderOf(request)
       const { signal } = context.scopeOf(request)
       const page = await documents.list(knowledgeBaseAt(context, params), order, signal)
       return Response.json(pageRecord(page, documentRecord))
@@ -63,8 +65,8 @@ const addListRoutes: AddRoutes = (app, context) => {
       needs: 'read',
       id: 'listDocuments',
       summary: 'List the documents of a knowledge base',
-      description: LIST_PARAMETERS,
       tag,
+      query: DOCUMENTS_QUERY,
       answers: {
         200: {
           description: 'Some of the documents, in the order in which they were stored',
@@ -89,8 +91,8 @@ const addListRoutes: AddRoutes = (app, context) => {
       needs: 'write',
       id: 'deleteDocuments',
       summary: 'Delete the documents that filters name',
-      description: SELECTION_PARAMETERS,
       tag,
+      query: SELECTION_QUERY,
       answers: {
         200: {
           description: 'How many documents and chunks were deleted',
@@ -104,7 +106,7 @@ const addListRoutes: AddRoutes = (app, context) => {
   app.get(
     `${KB}/chunks`,
     async ({ request, params }) => {
-      const order = listOrderOf(request, ['document_id', 'vectors'])
+      const order = chunkOrderOf(request)
       const { signal } = context.scopeOf(request)
       const kb = knowledgeBaseAt(context, params)
       const page = await documents.chunks(kb, order, signal)
@@ -116,8 +118,8 @@ const addListRoutes: AddRoutes = (app, context) => {
       needs: 'read',
       id: 'listChunks',
       summary: 'List the chunks of a knowledge base',
-      description: `${LIST_PARAMETERS}\n- \`document_id\`: those of one document\n- \`vectors=true\`: with \`vector\`, its numbers as base64 of little-endian 32-bit floats`,
       tag,
+      query: CHUNKS_QUERY,
       answers: {
         200: {
           description: 'Some of the chunks, in the order in which they were stored',

@@ -11,7 +11,6 @@ import {
 import { requireKnowledgeBase } from '../../../domain/catalog-snapshot.ts'
 import type { SyncSource } from '../../../domain/flow/sync-source.ts'
 import type { KnowledgeBase } from '../../../domain/knowledge-base.ts'
-import { AppError } from '../../../errors.ts'
 import {
   JOB,
   SOURCE,
@@ -20,15 +19,13 @@ import {
 } from '../../answers/records/catalog-schemas.ts'
 import { jobRecord } from '../../answers/wire.ts'
 import { bodySchema, readJson } from '../../bodies/body.ts'
+import { queryParameters, wholeNumber } from '../../bodies/query-parameters.ts'
 import { route } from '../../openapi/openapi.ts'
 import { anObject } from '../../openapi/schema-words.ts'
 import type { AddRoutes, RouteContext } from '../../route-context.ts'
 
 const ALL = '/api/projects/:project_name/knowledge_bases/:knowledge_base_name/sources'
 const ONE = `${ALL}/:source_id` as const
-
-const RUNS_DEFAULT = 20
-const RUNS_MAX = 100
 
 const tag = 'Sources'
 const missing = { 404: 'No such project, knowledge base or source' }
@@ -39,6 +36,11 @@ const BODY = bodySchema(
 )
 const RUN_BODY = bodySchema(
   t.Object({ full: t.Optional(t.Boolean()) }, { additionalProperties: false }),
+)
+
+const RUNS = queryParameters(
+  { limit: wholeNumber({ min: 1, max: 100, unset: 20, description: 'How many come' }) },
+  { ignoresOthers: true },
 )
 
 interface KnowledgeBasePath {
@@ -181,7 +183,7 @@ const addRunRoutes: AddRoutes = (app, context) => {
     `${ONE}/runs`,
     async ({ request, params }) => {
       const { source } = sourceAt(context, params)
-      const limit = limitOf(new URL(request.url).searchParams)
+      const { limit } = RUNS.read(request)
       return Response.json((await sources.runs(source, limit)).map(runFields))
     },
     route({
@@ -189,21 +191,13 @@ const addRunRoutes: AddRoutes = (app, context) => {
       id: 'listSourceRuns',
       summary: 'List the runs of a source, the newest first',
       tag,
-      description: 'Query parameter: `limit` (20, at most 100)',
+      query: RUNS,
       answers: {
         200: { description: 'The runs, each with its counts', schema: t.Array(SOURCE_RUN) },
         ...missing,
       },
     }),
   )
-}
-
-function limitOf(query: URLSearchParams): number {
-  const text = query.get('limit')
-  if (text === null) return RUNS_DEFAULT
-  const limit = Number(text)
-  if (/^\d+$/.test(text) && limit >= 1 && limit <= RUNS_MAX) return limit
-  throw new AppError('invalid_request', `"limit" must be an integer from 1 to ${RUNS_MAX}`)
 }
 
 function knowledgeBaseAt(context: RouteContext, path: KnowledgeBasePath): KnowledgeBase {

@@ -5,6 +5,7 @@ import { JOB } from '../../answers/records/catalog-schemas.ts'
 import { IMPORT_RESULT } from '../../answers/records/knowledge-base-schemas.ts'
 import { streamedResponse } from '../../answers/streamed-response.ts'
 import { jobRecord } from '../../answers/wire.ts'
+import { queryParameters, truth } from '../../bodies/query-parameters.ts'
 import { receivedFiles } from '../../bodies/received-files.ts'
 import { route } from '../../openapi/openapi.ts'
 import type { AddRoutes } from '../../route-context.ts'
@@ -14,6 +15,10 @@ const PARQUET = 'application/vnd.apache.parquet'
 const BYTES = 'application/octet-stream'
 
 const tag = 'Documents'
+const IMPORT = queryParameters(
+  { background: truth({ description: 'A job stores them: the answer is 202, at once' }) },
+  { ignoresOthers: true },
+)
 
 export const addTransferRoutes: AddRoutes = (app, context) => {
   const { transfers, fileBytes } = context.deps
@@ -53,7 +58,7 @@ export const addTransferRoutes: AddRoutes = (app, context) => {
     async ({ request, params }) => {
       const { project_name: projectName, knowledge_base_name: name } = params
       requireProject(context.snapshot(), projectName)
-      const isBackground = backgroundOf(request)
+      const { background: isBackground } = IMPORT.read(request)
       return fileBytes.withFolder(async (folder) => {
         const { files } = await receivedFiles(context, request, folder)
         const [file, ...others] = files
@@ -76,10 +81,11 @@ export const addTransferRoutes: AddRoutes = (app, context) => {
       needs: 'write',
       id: 'importKnowledgeBase',
       summary: 'Import an exported knowledge base; nothing is embedded',
+      query: IMPORT,
       // PARQUET is taken, too: generators know the general name.
       takes: [BYTES, 'multipart/form-data'],
       description:
-        'The file is the body, or the part `file` of a form. The knowledge base is made where there is none of that name. Documents of the file take the place of those with their ids, all of them or none. With `background=true` in the query a job stores them.',
+        'The file is the body, or the part `file` of a form. The knowledge base is made where there is none of that name. Documents of the file take the place of those with their ids, all of them or none.',
       tag,
       answers: {
         200: { description: 'How many documents and chunks were stored', schema: IMPORT_RESULT },
@@ -92,11 +98,4 @@ export const addTransferRoutes: AddRoutes = (app, context) => {
       },
     }),
   )
-}
-
-function backgroundOf(request: Request): boolean {
-  const sent = new URL(request.url).searchParams.get('background')
-  if (sent === null || sent === 'false') return false
-  if (sent === 'true') return true
-  throw new AppError('invalid_request', 'Parameter "background" must be true or false')
 }

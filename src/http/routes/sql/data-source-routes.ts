@@ -313,11 +313,6 @@ function tableType(kind: ResultValue | undefined): string {
   return type === 'base table' ? 'data' : type.replaceAll(' ', '_')
 }
 
-/** A query parameter that says yes. */
-export function isTrue(value: unknown): boolean {
-  return value === '1' || value === 'true'
-}
-
 export function databaseRecord(source: DataSource) {
   return {
     name: source.name,

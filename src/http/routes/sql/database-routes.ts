@@ -23,11 +23,30 @@ import {
   TREE_NODE,
   TREE_ROOT,
 } from '../../answers/records/catalog-schemas.ts'
+import { queryParameters, truth } from '../../bodies/query-parameters.ts'
 import { route } from '../../openapi/openapi.ts'
 import type { AddRoutes, RouteContext } from '../../route-context.ts'
-import { checkRecord, databaseRecord, isTrue, rowsOf } from './data-source-routes.ts'
+import { checkRecord, databaseRecord, rowsOf } from './data-source-routes.ts'
 
 const tag = 'Databases'
+const ONE = queryParameters(
+  {
+    check_connection: truth({
+      description: 'Connects to a data source, and tells by `connection_status` whether that works',
+      isLenient: true,
+    }),
+  },
+  { ignoresOthers: true },
+)
+const TREE = queryParameters(
+  {
+    all_schemas: truth({
+      description: 'Of a data source, the tables of its other schemas, too',
+      isLenient: true,
+    }),
+  },
+  { ignoresOthers: true },
+)
 
 function projectDatabase(project: Project) {
   const deletable = project.name !== DEFAULT_PROJECT
@@ -123,12 +142,12 @@ export const addDatabaseRoutes: AddRoutes = (app, context) => {
   )
   app.get(
     '/api/databases/:database_name',
-    async ({ params, request, query }) => {
+    async ({ params, request }) => {
       const wanted = nameKey(params.database_name)
       const found = databases(context, request).find(({ name }) => nameKey(name) === wanted)
       if (found === undefined) throw notFound('database', params.database_name)
       const source = findDataSource(context.snapshot(), params.database_name)
-      if (source === undefined || !isTrue(query.check_connection)) return Response.json(found)
+      if (source === undefined || !ONE.read(request).check_connection) return Response.json(found)
       const { signal } = context.scopeOf(request)
       const check = await checkDatabase(source, context.deps.catalog, signal)
       return Response.json({ ...found, connection_status: checkRecord(check) })
@@ -138,6 +157,7 @@ export const addDatabaseRoutes: AddRoutes = (app, context) => {
       id: 'getDatabase',
       summary: 'Get a database',
       tag,
+      query: ONE,
       answers: { 200: { description: 'The database', schema: DATABASE }, 404: 'No such database' },
     }),
   )
@@ -180,19 +200,20 @@ export const addDatabaseRoutes: AddRoutes = (app, context) => {
   )
   app.get(
     '/api/tree/:database_name',
-    async ({ params, request, query }) => {
+    async ({ params, request }) => {
       const snapshot = context.snapshot()
       const source = findDataSource(snapshot, params.database_name)
       if (source === undefined) return Response.json(projectTree(snapshot, params.database_name))
       const { signal } = context.scopeOf(request)
       const tables = await context.deps.catalog.sources.tables(source, signal)
-      return Response.json(sourceTree(source, tables, isTrue(query.all_schemas)))
+      return Response.json(sourceTree(source, tables, TREE.read(request).all_schemas))
     },
     route({
       needs: 'read',
       id: 'listTreeNodes',
       summary: 'List the objects of a database',
       tag,
+      query: TREE,
       answers: {
         200: { description: 'The objects', schema: t.Array(TREE_NODE) },
         404: 'No such database',

@@ -5,19 +5,35 @@ import { AppError } from '../../../errors.ts'
 import { JOB, JOB_LIST } from '../../answers/records/catalog-schemas.ts'
 import { streamedResponse } from '../../answers/streamed-response.ts'
 import { jobRecord } from '../../answers/wire.ts'
+import { choice, queryParameters, text, wholeNumber } from '../../bodies/query-parameters.ts'
 import { route } from '../../openapi/openapi.ts'
 import type { AddRoutes, RouteContext } from '../../route-context.ts'
 
 const ALL = '/api/jobs'
 const ONE = '/api/jobs/:job_id'
 
-const LIMIT_DEFAULT = 100
-const LIMIT_MAX = 1000
-
 const tag = 'Jobs'
 const missing = { 404: 'No such job' }
-const OPTIONS = `Query parameters: \`state\`, \`kind\`, \`project\`, \`knowledge_base\` keep those that have it; \`limit\` (100,
-at most 1000) and \`offset\` give a part. The newest come first.`
+const LIST = queryParameters({
+  state: choice(JOB_STATES, { description: 'Those in a state' }),
+  kind: choice(JOB_KINDS, { description: 'Those of a kind' }),
+  project: text({ description: 'Those of a project' }),
+  knowledge_base: text({ description: 'Those of a knowledge base' }),
+  limit: wholeNumber({
+    min: 0,
+    max: 1000,
+    isCut: true,
+    unset: 100,
+    description: 'Jobs of a page; at most 1000 come',
+  }),
+  offset: wholeNumber({
+    min: 0,
+    max: Number.MAX_SAFE_INTEGER,
+    isCut: true,
+    unset: 0,
+    description: 'Leaves out so many: `next` of the page before',
+  }),
+})
 
 export const addJobRoutes: AddRoutes = (app, context) => {
   const jobsOf = (request: Request) => context.deps.jobsFor(context.scopeOf(request).principal)
@@ -27,9 +43,9 @@ export const addJobRoutes: AddRoutes = (app, context) => {
     route({
       needs: 'read',
       id: 'listJobs',
-      summary: 'List the jobs',
-      description: OPTIONS,
+      summary: 'List the jobs, the newest first',
       tag,
+      query: LIST,
       answers: {
         200: {
           description:
@@ -119,32 +135,18 @@ const addChangeRoutes: AddRoutes = (app, context) => {
   )
 }
 
-const PARAMETERS = ['state', 'kind', 'project', 'knowledge_base', 'limit', 'offset']
-
 function listOf(context: RouteContext, request: Request) {
-  const query = new URL(request.url).searchParams
-  const unknown = [...query.keys()].find((name) => !PARAMETERS.includes(name))
-  if (unknown !== undefined) {
-    const known = PARAMETERS.join(', ')
-    const message = `Unknown parameter "${unknown.slice(0, 100)}"; there are: ${known}`
-    throw new AppError('unknown_field', message)
-  }
-  const state = oneOf(query, 'state', JOB_STATES)
-  const kind = oneOf(query, 'kind', JOB_KINDS)
-  const project = textOf(query, 'project')
-  if (project !== null) requireProject(context.snapshotFor(request), project)
-  const knowledgeBase = textOf(query, 'knowledge_base')
-  const limit = numberOf(query, 'limit', LIMIT_DEFAULT, LIMIT_MAX)
-  const offset = numberOf(query, 'offset', 0, Number.MAX_SAFE_INTEGER)
+  const { state, kind, project, knowledge_base: knowledgeBase, limit, offset } = LIST.read(request)
+  if (project !== undefined) requireProject(context.snapshotFor(request), project)
   const found = context.deps
     .jobsFor(context.scopeOf(request).principal)
     .list()
     .filter((job) => {
       return (
-        (state === null || job.state === state) &&
-        (kind === null || job.kind === kind) &&
-        (project === null || isSame(job.projectName, project)) &&
-        (knowledgeBase === null || isSame(job.knowledgeBase ?? '', knowledgeBase))
+        (state === undefined || job.state === state) &&
+        (kind === undefined || job.kind === kind) &&
+        (project === undefined || isSame(job.projectName, project)) &&
+        (knowledgeBase === undefined || isSame(job.knowledgeBase ?? '', knowledgeBase))
       )
     })
   const end = offset + limit
@@ -169,36 +171,12 @@ async function* eventsOf(changes: AsyncIterable<Job>): AsyncGenerator<string> {
 }
 
 /** @throws AppError `job_not_found` for what is no id at all */
-function idOf(text: string): number {
-  const id = /^\d{1,15}$/.test(text) ? Number(text) : 0
+function idOf(sent: string): number {
+  const id = /^\d{1,15}$/.test(sent) ? Number(sent) : 0
   if (id > 0) return id
   throw new AppError('job_not_found', 'There is no such job: ids of jobs are numbers')
 }
 
 function isSame(name: string, other: string): boolean {
   return nameKey(name) === nameKey(other)
-}
-
-function textOf(query: URLSearchParams, name: string): string | null {
-  return query.get(name) || null
-}
-
-function oneOf<T extends string>(
-  query: URLSearchParams,
-  name: string,
-  values: readonly T[],
-): T | null {
-  const text = textOf(query, name)
-  if (text === null) return null
-  const found = values.find((value) => value === text)
-  if (found !== undefined) return found
-  throw new AppError('invalid_request', `${name} must be one of ${values.join(', ')}`)
-}
-
-function numberOf(query: URLSearchParams, name: string, unset: number, max: number): number {
-  const text = textOf(query, name)
-  if (text === null) return unset
-  const number = /^\d{1,15}$/.test(text) ? Number(text) : -1
-  if (number >= 0) return Math.min(number, max)
-  throw new AppError('invalid_request', `${name} must be a whole number from 0 on`)
 }
