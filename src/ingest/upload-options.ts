@@ -28,6 +28,8 @@ const KNOWN = [
   'name',
 ] as const
 
+export type UploadField = (typeof KNOWN)[number]
+
 /** @throws AppError `invalid_request`, `unknown_field`, `missing_parameter` */
 export function uploadOptions(fields: ReadonlyMap<string, string>): UploadOptions {
   const unknown = [...fields.keys()].find((name) => !KNOWN.some((known) => known === name))
@@ -35,7 +37,7 @@ export function uploadOptions(fields: ReadonlyMap<string, string>): UploadOption
     const message = `Unknown parameter "${unknown.slice(0, 100)}"; expected ${KNOWN.join(', ')}`
     throw new AppError('unknown_field', message)
   }
-  const set = (name: (typeof KNOWN)[number]) => fields.get(name) || undefined
+  const set = (name: UploadField) => fields.get(name) || undefined
   return {
     reading: {
       ...defined('format', parsed(set('format'), formatNamed)),

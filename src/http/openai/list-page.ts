@@ -1,6 +1,12 @@
 /** Lists of OpenAI's API: pages by the id that they begin behind. */
 import { type TSchema, t } from 'elysia'
-import { AppError } from '../../errors.ts'
+import {
+  choice,
+  queryParameters,
+  text,
+  wholeNumber,
+  wrongParameter,
+} from '../bodies/query-parameters.ts'
 
 export interface PageOrder {
   readonly limit: number
@@ -16,39 +22,30 @@ export interface Page<T> {
   readonly hasMore: boolean
 }
 
-const LIMIT_UNSET = 20
-const LIMIT_MAX = 100
-
-export const PAGE_PARAMETERS = `Query parameters:
-
-- \`limit\`: 1 to 100, 20 by default
-- \`order\`: \`desc\` (by default), the newest first, or \`asc\`
-- \`after\`, \`before\`: an id; the page begins behind it, or ends before it`
-
-/** @throws AppError `invalid_request` that names the parameter */
-export function pageOrderOf(
-  request: Request,
-  limits: { readonly unset: number; readonly max: number } = {
-    unset: LIMIT_UNSET,
-    max: LIMIT_MAX,
-  },
-): PageOrder {
-  const sent = new URL(request.url).searchParams
-  const order = sent.get('order') ?? 'desc'
-  if (order !== 'asc' && order !== 'desc') throw wrong('order', 'must be "asc" or "desc"')
-  const limitText = sent.get('limit') ?? String(limits.unset)
-  const limit = /^\d{1,9}$/.test(limitText) ? Number(limitText) : 0
-  if (limit < 1 || limit > limits.max) {
-    throw wrong('limit', `must be an integer from 1 to ${limits.max}`)
+/** The parameters of a list. */
+export function pageParameters({ unset, max } = { unset: 20, max: 100 }) {
+  return {
+    limit: wholeNumber({ min: 1, max, unset, description: 'Items of a page' }),
+    order: choice(['desc', 'asc'], {
+      description: '`desc`, as where it is unset: the newest first',
+    }),
+    after: text({ description: 'An id; the page begins behind it' }),
+    before: text({ description: 'An id; the page ends before it' }),
   }
-  const after = sent.get('after') || null
-  const before = sent.get('before') || null
-  if (after !== null && before !== null) throw wrong('before', 'and "after" exclude each other')
-  return { limit, isAscending: order === 'asc', after, before }
 }
 
-function wrong(param: string, what: string): AppError {
-  return new AppError('invalid_request', `Parameter "${param}" ${what}`, { param })
+/** Clients of that API send parameters that mean nothing here. */
+export const PAGE_READING = { ignoresOthers: true }
+
+export const PAGE = queryParameters(pageParameters(), PAGE_READING)
+
+/** @throws AppError `invalid_request` that names the parameter */
+export function pageOrderOf(sent: ReturnType<typeof PAGE.read>): PageOrder {
+  const { limit, order, after = null, before = null } = sent
+  if (after !== null && before !== null) {
+    throw wrongParameter('before', 'and "after" exclude each other')
+  }
+  return { limit, isAscending: order === 'asc', after, before }
 }
 
 /**
@@ -64,7 +61,7 @@ export function pageOf<T>(
   const indexOf = (param: string, id: string) => {
     const index = ordered.findIndex((item) => idOf(item) === id)
     if (index >= 0) return index
-    throw wrong(param, `is "${id.slice(0, 100)}", which is not in the list`)
+    throw wrongParameter(param, `is "${id.slice(0, 100)}", which is not in the list`)
   }
   if (before !== null) {
     const end = indexOf('before', before)

@@ -80,6 +80,16 @@ export function openApiDocument(app: Elysia, version: string) {
           description: 'The token of `login`, or a key. Without a login on loopback none is needed',
         },
       },
+      headers: {
+        RequestId: {
+          description: 'The id of the request in the logs: what it sent by this name, or a new one',
+          schema: { type: 'string' },
+        },
+        RetryAfter: {
+          description: 'After how many seconds it is worth trying again, where it is',
+          schema: { type: 'integer' },
+        },
+      },
       schemas: Object.fromEntries([...named].toSorted(([one], [two]) => (one < two ? -1 : 1))),
     },
   }
@@ -96,9 +106,11 @@ function operationOf(
   named: Map<string, JsonSchema>,
 ): Operation {
   const { id, summary, description, tag, needs } = declared
+  if (id === undefined)
+    throw new Error(`${method} ${path} has no id: generated clients need a name`)
   const parameters = parametersOf(path, declared, named)
   return {
-    operationId: id ?? `${method.toLowerCase()}${path.replaceAll(/\W+(\w)/g, capital)}`,
+    operationId: id,
     summary,
     ...(description === undefined ? {} : { description }),
     tags: [tag],
@@ -108,10 +120,6 @@ function operationOf(
     ...requestBodyOf(declared, named),
     responses: responsesOf(path, declared, named),
   }
-}
-
-function capital(_: string, letter: string): string {
-  return letter.toUpperCase()
 }
 
 function parametersOf(path: string, declared: RouteOptions, named: Map<string, JsonSchema>) {
@@ -137,7 +145,7 @@ function requestBodyOf(declared: RouteOptions, named: Map<string, JsonSchema>) {
   const { body, takes = [], form, isBodyOptional = false } = declared
   const content: Record<string, object> = {}
   if (body !== undefined) {
-    content['application/json'] = { schema: shownSchema(body.schema, named) }
+    content['application/json'] = { schema: namedBody(declared, body.schema, named) }
   }
   const isJson = takes.length === 1
   for (const type of takes) {
@@ -146,6 +154,20 @@ function requestBodyOf(declared: RouteOptions, named: Map<string, JsonSchema>) {
   }
   if (Object.keys(content).length === 0) return {}
   return { requestBody: { required: !isBodyOptional, content } }
+}
+
+/** A body without a name of its own has that of its operation: `CreateAgent`. Generators make a type of it. */
+function namedBody(
+  { id = '' }: RouteOptions,
+  schema: TSchema,
+  named: Map<string, JsonSchema>,
+): JsonSchema {
+  const shown = shownSchema(schema, named)
+  if (shown.type !== 'object') return shown
+  const name = `${id.charAt(0).toUpperCase()}${id.slice(1)}`
+  if (named.has(name)) throw new Error(`Two schemas of the document are called ${name}`)
+  named.set(name, shown)
+  return { $ref: `#/components/schemas/${name}` }
 }
 
 /** Of a form with files, of a file as it is, or of the JSON that says where it is. */
@@ -159,9 +181,18 @@ function takenSchema(
   const file = { type: 'string', format: 'binary' }
   if (type !== 'multipart/form-data') return file
   // A form is described by its fields.
-  const { properties = {} } = fields as { readonly properties?: object }
+  const { properties = {}, required } = fields as FormFields
   const files = { ...file, description: 'A file, with its name; several are several parts' }
-  return { type: 'object', properties: { file: files, ...properties } }
+  return {
+    type: 'object',
+    properties: { file: files, ...properties },
+    ...(required === undefined ? {} : { required }),
+  }
+}
+
+interface FormFields {
+  readonly properties?: object
+  readonly required?: readonly string[]
 }
 
 /** JSON is one of the files, too. */
@@ -207,9 +238,12 @@ function responsesOf(path: string, declared: RouteOptions, named: Map<string, Js
   const responses = Object.entries(all).map(([status, answer]) => {
     return [status, responseOf(Number(status), answer, { produces, named, failure })] as const
   })
-  const other = { description: 'What else went wrong', content: failure }
+  const other = { description: 'What else went wrong', headers: FAILURE_HEADERS, content: failure }
   return { ...Object.fromEntries(responses), default: other }
 }
+
+const HEADERS = { 'X-Request-Id': { $ref: '#/components/headers/RequestId' } }
+const FAILURE_HEADERS = { ...HEADERS, 'Retry-After': { $ref: '#/components/headers/RetryAfter' } }
 
 interface AnswerInit {
   readonly produces: string | undefined
@@ -228,9 +262,13 @@ function responseOf(
     const codes = Object.entries(ERRORS).filter(([, error]) => error.status === status)
     const names = codes.map(([code]) => `\`${code}\``).join(', ')
     const told = names === '' ? description : `${description}. Codes of this status: ${names}`
-    return { description: told, content: failure }
+    return {
+      description: told,
+      headers: status === 429 ? FAILURE_HEADERS : HEADERS,
+      content: failure,
+    }
   }
-  if (status === 204) return { description }
+  if (status === 204) return { description, headers: HEADERS }
   const [type = produces] = produces.split(';')
   const isBinary = schema === undefined && !/json|^text\//.test(type)
   const plain = isBinary ? { type: 'string', format: 'binary' } : textOrNothing(type)
@@ -246,7 +284,7 @@ function responseOf(
   return {
     description,
     content,
-    ...(told.length === 0 ? {} : { headers: Object.fromEntries(told) }),
+    headers: { ...HEADERS, ...Object.fromEntries(told) },
   }
 }
 

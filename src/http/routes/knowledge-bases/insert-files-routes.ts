@@ -3,6 +3,7 @@ import { AppError } from '../../../errors.ts'
 import type { InsertFilesOutcome, SentDocumentFile } from '../../../ingest/insert-files.ts'
 import { INSERT_FILES_RESULT } from '../../answers/records/knowledge-base-schemas.ts'
 import { type ReceivedFile, receivedFiles } from '../../bodies/received-files.ts'
+import { READING_FORM } from '../../bodies/upload-fields.ts'
 import { route } from '../../openapi/openapi.ts'
 import type { AddRoutes } from '../../route-context.ts'
 
@@ -11,7 +12,7 @@ const DESCRIPTION = `Each part \`file\` is read and stored as a document; the fi
 - The id of a document is the name that its file is sent under, with its folders
 - Of a mailbox each message is a document, of a table each row
 - The metadata \`file_path\` and \`file_hash\` (SHA-256 of the bytes) say where a document is from
-- Fields of the form, for all of its files: \`format\`, \`encoding\`, \`delimiter\`, \`header\`, \`all_text\`, \`sheet\``
+- The other fields of the form hold for all of its files`
 
 export const addInsertFilesRoutes: AddRoutes = (app, context) => {
   const { fileBytes, insertFiles } = context.deps
@@ -34,6 +35,7 @@ export const addInsertFilesRoutes: AddRoutes = (app, context) => {
       id: 'insertFiles',
       summary: 'Insert the files of a form, each as a document of its own name',
       takes: ['multipart/form-data'],
+      form: READING_FORM,
       description: DESCRIPTION,
       tag: 'Knowledge bases',
       answers: {

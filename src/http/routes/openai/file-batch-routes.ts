@@ -5,6 +5,7 @@ import type { KnowledgeBase } from '../../../domain/knowledge-base.ts'
 import { AppError } from '../../../errors.ts'
 import type { Attachment } from '../../../ingest/jobs/attach-job.ts'
 import { bodySchema, readJson } from '../../bodies/body.ts'
+import { choice, queryParameters } from '../../bodies/query-parameters.ts'
 import {
   type AttachedFile,
   batchIdOf,
@@ -16,10 +17,11 @@ import { OPEN } from '../../openai/chat-request.ts'
 import { filesToAttach, SENT_FILES_MAX } from '../../openai/files-to-attach.ts'
 import {
   listSchema,
-  PAGE_PARAMETERS,
+  PAGE_READING,
   POLL_AGAIN,
   pageOf,
   pageOrderOf,
+  pageParameters,
   pageRecord,
   secondsOf,
 } from '../../openai/list-page.ts'
@@ -135,11 +137,11 @@ export const addFileBatchRoutes: AddRoutes = (app, context) => {
     async ({ request, params }) => {
       const kb = storeAt(context, request, params)
       const batch = await batchAt(context, kb, params.batch_id)
-      const asked = new URL(request.url).searchParams.get('filter')
+      const { filter, ...sent } = LIST.read(request)
       const files = filesOfAttachment(batch).filter(({ status }) => {
-        return asked === null || status === asked
+        return filter === undefined || status === filter
       })
-      const page = pageOf(files, ({ id }) => id, pageOrderOf(request))
+      const page = pageOf(files, ({ id }) => id, pageOrderOf(sent))
       const items = page.items.map((file) => attachedRecord(kb, file))
       return Response.json(pageRecord({ ...page, items }))
     },
@@ -147,7 +149,7 @@ export const addFileBatchRoutes: AddRoutes = (app, context) => {
       needs: 'read',
       id: 'listFilesOfVectorStoreFileBatch',
       summary: 'List the files of a batch',
-      description: `${PAGE_PARAMETERS}\n- \`filter\`: a status`,
+      query: LIST,
       tag,
       answers: {
         200: { description: 'Those of the page', schema: listSchema(STORE_FILE_SCHEMA) },
@@ -156,6 +158,11 @@ export const addFileBatchRoutes: AddRoutes = (app, context) => {
     }),
   )
 }
+
+const LIST = queryParameters(
+  { ...pageParameters(), filter: choice(FILE_STATUSES, { description: 'Those of a status' }) },
+  PAGE_READING,
+)
 
 /** @throws AppError `invalid_request`, `file_not_found` */
 function filesOf(

@@ -6,17 +6,20 @@ import { fileKey, type UploadedFile } from '../../../domain/uploaded-file.ts'
 import { AppError } from '../../../errors.ts'
 import { attachedId } from '../../../ingest/jobs/attach-job.ts'
 import { fileContentResponse } from '../../answers/file-content.ts'
+import { queryParameters, text } from '../../bodies/query-parameters.ts'
 import { type ReceivedFile, receivedFiles } from '../../bodies/received-files.ts'
 import { requireFileOfId } from '../../openai/files-to-attach.ts'
 import {
   listSchema,
-  PAGE_PARAMETERS,
+  PAGE_READING,
   pageOf,
   pageOrderOf,
+  pageParameters,
   pageRecord,
   secondsOf,
 } from '../../openai/list-page.ts'
 import { route } from '../../openapi/openapi.ts'
+import { oneOf } from '../../openapi/schema-words.ts'
 import type { AddRoutes, RouteContext } from '../../route-context.ts'
 
 const ALL = '/v1/files'
@@ -36,7 +39,20 @@ const FILE_SCHEMA = t.Object({
 
 const DELETED = t.Object({ id: t.String(), object: t.Literal('file'), deleted: t.Literal(true) })
 
-const LIST_LIMITS = { unset: 10_000, max: 10_000 }
+const PURPOSE = 'assistants'
+const PURPOSES: ReadonlySet<string> = new Set([PURPOSE, 'user_data'])
+
+const LIST = queryParameters(
+  {
+    ...pageParameters({ unset: 10_000, max: 10_000 }),
+    purpose: text({ description: 'Those of a purpose' }),
+  },
+  PAGE_READING,
+)
+const UPLOAD = t.Object({
+  file: t.String({ format: 'binary', description: 'The file, with its name' }),
+  purpose: oneOf([...PURPOSES], { description: 'Both are the same here' }),
+})
 
 const tag = 'OpenAI'
 const missing = { 404: 'No such file' }
@@ -52,10 +68,10 @@ const addUploadRoutes: AddRoutes = (app, context) => {
     ALL,
     ({ request }) => {
       requireFiles(context, request)
-      const purpose = new URL(request.url).searchParams.get('purpose') ?? PURPOSE
+      const { purpose = PURPOSE, ...sent } = LIST.read(request)
       const isOurs = PURPOSES.has(purpose)
       const files = isOurs ? context.snapshot().files.toSorted((a, b) => a.id - b.id) : []
-      const order = pageOrderOf(request, LIST_LIMITS)
+      const order = pageOrderOf(sent)
       const page = pageOf(files, ({ id }) => attachedId(id), order)
       return Response.json(pageRecord({ ...page, items: page.items.map(openAiFileRecord) }))
     },
@@ -63,7 +79,7 @@ const addUploadRoutes: AddRoutes = (app, context) => {
       needs: 'read',
       id: 'listOpenaiFiles',
       summary: 'List uploaded files',
-      description: `${PAGE_PARAMETERS.replace('1 to 100, 20 by', '1 to 10000, all by')}\n- \`purpose\`: those of a purpose`,
+      query: LIST,
       tag,
       answers: { 200: { description: 'Those of the page', schema: listSchema(FILE_SCHEMA) } },
     }),
@@ -79,6 +95,7 @@ const addUploadRoutes: AddRoutes = (app, context) => {
       id: 'createOpenaiFile',
       summary: 'Upload a file: the part "file" of a form, and the field "purpose"',
       takes: ['multipart/form-data'],
+      form: UPLOAD,
       description:
         'Purposes are `assistants` and `user_data`. Two files may have one name: in SQL the second is `name (2)`. A file that Eider cannot read is refused.',
       tag,
@@ -161,9 +178,6 @@ const GONE: ReadonlySet<string> = new Set(['document_not_found', 'knowledge_base
 function requireFiles(context: RouteContext, request: Request): void {
   requireNamespace(context.scopeOf(request).principal, FILES_DATABASE)
 }
-
-const PURPOSE = 'assistants'
-const PURPOSES: ReadonlySet<string> = new Set([PURPOSE, 'user_data'])
 
 /** @throws AppError `unsupported_media_type`, `missing_parameter`, `invalid_request`, those of an upload */
 async function uploaded(

@@ -8,15 +8,17 @@ import { FILES_DATABASE } from '../../../domain/project.ts'
 import { AppError } from '../../../errors.ts'
 import type { Attachment } from '../../../ingest/jobs/attach-job.ts'
 import { bodySchema, readJson } from '../../bodies/body.ts'
+import { choice, queryParameters } from '../../bodies/query-parameters.ts'
 import { attachedFiles, batchIdOf, FILE_STATUSES } from '../../openai/attached-files.ts'
 import { ATTRIBUTES_SCHEMA, checkedAttributes } from '../../openai/attributes.ts'
 import { OPEN } from '../../openai/chat-request.ts'
 import { filesToAttach } from '../../openai/files-to-attach.ts'
 import {
   listSchema,
-  PAGE_PARAMETERS,
+  PAGE_READING,
   POLL_AGAIN,
   pageOrderOf,
+  pageParameters,
   pageRecord,
 } from '../../openai/list-page.ts'
 import {
@@ -96,26 +98,26 @@ export function howToAttach(
   }
 }
 
+const LIST = queryParameters(
+  { ...pageParameters(), filter: choice(FILE_STATUSES, { description: 'Those of a status' }) },
+  PAGE_READING,
+)
+
 const addListRoutes: AddRoutes = (app, context) => {
   app.get(
     ALL,
     async ({ request, params }) => {
       const kb = storeAt(context, request, params)
-      const asked = new URL(request.url).searchParams.get('filter')
-      const status = FILE_STATUSES.find((one) => one === asked) ?? null
-      if (asked !== null && status === null) {
-        const message = `Parameter "filter" must be one of ${FILE_STATUSES.join(', ')}`
-        throw new AppError('invalid_request', message, { param: 'filter' })
-      }
+      const sent = LIST.read(request)
       const { signal } = context.scopeOf(request)
-      const order = { kb, status, order: pageOrderOf(request) }
+      const order = { kb, status: sent.filter ?? null, order: pageOrderOf(sent) }
       return Response.json(pageRecord(await storeFilesPage(context, order, signal)))
     },
     route({
       needs: 'read',
       id: 'listVectorStoreFiles',
       summary: 'List the files of a vector store: the documents of the knowledge base',
-      description: `${PAGE_PARAMETERS}\n- \`filter\`: a status`,
+      query: LIST,
       tag,
       answers: {
         200: { description: 'Those of the page', schema: listSchema(STORE_FILE_SCHEMA) },

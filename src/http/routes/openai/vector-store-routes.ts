@@ -19,13 +19,7 @@ import { bodySchema, readJson } from '../../bodies/body.ts'
 import { ATTRIBUTES_SCHEMA, checkedPairs } from '../../openai/attributes.ts'
 import { OPEN } from '../../openai/chat-request.ts'
 import { filesToAttach, SENT_FILES_MAX } from '../../openai/files-to-attach.ts'
-import {
-  listSchema,
-  PAGE_PARAMETERS,
-  pageOf,
-  pageOrderOf,
-  pageRecord,
-} from '../../openai/list-page.ts'
+import { listSchema, PAGE, pageOf, pageOrderOf, pageRecord } from '../../openai/list-page.ts'
 import { idOf } from '../../openai/named-models.ts'
 import {
   CHUNKING_SCHEMA,
@@ -97,7 +91,7 @@ const addListRoutes: AddRoutes = (app, context) => {
         .snapshot()
         .knowledgeBases.filter(({ projectName }) => mayName(principal, projectName))
         .toSorted((one, other) => one.id - other.id)
-      const { items: shown, hasMore } = pageOf(kbs, idOf, pageOrderOf(request))
+      const { items: shown, hasMore } = pageOf(kbs, idOf, pageOrderOf(PAGE.read(request)))
       const items = []
       for (const kb of shown) {
         const record = await storeRecord(context, kb, signal).catch(goneAsNull)
@@ -109,7 +103,7 @@ const addListRoutes: AddRoutes = (app, context) => {
       needs: 'read',
       id: 'listVectorStores',
       summary: 'List knowledge bases as vector stores',
-      description: PAGE_PARAMETERS,
+      query: PAGE,
       tag,
       answers: { 200: { description: 'Those of the page', schema: listSchema(STORE_SCHEMA) } },
     }),

@@ -7,6 +7,7 @@ import { fileContentResponse } from '../../answers/file-content.ts'
 import { FILE, FILE_LIST } from '../../answers/records/server-schemas.ts'
 import { fileRecord } from '../../answers/wire.ts'
 import { receivedFiles } from '../../bodies/received-files.ts'
+import { UPLOAD_FORM, UPLOAD_QUERY, UPLOADS_FORM } from '../../bodies/upload-fields.ts'
 import { route } from '../../openapi/openapi.ts'
 import type { AddRoutes, RouteContext } from '../../route-context.ts'
 
@@ -14,12 +15,7 @@ const ALL = '/api/files'
 const ONE = '/api/files/:file_name'
 
 const tag = 'Files'
-const OPTIONS = `Query parameters, or fields of the form:
-
-- \`replace=1\`: a file of that name gives way, once the new one is read
-- \`format\`, \`encoding\`, \`delimiter\`, \`header\` (true or false), \`all_text\`, \`sheet\`: where you know better than the file
-- \`original_file_name\`: your own name for it
-- \`source_type=url\` and \`source\`: the address to fetch it from, instead of bytes`
+const OPTIONS = 'What is said about a file is a query parameter, or a field of the form.'
 
 const missing = { 404: 'No such file', 409: 'Several files have that name without its ending' }
 
@@ -63,6 +59,8 @@ export const addFileRoutes: AddRoutes = (app, context) => {
       id: 'uploadFile',
       summary: 'Upload a file: as the part "file" of a form, as the body itself, or by its address',
       takes: ['multipart/form-data', 'application/octet-stream', 'application/json'],
+      query: UPLOAD_QUERY,
+      form: UPLOAD_FORM,
       description: OPTIONS,
       tag,
       answers: {
@@ -87,6 +85,7 @@ export const addFileRoutes: AddRoutes = (app, context) => {
       id: 'uploadFiles',
       summary: 'Upload the files of a form, each under its own name',
       takes: ['multipart/form-data'],
+      form: UPLOADS_FORM,
       description: OPTIONS,
       tag,
       answers: {
@@ -122,9 +121,13 @@ export const addFileRoutes: AddRoutes = (app, context) => {
       summary: 'Get a file as it was sent',
       tag,
       produces: 'application/octet-stream',
+      headers: { Range: 'Some of the bytes only: `bytes=0-1023`' },
       answers: {
         200: 'Its bytes',
-        206: 'The bytes that Range names',
+        206: {
+          description: 'The bytes that Range names',
+          headers: { 'Content-Range': 'Which bytes of how many they are' },
+        },
         416: 'The file has no such bytes',
         ...missing,
       },

@@ -70,6 +70,9 @@ export const addSqlRoutes: AddRoutes = (app, context) => {
     route({
       needs: 'login',
       id: 'runSql',
+      headers: {
+        'X-Session': 'The session whose variables the statement reads and sets',
+      },
       summary: 'Run one SQL statement',
       tag: 'SQL',
       body: QUERY,
