@@ -33,6 +33,11 @@ const PATH_PARAMETERS: Readonly<Record<string, TSchema>> = {
   file_name: t.String({ description: 'The file', examples: ['teas.csv'] }),
   view_name: t.String({ description: 'The view', examples: ['cheap_teas'] }),
   key_id: t.Integer({ description: '`id` of the key' }),
+  user_id: t.Integer({ description: '`id` of the user' }),
+  response_id: t.String({ description: '`id` of the response' }),
+  vector_store_id: t.String({ description: 'A knowledge base', examples: ['mindsdb.teas'] }),
+  file_id: t.String({ description: '`id` of the file' }),
+  batch_id: t.String({ description: '`id` of the batch' }),
   model: t.String({ description: 'An agent or a knowledge base', examples: ['mindsdb.sommelier'] }),
   source_id: t.String({ description: 'The name of the source, or its id' }),
   database_name: t.String({
