@@ -44,16 +44,20 @@ export interface ToolResult {
 /** Says what is wrong with arguments; undefined: they fit. */
 export type CheckArguments = (tool: Tool, sent: Json) => string | undefined
 
-export class ToolCalls {
-  readonly #check: CheckArguments
-  readonly #places = new Semaphore({
+function placesOf(calls: string): Semaphore {
+  return new Semaphore({
     placesMax: CALLS_MAX,
     placesPerKeyMax: PRINCIPAL_CALLS_MAX,
     waitingMax: CALLS_WAITING_MAX,
-    tooBusy: (waiting) => {
-      return new AppError('too_busy', `${waiting} calls of tools wait already: try again`)
-    },
+    tooBusy: (waiting) => new AppError('too_busy', `${waiting} ${calls} wait already: try again`),
   })
+}
+
+export class ToolCalls {
+  readonly #check: CheckArguments
+  readonly #places = placesOf('calls of tools')
+  /** A question takes seconds to minutes: what is quick never waits for it. */
+  readonly #questionPlaces = placesOf('questions to agents')
 
   constructor(check: CheckArguments) {
     this.#check = check
@@ -67,7 +71,8 @@ export class ToolCalls {
       if (!isFor(tool, call.principal)) requireScope(call.principal, tool.needs)
       const given = this.#checked(tool, sent)
       const { kind, id } = call.principal
-      const leave = await this.#places.enter(call.signal, `${kind}:${id}`)
+      const places = tool === ASK_AGENT_TOOL ? this.#questionPlaces : this.#places
+      const leave = await places.enter(call.signal, `${kind}:${id}`)
       try {
         const { structured, text } = await tool.run(given, call)
         return {
