@@ -85,16 +85,30 @@ export function httpClient(options: ClientOptions): HttpClient {
     return ((await jsonOf(answer, address)) as { readonly token: string }).token
   }
   let login: Promise<string | undefined> | undefined
-  const open: HttpClient['open'] = async (method, path, init = {}) => {
+  const sent = async (method: Method, path: string, init: RequestInit): Promise<Response> => {
     login ??= loggedIn()
-    const token = await login.catch((error: unknown) => {
+    const used = login
+    const token = await used.catch((error: unknown) => {
       // A server that could not be reached may be there the next time.
       login = undefined
       throw error
     })
     const authorization = token === undefined ? {} : { authorization: `Bearer ${token}` }
     const headers = { ...init.headers, ...authorization }
-    return answered(await exchange(address, method, path, { ...init, headers }), address)
+    const response = await exchange(address, method, path, { ...init, headers })
+    // Others may have logged in again meanwhile.
+    if (response.status === 401 && login === used) login = undefined
+    return response
+  }
+  const open: HttpClient['open'] = async (method, path, init = {}) => {
+    let response = await sent(method, path, init)
+    // A login ends by itself: a program that runs for days logs in again. A stream cannot be sent twice.
+    const isLogin = apiKey === undefined && username !== undefined
+    if (response.status === 401 && isLogin && init.body === undefined) {
+      await response.body?.cancel()
+      response = await sent(method, path, init)
+    }
+    return answered(response, address)
   }
   return {
     address,

@@ -49,6 +49,21 @@ test('without a key it logs in once, with name and password', async () => {
   ])
 })
 
+test('a login that has ended is made anew, once', async () => {
+  let count = 0
+  await using server = fakeServer({
+    '/api/login': () => Response.json({ token: `t${++count}` }),
+    '/mcp': () => (count < 2 ? Response.json({}, { status: 401 }) : Response.json('in')),
+    '/api/keys': () => Response.json({}, { status: 401 }),
+  })
+  const client = httpClient({ url: server.url, username: 'ann', password: 'p' })
+  const both = [client.send('POST', '/mcp', { json: 1 }), client.send('POST', '/mcp', { json: 1 })]
+  expect(await Promise.all(both)).toEqual(['in', 'in'])
+  expect(count).toBe(2)
+  await expect(client.send('GET', '/api/keys')).rejects.toMatchObject({ status: 401 })
+  expect(count).toBe(3)
+})
+
 test("a refusal is told in the server's own words, with its code", async () => {
   const refusals = {
     title: 'Unauthorized',
