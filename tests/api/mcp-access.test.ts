@@ -1,5 +1,6 @@
 /** What keys may do by `/mcp`, and what ends the work of a call. */
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import { chatServer } from '../agents/chat-server.ts'
 import { makeKey } from '../support/access-keys.ts'
 import { createTestApp, type TestApp } from '../support/test-app.ts'
 
@@ -12,7 +13,10 @@ let app: TestApp
 let admin: Sent
 
 beforeAll(async () => {
-  const environment = { EIDER_USERNAME: 'ada', EIDER_PASSWORD: 'secret' }
+  const environment = {
+    ...{ EIDER_USERNAME: 'ada', EIDER_PASSWORD: 'secret' },
+    EIDER_NETWORK_ALLOW: '127.0.0.1',
+  }
   app = await createTestApp({ environment })
   const login = { username: 'ada', password: 'secret' }
   const { body } = await app.send('POST', '/api/login', login)
@@ -198,6 +202,58 @@ describe('a statement ends', () => {
     leaving.abort()
     await until(() => running() === 0)
     await response.text().catch(() => undefined)
+  })
+})
+
+describe('a question to an agent ends', () => {
+  const params = { name: 'ask_agent', arguments: { agent: 'slow', question: 'How hot?' } }
+  const asked = { id: 'asked', method: 'tools/call', params }
+
+  /** Its model begins an answer that never goes on. */
+  async function slowAgent() {
+    const model = chatServer({ kind: 'stall' }, { kind: 'stall' })
+    const named = { provider: 'openai', model_name: 'm', base_url: model.url }
+    const agent = { name: 'slow', model: named, data: { knowledge_bases: ['mindsdb.docs'] } }
+    const made = await app.send('POST', '/api/projects/mindsdb/agents', { agent }, admin)
+    expect(made.status).toBe(201)
+    return {
+      ...model,
+      // The test's own time bounds it.
+      async hasEnded() {
+        await model.hasLeft
+        while ((await app.send('GET', '/api/agents/runs', undefined, admin)).text !== '[]') {
+          await Bun.sleep(2)
+        }
+        model.close()
+        await app.send('DELETE', '/api/projects/mindsdb/agents/slow', undefined, admin)
+      },
+    }
+  }
+
+  test('when the client cancels it', async () => {
+    const model = await slowAgent()
+    const own = await session(admin)
+    const response = await app.app.handle(request(asked, own))
+    await model.hasStalled
+    const cancelled = { method: 'notifications/cancelled', params: { requestId: 'asked' } }
+    expect((await app.app.handle(request(cancelled, own))).status).toBe(202)
+    expect(await response.text()).not.toContain('"result"')
+    await model.hasEnded()
+  })
+
+  test('when its connection is closed', async () => {
+    const model = await slowAgent()
+    const listener = app.app.listen({ hostname: '127.0.0.1', port: 0 })
+    const leaving = new AbortController()
+    const { headers } = request(asked, admin)
+    const body = JSON.stringify({ jsonrpc: '2.0', ...asked })
+    const { signal } = leaving
+    const sent = fetch(`${listener.url}mcp`, { method: 'POST', headers, body, signal })
+    await model.hasStalled
+    leaving.abort()
+    await sent.then((answer) => answer.text()).catch(() => undefined)
+    await model.hasEnded()
+    await listener.stop(0)
   })
 })
 
