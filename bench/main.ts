@@ -6,6 +6,7 @@ import { compared } from './compared-checkouts.ts'
 import { growthPlot } from './growth-plot.ts'
 import { type Measure, measureRows, printedTable } from './measure.ts'
 import type { BenchSize, Scenario } from './scenario.ts'
+import { access } from './scenarios/access.ts'
 import { afterKill } from './scenarios/after-kill.ts'
 import { agentMany } from './scenarios/agent-many.ts'
 import { agentOverhead } from './scenarios/agent-overhead.ts'
@@ -35,6 +36,7 @@ import { vectorIndex } from './scenarios/vector-index.ts'
 const SCENARIOS: readonly Scenario[] = [
   startUp,
   selectOne,
+  access,
   analytics,
   planning,
   besideLong,

@@ -2,7 +2,10 @@ import { afterAll, describe, expect, test } from 'bun:test'
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { ANYONE } from '../../src/domain/access/principal.ts'
+import { openStore } from '../../src/store/store.ts'
 import { makeKey } from '../support/access-keys.ts'
+import { temporaryFolder } from '../support/store-fixture.ts'
 import { createTestApp, type TestApp } from '../support/test-app.ts'
 
 const environment = { EIDER_USERNAME: 'ada', EIDER_PASSWORD: 'secret' }
@@ -196,4 +199,23 @@ describe('the audit log', () => {
       targets: ['kept'],
     })
   })
+})
+
+test('the audit log is kept up to its bound, also by a server that is started again and again', async () => {
+  using kept = temporaryFolder()
+  const opened = () => openStore({ directory: kept.path, audit: { rowsMax: 5 } })
+  const noteIn = async (store: Awaited<ReturnType<typeof opened>>, targets: string[]) => {
+    const entry = { action: 'createProject', outcome: 'ok', address: '::1', requestId: '1' }
+    for (const one of targets) store.audit.note({ ...entry, principal: ANYONE, targets: [one] })
+    await store.audit.settled()
+  }
+  let store = await opened()
+  await noteIn(store, ['a', 'b', 'c', 'd', 'e', 'f', 'g', 'h'])
+  await store.close()
+  store = await opened()
+  await noteIn(store, ['last'])
+  const { items } = await store.audit.list({}, { limit: 100, before: null })
+  expect(items[0]?.targets).toEqual(['last'])
+  expect(items.length).toBeLessThanOrEqual(6)
+  await store.close()
 })

@@ -37,6 +37,10 @@ test('on a full disk nothing more is stored, and searching, deleting and VACUUM 
     })
   }
   expect(await app.rows('SELECT count(*) FROM teas')).toEqual([[3]])
+  // Who tried what waits in memory until there is room; what is on disk can be read.
+  const audit = await app.send('GET', '/api/audit')
+  expect(audit.status).toBe(200)
+  expect(audit.text).toContain('createKnowledgeBase')
   const health = await app.send('GET', '/healthz')
   expect(health.status).toBe(503)
   expect(health.body).toMatchObject({ code: 'unhealthy', detail: expect.stringContaining('full') })

@@ -48,6 +48,7 @@ export class StoredAudit implements AuditLog {
   /** Of the changes of the last minute: how many there were, and how many of them came after the last entry. */
   readonly #busy = new Map<string, { row: AuditRow; seen: number; count: number }>()
   #isClosed = false
+  #isSwept = false
   #nextNumber = 1
   #writeTimer: ReturnType<typeof setTimeout> | null = null
   #minuteTimer: ReturnType<typeof setTimeout> | null = null
@@ -93,7 +94,8 @@ export class StoredAudit implements AuditLog {
     filter: AuditFilter,
     { limit, before }: { readonly limit: number; readonly before: number | null },
   ): Promise<AuditPage> {
-    await this.settled()
+    // On a full disk what is stored can be read all the same.
+    await this.settled().catch(() => {})
     const conditions = conditionsOf(filter)
     if (before !== null) conditions.push(lt(auditLog.number, before))
     const rows = await this.#database.lease((connection) => {
@@ -222,6 +224,10 @@ export class StoredAudit implements AuditLog {
         this.#writing = null
       })
     await this.#writing
+    if (this.#isSwept) return
+    // A server that never runs for long keeps the bounds too.
+    this.#isSwept = true
+    await this.#sweep().catch(() => {})
   }
 
   async #sweep(): Promise<void> {

@@ -192,3 +192,28 @@ test('accept-loss lets a folder start whose log is gone', async () => {
   expect(left.catalog.snapshot().knowledgeBases).toEqual([])
   await left.close()
 }, 60_000)
+
+test('a restored folder opens for the keys and users of the one that was backed up', async () => {
+  using folder = temporaryFolder()
+  const store = await openStore({
+    directory: join(folder.path, 'data'),
+    backups: { hasKeys: true },
+  })
+  const { signal } = new AbortController()
+  const limits = { namespaces: null, createdBy: 'ada' }
+  const { text } = await store.keys.create({
+    ...{ ...limits, name: 'reports', scopes: ['read'], requestsPerMinute: null, expiresAt: null },
+  })
+  const ann = { ...limits, name: 'ann', password: 'correct horse', role: 'viewer' } as const
+  const { id } = await store.users.create(ann, signal)
+  const { name } = await store.backups.create()
+  await store.close()
+  const target = join(folder.path, 'restored')
+  const backup = join(folder.path, 'data', 'backups', name)
+  expect((await eider('restore', backup, '--data', target)).exitCode).toBe(0)
+  const restored = await openStore({ directory: target })
+  expect(restored.keys.find(text)?.principal.name).toBe('reports')
+  expect(await restored.users.isPassword(id, ann.password, '127.0.0.1', signal)).toBe(true)
+  expect(await restored.users.isPassword(id, 'wrong', '127.0.0.1', signal)).toBe(false)
+  await restored.close()
+})
