@@ -1,5 +1,12 @@
 /** Who may come in, and what the audit log is told. */
-import { ANYONE, mayDo, type Principal } from '../domain/access/principal.ts'
+import {
+  ANYONE,
+  type Asker,
+  askerOf,
+  mayDo,
+  NOBODY,
+  type Principal,
+} from '../domain/access/principal.ts'
 import type { AuditLog } from '../domain/ports/access-ports.ts'
 import { AppError, toAppError } from '../errors.ts'
 import type { UseCases } from '../http/route-context.ts'
@@ -79,6 +86,12 @@ export function requireAuditReader(signal: AbortSignal): void {
   const reader = requestOf(signal)?.principal
   if (reader !== undefined && readsAudit(reader)) return
   throw new AppError('forbidden', 'The audit log is for admins who are not limited to projects')
+}
+
+/** Who asks agents, or reads what was asked, by a statement; what jobs do by themselves, nobody does. */
+export function askerOfSignal(signal: AbortSignal): Asker {
+  const principal = requestOf(signal)?.principal
+  return principal === undefined ? NOBODY : askerOf(principal)
 }
 
 function readsAudit(principal: Principal): boolean {

@@ -13,6 +13,7 @@ import type { QueryDeps } from '../query/query-deps.ts'
 import type { Settings } from '../settings.ts'
 import type { Store } from '../store/store.ts'
 import { costOf } from '../telemetry/model-prices.ts'
+import { askerOfSignal } from './access-parts.ts'
 import { LATER } from './later.ts'
 import { builtinEmbed, chatDefaultsOf, defaultChatModel } from './model-parts.ts'
 
@@ -90,9 +91,9 @@ export function askedAgents(
       cancelRun: (traceId) => pool.cancelRun(traceId),
     },
     conversations: {
-      list: (agent, page) => store.list(agent, page),
-      get: (agent, id, page) => store.get(agent, id, page),
-      remove: (agent, id) => kept.remove(agent, id),
+      list: (agent, page, asker) => store.list(agent, page, asker),
+      get: (agent, id, page, asker) => store.get(agent, id, page, asker),
+      remove: (agent, id, asker) => kept.remove(agent, id, asker),
     },
   }
 }
@@ -111,7 +112,8 @@ export function agentAnswers(
       return agentWarnings(agent, catalog.snapshot(), chatModels)
     },
     async ask(agent, question, signal, purpose = 'question') {
-      const asked = { agent, question, history: [], deltas: false, purpose }
+      const askedBy = askerOfSignal(signal).by
+      const asked = { agent, question, history: [], deltas: false, purpose, askedBy }
       const answer = await pool().complete(asked, signal)
       const model = agent.model ?? defaultChatModel(settings) ?? BUILTIN_CHAT
       const cost = costOf(model, [answer], settings.modelPrices)

@@ -1,4 +1,5 @@
 import type { DatabaseDeps } from '../catalog/catalog-deps.ts'
+import type { Asker } from '../domain/access/principal.ts'
 import type { CatalogSnapshot } from '../domain/catalog-snapshot.ts'
 import type { AuditLog } from '../domain/ports/access-ports.ts'
 import type { ScheduleStore } from '../domain/ports/schedule-ports.ts'
@@ -11,7 +12,7 @@ import {
   type ListedSources,
 } from '../query/information-schema/source-tables.ts'
 import { namesDatabase } from '../sql/lexer/named-database.ts'
-import { requireAuditReader } from './access-parts.ts'
+import { askerOfSignal, requireAuditReader } from './access-parts.ts'
 import { scheduleRows } from './schedule-parts.ts'
 
 /** The tables of information_schema whose rows are fetched when they are read. */
@@ -39,15 +40,21 @@ export function liveTables(
         await audit.settled()
         return { rows: [] }
       }
+      if (table === 'conversation_turns') return askedRows(askerOfSignal(signal))
       if (table.startsWith('trace')) {
         await traces.settled()
-        return { rows: [] }
+        return askedRows(askerOfSignal(signal))
       }
       const rows = await scheduleRows(table, schedules, snapshot)
       if (rows !== undefined) return rows
       throw new Error(`nothing fetches the rows of ${table}`)
     },
   }
+}
+
+/** The one row that conditions over what was asked look at. */
+function askedRows({ by, seesAll }: Asker) {
+  return { rows: [{ SEEN: seesAll ? 'all' : 'own', ASKED_BY: by }] }
 }
 
 interface Readers {

@@ -4,7 +4,7 @@ import type { Answer } from '../agents/questions/completion-stream.ts'
 import type { AskedQuestion } from '../agents/questions/conversations.ts'
 import type { RunningQuestion } from '../agents/questions/running-questions.ts'
 import type { DatabaseDeps } from '../catalog/catalog-deps.ts'
-import type { Principal } from '../domain/access/principal.ts'
+import type { Asker, Principal } from '../domain/access/principal.ts'
 import type { Agent } from '../domain/agents/agent.ts'
 import type { CompletionEvent } from '../domain/agents/completion-event.ts'
 import type { CatalogSnapshot } from '../domain/catalog-snapshot.ts'
@@ -153,7 +153,9 @@ export interface UseCases {
   readonly fileBytes: FileBytes
   readonly backups: BackupStore
   readonly schedules: Schedules
-  readonly conversations: Pick<ConversationStore, 'list' | 'get' | 'remove'>
+  readonly conversations: Pick<ConversationStore, 'list' | 'get'> & {
+    readonly remove: (agent: Agent, conversationId: string, asker: Asker) => Promise<void>
+  }
   readonly dropFile: (file: UploadedFile) => Promise<void>
   readonly agents: {
     /** The first event is `start`, the last one the output; a failure is thrown. */

@@ -25,6 +25,7 @@ function run(number: number, changes: Partial<FinishedRun> = {}): FinishedRun {
     question: `Question ${number}?`,
     purpose: 'question',
     conversationId: null,
+    askedBy: null,
     traceParent: null,
     provider: 'openai',
     modelName: 'm',

@@ -18,6 +18,7 @@ const START: RunStart = {
   question: 'Why?',
   purpose: 'question',
   conversationId: null,
+  askedBy: null,
   model: { provider: 'openai', modelName: 'gpt-4.1-mini', options: {} },
   traceParent: null,
 }

@@ -43,6 +43,8 @@ export interface AgentQuestion {
   readonly answerForm?: ResponseFormat
   /** How the asker wants to be answered: added to the agent's instruction, below it. */
   readonly wishes?: string
+  /** `Asker.by`; unset: nobody knows. */
+  readonly askedBy?: string | null
   /** Unset: a user's question. */
   readonly purpose?: RunPurpose
   /** The `traceparent` of the request. */
@@ -143,9 +145,10 @@ function keyOf(tool: string, input: string): string {
 
 export function runStart(
   traceId: string,
-  { agent, question, conversation, traceParent, purpose = 'question' }: AgentQuestion,
+  { agent, question, conversation, askedBy = null, ...asked }: AgentQuestion,
   model: ModelRef,
 ): RunStart {
+  const { traceParent, purpose = 'question' } = asked
   return {
     traceId,
     agentId: agent.id,
@@ -155,6 +158,7 @@ export function runStart(
     question,
     purpose,
     conversationId: conversation?.id ?? null,
+    askedBy,
     model,
     traceParent: traceParent ?? null,
   }

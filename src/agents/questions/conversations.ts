@@ -1,3 +1,4 @@
+import type { Asker } from '../../domain/access/principal.ts'
 import type { ConversationTurn } from '../../domain/agents/agent.ts'
 import type { Citation, CompletionEvent } from '../../domain/agents/completion-event.ts'
 import type {
@@ -16,7 +17,8 @@ import type { Answer } from './completion-stream.ts'
 export const NEW_CONVERSATION = 'new'
 
 /** A question that may belong to a conversation that is kept. */
-export interface AskedQuestion extends Omit<AgentQuestion, 'conversation'> {
+export interface AskedQuestion extends Omit<AgentQuestion, 'conversation' | 'askedBy'> {
+  readonly asker: Asker
   /** Of a conversation with this agent, or `new`. Missing: nothing is kept. */
   readonly conversationId?: string
 }
@@ -60,17 +62,21 @@ export class Conversations {
    * `invalid_request` for a history beside the kept one
    */
   async *ask(asked: AskedQuestion, signal: AbortSignal): AsyncGenerator<CompletionEvent, Answer> {
-    const { conversationId: sent, ...question } = asked
+    const { conversationId: sent, asker, ...rest } = asked
+    const question = { ...rest, askedBy: asker.by }
     if (sent === undefined) return yield* this.#deps.pool.ask(question, signal)
     if (question.history.length > 0) throw historyTwice()
     const { agent } = question
     const isNew = sent === NEW_CONVERSATION
     const id = isNew ? this.#deps.newId() : sent
+    // Whose it is not neither learns of it nor keeps others waiting.
+    if (!isNew) await this.#requireOwn(agent, id, asker)
     this.#refuseBusy(agent, id)
     const key = keyOf(agent, id)
     this.#busy.add(key)
     try {
-      const known = isNew ? NO_HISTORY : await this.#deps.store.history(agent, id)
+      const none = { ...NO_HISTORY, askedBy: asker.by }
+      const known = isNew ? none : await this.#deps.store.history(agent, id, asker)
       this.#refuseFull(known)
       signal.throwIfAborted()
       return yield* this.#kept(question, new TurnUnderWay(id, known), signal)
@@ -80,7 +86,8 @@ export class Conversations {
   }
 
   /** @throws AppError `conversation_not_found`, `conversation_busy` while it has a question under way */
-  async remove(owner: Owner, conversationId: string): Promise<void> {
+  async remove(owner: Owner, conversationId: string, asker: Asker): Promise<void> {
+    await this.#requireOwn(owner, conversationId, asker)
     this.#refuseBusy(owner, conversationId)
     await this.#deps.store.remove(owner, conversationId)
   }
@@ -128,11 +135,12 @@ export class Conversations {
     turn: TurnUnderWay,
     end: TurnEnd & { readonly startedAt: string },
   ): Promise<void> {
-    const { conversation, traceId, summary } = turn
+    const { conversation, traceId, summary, askedBy } = turn
     await this.#deps.store.add({
       ...end,
       conversationId: conversation.id,
       owner: { id, projectId },
+      askedBy,
       traceId: traceId ?? '',
       question,
       summary,
@@ -152,6 +160,10 @@ export class Conversations {
     throw new AppError('conversation_busy', message)
   }
 
+  async #requireOwn(owner: Owner, conversationId: string, asker: Asker): Promise<void> {
+    if (!asker.seesAll) await this.#deps.store.requireOwn(owner, conversationId, asker)
+  }
+
   #refuseFull({ turnCount }: KeptHistory): void {
     const { turnsMax } = this.#deps
     if (turnCount < turnsMax) return
@@ -168,7 +180,7 @@ function keyOf({ id }: Owner, conversationId: string): string {
 
 type TurnEnd = Pick<NewTurn, 'answer' | 'citations' | 'outcome' | 'errorCode'>
 
-const NO_HISTORY: KeptHistory = { turnCount: 0, summary: null, turns: [] }
+const NO_HISTORY: Omit<KeptHistory, 'askedBy'> = { turnCount: 0, summary: null, turns: [] }
 
 /** What a generator that is left early is told to return; nobody sees it. */
 const NOBODY_READS: Answer = {
@@ -186,11 +198,14 @@ class TurnUnderWay {
   /** Two for each earlier question. */
   readonly history: readonly ConversationTurn[]
   summary: NewTurn['summary'] = null
+  /** Of the conversation. */
+  readonly askedBy: string | null
   /** null: it was not begun. */
   traceId: string | null = null
   isKept = false
 
   constructor(id: string, known: KeptHistory) {
+    this.askedBy = known.askedBy
     this.history = known.turns.flatMap(({ question, answer }) => [
       { role: 'user', content: question },
       { role: 'assistant', content: answer },

@@ -8,6 +8,8 @@ export interface RunningQuestion {
   readonly traceId: string
   readonly agentName: string
   readonly projectName: string
+  /** `Asker.by`. */
+  readonly askedBy: string | null
   /** Its beginning. */
   readonly question: string
   readonly state: 'waiting' | 'running'
@@ -42,7 +44,7 @@ export class RunningQuestions {
   /** A mean in which the last questions count most. */
   #meanMs = 1000
 
-  begin({ traceId, agentName, projectName, question, model }: RunStart): RunningEntry {
+  begin({ traceId, agentName, projectName, askedBy, question, model }: RunStart): RunningEntry {
     const entry: Entry = {
       controller: new AbortController(),
       askedMs: performance.now(),
@@ -50,6 +52,7 @@ export class RunningQuestions {
         traceId,
         agentName,
         projectName,
+        askedBy,
         question: firstChars(question, AGENT_LIMITS.questionCharsShown),
         model,
       },

@@ -76,3 +76,24 @@ export function requireNamespace(principal: Principal, namespace: string): void 
   if (mayName(principal, namespace)) return
   throw new AppError('forbidden', `${principal.name} may not use "${namespace.slice(0, 100)}"`)
 }
+
+/** Whoever asks agents, as it is kept beside what they asked. */
+export interface Asker {
+  /** `key 3`, `user 1`. null: nobody knows. */
+  readonly by: string | null
+  /** What others asked, too. */
+  readonly seesAll: boolean
+}
+
+/** The server itself. */
+export const NOBODY: Asker = { by: null, seesAll: false }
+
+export function askerOf(principal: Principal): Asker {
+  const { kind, id } = principal
+  return { by: kind === 'open' ? null : `${kind} ${id}`, seesAll: mayDo(principal, 'admin') }
+}
+
+/** What nobody is known to have asked is for those who see all. */
+export function maySeeAsked({ by, seesAll }: Asker, askedBy: string | null): boolean {
+  return seesAll || (askedBy !== null && askedBy === by)
+}

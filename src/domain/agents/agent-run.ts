@@ -72,6 +72,8 @@ export interface RunStart {
   readonly question: string
   readonly purpose: RunPurpose
   readonly conversationId: string | null
+  /** `Asker.by`. */
+  readonly askedBy: string | null
   /** With its key, which is kept nowhere: whoever writes the run down takes it out of every text. */
   readonly model: ModelRef
   /** The `traceparent` of the request (W3C Trace Context); null: there was none. */

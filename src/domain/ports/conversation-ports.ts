@@ -1,4 +1,5 @@
 /** Where conversations with agents are kept. */
+import type { Asker } from '../access/principal.ts'
 import type { Agent } from '../agents/agent.ts'
 import type { RunOutcome } from '../agents/agent-run.ts'
 import type { Citation } from '../agents/completion-event.ts'
@@ -25,6 +26,8 @@ export interface KeptTurn {
 export interface NewTurn extends Omit<KeptTurn, 'number'> {
   readonly conversationId: string
   readonly owner: Owner
+  /** Who asked the conversation's first question. */
+  readonly askedBy: string | null
   /** Of the oldest turns, where one was made for this question. */
   readonly summary: TurnSummary | null
 }
@@ -37,6 +40,7 @@ export interface TurnSummary {
 
 /** What a further question builds on. */
 export interface KeptHistory {
+  readonly askedBy: string | null
   readonly turnCount: number
   readonly summary: TurnSummary | null
   /** Those with an answer that are not in the summary, the oldest first; of very long ones the newest. */
@@ -71,18 +75,22 @@ export interface Page {
   readonly before: number | null
 }
 
+/** A conversation is there for whoever asked its first question, and for who sees all. */
 export interface ConversationStore {
   /** @throws AppError `conversation_not_found` where this agent has none with this id */
-  history(owner: Owner, conversationId: string): Promise<KeptHistory>
+  history(owner: Owner, conversationId: string, asker: Asker): Promise<KeptHistory>
   /** Resolves when it is on disk. Nothing is kept for an agent that was dropped meanwhile. */
   add(turn: NewTurn): Promise<void>
   /** The one that was asked last first. */
   list(
     owner: Owner,
     page: Page,
+    asker: Asker,
   ): Promise<{ readonly items: readonly ConversationSummary[]; readonly next: number | null }>
   /** @throws AppError `conversation_not_found` */
-  get(owner: Owner, conversationId: string, page: Page): Promise<KeptConversation>
+  get(owner: Owner, conversationId: string, page: Page, asker: Asker): Promise<KeptConversation>
+  /** @throws AppError `conversation_not_found` */
+  requireOwn(owner: Owner, conversationId: string, asker: Asker): Promise<void>
   /** @throws AppError `conversation_not_found` */
   remove(owner: Owner, conversationId: string): Promise<void>
 }

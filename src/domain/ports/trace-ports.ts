@@ -1,4 +1,5 @@
 /** Where the runs of agents are written down. */
+import type { Asker } from '../access/principal.ts'
 import type { FinishedRun, ModelTurn, RunEnd, RunStart, ToolStep } from '../agents/agent-run.ts'
 
 export interface RunTraces {
@@ -31,6 +32,8 @@ export interface TraceFilter {
   /** In lower case; one of these. */
   readonly projectNames?: readonly string[]
   readonly agentName?: string
+  /** Those alone that this one may see. */
+  readonly asker?: Asker
   readonly conversationId?: string
   readonly purpose?: FinishedRun['purpose']
   readonly outcome?: FinishedRun['outcome']
@@ -47,6 +50,8 @@ export interface TraceSummary {
   readonly projectName: string
   readonly agentName: string
   readonly conversationId: string | null
+  /** `Asker.by`. */
+  readonly askedBy: string | null
   readonly provider: string
   readonly modelName: string
   readonly purpose: FinishedRun['purpose']

@@ -1,4 +1,4 @@
-import type { Principal } from '../../domain/access/principal.ts'
+import type { Asker, Principal } from '../../domain/access/principal.ts'
 import type { Agent, ConversationTurn } from '../../domain/agents/agent.ts'
 import type { CompletionEvent } from '../../domain/agents/completion-event.ts'
 import type { CatalogSnapshot } from '../../domain/catalog-snapshot.ts'
@@ -79,5 +79,6 @@ export interface Question {
   readonly question: string
   readonly history: readonly ConversationTurn[]
   readonly deltas: false
+  readonly asker: Asker
   readonly conversationId?: string
 }

@@ -90,6 +90,14 @@ export function settledCondition(table: string): string {
   return `$${LIVE}${table.toLowerCase()}::VARCHAR IS NOT NULL`
 }
 
+/** Of the rows that have the column `asked_by`: those that whoever runs the statement may see. `LiveTables` says who that is. */
+export function askedCondition(table: string): string {
+  const asker = (field: string) => {
+    return `json_extract_string($${LIVE}${table.toLowerCase()}::VARCHAR, '$[0].${field}')`
+  }
+  return `(${asker('SEEN')} = 'all' OR asked_by IS NOT DISTINCT FROM ${asker('ASKED_BY')})`
+}
+
 export function liveRowsSql(columns: readonly SchemaColumn[], table: string): string {
   return unnestSql(columns, `$${LIVE}${table.toLowerCase()}::VARCHAR`)
 }

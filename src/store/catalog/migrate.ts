@@ -15,6 +15,7 @@ import schedulesSql from '../../../drizzle/0010_schedules.sql' with { type: 'tex
 import tracesSql from '../../../drizzle/0011_traces.sql' with { type: 'text' }
 import conversationsSql from '../../../drizzle/0012_conversations.sql' with { type: 'text' }
 import accessSql from '../../../drizzle/0013_access.sql' with { type: 'text' }
+import askedBySql from '../../../drizzle/0014_asked_by.sql' with { type: 'text' }
 import { StartError } from '../../errors.ts'
 import type { Database } from '../duckdb/database.ts'
 
@@ -39,6 +40,7 @@ export const MIGRATIONS: readonly Migration[] = [
   { number: 11, name: '0011_traces', sql: tracesSql },
   { number: 12, name: '0012_conversations', sql: conversationsSql },
   { number: 13, name: '0013_access', sql: accessSql },
+  { number: 14, name: '0014_asked_by', sql: askedBySql },
 ]
 
 /**

@@ -288,6 +288,8 @@ export const traces = eider.table('traces', {
   citations: json<readonly Citation[]>('citations').notNull(),
   warnings: json<readonly string[]>('warnings').notNull(),
   byteCount: count('byte_count'),
+  /** `key 3`; null: nobody knows. */
+  askedBy: text('asked_by'),
 })
 
 /** Turns of the model and tool calls of each. */
@@ -331,6 +333,8 @@ export const conversationTurns = eider.table('conversation_turns', {
   citations: json<readonly Citation[]>('citations').notNull(),
   startedAt: moment('started_at'),
   endedAt: moment('ended_at'),
+  /** Of the conversation: whoever asked its first question. */
+  askedBy: text('asked_by'),
 })
 
 /** Of the oldest turns of a conversation, up to `lastTurn`. */

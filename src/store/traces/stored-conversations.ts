@@ -1,5 +1,6 @@
 import type { DuckDBConnection } from '@duckdb/node-api'
 import { and, asc, desc, eq, gt, lt, type SQL, sql } from 'drizzle-orm'
+import type { Asker } from '../../domain/access/principal.ts'
 import type {
   ConversationStore,
   ConversationSummary,
@@ -79,12 +80,15 @@ export class StoredConversations implements ConversationStore {
     return written.promise
   }
 
-  async history(owner: Owner, conversationId: string): Promise<KeptHistory> {
+  async history(owner: Owner, conversationId: string, asker: Asker): Promise<KeptHistory> {
     return this.#parts.database.lease(async (connection) => {
       const queries = queriesOver(connection)
-      const own = ownTurns(owner, conversationId)
+      const own = ownTurns(owner, conversationId, asker)
       const [counted] = await queries
-        .select({ turnCount: sql<number>`count(*)` })
+        .select({
+          turnCount: sql<number>`count(*)`,
+          askedBy: sql<string | null>`any_value(asked_by)`,
+        })
         .from(conversationTurns)
         .where(own)
       const turnCount = counted?.turnCount ?? 0
@@ -104,16 +108,16 @@ export class StoredConversations implements ConversationStore {
         .where(sql`chars <= ${HISTORY_CHARS_MAX}`)
         .orderBy(asc(told.number))
       const turns = rows.map((row) => ({ ...row, answer: row.answer ?? '' }))
-      return { turnCount, summary, turns }
+      return { turnCount, askedBy: counted?.askedBy ?? null, summary, turns }
     })
   }
 
-  async list(owner: Owner, { limit, before }: Page) {
+  async list(owner: Owner, { limit, before }: Page, asker: Asker) {
     const rows = await this.#parts.database.lease((connection) => {
       return queriesOver(connection)
         .select(SUMMARY)
         .from(conversationTurns)
-        .where(ownedBy(owner))
+        .where(and(ownedBy(owner), askedOf(asker)))
         .groupBy(conversationTurns.conversationId)
         .having(before === null ? sql`true` : sql`max(number) < ${before}`)
         .orderBy(sql`max(number) DESC`)
@@ -124,11 +128,24 @@ export class StoredConversations implements ConversationStore {
     return { items: shown.map(summaryRow), next }
   }
 
-  async get(owner: Owner, conversationId: string, page: Page): Promise<KeptConversation> {
-    const { limit, before } = page
+  async requireOwn(owner: Owner, conversationId: string, asker: Asker): Promise<void> {
+    const own = ownTurns(owner, conversationId, asker)
+    const { number } = conversationTurns
+    const [found] = await this.#parts.database.lease((connection) => {
+      return queriesOver(connection).select({ number }).from(conversationTurns).where(own).limit(1)
+    })
+    if (found === undefined) throw conversationNotFound(conversationId)
+  }
+
+  async get(
+    owner: Owner,
+    conversationId: string,
+    { limit, before }: Page,
+    asker: Asker,
+  ): Promise<KeptConversation> {
     return this.#parts.database.lease(async (connection) => {
       const queries = queriesOver(connection)
-      const own = ownTurns(owner, conversationId)
+      const own = ownTurns(owner, conversationId, asker)
       const [found] = await queries
         .select(SUMMARY)
         .from(conversationTurns)
@@ -143,7 +160,9 @@ export class StoredConversations implements ConversationStore {
         .orderBy(desc(number))
         .limit(limit + 1)
       const shown = rows.slice(0, limit).reverse()
-      const turns = shown.map(({ conversationId: _, projectId: __, agentId: ___, ...turn }) => turn)
+      const turns = shown.map(
+        ({ conversationId: _, projectId: __, agentId: ___, askedBy: ____, ...turn }) => turn,
+      )
       const summary = await summaryOf(connection, owner, conversationId)
       const next = rows.length > limit ? (shown[0]?.number ?? null) : null
       return { ...summaryRow(found), summary: summary?.text ?? null, turns, next }
@@ -154,7 +173,7 @@ export class StoredConversations implements ConversationStore {
     await this.#parts.database.writeRecords(
       async (connection) => {
         const queries = queriesOver(connection)
-        const own = ownTurns(owner, conversationId)
+        const own = ownTurns(owner, conversationId, SEES_ALL)
         const { number } = conversationTurns
         const [found] = await queries.select({ number }).from(conversationTurns).where(own).limit(1)
         if (found === undefined) throw conversationNotFound(conversationId)
@@ -273,8 +292,16 @@ function ownedBy({ id }: Owner): SQL {
   return eq(conversationTurns.agentId, id)
 }
 
-function ownTurns(owner: Owner, conversationId: string): SQL {
-  return sql`${ownedBy(owner)} AND ${eq(conversationTurns.conversationId, conversationId)}`
+function askedOf({ by, seesAll }: Asker): SQL {
+  if (seesAll) return sql`true`
+  return by === null ? sql`false` : eq(conversationTurns.askedBy, by)
+}
+
+const SEES_ALL: Asker = { by: null, seesAll: true }
+
+function ownTurns(owner: Owner, conversationId: string, asker: Asker): SQL {
+  const own = eq(conversationTurns.conversationId, conversationId)
+  return sql`${ownedBy(owner)} AND ${own} AND ${askedOf(asker)}`
 }
 
 function conversationNotFound(conversationId: string): AppError {

@@ -304,6 +304,7 @@ const SUMMARY = {
   projectName: traces.projectName,
   agentName: traces.agentName,
   conversationId: traces.conversationId,
+  askedBy: traces.askedBy,
   provider: traces.provider,
   modelName: traces.modelName,
   purpose: traces.purpose,
@@ -326,13 +327,16 @@ const SUMMARY = {
 
 function conditionsOf(filter: TraceFilter): SQL[] {
   const { agentName, conversationId, outcome, purpose, from, to, questionPart } = filter
-  const { projectName, projectNames } = filter
+  const { projectName, projectNames, asker } = filter
   const conditions: SQL[] = []
   if (projectName !== undefined) {
     conditions.push(eq(sql`lower(${traces.projectName})`, nameKey(projectName)))
   }
   if (projectNames !== undefined) {
     conditions.push(inArray(sql`lower(${traces.projectName})`, [...projectNames, '']))
+  }
+  if (asker?.seesAll === false) {
+    conditions.push(asker.by === null ? sql`false` : eq(traces.askedBy, asker.by))
   }
   if (agentName !== undefined) {
     conditions.push(eq(sql`lower(${traces.agentName})`, nameKey(agentName)))

@@ -32,6 +32,7 @@ export function rowsOfRun(run: FinishedRun, number: number): TraceRows {
     agentId: run.agentId,
     agentName: run.agentName,
     conversationId: run.conversationId,
+    askedBy: run.askedBy,
     provider: run.provider,
     modelName: run.modelName,
     purpose: run.purpose,

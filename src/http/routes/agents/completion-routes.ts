@@ -1,6 +1,7 @@
 import { completionStream } from '../../../agents/questions/completion-stream.ts'
 import type { AskedQuestion } from '../../../agents/questions/conversations.ts'
 import { responseFormatOf } from '../../../agents/questions/response-format.ts'
+import { askerOf } from '../../../domain/access/principal.ts'
 import type { CompletionEvent } from '../../../domain/agents/completion-event.ts'
 import { ANSWER, COMPLETION_EVENT } from '../../answers/records/agent-schemas.ts'
 import { streamedResponse } from '../../answers/streamed-response.ts'
@@ -83,6 +84,7 @@ async function questionOf(
   return {
     ...conversation,
     agent: namedAgent(context, path),
+    asker: askerOf(context.scopeOf(request).principal),
     deltas: body.stream_options?.deltas ?? false,
     traceParent: request.headers.get('traceparent') ?? undefined,
     ...(answerForm === undefined ? {} : { answerForm }),

@@ -1,6 +1,6 @@
 /** Conversations with agents that are kept. A question of one is asked by `/completions` with its `conversation_id`. */
 
-import { requireScope } from '../../../domain/access/principal.ts'
+import { askerOf, requireScope } from '../../../domain/access/principal.ts'
 import type {
   ConversationSummary,
   KeptTurn,
@@ -24,7 +24,8 @@ const PAGING = queryParameters({
 
 export const addConversationRoutes: AddRoutes = (app, context) => {
   const { conversations } = context.deps
-  /** They are those of everybody who asked: whoever may only ask goes on with the one whose id it was given. */
+  const askerIn = (request: Request) => askerOf(context.scopeOf(request).principal)
+  /** Texts that the agent found stand in them. */
   const requireReader = (request: Request) => {
     requireScope(context.scopeOf(request).principal, 'read')
   }
@@ -33,7 +34,7 @@ export const addConversationRoutes: AddRoutes = (app, context) => {
     async ({ request, params }) => {
       requireReader(request)
       const agent = namedAgent(context, params)
-      const { items, next } = await conversations.list(agent, pageOf(request))
+      const { items, next } = await conversations.list(agent, pageOf(request), askerIn(request))
       return Response.json({ items: items.map(summaryRecord), next: nextOf(next) })
     },
     route({
@@ -56,7 +57,12 @@ export const addConversationRoutes: AddRoutes = (app, context) => {
     async ({ request, params }) => {
       requireReader(request)
       const agent = namedAgent(context, params)
-      const found = await conversations.get(agent, params.conversation_id, pageOf(request))
+      const found = await conversations.get(
+        agent,
+        params.conversation_id,
+        pageOf(request),
+        askerIn(request),
+      )
       const { summary, turns, next } = found
       const record = { ...summaryRecord(found), summary, turns: turns.map(turnRecord) }
       return Response.json({ ...record, next: nextOf(next) })
@@ -78,8 +84,9 @@ export const addConversationRoutes: AddRoutes = (app, context) => {
   )
   app.delete(
     ONE,
-    async ({ params }) => {
-      await conversations.remove(namedAgent(context, params), params.conversation_id)
+    async ({ request, params }) => {
+      const agent = namedAgent(context, params)
+      await conversations.remove(agent, params.conversation_id, askerIn(request))
       return new Response(null, { status: 204 })
     },
     route({

@@ -1,7 +1,7 @@
 /** Questions to agents that are under way. What is over is a trace. */
 import { t } from 'elysia'
 import type { RunningQuestion } from '../../../agents/questions/running-questions.ts'
-import { mayName, requireScope } from '../../../domain/access/principal.ts'
+import { askerOf, mayName, maySeeAsked, requireScope } from '../../../domain/access/principal.ts'
 import { runNotFound } from '../../../domain/agents/agent-run.ts'
 import { RUNNING_QUESTION } from '../../answers/records/agent-schemas.ts'
 import { route } from '../../openapi/openapi.ts'
@@ -14,12 +14,14 @@ const tag = 'Agents'
 export const addRunRoutes: AddRoutes = (app, { deps: { agents }, scopeOf }) => {
   const runsOf = (request: Request) => {
     const { principal } = scopeOf(request)
-    return agents.runs().filter(({ projectName }) => mayName(principal, projectName))
+    const asker = askerOf(principal)
+    return agents.runs().filter(({ projectName, askedBy }) => {
+      return mayName(principal, projectName) && maySeeAsked(asker, askedBy)
+    })
   }
   app.get(
     ALL,
     ({ request }) => {
-      // They are the questions of everybody.
       requireScope(scopeOf(request).principal, 'read')
       return Response.json(runsOf(request).map(runRecord))
     },

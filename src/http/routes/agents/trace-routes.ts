@@ -1,7 +1,7 @@
 /** What questions to agents left behind. */
 
 import { t } from 'elysia'
-import { requireScope } from '../../../domain/access/principal.ts'
+import { askerOf, maySeeAsked, requireScope } from '../../../domain/access/principal.ts'
 import { RUN_OUTCOMES, RUN_PURPOSES, traceNotFound } from '../../../domain/agents/agent-run.ts'
 import { nameKey } from '../../../domain/identifier.ts'
 import type { StoredTrace, TraceFilter, TraceSummary } from '../../../domain/ports/trace-ports.ts'
@@ -69,16 +69,18 @@ const SELECTION = queryParameters({
 export const addTraceRoutes: AddRoutes = (app, context) => {
   const { traces } = context.deps
   /** An answer and its steps show what its agent may read: they are for those who may ask it. */
-  const projectsOf = (request: Request): Pick<TraceFilter, 'projectNames'> => {
+  const visibleTo = (request: Request) => {
     const { principal } = context.scopeOf(request)
     requireScope(principal, 'ask')
     const { namespaces } = principal
-    return namespaces === null ? {} : { projectNames: [...namespaces].map(nameKey) }
+    const projects = namespaces === null ? {} : { projectNames: [...namespaces].map(nameKey) }
+    return { asker: askerOf(principal), ...projects } satisfies TraceFilter
   }
   const visibleTrace = async (request: Request, traceId: string): Promise<StoredTrace> => {
-    const { projectNames } = projectsOf(request)
+    const { asker, projectNames } = visibleTo(request)
     const trace = await traces.get(traceId)
-    if (projectNames?.includes(nameKey(trace.projectName)) !== false) return trace
+    const isInside = projectNames?.includes(nameKey(trace.projectName)) ?? true
+    if (isInside && maySeeAsked(asker, trace.askedBy)) return trace
     throw traceNotFound(traceId)
   }
   app.get(
@@ -87,7 +89,7 @@ export const addTraceRoutes: AddRoutes = (app, context) => {
       const sent = LIST.read(request)
       const before = sent.cursor === undefined ? null : Number(sent.cursor)
       const page = { limit: sent.limit, before }
-      const { items, next } = await traces.list({ ...filterOf(sent), ...projectsOf(request) }, page)
+      const { items, next } = await traces.list({ ...filterOf(sent), ...visibleTo(request) }, page)
       return Response.json({
         items: items.map(summaryRecord),
         next: next === null ? null : String(next),

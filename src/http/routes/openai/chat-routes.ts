@@ -1,6 +1,6 @@
 /** OpenAI's `/v1/chat/completions`: questions to agents and to knowledge bases. */
 import { t } from 'elysia'
-import { requireScope } from '../../../domain/access/principal.ts'
+import { askerOf, requireScope } from '../../../domain/access/principal.ts'
 import type { AppError } from '../../../errors.ts'
 import { streamedResponse } from '../../answers/streamed-response.ts'
 import { readJson } from '../../bodies/body.ts'
@@ -70,6 +70,7 @@ export const addChatRoutes: AddRoutes = (app, context) => {
       const events = agents.ask(
         {
           ...{ agent, question, history, deltas },
+          asker: askerOf(principal),
           traceParent: request.headers.get('traceparent') ?? undefined,
           ...(wishes === undefined ? {} : { wishes }),
           ...(answerForm === undefined ? {} : { answerForm }),

@@ -1,7 +1,13 @@
 /** OpenAI's `/v1/responses`: questions to agents, with searched files and conversations that are kept. */
 import { t } from 'elysia'
 import { NEW_CONVERSATION } from '../../../agents/questions/conversations.ts'
-import { mayName, type Principal, requireScope } from '../../../domain/access/principal.ts'
+import {
+  askerOf,
+  mayName,
+  maySeeAsked,
+  type Principal,
+  requireScope,
+} from '../../../domain/access/principal.ts'
 import type { Agent } from '../../../domain/agents/agent.ts'
 import type { KnowledgeBase } from '../../../domain/knowledge-base.ts'
 import type { StoredTrace } from '../../../domain/ports/trace-ports.ts'
@@ -72,6 +78,7 @@ export const addResponseRoutes: AddRoutes = (app, context) => {
       const events = agents.ask(
         {
           ...{ agent, question, history, deltas },
+          asker: askerOf(scope.principal),
           traceParent: request.headers.get('traceparent') ?? undefined,
           ...(wishes === undefined ? {} : { wishes }),
           ...(answerForm === undefined ? {} : { answerForm }),
@@ -222,7 +229,8 @@ async function previousOf(
   if (conversationId === null) {
     throw wrong(field, `${id} was not kept: ask the first question with "store" true or unset`)
   }
-  const { turns } = await conversations.get(agent, conversationId, { limit: 1, before: null })
+  const page = { limit: 1, before: null }
+  const { turns } = await conversations.get(agent, conversationId, page, askerOf(principal))
   if (turns.at(-1)?.traceId === traceId) return conversationId
   const message = `${id} is not the last answer of its conversation`
   throw wrong(field, `${message}: go on from the last one; branches are not kept`)
@@ -245,6 +253,7 @@ async function requireTrace(
     throw error instanceof AppError && error.code === 'trace_not_found' ? missing() : error
   })
   if (!mayName(principal, trace.projectName)) throw missing()
+  if (!maySeeAsked(askerOf(principal), trace.askedBy)) throw missing()
   return trace
 }
 

@@ -1,3 +1,4 @@
+import { askerOf } from '../../../domain/access/principal.ts'
 import type { Action, Citation, OutputEvent } from '../../../domain/agents/completion-event.ts'
 import { linkOf } from '../document-texts.ts'
 import { documentUri } from '../eider-uri.ts'
@@ -79,6 +80,7 @@ export const ASK_AGENT_TOOL: Tool = {
       agent,
       question: sent.text('question'),
       history: [],
+      asker: askerOf(principal),
       deltas: false as const,
       ...(conversationId === undefined ? {} : { conversationId }),
     }
