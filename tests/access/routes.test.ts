@@ -10,12 +10,13 @@ nothing POST /api/login
 nothing GET /api/status
 nothing GET /api/util/ping
 nothing GET /healthz
+nothing GET /docs
+nothing GET /docs/api
 login GET /api/config
 login POST /api/logout
 login POST /api/password
 login POST /api/sql/query
 login GET /api/util/readiness
-login GET /docs
 login POST /mcp
 login GET /mcp
 login DELETE /mcp
@@ -54,6 +55,7 @@ read GET /api/projects/{project_name}/knowledge_bases/{knowledge_base_name}/sour
 read GET /api/projects/{project_name}/views
 read GET /api/projects/{project_name}/views/{view_name}
 read GET /api/sql/list_databases
+read GET /api/sql/query
 read GET /api/traces
 read GET /api/traces/{trace_id}
 read GET /api/tree
