@@ -91,7 +91,7 @@ export async function createKnowledgeBase(
   const draft: KnowledgeBaseDraft = {
     name,
     projectId: project.id,
-    ...storageOf(fields.storage, name, deps.catalog.snapshot()),
+    ...storageOf(fields.storage, name, deps),
     embeddingModel,
     rerankingModel: await rerankingModelOf(fields.reranking_model, null, deps),
     contentColumns: null,

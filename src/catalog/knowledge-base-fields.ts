@@ -56,7 +56,7 @@ export function languageParam(read: FieldReader): { readonly language?: Language
 export function storageOf(
   storage: unknown,
   name: string,
-  snapshot: CatalogSnapshot,
+  { catalog, author }: Pick<CatalogDeps, 'catalog' | 'author'>,
 ): Pick<KnowledgeBaseDraft, 'vectorDatabase' | 'vectorDatabaseTable'> {
   if (storage === undefined || storage === null) {
     return { vectorDatabase: 'duckdb', vectorDatabaseTable: name }
@@ -69,7 +69,13 @@ export function storageOf(
     const detail = 'Must provide "database" and "table" field in "storage" param'
     throw new AppError('missing_parameter', detail)
   }
-  refuseOtherDatabase(database, snapshot)
+  const isDefault = nameKey(database) === 'duckdb' && nameKey(table) === nameKey(name)
+  if (author !== undefined && author.namespaces !== null && !isDefault) {
+    // Storages are of all projects: which names are taken says what there is elsewhere.
+    const message = `${author.name} may use some projects only and names no "storage": leave it out`
+    throw new AppError('forbidden', message)
+  }
+  refuseOtherDatabase(database, catalog.snapshot())
   return {
     vectorDatabase: checkedName('storage database', database),
     vectorDatabaseTable: checkedName('storage table', table),

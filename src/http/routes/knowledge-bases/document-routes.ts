@@ -1,5 +1,5 @@
 import { type Static, t } from 'elysia'
-import { requireScope } from '../../../domain/access/principal.ts'
+import { mayDo, requireScope } from '../../../domain/access/principal.ts'
 import { requireKnowledgeBase } from '../../../domain/catalog-snapshot.ts'
 import { type Row, shownValue } from '../../../domain/document.ts'
 import { nameKey } from '../../../domain/identifier.ts'
@@ -153,11 +153,12 @@ const addOneDocumentRoutes: AddRoutes = (app, context) => {
     async ({ request, params }) => {
       knowledgeBaseAt(context, params)
       const { content, metadata } = await readJson(context, request, PUT)
-      const { signal } = context.scopeOf(request)
+      const { principal, signal } = context.scopeOf(request)
       // JSON gives an object no other values than those of a row.
       const sent = { id: params.document_id, content, metadata: (metadata ?? {}) as Row }
       const stored = await documents.put(knowledgeBaseAt(context, params), sent, signal)
-      return Response.json(documentRecord(stored.document), { status: stored.isNew ? 201 : 200 })
+      const isToldNew = stored.isNew && mayDo(principal, 'read')
+      return Response.json(documentRecord(stored.document), { status: isToldNew ? 201 : 200 })
     },
     route({
       needs: 'write',
@@ -167,7 +168,10 @@ const addOneDocumentRoutes: AddRoutes = (app, context) => {
       body: PUT,
       answers: {
         201: { description: 'Stored', schema: DOCUMENT },
-        200: { description: 'Stored in the place of another', schema: DOCUMENT },
+        200: {
+          description: 'Stored in the place of another; without the scope read always this',
+          schema: DOCUMENT,
+        },
         ...missing,
       },
     }),

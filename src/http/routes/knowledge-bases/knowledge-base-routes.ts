@@ -73,7 +73,7 @@ const addListRoutes: AddRoutes = (app, context) => {
     async ({ request, params }) => {
       requireProject(context.snapshot(), params.project_name)
       const sent = await readJson(context, request, CREATE_KNOWLEDGE_BASE)
-      const { catalog } = context.deps
+      const catalog = context.deps.catalogFor(context.scopeOf(request).principal)
       const kb = await createKnowledgeBase(params.project_name, sent.knowledge_base, catalog)
       return Response.json(await recordOf(context, kb), { status: 201 })
     },
