@@ -9,6 +9,8 @@ nothing GET /
 nothing POST /api/login
 nothing GET /api/status
 nothing GET /api/util/ping
+nothing GET /docs
+nothing GET /docs/api
 nothing GET /healthz
 nothing GET /docs
 nothing GET /docs/api
