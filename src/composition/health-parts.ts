@@ -6,15 +6,21 @@ interface HealthParts {
   readonly askDatabase: () => Promise<unknown>
   readonly isDiskFull: () => boolean
   readonly nowMs: () => number
+  /** A database that takes longer does not answer. */
+  readonly answerMs?: number
 }
 
-/** A database that takes longer does not answer. */
 const ANSWER_MS = 2_000
 /** Whoever asks more often gets the answer of before. */
 const FRESH_MS = 1_000
 
 /** However often somebody asks, and however long the database takes, it is asked once at a time. */
-export function healthOf({ askDatabase, isDiskFull, nowMs }: HealthParts): ServerDeps['health'] {
+export function healthOf({
+  askDatabase,
+  isDiskFull,
+  nowMs,
+  answerMs = ANSWER_MS,
+}: HealthParts): ServerDeps['health'] {
   let asked: Promise<unknown> | null = null
   let answered: { readonly atMs: number; readonly isAlive: boolean } | null = null
   const ask = () => {
@@ -33,7 +39,7 @@ export function healthOf({ askDatabase, isDiskFull, nowMs }: HealthParts): Serve
   const isAlive = async () => {
     if (answered !== null && nowMs() - answered.atMs < FRESH_MS) return answered.isAlive
     const asking = ask()
-    return (await settlesWithin(asking, ANSWER_MS)) && (await asking)
+    return (await settlesWithin(asking, answerMs)) && (await asking)
   }
   return async () => ({
     database: (await isAlive()) ? 'ok' : 'not answering',
