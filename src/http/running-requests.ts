@@ -50,11 +50,14 @@ export class RunningRequests {
   readonly #deps: RequestDeps
   readonly #scopes = new WeakMap<Request, RequestScope>()
   readonly #running = new Set<RequestScope>()
+  readonly #onAnswered: (scope: RequestScope) => void
   #isStopping = false
   #onIdle = () => {}
 
-  constructor(deps: RequestDeps) {
+  /** @param onAnswered called when the status is decided */
+  constructor(deps: RequestDeps, onAnswered: (scope: RequestScope) => void) {
     this.#deps = deps
+    this.#onAnswered = onAnswered
   }
 
   get isStopping(): boolean {
@@ -83,6 +86,7 @@ export class RunningRequests {
     const response = await this.#respond(scope, route)
     response.headers.set('x-request-id', scope.id)
     scope.answered(response.status)
+    this.#onAnswered(scope)
     return response
   }
 

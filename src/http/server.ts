@@ -4,7 +4,12 @@ import type { AuditLog } from '../domain/ports/access-ports.ts'
 import { FILES_DATABASE } from '../domain/project.ts'
 import { AppError, ERRORS } from '../errors.ts'
 import { setCaller } from '../runtime/cancellation.ts'
-import { Authentication, refuseCrossSite, refuseForeignHost } from './access/authentication.ts'
+import {
+  Authentication,
+  type Identity,
+  refuseCrossSite,
+  refuseForeignHost,
+} from './access/authentication.ts'
 import { keyTextOf } from './access/key-access.ts'
 import { linkIdentity } from './access/link-access.ts'
 import { requestError } from './answers/error-response.ts'
@@ -76,7 +81,7 @@ export interface Listener {
 }
 
 export function createServer(deps: ServerDeps): Server {
-  const requests = new RunningRequests(deps)
+  const requests = new RunningRequests(deps, (scope) => noteChange(deps.audit, scope))
   const { catalog } = deps.catalog
   const context: RouteContext = {
     deps,
@@ -90,11 +95,7 @@ export function createServer(deps: ServerDeps): Server {
   }
   const app = createApp(context)
   const answer: AnswerRequest = (request, connection) => {
-    return requests.answer(request, connection, async () => {
-      const response = await app.handle(request)
-      noteChange(deps.audit, requests.scopeOf(request), response.status)
-      return response
-    })
+    return requests.answer(request, connection, () => app.handle(request))
   }
   return {
     document: () => documentOf(app, deps.settings.version),
@@ -104,9 +105,9 @@ export function createServer(deps: ServerDeps): Server {
 }
 
 /** The entry of the audit log for a request that changes something, or was refused to. */
-function noteChange(audit: AuditLog, scope: RequestScope, status: number): void {
-  const { change, principal, address, id: requestId, failure } = scope
-  if (change === null) return
+function noteChange(audit: AuditLog, scope: RequestScope): void {
+  if (scope.change === null) return
+  const { change, principal, address, id: requestId, failure, status } = scope
   const outcome = status < 400 ? 'ok' : (failure ?? String(status))
   audit.note({ ...change, principal, outcome, address, requestId })
 }
@@ -121,16 +122,17 @@ function createApp(context: RouteContext): Elysia {
   const { isLoopback } = context.deps.settings
   const isOwnMachine = isLoopback && !context.authentication.isOn
   if (isOwnMachine) app.onRequest(({ request }) => refuseForeignHost(request))
-  app.onBeforeHandle(({ request }) => refuseCrossSite(request, isOwnMachine))
-  const needs = new Map<string, RouteNeed>()
-  const actions = new Map<string, string>()
+  const entries = new Map<string, Entry>()
+  // `async`, so that Elysia waits for it whatever it guesses from its text.
   app.onBeforeHandle(async ({ request, route, params }) => {
-    const method = request.method === 'HEAD' ? 'GET' : request.method
-    const need = needs.get(`${method} ${route}`) ?? 'admin'
-    context.scopeOf(request).route = route
-    if (need === 'nothing') return
-    const action = actions.get(`${method} ${route}`) ?? `${method} ${route}`
-    await admit(context, request, { need, path: route, params, action })
+    const scope = context.scopeOf(request)
+    scope.route = route
+    refuseCrossSite(request, isOwnMachine)
+    const entry = entries.get(`${scope.method === 'HEAD' ? 'GET' : scope.method} ${route}`)
+    if (entry?.need === 'nothing') return
+    const identity = identified(context, request)
+    const known = identity instanceof Promise ? await identity : identity
+    admit(scope, known, entry ?? { need: 'admin', path: route, action: route }, params)
   })
   addDocumentRoute(app, context)
   addStatusRoutes(app, context)
@@ -162,8 +164,8 @@ function createApp(context: RouteContext): Elysia {
   addPageRoutes(app, context)
   addDocsRoutes(app, context)
   for (const { method, path, hooks } of app.routes) {
-    needs.set(`${method} ${path}`, needOf(hooks))
-    actions.set(`${method} ${path}`, declarationOf(hooks)?.id ?? `${method} ${path}`)
+    const action = declarationOf(hooks)?.id ?? `${method} ${path}`
+    entries.set(`${method} ${path}`, { need: needOf(hooks), path, action })
   }
   return app
 }
@@ -209,19 +211,20 @@ const addOpenAiRoutes: AddRoutes = (app, context) => {
  * Notes who makes a request, and refuses what they may not do.
  * @throws AppError `unauthorized`, `forbidden`
  */
-async function admit(
-  context: RouteContext,
-  request: Request,
-  { need, path, params, action }: Admission,
-): Promise<void> {
-  const scope = context.scopeOf(request)
-  const { principal, login } = await identified(context, request)
+function admit(
+  scope: RequestScope,
+  { principal, login }: Identity,
+  { need, path, action }: Entry,
+  params: unknown,
+): void {
   scope.principal = principal
   // Each login has its own share of the places for statements; without one, each address has.
   if (login !== undefined) setCaller(scope.signal, login)
   const isChange = (need === 'write' || need === 'admin') && !isReading(scope.method)
   if (isChange) scope.noteChange(action, namesIn(params))
+  if (need === 'nothing') return
   if (need !== 'login') requireScope(principal, need)
+  if (principal.namespaces === null) return
   for (const namespace of namespacesOf(path, params)) requireNamespace(principal, namespace)
   // Keys and users see to it themselves that an admin of some projects stays within them.
   if (need === 'admin' && !/^\/api\/(?:keys|users)(?:\/|$)/.test(path)) {
@@ -230,22 +233,22 @@ async function admit(
 }
 
 /** A key that is refused may be a stolen one: it leaves an entry in the audit log, without its text. */
-async function identified(context: RouteContext, request: Request) {
+function identified(context: RouteContext, request: Request): Identity | Promise<Identity> {
   try {
-    return linkIdentity(request, context) ?? (await context.authentication.identify(request))
+    return linkIdentity(request, context) ?? context.authentication.identify(request)
   } catch (error) {
+    // Tokens of logins fail later, and are none.
     const isKey = error instanceof AppError && keyTextOf(request) !== undefined
     if (isKey && error.code === 'unauthorized') context.scopeOf(request).noteChange('useKey')
     throw error
   }
 }
 
-interface Admission {
-  readonly need: Exclude<RouteNeed, 'nothing'>
+/** What is known of a route before anybody asks. */
+interface Entry {
+  readonly need: RouteNeed
   /** As the route declares it. */
   readonly path: string
-  /** Of the path. */
-  readonly params: unknown
   /** What the audit log calls it. */
   readonly action: string
 }

@@ -198,13 +198,17 @@ export class Authentication {
   }
 
   /**
-   * Who makes the request, and the id of the login that it belongs to.
+   * Who makes the request, and the id of the login that it belongs to. A promise only where a token is looked at: every
+   * request asks, and promises cost.
    * @throws AppError `unauthorized`, `rate_limited`
    */
-  async identify(request: Request): Promise<Identity> {
+  identify(request: Request): Identity | Promise<Identity> {
     const text = keyTextOf(request)
     if (text !== undefined) return this.identifyByKey(text)
-    if (!this.isOn) return { principal: ANYONE, login: undefined }
+    return this.isOn ? this.#identifyByToken(request) : EVERYONE
+  }
+
+  async #identifyByToken(request: Request): Promise<Identity> {
     const found = (await this.isConfirmed(request)) ? this.#logins.get(request) : undefined
     if (found === undefined) throw new AppError('unauthorized', AUTHORIZATION_REQUIRED)
     return found
@@ -243,6 +247,8 @@ export class Authentication {
     return { ...session, principal: user.principal }
   }
 }
+
+const EVERYONE: Identity = { principal: ANYONE, login: undefined }
 
 /** No stored user has it. */
 const FIRST_ID = '0'
