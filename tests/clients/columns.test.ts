@@ -69,3 +69,8 @@ clientTest('rows arrive with their types', async () => {
   const seen = await clientResult('columns.py', { EIDER_URL: server.baseUrl, EIDER_KEY: key })
   expect(seen).toMatchSnapshot()
 })
+
+clientTest('the examples of docs/notebooks.md', async () => {
+  const environment = { EIDER_URL: server.baseUrl, EIDER_KEY: key }
+  expect(await clientResult('notebook-page.py', environment)).toBe(4)
+})
