@@ -12,8 +12,6 @@ nothing GET /api/util/ping
 nothing GET /docs
 nothing GET /docs/api
 nothing GET /healthz
-nothing GET /docs
-nothing GET /docs/api
 login GET /api/config
 login POST /api/logout
 login POST /api/password
