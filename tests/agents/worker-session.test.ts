@@ -75,12 +75,13 @@ describe('WorkerSession', () => {
     ])
   })
 
-  test('shows nothing of a bug', async () => {
+  test('a bug is told to the log alone', async () => {
     const { session, posted } = sessionWith(async () => {
       throw new TypeError('a secret')
     })
     await session.answer(TASK)
-    const failure = { code: 'internal', message: 'Internal error' } as const
+    const thrown = expect.stringContaining('TypeError: a secret')
+    const failure = { code: 'internal', message: 'Internal error', thrown } as const
     expect(posted).toEqual([{ kind: 'failed', failure }])
   })
 
