@@ -125,7 +125,6 @@ export const ONLY_IMPORTERS: Readonly<Record<string, readonly string[]>> = {
   'drizzle-orm': ['store'],
   elysia: ['http'],
   '@elysiajs/jwt': ['http'],
-  '@elysiajs/openapi': ['http'],
   'js-tiktoken': ['http/openai'],
   turndown: ['reading'],
   '@mixmark-io/domino': ['reading'],

@@ -46,7 +46,12 @@ export function errorResponse(error: AppError, nowMs: number): Response {
     code: error.code,
     timestamp: timestampOfMillis(nowMs),
   }
-  const headers = new Headers({ 'content-type': 'application/problem+json' })
+  const headers = new Headers({
+    'content-type': 'application/problem+json',
+    // An address may hold a key, and what failed once may work the next time.
+    'cache-control': 'no-store',
+    'referrer-policy': 'no-referrer',
+  })
   if (error.code === 'unauthorized') headers.set('www-authenticate', 'Bearer realm="Eider"')
   if (retryAfterSeconds !== undefined) headers.set('retry-after', String(retryAfterSeconds))
   return new Response(JSON.stringify(body), { status, headers })

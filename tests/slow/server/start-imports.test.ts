@@ -8,7 +8,6 @@ const LOADED = `await Promise.all([import('./src/serve.ts'), import('./src/app.t
 
 /** Loaded with the first request that needs it. */
 const LATER = [
-  'node_modules/@elysiajs/openapi/',
   'node_modules/@elysiajs/jwt/',
   'node_modules/jose/',
   'node_modules/@modelcontextprotocol/',
