@@ -114,7 +114,46 @@ function noteChange(audit: AuditLog, scope: RequestScope): void {
 
 type AnswerRequest = (request: Request, connection: Connection) => Promise<Response>
 
-const ACCESS_ROUTES: readonly AddRoutes[] = [addKeyRoutes, addUserRoutes, addAuditRoutes]
+const ROUTES: readonly AddRoutes[] = [
+  addStatusRoutes,
+  addHealthRoutes,
+  addLoginRoutes,
+  addKeyRoutes,
+  addUserRoutes,
+  addAuditRoutes,
+  addProjectRoutes,
+  addKnowledgeBaseRoutes,
+  addInsertFilesRoutes,
+  addPreviewRoutes,
+  addJobRoutes,
+  addSearchRoutes,
+  addDocumentRoutes,
+  addTransferRoutes,
+  addViewRoutes,
+  addAgentRoutes,
+  addCompletionRoutes,
+  addConversationRoutes,
+  addRunRoutes,
+  addTraceRoutes,
+  addFileRoutes,
+  addDatabaseRoutes,
+  addDataSourceRoutes,
+  addSourceRoutes,
+  addScheduleRoutes,
+  addSqlRoutes,
+  addMcpRoutes,
+  addModelRoutes,
+  addChatRoutes,
+  addResponseRoutes,
+  addEmbeddingRoutes,
+  addVectorStoreRoutes,
+  addVectorStoreSearchRoutes,
+  addVectorStoreFileRoutes,
+  addFileBatchRoutes,
+  addOpenAiFileRoutes,
+  addPageRoutes,
+  addDocsRoutes,
+]
 
 function createApp(context: RouteContext): Elysia {
   const app = new Elysia({ normalize: false, handler: { standardHostname: false } })
@@ -135,34 +174,7 @@ function createApp(context: RouteContext): Elysia {
     admit(scope, known, entry ?? { need: 'admin', path: route, action: route }, params)
   })
   addDocumentRoute(app, context)
-  addStatusRoutes(app, context)
-  addHealthRoutes(app, context)
-  addLoginRoutes(app, context)
-  for (const add of ACCESS_ROUTES) add(app, context)
-  addProjectRoutes(app, context)
-  addKnowledgeBaseRoutes(app, context)
-  addInsertFilesRoutes(app, context)
-  addPreviewRoutes(app, context)
-  addJobRoutes(app, context)
-  addSearchRoutes(app, context)
-  addDocumentRoutes(app, context)
-  addTransferRoutes(app, context)
-  addViewRoutes(app, context)
-  addAgentRoutes(app, context)
-  addCompletionRoutes(app, context)
-  addConversationRoutes(app, context)
-  addRunRoutes(app, context)
-  addTraceRoutes(app, context)
-  addFileRoutes(app, context)
-  addDatabaseRoutes(app, context)
-  addDataSourceRoutes(app, context)
-  addSourceRoutes(app, context)
-  addScheduleRoutes(app, context)
-  addSqlRoutes(app, context)
-  addMcpRoutes(app, context)
-  addOpenAiRoutes(app, context)
-  addPageRoutes(app, context)
-  addDocsRoutes(app, context)
+  for (const add of ROUTES) add(app, context)
   for (const { method, path, hooks } of app.routes) {
     const action = declarationOf(hooks)?.id ?? `${method} ${path}`
     entries.set(`${method} ${path}`, { need: needOf(hooks), path, action })
@@ -192,19 +204,6 @@ const addDocumentRoute: AddRoutes = (app, { deps }) => {
 async function documentOf(app: Elysia, version: string): Promise<object> {
   const { openApiDocument } = await import('./openapi/openapi-document.ts')
   return openApiDocument(app, version)
-}
-
-/** All below `/v1`. */
-const addOpenAiRoutes: AddRoutes = (app, context) => {
-  addModelRoutes(app, context)
-  addChatRoutes(app, context)
-  addResponseRoutes(app, context)
-  addEmbeddingRoutes(app, context)
-  addVectorStoreRoutes(app, context)
-  addVectorStoreSearchRoutes(app, context)
-  addVectorStoreFileRoutes(app, context)
-  addFileBatchRoutes(app, context)
-  addOpenAiFileRoutes(app, context)
 }
 
 /**

@@ -1,9 +1,7 @@
 import { type Static, t } from 'elysia'
 import { mayDo, requireScope } from '../../../domain/access/principal.ts'
-import { requireKnowledgeBase } from '../../../domain/catalog-snapshot.ts'
 import { type Row, shownValue } from '../../../domain/document.ts'
 import { nameKey } from '../../../domain/identifier.ts'
-import type { KnowledgeBase } from '../../../domain/knowledge-base.ts'
 import type { StoredChunk, StoredDocument } from '../../../domain/ports/document-ports.ts'
 import type { ListPage } from '../../../query/documents/list-documents.ts'
 import type { DocumentTexts } from '../../../query/documents/one-document.ts'
@@ -25,7 +23,8 @@ import {
 } from '../../bodies/list-order.ts'
 import { route } from '../../openapi/openapi.ts'
 import { anObject } from '../../openapi/schema-words.ts'
-import type { AddRoutes, RouteContext } from '../../route-context.ts'
+import type { AddRoutes } from '../../route-context.ts'
+import { knowledgeBaseAt } from './knowledge-base-path.ts'
 
 const KB = '/api/projects/:project_name/knowledge_bases/:knowledge_base_name' as const
 const ALL = `${KB}/documents` as const
@@ -212,13 +211,6 @@ const addOneDocumentRoutes: AddRoutes = (app, context) => {
       answers: { 204: 'Deleted', ...missing },
     }),
   )
-}
-
-function knowledgeBaseAt(
-  context: RouteContext,
-  path: { readonly project_name: string; readonly knowledge_base_name: string },
-): KnowledgeBase {
-  return requireKnowledgeBase(context.snapshot(), path.project_name, path.knowledge_base_name)
 }
 
 function pageRecord<T, R>({ items, total, next }: ListPage<T>, record: (item: T) => R) {

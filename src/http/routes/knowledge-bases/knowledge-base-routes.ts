@@ -13,11 +13,7 @@ import {
   requireScope,
 } from '../../../domain/access/principal.ts'
 import { type Rights, rightsOf } from '../../../domain/access/rights.ts'
-import {
-  knowledgeBasesOf,
-  requireKnowledgeBase,
-  requireProject,
-} from '../../../domain/catalog-snapshot.ts'
+import { knowledgeBasesOf, requireProject } from '../../../domain/catalog-snapshot.ts'
 import type { Row } from '../../../domain/document.ts'
 import { lastInsertInto } from '../../../domain/flow/activity.ts'
 import type { Job } from '../../../domain/flow/job.ts'
@@ -34,6 +30,7 @@ import { MODEL, PREPROCESSING, STORAGE } from '../../bodies/definition-shapes.ts
 import { route } from '../../openapi/openapi.ts'
 import { anObject, documentedAs, optionally } from '../../openapi/schema-words.ts'
 import type { AddRoutes, RouteContext } from '../../route-context.ts'
+import { knowledgeBaseAt } from './knowledge-base-path.ts'
 
 const LIST = '/api/projects/:project_name/knowledge_bases'
 const ONE = `${LIST}/:knowledge_base_name` as const
@@ -153,13 +150,6 @@ const addOneRoutes: AddRoutes = (app, context) => {
       answers: { 204: 'Deleted', ...missing },
     }),
   )
-}
-
-function knowledgeBaseAt(
-  context: RouteContext,
-  path: { readonly project_name: string; readonly knowledge_base_name: string },
-): KnowledgeBase {
-  return requireKnowledgeBase(context.snapshot(), path.project_name, path.knowledge_base_name)
 }
 
 async function recordOf({ deps }: RouteContext, kb: KnowledgeBase) {

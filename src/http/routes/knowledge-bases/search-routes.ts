@@ -1,5 +1,4 @@
 import { type Static, t } from 'elysia'
-import { requireKnowledgeBase } from '../../../domain/catalog-snapshot.ts'
 import { FUSIONS, SEARCH_MODES } from '../../../domain/hybrid-search.ts'
 import { AppError } from '../../../errors.ts'
 import type { FoundChunk } from '../../../query/search/chunk-search.ts'
@@ -10,13 +9,13 @@ import { CONDITIONS } from '../../bodies/definition-shapes.ts'
 import { route } from '../../openapi/openapi.ts'
 import { anObject, documentedAs, oneOf as oneOfThese, orNull } from '../../openapi/schema-words.ts'
 import type { AddRoutes } from '../../route-context.ts'
+import { knowledgeBaseAt } from './knowledge-base-path.ts'
 
 export const addSearchRoutes: AddRoutes = (app, context) => {
   app.post(
     '/api/projects/:project_name/knowledge_bases/:knowledge_base_name/search',
     async ({ request, params }) => {
-      const { project_name, knowledge_base_name } = params
-      const kb = requireKnowledgeBase(context.snapshot(), project_name, knowledge_base_name)
+      const kb = knowledgeBaseAt(context, params)
       const sent = await readJson(context, request, SEARCH)
       const { signal } = context.scopeOf(request)
       const answer = await context.deps.search(kb, searchOrder(sent), signal)

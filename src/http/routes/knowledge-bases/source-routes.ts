@@ -8,7 +8,6 @@ import {
   runFields,
   sourceRecord,
 } from '../../../catalog/define-source.ts'
-import { requireKnowledgeBase } from '../../../domain/catalog-snapshot.ts'
 import type { SyncSource } from '../../../domain/flow/sync-source.ts'
 import type { KnowledgeBase } from '../../../domain/knowledge-base.ts'
 import {
@@ -23,6 +22,7 @@ import { queryParameters, wholeNumber } from '../../bodies/query-parameters.ts'
 import { route } from '../../openapi/openapi.ts'
 import { anObject } from '../../openapi/schema-words.ts'
 import type { AddRoutes, RouteContext } from '../../route-context.ts'
+import { type KnowledgeBasePath, knowledgeBaseAt } from './knowledge-base-path.ts'
 
 const ALL = '/api/projects/:project_name/knowledge_bases/:knowledge_base_name/sources'
 const ONE = `${ALL}/:source_id` as const
@@ -42,11 +42,6 @@ const RUNS = queryParameters(
   { limit: wholeNumber({ min: 1, max: 100, unset: 20, description: 'How many come' }) },
   { ignoresOthers: true },
 )
-
-interface KnowledgeBasePath {
-  readonly project_name: string
-  readonly knowledge_base_name: string
-}
 
 export const addSourceRoutes: AddRoutes = (app, context) => {
   const { sources } = context.deps
@@ -198,10 +193,6 @@ const addRunRoutes: AddRoutes = (app, context) => {
       },
     }),
   )
-}
-
-function knowledgeBaseAt(context: RouteContext, path: KnowledgeBasePath): KnowledgeBase {
-  return requireKnowledgeBase(context.snapshot(), path.project_name, path.knowledge_base_name)
 }
 
 function sourceAt(

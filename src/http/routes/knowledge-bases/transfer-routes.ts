@@ -1,5 +1,5 @@
 import { t } from 'elysia'
-import { requireKnowledgeBase, requireProject } from '../../../domain/catalog-snapshot.ts'
+import { requireProject } from '../../../domain/catalog-snapshot.ts'
 import { AppError } from '../../../errors.ts'
 import { JOB } from '../../answers/records/catalog-schemas.ts'
 import { IMPORT_RESULT } from '../../answers/records/knowledge-base-schemas.ts'
@@ -9,6 +9,7 @@ import { queryParameters, truth } from '../../bodies/query-parameters.ts'
 import { receivedFiles } from '../../bodies/received-files.ts'
 import { route } from '../../openapi/openapi.ts'
 import type { AddRoutes } from '../../route-context.ts'
+import { knowledgeBaseAt } from './knowledge-base-path.ts'
 
 const KB = '/api/projects/:project_name/knowledge_bases/:knowledge_base_name' as const
 const PARQUET = 'application/vnd.apache.parquet'
@@ -25,8 +26,7 @@ export const addTransferRoutes: AddRoutes = (app, context) => {
   app.get(
     `${KB}/export`,
     async ({ request, params }) => {
-      const { project_name, knowledge_base_name } = params
-      const kb = requireKnowledgeBase(context.snapshot(), project_name, knowledge_base_name)
+      const kb = knowledgeBaseAt(context, params)
       const scope = context.scopeOf(request)
       const { pieces } = await transfers.export(kb, scope.signal)
       const name = encodeURIComponent(`${kb.name}.parquet`)
