@@ -37,6 +37,6 @@ test('a table or a knowledge base that is made of such rows is not made of some 
   const insert = `INSERT INTO kb SELECT id, 'text ' || x AS content FROM (${LATE.replace('90000', '5000').replace('1000000', '20000')})`
   const inserted = await send('POST', '/api/sql/query', { query: insert })
   expect(inserted.body).toMatchObject({ type: 'error' })
-  expect(await rows('SELECT count(*) >= 0 FROM kb')).toEqual([[true]])
+  expect(await rows('SELECT count(*) FROM kb')).toEqual([[0]])
   await close()
 })
