@@ -4,6 +4,8 @@ import type { FindingKind, SourceModule } from './source-module.ts'
 
 const FILE_LINES_MAX = 400
 const FUNCTION_LINES_MAX = 60
+/** A component is mostly markup, an attribute a line. */
+const COMPONENT_LINES_MAX = 100
 const PARAMETERS_MAX = 4
 
 /** They say nothing about what is inside. */
@@ -42,7 +44,8 @@ function functionViolations({ path, functions }: SourceModule): readonly string[
   if (path.startsWith('tests/')) return []
   return functions.flatMap(({ name, line, lineCount, parameterCount, isBranching }) => {
     const at = `${path}:${line}: ${name} has`
-    const isLong = isBranching && lineCount > FUNCTION_LINES_MAX
+    const linesMax = path.endsWith('.tsx') ? COMPONENT_LINES_MAX : FUNCTION_LINES_MAX
+    const isLong = isBranching && lineCount > linesMax
     const long = isLong ? [`${at} ${lineCount} lines`] : []
     const wide = parameterCount > PARAMETERS_MAX ? [`${at} ${parameterCount} parameters`] : []
     return [...long, ...wide]

@@ -17,6 +17,8 @@ export function crowdedFolders(modules: readonly SourceModule[]): readonly strin
 
 /** One format each, and the only file that knows its library. */
 const READERS_OF_FORMATS = /^src\/reading\/(documents|tables)\//
+/** As front-end engineers expect it: a component a file. */
+const COMPONENTS = /^src\/ui\/.+\.tsx$/
 
 /**
  * Files that one other file imports and that hide little: they belong into that file. A thread's entry, wiring, a command, types alone and
@@ -31,7 +33,7 @@ export function shallowFiles(modules: readonly SourceModule[]): readonly string[
     const importedBy = importers.get(path) ?? []
     const [importer, ...others] = importedBy.filter((one) => one.startsWith('src/'))
     if (importer === undefined || others.length > 0 || codeLineCount >= SHALLOW_LINES_MAX) return []
-    if (READERS_OF_FORMATS.test(path)) return []
+    if (READERS_OF_FORMATS.test(path) || COMPONENTS.test(path)) return []
     const isTested = importedBy.some((one) => one.startsWith('tests/'))
     const isWiring = /^src\/(?:workers|composition|cli\/commands)\//.test(path)
     if (isTypeOnly || isTested || isWiring) return []

@@ -9,6 +9,7 @@ import {
   MAY_IMPORT,
   ONLY_IMPORTERS,
   risingImports,
+  serverCodeInPage,
   threadsReachingStore,
 } from './import-rules.ts'
 import { plantedModules, projectModules } from './source-module.ts'
@@ -61,7 +62,9 @@ const GROUND_FLOOR: readonly string[] = [
 test('docs/architecture.md draws the rules that hold', async () => {
   const page = await Bun.file(join(import.meta.dir, '../../docs/architecture.md')).text()
   const [, diagram = ''] = page.split('```mermaid\n')
-  const arrows = [...(diagram.split('```')[0] ?? '').matchAll(/^ {2}(\w+) --> (\w+)$/gm)]
+  const arrows = [
+    ...(diagram.split('```')[0] ?? '').matchAll(/^ {2}(\w+) (?:-- types )?--> (\w+)$/gm),
+  ]
   const drawn = arrows.map(([, from, to]) => `${from} ${to}`)
   const rules = Object.entries(MAY_IMPORT)
     .filter(([place]) => !GROUND_FLOOR.includes(place))
@@ -75,7 +78,7 @@ test('docs/architecture.md draws the rules that hold', async () => {
 test('docs/architecture.md has a line for every folder of src/', async () => {
   const page = await Bun.file(join(import.meta.dir, '../../docs/architecture.md')).text()
   const lines = page.match(/^\| `src\/[\w/-]+` \|/gm) ?? []
-  const sources = modules.filter(({ path }) => /^src\/.+\/.+\.ts$/.test(path))
+  const sources = modules.filter(({ path }) => /^src\/.+\/.+\.tsx?$/.test(path))
   const folders = new Set(sources.map(({ path }) => path.replace(/[^/]+$/, '')))
   const written = new Set(lines.map((line) => line.replace(/^\| `|` \|$/g, '')))
   expect([...folders].filter((folder) => !written.has(folder))).toEqual([])
@@ -109,6 +112,20 @@ test('a planted import that runs back up is found, by a detour too; one that goe
     'src/query/information-schema/tables.ts imports src/query/deps.ts',
     'src/query/select/run.ts imports src/query/show/show.ts',
   ])
+})
+
+test('the page takes types alone from the server', () => {
+  expect(serverCodeInPage(modules)).toEqual([])
+})
+
+test('a planted import of server code into the page is found; types and the domain are not', async () => {
+  const planted = await plantedModules({
+    'src/ui/page.tsx': `import '../http/server.ts'; import type { X } from '../http/x.ts'; import '../domain/y.ts'`,
+    'src/http/server.ts': 'export {}',
+    'src/http/x.ts': 'export type X = 1',
+    'src/domain/y.ts': 'export {}',
+  })
+  expect(serverCodeInPage(planted)).toEqual(['src/ui/page.tsx imports src/http/server.ts'])
 })
 
 test('each folder imports only what it may', () => {

@@ -41,7 +41,7 @@ export const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   http: ['domain', 'runtime', 'network', 'catalog', 'query', 'ingest', 'agents', 'errors.ts'],
   cli: ['store', 'domain', 'errors.ts'],
   supervisor: ['domain', 'runtime', 'errors.ts'],
-  ui: [],
+  ui: ['domain', 'http'],
 }
 
 /** They join the middle to the edges, so they may import anything; threads still never reach the database. */
@@ -77,6 +77,7 @@ export const FOLDER_ORDER: Readonly<Record<string, readonly string[]>> = {
   agents: ['questions', 'foreign', 'actors', 'loop', 'tools', 'evidence', 'data'],
   reading: ['processes', 'documents', 'html', 'tables'],
   cli: ['commands', 'ingest', 'sql'],
+  ui: ['views', 'shell', 'components', 'format', 'api'],
   store: [
     'backup',
     'access',
@@ -156,6 +157,20 @@ export const ONLY_IMPORTERS: Readonly<Record<string, readonly string[]>> = {
   '@opentelemetry/resources': ['telemetry'],
   '@opentelemetry/sdk-trace-base': ['telemetry'],
   'prom-client': ['telemetry'],
+  preact: ['ui'],
+  'preact-iso': ['ui'],
+  '@preact/signals': ['ui'],
+  '@codemirror/autocomplete': ['ui'],
+  '@codemirror/commands': ['ui'],
+  '@codemirror/lang-json': ['ui'],
+  '@codemirror/lang-sql': ['ui'],
+  '@codemirror/language': ['ui'],
+  '@codemirror/lint': ['ui'],
+  '@codemirror/search': ['ui'],
+  '@codemirror/state': ['ui'],
+  '@codemirror/view': ['ui'],
+  '@lezer/highlight': ['ui'],
+  uplot: ['ui'],
   pino: ['main.ts', 'serve.ts', 'app.ts'],
 }
 
@@ -183,6 +198,21 @@ function isAllowed(target: string, from: string, allowed: readonly string[]): bo
 /** Numbered migrations, pages, assets: files without code of ours. */
 function isData(target: string): boolean {
   return !/\.(ts|tsx|mjs|js)$/.test(target)
+}
+
+/**
+ * What the page takes from the server's code as it runs, other than from `domain`: its records are types alone, so that
+ * nothing of the server gets into the browser.
+ */
+export function serverCodeInPage(modules: readonly SourceModule[]): readonly string[] {
+  return sourceModules(modules).flatMap((module) => {
+    if (!module.path.startsWith('src/ui/')) return []
+    return module.runtimeImports
+      .filter((target) => target.startsWith('.'))
+      .map((target) => posix.join(posix.dirname(module.path), target))
+      .filter((target) => !isData(target) && !/^src\/(ui|domain)\//.test(target))
+      .map((target) => `${module.path} imports ${target}`)
+  })
 }
 
 /** Libraries imported by a place that is not theirs, and libraries that no rule knows. */

@@ -18,6 +18,8 @@ export interface SourceModule {
   readonly isTypeOnly: boolean
   /** What stands between the quotes of imports, exports from, `import()` and import types. */
   readonly imports: readonly string[]
+  /** Those of them that are left when it runs: not `import type`. */
+  readonly runtimeImports: readonly string[]
   readonly functions: readonly FunctionFact[]
   readonly findings: readonly Finding[]
 }
@@ -101,12 +103,16 @@ async function modulesOf(root: string, options: ApiOptions): Promise<readonly So
 
 function moduleOf(path: string, source: SourceFile): SourceModule {
   const imports = new Set<string>()
+  const runtimeImports = new Set<string>()
   const functions: FunctionFact[] = []
   const findings: Finding[] = []
   const lineOf = lineFinder(source.text)
   const visit = (node: Node): void => {
     const imported = importedBy(node)
-    if (imported !== undefined) imports.add(imported)
+    if (imported !== undefined) {
+      imports.add(imported)
+      if (!isTypeImport(node)) runtimeImports.add(imported)
+    }
     const parameters = parametersOf(node)
     if (parameters !== undefined) {
       functions.push(functionFact(node, { source, lineOf, parameterCount: parameters }))
@@ -124,6 +130,7 @@ function moduleOf(path: string, source: SourceFile): SourceModule {
     codeLineCount: codeLineCount(source),
     isTypeOnly: source.statements.every(isTypeStatement),
     imports: [...imports],
+    runtimeImports: [...runtimeImports],
     functions,
     findings,
   }
@@ -163,6 +170,13 @@ function importedBy(node: Node): string | undefined {
     return is.isLiteralTypeNode(node.argument) ? textOf(node.argument.literal) : undefined
   }
   return undefined
+}
+
+function isTypeImport(node: Node): boolean {
+  if (is.isImportDeclaration(node)) {
+    return node.importClause?.phaseModifier === SyntaxKind.TypeKeyword
+  }
+  return is.isImportTypeNode(node) || (is.isExportDeclaration(node) && node.isTypeOnly)
 }
 
 function textOf(node: Node | undefined): string | undefined {

@@ -1,6 +1,6 @@
 /** The pages under `/docs`: made when somebody asks for them first. */
 import { ERRORS } from '../../errors.ts'
-import template from '../../ui/docs.html' with { type: 'text' }
+import template from '../../ui/docs/docs.html' with { type: 'text' }
 import { docFiles, INDEX_FILE, linkOver, readDoc, typeOf } from './doc-files.ts'
 import { type MarkdownPage, markdownPage } from './markdown-page.ts'
 

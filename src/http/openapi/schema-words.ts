@@ -21,7 +21,7 @@ export function orNull<S extends TSchema>(schema: S, about: About = {}) {
 }
 
 /** One of these texts. For answers and documents: bodies are checked with literals. */
-export function oneOf<T extends string>(
+export function oneOf<const T extends string>(
   values: readonly T[],
   about: About & { readonly $id?: string } = {},
 ) {

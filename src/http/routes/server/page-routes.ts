@@ -1,82 +1,99 @@
-/** The web pages: one file each, with style and script inline. They load nothing from other sites. */
+/** The web page: one HTML file for all its addresses, and what that loads. It loads nothing from other sites. */
 import { createHash } from 'node:crypto'
-import page from '../../../ui/index.html' with { type: 'text' }
-import { type RouteNeed, route } from '../../openapi/openapi.ts'
+import { AppError } from '../../../errors.ts'
+import icon from '../../../ui/icon.svg' with { type: 'text' }
+import { route } from '../../openapi/openapi.ts'
+import { type PageFile, pageFiles } from '../../page/page-files.ts'
 import type { AddRoutes } from '../../route-context.ts'
 
 const COMMON_HEADERS = {
   'x-content-type-options': 'nosniff',
   'referrer-policy': 'no-referrer',
-  'cache-control': 'no-cache',
 }
 
-const HTML = 'text/html; charset=utf-8'
+/** Nothing of another host, and nothing inline: a text that looks like a script stays a text. */
+const POLICY = [
+  "default-src 'none'",
+  "script-src 'self'",
+  "style-src 'self'",
+  "img-src 'self' data: blob:",
+  "connect-src 'self'",
+  "worker-src 'self'",
+  "base-uri 'none'",
+  "form-action 'none'",
+  "frame-ancestors 'none'",
+].join('; ')
 
-/** An eider's head. */
-const ICON = `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 32 32">
-<rect width="32" height="32" rx="7" fill="#0f5c6e"/>
-<path d="M5 26c0-9 4-17 12-17 5 0 8 3 8 7 0 6-5 10-12 10z" fill="#fff"/>
-<path d="M24 13l6 3-6 2z" fill="#f2b04c"/><circle cx="20" cy="14" r="1.5" fill="#0f5c6e"/></svg>`
+/** The addresses of the page beside `/`; `src/ui/page.tsx` says what each of them shows. */
+const ADDRESSES = [
+  '/create/*',
+  '/projects/*',
+  '/sql',
+  '/compare',
+  '/traces/*',
+  '/operations',
+  '/operations/*',
+]
 
-interface Page {
-  readonly id: string
-  readonly summary: string
-  readonly content: string
-  readonly contentType: string
-  readonly needs: RouteNeed
-}
+/** What a name with a hash of its content holds never changes. */
+const FOR_EVER = 'public, max-age=31536000, immutable'
 
 export const addPageRoutes: AddRoutes = (app) => {
-  // Bun's types call every imported .html a bundle; imported as text it is a string.
-  const pages: Readonly<Record<string, Page>> = {
-    '/': {
-      id: 'getPage',
-      summary: 'The web page',
-      content: String(page),
-      contentType: HTML,
-      needs: 'nothing',
-    },
-    '/favicon.ico': {
-      id: 'getIcon',
-      summary: 'The icon',
-      content: ICON,
-      contentType: 'image/svg+xml',
-      needs: 'nothing',
-    },
+  const files = pageFiles()
+  const page = async (request: Request) => {
+    const { html } = await files()
+    const etag = `"${createHash('sha256').update(html.bytes).digest('base64url').slice(0, 22)}"`
+    const headers = { 'content-security-policy': POLICY, 'cache-control': 'no-cache', etag }
+    if (request.headers.get('if-none-match') === etag) {
+      return new Response(null, { status: 304, headers: { ...COMMON_HEADERS, ...headers } })
+    }
+    return answered(request, html, headers)
   }
-  for (const [path, { content, contentType, ...about }] of Object.entries(pages)) {
-    const headers = headersOf(content, contentType)
-    const answers = { 200: 'The file' }
-    const isHidden = path === '/favicon.ico'
-    const options = route({ ...about, tag: 'Server', answers, produces: contentType, isHidden })
-    app.get(path, () => new Response(content, { headers }), options)
-  }
-}
-
-function headersOf(content: string, contentType: string): Readonly<Record<string, string>> {
-  const headers = { ...COMMON_HEADERS, 'content-type': contentType }
-  if (contentType !== HTML) return headers
-  return { ...headers, 'content-security-policy': securityPolicy(content) }
-}
-
-/** Only the page's own scripts and styles count: the policy names them by their hashes. */
-function securityPolicy(html: string): string {
-  return [
-    "default-src 'none'",
-    `script-src ${hashesOf(html, 'script')}`,
-    `style-src ${hashesOf(html, 'style')}`,
-    "img-src 'self'",
-    "connect-src 'self'",
-    "base-uri 'none'",
-    "form-action 'none'",
-    "frame-ancestors 'none'",
-  ].join('; ')
-}
-
-function hashesOf(html: string, element: string): string {
-  const inline = html.matchAll(new RegExp(`<${element}>([\\s\\S]*?)</${element}>`, 'g'))
-  const hashes = [...inline].map(([, text = '']) => {
-    return `'sha256-${createHash('sha256').update(text).digest('base64')}'`
+  const about = { needs: 'nothing', tag: 'Server', produces: 'text/html; charset=utf-8' } as const
+  app.get(
+    '/',
+    ({ request }) => page(request),
+    route({ ...about, id: 'getPage', summary: 'The web page', answers: { 200: 'The file' } }),
+  )
+  const hidden = route({
+    ...about,
+    summary: 'The web page, or a file that it needs',
+    answers: { 200: 'The file' },
+    isHidden: true,
   })
-  return hashes.length === 0 ? "'none'" : hashes.join(' ')
+  for (const address of ADDRESSES) app.get(address, ({ request }) => page(request), hidden)
+  app.get(
+    '/assets/:file',
+    async ({ request, params: { file } }) => {
+      const asset = (await files()).assets.get(file)
+      if (asset === undefined) {
+        throw new AppError('not_found', 'There is no such file. Load the page again')
+      }
+      return answered(request, asset, { 'cache-control': FOR_EVER })
+    },
+    hidden,
+  )
+  const iconHeaders = { ...COMMON_HEADERS, 'cache-control': 'no-cache' }
+  app.get(
+    '/favicon.ico',
+    () => new Response(icon, { headers: { ...iconHeaders, 'content-type': 'image/svg+xml' } }),
+    hidden,
+  )
+}
+
+function answered(
+  request: Request,
+  { bytes, gzipped, contentType }: PageFile,
+  more: Readonly<Record<string, string>>,
+): Response {
+  const headers = {
+    ...COMMON_HEADERS,
+    ...more,
+    'content-type': contentType,
+    vary: 'accept-encoding',
+  }
+  if (!/\bgzip\b/.test(request.headers.get('accept-encoding') ?? '')) {
+    return new Response(bytes, { headers })
+  }
+  return new Response(gzipped, { headers: { ...headers, 'content-encoding': 'gzip' } })
 }

@@ -1,0 +1,122 @@
+/**
+ * Requests to the server that the page came from. A request that needs a login waits for it and goes on; one that finds
+ * no server says so, and the shell looks until it is back.
+ */
+
+import type { PROBLEM } from '../../http/answers/error-response.ts'
+import type { Wire } from '../../http/openapi/schema-words.ts'
+import { noteLost, noteReached } from './connection.ts'
+import { loggedInAgain } from './session.ts'
+
+type Problem = Wire<typeof PROBLEM>
+
+/** What failed, in words for people. `code` is one of /docs/errors, or `unreachable` where no server answered. */
+export class ApiError extends Error {
+  override readonly name = 'ApiError'
+  readonly code: Problem['code'] | 'unreachable'
+  readonly status: number
+  readonly title: string
+
+  constructor(problem: Pick<ApiError, 'code' | 'status' | 'title' | 'message'>) {
+    super(problem.message)
+    this.code = problem.code
+    this.status = problem.status
+    this.title = problem.title
+  }
+}
+
+export interface ApiRequest {
+  readonly method?: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE'
+  /** Sent as JSON. */
+  readonly json?: unknown
+  /** Sent as it is: a form with files, or a file. */
+  readonly body?: FormData | Blob
+  readonly headers?: Readonly<Record<string, string>>
+  readonly signal?: AbortSignal | undefined
+}
+
+/**
+ * The body of an answer of status 2xx; nothing of one without a body.
+ * @throws ApiError; what `signal` was aborted with
+ */
+export async function request<T>(path: string, init: ApiRequest = {}): Promise<T> {
+  const response = await requestStream(path, init)
+  if (response.status === 204) return undefined as T
+  // The server's schema of the route says what it is; its tests hold every answer against that.
+  return (await bodyOf(response, () => response.json())) as T
+}
+
+/**
+ * An answer of status 2xx, whose body is still to be read.
+ * @throws ApiError; what `signal` was aborted with
+ */
+export async function requestStream(path: string, init: ApiRequest = {}): Promise<Response> {
+  const response = await sent(path, init)
+  if (response.ok) return response
+  const problem = await problemOf(response)
+  if (problem.code !== 'unauthorized') throw problem
+  // Whoever was logged in typed something: it waits for the new login, and then goes on.
+  await loggedInAgain(init.signal)
+  const second = await sent(path, init)
+  if (second.ok) return second
+  throw await problemOf(second)
+}
+
+async function sent(path: string, { method, json, body, headers, signal }: ApiRequest) {
+  const content = json === undefined ? body : JSON.stringify(json)
+  try {
+    const response = await fetch(path, {
+      method: method ?? 'GET',
+      headers: {
+        ...(json === undefined ? {} : { 'content-type': 'application/json' }),
+        ...headers,
+      },
+      ...(content === undefined ? {} : { body: content }),
+      signal: signal ?? null,
+    })
+    noteReached()
+    return response
+  } catch (error) {
+    if (signal?.aborted) throw signal.reason
+    noteLost()
+    throw unreachable(error)
+  }
+}
+
+/** Reads a body; a connection that is cut meanwhile is the same failure as one that never came about. */
+export async function bodyOf<T>(response: Response, read: () => Promise<T>): Promise<T> {
+  try {
+    return await read()
+  } catch (error) {
+    if (error instanceof DOMException && error.name === 'AbortError') throw error
+    if (error instanceof SyntaxError) throw notOurs(response)
+    noteLost()
+    throw unreachable(error)
+  }
+}
+
+async function problemOf(response: Response): Promise<ApiError> {
+  const isProblem = response.headers.get('content-type')?.startsWith('application/problem+json')
+  if (!isProblem) return notOurs(response)
+  // As above.
+  const { code, status, title, detail } = (await bodyOf(response, () => response.json())) as Problem
+  return new ApiError({ code, status, title, message: detail })
+}
+
+function notOurs({ status }: Response): ApiError {
+  const message = `Something between this page and Eider answered, with status ${status}`
+  return new ApiError({ code: 'unreachable', status, title: 'Not an answer of Eider', message })
+}
+
+function unreachable(cause: unknown): ApiError {
+  const message =
+    'The server did not answer. Nothing that you typed is lost: try again once it is back'
+  const error = new ApiError({ code: 'unreachable', status: 0, title: 'No answer', message })
+  error.cause = cause
+  return error
+}
+
+/** `/api/projects/a%20b/agents/c`: each value is one part of the path, whatever it holds. */
+export function path(parts: TemplateStringsArray, ...values: readonly string[]): string {
+  return String.raw({ raw: parts }, ...values.map(encodeURIComponent))
+}

@@ -1,0 +1,109 @@
+/** Statements: the rows as a whole, or line by line while they come. */
+
+import type { SQL_ANSWER } from '../../http/answers/records/server-schemas.ts'
+import type { Wire } from '../../http/openapi/schema-words.ts'
+import { ApiError, bodyOf, request, requestStream } from './request.ts'
+
+export type Cell = unknown
+export type Params = Readonly<Record<string, unknown>>
+
+export interface Statement {
+  readonly sql: string
+  /** Where plain names are looked up; not given: the first project. */
+  readonly project?: string | undefined
+  readonly params?: Params
+  readonly signal?: AbortSignal | undefined
+}
+
+export interface Rows {
+  readonly columns: readonly string[]
+  readonly rows: readonly (readonly Cell[])[]
+}
+
+/** A statement that failed: the message begins with `line 1, column 8: ` where a place is known. */
+export class SqlError extends ApiError {}
+
+/**
+ * All rows of a statement, for short answers; empty for one that has none.
+ * @throws SqlError, ApiError
+ */
+export async function runSql({ sql, project, params, signal }: Statement): Promise<Rows> {
+  const json = { query: sql, context: { db: project }, params }
+  const answer = await request<Wire<typeof SQL_ANSWER>>('/api/sql/query', {
+    method: 'POST',
+    json,
+    signal,
+  })
+  if (answer.type === 'error') throw sqlError(answer.error_message)
+  if (answer.type === 'ok') return { columns: [], rows: [] }
+  return { columns: answer.column_names, rows: answer.data }
+}
+
+function sqlError(message: string): SqlError {
+  return new SqlError({
+    code: 'invalid_request',
+    status: 200,
+    title: 'The statement failed',
+    message,
+  })
+}
+
+/** `"a ""b"""`: a name as SQL writes it, whatever it holds. */
+export function quoted(name: string): string {
+  return `"${name.replaceAll('"', '""')}"`
+}
+
+/** `'it''s'`: a text as SQL writes it. */
+export function literal(text: string): string {
+  return `'${text.replaceAll("'", "''")}'`
+}
+
+type Line =
+  | { readonly type: 'table'; readonly column_names: readonly string[] }
+  | { readonly type: 'ok' }
+  | { readonly type: 'error'; readonly error_message: string }
+  | readonly (readonly Cell[])[]
+
+export interface RowReader {
+  readonly columns: (names: readonly string[]) => void
+  /** Called with some thousand rows at a time, at the pace at which they come. */
+  readonly rows: (rows: readonly (readonly Cell[])[]) => void
+}
+
+/**
+ * The rows of a statement while they come; ends with the last one. Aborting ends the statement on the server.
+ * @throws SqlError, also after some rows; ApiError
+ */
+export async function streamSql(statement: Statement, reader: RowReader): Promise<void> {
+  const { sql, project, params, signal } = statement
+  const json = { query: sql, context: { db: project }, params, response_format: 'jsonlines' }
+  const response = await requestStream('/api/sql/query', { method: 'POST', json, signal })
+  await bodyOf(response, async () => {
+    for await (const text of linesOf(response)) {
+      // What the server writes in this format.
+      const line = JSON.parse(text) as Line
+      if (Array.isArray(line)) reader.rows(line)
+      else if ('type' in line && line.type === 'error') throw sqlError(line.error_message)
+      else if ('type' in line && line.type === 'table') reader.columns(line.column_names)
+    }
+  })
+}
+
+/** The lines of a body as they come. @throws what reading throws */
+export async function* linesOf({ body }: Response): AsyncGenerator<string> {
+  if (body === null) return
+  const reader = body.pipeThrough(new TextDecoderStream()).getReader()
+  let rest = ''
+  try {
+    for (;;) {
+      const { done, value } = await reader.read()
+      if (done) break
+      const lines = (rest + value).split('\n')
+      rest = lines.pop() ?? ''
+      for (const line of lines) if (line !== '') yield line
+    }
+    if (rest !== '') yield rest
+  } finally {
+    await reader.cancel().catch(() => {})
+  }
+}

@@ -1,0 +1,47 @@
+/** Asks before something is gone for good. It stays open while it is done, and shows why it could not be. */
+import type { ComponentChildren } from 'preact'
+import { useState } from 'preact/hooks'
+import { Dialog } from './dialog.tsx'
+import { Failure } from './failure.tsx'
+
+interface ConfirmDialogProps {
+  readonly title: string
+  /** What will be gone. */
+  readonly children: ComponentChildren
+  /** The verb on the button: `Delete`. */
+  readonly verb: string
+  readonly onConfirm: () => Promise<void>
+  readonly onClose: () => void
+}
+
+export function ConfirmDialog({ title, children, verb, onConfirm, onClose }: ConfirmDialogProps) {
+  const [failure, setFailure] = useState<Error>()
+  const [isBusy, setIsBusy] = useState(false)
+  const confirm = async () => {
+    setIsBusy(true)
+    setFailure(undefined)
+    try {
+      await onConfirm()
+      onClose()
+    } catch (error) {
+      setFailure(error instanceof Error ? error : new Error(String(error)))
+      setIsBusy(false)
+    }
+  }
+  return (
+    <Dialog title={title} onClose={onClose}>
+      <div class="stack">
+        <div>{children}</div>
+        {failure && <Failure error={failure} />}
+        <div class="row end">
+          <button type="button" class="button" onClick={onClose}>
+            Keep it
+          </button>
+          <button type="button" class="button danger" disabled={isBusy} onClick={confirm}>
+            {verb}
+          </button>
+        </div>
+      </div>
+    </Dialog>
+  )
+}

@@ -1,0 +1,31 @@
+import { useState } from 'preact/hooks'
+import { Icon } from './icon.tsx'
+
+const SHOWN_MS = 1500
+
+/** Copies a text, and says so. */
+export function CopyButton({
+  text,
+  label = 'Copy',
+}: {
+  readonly text: string | (() => string)
+  readonly label?: string
+}) {
+  const [copied, setCopied] = useState<'no' | 'yes' | 'refused'>('no')
+  const copy = async () => {
+    try {
+      await navigator.clipboard.writeText(typeof text === 'string' ? text : text())
+      setCopied('yes')
+    } catch {
+      setCopied('refused')
+    }
+    setTimeout(() => setCopied('no'), SHOWN_MS)
+  }
+  const words = { no: label, yes: 'Copied', refused: 'Your browser refused' }
+  return (
+    <button type="button" class="button small" onClick={copy}>
+      <Icon name={copied === 'yes' ? 'check' : 'copy'} />
+      <span aria-live="polite">{words[copied]}</span>
+    </button>
+  )
+}

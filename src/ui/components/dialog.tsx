@@ -1,0 +1,57 @@
+/** A window over the page: Escape and a click beside it close it, and the focus goes back where it was. */
+import type { ComponentChildren } from 'preact'
+import { useEffect, useId, useRef } from 'preact/hooks'
+import { Icon } from './icon.tsx'
+
+interface DialogProps {
+  readonly title: string
+  readonly onClose: () => void
+  readonly children: ComponentChildren
+  /** `wide`: for tables and previews. */
+  readonly size?: 'plain' | 'wide'
+  /** Something was typed that a stray click must not lose. */
+  readonly staysOnClickBeside?: boolean
+}
+
+export function Dialog({
+  title,
+  onClose,
+  children,
+  size = 'plain',
+  staysOnClickBeside,
+}: DialogProps) {
+  const dialog = useRef<HTMLDialogElement>(null)
+  const titleId = useId()
+  useEffect(() => {
+    const element = dialog.current
+    element?.showModal()
+    return () => element?.close()
+  }, [])
+  return (
+    // biome-ignore lint/a11y/useKeyWithClickEvents: the browser closes a dialog by Escape itself
+    <dialog
+      ref={dialog}
+      class={`dialog ${size}`}
+      aria-labelledby={titleId}
+      onCancel={(event) => {
+        event.preventDefault()
+        onClose()
+      }}
+      onClick={(event) => {
+        if (event.target === dialog.current && !staysOnClickBeside) onClose()
+      }}
+    >
+      <div class="dialog-content">
+        <header>
+          <h2 id={titleId} dir="auto">
+            {title}
+          </h2>
+          <button type="button" class="button icon-only quiet" aria-label="Close" onClick={onClose}>
+            <Icon name="close" />
+          </button>
+        </header>
+        {children}
+      </div>
+    </dialog>
+  )
+}

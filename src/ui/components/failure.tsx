@@ -1,0 +1,36 @@
+/** What failed and what to do: at the place where its result would be. */
+import { ApiError } from '../api/request.ts'
+import { Icon } from './icon.tsx'
+
+export function Failure({
+  error,
+  onRetry,
+}: {
+  readonly error: Error
+  readonly onRetry?: (() => void) | undefined
+}) {
+  const isKnown = error instanceof ApiError
+  const title = isKnown ? error.title : 'Something in this page went wrong'
+  const hasPage = isKnown && error.code !== 'unreachable'
+  return (
+    <div class="failure" role="alert">
+      <Icon name="warning" />
+      <div>
+        <strong dir="auto">{title}</strong>
+        <p class="pre" dir="auto">
+          {error.message}
+        </p>
+        {hasPage && (
+          <a class="small" href={`/docs/errors#${error.code}`} target="_blank" rel="noreferrer">
+            About <code>{error.code}</code>
+          </a>
+        )}
+      </div>
+      {onRetry && (
+        <button type="button" class="button" onClick={onRetry}>
+          Try again
+        </button>
+      )}
+    </div>
+  )
+}

@@ -1,0 +1,40 @@
+/** The head of a view: where it is, what it is called, what can be done. It names the browser's tab, too. */
+import type { ComponentChildren } from 'preact'
+import { useEffect } from 'preact/hooks'
+
+interface PageHeaderProps {
+  readonly title: string
+  /** The views above it. */
+  readonly above?: readonly { readonly label: string; readonly href: string }[]
+  /** Buttons. */
+  readonly children?: ComponentChildren
+  /** One sentence below the title. */
+  readonly lead?: ComponentChildren
+}
+
+export function PageHeader({ title, above = [], children, lead }: PageHeaderProps) {
+  useEffect(() => {
+    document.title = `${title} · Eider`
+  }, [title])
+  return (
+    <header class="page-header">
+      <div class="page-title">
+        {above.length > 0 && (
+          <nav aria-label="Above" class="small quiet">
+            {above.map(({ label, href }) => (
+              <span key={href}>
+                <a href={href} dir="auto">
+                  {label}
+                </a>{' '}
+                /{' '}
+              </span>
+            ))}
+          </nav>
+        )}
+        <h1 dir="auto">{title}</h1>
+        {lead && <p class="quiet">{lead}</p>}
+      </div>
+      {children && <div class="row">{children}</div>}
+    </header>
+  )
+}

@@ -1,0 +1,68 @@
+/** What a view reads from the server: loaded when it is shown, again when it changes or the server is back. */
+import { useCallback, useEffect, useRef, useState } from 'preact/hooks'
+import { reconnections } from '../api/connection.ts'
+
+export interface Resource<T> {
+  /** What came last; it stays while it is loaded again. */
+  readonly data: T | undefined
+  readonly failure: Error | undefined
+  readonly isLoading: boolean
+  readonly reload: () => void
+}
+
+/**
+ * @param load aborted by its signal when the view goes or `keys` change
+ * @param keys what it depends on; while these are other ones, `data` is undefined
+ */
+export function useResource<T>(
+  load: (signal: AbortSignal) => Promise<T>,
+  keys: readonly unknown[],
+): Resource<T> {
+  const key = JSON.stringify(keys)
+  const latest = useRef(load)
+  latest.current = load
+  const [turn, setTurn] = useState(0)
+  const [state, setState] = useState<{ key: string; data?: T; failure?: Error; done: boolean }>({
+    key,
+    done: false,
+  })
+  const reload = useCallback(() => setTurn((before) => before + 1), [])
+  const back = reconnections.value
+  useEffect(() => {
+    const abort = new AbortController()
+    const shown = (next: { data?: T; failure?: Error }) => {
+      if (!abort.signal.aborted) setState({ key, done: true, ...next })
+    }
+    setState((before) => (before.key === key ? { ...before, done: false } : { key, done: false }))
+    latest.current(abort.signal).then(
+      (data) => shown({ data }),
+      (error: unknown) => {
+        const failure = error instanceof Error ? error : new Error(String(error))
+        setState((before) => {
+          if (abort.signal.aborted) return before
+          return { ...before, done: true, failure }
+        })
+      },
+    )
+    return () => abort.abort(new DOMException('The view went', 'AbortError'))
+  }, [key, turn, back])
+  const isCurrent = state.key === key
+  return {
+    data: isCurrent ? state.data : undefined,
+    failure: isCurrent ? state.failure : undefined,
+    isLoading: !isCurrent || !state.done,
+    reload,
+  }
+}
+
+/** Calls `tick` every `ms`, while the window is seen and the view is there. */
+export function usePolling(tick: () => void, ms: number): void {
+  const latest = useRef(tick)
+  latest.current = tick
+  useEffect(() => {
+    const timer = setInterval(() => {
+      if (!document.hidden) latest.current()
+    }, ms)
+    return () => clearInterval(timer)
+  }, [ms])
+}

@@ -1,0 +1,40 @@
+/** The addresses of the views. `page.tsx` maps them to what they show, and the server answers all of them with the page. */
+import { path } from '../api/request.ts'
+
+const inKnowledgeBase = (project: string, name: string) =>
+  path`/projects/${project}/knowledge_bases/${name}`
+const inAgent = (project: string, name: string) => path`/projects/${project}/agents/${name}`
+
+export const addressOf = {
+  newKnowledgeBase: () => '/create/knowledge-base',
+  newAgent: () => '/create/agent',
+  knowledgeBase: inKnowledgeBase,
+  document: (project: string, name: string, id: string) =>
+    `${inKnowledgeBase(project, name)}${path`/documents/${id}`}`,
+  addDocuments: (project: string, name: string) => `${inKnowledgeBase(project, name)}/add`,
+  searchLab: (project: string, name: string) => `${inKnowledgeBase(project, name)}/search`,
+  map: (project: string, name: string) => `${inKnowledgeBase(project, name)}/map`,
+  knowledgeBaseSettings: (project: string, name: string) =>
+    `${inKnowledgeBase(project, name)}/settings`,
+  agent: inAgent,
+  conversation: (project: string, name: string, id: string) =>
+    `${inAgent(project, name)}${path`/conversations/${id}`}`,
+  agentSettings: (project: string, name: string) => `${inAgent(project, name)}/settings`,
+  agentTraces: (project: string, name: string) => `${inAgent(project, name)}/traces`,
+  trace: (id: string) => path`/traces/${id}`,
+  /** The address of a chunk in its document, where it is marked. */
+  chunk: (project: string, name: string, place: ChunkPlace) =>
+    `${addressOf.document(project, name, place.documentId)}?${new URLSearchParams({
+      start: String(place.start),
+      end: String(place.end),
+      ...(place.column === undefined ? {} : { column: place.column }),
+    })}`,
+} as const
+
+export interface ChunkPlace {
+  readonly documentId: string
+  /** Offsets in the text of the document's column, in UTF-16 units as the API counts them. */
+  readonly start: number
+  readonly end: number
+  readonly column?: string | undefined
+}

@@ -1,0 +1,15 @@
+import { EmptyState } from '../../components/empty-state.tsx'
+import { PageHeader } from '../../components/page-header.tsx'
+
+export function NotFoundView() {
+  return (
+    <>
+      <PageHeader title="There is no such view" />
+      <EmptyState icon="search" title="Nothing is at this address">
+        <p>
+          It may have been renamed or deleted. <a href="/">Home</a> shows all that there is.
+        </p>
+      </EmptyState>
+    </>
+  )
+}
