@@ -1,0 +1,99 @@
+/** Work that goes on without a request: read, watched while it goes on, and changed. */
+import type { Job, JobList } from './records.ts'
+import { ApiError, bodyOf, path, request, requestStream } from './request.ts'
+import { linesOf } from './sql.ts'
+
+const ASK_AGAIN_MS = 1000
+
+/** A browser opens six connections to a server of HTTP/1.1; what else the page asks needs some of them. */
+const STREAMS_MAX = 2
+
+const openStreams = new Set<symbol>()
+
+export interface JobFilters {
+  readonly state?: Job['state']
+  readonly kind?: Job['kind']
+  readonly project?: string
+  readonly knowledgeBase?: string
+  readonly limit?: number
+  readonly offset?: number
+}
+
+/** @throws ApiError */
+export function listJobs(filters: JobFilters, signal?: AbortSignal): Promise<JobList> {
+  const { knowledgeBase, ...rest } = filters
+  const given = Object.entries({ ...rest, knowledge_base: knowledgeBase }).flatMap(
+    ([name, value]) => (value === undefined ? [] : [[name, String(value)]]),
+  )
+  return request(`/api/jobs?${new URLSearchParams(given)}`, { signal })
+}
+
+/** @throws ApiError */
+export function getJob(id: number, signal?: AbortSignal): Promise<Job> {
+  return request(addressOfJob(id), { signal })
+}
+
+/** @throws ApiError */
+export function changeJob(id: number, change: 'cancel' | 'retry' | 'resume'): Promise<Job> {
+  return request(`${addressOfJob(id)}/${change}`, { method: 'POST' })
+}
+
+/** Forgets a job that is over. @throws ApiError */
+export function forgetJob(id: number): Promise<void> {
+  return request(addressOfJob(id), { method: 'DELETE' })
+}
+
+export function isJobOver({ state }: Job): boolean {
+  return state === 'done' || state === 'failed' || state === 'cancelled'
+}
+
+/**
+ * Shows a job now and after each change, until it is over. A connection that is lost is made again.
+ * @throws ApiError where there is no such job; what `signal` was aborted with
+ */
+export async function watchJob(
+  id: number,
+  show: (job: Job) => void,
+  signal: AbortSignal,
+): Promise<void> {
+  for (;;) {
+    try {
+      if (await watchOnce(id, show, signal)) return
+    } catch (error) {
+      signal.throwIfAborted()
+      if (!(error instanceof ApiError) || error.code !== 'unreachable') throw error
+    }
+    await new Promise((resolve) => setTimeout(resolve, ASK_AGAIN_MS))
+    signal.throwIfAborted()
+  }
+}
+
+/** @returns whether it is over */
+async function watchOnce(id: number, show: (job: Job) => void, signal: AbortSignal) {
+  if (openStreams.size >= STREAMS_MAX) {
+    const job = await getJob(id, signal)
+    show(job)
+    return isJobOver(job)
+  }
+  const stream = Symbol('stream')
+  openStreams.add(stream)
+  try {
+    const response = await requestStream(`${addressOfJob(id)}/events`, { signal })
+    return await bodyOf(response, async () => {
+      for await (const line of linesOf(response)) {
+        if (!line.startsWith('data: ')) continue
+        // What the server writes in this stream.
+        const job = JSON.parse(line.slice('data: '.length)) as Job
+        show(job)
+        if (isJobOver(job)) return true
+      }
+      return false
+    })
+  } finally {
+    openStreams.delete(stream)
+  }
+}
+
+function addressOfJob(id: number): string {
+  return path`/api/jobs/${String(id)}`
+}

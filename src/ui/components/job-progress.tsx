@@ -1,0 +1,181 @@
+/** A job as it goes on: how far, how fast, how long still, what was left out, and what can be done about it. */
+import { useEffect, useRef, useState } from 'preact/hooks'
+import { changeJob, isJobOver, watchJob } from '../api/jobs.ts'
+import type { Job } from '../api/records.ts'
+import { counted, shownCount, shownDuration } from '../format/numbers.ts'
+import { Failure } from './failure.tsx'
+import { Icon } from './icon.tsx'
+import { Loading } from './progress.tsx'
+
+interface JobProgressProps {
+  readonly id: number
+  /** What is known of it already. */
+  readonly job?: Job | undefined
+  /** Called once, when it is over while it is shown. */
+  readonly onOver?: ((job: Job) => void) | undefined
+  /** Without a title where the words around it say what it is. */
+  readonly hasTitle?: boolean
+}
+
+export function JobProgress({ id, job: known, onOver, hasTitle = true }: JobProgressProps) {
+  const { job, failure, watchAgain } = useJob(id, known, onOver)
+  const [refusal, setRefusal] = useState<Error>()
+  const [isBusy, setIsBusy] = useState(false)
+  const change = async (how: 'cancel' | 'retry' | 'resume') => {
+    setRefusal(undefined)
+    setIsBusy(true)
+    try {
+      watchAgain(await changeJob(id, how))
+    } catch (error) {
+      setRefusal(error instanceof Error ? error : new Error(String(error)))
+    } finally {
+      setIsBusy(false)
+    }
+  }
+  if (failure) return <Failure error={failure} onRetry={() => watchAgain(job)} />
+  if (job === undefined) return <Loading what="the job" />
+  const canEnd = job.state === 'queued' || job.state === 'running'
+  const canGoOn = job.state === 'failed' || job.state === 'cancelled'
+  return (
+    <section class="job-progress" aria-label={job.title}>
+      <div class="row">
+        {hasTitle && (
+          <strong class="grow" dir="auto">
+            {job.title}
+          </strong>
+        )}
+        <JobState state={job.state} />
+        {canEnd && (
+          <button
+            type="button"
+            class="button small"
+            disabled={isBusy}
+            onClick={() => change('cancel')}
+          >
+            <Icon name="stop" />
+            Cancel
+          </button>
+        )}
+        {canGoOn && (
+          <>
+            <button
+              type="button"
+              class="button small"
+              disabled={isBusy}
+              title="Goes on after what is stored"
+              onClick={() => change('resume')}
+            >
+              <Icon name="play" />
+              Go on
+            </button>
+            <button
+              type="button"
+              class="button small"
+              disabled={isBusy}
+              title="Begins again; nothing is stored twice"
+              onClick={() => change('retry')}
+            >
+              Start over
+            </button>
+          </>
+        )}
+      </div>
+      {canEnd && <JobBar job={job} />}
+      <p class="small quiet">{wordsOf(job)}</p>
+      {job.error !== null && (
+        <p class={`small pre ${job.state === 'failed' ? 'bad' : ''}`} dir="auto">
+          {job.error}
+        </p>
+      )}
+      <LeftOut job={job} />
+      {refusal && <Failure error={refusal} />}
+    </section>
+  )
+}
+
+function JobBar({ job }: { readonly job: Job }) {
+  const isKnown = job.total !== null && job.total > 0
+  return isKnown && job.state === 'running' ? (
+    <progress aria-label={job.title} value={Math.min(job.rows, job.total ?? 0)} max={job.total} />
+  ) : (
+    <progress aria-label={job.title} />
+  )
+}
+
+const STATES = {
+  queued: { words: 'Waits', look: '' },
+  running: { words: 'Running', look: 'accent' },
+  done: { words: 'Done', look: 'good' },
+  failed: { words: 'Failed', look: 'bad' },
+  cancelled: { words: 'Cancelled', look: 'warn' },
+} as const
+
+export function JobState({ state }: { readonly state: Job['state'] }) {
+  const { words, look } = STATES[state]
+  return <span class={`badge ${look}`}>{words}</span>
+}
+
+/** `1,200 of 5,000 rows · 1,200 documents · 1,312 chunks · 240 a second · 16.0 s left`. */
+export function wordsOf(job: Job): string {
+  const isGoing = job.state === 'running'
+  const rows =
+    job.total === null
+      ? counted(job.rows, 'row')
+      : `${shownCount(job.rows)} of ${counted(job.total, 'row')}`
+  return [
+    job.state === 'queued' ? 'Waits for its turn' : rows,
+    counted(job.documents, 'document'),
+    counted(job.chunks, 'chunk'),
+    isGoing && job.rate !== null ? `${shownCount(Math.round(job.rate * 10) / 10)} a second` : '',
+    isGoing && job.remaining_seconds !== null
+      ? `${shownDuration(job.remaining_seconds * 1000)} left`
+      : '',
+  ]
+    .filter((words) => words !== '')
+    .join(' · ')
+}
+
+function LeftOut({ job: { errors, error_count: count } }: { readonly job: Job }) {
+  if (count === 0) return null
+  return (
+    <details>
+      <summary class="small bad">{counted(count, 'item')} left out</summary>
+      <ul class="job-errors small">
+        {errors.map(({ item, message }, index) => (
+          <li key={`${index} ${item}`}>
+            <strong dir="auto">{item}</strong>: <span dir="auto">{message}</span>
+          </li>
+        ))}
+        {errors.length < count && (
+          <li class="quiet">and {shownCount(count - errors.length)} more</li>
+        )}
+      </ul>
+    </details>
+  )
+}
+
+/** A job as it is now; after it was retried, `watchAgain` follows it further. */
+export function useJob(id: number, known?: Job, onOver?: (job: Job) => void) {
+  const [job, setJob] = useState(known)
+  const [failure, setFailure] = useState<Error>()
+  const [turn, setTurn] = useState(0)
+  const told = useRef(onOver)
+  told.current = onOver
+  useEffect(() => {
+    const abort = new AbortController()
+    const show = (next: Job) => {
+      setJob(next)
+      if (isJobOver(next)) told.current?.(next)
+    }
+    watchJob(id, show, abort.signal).catch((error: unknown) => {
+      if (!abort.signal.aborted) setFailure(error instanceof Error ? error : new Error('Unknown'))
+    })
+    return () => abort.abort(new DOMException('The view went', 'AbortError'))
+  }, [id, turn])
+  const watchAgain = (next: Job | undefined) => {
+    setFailure(undefined)
+    setJob(next)
+    setTurn((before) => before + 1)
+  }
+  return { job, failure, watchAgain }
+}
