@@ -16,6 +16,8 @@ export interface ServerOptions {
   readonly environment?: Readonly<Record<string, string>>
   /** The checkout whose server it is; unset: this one. */
   readonly root?: string
+  /** Unset: a free one. */
+  readonly port?: number
 }
 
 const READY_MS_MAX = 60_000
@@ -26,7 +28,7 @@ const OWN_ROOT = join(import.meta.dir, '..')
 
 /** @throws Error with the server's last lines when it ends, or is not ready within a minute */
 export async function startServer(options: ServerOptions): Promise<ServerProcess> {
-  const port = await freePort()
+  const port = options.port ?? (await freePort())
   const root = options.root ?? OWN_ROOT
   const startedAt = performance.now()
   // Without a supervisor, so that this is the process whose memory is measured.

@@ -7,26 +7,35 @@ import { existsSync } from 'node:fs'
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import axe from 'axe-core'
 import { type Browser, type BrowserContext, chromium, type Page } from 'playwright-core'
 import { type ServerProcess, startServer } from '../../scripts/server-process.ts'
 
-const CHROMIUM_PATHS = ['/usr/bin/chromium', '/usr/bin/chromium-browser', '/usr/bin/google-chrome']
+const CHROMIUM_PATHS = [
+  process.env.CHROMIUM ?? '',
+  '/usr/bin/chromium',
+  '/usr/bin/chromium-browser',
+  '/usr/bin/google-chrome',
+  '/Applications/Google Chrome.app/Contents/MacOS/Google Chrome',
+]
 
 /** How long a step may take on a busy machine. */
 const STEP_MS_MAX = 15_000
 
-const chromiumPath = CHROMIUM_PATHS.find((path) => existsSync(path))
+export const chromiumPath = CHROMIUM_PATHS.find((path) => path !== '' && existsSync(path))
 
 /** A test that needs a browser: without one it is skipped, and says so. In CI, which installs one, it fails then. */
 export const browserTest: typeof test =
   chromiumPath !== undefined || process.env.BROWSER === 'required' ? test : skipped()
 
 function skipped(): typeof test {
-  process.stderr.write('There is no Chromium here: the tests of the page are skipped\n')
+  process.stderr.write('skipped: there is no Chromium here (docs/page.md)\n')
+  // It differs from `test` by what a caller never uses.
   return test.skip as typeof test
 }
 
 export type Viewport = 'desktop' | 'phone'
+export type Scheme = 'light' | 'dark'
 
 const SIZES = { desktop: { width: 1440, height: 900 }, phone: { width: 390, height: 844 } }
 
@@ -38,7 +47,7 @@ export interface Visit {
 
 export interface VisitOptions {
   readonly viewport?: Viewport
-  readonly scheme?: 'light' | 'dark'
+  readonly scheme?: Scheme
   /** Messages on the console that belong to the path, as a request that is meant to fail. */
   readonly expectedErrors?: RegExp
 }
@@ -46,12 +55,15 @@ export interface VisitOptions {
 /** One server and one browser for the tests of a file. */
 export function browserOver(environment: Readonly<Record<string, string>> = {}) {
   let browser: Promise<Browser> | undefined
-  let server: Promise<{ process: ServerProcess; folder: string }> | undefined
+  let folder: Promise<string> | undefined
+  let server: Promise<ServerProcess> | undefined
   const serverOf = () => {
-    server ??= mkdtemp(join(tmpdir(), 'eider-browser-')).then(async (folder) => {
-      return { folder, process: await startServer({ dataDirectory: folder, environment }) }
-    })
+    server ??= started()
     return server
+  }
+  const started = async (place: { port?: number } = {}) => {
+    folder ??= mkdtemp(join(tmpdir(), 'eider-browser-'))
+    return startServer({ dataDirectory: await folder, environment, ...place })
   }
   const browserOf = () => {
     browser ??= chromium.launch({
@@ -63,20 +75,37 @@ export function browserOver(environment: Readonly<Record<string, string>> = {}) 
   }
   afterAll(async () => {
     await (await browser)?.close()
-    if (server === undefined) return
-    const { process: started, folder } = await server
-    await started.stop().catch(() => {})
-    await rm(folder, { recursive: true, force: true })
+    await (await server)?.stop().catch(() => {})
+    if (folder !== undefined) await rm(await folder, { recursive: true, force: true })
   })
   return {
-    baseUrl: async () => (await serverOf()).process.baseUrl,
+    baseUrl: async () => (await serverOf()).baseUrl,
+    /** Sends JSON as any client does, to have something to look at. @throws Error with what the server answered */
+    async send(method: string, path: string, json?: unknown): Promise<unknown> {
+      const response = await fetch(`${(await serverOf()).baseUrl}${path}`, {
+        method,
+        headers: { 'content-type': 'application/json' },
+        body: json === undefined ? null : JSON.stringify(json),
+      })
+      const text = await response.text()
+      if (!response.ok) throw new Error(`${method} ${path}: ${response.status} ${text}`)
+      return text === '' ? undefined : JSON.parse(text)
+    },
+    /** Ends the server, does `meanwhile`, and starts it again over the same folder at the same address. */
+    async restartServer(meanwhile: () => Promise<void> = async () => {}): Promise<void> {
+      const before = await serverOf()
+      await before.stop()
+      await meanwhile()
+      server = started({ port: Number(new URL(before.baseUrl).port) })
+      await server
+    },
     /** Opens an address in a fresh profile, walks the path, and closes it. @throws what the page complained about */
     async visit(
       address: string,
       options: VisitOptions,
       walk: (visit: Visit) => Promise<void>,
     ): Promise<void> {
-      const { baseUrl } = (await serverOf()).process
+      const { baseUrl } = await serverOf()
       const context = await (await browserOf()).newContext({
         baseURL: baseUrl,
         viewport: SIZES[options.viewport ?? 'desktop'],
@@ -101,4 +130,33 @@ export function browserOver(environment: Readonly<Record<string, string>> = {}) 
       if (unexpected.length > 0) throw new Error(`The console says:\n${unexpected.join('\n')}`)
     },
   }
+}
+
+const WCAG = ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'wcag22aa', 'best-practice']
+
+/** Looks with axe at what is shown now. @throws Error with each rule that is broken, and where */
+export async function expectNoViolations(page: Page): Promise<void> {
+  // What a debugger evaluates is no script of the page: its policy stays as strict as it is.
+  await page.evaluate(`${axe.source}; undefined`)
+  const found = await page.evaluate(
+    `axe.run(document, { runOnly: ${JSON.stringify(WCAG)}, resultTypes: ['violations'] })
+      .then(({ violations }) => violations.map(({ id, help, nodes }) =>
+        id + ': ' + help + '\\n' + nodes.slice(0, 4).map(({ target, failureSummary }) =>
+          '    ' + target.join(' ') + '\\n      ' + failureSummary.replaceAll('\\n', ' ')).join('\\n')))`,
+  )
+  const violations = Array.isArray(found) ? found : []
+  if (violations.length > 0) throw new Error(`axe finds:\n${violations.join('\n')}`)
+}
+
+/** @throws Error with what stands out where the page can be scrolled sideways */
+export async function expectNoSidewaysScroll(page: Page): Promise<void> {
+  const wide = await page.evaluate(() => {
+    const { scrollWidth, clientWidth } = document.documentElement
+    if (scrollWidth <= clientWidth) return []
+    return [...document.querySelectorAll('body *')]
+      .filter((element) => element.getBoundingClientRect().right > clientWidth + 1)
+      .slice(0, 5)
+      .map(({ tagName, className }) => `${tagName.toLowerCase()}.${className}`)
+  })
+  if (wide.length > 0) throw new Error(`Wider than the window: ${wide.join(', ')}`)
 }

@@ -1,5 +1,10 @@
 import { expect } from 'bun:test'
-import { browserOver, browserTest } from './browser-fixture.ts'
+import {
+  browserOver,
+  browserTest,
+  expectNoSidewaysScroll,
+  expectNoViolations,
+} from './browser-fixture.ts'
 
 const browser = browserOver()
 
@@ -24,4 +29,14 @@ browserTest('an address of no view says so, and shows the way home', async () =>
     await page.getByRole('main').getByRole('link', { name: 'Home' }).click()
     await page.getByRole('heading', { level: 1, name: 'Home' }).waitFor()
   })
+})
+
+browserTest('the shell has nothing that axe finds, wide and narrow', async () => {
+  for (const viewport of ['desktop', 'phone'] as const) {
+    await browser.visit('/', { viewport }, async ({ page }) => {
+      await page.getByRole('heading', { level: 1 }).waitFor()
+      await expectNoViolations(page)
+      await expectNoSidewaysScroll(page)
+    })
+  }
 })
