@@ -132,7 +132,7 @@ export function browserOver(environment: Readonly<Record<string, string>> = {}) 
   }
 }
 
-const WCAG = ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'wcag22aa', 'best-practice']
+const WCAG = ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'wcag22aa']
 
 /** Looks with axe at what is shown now. @throws Error with each rule that is broken, and where */
 export async function expectNoViolations(page: Page): Promise<void> {

@@ -10,16 +10,30 @@ const browser = browserOver()
 
 browserTest('keys lead through the page, and ? lists them', async () => {
   await browser.visit('/', {}, async ({ page }) => {
-    await page.getByRole('heading', { level: 1, name: 'Home' }).waitFor()
+    const heading = page.getByRole('heading', { level: 1 })
+    const dialog = page.getByRole('dialog')
+    await heading.waitFor()
+    const homeTitle = await heading.textContent()
     await page.keyboard.press('g')
     await page.keyboard.press('s')
-    await page.getByRole('heading', { level: 1, name: 'SQL' }).waitFor()
+    await page.locator('h1:focus').waitFor()
+    expect(await page.title()).toContain('SQL')
     await page.goBack()
-    await page.getByRole('heading', { level: 1, name: 'Home' }).waitFor()
+    await page.getByRole('heading', { level: 1, name: homeTitle ?? '' }).waitFor()
+
     await page.keyboard.press('?')
-    expect(await page.getByRole('dialog').textContent()).toContain('Go to operations')
+    expect(await dialog.textContent()).toContain('Go to operations')
+    await dialog.getByRole('checkbox').uncheck()
     await page.keyboard.press('Escape')
-    expect(await page.getByRole('dialog').count()).toBe(0)
+    await dialog.waitFor({ state: 'detached' })
+    await page.keyboard.press('?')
+    expect(await dialog.count()).toBe(0)
+
+    await page.keyboard.press('Control+k')
+    await dialog.getByRole('combobox').fill('new agent')
+    await expectNoViolations(page)
+    await page.keyboard.press('Enter')
+    await page.waitForURL('**/create/agent')
   })
 })
 
@@ -27,16 +41,49 @@ browserTest('an address of no view says so, and shows the way home', async () =>
   await browser.visit('/projects/mindsdb/nothing', {}, async ({ page }) => {
     await page.getByRole('heading', { level: 1, name: 'There is no such view' }).waitFor()
     await page.getByRole('main').getByRole('link', { name: 'Home' }).click()
-    await page.getByRole('heading', { level: 1, name: 'Home' }).waitFor()
+    await page.waitForURL('**/')
+    await page.locator('h1:focus').waitFor()
   })
 })
 
-browserTest('the shell has nothing that axe finds, wide and narrow', async () => {
-  for (const viewport of ['desktop', 'phone'] as const) {
-    await browser.visit('/', { viewport }, async ({ page }) => {
-      await page.getByRole('heading', { level: 1 }).waitFor()
-      await expectNoViolations(page)
-      await expectNoSidewaysScroll(page)
+browserTest('a phone has a menu, and hundreds of names are found in it', async () => {
+  const names = ['<img src=x onerror=alert(1)> & "quoted"', 'שלום עולם', `long_${'w'.repeat(50)}`]
+  const many = Array.from({ length: 220 }, (_, index) => `many_${index}`)
+  for (const name of [...names, ...many]) {
+    await browser.send('POST', '/api/projects/mindsdb/knowledge_bases', {
+      knowledge_base: { name },
     })
   }
+  await browser.visit('/operations', { viewport: 'phone' }, async ({ page }) => {
+    const menu = page.getByRole('button', { name: 'Menu' })
+    const navigation = page.getByRole('navigation', { name: 'Main' })
+    await menu.click()
+    expect(await page.locator('main').getAttribute('inert')).not.toBeNull()
+    await navigation.getByText('and 23 more').waitFor()
+    await expectNoSidewaysScroll(page)
+    await expectNoViolations(page)
+    await page.keyboard.press('Escape')
+    await navigation.waitFor({ state: 'hidden' })
+    await page.locator('.menu-button:focus').waitFor()
+    await menu.click()
+    await navigation.getByRole('searchbox').fill('many_21')
+    expect(await navigation.getByRole('link', { name: 'many_21' }).count()).toBe(11)
+    await navigation.getByRole('link', { name: 'many_219' }).click()
+    await page.getByRole('heading', { level: 1, name: 'many_219' }).waitFor()
+    await navigation.waitFor({ state: 'hidden' })
+  })
+})
+
+browserTest('dark and light are chosen, and kept', async () => {
+  await browser.visit('/operations', { scheme: 'dark' }, async ({ page }) => {
+    const paper = () => page.evaluate(() => getComputedStyle(document.body).backgroundColor)
+    const theme = page.getByRole('button', { name: 'Colours' })
+    await theme.waitFor()
+    const dark = await paper()
+    await theme.click()
+    expect(await paper()).not.toBe(dark)
+    await page.reload()
+    await page.getByRole('button', { name: 'Colours: light' }).waitFor()
+    expect(await paper()).not.toBe(dark)
+  })
 })

@@ -3,6 +3,8 @@ import type { ComponentChildren } from 'preact'
 import { useEffect, useId, useRef } from 'preact/hooks'
 import { Icon } from './icon.tsx'
 
+const FIELDS = 'input:not([type="checkbox"], [type="radio"], [type="file"]), select, textarea'
+
 interface DialogProps {
   readonly title: string
   readonly onClose: () => void
@@ -25,6 +27,8 @@ export function Dialog({
   useEffect(() => {
     const element = dialog.current
     element?.showModal()
+    // Whoever opened it to type something begins at once.
+    element?.querySelector<HTMLElement>(FIELDS)?.focus()
     return () => element?.close()
   }, [])
   return (

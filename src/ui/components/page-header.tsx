@@ -1,6 +1,7 @@
 /** The head of a view: where it is, what it is called, what can be done. It names the browser's tab, too. */
 import type { ComponentChildren } from 'preact'
-import { useEffect } from 'preact/hooks'
+import { useEffect, useRef } from 'preact/hooks'
+import { takesFocus } from './heading-focus.ts'
 
 interface PageHeaderProps {
   readonly title: string
@@ -13,9 +14,11 @@ interface PageHeaderProps {
 }
 
 export function PageHeader({ title, above = [], children, lead }: PageHeaderProps) {
+  const heading = useRef<HTMLHeadingElement>(null)
   useEffect(() => {
     document.title = `${title} · Eider`
   }, [title])
+  useEffect(() => takesFocus(heading.current), [])
   return (
     <header class="page-header">
       <div class="page-title">
@@ -31,7 +34,9 @@ export function PageHeader({ title, above = [], children, lead }: PageHeaderProp
             ))}
           </nav>
         )}
-        <h1 dir="auto">{title}</h1>
+        <h1 ref={heading} dir="auto" tabIndex={-1}>
+          {title}
+        </h1>
         {lead && <p class="quiet">{lead}</p>}
       </div>
       {children && <div class="row">{children}</div>}

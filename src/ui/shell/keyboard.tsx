@@ -1,6 +1,7 @@
 /** Keys that do something in the view that is shown. `?` lists them. */
 import { signal } from '@preact/signals'
 import { useEffect, useRef } from 'preact/hooks'
+import { remember, remembered } from '../components/browser-storage.ts'
 import { Dialog } from '../components/dialog.tsx'
 
 interface Shortcut {
@@ -10,19 +11,30 @@ interface Shortcut {
   readonly run: () => void
 }
 
+interface Listed extends Shortcut {
+  readonly group: string
+}
+
 /** The second key of two comes within this time. */
 const SECOND_KEY_MS = 1000
+const PLAIN_KEYS = 'eider.plain-keys'
+const IN_THIS_VIEW = 'In this view'
+export const EVERYWHERE = 'Everywhere'
 
-const shortcuts = signal<readonly Shortcut[]>([])
+const shortcuts = signal<readonly Listed[]>([])
 const isHelpOpen = signal(false)
+/** Somebody who speaks to the computer, or whose hand slips, can turn keys without Ctrl off. */
+const hasPlainKeys = signal(remembered(PLAIN_KEYS) !== 'off')
+
+const isMac = /mac|iphone|ipad/i.test(navigator.platform)
 
 /** Adds keys while the view is there. Plain keys do nothing while somebody types. */
-export function useShortcuts(added: readonly Shortcut[]): void {
+export function useShortcuts(added: readonly Shortcut[], group = IN_THIS_VIEW): void {
   const latest = useRef(added)
   latest.current = added
   useEffect(() => {
     const mine = latest.current.map(({ keys, does }, index) => {
-      return { keys, does, run: () => latest.current[index]?.run() }
+      return { keys, does, group, run: () => latest.current[index]?.run() }
     })
     shortcuts.value = [...shortcuts.value, ...mine]
     return () => {
@@ -35,17 +47,15 @@ export function Keyboard() {
   useEffect(() => {
     let first = { key: '', at: 0 }
     const pressed = (event: KeyboardEvent) => {
+      if (event.defaultPrevented || event.altKey || event.isComposing) return
       const hasMod = event.ctrlKey || event.metaKey
-      if (event.defaultPrevented || event.altKey) return
-      if (!hasMod && (isTyping(event.target) || document.querySelector('dialog[open]'))) return
-      const key = hasMod ? `Mod+${event.key}` : event.key
+      if (!hasMod && !isForPlainKeys(event)) return
+      // With Caps Lock on, letters come as capitals.
+      const letter = event.key.length === 1 && !event.shiftKey ? event.key.toLowerCase() : event.key
+      const key = hasMod ? `Mod+${letter}` : letter
       const isSecond = event.timeStamp - first.at < SECOND_KEY_MS
       const names = isSecond ? [`${first.key} ${key}`, key] : [key]
       first = { key, at: event.timeStamp }
-      if (key === '?') {
-        isHelpOpen.value = true
-        return
-      }
       const found = names.map((name) => shortcuts.value.findLast(({ keys }) => keys === name))
       const shortcut = found.find((one) => one !== undefined)
       if (shortcut === undefined) return
@@ -55,33 +65,77 @@ export function Keyboard() {
     document.addEventListener('keydown', pressed)
     return () => document.removeEventListener('keydown', pressed)
   }, [])
-  if (!isHelpOpen.value) return null
+  useShortcuts([{ keys: '?', does: 'Show these keys', run: showKeys }], EVERYWHERE)
+  return isHelpOpen.value ? <KeysDialog /> : null
+}
+
+function isForPlainKeys({ target }: KeyboardEvent): boolean {
+  return hasPlainKeys.value && !isTyping(target) && document.querySelector('dialog[open]') === null
+}
+
+function KeysDialog() {
+  const change = (event: Event) => {
+    hasPlainKeys.value =
+      event.currentTarget instanceof HTMLInputElement && event.currentTarget.checked
+    remember(PLAIN_KEYS, hasPlainKeys.value ? 'on' : 'off')
+  }
   return (
     <Dialog title="Keys" onClose={() => (isHelpOpen.value = false)}>
+      {[IN_THIS_VIEW, EVERYWHERE].map((group) => (
+        <KeyList key={group} group={group} />
+      ))}
+      <label class="check">
+        <input type="checkbox" checked={hasPlainKeys.value} onChange={change} />
+        Keys without {nameOf('Mod')} do something
+      </label>
+    </Dialog>
+  )
+}
+
+function KeyList({ group }: { readonly group: string }) {
+  const listed = shortcuts.value.filter((one) => one.group === group)
+  if (listed.length === 0) return null
+  return (
+    <section class="stack" aria-label={group}>
+      <h3>{group}</h3>
       <dl class="keys">
-        {[...shortcuts.value, HELP].map(({ keys, does }) => (
+        {listed.map(({ keys, does }) => (
           <div key={keys}>
             <dt>
-              {keys.split(/[ +]/).map((key) => (
-                <kbd key={key}>{key === 'Mod' ? 'Ctrl' : key}</kbd>
+              {keys.split(/(?<=.)[ +](?=.)/).map((key, index) => (
+                <kbd key={`${key} ${index}`}>{nameOf(key)}</kbd>
               ))}
             </dt>
             <dd>{does}</dd>
           </div>
         ))}
       </dl>
-    </Dialog>
+    </section>
   )
 }
 
-const HELP = { keys: '?', does: 'Show these keys' }
+const KEY_NAMES: Readonly<Record<string, string>> = {
+  Mod: isMac ? '⌘' : 'Ctrl',
+  ArrowUp: '↑',
+  ArrowDown: '↓',
+  ArrowLeft: '←',
+  ArrowRight: '→',
+  Escape: 'Esc',
+}
+
+/** A key as keyboards of this system show it. */
+export function nameOf(key: string): string {
+  return KEY_NAMES[key] ?? (key.length === 1 ? key.toUpperCase() : key)
+}
 
 export function showKeys(): void {
   isHelpOpen.value = true
 }
 
+const TEXT_INPUT = 'input:not([type="checkbox"], [type="radio"], [type="range"], [type="button"])'
+
 function isTyping(target: EventTarget | null): boolean {
   if (!(target instanceof HTMLElement)) return false
   // The editor stands in a shadow tree, whose host is what the document sees.
-  return target.isContentEditable || target.matches('input, textarea, select, .code-editor')
+  return target.isContentEditable || target.matches(`${TEXT_INPUT}, textarea, select, .code-editor`)
 }

@@ -1,40 +1,46 @@
 /** The way to every view: the tools, and each project with what is in it. */
+import { useEffect, useRef, useState } from 'preact/hooks'
 import { useLocation } from 'preact-iso/router'
-import { projects } from '../api/catalog.ts'
+import { type ProjectContents, projects } from '../api/catalog.ts'
 import { Icon, type IconName } from '../components/icon.tsx'
 import { addressOf } from './addresses.ts'
 
+/** More than these are found by typing. */
+const UNFILTERED_MAX = 12
+/** More of a project than these are shown only where what is typed leaves fewer. */
+const SHOWN_MAX = 200
+
 export function Navigation() {
+  const [typed, setTyped] = useState('')
+  const here = useRef<HTMLElement>(null)
+  const { path } = useLocation()
+  const all = projects.value ?? []
+  const count = all.reduce((sum, one) => sum + one.knowledgeBases.length + one.agents.length, 0)
+  useEffect(() => {
+    here.current?.querySelector('[aria-current]')?.scrollIntoView({ block: 'nearest' })
+  }, [path, all])
   return (
-    <nav class="navigation" aria-label="Main">
+    <nav ref={here} class="navigation" aria-label="Main">
       <ul>
         <Entry href="/" icon="home" label="Home" />
         <Entry href="/sql" icon="sql" label="SQL" />
         <Entry href="/operations" icon="gauge" label="Operations" />
       </ul>
-      {(projects.value ?? []).map(({ name, knowledgeBases, agents }) => (
-        <section key={name} aria-label={`Project ${name}`}>
-          <h2 dir="auto">{name}</h2>
-          <ul>
-            {knowledgeBases.map((one) => (
-              <Entry
-                key={`k ${one.name}`}
-                href={addressOf.knowledgeBase(name, one.name)}
-                icon="database"
-                label={one.name}
-              />
-            ))}
-            {agents.map((one) => (
-              <Entry
-                key={`a ${one.name}`}
-                href={addressOf.agent(name, one.name)}
-                icon="agent"
-                label={one.name}
-              />
-            ))}
-            {knowledgeBases.length + agents.length === 0 && <li class="small quiet">Empty</li>}
-          </ul>
-        </section>
+      {count > UNFILTERED_MAX && (
+        <input
+          type="search"
+          aria-label="Show names with"
+          placeholder={`Find in ${count}`}
+          value={typed}
+          onInput={(event) => setTyped(event.currentTarget.value)}
+        />
+      )}
+      {all.map((project) => (
+        <ProjectEntries
+          key={project.name}
+          project={project}
+          typed={count > UNFILTERED_MAX ? typed : ''}
+        />
       ))}
       <ul>
         <Entry href={addressOf.newKnowledgeBase()} icon="plus" label="New knowledge base" />
@@ -44,15 +50,58 @@ export function Navigation() {
   )
 }
 
-function Entry({
-  href,
-  icon,
-  label,
-}: {
+interface ProjectEntriesProps {
+  readonly project: ProjectContents
+  readonly typed: string
+}
+
+function ProjectEntries({ project, typed }: ProjectEntriesProps) {
+  const { name } = project
+  const entries = [
+    ...project.knowledgeBases.map((one) => {
+      return {
+        href: addressOf.knowledgeBase(name, one.name),
+        label: one.name,
+        icon: 'database' as const,
+      }
+    }),
+    ...project.agents.map((one) => {
+      return { href: addressOf.agent(name, one.name), label: one.name, icon: 'agent' as const }
+    }),
+  ]
+  const words = typed.toLowerCase().split(/\s+/)
+  const matching = entries.filter(({ label }) => {
+    return words.every((word) => label.toLowerCase().includes(word))
+  })
+  if (typed !== '' && matching.length === 0) return null
+  const moreCount = matching.length - SHOWN_MAX
+  return (
+    <section aria-label={`Project ${name}`}>
+      <h2 dir="auto">{name}</h2>
+      <ul>
+        {matching.slice(0, SHOWN_MAX).map((entry) => (
+          <Entry key={entry.href} {...entry} />
+        ))}
+        {moreCount > 0 && <li class="small quiet">and {moreCount} more: type to find them</li>}
+        {entries.length === 0 && <li class="small quiet">Empty</li>}
+      </ul>
+    </section>
+  )
+}
+
+/** What the picture says, for those who do not see it. */
+const WORDS: Partial<Readonly<Record<IconName, string>>> = {
+  database: ', knowledge base',
+  agent: ', agent',
+}
+
+interface EntryProps {
   readonly href: string
   readonly icon: IconName
   readonly label: string
-}) {
+}
+
+function Entry({ href, icon, label }: EntryProps) {
   const { path } = useLocation()
   const isHere = path === href || (href !== '/' && path.startsWith(`${href}/`))
   return (
@@ -60,6 +109,7 @@ function Entry({
       <a href={href} aria-current={isHere ? 'page' : undefined} title={label}>
         <Icon name={icon} />
         <span dir="auto">{label}</span>
+        {WORDS[icon] && <span class="visually-hidden">{WORDS[icon]}</span>}
       </a>
     </li>
   )

@@ -1,6 +1,6 @@
 /** What stands around every view: the navigation, messages, the login, and the state of the server. */
 import type { ComponentChildren } from 'preact'
-import { useEffect, useErrorBoundary, useState } from 'preact/hooks'
+import { useEffect, useErrorBoundary, useLayoutEffect, useRef } from 'preact/hooks'
 import { useLocation } from 'preact-iso/router'
 import { refreshCatalog } from '../api/catalog.ts'
 import { reconnections } from '../api/connection.ts'
@@ -8,71 +8,49 @@ import type { ServerStatus } from '../api/records.ts'
 import { request } from '../api/request.ts'
 import { loginState } from '../api/session.ts'
 import { Failure } from '../components/failure.tsx'
-import { Icon } from '../components/icon.tsx'
+import { awaitHeading } from '../components/heading-focus.ts'
 import { ConnectionBanner } from './connection-banner.tsx'
-import { Keyboard, showKeys, useShortcuts } from './keyboard.tsx'
+import { EVERYWHERE, Keyboard, useShortcuts } from './keyboard.tsx'
 import { LoginGate } from './login-gate.tsx'
 import { Navigation } from './navigation.tsx'
 import { Notices, tellFailed } from './notices.tsx'
-import { ThemeButton } from './theme.tsx'
+import { Palette } from './palette.tsx'
+import { TopBar, useMenu } from './top-bar.tsx'
 
 export function Shell({ children }: { readonly children: ComponentChildren }) {
-  const { route, url, path } = useLocation()
-  const [isMenuOpen, setIsMenuOpen] = useState(false)
+  const { route, path } = useLocation()
   const back = reconnections.value
+  const menu = useMenu()
   useEffect(() => {
     enter().catch(tellFailed)
   }, [back])
-  useEffect(() => setIsMenuOpen(false), [url])
-  useShortcuts([
+  const isFirst = useRef(true)
+  useLayoutEffect(() => {
+    if (!isFirst.current) awaitHeading()
+    isFirst.current = false
+  }, [path])
+  const goTo = [
     { keys: 'g h', does: 'Go home', run: () => route('/') },
     { keys: 'g s', does: 'Go to SQL', run: () => route('/sql') },
     { keys: 'g o', does: 'Go to operations', run: () => route('/operations') },
-  ])
+  ]
+  useShortcuts(goTo, EVERYWHERE)
   return (
     <div class="shell">
       <a class="skip" href="#view">
         To the content
       </a>
-      <header class="top-bar">
-        <button
-          type="button"
-          class="button quiet icon-only menu-button"
-          aria-label="Menu"
-          aria-expanded={isMenuOpen}
-          onClick={() => setIsMenuOpen(!isMenuOpen)}
-        >
-          <Icon name="menu" />
-        </button>
-        <a class="brand" href="/">
-          <img src="/favicon.ico" alt="" width="24" height="24" />
-          Eider
-        </a>
-        <span class="grow" />
-        <a class="button quiet" href="/docs" target="_blank" rel="noreferrer">
-          <Icon name="book" />
-          <span class="wide-only">Documentation</span>
-        </a>
-        <button
-          type="button"
-          class="button quiet icon-only"
-          aria-label="Keys"
-          title="Keys (?)"
-          onClick={showKeys}
-        >
-          <Icon name="keyboard" />
-        </button>
-        <ThemeButton />
-      </header>
-      <div class={`side-bar ${isMenuOpen ? 'open' : ''}`}>
+      <TopBar menu={menu} />
+      <div id="side-bar" class={`side-bar ${menu.isOpen ? 'open' : ''}`}>
         <Navigation />
       </div>
-      <main id="view" tabIndex={-1}>
+      <main id="view" tabIndex={-1} inert={menu.isOpen}>
         <ConnectionBanner />
         <Guarded key={path}>{children}</Guarded>
       </main>
       <Notices />
       <Keyboard />
+      <Palette />
       <LoginGate />
     </div>
   )

@@ -1,5 +1,6 @@
 /** Dark or light: as the system says, or as was chosen here. */
 import { effect, signal } from '@preact/signals'
+import { remember, remembered } from '../components/browser-storage.ts'
 import { Icon } from '../components/icon.tsx'
 
 type Theme = 'system' | 'light' | 'dark'
@@ -8,32 +9,36 @@ const KEY = 'eider.theme'
 const NEXT = { system: 'light', light: 'dark', dark: 'system' } as const
 const WORDS = { system: 'as the system', light: 'light', dark: 'dark' }
 
-const theme = signal<Theme>(storedTheme())
+const theme = signal<Theme>(themeOf(remembered(KEY)))
 
 effect(() => {
   document.documentElement.dataset.theme = theme.value
 })
+// Windows beside this one change with it.
+window.addEventListener('storage', ({ key, newValue }) => {
+  if (key === KEY) theme.value = themeOf(newValue)
+})
 
-function storedTheme(): Theme {
-  const stored = localStorage.getItem(KEY)
+function themeOf(stored: string | null): Theme {
   return stored === 'light' || stored === 'dark' ? stored : 'system'
+}
+
+export function changeTheme(): void {
+  theme.value = NEXT[theme.value]
+  remember(KEY, theme.value)
 }
 
 export function ThemeButton() {
   const now = theme.value
-  const change = () => {
-    theme.value = NEXT[now]
-    localStorage.setItem(KEY, theme.value)
-  }
   return (
     <button
       type="button"
       class="button quiet icon-only"
       aria-label={`Colours: ${WORDS[now]}. Change to ${WORDS[NEXT[now]]}`}
       title={`Colours: ${WORDS[now]}`}
-      onClick={change}
+      onClick={changeTheme}
     >
-      <Icon name={now === 'dark' ? 'moon' : 'sun'} />
+      <Icon name={now === 'dark' ? 'moon' : now === 'light' ? 'sun' : 'contrast'} />
     </button>
   )
 }

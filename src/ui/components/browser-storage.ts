@@ -1,0 +1,18 @@
+/** What this browser remembers for the page. One that forbids it, or is full, forgets: nothing fails because of that. */
+
+/** Null: nothing is remembered. */
+export function remembered(key: string): string | null {
+  try {
+    return localStorage.getItem(key)
+  } catch {
+    return null
+  }
+}
+
+export function remember(key: string, value: string): void {
+  try {
+    localStorage.setItem(key, value)
+  } catch {
+    // As it says above.
+  }
+}

@@ -1,0 +1,18 @@
+/** After a step to another view the focus goes to its heading: keys go on from there, and screen readers say where one is. */
+import { signal } from '@preact/signals'
+
+const isAwaited = signal(false)
+
+/** The view that is shown next takes the focus. */
+export function awaitHeading(): void {
+  isAwaited.value = true
+}
+
+/** Called by a heading that has appeared. A view that put the focus somewhere itself keeps it there. */
+export function takesFocus(heading: HTMLElement | null): void {
+  if (!isAwaited.peek()) return
+  isAwaited.value = false
+  const { activeElement } = document
+  const isElsewhere = activeElement?.closest('main, dialog[open]') ?? null
+  if (isElsewhere === null || activeElement?.id === 'view') heading?.focus({ preventScroll: true })
+}

@@ -1,0 +1,96 @@
+/** Everywhere that one can go to by its name, and what of it some typed words mean. */
+import type { ProjectContents } from '../api/catalog.ts'
+import type { IconName } from '../components/icon.tsx'
+import { addressOf } from './addresses.ts'
+
+export interface Destination {
+  readonly href: string
+  readonly label: string
+  /** What it is, and where: `knowledge base in mindsdb`. */
+  readonly about: string
+  readonly icon: IconName
+  /** A part of something else: found by typing, and not in the way before. */
+  readonly isPart?: boolean
+}
+
+const VIEWS: readonly Destination[] = [
+  { href: '/', label: 'Home', about: 'view', icon: 'home' },
+  { href: '/sql', label: 'SQL', about: 'view', icon: 'sql' },
+  { href: '/operations', label: 'Operations', about: 'view', icon: 'gauge' },
+  { href: '/compare', label: 'Compare two agents', about: 'view', icon: 'agent' },
+  {
+    href: addressOf.newKnowledgeBase(),
+    label: 'New knowledge base',
+    about: 'create',
+    icon: 'plus',
+  },
+  { href: addressOf.newAgent(), label: 'New agent', about: 'create', icon: 'plus' },
+  { href: '/docs', label: 'Documentation', about: 'opens beside this', icon: 'book' },
+]
+
+export function destinations(projects: readonly ProjectContents[]): readonly Destination[] {
+  return [...VIEWS, ...projects.flatMap(ofProject)]
+}
+
+function ofProject({ name, knowledgeBases, agents }: ProjectContents): readonly Destination[] {
+  return [
+    ...knowledgeBases.flatMap((one) => ofKnowledgeBase(name, one.name)),
+    ...agents.flatMap((one) => ofAgent(name, one.name)),
+  ]
+}
+
+function ofKnowledgeBase(project: string, name: string): readonly Destination[] {
+  const about = `knowledge base in ${project}`
+  const part = (label: string, href: string, icon: IconName) => {
+    return { href, label: `${name} › ${label}`, about, icon, isPart: true }
+  }
+  return [
+    { href: addressOf.knowledgeBase(project, name), label: name, about, icon: 'database' },
+    part('Search', addressOf.searchLab(project, name), 'search'),
+    part('Map', addressOf.map(project, name), 'map'),
+    part('Add', addressOf.addDocuments(project, name), 'upload'),
+    part('Settings', addressOf.knowledgeBaseSettings(project, name), 'settings'),
+  ]
+}
+
+function ofAgent(project: string, name: string): readonly Destination[] {
+  const about = `agent in ${project}`
+  const part = (label: string, href: string, icon: IconName) => {
+    return { href, label: `${name} › ${label}`, about, icon, isPart: true }
+  }
+  return [
+    { href: addressOf.agent(project, name), label: name, about, icon: 'agent' },
+    part('Traces', addressOf.agentTraces(project, name), 'chart'),
+    part('Settings', addressOf.agentSettings(project, name), 'settings'),
+  ]
+}
+
+/**
+ * Those that every typed word stands in, the likeliest first: whole names, then beginnings, then the rest. Without words:
+ * all that are no part of another.
+ */
+export function found(
+  all: readonly Destination[],
+  typed: string,
+  countMax: number,
+): readonly Destination[] {
+  const words = typed.toLowerCase().split(/\s+/).filter(Boolean)
+  if (words.length === 0) return all.filter(({ isPart }) => isPart !== true).slice(0, countMax)
+  return all
+    .map((one) => ({ one, rank: rankOf(one, words) }))
+    .filter(({ rank }) => rank < NOT_FOUND)
+    .sort((a, b) => a.rank - b.rank)
+    .slice(0, countMax)
+    .map(({ one }) => one)
+}
+
+const NOT_FOUND = 100
+
+function rankOf({ label, about, isPart }: Destination, words: readonly string[]): number {
+  const name = label.toLowerCase()
+  const text = `${name} ${about.toLowerCase()}`
+  if (!words.every((word) => text.includes(word))) return NOT_FOUND
+  const typed = words.join(' ')
+  const byName = name === typed ? 0 : name.startsWith(typed) ? 1 : name.includes(typed) ? 2 : 3
+  return byName * 2 + (isPart === true ? 1 : 0)
+}

@@ -1,0 +1,105 @@
+/** Goes to anything by its name: opened by a key, walked by the arrows, closed by Enter or Escape. */
+import { signal } from '@preact/signals'
+import { useEffect, useId, useRef, useState } from 'preact/hooks'
+import { useLocation } from 'preact-iso/router'
+import { projects } from '../api/catalog.ts'
+import { Dialog } from '../components/dialog.tsx'
+import { Icon } from '../components/icon.tsx'
+import { type Destination, destinations, found } from './destinations.ts'
+import { EVERYWHERE, useShortcuts } from './keyboard.tsx'
+
+const SHOWN_MAX = 50
+
+const isOpen = signal(false)
+
+export function openPalette(): void {
+  isOpen.value = true
+}
+
+export function Palette() {
+  const change = () => {
+    // Another window is open: that one has the word.
+    if (isOpen.value || document.querySelector('dialog[open]') === null)
+      isOpen.value = !isOpen.value
+  }
+  useShortcuts([{ keys: 'Mod+k', does: 'Go to anything by its name', run: change }], EVERYWHERE)
+  return isOpen.value ? <OpenPalette /> : null
+}
+
+function OpenPalette() {
+  const { route } = useLocation()
+  const [typed, setTyped] = useState('')
+  const [at, setAt] = useState(0)
+  const id = useId()
+  const list = useRef<HTMLDivElement>(null)
+  const shown = found(destinations(projects.value ?? []), typed, SHOWN_MAX)
+  const close = () => (isOpen.value = false)
+  const go = ({ href }: Destination) => {
+    close()
+    if (href.startsWith('/docs')) open(href, '_blank', 'noreferrer')
+    else route(href)
+  }
+  const pressed = (event: KeyboardEvent) => {
+    const next = nextAt(event.key, at, shown.length)
+    if (next !== undefined) setAt(next)
+    const chosen = shown[at]
+    if (event.key === 'Enter' && !event.isComposing && chosen !== undefined) go(chosen)
+    else if (next === undefined) return
+    event.preventDefault()
+  }
+  useEffect(() => {
+    list.current?.querySelector('[aria-selected="true"]')?.scrollIntoView({ block: 'nearest' })
+  }, [at, typed])
+  return (
+    <Dialog title="Go to" onClose={close}>
+      <input
+        type="text"
+        role="combobox"
+        aria-label="Name of a view, a knowledge base or an agent"
+        aria-expanded="true"
+        aria-controls={`${id}-list`}
+        aria-activedescendant={shown.length > 0 ? `${id}-${at}` : undefined}
+        autocomplete="off"
+        spellcheck={false}
+        placeholder="Type a name"
+        value={typed}
+        onInput={(event) => {
+          setTyped(event.currentTarget.value)
+          setAt(0)
+        }}
+        onKeyDown={pressed}
+      />
+      <div ref={list} class="palette-list" role="listbox" id={`${id}-list`} aria-label="Places">
+        {shown.map((one, index) => (
+          // biome-ignore lint/a11y/useKeyWithClickEvents: the keys are those of the field above
+          <div
+            key={one.href}
+            id={`${id}-${index}`}
+            role="option"
+            tabIndex={-1}
+            aria-selected={index === at}
+            onClick={() => go(one)}
+          >
+            <Icon name={one.icon} />
+            <bdi class="one-line">{one.label}</bdi>
+            <bdi class="small quiet">{one.about}</bdi>
+          </div>
+        ))}
+      </div>
+      <p class="small quiet" role="status">
+        {shown.length === 0 && 'Nothing has such a name'}
+        {shown.length === SHOWN_MAX && `The first ${SHOWN_MAX}: type more of the name`}
+      </p>
+    </Dialog>
+  )
+}
+
+/** Where a key leads to in a list; undefined: it means something else. */
+function nextAt(key: string, at: number, count: number): number | undefined {
+  if (count === 0) return undefined
+  if (key === 'ArrowDown') return (at + 1) % count
+  if (key === 'ArrowUp') return (at + count - 1) % count
+  if (key === 'PageDown') return Math.min(at + 8, count - 1)
+  if (key === 'PageUp') return Math.max(at - 8, 0)
+  return undefined
+}

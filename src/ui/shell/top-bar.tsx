@@ -1,0 +1,103 @@
+/** The bar at the top, and the menu of a narrow window: over the view while it is open, closed by Escape or by going somewhere. */
+import type { RefObject } from 'preact'
+import { useEffect, useRef, useState } from 'preact/hooks'
+import { useLocation } from 'preact-iso/router'
+import { Icon } from '../components/icon.tsx'
+import { nameOf, showKeys } from './keyboard.tsx'
+import { openPalette } from './palette.tsx'
+import { ThemeButton } from './theme.tsx'
+
+export function TopBar({ menu }: { readonly menu: Menu }) {
+  const goToKeys = `${nameOf('Mod')} ${nameOf('k')}`
+  return (
+    <header class="top-bar">
+      <button
+        ref={menu.button}
+        type="button"
+        class="button quiet icon-only menu-button"
+        aria-label="Menu"
+        aria-expanded={menu.isOpen}
+        aria-controls="side-bar"
+        onClick={menu.change}
+      >
+        <Icon name={menu.isOpen ? 'close' : 'menu'} />
+      </button>
+      <a class="brand" href="/">
+        <img src="/favicon.ico" alt="" width="24" height="24" />
+        Eider
+      </a>
+      <span class="grow" />
+      <button
+        type="button"
+        class="button quiet"
+        aria-label="Go to"
+        title={`Go to (${goToKeys})`}
+        onClick={openPalette}
+      >
+        <Icon name="search" />
+        <span class="wide-only">
+          Go to <kbd>{goToKeys}</kbd>
+        </span>
+      </button>
+      <a
+        class="button quiet"
+        href="/docs"
+        target="_blank"
+        rel="noreferrer"
+        aria-label="Documentation"
+      >
+        <Icon name="book" />
+        <span class="wide-only">Documentation</span>
+      </a>
+      <button
+        type="button"
+        class="button quiet icon-only"
+        aria-label="Keys"
+        title="Keys (?)"
+        onClick={showKeys}
+      >
+        <Icon name="keyboard" />
+      </button>
+      <ThemeButton />
+    </header>
+  )
+}
+
+interface Menu {
+  readonly isOpen: boolean
+  readonly change: () => void
+  readonly button: RefObject<HTMLButtonElement | null>
+}
+
+/** As in shell.css: what is wider shows the navigation beside the view. */
+const NARROW = '(max-width: 50rem)'
+
+export function useMenu(): Menu {
+  const { url } = useLocation()
+  const [isOpen, setIsOpen] = useState(false)
+  const button = useRef<HTMLButtonElement>(null)
+  useEffect(() => setIsOpen(false), [url])
+  useEffect(() => {
+    if (!isOpen) return
+    const narrow = matchMedia(NARROW)
+    const widened = () => setIsOpen(false)
+    const pressed = (event: KeyboardEvent) => {
+      if (event.key !== 'Escape' || document.querySelector('dialog[open]') !== null) return
+      setIsOpen(false)
+      button.current?.focus()
+    }
+    const clicked = ({ target }: MouseEvent) => {
+      // The link to what is shown already changes no address.
+      if (target instanceof Element && target.closest('#side-bar a') !== null) setIsOpen(false)
+    }
+    narrow.addEventListener('change', widened)
+    document.addEventListener('keydown', pressed)
+    document.addEventListener('click', clicked)
+    return () => {
+      narrow.removeEventListener('change', widened)
+      document.removeEventListener('keydown', pressed)
+      document.removeEventListener('click', clicked)
+    }
+  }, [isOpen])
+  return { isOpen, button, change: () => setIsOpen(!isOpen) }
+}
