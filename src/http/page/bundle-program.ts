@@ -1,14 +1,14 @@
 /**
- * A program of its own: makes the files of the page and ends. The bundler's memory ends with it.
- * Arguments: the page's HTML file, and the empty folder that the files go to.
+ * A program of its own: makes the files of the page, writes them to its output, and ends. The bundler's memory ends with it.
+ * The output: a line of JSON with the name, the size and the compressed size of each file, then their bytes in that order.
+ * Argument: the page's HTML file.
  */
-import { Glob } from 'bun'
+import { build, gzipSync } from 'bun'
 
-const [page = '', folder = ''] = process.argv.slice(2)
+const [page = ''] = process.argv.slice(2)
 
-const bundle = await Bun.build({
+const bundle = await build({
   entrypoints: [page],
-  outdir: folder,
   target: 'browser',
   format: 'esm',
   splitting: true,
@@ -21,8 +21,13 @@ const bundle = await Bun.build({
   },
   define: { 'process.env.NODE_ENV': '"production"' },
 })
-if (!bundle.success) throw new AggregateError(bundle.logs, 'The page could not be bundled')
-for await (const name of new Glob('*').scan(folder)) {
-  const bytes = await Bun.file(`${folder}/${name}`).bytes()
-  await Bun.write(`${folder}/${name}.gz`, Bun.gzipSync(bytes, { level: 9 }))
-}
+const files = await Promise.all(
+  bundle.outputs.map(async (output) => {
+    const bytes = new Uint8Array(await output.arrayBuffer())
+    const name = output.path.replace(/^.*[\\/]/, '')
+    return { name, bytes, gzipped: gzipSync(bytes, { level: 9 }) }
+  }),
+)
+const head = files.map(({ name, bytes, gzipped }) => [name, bytes.length, gzipped.length])
+const parts = files.flatMap(({ bytes, gzipped }) => [bytes, gzipped])
+await Bun.write(Bun.stdout, Buffer.concat([Buffer.from(`${JSON.stringify(head)}\n`), ...parts]))

@@ -1,10 +1,10 @@
 /** The web page: one HTML file for all its addresses, and what that loads. It loads nothing from other sites. */
-import { createHash } from 'node:crypto'
+import type { Elysia } from 'elysia'
 import { AppError } from '../../../errors.ts'
 import icon from '../../../ui/icon.svg' with { type: 'text' }
 import { route } from '../../openapi/openapi.ts'
-import { type PageFile, pageFiles } from '../../page/page-files.ts'
-import type { AddRoutes } from '../../route-context.ts'
+import { type PageFile, type PageFiles, pageFiles } from '../../page/page-files.ts'
+import type { AddRoutes, RouteContext } from '../../route-context.ts'
 
 const COMMON_HEADERS = {
   'x-content-type-options': 'nosniff',
@@ -35,19 +35,31 @@ const ADDRESSES = [
   '/operations/*',
 ]
 
+const HTML_HEADERS = { 'content-security-policy': POLICY, 'cache-control': 'no-cache' }
+
 /** What a name with a hash of its content holds never changes. */
 const FOR_EVER = 'public, max-age=31536000, immutable'
 
-export const addPageRoutes: AddRoutes = (app) => {
-  const files = pageFiles()
+export const addPageRoutes: AddRoutes = (app, context) => {
+  addPageRoutesOver(app, context, pageFiles())
+}
+
+/** @param files a function that makes them, or has them */
+export function addPageRoutesOver(
+  app: Elysia,
+  { deps, scopeOf }: Pick<RouteContext, 'deps' | 'scopeOf'>,
+  files: () => Promise<PageFiles>,
+): void {
   const page = async (request: Request) => {
-    const { html } = await files()
-    const etag = `"${createHash('sha256').update(html.bytes).digest('base64url').slice(0, 22)}"`
-    const headers = { 'content-security-policy': POLICY, 'cache-control': 'no-cache', etag }
-    if (request.headers.get('if-none-match') === etag) {
-      return new Response(null, { status: 304, headers: { ...COMMON_HEADERS, ...headers } })
+    try {
+      const { html } = await files()
+      return answered(request, html, HTML_HEADERS)
+    } catch (error) {
+      if (request.headers.get('accept')?.includes('text/html') !== true) throw error
+      const cause = error instanceof Error ? (error.cause ?? error) : error
+      deps.logError({ requestId: scopeOf(request).id, error: cause })
+      return unmade(error)
     }
-    return answered(request, html, headers)
   }
   const about = { needs: 'nothing', tag: 'Server', produces: 'text/html; charset=utf-8' } as const
   app.get(
@@ -83,17 +95,53 @@ export const addPageRoutes: AddRoutes = (app) => {
 
 function answered(
   request: Request,
-  { bytes, gzipped, contentType }: PageFile,
+  { bytes, gzipped, contentType, etag }: PageFile,
   more: Readonly<Record<string, string>>,
 ): Response {
   const headers = {
     ...COMMON_HEADERS,
     ...more,
     'content-type': contentType,
+    // The same for both encodings: what they hold is the same.
+    etag: `W/${etag}`,
     vary: 'accept-encoding',
   }
-  if (!/\bgzip\b/.test(request.headers.get('accept-encoding') ?? '')) {
+  if (isHeld(request, etag)) return new Response(null, { status: 304, headers })
+  if (!takesGzip(request.headers.get('accept-encoding') ?? '')) {
     return new Response(bytes, { headers })
   }
   return new Response(gzipped, { headers: { ...headers, 'content-encoding': 'gzip' } })
+}
+
+function isHeld(request: Request, etag: string): boolean {
+  const held = request.headers.get('if-none-match') ?? ''
+  return held.split(',').some((one) => {
+    const value = one.trim()
+    return value === '*' || value.replace(/^W\//, '') === etag
+  })
+}
+
+/** `gzip`, `br, *`, and not `gzip;q=0`. */
+function takesGzip(accepted: string): boolean {
+  const weights = new Map<string, number>()
+  for (const one of accepted.toLowerCase().split(',')) {
+    const [coding = '', ...params] = one.split(';').map((part) => part.trim())
+    const weight = params.find((param) => param.startsWith('q='))?.slice(2) ?? '1'
+    weights.set(coding, Number(weight))
+  }
+  return (weights.get('gzip') ?? weights.get('*') ?? 0) > 0
+}
+
+/** What a person sees where the page could not be made. */
+function unmade(error: unknown): Response {
+  const words = error instanceof AppError ? error.message : 'The page could not be made'
+  return new Response(`<!doctype html><title>Eider</title><p>${words}. <a href="/docs">Docs</a>`, {
+    status: 500,
+    headers: {
+      ...COMMON_HEADERS,
+      'content-security-policy': "default-src 'none'; base-uri 'none'; frame-ancestors 'none'",
+      'content-type': 'text/html; charset=utf-8',
+      'cache-control': 'no-store',
+    },
+  })
 }
