@@ -3,26 +3,16 @@
  * the page wrote an error to the console on the way.
  */
 import { afterAll, test } from 'bun:test'
-import { existsSync } from 'node:fs'
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import axe from 'axe-core'
-import { type Browser, type BrowserContext, chromium, type Page } from 'playwright-core'
+import type { Browser, BrowserContext, Page } from 'playwright-core'
+import { chromiumPath, startChromium } from '../../scripts/chromium.ts'
 import { type ServerProcess, startServer } from '../../scripts/server-process.ts'
-
-const CHROMIUM_PATHS = [
-  process.env.CHROMIUM ?? '',
-  '/usr/bin/chromium',
-  '/usr/bin/chromium-browser',
-  '/usr/bin/google-chrome',
-  '/Applications/Google Chrome.app/Contents/MacOS/Google Chrome',
-]
 
 /** How long a step may take on a busy machine. */
 const STEP_MS_MAX = 15_000
-
-export const chromiumPath = CHROMIUM_PATHS.find((path) => path !== '' && existsSync(path))
 
 /** A test that needs a browser: without one it is skipped, and says so. In CI, which installs one, it fails then. */
 export const browserTest: typeof test =
@@ -48,6 +38,8 @@ export interface Visit {
 export interface VisitOptions {
   readonly viewport?: Viewport
   readonly scheme?: Scheme
+  /** Without animations, as the system can ask for: what fades in would have too little contrast. */
+  readonly isStill?: boolean
   /** Messages on the console that belong to the path, as a request that is meant to fail. */
   readonly expectedErrors?: RegExp
 }
@@ -66,11 +58,7 @@ export function browserOver(environment: Readonly<Record<string, string>> = {}) 
     return startServer({ dataDirectory: await folder, environment, ...place })
   }
   const browserOf = () => {
-    browser ??= chromium.launch({
-      ...(chromiumPath === undefined ? {} : { executablePath: chromiumPath }),
-      // Tests run as root where there is nobody else, as in CI.
-      args: ['--no-sandbox'],
-    })
+    browser ??= startChromium()
     return browser
   }
   afterAll(async () => {
@@ -110,6 +98,7 @@ export function browserOver(environment: Readonly<Record<string, string>> = {}) 
         baseURL: baseUrl,
         viewport: SIZES[options.viewport ?? 'desktop'],
         colorScheme: options.scheme ?? 'light',
+        reducedMotion: options.isStill ? 'reduce' : 'no-preference',
         acceptDownloads: true,
       })
       context.setDefaultTimeout(STEP_MS_MAX)
@@ -137,7 +126,7 @@ const WCAG = ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'wcag22aa']
 /** Looks with axe at what is shown now. @throws Error with each rule that is broken, and where */
 export async function expectNoViolations(page: Page): Promise<void> {
   // What a debugger evaluates is no script of the page: its policy stays as strict as it is.
-  await page.evaluate(`${axe.source}; undefined`)
+  if (!(await page.evaluate('"axe" in globalThis'))) await page.evaluate(`${axe.source}; undefined`)
   const found = await page.evaluate(
     `axe.run(document, { runOnly: ${JSON.stringify(WCAG)}, resultTypes: ['violations'] })
       .then(({ violations }) => violations.map(({ id, help, nodes }) =>

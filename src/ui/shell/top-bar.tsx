@@ -30,24 +30,17 @@ export function TopBar({ menu }: { readonly menu: Menu }) {
       <button
         type="button"
         class="button quiet"
-        aria-label="Go to"
         title={`Go to (${goToKeys})`}
         onClick={openPalette}
       >
         <Icon name="search" />
-        <span class="wide-only">
+        <span class="wide-words">
           Go to <kbd>{goToKeys}</kbd>
         </span>
       </button>
-      <a
-        class="button quiet"
-        href="/docs"
-        target="_blank"
-        rel="noreferrer"
-        aria-label="Documentation"
-      >
+      <a class="button quiet" href="/docs" target="_blank" rel="noreferrer">
         <Icon name="book" />
-        <span class="wide-only">Documentation</span>
+        <span class="wide-words">Documentation</span>
       </a>
       <button
         type="button"

@@ -1,0 +1,60 @@
+/** Every view, empty and full, wide and narrow, light and dark: nothing that axe finds, no error, nothing sideways. */
+import type { Page } from 'playwright-core'
+import { untilLoaded } from '../../scripts/chromium.ts'
+import { emptyViews, fullViews, type ShownView } from '../../scripts/page-views.ts'
+import {
+  browserOver,
+  browserTest,
+  expectNoSidewaysScroll,
+  expectNoViolations,
+} from './browser-fixture.ts'
+
+const browser = browserOver()
+
+browserTest('a server with nothing', async () => {
+  await lookAt(await emptyViews(await browser.baseUrl()))
+})
+
+browserTest('a server with documents and answers', async () => {
+  await lookAt(await fullViews(await browser.baseUrl()))
+})
+
+/** All of them, before it says what is wrong with which. */
+async function lookAt(views: readonly ShownView[]): Promise<void> {
+  const found: string[] = []
+  const lane = async (mine: readonly ShownView[]) => {
+    await browser.visit('/', { isStill: true }, async ({ page }) => {
+      for (const view of mine) {
+        await look(page, view).catch((error: Error) => {
+          found.push(`${view.name} ${decodeURI(view.address)}: ${error.message}`)
+        })
+      }
+    })
+  }
+  const half = Math.ceil(views.length / 2)
+  await Promise.all([lane(views.slice(0, half)), lane(views.slice(half))])
+  if (found.length > 0) throw new Error(found.join('\n\n'))
+}
+
+const WIDE = { width: 1440, height: 900 }
+const NARROW = { width: 390, height: 844 }
+
+async function look(page: Page, { name, address }: ShownView): Promise<void> {
+  await page.setViewportSize(WIDE)
+  await page.emulateMedia({ colorScheme: 'light' })
+  // Within the page, as a person goes: without loading it and axe for each view.
+  await page.evaluate(async (to) => {
+    history.pushState(null, '', to)
+    dispatchEvent(new PopStateEvent('popstate'))
+    for (let frame = 0; frame < 2; frame += 1) await new Promise(requestAnimationFrame)
+  }, address)
+  await untilLoaded(page)
+  const isMissing = await page.getByRole('heading', { name: 'There is no such view' }).isVisible()
+  if (isMissing !== (name === 'not-found')) throw new Error('it shows another view')
+  await expectNoSidewaysScroll(page)
+  await expectNoViolations(page)
+  await page.setViewportSize(NARROW)
+  await page.emulateMedia({ colorScheme: 'dark' })
+  await expectNoSidewaysScroll(page)
+  await expectNoViolations(page)
+}
