@@ -7,7 +7,7 @@ import { spawn } from 'node:child_process'
 import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import { tmpdir } from 'node:os'
-import { basename, dirname, join } from 'node:path'
+import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 
 const SUITE_MS_MAX = 10 * 60_000
@@ -15,9 +15,17 @@ const TEST_MS_MAX = 60_000
 const OUTPUT_MS_MAX = 2000
 const SUITES_AT_ONCE = 2
 /** The longest ones begin first, so that none of them is left running alone at the end. */
-const LONGEST_FIRST = ['sql', 'store', 'api', 'query', 'ingest', 'retrieval', 'models']
-/** They kill processes, fill both cores or watch how late a timer comes: nothing runs beside them. */
-const ALONE = ['agents', 'retrieval', 'server', 'store'].map((name) => join('tests', 'slow', name))
+const LONGEST_FIRST = [
+  ...['api', 'slow/sql', 'slow/reading', 'slow/sources', 'clients', 'slow/api'],
+  ...['sql', 'slow/query', 'store', 'query', 'slow/docs', 'slow/models', 'ingest', 'browser'],
+].map((name) => join('tests', ...name.split('/')))
+/**
+ * They kill processes, fill both cores or watch how late a timer comes: only one of the others like them runs beside them,
+ * after all the rest. The one that waits longest for processes has a lane of its own.
+ */
+const AT_LAST = ['server', 'store', 'agents', 'retrieval'].map((name) =>
+  join('tests', 'slow', name),
+)
 const TEST_FILE = /\.(test|spec)\.tsx?$/
 
 const root = join(dirname(fileURLToPath(import.meta.url)), '..')
@@ -31,26 +39,23 @@ try {
   const withSlow = !process.argv.includes('--fast')
   const withHnsw = process.argv.includes('--hnsw')
   const all = suites({ withSlow, withHnsw })
-  const shared = await runSideBySide(all.filter((suite) => !ALONE.includes(suite)))
-  const alone = []
-  for (const suite of all) if (ALONE.includes(suite)) alone.push(await runSuite(suite))
-  process.exitCode = closingLine([...shared, ...alone])
+  const shared = await runSideBySide(all.filter((suite) => !AT_LAST.includes(suite)))
+  const last = await runSideBySide(AT_LAST.filter((suite) => all.includes(suite)))
+  process.exitCode = closingLine([...shared, ...last])
 } finally {
   rmSync(reports, { recursive: true, force: true })
 }
 
-/** Folders with tests, relative to the project, fast ones first: each folder of `tests/slow/` is a suite too. */
+/** Folders with tests, relative to the project, the longest ones first: each folder of `tests/slow/` is a suite too. */
 function suites({ withSlow, withHnsw }) {
-  const fast = foldersOf('tests')
-    .filter((folder) => !/[\\/](slow|support|hnsw)$/.test(folder))
-    .sort((a, b) => turnOf(a) - turnOf(b))
+  const fast = foldersOf('tests').filter((folder) => !/[\\/](slow|support|hnsw)$/.test(folder))
   const slow = withSlow ? foldersOf(join('tests', 'slow')) : []
   const hnsw = withHnsw ? [join('tests', 'hnsw')] : []
-  return [...fast, ...slow, ...hnsw].filter(hasTests)
+  return [...hnsw, ...slow, ...fast].filter(hasTests).sort((a, b) => turnOf(a) - turnOf(b))
 }
 
 function turnOf(folder) {
-  const turn = LONGEST_FIRST.indexOf(basename(folder))
+  const turn = LONGEST_FIRST.indexOf(folder)
   return turn === -1 ? LONGEST_FIRST.length : turn
 }
 
@@ -126,7 +131,10 @@ function ended(child) {
     child.on('error', (error) => end({ status: null, signal: null, error }))
     child.on('close', (status, signal) => end({ status, signal }))
     // A process that it left behind may hold its output open.
-    child.on('exit', (status, signal) => setTimeout(() => end({ status, signal }), OUTPUT_MS_MAX))
+    child.on('exit', (status, signal) => {
+      const timer = setTimeout(() => end({ status, signal }), OUTPUT_MS_MAX)
+      child.on('close', () => clearTimeout(timer))
+    })
   })
 }
 
