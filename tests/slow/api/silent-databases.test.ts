@@ -14,16 +14,19 @@ beforeAll(async () => {
 })
 afterAll(() => app.close())
 
-test.each(['tables', 'columns'])('information_schema.%s lists what answers', async (table) => {
-  const query = `SELECT DISTINCT table_schema FROM information_schema.${table} WHERE table_schema IN ('shop', 'silent')`
-  const { body } = await app.send('POST', '/api/sql/query', { query })
-  expect(body).toMatchObject({
-    data: [['shop']],
-    warnings: ['Database silent is left out: no answer within 5 s'],
-  })
-})
+test.concurrent.each(['tables', 'columns'])(
+  'information_schema.%s lists what answers',
+  async (table) => {
+    const query = `SELECT DISTINCT table_schema FROM information_schema.${table} WHERE table_schema IN ('shop', 'silent')`
+    const { body } = await app.send('POST', '/api/sql/query', { query })
+    expect(body).toMatchObject({
+      data: [['shop']],
+      warnings: ['Database silent is left out: no answer within 5 s'],
+    })
+  },
+)
 
-test('an agent reads the tables of what answers, and says what does not', async () => {
+test.concurrent('an agent reads the tables of what answers, and says what does not', async () => {
   const server = chatServer(
     { kind: 'call', name: 'sql_db_list_tables', input: {} },
     { kind: 'text', pieces: ['Done.'] },
