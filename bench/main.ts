@@ -26,6 +26,7 @@ import { keyword } from './scenarios/keyword.ts'
 import { largeText } from './scenarios/large-text.ts'
 import { million } from './scenarios/million.ts'
 import { misbehaviour } from './scenarios/misbehaviour.ts'
+import { page } from './scenarios/page.ts'
 import { planning } from './scenarios/planning.ts'
 import { responsiveness } from './scenarios/responsiveness.ts'
 import { search } from './scenarios/search.ts'
@@ -60,6 +61,7 @@ const SCENARIOS: readonly Scenario[] = [
   responsiveness,
   misbehaviour,
   eventLoop,
+  page,
 ]
 
 process.exitCode = await main()
