@@ -62,8 +62,9 @@ export function browserOver(environment: Readonly<Record<string, string>> = {}) 
     return browser
   }
   afterAll(async () => {
-    await (await browser)?.close()
-    await (await server)?.stop().catch(() => {})
+    // One that did not start leaves nothing to close; the other has to end all the same.
+    await browser?.then((started) => started.close()).catch(() => {})
+    await server?.then((started) => started.stop()).catch(() => {})
     if (folder !== undefined) await rm(await folder, { recursive: true, force: true })
   })
   return {
