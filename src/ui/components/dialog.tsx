@@ -1,6 +1,6 @@
 /** A window over the page: Escape and a click beside it close it, and the focus goes back where it was. */
 import type { ComponentChildren } from 'preact'
-import { useEffect, useId, useRef } from 'preact/hooks'
+import { useId, useLayoutEffect, useRef } from 'preact/hooks'
 import { Icon } from './icon.tsx'
 
 const FIELDS = 'input:not([type="checkbox"], [type="radio"], [type="file"]), select, textarea'
@@ -24,7 +24,8 @@ export function Dialog({
 }: DialogProps) {
   const dialog = useRef<HTMLDialogElement>(null)
   const titleId = useId()
-  useEffect(() => {
+  // Before the next frame, so that a key pressed right after is not lost.
+  useLayoutEffect(() => {
     const element = dialog.current
     element?.showModal()
     // Whoever opened it to type something begins at once.
