@@ -178,7 +178,12 @@ describe('with a login', () => {
     expect(without.json).toMatchObject({ auth: { ...auth, confirmed: false } })
     const headers = { authorization: `Bearer ${token}` }
     const withToken = await send(fixture.server, 'GET /api/status', { headers })
-    expect(withToken.json).toMatchObject({ auth: { ...auth, confirmed: true } })
+    const scopes = ['read', 'write', 'ask', 'admin']
+    expect(withToken.json).toMatchObject({
+      auth: { ...auth, confirmed: true },
+      principal: { kind: 'user', id: '0', name: 'ada', scopes, projects: null },
+    })
+    expect(without.json).not.toHaveProperty('principal')
   })
 })
 

@@ -1,31 +1,120 @@
-/** Whether the server answers. While it does not, it is asked again until it does. */
+/**
+ * Whether the server answers. While it does not, it is asked again until it does, and less and less often; a window that
+ * nobody sees asks nothing. When it is back, it may be another version than this page.
+ */
 import { signal } from '@preact/signals'
 
 const ASK_AGAIN_MS = 1000
+const ASK_AGAIN_MS_MAX = 5000
+/** Without an answer for so long, it is away. */
+const ANSWER_MS_MAX = 5000
+/** A window that is seen and has asked for nothing for so long looks whether the server is there. */
+const LOOK_MS = 15_000
+/** What fails again and again while the server answers is not loaded again more often than that. */
+const RETURN_MS_MIN = 10_000
 
 /** Rises each time the server is back: whoever shows something of it loads that again. */
 export const reconnections = signal(0)
 export const isLost = signal(false)
+/** The server has other files of the page than those that run here. */
+export const isOutdated = signal(false)
 
+const contact = {
+  isAsking: false,
+  isLeaving: false,
+  reachedMs: 0,
+  returnedMs: Number.NEGATIVE_INFINITY,
+}
+
+/** A request was answered. */
 export function noteReached(): void {
-  if (!isLost.value) return
+  contact.reachedMs = performance.now()
+  if (isLost.value) returned()
+}
+
+/** A request was not answered: the server may be away, or have ended this one connection. */
+export function noteLost(): void {
+  ask(true)
+}
+
+function ask(hasFailed: boolean): void {
+  if (contact.isAsking || contact.isLeaving) return
+  contact.isAsking = true
+  void askUntilBack(hasFailed)
+}
+
+/** Looks after the connection from now on, also while nobody does anything. */
+export function watchConnection(): void {
+  const look = () => {
+    const isQuiet = performance.now() - contact.reachedMs >= LOOK_MS
+    if (isQuiet && !document.hidden) ask(false)
+  }
+  setInterval(look, LOOK_MS / 3)
+  document.addEventListener('visibilitychange', look)
+  addEventListener('online', () => ask(false))
+  addEventListener('offline', () => ask(false))
+  // The browser ends what is under way when another page is opened: no server is lost.
+  addEventListener('pagehide', () => {
+    contact.isLeaving = true
+  })
+  addEventListener('pageshow', () => {
+    contact.isLeaving = false
+  })
+}
+
+/** The first look is at once: what failed may have been a single connection. */
+async function askUntilBack(hasFailed: boolean): Promise<void> {
+  for (let pauseMs = ASK_AGAIN_MS; !(await isThere()); pauseMs *= 1.5) {
+    isLost.value = true
+    await new Promise((resolve) => setTimeout(resolve, Math.min(pauseMs, ASK_AGAIN_MS_MAX)))
+    await seen()
+  }
+  contact.isAsking = false
+  contact.reachedMs = performance.now()
+  const isNew = contact.reachedMs - contact.returnedMs >= RETURN_MS_MIN
+  if (isLost.value || (hasFailed && isNew)) returned()
+}
+
+function returned(): void {
   isLost.value = false
+  contact.returnedMs = performance.now()
   reconnections.value += 1
 }
 
-export function noteLost(): void {
-  if (isLost.value) return
-  isLost.value = true
-  void askUntilBack()
+/** What a proxy answers for a server that is away, and a server that is stopping. */
+const AWAY: readonly number[] = [502, 503, 504]
+
+export function isAway(status: number): boolean {
+  return AWAY.includes(status)
 }
 
-async function askUntilBack(): Promise<void> {
-  while (isLost.value) {
-    await new Promise((resolve) => setTimeout(resolve, ASK_AGAIN_MS))
-    const isBack = await fetch('/api/util/ping').then(
-      ({ ok }) => ok,
-      () => false,
-    )
-    if (isBack) noteReached()
+/** Asks for the page itself, which the browser has: its answer says whether it is another one by now. */
+async function isThere(): Promise<boolean> {
+  try {
+    const signal = AbortSignal.timeout(ANSWER_MS_MAX)
+    const answer = await fetch('/', { cache: 'no-cache', signal })
+    if (isAway(answer.status)) return false
+    const html = answer.ok ? await answer.text() : undefined
+    if (html !== undefined) isOutdated.value = !ownFiles().every((file) => html.includes(file))
+    return true
+  } catch {
+    return false
   }
+}
+
+/** The files that the page was opened with; their names change with what they hold. */
+function ownFiles(): readonly string[] {
+  const named = document.querySelectorAll('script[src], link[rel="stylesheet"][href]')
+  return [...named].flatMap((element) => {
+    const address = element.getAttribute('src') ?? element.getAttribute('href')
+    return address === null ? [] : [address]
+  })
+}
+
+/** Ends when somebody looks at the window. */
+function seen(): Promise<void> {
+  if (!document.hidden) return Promise.resolve()
+  return new Promise((resolve) => {
+    document.addEventListener('visibilitychange', () => resolve(), { once: true })
+  })
 }

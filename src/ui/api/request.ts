@@ -5,8 +5,9 @@
 
 import type { PROBLEM } from '../../http/answers/error-response.ts'
 import type { Wire } from '../../http/openapi/schema-words.ts'
-import { noteLost, noteReached } from './connection.ts'
-import { loggedInAgain } from './session.ts'
+import { isAway, noteLost, noteReached } from './connection.ts'
+import { loggedInAgain, loginCount } from './session.ts'
+import { sentWithProgress } from './upload.ts'
 
 type Problem = Wire<typeof PROBLEM>
 
@@ -33,6 +34,8 @@ export interface ApiRequest {
   readonly body?: FormData | Blob
   readonly headers?: Readonly<Record<string, string>>
   readonly signal?: AbortSignal | undefined
+  /** How much of a large body has gone out. */
+  readonly onSent?: (sentBytes: number, totalBytes: number) => void
 }
 
 /**
@@ -51,36 +54,43 @@ export async function request<T>(path: string, init: ApiRequest = {}): Promise<T
  * @throws ApiError; what `signal` was aborted with
  */
 export async function requestStream(path: string, init: ApiRequest = {}): Promise<Response> {
-  const response = await sent(path, init)
-  if (response.ok) return response
-  const problem = await problemOf(response)
-  if (problem.code !== 'unauthorized') throw problem
-  // Whoever was logged in typed something: it waits for the new login, and then goes on.
-  await loggedInAgain(init.signal)
-  const second = await sent(path, init)
-  if (second.ok) return second
-  throw await problemOf(second)
+  // A large body is not sent for nothing: the server may end the connection in the middle of it.
+  if (init.onSent !== undefined) await requestStream('/api/config', { signal: init.signal })
+  for (;;) {
+    const loginsBefore = loginCount.value
+    const response = await sent(path, init)
+    if (response.ok) return response
+    const problem = await problemOf(response)
+    if (problem.code !== 'unauthorized') throw problem
+    // Whoever was logged in typed something: it waits for the new login, and then goes on. Another request may have waited
+    // for the same one, and be ahead.
+    if (loginCount.value === loginsBefore) await loggedInAgain(init.signal)
+  }
 }
 
-async function sent(path: string, { method, json, body, headers, signal }: ApiRequest) {
-  const content = json === undefined ? body : JSON.stringify(json)
+async function sent(path: string, init: ApiRequest): Promise<Response> {
+  const { signal, onSent } = init
   try {
-    const response = await fetch(path, {
-      method: method ?? 'GET',
-      headers: {
-        ...(json === undefined ? {} : { 'content-type': 'application/json' }),
-        ...headers,
-      },
-      ...(content === undefined ? {} : { body: content }),
-      signal: signal ?? null,
-    })
-    noteReached()
+    const response = await (onSent === undefined
+      ? fetched(path, init)
+      : sentWithProgress(path, { ...init, onSent }))
+    if (response.ok) noteReached()
     return response
   } catch (error) {
     if (signal?.aborted) throw signal.reason
     noteLost()
     throw unreachable(error)
   }
+}
+
+function fetched(path: string, { method, json, body, headers, signal }: ApiRequest) {
+  const content = json === undefined ? body : JSON.stringify(json)
+  return fetch(path, {
+    method: method ?? 'GET',
+    headers: { ...(json === undefined ? {} : { 'content-type': 'application/json' }), ...headers },
+    ...(content === undefined ? {} : { body: content }),
+    signal: signal ?? null,
+  })
 }
 
 /** Reads a body; a connection that is cut meanwhile is the same failure as one that never came about. */
@@ -97,9 +107,13 @@ export async function bodyOf<T>(response: Response, read: () => Promise<T>): Pro
 
 async function problemOf(response: Response): Promise<ApiError> {
   const isProblem = response.headers.get('content-type')?.startsWith('application/problem+json')
-  if (!isProblem) return notOurs(response)
+  if (!isProblem) {
+    if (isAway(response.status)) noteLost()
+    return notOurs(response)
+  }
   // As above.
   const { code, status, title, detail } = (await bodyOf(response, () => response.json())) as Problem
+  if (code === 'shutting_down') noteLost()
   return new ApiError({ code, status, title, message: detail })
 }
 

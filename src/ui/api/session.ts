@@ -1,14 +1,37 @@
-/** Who is logged in. The token is a cookie that scripts cannot read; here is only whether there is one. */
+/** Who is logged in. The token is a cookie that scripts cannot read; here is only what the server says of it. */
 import { signal } from '@preact/signals'
+import type { Scope } from '../../domain/access/principal.ts'
+import type { ServerStatus } from './records.ts'
 
-/** `off`: the server has no login. `needed`: nobody is logged in, or the login has expired. */
-export type LoginState = 'unknown' | 'off' | 'needed' | 'on'
+/**
+ * `unknown`: the server has not been asked yet. `off`: it has no login. `needed`: nobody is logged in. `expired`: the login
+ * ended while something was shown.
+ */
+export type LoginState = 'unknown' | 'off' | 'needed' | 'expired' | 'on'
+
+export type Account = NonNullable<ServerStatus['principal']>
 
 export const loginState = signal<LoginState>('unknown')
+/** Undefined until the server said who it is, and where nobody is logged in. */
+export const account = signal<Account | undefined>(undefined)
+/** How often somebody has logged in since the page was opened. */
+export const loginCount = signal(0)
+
+/** Whether whoever is here may do something. Without a login, everybody may do everything. */
+export function may(scope: Scope): boolean {
+  const scopes = account.value?.scopes ?? []
+  return scopes.includes(scope) || scopes.includes('admin')
+}
+
+/** Whether what reaches beyond projects is for whoever is here: requests, settings, backups, the audit log. */
+export function mayRunServer(): boolean {
+  return may('admin') && (account.value?.projects ?? null) === null
+}
 
 /** Ends with the next login. @throws what `abort` was aborted with */
 export function loggedInAgain(abort?: AbortSignal): Promise<void> {
-  loginState.value = 'needed'
+  if (loginState.value === 'on') loginState.value = 'expired'
+  else if (loginState.value !== 'expired') loginState.value = 'needed'
   return new Promise((resolve, reject) => {
     const stop = loginState.subscribe((state) => {
       if (state !== 'on') return
@@ -20,4 +43,22 @@ export function loggedInAgain(abort?: AbortSignal): Promise<void> {
       reject(abort.reason)
     })
   })
+}
+
+/** What the server says of whoever asks. Who was logged in before stays known while the login has expired. */
+export function noteStatus({ auth, principal }: ServerStatus): void {
+  if (auth.http_auth_enabled && !auth.confirmed) {
+    const hasEntered = loginState.value === 'on' || loginState.value === 'expired'
+    loginState.value = hasEntered ? 'expired' : 'needed'
+    return
+  }
+  account.value = principal
+  if (auth.http_auth_enabled && loginState.value !== 'on') loginCount.value += 1
+  loginState.value = auth.http_auth_enabled ? 'on' : 'off'
+}
+
+/** `admin`, `editor` or `viewer`, as users are made. */
+export function roleOf({ scopes }: Account): string {
+  if (scopes.includes('admin')) return 'admin'
+  return scopes.includes('write') ? 'editor' : 'viewer'
 }

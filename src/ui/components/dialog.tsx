@@ -7,7 +7,8 @@ const FIELDS = 'input:not([type="checkbox"], [type="radio"], [type="file"]), sel
 
 interface DialogProps {
   readonly title: string
-  readonly onClose: () => void
+  /** Without it, nobody closes it. */
+  readonly onClose?: () => void
   readonly children: ComponentChildren
   /** `wide`: for tables and previews. */
   readonly size?: 'plain' | 'wide'
@@ -40,10 +41,14 @@ export function Dialog({
       aria-labelledby={titleId}
       onCancel={(event) => {
         event.preventDefault()
-        onClose()
+        onClose?.()
+      }}
+      onClose={() => {
+        // Pressed twice, Escape closes whatever the page says.
+        if (onClose === undefined && dialog.current?.isConnected) dialog.current.showModal()
       }}
       onClick={(event) => {
-        if (event.target === dialog.current && !staysOnClickBeside) onClose()
+        if (event.target === dialog.current && !staysOnClickBeside) onClose?.()
       }}
     >
       <div class="dialog-content">
@@ -51,9 +56,16 @@ export function Dialog({
           <h2 id={titleId} dir="auto">
             {title}
           </h2>
-          <button type="button" class="button icon-only quiet" aria-label="Close" onClick={onClose}>
-            <Icon name="close" />
-          </button>
+          {onClose && (
+            <button
+              type="button"
+              class="button icon-only quiet"
+              aria-label="Close"
+              onClick={onClose}
+            >
+              <Icon name="close" />
+            </button>
+          )}
         </header>
         {children}
       </div>

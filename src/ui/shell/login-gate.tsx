@@ -1,49 +1,56 @@
-/** Asks for the login over whatever is shown, so that nothing typed is lost when a login expires. */
-import { useState } from 'preact/hooks'
-import { request } from '../api/request.ts'
-import { loginState } from '../api/session.ts'
+/** Who is logged in decides what is shown: the page, the page with a question over it, or only the login. */
+import type { ComponentChildren } from 'preact'
+import { useEffect } from 'preact/hooks'
+import { account, loginState } from '../api/session.ts'
 import { Dialog } from '../components/dialog.tsx'
-import { Failure } from '../components/failure.tsx'
-import { Field } from '../components/field.tsx'
+import { LoginForm } from './login-form.tsx'
+import { ThemeButton } from './theme.tsx'
 
-export function LoginGate() {
-  const [failure, setFailure] = useState<Error>()
-  if (loginState.value !== 'needed') return null
-  const logIn = async (event: SubmitEvent) => {
-    event.preventDefault()
-    if (!(event.currentTarget instanceof HTMLFormElement)) return
-    const form = new FormData(event.currentTarget)
-    try {
-      const json = { username: form.get('username'), password: form.get('password') }
-      await request('/api/login', { method: 'POST', json })
-      setFailure(undefined)
-      loginState.value = 'on'
-    } catch (error) {
-      setFailure(error instanceof Error ? error : new Error(String(error)))
-    }
-  }
+/** Its children are shown to those who may see them, and to nobody before that is known. */
+export function LoginGate({ children }: { readonly children: ComponentChildren }) {
+  const state = loginState.value
+  if (state === 'needed') return <LoginPage />
   return (
-    <Dialog title="Log in" onClose={() => {}} staysOnClickBeside>
-      <form class="stack" onSubmit={logIn}>
-        <Field label="Username">
-          {(control) => <input {...control} name="username" autocomplete="username" required />}
-        </Field>
-        <Field label="Password">
-          {(control) => (
-            <input
-              {...control}
-              name="password"
-              type="password"
-              autocomplete="current-password"
-              required
-            />
-          )}
-        </Field>
-        {failure && <Failure error={failure} />}
-        <button type="submit" class="button primary">
-          Log in
-        </button>
-      </form>
+    <>
+      {children}
+      {state === 'expired' && <LoginAgain />}
+    </>
+  )
+}
+
+function LoginPage() {
+  useEffect(() => {
+    document.title = 'Log in · Eider'
+  }, [])
+  return (
+    <main class="login-page" id="view">
+      <div class="login-box">
+        <h1>
+          <img src="/favicon.ico" alt="" width="40" height="40" />
+          Eider
+        </h1>
+        <LoginForm />
+        <footer class="row">
+          <a class="small" href="/docs">
+            Documentation
+          </a>
+          <span class="grow" />
+          <ThemeButton />
+        </footer>
+      </div>
+    </main>
+  )
+}
+
+/** Over whatever is shown, which stays as it is: the requests that wait go on afterwards. */
+function LoginAgain() {
+  return (
+    <Dialog title="Log in again" staysOnClickBeside>
+      <p class="quiet">
+        Your login has ended. What you typed is still here, and goes on when you are back. If
+        somebody else logs in, the page begins afresh for them.
+      </p>
+      <LoginForm username={account.value?.name ?? ''} />
     </Dialog>
   )
 }

@@ -3,9 +3,9 @@ import type { ComponentChildren } from 'preact'
 import { useEffect, useErrorBoundary, useLayoutEffect, useRef } from 'preact/hooks'
 import { useLocation } from 'preact-iso/router'
 import { refreshCatalog } from '../api/catalog.ts'
-import { reconnections } from '../api/connection.ts'
-import type { ServerStatus } from '../api/records.ts'
-import { request } from '../api/request.ts'
+import { reconnections, watchConnection } from '../api/connection.ts'
+import { enter } from '../api/login.ts'
+import { ApiError } from '../api/request.ts'
 import { loginState } from '../api/session.ts'
 import { Failure } from '../components/failure.tsx'
 import { awaitHeading } from '../components/heading-focus.ts'
@@ -21,9 +21,14 @@ export function Shell({ children }: { readonly children: ComponentChildren }) {
   const { route, path } = useLocation()
   const back = reconnections.value
   const menu = useMenu()
+  const isIn = loginState.value === 'on' || loginState.value === 'off'
+  useEffect(watchConnection, [])
   useEffect(() => {
-    enter().catch(tellFailed)
+    enter().catch(tellUnlessAway)
   }, [back])
+  useEffect(() => {
+    if (isIn) refreshCatalog().catch(tellUnlessAway)
+  }, [back, isIn])
   const isFirst = useRef(true)
   useLayoutEffect(() => {
     if (!isFirst.current) awaitHeading()
@@ -36,23 +41,24 @@ export function Shell({ children }: { readonly children: ComponentChildren }) {
   ]
   useShortcuts(goTo, EVERYWHERE)
   return (
-    <div class="shell">
-      <a class="skip" href="#view">
-        To the content
-      </a>
-      <TopBar menu={menu} />
-      <div id="side-bar" class={`side-bar ${menu.isOpen ? 'open' : ''}`}>
-        <Navigation />
+    <LoginGate>
+      <div class="shell">
+        <a class="skip" href="#view">
+          To the content
+        </a>
+        <TopBar menu={menu} />
+        <div id="side-bar" class={`side-bar ${menu.isOpen ? 'open' : ''}`}>
+          <Navigation />
+        </div>
+        <main id="view" tabIndex={-1} inert={menu.isOpen}>
+          <ConnectionBanner />
+          {loginState.value !== 'unknown' && <Guarded key={path}>{children}</Guarded>}
+        </main>
+        <Notices />
+        <Keyboard />
+        <Palette />
       </div>
-      <main id="view" tabIndex={-1} inert={menu.isOpen}>
-        <ConnectionBanner />
-        <Guarded key={path}>{children}</Guarded>
-      </main>
-      <Notices />
-      <Keyboard />
-      <Palette />
-      <LoginGate />
-    </div>
+    </LoginGate>
   )
 }
 
@@ -67,9 +73,7 @@ function asError(thrown: unknown): Error {
   return thrown instanceof Error ? thrown : new Error(String(thrown))
 }
 
-async function enter(): Promise<void> {
-  const { auth } = await request<ServerStatus>('/api/status')
-  if (!auth.http_auth_enabled) loginState.value = 'off'
-  else loginState.value = auth.confirmed ? 'on' : 'needed'
-  await refreshCatalog()
+/** The banner says that the server is away. */
+function tellUnlessAway(error: unknown): void {
+  if (!(error instanceof ApiError) || error.code !== 'unreachable') tellFailed(error)
 }

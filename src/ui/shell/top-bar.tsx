@@ -3,6 +3,7 @@ import type { RefObject } from 'preact'
 import { useEffect, useRef, useState } from 'preact/hooks'
 import { useLocation } from 'preact-iso/router'
 import { Icon } from '../components/icon.tsx'
+import { AccountButton } from './account-button.tsx'
 import { nameOf, showKeys } from './keyboard.tsx'
 import { openPalette } from './palette.tsx'
 import { ThemeButton } from './theme.tsx'
@@ -52,6 +53,7 @@ export function TopBar({ menu }: { readonly menu: Menu }) {
         <Icon name="keyboard" />
       </button>
       <ThemeButton />
+      <AccountButton />
     </header>
   )
 }

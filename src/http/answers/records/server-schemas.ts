@@ -1,5 +1,6 @@
 /** Statements, files and the state of the server as answers show them. */
 import { t } from 'elysia'
+import { SCOPES } from '../../../domain/access/principal.ts'
 import { COUNT, oneOf, orNull, TEXTS, TIME, TIME_OR_NULL } from '../../openapi/schema-words.ts'
 import { BACKUP } from './catalog-schemas.ts'
 
@@ -43,6 +44,18 @@ export const STATUS = t.Object(
       provider: oneOf(['local', 'disabled']),
     }),
     indexes: t.Object({ exact: POSSIBLE, ivf: POSSIBLE, hnsw: POSSIBLE }),
+    principal: t.Optional(
+      t.Object(
+        {
+          kind: oneOf(['open', 'user', 'key'], { description: '`open`: there is no login' }),
+          id: t.String({ description: 'Unique among its kind' }),
+          name: t.String(),
+          scopes: t.Array(oneOf(SCOPES)),
+          projects: orNull(TEXTS, { description: 'What it may name, in lower case; null: all' }),
+        },
+        { description: 'Who makes this request, and what it may do' },
+      ),
+    ),
     statements: t.Optional(
       t.Object({
         running: COUNT,

@@ -1,5 +1,5 @@
 import { t } from 'elysia'
-import { mayDo, type Principal } from '../../../domain/access/principal.ts'
+import { mayDo, type Principal, SCOPES } from '../../../domain/access/principal.ts'
 import type { ServerState } from '../../../domain/server-state.ts'
 
 import { BACKUP } from '../../answers/records/catalog-schemas.ts'
@@ -18,7 +18,8 @@ export const addStatusRoutes: AddRoutes = (app, context) => {
     '/api/status',
     async ({ request }) => {
       const isConfirmed = await authentication.isConfirmed(request)
-      const isAdmin = isConfirmed && mayAll((await authentication.identify(request)).principal)
+      const principal = isConfirmed ? (await authentication.identify(request)).principal : null
+      const isAdmin = principal !== null && mayAll(principal)
       return Response.json({
         mindsdb_version: API_VERSION,
         eider_version: context.deps.settings.version,
@@ -29,6 +30,7 @@ export const addStatusRoutes: AddRoutes = (app, context) => {
           provider: authentication.isOn ? 'local' : 'disabled',
         },
         indexes: context.deps.indexes.possible(),
+        ...(principal === null ? {} : { principal: principalRecord(principal) }),
         // How busy the server is, and with what, is nobody else's business.
         ...(isAdmin ? stateRecord(context.deps.serverState()) : {}),
       })
@@ -53,6 +55,11 @@ export const addStatusRoutes: AddRoutes = (app, context) => {
       answers: { 200: { description: 'The settings', schema: CONFIG } },
     }),
   )
+}
+
+function principalRecord({ kind, id, name, scopes, namespaces }: Principal) {
+  const projects = namespaces === null ? null : [...namespaces]
+  return { kind, id, name, scopes: SCOPES.filter((scope) => scopes.has(scope)), projects }
 }
 
 function stateRecord(state: ServerState) {

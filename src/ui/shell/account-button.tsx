@@ -1,0 +1,74 @@
+/** Who is logged in, and the way out. */
+import { useRef, useState } from 'preact/hooks'
+import { useLocation } from 'preact-iso/router'
+import { hasKept, logOut } from '../api/login.ts'
+import { type Account, account, loginState, roleOf } from '../api/session.ts'
+import { ConfirmDialog } from '../components/confirm-dialog.tsx'
+import { Icon } from '../components/icon.tsx'
+import { tellFailed } from './notices.tsx'
+
+export function AccountButton() {
+  const here = account.value
+  if (here === undefined || loginState.value === 'off') return null
+  return <AccountMenu here={here} />
+}
+
+function AccountMenu({ here }: { readonly here: Account }) {
+  const { route } = useLocation()
+  const menu = useRef<HTMLDivElement>(null)
+  const [isLeaving, setIsLeaving] = useState(false)
+  const leave = () => {
+    menu.current?.hidePopover()
+    if (hasKept()) setIsLeaving(true)
+    else logOut().catch(tellFailed)
+  }
+  const changePassword = () => {
+    menu.current?.hidePopover()
+    route('/operations/access')
+  }
+  return (
+    <>
+      <button type="button" class="button quiet" popovertarget="account-menu">
+        <Icon name="user" />
+        <span class="wide-words account-name" dir="auto">
+          {here.name}
+        </span>
+        <span class="visually-hidden">Account</span>
+      </button>
+      <div id="account-menu" class="account-menu" popover="auto" ref={menu}>
+        <p>
+          <strong dir="auto">{here.name}</strong>{' '}
+          <span class="badge">{here.kind === 'user' ? roleOf(here) : here.kind}</span>
+        </p>
+        {here.projects !== null && (
+          <p class="small quiet" dir="auto">
+            Only {here.projects.join(', ') || 'no projects'}
+          </p>
+        )}
+        {here.kind === 'user' && here.id !== '0' && (
+          <button type="button" class="button" onClick={changePassword}>
+            <Icon name="key" />
+            Change password
+          </button>
+        )}
+        <button type="button" class="button" onClick={leave}>
+          <Icon name="leave" />
+          Sign out
+        </button>
+      </div>
+      {isLeaving && (
+        <ConfirmDialog
+          title="Sign out?"
+          verb="Sign out"
+          onConfirm={logOut}
+          onClose={() => setIsLeaving(false)}
+        >
+          <p>
+            What this browser keeps for you is deleted: statements, drafts and histories that are
+            not saved on the server.
+          </p>
+        </ConfirmDialog>
+      )}
+    </>
+  )
+}

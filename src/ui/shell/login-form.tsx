@@ -1,0 +1,85 @@
+import { useEffect, useRef, useState } from 'preact/hooks'
+import { logIn } from '../api/login.ts'
+import { ApiError } from '../api/request.ts'
+import { Failure } from '../components/failure.tsx'
+import { Field } from '../components/field.tsx'
+
+/** Asks for a name and its password. What was typed stays when they are wrong. */
+export function LoginForm({ username = '' }: { readonly username?: string }) {
+  const [failure, setFailure] = useState<Error>()
+  const [isBusy, setIsBusy] = useState(false)
+  const form = useRef<HTMLFormElement>(null)
+  useEffect(() => {
+    fieldOf(form.current, username === '' ? 'username' : 'password')?.focus()
+  }, [])
+  const submit = async (event: SubmitEvent) => {
+    event.preventDefault()
+    if (form.current === null || isBusy) return
+    const typed = new FormData(form.current)
+    setIsBusy(true)
+    setFailure(undefined)
+    try {
+      await logIn(String(typed.get('username')), String(typed.get('password')))
+    } catch (error) {
+      setFailure(inWords(error))
+      setIsBusy(false)
+      const password = fieldOf(form.current, 'password')
+      password?.focus()
+      password?.select()
+    }
+  }
+  return (
+    <form class="stack" ref={form} onSubmit={submit}>
+      <Field label="Name">
+        {(control) => (
+          <input
+            {...control}
+            name="username"
+            autocomplete="username"
+            autocapitalize="none"
+            spellcheck={false}
+            defaultValue={username}
+            required
+          />
+        )}
+      </Field>
+      <Field label="Password">
+        {(control) => (
+          <input
+            {...control}
+            name="password"
+            type="password"
+            autocomplete="current-password"
+            required
+          />
+        )}
+      </Field>
+      {failure && <Failure error={failure} />}
+      <button type="submit" class="button primary" aria-disabled={isBusy}>
+        {isBusy ? 'Logging in …' : 'Log in'}
+      </button>
+    </form>
+  )
+}
+
+function fieldOf(form: HTMLFormElement | null, name: string): HTMLInputElement | null {
+  const field = form?.elements.namedItem(name)
+  return field instanceof HTMLInputElement ? field : null
+}
+
+function inWords(error: unknown): Error {
+  if (!(error instanceof ApiError)) return error instanceof Error ? error : new Error(String(error))
+  const words = WORDS[error.code]
+  return words === undefined ? error : new ApiError({ ...error, ...words })
+}
+
+const WORDS: Readonly<Record<string, { readonly title: string; readonly message: string }>> = {
+  wrong_credentials: {
+    title: 'Name or password is wrong',
+    message: 'Capital letters matter in both. An admin of this server can set a new password',
+  },
+  too_many_logins: {
+    title: 'Too many tries',
+    message: 'Wait a minute, then try again',
+  },
+}
