@@ -17,8 +17,8 @@ export function crowdedFolders(modules: readonly SourceModule[]): readonly strin
 
 /** One format each, and the only file that knows its library. */
 const READERS_OF_FORMATS = /^src\/reading\/(documents|tables)\//
-/** As front-end engineers expect it: a component a file. */
-const COMPONENTS = /^src\/ui\/.+\.tsx$/
+/** As front-end engineers expect it: a component a file, and a resource of the API. */
+const COMPONENTS = /^src\/ui\/(.+\.tsx$|api\/)/
 
 /**
  * Files that one other file imports and that hide little: they belong into that file. A thread's entry, wiring, a command, types alone and
