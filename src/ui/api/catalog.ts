@@ -40,3 +40,15 @@ async function orNone<T>(list: Promise<readonly T[]>): Promise<readonly T[]> {
     throw error
   }
 }
+
+/** @throws ApiError */
+export async function createProject(name: string): Promise<void> {
+  await request('/api/projects', { method: 'POST', json: { project: { name } } })
+  await refreshCatalog()
+}
+
+/** With everything in it. @throws ApiError */
+export async function deleteProject(name: string): Promise<void> {
+  await request(path`/api/projects/${name}`, { method: 'DELETE' })
+  await refreshCatalog()
+}

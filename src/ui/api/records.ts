@@ -11,3 +11,7 @@ export type Agent = Wire<typeof agents.AGENT>
 export type ServerStatus = Wire<typeof server.STATUS>
 export type Job = Wire<typeof catalog.JOB>
 export type JobList = Wire<typeof catalog.JOB_LIST>
+export type DocumentList = Wire<typeof knowledgeBases.DOCUMENT_LIST>
+export type UploadedFile = Wire<typeof server.FILE>
+export type View = Wire<typeof catalog.VIEW>
+export type Source = Wire<typeof catalog.SOURCE>

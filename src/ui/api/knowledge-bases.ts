@@ -1,0 +1,80 @@
+/** Knowledge bases: made, filled in the background, counted. */
+import type { DocumentList, Job, KnowledgeBase } from './records.ts'
+import { path, request } from './request.ts'
+
+const CHUNKS_PART = '/chunks?limit=1'
+const DOCUMENTS_PART = '/documents?limit=1'
+
+export interface ModelChoice {
+  readonly provider: string
+  readonly model_name: string
+  readonly api_key?: string
+  readonly base_url?: string
+}
+
+/** What it is made of; everything but the name has a default. */
+export interface KnowledgeBaseDefinition {
+  readonly name: string
+  readonly content_columns?: readonly string[]
+  readonly metadata_columns?: readonly string[]
+  readonly id_column?: string
+  readonly language?: string
+  readonly embedding_model?: ModelChoice
+  readonly preprocessing?: Readonly<Record<string, unknown>>
+}
+
+/** One of the four ways in. */
+export type Insert =
+  | { readonly rows: readonly Readonly<Record<string, unknown>>[] }
+  | { readonly files: readonly string[] }
+  | { readonly query: string }
+  | {
+      readonly urls: readonly string[]
+      readonly limit?: number
+      readonly crawl_depth?: number
+      readonly filters?: { readonly allowed_domains: readonly string[] }
+    }
+
+/** @throws ApiError */
+export function createKnowledgeBase(
+  project: string,
+  definition: KnowledgeBaseDefinition,
+): Promise<KnowledgeBase> {
+  const json = { knowledge_base: definition }
+  return request(path`/api/projects/${project}/knowledge_bases`, { method: 'POST', json })
+}
+
+/** @throws ApiError */
+export function getKnowledgeBase(
+  project: string,
+  name: string,
+  signal?: AbortSignal,
+): Promise<KnowledgeBase> {
+  return request(path`/api/projects/${project}/knowledge_bases/${name}`, { signal })
+}
+
+/** Stores while nobody waits; what cannot be stored is left out, and listed by the job. @throws ApiError */
+export function insertInBackground(project: string, name: string, insert: Insert): Promise<Job> {
+  const json = { knowledge_base: { ...insert, background: true, error: 'skip' } }
+  const to = path`/api/projects/${project}/knowledge_bases/${name}`
+  return request(to, { method: 'PUT', json })
+}
+
+export interface ContentCounts {
+  readonly documents: number
+  readonly chunks: number
+}
+
+/** Both numbers are kept by the server: nothing is read to count them. @throws ApiError */
+export async function countContents(
+  project: string,
+  name: string,
+  signal?: AbortSignal,
+): Promise<ContentCounts> {
+  const base = path`/api/projects/${project}/knowledge_bases/${name}`
+  const [documents, chunks] = await Promise.all([
+    request<Pick<DocumentList, 'total'>>(`${base}${DOCUMENTS_PART}`, { signal }),
+    request<Pick<DocumentList, 'total'>>(`${base}${CHUNKS_PART}`, { signal }),
+  ])
+  return { documents: documents.total, chunks: chunks.total }
+}

@@ -1,0 +1,62 @@
+/** The last jobs that filled a knowledge base: they are the server's, so that nothing is lost when the page is. */
+import { useEffect } from 'preact/hooks'
+import { refreshCatalog } from '../../api/catalog.ts'
+import { isJobOver, listJobs } from '../../api/jobs.ts'
+import { Failure } from '../../components/failure.tsx'
+import { JobProgress } from '../../components/job-progress.tsx'
+import { useResource } from '../../components/resource.ts'
+import { addressOf } from '../../shell/addresses.ts'
+import type { KnowledgeBaseAddress } from '../knowledge-base/knowledge-base-frame.tsx'
+
+const SHOWN_MAX = 5
+
+interface InsertJobsProps extends KnowledgeBaseAddress {
+  /** The id of one that has just begun; 0: none. */
+  readonly newest: number
+}
+
+export function InsertJobs({ project, name, newest }: InsertJobsProps) {
+  const { data, failure, reload } = useResource(
+    (signal) => listJobs({ project, knowledgeBase: name, limit: SHOWN_MAX }, signal),
+    [project, name],
+  )
+  useEffect(() => {
+    if (newest > 0) reload()
+  }, [newest])
+  if (failure && data === undefined) return <Failure error={failure} onRetry={reload} />
+  if (data === undefined || data.items.length === 0) return null
+  return (
+    <section class="panel stack" aria-labelledby="add-jobs">
+      <div class="row">
+        <h2 id="add-jobs" class="grow">
+          What was added
+        </h2>
+        {data.items.some(({ documents }) => documents > 0) && (
+          <>
+            <a class="button small" href={addressOf.searchLab(project, name)}>
+              Search it
+            </a>
+            <a class="button small" href={addressOf.knowledgeBase(project, name)}>
+              See the documents
+            </a>
+          </>
+        )}
+      </div>
+      {data.items.map((job) => (
+        <JobProgress
+          key={job.id}
+          id={job.id}
+          job={job}
+          onOver={
+            isJobOver(job)
+              ? undefined
+              : () => {
+                  reload()
+                  refreshCatalog().catch(() => {})
+                }
+          }
+        />
+      ))}
+    </section>
+  )
+}

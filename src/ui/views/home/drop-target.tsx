@@ -1,0 +1,97 @@
+/** Asks which knowledge base dropped files go into, and makes a new one where that is wanted. */
+import { useState } from 'preact/hooks'
+import { useLocation } from 'preact-iso/router'
+import { projects, refreshCatalog } from '../../api/catalog.ts'
+import { createKnowledgeBase } from '../../api/knowledge-bases.ts'
+import { Dialog } from '../../components/dialog.tsx'
+import { Failure } from '../../components/failure.tsx'
+import { Field } from '../../components/field.tsx'
+import { counted, shownBytes } from '../../format/numbers.ts'
+import { addressOf } from '../../shell/addresses.ts'
+import type { NamedFile } from '../add/picked-files.ts'
+import { addUploads } from '../add/uploads.ts'
+
+interface DropTargetProps {
+  readonly files: readonly NamedFile[]
+  readonly onClose: () => void
+}
+
+const NEW = ''
+
+export function DropTarget({ files, onClose }: DropTargetProps) {
+  const { route } = useLocation()
+  const places = (projects.value ?? []).flatMap(({ name: project, knowledgeBases }) => {
+    return knowledgeBases.map(({ name }) => ({ project, name }))
+  })
+  const [chosen, setChosen] = useState(places.length > 0 ? '0' : NEW)
+  const [name, setName] = useState('documents')
+  const [failure, setFailure] = useState<Error>()
+  const [isBusy, setIsBusy] = useState(false)
+  const place = places[chosen === NEW ? -1 : Number(chosen)]
+  const add = async (event: Event) => {
+    event.preventDefault()
+    setIsBusy(true)
+    setFailure(undefined)
+    try {
+      const target = place ?? { project: projects.value?.[0]?.name ?? 'mindsdb', name: name.trim() }
+      if (place === undefined) {
+        await createKnowledgeBase(target.project, { name: target.name })
+        await refreshCatalog()
+      }
+      addUploads(target.project, target.name, files)
+      onClose()
+      route(addressOf.addDocuments(target.project, target.name))
+    } catch (error) {
+      setFailure(error instanceof Error ? error : new Error(String(error)))
+      setIsBusy(false)
+    }
+  }
+  const bytes = files.reduce((sum, { content }) => sum + content.size, 0)
+  return (
+    <Dialog title={`Add ${counted(files.length, 'file')}`} onClose={onClose} staysOnClickBeside>
+      <form class="stack" onSubmit={add}>
+        <p class="quiet">
+          {shownBytes(bytes)}. They are read, cut into chunks and can be searched.
+        </p>
+        <Field label="Knowledge base">
+          {(control) => (
+            <select
+              {...control}
+              value={chosen}
+              onChange={(event) => setChosen(event.currentTarget.value)}
+            >
+              {places.map(({ project, name: known }, index) => (
+                <option key={`${project} ${known}`} value={String(index)}>
+                  {known} ({project})
+                </option>
+              ))}
+              <option value={NEW}>A new one</option>
+            </select>
+          )}
+        </Field>
+        {place === undefined && (
+          <Field label="Name of the new knowledge base">
+            {(control) => (
+              <input
+                {...control}
+                required
+                dir="auto"
+                value={name}
+                onInput={(event) => setName(event.currentTarget.value)}
+              />
+            )}
+          </Field>
+        )}
+        {failure && <Failure error={failure} />}
+        <div class="row end">
+          <button type="button" class="button" onClick={onClose}>
+            Cancel
+          </button>
+          <button type="submit" class="button primary" disabled={isBusy}>
+            Add
+          </button>
+        </div>
+      </form>
+    </Dialog>
+  )
+}

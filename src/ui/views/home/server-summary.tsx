@@ -1,0 +1,83 @@
+/** How the server is: whether it is well, its memory and disk, and what its searches can use. */
+import type { ComponentChildren } from 'preact'
+import type { ServerStatus } from '../../api/records.ts'
+import { request } from '../../api/request.ts'
+import { Failure } from '../../components/failure.tsx'
+import { Loading } from '../../components/progress.tsx'
+import { usePolling, useResource } from '../../components/resource.ts'
+import { shownBytes } from '../../format/numbers.ts'
+
+const ASK_AGAIN_MS = 10_000
+
+export function ServerSummary() {
+  const { data, failure, reload } = useResource(
+    (signal) => request<ServerStatus>('/api/status', { signal }),
+    [],
+  )
+  usePolling(reload, ASK_AGAIN_MS)
+  return (
+    <section class="panel stack" aria-labelledby="home-server">
+      <div class="row">
+        <h2 id="home-server" class="grow">
+          Server
+        </h2>
+        <a class="small" href="/operations">
+          Operations
+        </a>
+      </div>
+      {failure && data === undefined && <Failure error={failure} onRetry={reload} />}
+      {data === undefined && failure === undefined && <Loading what="its state" />}
+      {data && <Facts status={data} />}
+    </section>
+  )
+}
+
+function Facts({ status }: { readonly status: ServerStatus }) {
+  const { disk, memory, statements, indexes, eider_version: version } = status
+  return (
+    <dl class="home-facts">
+      <Fact name="State">
+        {disk?.full ? (
+          <span class="badge bad">The disk is full: nothing can be stored</span>
+        ) : (
+          <span class="badge good">Well</span>
+        )}
+      </Fact>
+      <Fact name="Version">{version}</Fact>
+      {memory && (
+        <Fact name="Memory">
+          {shownBytes(memory.rss)}
+          {memory.limit !== null && ` of ${shownBytes(memory.limit)}`}
+        </Fact>
+      )}
+      {disk && (
+        <Fact name="Data on disk">
+          {shownBytes((disk.data ?? 0) + (disk.log ?? 0) + (disk.files ?? 0))},{' '}
+          {shownBytes(disk.free ?? 0)} free
+        </Fact>
+      )}
+      {statements && (
+        <Fact name="Statements">
+          {statements.running} running, {statements.waiting} waiting
+        </Fact>
+      )}
+      <Fact name="Vector indexes">
+        {Object.entries(indexes)
+          .filter(([, { possible }]) => possible)
+          .map(([name]) => INDEX_NAMES[name] ?? name)
+          .join(', ')}
+      </Fact>
+    </dl>
+  )
+}
+
+const INDEX_NAMES: Readonly<Record<string, string>> = { exact: 'exact', ivf: 'IVF', hnsw: 'HNSW' }
+
+function Fact({ name, children }: { readonly name: string; readonly children: ComponentChildren }) {
+  return (
+    <div>
+      <dt class="small quiet">{name}</dt>
+      <dd>{children}</dd>
+    </div>
+  )
+}
