@@ -6,6 +6,7 @@ import { healthOf } from './composition/health-parts.ts'
 import { insertDepsOf } from './composition/insert-parts.ts'
 import { jobRunnerOf, shownActivity } from './composition/job-parts.ts'
 import { LATER } from './composition/later.ts'
+import { mapUsesOf } from './composition/map-parts.ts'
 import { foreignToolsOf, mcpDoorOf } from './composition/mcp-parts.ts'
 import {
   countedEmbeddings,
@@ -213,6 +214,7 @@ export function createApp(options: AppOptions): App {
     statementBytesMax: settings.statementBytesMax,
     nowMs,
   }
+  const maps = mapUsesOf(store, queryDeps, (error) => log.failure({ requestId: 'map', error }))
   const rightsParts = { visible: new VisibleCatalogs(), jobStore: store.jobs }
   const depsOf = (author: Principal | null, rights: Rights | null) => {
     return depsFor(queryDeps, author, rights, rightsParts)
@@ -261,6 +263,7 @@ export function createApp(options: AppOptions): App {
   const server = createServer({
     ...served,
     mcp,
+    maps,
     sources: syncSources,
     backups: store.backups,
     traces: store.traces,
@@ -331,7 +334,7 @@ export function createApp(options: AppOptions): App {
       agents.close()
       syncSources.close()
       await jobs.close()
-      await reembedding.close()
+      await Promise.all([reembedding.close(), maps.close()])
       await Promise.all([reader.close(), builtin.close(), planner.close()])
       await Promise.all([vectorCaches.close(), rowCaches.close()])
       await sources.close()

@@ -48,6 +48,12 @@ export const ERRORS = {
   knowledge_base_exists: { status: 409, number: 2102, title: 'Knowledge Base already exists' },
   storage_in_use: { status: 409, number: 2103, title: 'Storage already in use' },
   index_not_found: { status: 404, number: 2104, title: 'Index not found' },
+  map_not_ready: {
+    status: 409,
+    number: 2105,
+    title: 'Map not ready',
+    retryAfterSeconds: 1,
+  },
   agent_not_found: { status: 404, number: 2201, title: 'Agent not found' },
   model_not_found: { status: 404, number: 1321, title: 'Model not found' },
   agent_exists: { status: 409, number: 2202, title: 'Agent already exists' },

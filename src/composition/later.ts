@@ -2,6 +2,8 @@
 export const LATER = {
   query: () => import('../query/run-query.ts'),
   documents: () => import('../query/documents/document-uses.ts'),
+  maps: () => import('../projection/computed-maps.ts'),
+  mapPoints: () => import('../query/documents/map-points.ts'),
   transfers: () => import('../query/transfer/move-knowledge-base.ts'),
   scheduled: () => import('../query/schedules/run-scheduled.ts'),
   checkScheduled: () => import('../query/schedules/check-scheduled.ts'),

@@ -42,7 +42,7 @@ export function useCases(
   },
 ): Omit<
   UseCases,
-  'backups' | 'fileBytes' | 'sources' | 'schedules' | 'traces' | 'agents' | 'conversations'
+  'maps' | 'backups' | 'fileBytes' | 'sources' | 'schedules' | 'traces' | 'agents' | 'conversations'
 > {
   const sessions = new Sessions()
   const queryDeps = depsFor(null, null)

@@ -13,8 +13,10 @@ import type { Job } from '../domain/flow/job.ts'
 import type { KnowledgeBase } from '../domain/knowledge-base.ts'
 import type { AuditLog, Users } from '../domain/ports/access-ports.ts'
 import type { ConversationStore } from '../domain/ports/conversation-ports.ts'
+import type { StoredChunk } from '../domain/ports/document-ports.ts'
 import type { ExportedRows } from '../domain/ports/engine-ports.ts'
 import type { Jobs } from '../domain/ports/job-ports.ts'
+import type { ChunkMap, ChunkMaps } from '../domain/ports/map-ports.ts'
 import type { McpDoor } from '../domain/ports/mcp-ports.ts'
 import type { EmbedderRegistry, TokenCounter } from '../domain/ports/model-ports.ts'
 import type { Schedules } from '../domain/ports/schedule-ports.ts'
@@ -32,6 +34,7 @@ import type { Attachment, AttachRequest } from '../ingest/jobs/attach-job.ts'
 import type { Preview, PreviewRequest } from '../ingest/preview.ts'
 import type { UploadOutcome, UploadRequest } from '../ingest/upload-files.ts'
 import type { DocumentUses } from '../query/documents/document-uses.ts'
+import type { MapValues, MapValuesOf } from '../query/documents/map-points.ts'
 import type { QueryRequest } from '../query/run-query.ts'
 import type { SearchAnswer, SearchOrder } from '../query/search/run-search.ts'
 import type { TransferUses } from '../query/transfer/move-knowledge-base.ts'
@@ -90,6 +93,19 @@ export interface Attachments {
   readonly of: (kb: KnowledgeBase) => Promise<readonly Attachment[]>
 }
 
+/** Maps, and what is asked of their points. */
+export interface MapUses extends ChunkMaps {
+  readonly values: (
+    at: { readonly kb: KnowledgeBase; readonly map: ChunkMap },
+    of: MapValuesOf,
+    signal: AbortSignal,
+  ) => Promise<MapValues>
+  readonly chunks: (
+    at: { readonly kb: KnowledgeBase; readonly map: ChunkMap },
+    points: readonly number[],
+  ) => Promise<readonly (StoredChunk | null)[]>
+}
+
 /** What the routes call. */
 export interface UseCases {
   readonly catalog: DatabaseDeps
@@ -119,6 +135,7 @@ export interface UseCases {
     /** Exact for the built-in model. */
     readonly counter: () => TokenCounter
   }
+  readonly maps: MapUses
   readonly transfers: TransferUses
   readonly views: {
     readonly create: (view: NewView, principal: Principal, signal: AbortSignal) => Promise<View>

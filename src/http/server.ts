@@ -29,6 +29,7 @@ import { addScheduleRoutes } from './routes/jobs/schedule-routes.ts'
 import { addDocumentRoutes } from './routes/knowledge-bases/document-routes.ts'
 import { addInsertFilesRoutes } from './routes/knowledge-bases/insert-files-routes.ts'
 import { addKnowledgeBaseRoutes } from './routes/knowledge-bases/knowledge-base-routes.ts'
+import { addMapRoutes } from './routes/knowledge-bases/map-routes.ts'
 import { addPreviewRoutes } from './routes/knowledge-bases/preview-routes.ts'
 import { addSearchRoutes } from './routes/knowledge-bases/search-routes.ts'
 import { addSourceRoutes } from './routes/knowledge-bases/source-routes.ts'
@@ -128,6 +129,7 @@ const ROUTES: readonly AddRoutes[] = [
   addJobRoutes,
   addSearchRoutes,
   addDocumentRoutes,
+  addMapRoutes,
   addTransferRoutes,
   addViewRoutes,
   addAgentRoutes,

@@ -2,7 +2,6 @@ import { mkdir, readdir, readFile, rename, rm, stat, writeFile } from 'node:fs/p
 import { join } from 'node:path'
 import type { DerivedFiles } from '../domain/ports/retrieval-ports.ts'
 
-const FOLDER = 'derived'
 const UNFINISHED = '.part'
 const BYTES_MAX = 512 * 1024 ** 2
 
@@ -14,9 +13,12 @@ export class StoredDerivedFiles implements DerivedFiles {
   readonly #folder: string | null
   readonly #checkSpace: (bytes: number) => void
 
-  /** @param directory the data folder; null: nothing is kept */
-  constructor(directory: string | null, checkSpace: (bytes: number) => void) {
-    this.#folder = directory === null ? null : join(directory, FOLDER)
+  /**
+   * @param directory the data folder; null: nothing is kept
+   * @param name of the folder in it
+   */
+  constructor(directory: string | null, checkSpace: (bytes: number) => void, name = 'derived') {
+    this.#folder = directory === null ? null : join(directory, name)
     this.#checkSpace = checkSpace
   }
 

@@ -109,6 +109,8 @@ export interface Store {
   readonly vectors: StoredVectors
   readonly hnsw: HnswFactory
   readonly derived: StoredDerivedFiles
+  /** Maps of knowledge bases. */
+  readonly mapFiles: StoredDerivedFiles
   readonly extensions: Extensions
   readonly revokedTokens: StoredRevokedTokens
   readonly keys: StoredKeys
@@ -223,7 +225,7 @@ async function storeOver(
     tables: new StoredTables({ ...parts, engine }),
     engine,
     hnsw,
-    derived: new StoredDerivedFiles(folder, place.checkSpace),
+    ...derivedStores(folder, place.checkSpace),
     extensions,
     ...(await loginStores(parts)),
     secrets,
@@ -237,6 +239,13 @@ async function storeOver(
       const others = [chunks, languages, backups, extensions, upkeep, hnsw, engine, database]
       return closeInTurn([...Object.values(records), ...others, contents, jobs, importFiles])
     },
+  }
+}
+
+function derivedStores(folder: string | null, checkSpace: (bytes: number) => void) {
+  return {
+    derived: new StoredDerivedFiles(folder, checkSpace),
+    mapFiles: new StoredDerivedFiles(folder, checkSpace, 'maps'),
   }
 }
 

@@ -48,6 +48,10 @@ read GET /api/projects/{project_name}/knowledge_bases/{knowledge_base_name}/chun
 read GET /api/projects/{project_name}/knowledge_bases/{knowledge_base_name}/documents
 read GET /api/projects/{project_name}/knowledge_bases/{knowledge_base_name}/documents/{document_id}
 read GET /api/projects/{project_name}/knowledge_bases/{knowledge_base_name}/export
+read GET /api/projects/{project_name}/knowledge_bases/{knowledge_base_name}/map
+read GET /api/projects/{project_name}/knowledge_bases/{knowledge_base_name}/map/chunks
+read GET /api/projects/{project_name}/knowledge_bases/{knowledge_base_name}/map/points
+read GET /api/projects/{project_name}/knowledge_bases/{knowledge_base_name}/map/values
 read POST /api/projects/{project_name}/knowledge_bases/{knowledge_base_name}/search
 read GET /api/projects/{project_name}/knowledge_bases/{knowledge_base_name}/sources
 read GET /api/projects/{project_name}/knowledge_bases/{knowledge_base_name}/sources/{source_id}

@@ -2,7 +2,7 @@ import { notFound } from '../../src/errors.ts'
 import type { ServerDeps } from '../../src/http/route-context.ts'
 
 /** Nothing is stored, attached or embedded. */
-export const NO_DOCUMENTS: Pick<ServerDeps, 'documents' | 'embeddings' | 'attachments'> = {
+export const NO_DOCUMENTS: Pick<ServerDeps, 'documents' | 'embeddings' | 'attachments' | 'maps'> = {
   documents: {
     list: async () => ({ items: [], total: 0, next: null }),
     chunks: async () => ({ items: [], total: 0, next: null }),
@@ -16,6 +16,11 @@ export const NO_DOCUMENTS: Pick<ServerDeps, 'documents' | 'embeddings' | 'attach
   embeddings: {
     embedder: () => ({ embed: async () => [] }),
     counter: () => ({ count: () => 0, fit: () => 0 }),
+  },
+  maps: {
+    stateOf: async () => ({ map: null, isCurrent: false, progress: null, failure: null }),
+    values: noDocument,
+    chunks: async () => [],
   },
   attachments: { attach: () => Promise.reject(new Error('no jobs')), of: async () => [] },
 }

@@ -138,6 +138,7 @@ export const FAILURE_TYPES: Readonly<Record<ErrorCode, FailureType>> = {
   knowledge_base_exists: 'general',
   storage_in_use: 'general',
   index_not_found: 'general',
+  map_not_ready: 'general',
   agent_not_found: 'general',
   model_not_found: 'general',
   too_many_questions: 'rate_limit',

@@ -1,0 +1,143 @@
+import type { CatalogSnapshot } from '../domain/catalog-snapshot.ts'
+import type { KnowledgeBase } from '../domain/knowledge-base.ts'
+import type { ChunkMap, ChunkMaps, MapProgress, MapState } from '../domain/ports/map-ports.ts'
+import type { DerivedFiles } from '../domain/ports/retrieval-ports.ts'
+import { LruMap } from '../runtime/lru-map.ts'
+import { type ComputeMapDeps, computeMap, versionOf } from './compute-map.ts'
+import { bytesOfMap, mapOfBytes } from './map-bytes.ts'
+
+/** Of all maps in memory; the others are read again from their files. */
+const BYTES_MAX = 32 * 1024 ** 2
+const POINT_BYTES = 14
+/** Between two maps of one knowledge base, so that one that is being filled is not mapped all the time. */
+const PAUSE_MS_MIN = 3_000
+const PAUSE_FACTOR = 4
+
+export interface ComputedMapsDeps extends ComputeMapDeps {
+  readonly files: DerivedFiles
+  snapshot(): CatalogSnapshot
+  /** Told of what failed; the page says it to whoever looks. */
+  readonly onFailure: (error: unknown) => void
+}
+
+interface Entry {
+  /** null: none is being computed. */
+  progress: MapProgress | null
+  failure: string | null
+  /** When the next one may begin, by `nowMs`. */
+  nextMs: number
+}
+
+/**
+ * Maps of knowledge bases: computed in the background when somebody looks, one after the other, and kept in files, which
+ * are derived and in no backup.
+ */
+export class ComputedMaps implements ChunkMaps {
+  readonly #deps: ComputedMapsDeps
+  readonly #closing = new AbortController()
+  readonly #maps = new LruMap<string, ChunkMap>({
+    sizeMax: BYTES_MAX,
+    sizeOf: ({ keys }) => keys.length * POINT_BYTES + 1_000,
+  })
+  readonly #entries = new Map<string, Entry>()
+  #last: Promise<void> = Promise.resolve()
+
+  constructor(deps: ComputedMapsDeps) {
+    this.#deps = deps
+  }
+
+  async stateOf(kb: KnowledgeBase): Promise<MapState> {
+    const name = fileOf(kb)
+    const entry = this.#entries.get(name) ?? {
+      ...{ progress: null, failure: null, nextMs: Number.NEGATIVE_INFINITY },
+    }
+    this.#entries.set(name, entry)
+    const map = this.#maps.get(name) ?? (await this.#fromFile(name, kb))
+    const isCurrent = map?.version === versionOf(kb, kb.revision)
+    const mayBegin = entry.progress === null && this.#deps.nowMs() >= entry.nextMs
+    const hasVectors = kb.dimensions !== null && kb.revision > 0
+    if (!isCurrent && mayBegin && hasVectors) this.#begin(kb, entry)
+    return { map, isCurrent, progress: entry.progress, failure: entry.failure }
+  }
+
+  async #fromFile(name: string, kb: KnowledgeBase): Promise<ChunkMap | null> {
+    const bytes = await this.#deps.files.read(name)
+    const map = bytes === null ? null : mapOfBytes(bytes, kb)
+    // One that was computed meanwhile is newer.
+    const known = this.#maps.get(name)
+    if (known !== undefined) return known
+    if (map !== null) this.#maps.set(name, map)
+    return map
+  }
+
+  /** Resolves when nothing is being computed. */
+  async settled(): Promise<void> {
+    await this.#last
+  }
+
+  async close(): Promise<void> {
+    this.#closing.abort(new Error('the server stops'))
+    await this.#last
+  }
+
+  #begin(kb: KnowledgeBase, entry: Entry): void {
+    entry.progress = { stage: 'waiting', share: 0 }
+    this.#last = this.#last.then(() => this.#compute(kb, entry))
+  }
+
+  async #compute(kb: KnowledgeBase, entry: Entry): Promise<void> {
+    const { nowMs, onFailure } = this.#deps
+    const startMs = nowMs()
+    const stopping = new AbortController()
+    const signal = AbortSignal.any([this.#closing.signal, stopping.signal])
+    try {
+      const current = this.#current(kb)
+      entry.progress = { stage: 'reading', share: 0 }
+      const map = await computeMap(current, this.#deps, signal, (progress) => {
+        this.#current(kb)
+        entry.progress = progress
+      })
+      await this.#keep(this.#current(kb), map)
+      entry.failure = null
+    } catch (error) {
+      if (!(error instanceof Gone) && !this.#closing.signal.aborted) {
+        entry.failure = 'The map could not be computed. The log of the server says why'
+        onFailure(error)
+      }
+    } finally {
+      entry.progress = null
+      entry.nextMs = nowMs() + Math.max(PAUSE_MS_MIN, PAUSE_FACTOR * (nowMs() - startMs))
+    }
+  }
+
+  /** As it is now. @throws Gone where it was deleted, or has other vectors */
+  #current(kb: KnowledgeBase): KnowledgeBase {
+    const { knowledgeBases } = this.#deps.snapshot()
+    const current = knowledgeBases.find(({ id }) => id === kb.id)
+    if (current?.vectorsNumber === kb.vectorsNumber) return current
+    this.#entries.delete(fileOf(kb))
+    throw new Gone()
+  }
+
+  async #keep(kb: KnowledgeBase, map: ChunkMap): Promise<void> {
+    const { files, snapshot } = this.#deps
+    this.#maps.set(fileOf(kb), map)
+    const names = new Set(snapshot().knowledgeBases.map(fileOf))
+    for (const name of this.#entries.keys()) {
+      if (names.has(name)) continue
+      this.#entries.delete(name)
+      this.#maps.delete(name)
+    }
+    if (map.keys.length === 0) return
+    // Without a file it is computed again after a restart.
+    await files.write(fileOf(kb), bytesOfMap(map, kb)).catch(() => {})
+    await files.keepOnly(names).catch(() => {})
+  }
+}
+
+/** The knowledge base is not there any more, or not with these vectors. */
+class Gone extends Error {}
+
+function fileOf({ id, vectorsNumber }: Pick<KnowledgeBase, 'id' | 'vectorsNumber'>): string {
+  return `map-${id}-${vectorsNumber}.bin`
+}

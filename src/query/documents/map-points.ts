@@ -1,0 +1,153 @@
+/** What is asked of the points of a map: the chunks behind some of them, and a value of each to colour it by. */
+
+import { nameKey, quote } from '../../domain/identifier.ts'
+import type { KnowledgeBase, MetadataColumn } from '../../domain/knowledge-base.ts'
+import type { StoredChunk } from '../../domain/ports/document-ports.ts'
+import type { ChunkMap } from '../../domain/ports/map-ports.ts'
+import { AppError } from '../../errors.ts'
+import { CHUNK_KEY } from '../../sql/search/ranking.ts'
+import type { QueryDeps } from '../query-deps.ts'
+import { nameOf } from '../search/chunk-search.ts'
+import { runSelect } from '../select/run-select.ts'
+
+/** What colours points: a column, or how near they are to a text. */
+export type MapValuesOf =
+  | { readonly kind: 'column'; readonly column: string }
+  | { readonly kind: 'query'; readonly query: string }
+
+/** A value of each point, in their order. */
+export type MapValues =
+  | {
+      readonly kind: 'categories'
+      /** The commonest first. */
+      readonly values: readonly { readonly value: string; readonly count: number }[]
+      /** Of each point: the index in `values` plus 1; 0: it has none. */
+      readonly codes: Uint32Array
+    }
+  /** NaN: the point has none. Times are milliseconds since 1970. */
+  | { readonly kind: 'numbers' | 'times'; readonly numbers: Float64Array }
+
+/** Longer values are cut: they are shown in a legend. */
+const VALUE_CHARS_MAX = 200
+
+/** A search without a LIMIT finds the best few. */
+const ALL_ROWS = 1_000_000_000
+
+const NUMBER = /^(?:U?(?:TINY|SMALL|BIG|HUGE)?INT(?:EGER)?|FLOAT|DOUBLE|REAL|DECIMAL.*)$/i
+const TIME = /^(?:DATE|TIMESTAMP.*)$/i
+
+/** @throws AppError `invalid_request` for a column that there is not, those of `runSelect` */
+export async function mapValues(
+  { kb, map }: { readonly kb: KnowledgeBase; readonly map: ChunkMap },
+  of: MapValuesOf,
+  deps: QueryDeps,
+  signal: AbortSignal,
+): Promise<MapValues> {
+  const found = of.kind === 'query' ? NEARNESS : expressionOf(kb, of.column)
+  const searched = of.kind === 'query' ? ` WHERE content = :query LIMIT ${ALL_ROWS}` : ''
+  const sql = `SELECT ${CHUNK_KEY}, ${found.sql} FROM ${nameOf(kb)}${searched}`
+  const params = of.kind === 'query' ? { query: of.query } : {}
+  const request = { sql, database: kb.projectName, params, readsChunkKeys: true }
+  const pointOf = new Map(Array.from(map.keys, (key, point) => [Number(key), point]))
+  const values = found.kind === 'categories' ? new Categories(map) : new Numbers(map, found.kind)
+  for await (const batch of (await runSelect(request, deps, signal)).batches) {
+    for (const [key, value = null] of batch) {
+      const point = pointOf.get(Number(key))
+      if (point !== undefined && value !== null) values.set(point, value)
+    }
+  }
+  return values.all()
+}
+
+interface ValueExpression {
+  readonly kind: MapValues['kind']
+  readonly sql: string
+}
+
+/** 1 for the same direction, 0 for a right angle. */
+const NEARNESS: ValueExpression = { kind: 'numbers', sql: '1 - distance' }
+
+function expressionOf(kb: KnowledgeBase, column: string): ValueExpression {
+  if (nameKey(column) === 'id') return { kind: 'categories', sql: 'id' }
+  const known = kb.storedMetadata.find(({ name }) => nameKey(name) === nameKey(column))
+  if (known !== undefined) return expressionOfColumn(known)
+  const names = ['id', ...kb.storedMetadata.map(({ name }) => name)].join(', ')
+  const message = `Parameter "column" names no column of ${kb.name}; there are: ${names}`
+  throw new AppError('invalid_request', message, { param: 'column' })
+}
+
+function expressionOfColumn({ name, type }: MetadataColumn): ValueExpression {
+  if (NUMBER.test(type)) return { kind: 'numbers', sql: `CAST(${quote(name)} AS DOUBLE)` }
+  if (TIME.test(type)) {
+    return { kind: 'times', sql: `epoch_ms(CAST(${quote(name)} AS TIMESTAMP))` }
+  }
+  const text = `left(CAST(${quote(name)} AS VARCHAR), ${VALUE_CHARS_MAX})`
+  return { kind: 'categories', sql: text }
+}
+
+class Numbers {
+  readonly #numbers: Float64Array
+  readonly #kind: 'numbers' | 'times'
+
+  constructor({ keys }: ChunkMap, kind: 'numbers' | 'times') {
+    this.#numbers = new Float64Array(keys.length).fill(Number.NaN)
+    this.#kind = kind
+  }
+
+  set(point: number, value: unknown): void {
+    this.#numbers[point] = Number(value)
+  }
+
+  all(): MapValues {
+    return { kind: this.#kind, numbers: this.#numbers }
+  }
+}
+
+class Categories {
+  readonly #codes: Uint32Array
+  readonly #known = new Map<string, { readonly code: number; count: number }>()
+
+  constructor({ keys }: ChunkMap) {
+    this.#codes = new Uint32Array(keys.length)
+  }
+
+  set(point: number, shown: unknown): void {
+    const value = String(shown)
+    const known = this.#known.get(value) ?? { code: this.#known.size, count: 0 }
+    known.count += 1
+    this.#known.set(value, known)
+    this.#codes[point] = known.code + 1
+  }
+
+  /** By how common they are: the first get the colours that are told apart best. */
+  all(): MapValues {
+    const sorted = [...this.#known].sort(([, a], [, b]) => b.count - a.count || a.code - b.code)
+    const placeOf = new Uint32Array(sorted.length + 1)
+    for (const [place, [, { code }]] of sorted.entries()) placeOf[code + 1] = place + 1
+    return {
+      kind: 'categories',
+      values: sorted.map(([value, { count }]) => ({ value, count })),
+      codes: this.#codes.map((code) => placeOf[code] ?? 0),
+    }
+  }
+}
+
+/**
+ * The chunks behind some points; null for one that was deleted since the map was made.
+ * @throws AppError `invalid_request` for a point that there is not
+ */
+export async function chunksOfPoints(
+  { kb, map }: { readonly kb: KnowledgeBase; readonly map: ChunkMap },
+  points: readonly number[],
+  deps: QueryDeps,
+): Promise<readonly (StoredChunk | null)[]> {
+  const keys = points.map((point) => {
+    const key = map.keys[point]
+    if (key !== undefined) return key
+    const what = `names the point ${point}; the map has ${map.keys.length}, counted from 0`
+    throw new AppError('invalid_request', `Parameter "points" ${what}`, { param: 'points' })
+  })
+  const chunks = await deps.documents.chunks(kb, [...new Set(keys)])
+  const byKey = new Map(chunks.map((chunk) => [chunk.key, chunk]))
+  return keys.map((key) => byKey.get(key) ?? null)
+}

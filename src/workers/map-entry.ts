@@ -1,0 +1,24 @@
+/** A thread that makes one map, joined to its messages. */
+import { setPriority } from 'node:os'
+import { parentPort } from 'node:worker_threads'
+import type { ToMapThread } from '../projection/map-protocol.ts'
+import { MapThread } from '../projection/map-thread.ts'
+
+/** Behind whoever answers requests. */
+const PRIORITY = 10
+
+const port = parentPort
+if (port === null) throw new Error('This file is the entry of a worker thread')
+
+// On Linux a thread has a priority of its own; elsewhere this would be the whole process.
+if (process.platform === 'linux') {
+  try {
+    setPriority(PRIORITY)
+  } catch {
+    // Where that is not allowed, the map takes its share like everything else.
+  }
+}
+
+const thread = new MapThread((message) => port.postMessage(message))
+
+port.on('message', (message: ToMapThread) => thread.receive(message))
