@@ -98,6 +98,7 @@ export async function bodyOf<T>(response: Response, read: () => Promise<T>): Pro
   try {
     return await read()
   } catch (error) {
+    if (error instanceof ApiError) throw error
     if (error instanceof DOMException && error.name === 'AbortError') throw error
     if (error instanceof SyntaxError) throw notOurs(response)
     noteLost()

@@ -1,0 +1,86 @@
+/** What statements can name: tables, knowledge bases, views and files with their columns. A click writes the name. */
+import { useState } from 'preact/hooks'
+import type { NamedTable } from '../../api/schema-names.ts'
+import { written } from '../../components/editor/sql-completion.ts'
+import { EmptyState } from '../../components/empty-state.tsx'
+import { Failure } from '../../components/failure.tsx'
+import { Icon } from '../../components/icon.tsx'
+import { Loading } from '../../components/progress.tsx'
+
+interface SchemaListProps {
+  readonly tables: readonly NamedTable[] | undefined
+  readonly failure: Error | undefined
+  readonly onRetry: () => void
+  readonly onInsert: (text: string) => void
+  readonly onPreview: (table: NamedTable) => void
+}
+
+const SHOWN_MAX = 300
+
+export function SchemaList({ tables, failure, onRetry, onInsert, onPreview }: SchemaListProps) {
+  const [typed, setTyped] = useState('')
+  if (failure && tables === undefined) return <Failure error={failure} onRetry={onRetry} />
+  if (tables === undefined) return <Loading what="the tables" />
+  const found = tables.filter(({ schema, name }) => {
+    return `${schema}.${name}`.toLowerCase().includes(typed.toLowerCase())
+  })
+  return (
+    <aside class="sql-schema" aria-label="Tables">
+      <input
+        type="search"
+        aria-label="Find a table"
+        placeholder="Find a table"
+        value={typed}
+        onInput={(event) => setTyped(event.currentTarget.value)}
+      />
+      {tables.length === 0 && (
+        <EmptyState icon="database" title="No tables yet">
+          <p class="small">
+            <a href="/">Load the sample or drop files</a>, and they are tables here.
+          </p>
+        </EmptyState>
+      )}
+      <ul>
+        {found.slice(0, SHOWN_MAX).map((table) => (
+          <li key={`${table.schema}.${table.name}`}>
+            <details>
+              <summary>
+                <span class="one-line" dir="auto" title={`${table.schema}.${table.name}`}>
+                  <span class="quiet">{table.schema}.</span>
+                  {table.name}
+                </span>
+              </summary>
+              <div class="row">
+                <button
+                  type="button"
+                  class="button small"
+                  onClick={() => onInsert(`${written(table.schema)}.${written(table.name)}`)}
+                >
+                  Write its name
+                </button>
+                <button type="button" class="button small" onClick={() => onPreview(table)}>
+                  <Icon name="play" />
+                  50 rows
+                </button>
+              </div>
+              <ul>
+                {table.columns.map(({ name, type }) => (
+                  <li key={name}>
+                    <button
+                      type="button"
+                      class="sql-column"
+                      onClick={() => onInsert(written(name))}
+                    >
+                      <span dir="auto">{name}</span>
+                      <span class="quiet small">{type}</span>
+                    </button>
+                  </li>
+                ))}
+              </ul>
+            </details>
+          </li>
+        ))}
+      </ul>
+    </aside>
+  )
+}
