@@ -101,7 +101,7 @@ function UploadEntry({ upload }: { readonly upload: Upload }) {
           <button
             type="button"
             class="button small"
-            aria-label={isTaken ? `Replace ${name}` : `Try ${name} again`}
+            aria-label={`${isTaken ? 'Replace it' : 'Try again'}: ${name}`}
             onClick={() => retryUpload(id, isTaken)}
           >
             {isTaken ? 'Replace it' : 'Try again'}

@@ -28,7 +28,7 @@ export function InsertJobs({ project, name, newest }: InsertJobsProps) {
   return (
     <section class="panel stack" aria-labelledby="add-jobs">
       <div class="row">
-        <h2 id="add-jobs" class="grow">
+        <h2 id="add-jobs" class="add-jobs-title">
           What was added
         </h2>
         {data.items.some(({ documents }) => documents > 0) && (

@@ -40,7 +40,7 @@ function Facts({ status }: { readonly status: ServerStatus }) {
         {disk?.full ? (
           <span class="badge bad">The disk is full: nothing can be stored</span>
         ) : (
-          <span class="badge good">Well</span>
+          <span class="badge good">Healthy</span>
         )}
       </Fact>
       <Fact name="Version">{version}</Fact>

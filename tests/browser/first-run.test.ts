@@ -1,0 +1,105 @@
+/** Two paths of somebody who never read a manual: the sample on an empty server, and files that are dropped and then found. */
+import { expect } from 'bun:test'
+import type { Page } from 'playwright-core'
+import { browserOver, browserTest, expectNoViolations } from './browser-fixture.ts'
+
+const browser = browserOver()
+
+browserTest('an empty server loads the sample, which can be searched and measured', async () => {
+  // What is there already when the sample is loaded again.
+  const expectedErrors = /409/
+  await browser.visit('/', { expectedErrors }, async ({ page }) => {
+    await page.getByRole('heading', { name: 'Drop your files here' }).waitFor()
+    await page.getByRole('button', { name: 'Load the sample' }).click()
+    const search = page.getByRole('link', { name: 'Search it' })
+    await search.waitFor()
+    await page.getByRole('link', { name: 'sample_questions' }).waitFor()
+    await expectNoViolations(page)
+    await page.getByText('240 documents').waitFor()
+    // Once more over what is there: the same, and nothing doubled.
+    await page.reload()
+    await page.getByRole('button', { name: 'Load the sample' }).click()
+    await search.waitFor()
+    await page.getByText('240 documents').waitFor()
+    await page.getByRole('link', { name: 'Ask the agent' }).click()
+    await page.waitForURL('**/agents/guide')
+  })
+  const measured = await browser.send('POST', '/api/sql/query', {
+    query: `EVALUATE KNOWLEDGE_BASE encyclopedia USING test_table = files.sample_questions, k = 5`,
+  })
+  expect(columnOf(measured, 'skipped_questions')).toBe(0)
+  expect(columnOf(measured, 'unknown_documents')).toBe(0)
+  expect(columnOf(measured, 'recall_at_k')).toBeGreaterThan(0.9)
+})
+
+browserTest('ten files are dropped, one cannot be read, the others are found', async () => {
+  await browser.visit('/', { expectedErrors: /400/ }, async ({ page }) => {
+    await page.getByRole('button', { name: 'New project' }).waitFor()
+    await drop(page, tenFiles())
+    const dialog = page.getByRole('dialog', { name: 'Add 10 files' })
+    await dialog.getByLabel('Knowledge base', { exact: true }).selectOption('A new one')
+    await dialog.getByLabel('Name of the new').fill('notes & <b>more')
+    await dialog.getByRole('button', { name: 'Add', exact: true }).click()
+    await page.getByText('8 of 8 rows').waitFor()
+    const failed = page.getByRole('list', { name: 'Files on their way' })
+    await failed.getByText('content is binary').waitFor()
+    await failed.getByText('The file is empty').waitFor()
+    await expectNoViolations(page)
+    // A name that is taken is said, and replaced where that is wanted.
+    await drop(page, tenFiles().slice(0, 1))
+    await failed.getByText('There is a file of this name already').waitFor()
+    await page.getByRole('button', { name: 'Replace it: note 0.md' }).click()
+    await page.getByText('Insert 1 file into').waitFor()
+    await page.getByText('1 of 1 row').waitFor()
+    // The jobs are the server's: a page that is loaded again shows them.
+    await page.reload()
+    await page.getByText('8 of 8 rows').waitFor()
+    await page.getByRole('link', { name: 'Paste text' }).click()
+    await page.getByLabel('Id').fill('pasted')
+    await page.getByLabel('Text', { exact: true }).fill('Chamomile is for the evening.')
+    await page.getByRole('button', { name: 'Add the text' }).click()
+    await page.getByText('Insert 1 row into').waitFor()
+  })
+  const place = encodeURIComponent('notes & <b>more')
+  const found = await browser.send(
+    'POST',
+    `/api/projects/mindsdb/knowledge_bases/${place}/search`,
+    {
+      query: 'a herbal infusion number 7',
+      k: 1,
+    },
+  )
+  expect(found).toMatchObject({ results: [{ id: 'note 7.md' }] })
+})
+
+interface SmallFile {
+  readonly name: string
+  readonly bytes: readonly number[]
+}
+
+function tenFiles(): readonly SmallFile[] {
+  const notes = Array.from({ length: 8 }, (_, index) => {
+    const text = `# Note ${index}\n\nA herbal infusion with the number ${index}.`
+    return { name: `note ${index}.md`, bytes: [...new TextEncoder().encode(text)] }
+  })
+  const binary = { name: 'unknown.xyz', bytes: [0, 1, 2, 255, 254, 0, 7, 8] }
+  return [...notes, binary, { name: 'empty.txt', bytes: [] }]
+}
+
+/** As files come from a folder of the system. */
+async function drop(page: Page, files: readonly SmallFile[]): Promise<void> {
+  const dataTransfer = await page.evaluateHandle((all) => {
+    const transfer = new DataTransfer()
+    for (const { name, bytes } of all) transfer.items.add(new File([new Uint8Array(bytes)], name))
+    return transfer
+  }, files)
+  await page.dispatchEvent('main', 'dragover', { dataTransfer })
+  await page.getByText(/^Drop to add to/).waitFor()
+  await page.dispatchEvent('main', 'drop', { dataTransfer })
+}
+
+function columnOf(answer: unknown, name: string): unknown {
+  // What the route answers with, by its schema.
+  const { column_names: names, data } = answer as { column_names: string[]; data: unknown[][] }
+  return data[0]?.[names.indexOf(name)]
+}
