@@ -4,6 +4,9 @@ import type * as catalog from '../../http/answers/records/catalog-schemas.ts'
 import type * as knowledgeBases from '../../http/answers/records/knowledge-base-schemas.ts'
 import type * as server from '../../http/answers/records/server-schemas.ts'
 import type { Wire } from '../../http/openapi/schema-words.ts'
+import type { AUDIT_LIST } from '../../http/routes/access/audit-routes.ts'
+import type { KEY, NEW_KEY } from '../../http/routes/access/key-routes.ts'
+import type { USER } from '../../http/routes/access/user-routes.ts'
 
 export type Project = Wire<typeof catalog.PROJECT>
 export type KnowledgeBase = Wire<typeof knowledgeBases.KNOWLEDGE_BASE>
@@ -15,3 +18,10 @@ export type DocumentList = Wire<typeof knowledgeBases.DOCUMENT_LIST>
 export type UploadedFile = Wire<typeof server.FILE>
 export type View = Wire<typeof catalog.VIEW>
 export type Source = Wire<typeof catalog.SOURCE>
+export type Schedule = Wire<typeof catalog.SCHEDULE>
+export type Backup = Wire<typeof catalog.BACKUP>
+export type Health = Wire<typeof server.HEALTH>
+export type Key = Wire<typeof KEY>
+export type NewKey = Wire<typeof NEW_KEY>
+export type User = Wire<typeof USER>
+export type AuditList = Wire<typeof AUDIT_LIST>

@@ -23,7 +23,7 @@ const QUERY = queryParameters({
   to: moment({ description: 'Before this' }),
 })
 
-const LIST = t.Object({
+export const AUDIT_LIST = t.Object({
   items: t.Array(
     t.Object({
       number: t.Integer(),
@@ -64,7 +64,7 @@ export const addAuditRoutes: AddRoutes = (app, context) => {
       tag: 'Access',
       query: QUERY,
       answers: {
-        200: { description: 'items, next (the cursor of the rest, or null)', schema: LIST },
+        200: { description: 'items, next (the cursor of the rest, or null)', schema: AUDIT_LIST },
       },
     }),
   )

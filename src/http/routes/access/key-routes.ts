@@ -45,6 +45,8 @@ const KEY_FIELDS = {
   expires_at: t.Union([t.String(), t.Null()]),
   last_used_at: t.Union([t.String(), t.Null()]),
 }
+export const KEY = t.Object(KEY_FIELDS)
+export const NEW_KEY = t.Object({ ...KEY_FIELDS, key: t.String() })
 
 const tag = 'Access'
 
@@ -62,7 +64,7 @@ export const addKeyRoutes: AddRoutes = (app, context) => {
       id: 'listKeys',
       summary: 'List the keys, without their secrets',
       tag,
-      answers: { 200: { description: 'The keys', schema: t.Array(t.Object(KEY_FIELDS)) } },
+      answers: { 200: { description: 'The keys', schema: t.Array(KEY) } },
     }),
   )
   app.post(
@@ -84,7 +86,7 @@ export const addKeyRoutes: AddRoutes = (app, context) => {
       answers: {
         201: {
           description: 'The key, shown this once',
-          schema: t.Object({ ...KEY_FIELDS, key: t.String() }),
+          schema: NEW_KEY,
         },
         409: 'The name is already in use',
       },

@@ -43,7 +43,7 @@ const OWN_PASSWORD = bodySchema(
   limits,
 )
 
-const USER = t.Object({
+export const USER = t.Object({
   id: t.Integer({ description: '0: the user of the settings' }),
   name: t.String(),
   role: ROLE,

@@ -1,5 +1,58 @@
+/** What the server does, and who may use it: each part has an address of its own. */
+import type { FunctionComponent } from 'preact'
+import { useRoute } from 'preact-iso/router'
+import { mayRunServer } from '../../api/session.ts'
+import { EmptyState } from '../../components/empty-state.tsx'
+import type { IconName } from '../../components/icon.tsx'
 import { PageHeader } from '../../components/page-header.tsx'
+import { Tabs } from '../../components/tabs.tsx'
+import { NotFoundView } from '../home/not-found-view.tsx'
+import { AccessPane } from './access-pane.tsx'
+import { BackupsPane } from './backups-pane.tsx'
+import { JobsPane } from './jobs-pane.tsx'
+import { OverviewPane } from './overview-pane.tsx'
+
+interface Part {
+  readonly name: string
+  readonly label: string
+  readonly icon: IconName
+  readonly pane: FunctionComponent
+  /** For admins who are not limited to projects. */
+  readonly isForAdmins: boolean
+}
+
+const OVERVIEW: Part = {
+  ...{ name: '', label: 'Overview', icon: 'gauge' },
+  ...{ pane: OverviewPane, isForAdmins: false },
+}
+
+const PARTS: readonly Part[] = [
+  OVERVIEW,
+  { name: 'jobs', label: 'Jobs', icon: 'clock', pane: JobsPane, isForAdmins: false },
+  { name: 'backups', label: 'Backups', icon: 'disk', pane: BackupsPane, isForAdmins: true },
+  { name: 'access', label: 'Access', icon: 'key', pane: AccessPane, isForAdmins: false },
+]
 
 export function OperationsView() {
-  return <PageHeader title="Operations" />
+  const { params } = useRoute()
+  const part = PARTS.find(({ name }) => name === (params.part ?? ''))
+  if (part === undefined) return <NotFoundView />
+  const tabs = PARTS.map(({ name, label, icon }) => ({
+    ...{ label, icon },
+    href: name === '' ? '/operations' : `/operations/${name}`,
+  }))
+  const Pane = part.pane
+  return (
+    <>
+      <PageHeader title={part === OVERVIEW ? 'Operations' : part.label} />
+      <Tabs label="Parts of operations" tabs={tabs} />
+      {part.isForAdmins && !mayRunServer() ? (
+        <EmptyState icon="key" title="This is for admins">
+          <p>It reaches beyond projects. Ask whoever runs this server.</p>
+        </EmptyState>
+      ) : (
+        <Pane />
+      )}
+    </>
+  )
 }

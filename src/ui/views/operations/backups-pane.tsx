@@ -1,0 +1,91 @@
+/** The backups there are, and one more at once. */
+import { useState } from 'preact/hooks'
+import type { Backup } from '../../api/records.ts'
+import { request } from '../../api/request.ts'
+import { EmptyState } from '../../components/empty-state.tsx'
+import { Failure } from '../../components/failure.tsx'
+import { Progress } from '../../components/progress.tsx'
+import { useResource } from '../../components/resource.ts'
+import { shownBytes, shownCount, shownTime } from '../../format/numbers.ts'
+import { tellDone } from '../../shell/notices.tsx'
+import { Loaded } from './loaded.tsx'
+
+export function BackupsPane() {
+  const backups = useResource(
+    (signal) => request<readonly Backup[]>('/api/backups', { signal }),
+    [],
+  )
+  const [isBusy, setIsBusy] = useState(false)
+  const [failure, setFailure] = useState<Error>()
+  const backUp = async () => {
+    setIsBusy(true)
+    setFailure(undefined)
+    try {
+      const { name } = await request<Backup>('/api/backup', { method: 'POST' })
+      tellDone(`Backed up as ${name}`)
+      backups.reload()
+    } catch (error) {
+      setFailure(error instanceof Error ? error : new Error(String(error)))
+    } finally {
+      setIsBusy(false)
+    }
+  }
+  return (
+    <div class="stack">
+      <div class="row">
+        <p class="grow quiet">
+          A copy of everything, of one moment, while others read and write.{' '}
+          <a href="/docs/backup">How to restore one</a>
+        </p>
+        <button type="button" class="button primary" disabled={isBusy} onClick={backUp}>
+          Back up now
+        </button>
+      </div>
+      {isBusy && <Progress label="Backing up; it goes on if you leave" />}
+      {failure && <Failure error={failure} />}
+      <Loaded of={backups} what="the backups">
+        {(items) =>
+          items.length === 0 ? (
+            <EmptyState icon="disk" title="No backups yet">
+              <p>
+                Make one now, or let <code>EIDER_BACKUP_SCHEDULE</code> make them every night.
+              </p>
+            </EmptyState>
+          ) : (
+            <BackupTable backups={items} />
+          )
+        }
+      </Loaded>
+    </div>
+  )
+}
+
+function BackupTable({ backups }: { readonly backups: readonly Backup[] }) {
+  return (
+    // biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls is reached by keyboard
+    <section class="panel flush" tabIndex={0} aria-label="Backups">
+      <table>
+        <thead>
+          <tr>
+            <th>Name</th>
+            <th>Made</th>
+            <th class="number">Size</th>
+            <th class="number">Rows</th>
+            <th>Keys</th>
+          </tr>
+        </thead>
+        <tbody>
+          {backups.map((one) => (
+            <tr key={one.name}>
+              <td class="mono">{one.name}</td>
+              <td>{shownTime(one.created_at)}</td>
+              <td class="number">{shownBytes(one.size_bytes)}</td>
+              <td class="number">{shownCount(one.row_count)}</td>
+              <td>{one.has_keys ? 'Included' : 'Left out'}</td>
+            </tr>
+          ))}
+        </tbody>
+      </table>
+    </section>
+  )
+}

@@ -1,0 +1,162 @@
+/** How the server is: well or not, how busy, its memory and disk, and whether it had to be started again. */
+import type { Health, ServerStatus } from '../../api/records.ts'
+import { request } from '../../api/request.ts'
+import { mayRunServer } from '../../api/session.ts'
+import { usePolling, useResource } from '../../components/resource.ts'
+import { counted, shownAge, shownBytes, shownTime } from '../../format/numbers.ts'
+import { Fact, Facts } from './facts.tsx'
+import { Loaded } from './loaded.tsx'
+
+const ASK_AGAIN_MS = 5000
+
+export function OverviewPane() {
+  const state = useResource(async (signal) => {
+    const [status, health] = await Promise.all([
+      request<ServerStatus>('/api/status', { signal }),
+      request<Health>('/healthz', { signal }),
+    ])
+    return { status, health }
+  }, [])
+  usePolling(state.reload, ASK_AGAIN_MS)
+  return (
+    <Loaded of={state} what="the state of the server">
+      {({ status, health }) => (
+        <div class="stack">
+          <div class="grid">
+            <Server status={status} health={health} />
+            <Memory status={status} />
+            <Disk status={status} />
+            <BackupState status={status} />
+          </div>
+          {status.restarts && <Restarts restarts={status.restarts} />}
+          {!mayRunServer() && (
+            <p class="quiet">Memory, disk, restarts and backups are shown to admins.</p>
+          )}
+        </div>
+      )}
+    </Loaded>
+  )
+}
+
+interface PartProps {
+  readonly status: ServerStatus
+}
+
+function Server({ status, health }: PartProps & { readonly health: Health }) {
+  const { eider_version: version, statements, auth, indexes } = status
+  const possible = Object.entries(indexes).filter(([, one]) => one.possible)
+  return (
+    <section class="panel stack" aria-labelledby="operations-server">
+      <h2 id="operations-server">Server</h2>
+      <Facts>
+        <Fact name="Health">
+          <span class={`badge ${health.status === 'ok' ? 'good' : 'bad'}`}>
+            {health.status === 'ok' ? 'Well' : health.status}
+          </span>
+        </Fact>
+        <Fact name="Version">{version}</Fact>
+        <Fact name="Login">{auth.http_auth_enabled ? 'On' : 'Off: everybody in reach'}</Fact>
+        <Fact name="Vector indexes">
+          {possible.map(([name]) => (name === 'exact' ? name : name.toUpperCase())).join(', ')}
+        </Fact>
+        {statements && (
+          <>
+            <Fact name="Statements">
+              {statements.running} running, {statements.waiting} waiting
+            </Fact>
+            {statements.abandoned.length > 0 && (
+              <Fact name="Not stopped yet">
+                {counted(statements.abandoned.length, 'statement')}
+              </Fact>
+            )}
+          </>
+        )}
+      </Facts>
+    </section>
+  )
+}
+
+function Memory({ status: { memory } }: PartProps) {
+  if (memory === undefined) return null
+  const { rss, limit, interrupted } = memory
+  return (
+    <section class="panel stack" aria-labelledby="operations-memory">
+      <h2 id="operations-memory">Memory</h2>
+      {limit > 0 && <meter aria-label="Memory in use" value={Math.min(rss, limit)} max={limit} />}
+      <Facts>
+        <Fact name="In use">{shownBytes(rss)}</Fact>
+        <Fact name="Limit">{limit > 0 ? shownBytes(limit) : 'None'}</Fact>
+        <Fact name="Statements ended for memory">{interrupted}</Fact>
+      </Facts>
+    </section>
+  )
+}
+
+function Disk({ status: { disk } }: PartProps) {
+  if (disk === undefined) return null
+  const { free, reserve, data, log, files, full } = disk
+  const used = data + log + files
+  return (
+    <section class="panel stack" aria-labelledby="operations-disk">
+      <h2 id="operations-disk">Disk</h2>
+      {full && (
+        <p class="bad">The disk is full: nothing more is stored until there is room again.</p>
+      )}
+      {free !== null && <meter aria-label="Disk in use" value={used} max={used + free} />}
+      <Facts>
+        <Fact name="Database">{shownBytes(data + log)}</Fact>
+        <Fact name="Uploaded files">{shownBytes(files)}</Fact>
+        <Fact name="Free">{free === null ? 'Not known' : shownBytes(free)}</Fact>
+        <Fact name="Kept free">{shownBytes(reserve)}</Fact>
+      </Facts>
+    </section>
+  )
+}
+
+function BackupState({ status: { backups } }: PartProps) {
+  if (backups === undefined) return null
+  const { last, next, failed } = backups
+  return (
+    <section class="panel stack" aria-labelledby="operations-backups">
+      <h2 id="operations-backups">Backups</h2>
+      {failed && (
+        <p class="bad pre" dir="auto">
+          Failed {shownAge(failed.at, Date.now())}: {failed.message}
+        </p>
+      )}
+      <Facts>
+        <Fact name="Newest">
+          {last === null ? 'None yet' : shownAge(last.created_at, Date.now())}
+        </Fact>
+        <Fact name="Next">{next === null ? 'Not planned' : shownTime(next)}</Fact>
+      </Facts>
+      <a href="/operations/backups">All backups</a>
+    </section>
+  )
+}
+
+function Restarts({ restarts }: { readonly restarts: NonNullable<ServerStatus['restarts']> }) {
+  const { count, last } = restarts
+  return (
+    <section class="panel stack" aria-labelledby="operations-restarts">
+      <h2 id="operations-restarts">Restarts after a failure</h2>
+      {last === null ? (
+        <p class="quiet">None: the server has run without a crash.</p>
+      ) : (
+        <>
+          <p>
+            {counted(count, 'restart')}; the last one {shownAge(last.at, Date.now())}:{' '}
+            <span dir="auto">{last.reason}</span>
+          </p>
+          <ul class="operations-list small">
+            {last.running.map(({ since, request: what, statement }) => (
+              <li key={`${since} ${what}`}>
+                <span dir="auto">{what}</span> <code dir="auto">{statement ?? ''}</code>
+              </li>
+            ))}
+          </ul>
+        </>
+      )}
+    </section>
+  )
+}

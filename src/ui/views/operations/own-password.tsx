@@ -1,0 +1,63 @@
+/** Another password for whoever is logged in. */
+import { useState } from 'preact/hooks'
+import { request } from '../../api/request.ts'
+import { Failure } from '../../components/failure.tsx'
+import { Field } from '../../components/field.tsx'
+import { tellDone } from '../../shell/notices.tsx'
+import { useSend } from './use-send.ts'
+
+export function OwnPassword() {
+  const [current, setCurrent] = useState('')
+  const [next, setNext] = useState('')
+  const { failure, isBusy, send } = useSend()
+  const change = () =>
+    send(async () => {
+      const json = { current_password: current, password: next }
+      await request('/api/password', { method: 'POST', json })
+      setCurrent('')
+      setNext('')
+      tellDone('Your password is changed, and your other sessions have ended')
+    })
+  return (
+    <form
+      class="panel stack operations-form"
+      aria-labelledby="operations-password"
+      onSubmit={(event) => {
+        event.preventDefault()
+        change()
+      }}
+    >
+      <h2 id="operations-password">Your password</h2>
+      <Field label="Current password">
+        {(control) => (
+          <input
+            {...control}
+            type="password"
+            required
+            autocomplete="current-password"
+            value={current}
+            onInput={({ currentTarget }) => setCurrent(currentTarget.value)}
+          />
+        )}
+      </Field>
+      <Field label="New password" hint="At least 8 characters">
+        {(control) => (
+          <input
+            {...control}
+            type="password"
+            required
+            autocomplete="new-password"
+            value={next}
+            onInput={({ currentTarget }) => setNext(currentTarget.value)}
+          />
+        )}
+      </Field>
+      {failure && <Failure error={failure} />}
+      <div class="row end">
+        <button type="submit" class="button" disabled={isBusy}>
+          Change password
+        </button>
+      </div>
+    </form>
+  )
+}

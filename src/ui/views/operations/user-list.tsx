@@ -1,0 +1,116 @@
+/** People who log in: made, changed, removed. */
+import { useState } from 'preact/hooks'
+import type { User } from '../../api/records.ts'
+import { path, request } from '../../api/request.ts'
+import { ConfirmDialog } from '../../components/confirm-dialog.tsx'
+import { useResource } from '../../components/resource.ts'
+import { Loaded } from './loaded.tsx'
+import { UserDialog } from './user-dialog.tsx'
+
+export function UserList({ isLoginOn }: { readonly isLoginOn: boolean }) {
+  const users = useResource((signal) => request<readonly User[]>('/api/users', { signal }), [])
+  const [edited, setEdited] = useState<User | 'new'>()
+  const [removed, setRemoved] = useState<User>()
+  return (
+    <section class="stack" aria-labelledby="operations-users">
+      <div class="row">
+        <h2 id="operations-users" class="grow">
+          Users
+        </h2>
+        {isLoginOn && (
+          <button type="button" class="button" onClick={() => setEdited('new')}>
+            New user
+          </button>
+        )}
+      </div>
+      {isLoginOn ? (
+        <Loaded of={users} what="the users">
+          {(items) => (
+            <ul class="operations-list">
+              {items.map((one) => (
+                <UserRow
+                  key={one.id}
+                  user={one}
+                  onEdit={() => setEdited(one)}
+                  onRemove={() => setRemoved(one)}
+                />
+              ))}
+            </ul>
+          )}
+        </Loaded>
+      ) : (
+        <p class="quiet">
+          The login is off: there are no users. <code>EIDER_USERNAME</code> and{' '}
+          <code>EIDER_PASSWORD</code> turn it on.
+        </p>
+      )}
+      {edited && (
+        <UserDialog
+          user={edited === 'new' ? undefined : edited}
+          onClose={() => setEdited(undefined)}
+          onSaved={() => {
+            setEdited(undefined)
+            users.reload()
+          }}
+        />
+      )}
+      {removed && (
+        <ConfirmDialog
+          title={`Delete ${removed.name}?`}
+          verb="Delete"
+          onClose={() => setRemoved(undefined)}
+          onConfirm={async () => {
+            await request(path`/api/users/${String(removed.id)}`, { method: 'DELETE' })
+            users.reload()
+          }}
+        >
+          <p>Their sessions end at once. Keys that they made stay: revoke them apart.</p>
+        </ConfirmDialog>
+      )}
+    </section>
+  )
+}
+
+interface UserRowProps {
+  readonly user: User
+  readonly onEdit: () => void
+  readonly onRemove: () => void
+}
+
+function UserRow({ user, onEdit, onRemove }: UserRowProps) {
+  return (
+    <li class="panel operations-job">
+      <div class="row">
+        <strong class="grow" dir="auto">
+          {user.name}
+        </strong>
+        <span class="badge">{user.role}</span>
+        {user.id === 0 ? (
+          <span class="small quiet">changed in the settings</span>
+        ) : (
+          <>
+            <button
+              type="button"
+              class="button small"
+              aria-label={`Change ${user.name}`}
+              onClick={onEdit}
+            >
+              Change
+            </button>
+            <button
+              type="button"
+              class="button small"
+              aria-label={`Delete ${user.name}`}
+              onClick={onRemove}
+            >
+              Delete
+            </button>
+          </>
+        )}
+      </div>
+      <p class="small quiet" dir="auto">
+        {user.projects === null ? 'All projects' : user.projects.join(', ')}
+      </p>
+    </li>
+  )
+}
