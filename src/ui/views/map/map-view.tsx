@@ -1,12 +1,106 @@
+/** The chunks of a knowledge base as points: those that mean nearly the same lie beside each other. */
+import type { MapRecord } from '../../api/maps.ts'
+import { readMap } from '../../api/maps.ts'
+import { EmptyState } from '../../components/empty-state.tsx'
+import { Failure } from '../../components/failure.tsx'
+import { Loading, Progress } from '../../components/progress.tsx'
+import { usePolling, useResource } from '../../components/resource.ts'
+import { counted } from '../../format/numbers.ts'
+import { addressOf } from '../../shell/addresses.ts'
 import {
   type KnowledgeBaseAddress,
   KnowledgeBaseFrame,
 } from '../knowledge-base/knowledge-base-frame.tsx'
+import { MapBoard } from './map-board.tsx'
+
+const ASK_AGAIN_MS = 700
+/** While an older map is shown. */
+const ASK_CALMLY_MS = 5000
 
 export function MapView({ project, name }: KnowledgeBaseAddress) {
+  const { data, failure, reload } = useResource(
+    (signal) => readMap(project, name, signal),
+    [project, name],
+  )
+  const isReady = data?.state === 'ready'
+  usePolling(
+    () => {
+      if (data?.state === 'computing' || data?.progress || (isReady && !data.map?.current)) reload()
+    },
+    isReady ? ASK_CALMLY_MS : ASK_AGAIN_MS,
+  )
   return (
     <KnowledgeBaseFrame project={project} name={name}>
-      <p>MapView</p>
+      {failure && <Failure error={failure} onRetry={reload} />}
+      {!data && !failure && <Loading what="the map" />}
+      {data && <MapState data={data} project={project} name={name} onRetry={reload} />}
+      {data?.state === 'ready' && data.map && (
+        <MapBoard
+          key={data.map.version}
+          project={project}
+          name={name}
+          map={data.map}
+          note={noteOf(data)}
+        />
+      )}
     </KnowledgeBaseFrame>
   )
+}
+
+const STAGES = {
+  waiting: 'Waiting for another map',
+  reading: 'Reading the vectors',
+  neighbours: 'Looking for the neighbours of each chunk',
+  layout: 'Laying them out',
+  labels: 'Naming the regions',
+} as const
+
+interface MapStateProps extends KnowledgeBaseAddress {
+  readonly data: MapRecord
+  readonly onRetry: () => void
+}
+
+function MapState({ data, project, name, onRetry }: MapStateProps) {
+  if (data.state === 'empty') {
+    return (
+      <EmptyState icon="map" title="There is nothing to map yet">
+        <p class="quiet">A map shows chunks by what they mean. Add documents first.</p>
+        <a class="button primary" href={addressOf.addDocuments(project, name)}>
+          Add documents
+        </a>
+      </EmptyState>
+    )
+  }
+  if (data.state === 'failed') {
+    return <Failure error={new Error(data.error ?? 'The map failed')} onRetry={onRetry} />
+  }
+  if (data.state === 'computing') {
+    const { stage = 'waiting', share = 0 } = data.progress ?? {}
+    return (
+      <div class="panel stack" role="status">
+        <strong>The map is being made</strong>
+        <Progress label={STAGES[stage]} done={share} total={1} />
+        <p class="small quiet">
+          This takes seconds, half a minute for 100,000 chunks. Go elsewhere meanwhile if you like.
+        </p>
+      </div>
+    )
+  }
+  return null
+}
+
+/** What is to be said of a map that is shown. */
+function noteOf({ map, reembedding, progress }: MapRecord): string | null {
+  if (map === null) return null
+  if (reembedding) {
+    return 'Another embedding model is being applied. Until it has taken over, this is the map of the former vectors.'
+  }
+  if (!map.current) {
+    const what = progress === null ? 'A new map will be made soon.' : 'A new map is being made.'
+    return `Documents have changed since this map was made. ${what}`
+  }
+  if (map.point_count < map.chunk_count) {
+    return `${counted(map.point_count, 'chunk')} of ${counted(map.chunk_count, 'chunk')} are shown, from everywhere.`
+  }
+  return null
 }

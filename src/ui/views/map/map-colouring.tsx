@@ -1,0 +1,77 @@
+/** What colours the points: their regions, a column, or how near they are to a text; and what dragging does. */
+import { useState } from 'preact/hooks'
+import { projects } from '../../api/catalog.ts'
+import type { KnowledgeBaseAddress } from '../knowledge-base/knowledge-base-frame.tsx'
+import type { PointerTool } from './pointer-moves.ts'
+
+interface MapColouringProps extends KnowledgeBaseAddress {
+  /** Empty: none. */
+  readonly column: string
+  readonly searched: string
+  readonly tool: PointerTool
+  readonly onTool: (tool: PointerTool) => void
+  /** What stands in the address. */
+  readonly onColour: (by: Readonly<Record<string, string>>) => void
+}
+
+export function MapColouring(props: MapColouringProps) {
+  const { project, name, column, searched, tool, onTool, onColour } = props
+  const [text, setText] = useState(searched)
+  const kb = projects.value
+    ?.find((one) => one.name === project)
+    ?.knowledgeBases.find((one) => one.name === name)
+  const columns = Object.keys(kb?.metadata_types ?? {})
+  const shown = column === '' || columns.includes(column) ? columns : [column, ...columns]
+  return (
+    <div class="row map-tools">
+      <label class="row small">
+        Colour by
+        <select
+          class="map-column"
+          value={searched === '' ? column : '\n'}
+          onChange={({ currentTarget: { value } }) => {
+            onColour(value === '' ? {} : { colour: value })
+            setText('')
+          }}
+        >
+          <option value="">region</option>
+          {searched !== '' && <option value={'\n'}>nearness</option>}
+          {shown.map((one) => (
+            <option key={one} value={one}>
+              {one}
+            </option>
+          ))}
+        </select>
+      </label>
+      <form
+        class="row grow map-search"
+        onSubmit={(event) => {
+          event.preventDefault()
+          onColour(text.trim() === '' ? {} : { q: text.trim() })
+        }}
+      >
+        <input
+          type="search"
+          class="grow"
+          aria-label="Colour by nearness to a text"
+          placeholder="or by nearness to a text"
+          value={text}
+          dir="auto"
+          onInput={({ currentTarget }) => setText(currentTarget.value)}
+        />
+        <button type="submit" class="button">
+          Show
+        </button>
+      </form>
+      <button
+        type="button"
+        class="button"
+        aria-pressed={tool === 'lasso'}
+        title="Draw a line around points to select them"
+        onClick={() => onTool(tool === 'lasso' ? 'move' : 'lasso')}
+      >
+        Lasso
+      </button>
+    </div>
+  )
+}

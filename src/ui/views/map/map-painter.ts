@@ -1,0 +1,196 @@
+/** Draws a map into two canvases, once for each frame in which something changed: points below, labels and marks above. */
+import type { MapPoints, MapRegion } from '../../api/maps.ts'
+import { drawPoints, radiusOf } from './draw-points.ts'
+import { placeLabels } from './place-labels.ts'
+import { FAINT, GRADIENT, GRADIENT_STEPS, OTHERS, PALETTE_SIZE, SERIES } from './point-colours.ts'
+import { resized, toScreen, type Viewport, wholeMap } from './viewport.ts'
+
+export interface MapPicture {
+  readonly points: MapPoints
+  readonly regions: readonly MapRegion[]
+  readonly places: Uint8Array
+  readonly chosen: Uint8Array | null
+  /** Points with a ring: the one that is pointed at, the best of a search. */
+  readonly ringed: readonly number[]
+  /** In pixels of the window: the line that is being drawn. */
+  readonly lasso: readonly (readonly [number, number])[]
+}
+
+const FONT = '600 13px system-ui, sans-serif'
+/** More pixels for a pixel of the window cost more than they show. */
+const DENSITY_MAX = 2
+
+export class MapPainter {
+  readonly #below: HTMLCanvasElement
+  readonly #above: HTMLCanvasElement
+  #view: Viewport
+  #picture: MapPicture | null = null
+  #frame = 0
+  #image: ImageData | null = null
+  #colours: Colours | null = null
+
+  constructor(below: HTMLCanvasElement, above: HTMLCanvasElement) {
+    this.#below = below
+    this.#above = above
+    this.#view = wholeMap(above.clientWidth, above.clientHeight)
+  }
+
+  get view(): Viewport {
+    return this.#view
+  }
+
+  look(view: Viewport): void {
+    this.#view = view
+    this.#plan()
+  }
+
+  show(picture: MapPicture): void {
+    this.#picture = picture
+    this.#plan()
+  }
+
+  /** The window or the theme has changed. */
+  refresh(): void {
+    const { clientWidth, clientHeight } = this.#above
+    if (clientWidth === 0) return
+    this.#view = resized(this.#view, clientWidth, clientHeight)
+    this.#colours = null
+    this.#plan()
+  }
+
+  close(): void {
+    cancelAnimationFrame(this.#frame)
+  }
+
+  #plan(): void {
+    cancelAnimationFrame(this.#frame)
+    this.#frame = requestAnimationFrame(() => this.#draw())
+  }
+
+  #draw(): void {
+    const picture = this.#picture
+    const { width, height } = this.#view
+    if (picture === null || width === 0 || height === 0) return
+    const density = Math.min(DENSITY_MAX, devicePixelRatio)
+    this.#colours ??= coloursOf(this.#above)
+    this.#drawPoints(picture, density, this.#colours)
+    this.#drawMarks(picture, density, this.#colours)
+  }
+
+  #drawPoints({ points, places, chosen }: MapPicture, density: number, colours: Colours): void {
+    const width = Math.round(this.#view.width * density)
+    const height = Math.round(this.#view.height * density)
+    const context = sized(this.#below, width, height)
+    if (context === null) return
+    if (this.#image?.width !== width || this.#image.height !== height) {
+      this.#image = context.createImageData(width, height)
+    }
+    const view = { ...this.#view, width, height, scale: this.#view.scale * density }
+    const radius = radiusOf(points.count, view) * density
+    const pixels = new Uint32Array(this.#image.data.buffer)
+    drawPoints(pixels, view, points, { places, chosen, palette: colours.palette, radius })
+    context.putImageData(this.#image, 0, 0)
+  }
+
+  #drawMarks(picture: MapPicture, density: number, colours: Colours): void {
+    const view = this.#view
+    const context = sized(this.#above, view.width * density, view.height * density)
+    if (context === null) return
+    context.setTransform(density, 0, 0, density, 0, 0)
+    context.clearRect(0, 0, view.width, view.height)
+    const { points, ringed, lasso } = picture
+    context.strokeStyle = colours.ink
+    context.lineWidth = 2
+    const radius = radiusOf(points.count, view) + 3
+    for (const point of ringed) {
+      const [x, y] = toScreen(view, points.x[point] ?? 0, points.y[point] ?? 0)
+      context.beginPath()
+      context.arc(x, y, radius, 0, 2 * Math.PI)
+      context.stroke()
+    }
+    drawLabels(context, picture.regions, view, colours)
+    if (lasso.length < 2) return
+    context.beginPath()
+    for (const [x, y] of lasso) context.lineTo(x, y)
+    context.closePath()
+    context.setLineDash([6, 4])
+    context.stroke()
+    context.setLineDash([])
+  }
+}
+
+function drawLabels(
+  context: CanvasRenderingContext2D,
+  regions: readonly MapRegion[],
+  view: Viewport,
+  { ink, panel }: Colours,
+): void {
+  context.font = FONT
+  context.textAlign = 'center'
+  context.textBaseline = 'middle'
+  context.lineJoin = 'round'
+  const labels = placeLabels(regions, view, (text) => context.measureText(text).width)
+  for (const { text, x, y } of labels) {
+    context.strokeStyle = panel
+    context.lineWidth = 4
+    context.strokeText(text, x, y)
+    context.fillStyle = ink
+    context.fillText(text, x, y)
+  }
+}
+
+function sized(canvas: HTMLCanvasElement, width: number, height: number) {
+  const [whole, high] = [Math.round(width), Math.round(height)]
+  if (canvas.width !== whole) canvas.width = whole
+  if (canvas.height !== high) canvas.height = high
+  return canvas.getContext('2d')
+}
+
+interface Colours {
+  readonly ink: string
+  readonly panel: string
+  readonly palette: Uint32Array
+}
+
+/** The colours of the style sheets, as they are in this theme. */
+function coloursOf(element: HTMLElement): Colours {
+  const probe = document.createElement('span')
+  element.parentElement?.append(probe)
+  const colourOf = (name: string) => {
+    probe.style.color = `var(--${name})`
+    return getComputedStyle(probe).color
+  }
+  const palette = new Uint32Array(PALETTE_SIZE)
+  const faint = channelsOf(colourOf('line'))
+  const far = channelsOf(colourOf('series-6'))
+  const near = channelsOf(colourOf('series-3'))
+  palette[FAINT] = pixelOf(mixed(faint, channelsOf(colourOf('edge')), 0.35))
+  palette[OTHERS] = pixelOf(channelsOf(colourOf('edge')))
+  for (let series = 1; series <= SERIES; series++) {
+    palette[series] = pixelOf(channelsOf(colourOf(`series-${series}`)))
+  }
+  for (let step = 0; step < GRADIENT_STEPS; step++) {
+    const share = step / (GRADIENT_STEPS - 1)
+    const low = mixed(faint, far, 0.45)
+    palette[GRADIENT + step] = pixelOf(mixed(low, near, share))
+  }
+  const colours = { ink: colourOf('ink'), panel: colourOf('panel'), palette }
+  probe.remove()
+  return colours
+}
+
+type Channels = readonly [number, number, number]
+
+function channelsOf(colour: string): Channels {
+  const [red = 0, green = 0, blue = 0] = (colour.match(/[\d.]+/g) ?? []).map(Number)
+  return [red, green, blue]
+}
+
+function mixed([r, g, b]: Channels, [red, green, blue]: Channels, share: number): Channels {
+  return [r + (red - r) * share, g + (green - g) * share, b + (blue - b) * share]
+}
+
+/** As the memory of a canvas holds it: red first, and whole numbers are little-endian everywhere. */
+function pixelOf([red, green, blue]: Channels): number {
+  return (255 << 24) | (Math.round(blue) << 16) | (Math.round(green) << 8) | Math.round(red)
+}

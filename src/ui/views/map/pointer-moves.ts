@@ -1,0 +1,118 @@
+/** What pointers, the wheel and keys do to a map. */
+import type { MapPainter } from './map-painter.ts'
+import { moved, type Viewport, wholeMap, zoomed } from './viewport.ts'
+
+/** Dragging moves the map, or draws a line around points. */
+export type PointerTool = 'move' | 'lasso'
+
+type Place = readonly [number, number]
+
+interface PointerMoves {
+  readonly tool: PointerTool
+  readonly view: () => Viewport
+  readonly onView: (view: Viewport) => void
+  /** null: nothing is pointed at. */
+  readonly onHover: (place: Place | null) => void
+  readonly onLine: (line: readonly Place[]) => void
+  readonly onLineEnd: (line: readonly Place[]) => void
+  readonly onClick: (x: number, y: number) => void
+}
+
+/** A pointer that moved less than this did not drag. */
+const CLICK_PIXELS = 5
+
+/** @returns what ends it */
+export function followPointer(element: HTMLElement, moves: PointerMoves): () => void {
+  const down = new Map<number, Place>()
+  let line: Place[] = []
+  let dragged = 0
+  const placeOf = ({ offsetX, offsetY }: PointerEvent): Place => [offsetX, offsetY]
+  const pressed = (event: PointerEvent) => {
+    element.setPointerCapture(event.pointerId)
+    down.set(event.pointerId, placeOf(event))
+    dragged = 0
+    line = [placeOf(event)]
+  }
+  const went = (event: PointerEvent) => {
+    const before = down.get(event.pointerId)
+    const now = placeOf(event)
+    if (before === undefined) {
+      moves.onHover(now)
+      return
+    }
+    const [dx, dy] = [now[0] - before[0], now[1] - before[1]]
+    dragged += Math.hypot(dx, dy)
+    if (down.size === 2) moves.onView(pinched(moves.view(), down, event.pointerId, now))
+    else if (moves.tool === 'move') moves.onView(moved(moves.view(), dx, dy))
+    else {
+      line = [...line, now]
+      moves.onLine(line)
+    }
+    down.set(event.pointerId, now)
+    moves.onHover(null)
+  }
+  const released = (event: PointerEvent) => {
+    const isClick = dragged < CLICK_PIXELS && down.size === 1
+    down.delete(event.pointerId)
+    if (isClick) moves.onClick(...placeOf(event))
+    else if (moves.tool === 'lasso' && down.size === 0) moves.onLineEnd(line)
+    line = []
+  }
+  const left = () => moves.onHover(null)
+  const cancelled = (event: PointerEvent) => {
+    down.delete(event.pointerId)
+    moves.onLine([])
+  }
+  const abort = new AbortController()
+  const { signal } = abort
+  element.addEventListener('pointerdown', pressed, { signal })
+  element.addEventListener('pointermove', went, { signal })
+  element.addEventListener('pointerup', released, { signal })
+  element.addEventListener('pointercancel', cancelled, { signal })
+  element.addEventListener('pointerleave', left, { signal })
+  return () => abort.abort()
+}
+
+/** Two fingers: their middle moves the map, their distance zooms it. */
+function pinched(
+  view: Viewport,
+  down: ReadonlyMap<number, Place>,
+  moving: number,
+  now: Place,
+): Viewport {
+  const before = down.get(moving) ?? now
+  const other = [...down].find(([id]) => id !== moving)?.[1] ?? now
+  const distance = (place: Place) =>
+    Math.max(1, Math.hypot(place[0] - other[0], place[1] - other[1]))
+  const half: Place = [(now[0] - before[0]) / 2, (now[1] - before[1]) / 2]
+  const middle: Place = [(now[0] + other[0]) / 2, (now[1] + other[1]) / 2]
+  return zoomed(moved(view, ...half), distance(now) / distance(before), ...middle)
+}
+
+export function wheeled(event: WheelEvent, painter: MapPainter | undefined): void {
+  if (painter === undefined) return
+  event.preventDefault()
+  const pixels = event.deltaMode === WheelEvent.DOM_DELTA_LINE ? event.deltaY * 20 : event.deltaY
+  painter.look(zoomed(painter.view, Math.exp(-pixels / 400), event.offsetX, event.offsetY))
+}
+
+const STEP_PIXELS = 60
+const STEPS: Readonly<Record<string, Place>> = {
+  ArrowLeft: [STEP_PIXELS, 0],
+  ArrowRight: [-STEP_PIXELS, 0],
+  ArrowUp: [0, STEP_PIXELS],
+  ArrowDown: [0, -STEP_PIXELS],
+}
+const FACTORS: Readonly<Record<string, number>> = { '+': 1.4, '=': 1.4, '-': 1 / 1.4 }
+
+export function keyPressed(event: KeyboardEvent, painter: MapPainter | undefined): void {
+  if (painter === undefined || event.ctrlKey || event.metaKey || event.altKey) return
+  const { view } = painter
+  const step = STEPS[event.key]
+  const factor = FACTORS[event.key]
+  if (step !== undefined) painter.look(moved(view, ...step))
+  else if (factor !== undefined) painter.look(zoomed(view, factor, view.width / 2, view.height / 2))
+  else if (event.key === '0') painter.look(wholeMap(view.width, view.height))
+  else return
+  event.preventDefault()
+}

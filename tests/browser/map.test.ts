@@ -1,0 +1,67 @@
+import { expect } from 'bun:test'
+import { browserOver, browserTest } from './browser-fixture.ts'
+
+const browser = browserOver()
+
+const MAP = '/projects/mindsdb/knowledge_bases/topics/map'
+const TOPICS = ['green tea in a cup', 'a bridge of steel', 'the cat chases a bird'] as const
+
+browserTest('a map is read, coloured, selected and opened', async () => {
+  const baseUrl = await browser.baseUrl()
+  const sent = async (method: string, path: string, body: object) => {
+    const headers = { 'content-type': 'application/json' }
+    await fetch(`${baseUrl}${path}`, { method, headers, body: JSON.stringify(body) })
+  }
+  const all = '/api/projects/mindsdb/knowledge_bases'
+  await sent('POST', all, { knowledge_base: { name: 'topics', metadata_columns: ['topic'] } })
+  await browser.visit(MAP, {}, async ({ page }) => {
+    await page.getByText('There is nothing to map yet').waitFor()
+    const rows = Array.from({ length: 60 }, (_, at) => {
+      const topic = TOPICS[at % 3] ?? ''
+      return { id: `d${at}`, content: `${topic}, number ${at}`, topic }
+    })
+    await sent('PUT', `${all}/topics`, { knowledge_base: { rows } })
+    await page.reload()
+
+    const map = page.getByRole('application')
+    await map.waitFor()
+    expect(await page.getByRole('region', { name: 'Regions' }).getByRole('listitem').count()).toBe(
+      3,
+    )
+    const box = await map.boundingBox()
+    if (box === null) throw new Error('The map is not shown')
+    const bytes = await (await fetch(`${baseUrl}${all}/topics/map/points`)).arrayBuffer()
+    const count = bytes.byteLength / 6
+    const side = Math.min(box.width, box.height)
+    const across = (new Uint16Array(bytes, 0, count)[7] ?? 0) / 65_535 - 0.5
+    const down = (new Uint16Array(bytes, 2 * count, count)[7] ?? 0) / 65_535 - 0.5
+    const at = [
+      box.x + box.width / 2 + across * side,
+      box.y + box.height / 2 + down * side,
+    ] as const
+    await page.mouse.move(...at)
+    await page.getByText('a bridge of steel, number', { exact: false }).waitFor()
+
+    await page.getByRole('combobox', { name: 'Colour by' }).selectOption('topic')
+    await page.getByRole('list', { name: 'Colours' }).getByText('a bridge of steel').waitFor()
+    expect(page.url()).toContain('colour=topic')
+
+    await page.getByRole('button', { name: 'Lasso' }).click()
+    await page.mouse.move(box.x + 5, box.y + 5)
+    await page.mouse.down()
+    await page.mouse.move(box.x + box.width - 5, box.y + 5)
+    await page.mouse.move(box.x + box.width - 5, box.y + box.height - 5)
+    await page.mouse.move(box.x + 5, box.y + box.height - 5)
+    await page.mouse.up()
+    await page.getByText('60 chunks selected').waitFor()
+    await page.getByRole('button', { name: 'Clear' }).click()
+    await map.focus()
+    await page.keyboard.press('0')
+    await page.getByRole('button', { name: 'Select what is visible' }).click()
+    await page.getByRole('link', { name: 'd59', exact: true }).waitFor()
+    expect(await page.getByRole('link', { name: 'Open as a filter' }).count()).toBe(1)
+
+    await page.mouse.click(...at)
+    await page.waitForURL(/\/documents\/d\d+\?start=0&end=/)
+  })
+})
