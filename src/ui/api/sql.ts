@@ -93,15 +93,21 @@ export async function streamSql(statement: Statement, reader: RowReader): Promis
 export async function* linesOf({ body }: Response): AsyncGenerator<string> {
   if (body === null) return
   const reader = body.pipeThrough(new TextDecoderStream()).getReader()
-  let rest = ''
+  // A line may be longer than many pieces: it is put together once, when it ends.
+  let parts: string[] = []
   try {
     for (;;) {
       const { done, value } = await reader.read()
       if (done) break
-      const lines = (rest + value).split('\n')
-      rest = lines.pop() ?? ''
-      for (const line of lines) if (line !== '') yield line
+      const [first = '', ...others] = value.split('\n')
+      parts.push(first)
+      for (const next of others) {
+        const line = parts.join('')
+        parts = [next]
+        if (line !== '') yield line
+      }
     }
+    const rest = parts.join('')
     if (rest !== '') yield rest
   } finally {
     await reader.cancel().catch(() => {})
