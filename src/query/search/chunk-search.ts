@@ -153,7 +153,7 @@ function conditionOf({ mode, filter, isReranked, minRelevance }: CheckedSearch):
   return [filter.sql, ...onlyHits, ...threshold].join(' AND ')
 }
 
-function hybridOf(search: CheckedSearch): HybridSearch | null {
+export function hybridOf(search: CheckedSearch): HybridSearch | null {
   const { knowledgeBase, mode, alpha, fusion, hasFeedback } = search
   if (mode === 'vector') return null
   if (mode === 'keyword') return { alpha: 0, fusion: fusion ?? 'convex', hasFeedback: false }

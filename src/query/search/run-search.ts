@@ -1,3 +1,4 @@
+import { matchedWords, type TextRange } from '../../analysis/matched-words.ts'
 import { PART_CHUNKS, type SearchMode } from '../../domain/hybrid-search.ts'
 import type { KnowledgeBase } from '../../domain/knowledge-base.ts'
 import type { VectorAccess } from '../../domain/ports/search-ports.ts'
@@ -5,21 +6,27 @@ import { type QueryDeps, StageTimer, type StageTimes } from '../query-deps.ts'
 import { AMONG_FILTERED } from '../select/find-candidates.ts'
 import { candidateRequests } from '../select/plan-cache.ts'
 import {
+  CHUNK_COLUMNS,
   type CheckedSearch,
   type ChunkSearch,
   checkedSearch,
   type FoundChunk,
+  hybridOf,
   isFedBack,
+  nameOf,
   type SearchedChunks,
   searchChunks,
 } from './chunk-search.ts'
 import { searchDocuments } from './document-search.ts'
+import { inlineFilter, textLiteral } from './search-filter.ts'
 import { type Neighbourhood, searchNeighbours } from './search-neighbours.ts'
 
 export interface SearchOrder extends ChunkSearch {
   readonly explain: boolean
   /** Most chunks before and after each result. */
   readonly neighbours: number
+  /** Whether to tell where the words of the text stand. */
+  readonly isHighlighted?: boolean
 }
 
 export interface SearchResult extends FoundChunk {
@@ -27,6 +34,8 @@ export interface SearchResult extends FoundChunk {
   readonly rank: number
   readonly neighbours: Neighbourhood | null
   readonly explanation: ChunkExplanation | null
+  /** Where words of the searched text stand in the content; null: not asked for, or a vector was searched. */
+  readonly highlights: readonly TextRange[] | null
 }
 
 export interface SearchAnswer {
@@ -41,6 +50,8 @@ export interface SearchExplanation {
   readonly isReranked: boolean
   /** Whether the vector of the text was to be moved towards the first chunks. */
   readonly isFedBack: boolean
+  /** The statement that finds the same chunks; null: it would be more than one. */
+  readonly sql: string | null
   /** How the nearest chunks were found. */
   readonly access: VectorAccess
   /** Milliseconds of the search itself, without what explains it. */
@@ -78,12 +89,15 @@ export async function runSearch(
   const neighbourhoods =
     count === 0 ? [] : await searchNeighbours({ kb, chunks, count }, deps, signal)
   const explanations = order.explain ? await explainChunks(search, searched, deps, signal) : []
+  const isMarked = order.isHighlighted && typeof order.query === 'string'
+  const highlightsOf = isMarked ? matchedWords(String(order.query), kb.language) : null
   return {
     results: chunks.map((chunk, index) => ({
       ...chunk,
       rank: index + 1,
       neighbours: neighbourhoods[index] ?? null,
       explanation: explanations[index] ?? null,
+      highlights: highlightsOf?.(chunk.content) ?? null,
     })),
     warnings: run?.warnings ?? [],
     explanation: order.explain
@@ -91,6 +105,7 @@ export async function runSearch(
           mode: search.mode,
           isReranked: run?.isReranked ?? false,
           isFedBack: isFedBack(search),
+          sql: statementOf(search, order.filters),
           access: accessOf(kb, searched, deps),
           ms: { ...(run?.times ?? new StageTimer(deps.nowMs).times), total },
         }
@@ -146,4 +161,39 @@ async function explainChunks(
       reranker: isReranked ? { score: relevance ?? 0, rankBefore: fused?.rank ?? null } : null,
     }
   })
+}
+
+/**
+ * The statement that finds the chunks of a search, with its values in it, to be copied; null: there is no single one, or
+ * a vector is searched.
+ * @throws AppError for filters that cannot be
+ */
+function statementOf(search: CheckedSearch, filters: unknown): string | null {
+  const { query, k, minRelevance, mode, isReranked, knowledgeBase: kb } = search
+  if (typeof query !== 'string' || search.isPerDocument === true) return null
+  const conditions = [
+    `content = ${textLiteral(query)}`,
+    ...optionsOf(search),
+    ...(isFilled(filters) ? [inlineFilter(kb, filters)] : []),
+    ...(mode === 'keyword' && !isReranked ? ['relevance > 0'] : []),
+    ...(minRelevance === undefined ? [] : [`relevance >= ${minRelevance}`]),
+  ]
+  return `SELECT ${CHUNK_COLUMNS}\nFROM ${nameOf(kb)}\nWHERE ${conditions.join('\n  AND ')}\nLIMIT ${k}`
+}
+
+function optionsOf(search: CheckedSearch): readonly string[] {
+  const { knowledgeBase: kb, isReranked } = search
+  const reranking = kb.rerankingModel === null || isReranked ? [] : ['reranking = false']
+  const hybrid = hybridOf(search)
+  if (hybrid === null) return ['hybrid_search = false', ...reranking]
+  return [
+    hybrid.alpha === null ? 'hybrid_search = true' : `hybrid_search_alpha = ${hybrid.alpha}`,
+    `hybrid_search_fusion = ${textLiteral(hybrid.fusion)}`,
+    `hybrid_search_feedback = ${hybrid.hasFeedback}`,
+    ...reranking,
+  ]
+}
+
+function isFilled(filters: unknown): boolean {
+  return typeof filters === 'object' && filters !== null && Object.keys(filters).length > 0
 }

@@ -30,6 +30,8 @@ interface Building {
   /** By name in lower case. */
   readonly columns: ReadonlyMap<string, FilterColumn>
   readonly params: Record<string, unknown>
+  /** Values stand in the text. */
+  readonly isInline: boolean
   conditionCount: number
 }
 
@@ -46,7 +48,16 @@ interface Place {
  * @throws AppError `invalid_request` that names the place
  */
 export function searchFilter(kb: KnowledgeBase, filters: unknown): SearchFilter {
-  const building = { columns: filterColumns(kb), params: {}, conditionCount: 0 }
+  return builtFilter(kb, filters, false)
+}
+
+/** The same with its values in the text, for people to copy. @throws AppError as `searchFilter` */
+export function inlineFilter(kb: KnowledgeBase, filters: unknown): string {
+  return builtFilter(kb, filters, true).sql
+}
+
+function builtFilter(kb: KnowledgeBase, filters: unknown, isInline: boolean): SearchFilter {
+  const building = { columns: filterColumns(kb), params: {}, conditionCount: 0, isInline }
   const sql = allOf(filters, { path: 'filters', depth: 0, building })
   return { sql, params: building.params }
 }
@@ -172,10 +183,21 @@ function containing(
   return `list_contains(${sql}, CAST(${bind(typed)} AS ${item}))`
 }
 
-function boundName(value: unknown, { params }: Building): string {
+function boundName(value: unknown, { params, isInline }: Building): string {
+  if (isInline) return literalOf(value)
   const name = `filter_${Object.keys(params).length}`
   params[name] = value
   return `:${name}`
+}
+
+function literalOf(value: unknown): string {
+  if (Array.isArray(value)) return `(${value.map(literalOf).join(', ')})`
+  return typeof value === 'string' ? textLiteral(value) : String(value)
+}
+
+/** `'it''s'`. */
+export function textLiteral(text: string): string {
+  return `'${text.replaceAll("'", "''")}'`
 }
 
 function isObject(value: unknown): value is Readonly<Record<string, unknown>> {

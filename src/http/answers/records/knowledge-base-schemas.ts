@@ -266,6 +266,11 @@ const SEARCH_RESULT = t.Object(
         { $id: 'ResultExplanation', description: 'null: not among the best of that part' },
       ),
     ),
+    highlights: t.Optional(
+      t.Array(t.Array(COUNT, { minItems: 2, maxItems: 2 }), {
+        description: 'Start and end of each word of the query in the content, in UTF-16 units',
+      }),
+    ),
     neighbours: t.Optional(t.Object({ before: t.Array(NEIGHBOUR), after: t.Array(NEIGHBOUR) })),
   },
   {
@@ -294,6 +299,7 @@ export const SEARCH_ANSWER = t.Object(
           mode: oneOf(SEARCH_MODES, { $id: 'SearchMode' }),
           reranked: t.Boolean(),
           feedback: t.Boolean(),
+          sql: orNull(t.String(), { description: 'The statement that finds the same chunks' }),
           access: t.Object({ kind: oneOf(['memory', 'scan']), detail: t.String() }),
           ms: t.Object(
             {

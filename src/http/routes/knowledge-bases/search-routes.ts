@@ -67,6 +67,7 @@ const SEARCH_SCHEMA = t.Object(
     rerank: optional.flag(),
     per_document: optional.flag(),
     explain: optional.flag(),
+    highlight: optional.flag(),
     neighbours: optional.integer(0, NEIGHBOURS_MAX),
     columns: t.Optional(t.Union([t.Array(t.String(), { maxItems: COLUMNS_MAX }), t.Null()])),
   },
@@ -93,6 +94,7 @@ function searchOrder(sent: SentSearch): SearchOrder {
     query: sent.query,
     k: sent.k ?? K_UNSET,
     explain: sent.explain ?? false,
+    isHighlighted: sent.highlight ?? sent.explain ?? false,
     neighbours: sent.neighbours ?? 0,
     isPerDocument: sent.per_document ?? false,
     ...(mode === undefined ? {} : { mode }),
@@ -137,6 +139,7 @@ function searchRecord(answer: SearchAnswer, columns: readonly string[] | null) {
             mode: explanation.mode,
             reranked: explanation.isReranked,
             feedback: explanation.isFedBack,
+            sql: explanation.sql,
             access: explanation.access,
             ms: explanation.ms,
           },
@@ -145,7 +148,7 @@ function searchRecord(answer: SearchAnswer, columns: readonly string[] | null) {
 }
 
 function resultRecord(result: SearchResult, shown: ReadonlySet<string> | null) {
-  const { neighbours, explanation, metadata } = result
+  const { neighbours, explanation, highlights, metadata } = result
   const shownMetadata = Object.entries(metadata).filter(([name]) => {
     return shown === null || shown.has(name.toLowerCase())
   })
@@ -158,6 +161,7 @@ function resultRecord(result: SearchResult, shown: ReadonlySet<string> | null) {
     distance: result.distance,
     rank: result.rank,
     ...(explanation === null ? {} : { explain: explanationRecord(explanation) }),
+    ...(highlights === null ? {} : { highlights }),
     ...(neighbours === null
       ? {}
       : {
