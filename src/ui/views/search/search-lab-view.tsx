@@ -1,12 +1,32 @@
+import { useLocation } from 'preact-iso/router'
+import { addressOf } from '../../shell/addresses.ts'
 import {
   type KnowledgeBaseAddress,
   KnowledgeBaseFrame,
 } from '../knowledge-base/knowledge-base-frame.tsx'
+import { MeasurePart } from './measure-part.tsx'
+import { SearchPart } from './search-part.tsx'
 
 export function SearchLabView({ project, name }: KnowledgeBaseAddress) {
+  const { query } = useLocation()
+  const isMeasured = query.part === 'measure'
+  const href = addressOf.searchLab(project, name)
+  const place = { project, name }
   return (
     <KnowledgeBaseFrame project={project} name={name}>
-      <p>SearchLabView</p>
+      <nav class="row" aria-label="Parts of the search lab">
+        <a class="button small" href={href} aria-current={isMeasured ? undefined : 'true'}>
+          Search
+        </a>
+        <a
+          class="button small"
+          href={`${href}?part=measure`}
+          aria-current={isMeasured ? 'true' : undefined}
+        >
+          Measure
+        </a>
+      </nav>
+      {isMeasured ? <MeasurePart place={place} /> : <SearchPart place={place} />}
     </KnowledgeBaseFrame>
   )
 }

@@ -1,0 +1,28 @@
+/** A text with some of its ranges marked; set as text, whatever it holds. */
+import type { ComponentChildren } from 'preact'
+
+/** Start and end in UTF-16 units, as the API counts them. */
+export type Range = readonly number[]
+
+export function MarkedText({
+  text,
+  ranges,
+}: {
+  readonly text: string
+  /** In the order of the text; what overlaps the one before is left out. */
+  readonly ranges: readonly Range[]
+}) {
+  const parts: ComponentChildren[] = []
+  let at = 0
+  for (const [start = 0, end = 0] of ranges) {
+    if (start < at || end <= start || start >= text.length) continue
+    parts.push(text.slice(at, start), <mark key={start}>{text.slice(start, end)}</mark>)
+    at = end
+  }
+  return (
+    <span dir="auto">
+      {parts}
+      {text.slice(at)}
+    </span>
+  )
+}

@@ -1,0 +1,75 @@
+/** The conditions that chunks must fulfil: taken away by a click, or written as JSON. */
+import { useState } from 'preact/hooks'
+import { Field } from '../../components/field.tsx'
+import { Icon } from '../../components/icon.tsx'
+import { type Filters, parsedFilters, withoutCondition } from './lab-settings.ts'
+
+interface FilterBarProps {
+  readonly filters: Filters
+  readonly onChange: (filters: Filters) => void
+}
+
+export function FilterBar({ filters, onChange }: FilterBarProps) {
+  const [typed, setTyped] = useState<string | null>(null)
+  const conditions = Object.entries(filters)
+  const isOpen = typed !== null
+  const type = (text: string) => {
+    setTyped(text)
+    const parsed = parsedFilters(text.trim() === '' ? '{}' : text)
+    if (parsed !== null) onChange(parsed)
+  }
+  const isWrong = isOpen && typed.trim() !== '' && parsedFilters(typed) === null
+  return (
+    <div class="stack">
+      <div class="row">
+        <Icon name="filter" />
+        {conditions.length === 0 && (
+          <span class="quiet small">All chunks. Click a value below to filter.</span>
+        )}
+        {conditions.map(([key, value]) => (
+          <button
+            key={key}
+            type="button"
+            class="search-chip"
+            aria-label={`Take away the filter ${key}`}
+            onClick={() => {
+              setTyped(null)
+              onChange(withoutCondition(filters, key))
+            }}
+          >
+            <bdi>
+              {key.replace(/^metadata\./, '')}: {JSON.stringify(value)}
+            </bdi>{' '}
+            ×
+          </button>
+        ))}
+        <button
+          type="button"
+          class="button small"
+          aria-expanded={isOpen}
+          onClick={() => setTyped(isOpen ? null : JSON.stringify(filters, null, 2))}
+        >
+          {isOpen ? 'Close the editor' : 'Edit as JSON'}
+        </button>
+      </div>
+      {isOpen && (
+        <Field
+          label="Filter"
+          hint={'As in {"price": {"<": 10}, "colour": "green"}'}
+          error={isWrong ? 'This is no JSON object yet; the filter before still holds' : undefined}
+        >
+          {(control) => (
+            <textarea
+              {...control}
+              class="mono"
+              rows={4}
+              spellcheck={false}
+              value={typed}
+              onInput={(event) => type(event.currentTarget.value)}
+            />
+          )}
+        </Field>
+      )}
+    </div>
+  )
+}

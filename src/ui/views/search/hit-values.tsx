@@ -1,0 +1,47 @@
+/** The metadata of a chunk; a click on a value filters by it. */
+
+/** What chunking writes. */
+const OWN = new Set([
+  'chunk_index',
+  'content_column',
+  'start_char',
+  'end_char',
+  'original_doc_id',
+  'original_row_index',
+  'source',
+])
+const SHOWN_MAX = 12
+const CHARS_MAX = 60
+
+interface HitValuesProps {
+  readonly metadata: Readonly<Record<string, unknown>>
+  readonly onFilter: (column: string, value: unknown, isItem: boolean) => void
+}
+
+export function HitValues({ metadata, onFilter }: HitValuesProps) {
+  const values = Object.entries(metadata)
+    .filter(([name]) => !OWN.has(name))
+    .flatMap(([name, value]) => {
+      if (!Array.isArray(value)) return [{ name, value, isItem: false }]
+      return value.map((item: unknown) => ({ name, value: item, isItem: true }))
+    })
+    .filter(({ value }) => value !== '' && (typeof value !== 'object' || value === null))
+    .slice(0, SHOWN_MAX)
+  if (values.length === 0) return null
+  return (
+    <ul class="search-values">
+      {values.map(({ name, value, isItem }) => (
+        <li key={`${name} ${value}`}>
+          <button
+            type="button"
+            class="search-chip"
+            title="Show only chunks with this value"
+            onClick={() => onFilter(name, value, isItem)}
+          >
+            <span class="quiet">{name}</span> <bdi>{String(value).slice(0, CHARS_MAX)}</bdi>
+          </button>
+        </li>
+      ))}
+    </ul>
+  )
+}
