@@ -1,5 +1,180 @@
+/** An agent's definition: changed, tried, deleted. */
+import { useState } from 'preact/hooks'
+import { useLocation } from 'preact-iso/router'
+import type { AGENT_PROBE } from '../../../http/answers/records/agent-schemas.ts'
+import type { Wire } from '../../../http/openapi/schema-words.ts'
+import { refreshCatalog } from '../../api/catalog.ts'
+import type { Agent } from '../../api/records.ts'
+import { path, request } from '../../api/request.ts'
+import { ConfirmDialog } from '../../components/confirm-dialog.tsx'
+import { Failure } from '../../components/failure.tsx'
+import { Icon } from '../../components/icon.tsx'
 import { PageHeader } from '../../components/page-header.tsx'
+import { Loading } from '../../components/progress.tsx'
+import { useResource } from '../../components/resource.ts'
+import { shownDuration } from '../../format/numbers.ts'
+import { addressOf } from '../../shell/addresses.ts'
+import { tellDone } from '../../shell/notices.tsx'
+import { AgentForm, definitionOf, draftOf } from './agent-form.tsx'
 
-export function AgentSettingsView() {
-  return <PageHeader title="Settings of the agent" />
+interface AgentAddress {
+  readonly project: string
+  readonly name: string
+}
+
+export function AgentSettingsView({ project, name }: AgentAddress) {
+  const at = path`/api/projects/${project}/agents/${name}`
+  const agent = useResource((signal) => request<Agent>(at, { signal }), [at])
+  const above = [
+    { label: 'Home', href: '/' },
+    { label: name, href: addressOf.agent(project, name) },
+  ]
+  return (
+    <>
+      <PageHeader title={`Settings of ${name}`} above={above} />
+      {agent.failure && <Failure error={agent.failure} onRetry={agent.reload} />}
+      {agent.isLoading && agent.data === undefined && <Loading what="the agent" />}
+      {agent.data && (
+        <Settings key={agent.data.updated_at} at={at} agent={agent.data} onSaved={agent.reload} />
+      )}
+    </>
+  )
+}
+
+function Settings({
+  at,
+  agent,
+  onSaved,
+}: {
+  readonly at: string
+  readonly agent: Agent
+  readonly onSaved: () => void
+}) {
+  const { route } = useLocation()
+  const [draft, setDraft] = useState(() => draftOf(agent))
+  const [failure, setFailure] = useState<Error>()
+  const [newer, setNewer] = useState<Agent>()
+  const [isDeleting, setIsDeleting] = useState(false)
+  const save = async (base: Agent) => {
+    setFailure(undefined)
+    try {
+      // Another window may have changed it since it was shown here.
+      const now = await request<Agent>(at)
+      if (now.updated_at !== base.updated_at) {
+        setNewer(now)
+        return
+      }
+      const { name: _name, ...changes } = definitionOf(draft, now)
+      await request(at, { method: 'PUT', json: { agent: changes } })
+      tellDone('Saved')
+      void refreshCatalog().catch(() => {})
+      onSaved()
+    } catch (error) {
+      setFailure(error instanceof Error ? error : new Error(String(error)))
+    }
+  }
+  const remove = async () => {
+    await request(at, { method: 'DELETE' })
+    await refreshCatalog()
+    route('/')
+  }
+  return (
+    <form
+      class="stack agent-form"
+      onSubmit={(event) => {
+        event.preventDefault()
+        void save(newer ?? agent)
+      }}
+    >
+      <AgentForm draft={draft} onChange={setDraft} isNameFixed />
+      {failure && <Failure error={failure} />}
+      {newer && (
+        <div class="failure" role="alert">
+          <div>
+            <strong>It was changed elsewhere since you opened it</strong>
+            <p>{differences(agent, newer)}. Save again to keep yours, or take theirs.</p>
+          </div>
+          <button
+            type="button"
+            class="button"
+            onClick={() => {
+              setDraft(draftOf(newer))
+              setNewer(undefined)
+              onSaved()
+            }}
+          >
+            Take theirs
+          </button>
+        </div>
+      )}
+      <div class="row">
+        <button type="submit" class="button primary">
+          {newer ? 'Keep mine' : 'Save'}
+        </button>
+        <Probe at={at} />
+        <span class="grow" />
+        <button type="button" class="button" onClick={() => setIsDeleting(true)}>
+          <Icon name="trash" />
+          Delete the agent
+        </button>
+      </div>
+      {isDeleting && (
+        <ConfirmDialog
+          title={`Delete ${agent.name}?`}
+          verb="Delete"
+          onConfirm={remove}
+          onClose={() => setIsDeleting(false)}
+        >
+          <p>Its conversations cannot be gone on with. What it reads stays as it is.</p>
+        </ConfirmDialog>
+      )}
+    </form>
+  )
+}
+
+/** One tiny call of the model as it is stored. */
+function Probe({ at }: { readonly at: string }) {
+  const [outcome, setOutcome] = useState<Wire<typeof AGENT_PROBE>>()
+  const [failure, setFailure] = useState<Error>()
+  const [isBusy, setIsBusy] = useState(false)
+  const probe = async () => {
+    setIsBusy(true)
+    setFailure(undefined)
+    try {
+      setOutcome(await request(`${at}/probe`, { method: 'POST', json: {} }))
+    } catch (error) {
+      setFailure(error instanceof Error ? error : new Error(String(error)))
+    } finally {
+      setIsBusy(false)
+    }
+  }
+  return (
+    <>
+      <button type="button" class="button" disabled={isBusy} onClick={probe}>
+        Try the model
+      </button>
+      <span role="status" class="small">
+        {failure?.message}
+        {outcome?.ok && (
+          <span class="good">
+            {outcome.model.model_name || outcome.model.provider} answered in{' '}
+            {shownDuration(outcome.took_ms)}
+          </span>
+        )}
+        {outcome && !outcome.ok && (
+          <span class="bad">
+            {outcome.cause} {outcome.next_step}
+          </span>
+        )}
+      </span>
+    </>
+  )
+}
+
+function differences(before: Agent, now: Agent): string {
+  const fields = ['data', 'model', 'prompt_template', 'params'] as const
+  const changed = fields.filter((key) => JSON.stringify(before[key]) !== JSON.stringify(now[key]))
+  const words = { data: 'data', model: 'model', prompt_template: 'instructions', params: 'limits' }
+  const what = changed.map((key) => words[key]).join(', ')
+  return what === '' ? 'It was saved without a change' : `What is other: ${what}`
 }

@@ -1,5 +1,64 @@
+/** A new agent: a name and what it may read are enough. */
+import { useState } from 'preact/hooks'
+import { useLocation } from 'preact-iso/router'
+import { projects, refreshCatalog } from '../../api/catalog.ts'
+import { path, request } from '../../api/request.ts'
+import { Failure } from '../../components/failure.tsx'
+import { Field } from '../../components/field.tsx'
 import { PageHeader } from '../../components/page-header.tsx'
+import { addressOf } from '../../shell/addresses.ts'
+import { AgentForm, definitionOf, draftOf } from './agent-form.tsx'
 
 export function NewAgentView() {
-  return <PageHeader title="New agent" />
+  const { route, query } = useLocation()
+  const [project, setProject] = useState(query.project ?? 'mindsdb')
+  const [draft, setDraft] = useState(draftOf())
+  const [failure, setFailure] = useState<Error>()
+  const [isBusy, setIsBusy] = useState(false)
+  const create = async (event: SubmitEvent) => {
+    event.preventDefault()
+    setIsBusy(true)
+    setFailure(undefined)
+    try {
+      const json = { agent: definitionOf(draft) }
+      await request(path`/api/projects/${project}/agents`, { method: 'POST', json })
+      await refreshCatalog()
+      route(addressOf.agent(project, draft.name))
+    } catch (error) {
+      setFailure(error instanceof Error ? error : new Error(String(error)))
+      setIsBusy(false)
+    }
+  }
+  return (
+    <>
+      <PageHeader
+        title="New agent"
+        lead="It answers questions from the data that you pick. Without a model of your own it quotes what it finds."
+      />
+      <form class="stack agent-form" onSubmit={create}>
+        <Field label="Project">
+          {(control) => (
+            <select
+              {...control}
+              value={project}
+              onChange={(event) => setProject(event.currentTarget.value)}
+            >
+              {[...new Set([project, ...(projects.value ?? []).map(({ name }) => name)])].map(
+                (name) => (
+                  <option key={name}>{name}</option>
+                ),
+              )}
+            </select>
+          )}
+        </Field>
+        <AgentForm draft={draft} onChange={setDraft} />
+        {failure && <Failure error={failure} />}
+        <div class="row">
+          <button type="submit" class="button primary" disabled={isBusy}>
+            Create the agent
+          </button>
+        </div>
+      </form>
+    </>
+  )
 }

@@ -1,0 +1,37 @@
+import { expect } from 'bun:test'
+import { browserOver, browserTest } from './browser-fixture.ts'
+
+const browser = browserOver()
+
+browserTest('an agent is created and changed in two windows; the second is told', async () => {
+  await browser.send('POST', '/api/projects/mindsdb/knowledge_bases', {
+    knowledge_base: { name: 'teas' },
+  })
+  const at = '/projects/mindsdb/agents/sommelier/settings'
+  const agent = () => browser.send('GET', '/api/projects/mindsdb/agents/sommelier')
+  await browser.visit('/create/agent', {}, async ({ page, context }) => {
+    await page.getByLabel('Name', { exact: true }).fill('sommelier')
+    await page.getByRole('checkbox', { name: 'mindsdb.teas' }).first().check()
+    await page.getByRole('button', { name: 'Create the agent' }).click()
+    await page.waitForURL('**/projects/mindsdb/agents/sommelier')
+    expect(await agent()).toMatchObject({ data: { knowledge_bases: ['mindsdb.teas'] } })
+    await page.goto(at)
+    await page.getByLabel('Instructions').fill('Say it in verse')
+    const other = await context.newPage()
+    await other.goto(at)
+    await other.getByLabel('Instructions').fill('Be brief')
+    await other.getByLabel('Steps at most').fill('3')
+    await other.getByRole('button', { name: 'Save' }).click()
+    await other.getByText('Saved').waitFor()
+    await page.getByRole('button', { name: 'Save' }).click()
+    await page.getByText('What is other: instructions, limits').waitFor()
+    expect(await agent()).toMatchObject({ prompt_template: 'Be brief', params: { max_steps: 3 } })
+    await page.getByRole('button', { name: 'Keep mine' }).click()
+    await page.getByText('Saved').waitFor()
+    expect(await agent()).toMatchObject({ prompt_template: 'Say it in verse' })
+    await page.getByRole('button', { name: 'Delete the agent' }).click()
+    await page.getByRole('dialog').getByRole('button', { name: 'Delete' }).click()
+    await page.waitForURL('**/')
+    expect(await browser.send('GET', '/api/projects/mindsdb/agents')).toEqual([])
+  })
+})
