@@ -7,6 +7,8 @@ const inAgent = (project: string, name: string) => path`/projects/${project}/age
 
 export const addressOf = {
   newKnowledgeBase: () => '/create/knowledge-base',
+  /** Opens a statement and runs it. */
+  statement: (sql: string) => `/sql?${new URLSearchParams({ q: sql, run: '1' })}`,
   newAgent: () => '/create/agent',
   knowledgeBase: inKnowledgeBase,
   document: (project: string, name: string, id: string) =>

@@ -1,4 +1,4 @@
-/** The four ways into a knowledge base, and the jobs by which it is filled. */
+/** The ways into a knowledge base, and the jobs by which it is filled. */
 
 import { useState } from 'preact/hooks'
 import { useLocation } from 'preact-iso/router'
@@ -12,6 +12,7 @@ import { AddPages } from './add-pages.tsx'
 import { AddRows } from './add-rows.tsx'
 import { AddText } from './add-text.tsx'
 import { InsertJobs } from './insert-jobs.tsx'
+import { Sources } from './source-list.tsx'
 import { lastUploadJob } from './uploads.ts'
 
 const WAYS = [
@@ -19,6 +20,7 @@ const WAYS = [
   { from: 'pages', label: 'Web pages' },
   { from: 'sql', label: 'SQL' },
   { from: 'text', label: 'Paste text' },
+  { from: 'sources', label: 'Keep in step' },
 ] as const
 
 export function AddDocumentsView({ project, name }: KnowledgeBaseAddress) {
@@ -45,6 +47,7 @@ export function AddDocumentsView({ project, name }: KnowledgeBaseAddress) {
         {shown === 'pages' && <AddPages {...way} />}
         {shown === 'sql' && <AddRows {...way} />}
         {shown === 'text' && <AddText {...way} />}
+        {shown === 'sources' && <Sources {...way} />}
       </section>
       <InsertJobs
         project={project}

@@ -4,6 +4,7 @@ import { quoted } from '../../api/sql.ts'
 import { Failure } from '../../components/failure.tsx'
 import { useResource } from '../../components/resource.ts'
 import { counted, shownBytes } from '../../format/numbers.ts'
+import { addressOf } from '../../shell/addresses.ts'
 import { sampleLoading } from './load-sample.ts'
 
 const SHOWN_MAX = 8
@@ -21,7 +22,12 @@ export function FileList() {
       <ul class="home-entries">
         {newest.map(({ id, name, format, size_bytes: bytes, row_count: rows }) => (
           <li key={id}>
-            <a class="one-line" dir="auto" href={statementAddress(name)} title="Open in SQL">
+            <a
+              class="one-line"
+              dir="auto"
+              href={addressOf.statement(`SELECT * FROM files.${quoted(name)}`)}
+              title="Open in SQL"
+            >
               {name}
             </a>
             <span class="small quiet">
@@ -35,9 +41,4 @@ export function FileList() {
       </ul>
     </section>
   )
-}
-
-/** The SQL view reads its statement from the address. */
-function statementAddress(file: string): string {
-  return `/sql?${new URLSearchParams({ sql: `SELECT * FROM files.${quoted(file)}` })}`
 }

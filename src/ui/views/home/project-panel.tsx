@@ -142,7 +142,11 @@ function Views({ project }: { readonly project: string }) {
         {data.slice(0, SHOWN_MAX).map(({ id, name }) => (
           <li key={id}>
             <Icon name="sql" />
-            <a class="one-line" dir="auto" href={statementAddress(project, name)}>
+            <a
+              class="one-line"
+              dir="auto"
+              href={addressOf.statement(`SELECT * FROM ${quoted(project)}.${quoted(name)}`)}
+            >
               {name}
             </a>
           </li>
@@ -156,9 +160,4 @@ function Views({ project }: { readonly project: string }) {
 function More({ count }: { readonly count: number }) {
   if (count <= 0) return null
   return <li class="small quiet">and {counted(count, 'more', 'more')}: find them by Ctrl+K</li>
-}
-
-function statementAddress(project: string, view: string): string {
-  const sql = `SELECT * FROM ${quoted(project)}.${quoted(view)}`
-  return `/sql?${new URLSearchParams({ sql })}`
 }

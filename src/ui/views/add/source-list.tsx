@@ -1,0 +1,135 @@
+/** The sources that a knowledge base is kept in step with: run now, removed, and added. */
+import { useState } from 'preact/hooks'
+import { listSources, removeSource, runSource } from '../../api/kept-sources.ts'
+import type { Job, Source } from '../../api/records.ts'
+import { ConfirmDialog } from '../../components/confirm-dialog.tsx'
+import { Failure } from '../../components/failure.tsx'
+import { Icon } from '../../components/icon.tsx'
+import { Loading } from '../../components/progress.tsx'
+import { usePolling, useResource } from '../../components/resource.ts'
+import { counted, shownAge, shownTime } from '../../format/numbers.ts'
+import { NewSource } from './new-source.tsx'
+import type { WayInProps } from './use-begin.ts'
+
+const ASK_AGAIN_MS = 1000
+
+export function Sources({ project, name, onBegun }: WayInProps) {
+  const { data, failure, reload } = useResource(
+    (signal) => listSources(project, name, signal),
+    [project, name],
+  )
+  const isRunning = data?.some(({ job_id: id, last_run: last }) => id !== null || !isOver(last))
+  usePolling(() => {
+    if (isRunning) reload()
+  }, ASK_AGAIN_MS)
+  const begun = (job: Job) => {
+    onBegun(job)
+    reload()
+  }
+  return (
+    <>
+      <p class="quiet">
+        A source is read again and again: what changed there is stored anew, what vanished is
+        removed.
+      </p>
+      {failure && data === undefined && <Failure error={failure} onRetry={reload} />}
+      {data === undefined && failure === undefined && <Loading what="sources" />}
+      {data?.length === 0 && <p>There is none yet.</p>}
+      {data !== undefined && data.length > 0 && (
+        <ul class="add-files" aria-label="Sources">
+          {data.map((source) => (
+            <SourceEntry key={source.id} source={source} onBegun={begun} onRemoved={reload} />
+          ))}
+        </ul>
+      )}
+      <NewSource project={project} name={name} onBegun={begun} />
+    </>
+  )
+}
+
+interface SourceEntryProps {
+  readonly source: Source
+  readonly onBegun: (job: Job) => void
+  readonly onRemoved: () => void
+}
+
+function SourceEntry({ source, onBegun, onRemoved }: SourceEntryProps) {
+  const [refusal, setRefusal] = useState<Error>()
+  const [isRemoving, setIsRemoving] = useState(false)
+  const run = async () => {
+    setRefusal(undefined)
+    try {
+      onBegun(await runSource(source))
+    } catch (error) {
+      setRefusal(error instanceof Error ? error : new Error(String(error)))
+    }
+  }
+  const { name, kind, last_run: last } = source
+  return (
+    <li>
+      <div class="row">
+        <strong class="grow" dir="auto">
+          {name}
+        </strong>
+        <span class="badge">{kind}</span>
+        <button type="button" class="button small" aria-label={`Run now: ${name}`} onClick={run}>
+          <Icon name="play" />
+          Run now
+        </button>
+        <button
+          type="button"
+          class="button small icon-only quiet"
+          aria-label={`Remove ${name}`}
+          onClick={() => setIsRemoving(true)}
+        >
+          <Icon name="trash" />
+        </button>
+      </div>
+      <p class="small quiet" dir="auto">
+        {source.path ?? source.url ?? source.query ?? source.table}
+      </p>
+      <p class="small quiet">{whenOf(source)}</p>
+      {last && (
+        <p class={`small ${last.state === 'failed' ? 'bad' : 'quiet'}`}>
+          <span title={shownTime(last.started_at)}>{shownAge(last.started_at, Date.now())}</span>:{' '}
+          {last.error ?? changesOf(last)}
+        </p>
+      )}
+      {refusal && <Failure error={refusal} />}
+      {isRemoving && (
+        <ConfirmDialog
+          title={`Remove the source ${name}?`}
+          verb="Remove"
+          onConfirm={async () => {
+            await removeSource(source)
+            onRemoved()
+          }}
+          onClose={() => setIsRemoving(false)}
+        >
+          It is not read any more. Its documents stay.
+        </ConfirmDialog>
+      )}
+    </li>
+  )
+}
+
+/** One that has never run has been asked to run by whoever added it. */
+function isOver(run: Source['last_run']): boolean {
+  return run !== null && run.state !== 'running'
+}
+
+function whenOf({ schedule, watch, next_run_at: next }: Source): string {
+  if (watch) return 'Runs when something in the folder changes'
+  if (schedule === null) return 'Runs when it is asked to'
+  return `Runs ${schedule}${next === null ? '' : `, ${shownAge(next, Date.now())}`}`
+}
+
+function changesOf(run: NonNullable<Source['last_run']>): string {
+  const changes = [
+    `${counted(run.added, 'document')} added`,
+    `${run.changed} changed`,
+    `${run.removed} removed`,
+    run.failed > 0 ? `${run.failed} could not be read` : '',
+  ]
+  return changes.filter((words) => words !== '').join(', ')
+}
