@@ -32,6 +32,7 @@ export function MapCanvas(props: MapCanvasProps) {
   const [lasso, setLasso] = useState<readonly (readonly [number, number])[]>([])
   const index = useMemo(() => new PointIndex(points), [points])
   const mask = useMemo(() => maskOf(chosen, points.count), [chosen, points])
+  const read = useRef<number | null>(null)
   const latest = useRef(props)
   latest.current = props
   useEffect(() => {
@@ -63,10 +64,13 @@ export function MapCanvas(props: MapCanvasProps) {
         const inside = index.inside(line.map(([x, y]) => toMap(own.view, x, y)))
         latest.current.onChosen(inside)
       },
-      onClick: (x, y) => {
+      onClick: (x, y, isFinger) => {
         const point = pointAt(x, y)
-        // A finger reads first: a second touch opens.
-        if (point !== null) latest.current.onOpen(point)
+        // A finger cannot point without touching: it reads first, and opens with a second touch.
+        const isRead = !isFinger || read.current === point
+        read.current = point
+        if (!isRead) setHovered(point)
+        else if (point !== null) latest.current.onOpen(point)
       },
     })
   }, [index, tool])

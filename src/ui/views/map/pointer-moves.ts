@@ -15,7 +15,7 @@ interface PointerMoves {
   readonly onHover: (place: Place | null) => void
   readonly onLine: (line: readonly Place[]) => void
   readonly onLineEnd: (line: readonly Place[]) => void
-  readonly onClick: (x: number, y: number) => void
+  readonly onClick: (x: number, y: number, isFinger: boolean) => void
 }
 
 /** A pointer that moved less than this did not drag. */
@@ -54,11 +54,14 @@ export function followPointer(element: HTMLElement, moves: PointerMoves): () => 
   const released = (event: PointerEvent) => {
     const isClick = dragged < CLICK_PIXELS && down.size === 1
     down.delete(event.pointerId)
-    if (isClick) moves.onClick(...placeOf(event))
+    if (isClick) moves.onClick(...placeOf(event), event.pointerType === 'touch')
     else if (moves.tool === 'lasso' && down.size === 0) moves.onLineEnd(line)
     line = []
   }
-  const left = () => moves.onHover(null)
+  // A finger always leaves; what it read stays.
+  const left = (event: PointerEvent) => {
+    if (event.pointerType !== 'touch') moves.onHover(null)
+  }
   const cancelled = (event: PointerEvent) => {
     down.delete(event.pointerId)
     moves.onLine([])
