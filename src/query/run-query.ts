@@ -99,7 +99,7 @@ const READING: ReadonlySet<Statement['kind']> = new Set([
 
 /** @throws AppError `sql_not_a_query`, here or where an agent would be asked */
 function forLink(statement: Statement | undefined, deps: QueryDeps): QueryDeps {
-  const post = 'send it as POST /api/sql/query'
+  const post = 'send it as POST /api/sql/query, without read_only'
   if (statement !== undefined && !READING.has(statement.kind)) {
     const allowed = 'GET runs one SELECT, SHOW, DESCRIBE or EXPLAIN'
     throw new AppError('sql_not_a_query', `${allowed}; ${post}`)

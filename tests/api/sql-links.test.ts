@@ -121,3 +121,12 @@ test('a key in the address: only one that reads and does nothing else', async ()
   expect(logged.length).toBeGreaterThan(0)
   expect(JSON.stringify(logged)).not.toContain(key)
 })
+
+test.each([
+  ['DROP TABLE sales', 'error'],
+  ["SELECT answer FROM helper WHERE question = 'x'", 'error'],
+  ['SELECT max(id) FROM sales', 'table'],
+])('a POST that is to read only: %s', async (query, type) => {
+  const { body } = await app.send('POST', '/api/sql/query', { query, read_only: true })
+  expect(body).toMatchObject(type === 'error' ? { type, error_code: 4101 } : { type })
+})

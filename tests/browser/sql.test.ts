@@ -40,7 +40,10 @@ browserTest(
       ])
       expect(await readFile(await download.path(), 'utf8')).toContain('tea 4,40')
       await page.reload()
-      await page.getByText(':factor', { exact: true }).waitFor()
+      await page
+        .getByRole('group', { name: /^Parameters/ })
+        .getByText(':factor')
+        .waitFor()
       expect(await page.locator('.cm-content').textContent()).toContain('range(5)')
     })
   },
@@ -53,6 +56,9 @@ browserTest('a link opens statement and result; what writes does not run by itse
     await page.goto(link('CREATE PROJECT by_link'))
     await page.getByText('CREATE PROJECT by_link').first().waitFor()
     expect(await browser.send('GET', '/api/projects')).toHaveLength(1)
+    await browser.send('POST', '/api/projects/mindsdb/agents', { agent: { name: 'helper' } })
+    await page.goto(link("SELECT answer FROM helper WHERE question = 'x'"))
+    await page.getByText('The statement did not run by itself').waitFor()
   })
 })
 

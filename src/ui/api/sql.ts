@@ -13,6 +13,8 @@ export interface Statement {
   readonly project?: string | undefined
   readonly params?: Params
   readonly signal?: AbortSignal | undefined
+  /** The server refuses it where it changes something or asks an agent: nobody here has asked for that. */
+  readonly isReadOnly?: boolean
 }
 
 export interface Rows {
@@ -34,17 +36,23 @@ export async function runSql({ sql, project, params, signal }: Statement): Promi
     json,
     signal,
   })
-  if (answer.type === 'error') throw sqlError(answer.error_message)
+  if (answer.type === 'error') throw sqlError(answer.error_message, answer.error_code)
   if (answer.type === 'ok') return { columns: [], rows: [] }
   return { columns: answer.column_names, rows: answer.data }
 }
 
-function sqlError(message: string): SqlError {
+/** The number of `sql_not_a_query`. */
+const NOT_A_QUERY = 4101
+const NOT_BY_ITSELF =
+  'A link runs nothing that changes something or asks an agent. Read the statement; if you want it, press Run'
+
+function sqlError(message: string, number: number): SqlError {
+  const isRefused = number === NOT_A_QUERY
   return new SqlError({
-    code: 'invalid_request',
+    code: isRefused ? 'sql_not_a_query' : 'invalid_request',
     status: 200,
-    title: 'The statement failed',
-    message,
+    title: isRefused ? 'The statement did not run by itself' : 'The statement failed',
+    message: isRefused ? NOT_BY_ITSELF : message,
   })
 }
 
@@ -61,7 +69,7 @@ export function literal(text: string): string {
 type Line =
   | { readonly type: 'table'; readonly column_names: readonly string[] }
   | { readonly type: 'ok' }
-  | { readonly type: 'error'; readonly error_message: string }
+  | { readonly type: 'error'; readonly error_message: string; readonly error_code: number }
   | readonly (readonly Cell[])[]
 
 export interface RowReader {
@@ -75,15 +83,22 @@ export interface RowReader {
  * @throws SqlError, also after some rows; ApiError
  */
 export async function streamSql(statement: Statement, reader: RowReader): Promise<void> {
-  const { sql, project, params, signal } = statement
-  const json = { query: sql, context: { db: project }, params, response_format: 'jsonlines' }
+  const { sql, project, params, signal, isReadOnly } = statement
+  const json = {
+    query: sql,
+    context: { db: project },
+    params,
+    response_format: 'jsonlines',
+    ...(isReadOnly ? { read_only: true } : {}),
+  }
   const response = await requestStream('/api/sql/query', { method: 'POST', json, signal })
   await bodyOf(response, async () => {
     for await (const text of linesOf(response)) {
       // What the server writes in this format.
       const line = JSON.parse(text) as Line
       if (Array.isArray(line)) reader.rows(line)
-      else if ('type' in line && line.type === 'error') throw sqlError(line.error_message)
+      else if ('type' in line && line.type === 'error')
+        throw sqlError(line.error_message, line.error_code)
       else if ('type' in line && line.type === 'table') reader.columns(line.column_names)
     }
   })

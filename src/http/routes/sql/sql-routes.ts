@@ -38,6 +38,11 @@ const OTHERS = {
     ]),
   ),
   params: t.Optional(t.Union([anObject(PARAMS), t.Null()])),
+  read_only: t.Optional(
+    t.Union([t.Boolean(), t.Null()], {
+      description: 'Refuse what changes something or asks an agent, as a link does',
+    }),
+  ),
   response_format: optionally(orNull(oneOf(['jsonlines', 'sse']))),
 }
 
@@ -63,7 +68,8 @@ export const addSqlRoutes: AddRoutes = (app, context) => {
       // The schema saw an object; JSON gives it no other keys than strings.
       const params = (sent.params ?? {}) as Readonly<Record<string, unknown>>
       const session = await context.authentication.sessionOf(request)
-      const statement = { sql: sent.query, db, params, session }
+      const asked = { sql: sent.query, db, params, session }
+      const statement = sent.read_only === true ? { ...asked, isLink: true } : asked
       const tellsFailure = TELLS_FAILURE[format]
       return statementAnswer(context, request, statement, { format, tellsFailure })
     },

@@ -42,7 +42,8 @@ export function SqlView() {
     start({ sql, project, params: valuesOf(params, parametersOf(sql)) }, span.from)
   }
   useLink((tab, isRun) => {
-    if (isRun && isReading(tab.sql)) start({ sql: tab.sql, project: tab.project }, 0)
+    if (isRun && isReading(tab.sql))
+      start({ sql: tab.sql, project: tab.project, isReadOnly: true }, 0)
   })
   useShortcuts([{ keys: 'e', does: 'Go to the editor', run: () => editor.current?.focus() }])
   const marks = useMemo(() => marksOf(run, tab.sql), [run?.failure, tab.sql])
