@@ -8,7 +8,7 @@ import { Loading } from '../../components/progress.tsx'
 import { useResource } from '../../components/resource.ts'
 import { tellDone } from '../../shell/notices.tsx'
 import type { KnowledgeBaseAddress } from '../knowledge-base/knowledge-base-frame.tsx'
-import { tableOf } from './judgments.ts'
+import { addRows } from './judgments.ts'
 
 interface ImportQuestionsProps {
   readonly place: KnowledgeBaseAddress
@@ -109,13 +109,14 @@ async function sourcesOf(signal: AbortSignal): Promise<readonly Source[]> {
 }
 
 async function imported(place: KnowledgeBaseAddress, source: Source): Promise<void> {
-  const target = tableOf(place)
-  const { project } = place
-  const create = `CREATE TABLE IF NOT EXISTS ${target} (question VARCHAR, document VARCHAR, grade DOUBLE)`
-  await runSql({ sql: create, project })
   const grade = source.grade === undefined ? '1.0' : `CAST(${quoted(source.grade)} AS DOUBLE)`
-  const sql = `INSERT INTO ${target}
-    SELECT CAST(${quoted(source.question)} AS VARCHAR), CAST(${quoted(source.document)} AS VARCHAR), ${grade}
-    FROM ${quoted(source.schema)}.${quoted(source.table)}`
-  await runSql({ sql, project })
+  const [question, document] = [quoted(source.question), quoted(source.document)]
+  const select = `SELECT CAST(${question} AS VARCHAR) AS question,
+      CAST(${document} AS VARCHAR) AS document, CAST(max(${grade}) AS DOUBLE) AS grade
+    FROM ${quoted(source.schema)}.${quoted(source.table)}
+    WHERE ${question} IS NOT NULL AND ${document} IS NOT NULL GROUP BY ALL`
+  const others = `concat(document, chr(10), question) NOT IN
+    (SELECT concat(${document}, chr(10), ${question})
+    FROM ${quoted(source.schema)}.${quoted(source.table)})`
+  await addRows(place, { select, others })
 }

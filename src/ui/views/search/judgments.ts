@@ -52,39 +52,54 @@ export async function savedJudgments(
   place: KnowledgeBaseAddress,
   signal?: AbortSignal,
 ): Promise<Judgments> {
-  const { project, name } = place
-  const found = await runSql({
-    sql: `SELECT count(*) FROM information_schema.tables
-      WHERE lower(table_schema) = lower(${literal(project)}) AND lower(table_name) = lower(${literal(`${name}_judgments`)})`,
-    project,
-    signal,
-  })
-  if (Number(found.rows[0]?.[0]) === 0) return []
+  if (!(await hasTable(place, signal))) return []
   const sql = `SELECT question, document, grade FROM ${tableOf(place)}`
-  const { rows } = await runSql({ sql, project, signal })
+  const { rows } = await runSql({ sql, project: place.project, signal })
   return rows.map(([question, document, grade]) => {
     return { question: String(question), document: String(document), grade: Number(grade) }
   })
 }
 
+async function hasTable({ project, name }: KnowledgeBaseAddress, signal?: AbortSignal) {
+  const table = literal(`${name}_judgments`)
+  const sql = `SELECT count(*) FROM information_schema.tables
+    WHERE lower(table_schema) = lower(${literal(project)}) AND lower(table_name) = lower(${table})`
+  const { rows } = await runSql({ sql, project, signal })
+  return Number(rows[0]?.[0]) > 0
+}
+
 /** Writes the marks into the table, and forgets them here. @throws ApiError */
 export async function saveJudgments(place: KnowledgeBaseAddress, added: Judgments): Promise<void> {
-  const { project } = place
-  const table = tableOf(place)
-  const run = (sql: string, params?: Readonly<Record<string, unknown>>) => {
-    return runSql({ sql, project, ...(params === undefined ? {} : { params }) })
+  const graded = added.filter(({ grade }) => grade !== null)
+  const params = {
+    keys: added.map(({ question, document }) => `${document}\n${question}`),
+    questions: graded.map(({ question }) => question),
+    documents: graded.map(({ document }) => document),
+    grades: graded.map(({ grade }) => grade),
   }
-  await run(
-    `CREATE TABLE IF NOT EXISTS ${table} (question VARCHAR, document VARCHAR, grade DOUBLE)`,
-  )
-  for (const { question, document, grade } of added) {
-    const params = { question, document, grade: grade ?? 0 }
-    await run(`DELETE FROM ${table} WHERE question = :question AND document = :document`, {
-      question,
-      document,
-    })
-    if (grade === null) continue
-    await run(`INSERT INTO ${table} SELECT :question, :document, :grade`, params)
-  }
+  const select = `SELECT unnest(:questions::VARCHAR[]) AS question,
+    unnest(:documents::VARCHAR[]) AS document, unnest(:grades::DOUBLE[]) AS grade`
+  const others = 'concat(document, chr(10), question) NOT IN :keys'
+  await addRows(place, { select, others, params })
   keepUnsaved(place, [])
+}
+
+export interface AddedRows {
+  /** Of question, document and grade. */
+  readonly select: string
+  /** Which of the rows that are there stay. */
+  readonly others: string
+  readonly params?: Readonly<Record<string, unknown>>
+}
+
+/** In one statement, so that nothing is lost where two people save. @throws ApiError */
+export async function addRows(
+  place: KnowledgeBaseAddress,
+  { select, others, params = {} }: AddedRows,
+): Promise<void> {
+  const table = tableOf(place)
+  const before = `SELECT question, document, grade FROM ${table} WHERE ${others} UNION ALL `
+  const isThere = await hasTable(place)
+  const sql = `CREATE OR REPLACE TABLE ${table} AS ${isThere ? before : ''}${select}`
+  await runSql({ sql, project: place.project, params })
 }
