@@ -140,7 +140,7 @@ function JsonOfRun({ run }: { readonly run: Run }) {
       )}
       {/* biome-ignore lint/a11y/noNoninteractiveTabindex: it scrolls, so keys must reach it */}
       <pre class="data-whole panel" tabIndex={0}>
-        {JSON.stringify(objects, null, 2)}
+        {JSON.stringify(objects, withoutLongTexts, 2)}
       </pre>
     </div>
   )
@@ -151,4 +151,12 @@ function tsvOf({ columns, rows }: Run): string {
     return cells.map((cell) => cell.replaceAll(/[\t\n\r]/g, ' ')).join('\t')
   }
   return [line(columns), ...rows.map((row) => line(row.map((cell) => cellText(cell))))].join('\n')
+}
+
+const JSON_TEXT_CHARS_MAX = 2000
+
+/** A text of 50 MB would keep the page busy for long; the table opens it, and an export has all of it. */
+function withoutLongTexts(_key: string, value: unknown): unknown {
+  const isLong = typeof value === 'string' && value.length > JSON_TEXT_CHARS_MAX
+  return isLong ? `${value.slice(0, JSON_TEXT_CHARS_MAX)} … (cut here)` : value
 }
