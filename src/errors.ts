@@ -59,6 +59,7 @@ export const ERRORS = {
   agent_exists: { status: 409, number: 2202, title: 'Agent already exists' },
   answer_malformed: { status: 502, number: 2207, title: 'Malformed answer' },
   agent_creation_not_allowed: { status: 400, number: 2203, title: 'Creation is not allowed' },
+  agent_changed: { status: 412, number: 2206, title: 'Agent was changed meanwhile' },
   too_many_questions: { status: 429, number: 2204, title: 'Too many questions' },
   run_not_found: { status: 404, number: 2205, title: 'Run not found' },
   conversation_not_found: { status: 404, number: 2211, title: 'Conversation not found' },

@@ -63,14 +63,23 @@ export async function createAgent(
   return agent
 }
 
-/** Changes only the fields that were sent; `""` and `{}` clear theirs. @throws AppError `agent_exists`, `invalid_agent` */
-export async function alterAgent(agent: Agent, sent: Fields, deps: CatalogDeps): Promise<Agent> {
+/**
+ * Changes only the fields that were sent; `""` and `{}` clear theirs.
+ * @param check sees the agent as it is stored just before; nothing changes where it throws
+ * @throws AppError `agent_exists`, `invalid_agent`
+ */
+export async function alterAgent(
+  agent: Agent,
+  sent: Fields,
+  deps: CatalogDeps,
+  check?: (stored: Agent) => void,
+): Promise<Agent> {
   const read = checkedFields(sent)
   const name = read.text('name')
   if (name !== undefined) checkedName('agent', name)
   const changes = authored(changesOf(read, agent, deps), agent, deps.author)
   await checkAddresses(changes, deps)
-  return deps.catalog.alterAgent(agent, { ...changes, ...definedFields({ name }) })
+  return deps.catalog.alterAgent(agent, { ...changes, ...definedFields({ name }) }, check)
 }
 
 /** The agent as it would be with these fields, for one question; nothing is stored. @throws AppError `invalid_agent` */

@@ -94,6 +94,7 @@ export function askedAgents(
       list: (agent, page, asker) => store.list(agent, page, asker),
       get: (agent, id, page, asker) => store.get(agent, id, page, asker),
       remove: (agent, id, asker) => kept.remove(agent, id, asker),
+      removeFrom: (agent, id, traceId, asker) => kept.removeFrom(agent, id, traceId, asker),
     },
   }
 }

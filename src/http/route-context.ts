@@ -172,6 +172,12 @@ export interface UseCases {
   readonly schedules: Schedules
   readonly conversations: Pick<ConversationStore, 'list' | 'get'> & {
     readonly remove: (agent: Agent, conversationId: string, asker: Asker) => Promise<void>
+    readonly removeFrom: (
+      agent: Agent,
+      conversationId: string,
+      traceId: string,
+      asker: Asker,
+    ) => Promise<void>
   }
   readonly dropFile: (file: UploadedFile) => Promise<void>
   readonly agents: {

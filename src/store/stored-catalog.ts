@@ -283,10 +283,13 @@ export class StoredCatalog implements Catalog {
     )
   }
 
-  alterAgent(agent: Agent, changes: AgentChanges): Promise<Agent> {
+  alterAgent(agent: Agent, changes: AgentChanges, check?: (stored: Agent) => void): Promise<Agent> {
     const { database, state, secrets } = this.#parts
     return database.write(
       async (connection) => {
+        const stored = state.snapshot().agents.find(({ id }) => id === agent.id)
+        if (stored === undefined) throw notFound('agent', agent.name)
+        check?.(stored)
         const { name, model, data, ...plain } = changes
         if (name !== undefined) checkAgentName(state.snapshot(), { ...agent, name }, agent.id)
         const queries = queriesOver(connection)

@@ -59,6 +59,28 @@ describe('records', () => {
     expect(JSON.stringify(body)).not.toContain('birds')
   })
 
+  test('a PUT with If-Match changes only the agent that its client has read', async () => {
+    await post({ name: 'shared', data, prompt_template: 'first' })
+    const versionOf = async () => {
+      return (await t.send('GET', `${AGENTS}/shared`)).headers.get('etag') ?? ''
+    }
+    const save = (prompt_template: string, ifMatch: string) => {
+      const headers = { 'if-match': ifMatch }
+      return t.send('PUT', `${AGENTS}/shared`, { agent: { prompt_template } }, headers)
+    }
+    const read = await versionOf()
+    const [mine, theirs] = await Promise.all([save('mine', read), save('theirs', read)])
+    expect([mine?.status, theirs?.status].sort()).toEqual([200, 412])
+    const refused = mine?.status === 412 ? mine : theirs
+    expect(refused?.body).toMatchObject({ code: 'agent_changed' })
+    const now = await versionOf()
+    expect(now).not.toBe(read)
+    const again = await save('again', `"other", W/${now}`)
+    expect([again.status, again.headers.get('etag')]).toEqual([200, await versionOf()])
+    expect((await save('any', '*')).status).toBe(200)
+    expect((await put('shared', { prompt_template: 'without' })).status).toBe(200)
+  })
+
   test('what the Python client sends is accepted', async () => {
     const sent = {
       name: 'py',

@@ -257,6 +257,22 @@ test('a deleted conversation is gone, and so are those of a dropped agent', asyn
   expect(await app.rows(count)).toEqual([[0]])
 })
 
+test('a turn is deleted with those after it, and the question is asked otherwise', async () => {
+  const first = await ask('guide', 'How many visitors did the museum have in 2023?', 'new')
+  const id = first.conversationId
+  const second = await ask('guide', 'And in 2024?', id)
+  await ask('guide', 'When does the cafe open?', id)
+  const from = (traceId: string) => {
+    return app.send('DELETE', `${AGENTS}/guide/conversations/${id}/turns/${traceId}`)
+  }
+  expect((await from('no-such')).status).toBe(404)
+  expect((await from(second.traceId)).status).toBe(204)
+  expect(await turnsOf('guide', id)).toMatchObject([{ trace_id: first.traceId }])
+  expect(firstFigure(await ask('guide', 'And in 2024?', id))).toBe('58,900')
+  expect((await from(first.traceId)).status).toBe(204)
+  expect((await got(`guide/conversations/${id}`)).status).toBe(404)
+})
+
 test('a conversation with as many questions as there may be takes no more', async () => {
   await app.close()
   app = await createTestApp({ environment: { EIDER_CONVERSATION_TURNS_MAX: '1' } })

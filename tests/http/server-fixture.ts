@@ -254,7 +254,12 @@ export function testServer(overrides: Partial<ServerDeps> = {}): TestServer {
       databaseUses: async () => [],
     },
     traces: NO_STORED_TRACES,
-    conversations: { list: noDocument, get: noDocument, remove: noDocument },
+    conversations: {
+      list: noDocument,
+      get: noDocument,
+      remove: noDocument,
+      removeFrom: noDocument,
+    },
     schedules: {
       store: { list: () => [], runs: async () => [] },
       create: async () => Promise.reject(new Error('not expected')),

@@ -92,6 +92,24 @@ export class Conversations {
     await this.#deps.store.remove(owner, conversationId)
   }
 
+  /** A turn and those after it. @throws AppError as `remove`; `trace_not_found` where it has no such turn */
+  async removeFrom(
+    owner: Owner,
+    conversationId: string,
+    traceId: string,
+    asker: Asker,
+  ): Promise<void> {
+    await this.#requireOwn(owner, conversationId, asker)
+    this.#refuseBusy(owner, conversationId)
+    const key = keyOf(owner, conversationId)
+    this.#busy.add(key)
+    try {
+      await this.#deps.store.removeFrom(owner, conversationId, traceId)
+    } finally {
+      this.#busy.delete(key)
+    }
+  }
+
   async *#kept(
     question: AgentQuestion,
     turn: TurnUnderWay,

@@ -149,6 +149,7 @@ export const FAILURE_TYPES: Readonly<Record<ErrorCode, FailureType>> = {
   conversation_busy: 'general',
   conversation_full: 'general',
   agent_exists: 'general',
+  agent_changed: 'general',
   agent_creation_not_allowed: 'general',
   answer_malformed: 'general',
   file_not_found: 'general',

@@ -91,6 +91,11 @@ export interface ConversationStore {
   get(owner: Owner, conversationId: string, page: Page, asker: Asker): Promise<KeptConversation>
   /** @throws AppError `conversation_not_found` */
   requireOwn(owner: Owner, conversationId: string, asker: Asker): Promise<void>
+  /**
+   * Removes a turn and those after it; a conversation that has none left is gone.
+   * @throws AppError `conversation_not_found`, `trace_not_found` where it has no such turn
+   */
+  removeFrom(owner: Owner, conversationId: string, traceId: string): Promise<void>
   /** @throws AppError `conversation_not_found` */
   remove(owner: Owner, conversationId: string): Promise<void>
 }

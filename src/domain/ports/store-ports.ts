@@ -44,8 +44,12 @@ export interface Catalog {
   dropKnowledgeBase(kb: KnowledgeBase): Promise<void>
   /** @throws AppError `agent_exists` */
   createAgent(draft: AgentDraft): Promise<Agent>
-  /** A `null` clears, a missing field stays. @throws AppError `agent_exists` */
-  alterAgent(agent: Agent, changes: AgentChanges): Promise<Agent>
+  /**
+   * A `null` clears, a missing field stays.
+   * @param check sees the agent as it is stored just before; nothing changes where it throws
+   * @throws AppError `agent_exists`
+   */
+  alterAgent(agent: Agent, changes: AgentChanges, check?: (stored: Agent) => void): Promise<Agent>
   dropAgent(agent: Agent): Promise<void>
   /**
    * With `orReplace` a view of that name gets the new definition and stays the view that it is.

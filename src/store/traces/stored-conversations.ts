@@ -1,6 +1,7 @@
 import type { DuckDBConnection } from '@duckdb/node-api'
-import { and, asc, desc, eq, gt, lt, type SQL, sql } from 'drizzle-orm'
+import { and, asc, desc, eq, gt, gte, lt, type SQL, sql } from 'drizzle-orm'
 import type { Asker } from '../../domain/access/principal.ts'
+import { traceNotFound } from '../../domain/agents/agent-run.ts'
 import type {
   ConversationStore,
   ConversationSummary,
@@ -180,6 +181,29 @@ export class StoredConversations implements ConversationStore {
         await queries.delete(conversationTurns).where(own)
         const summary = eq(conversationSummaries.conversationId, conversationId)
         await queries.delete(conversationSummaries).where(summary)
+      },
+      { isFreeing: true },
+    )
+  }
+
+  async removeFrom(owner: Owner, conversationId: string, traceId: string): Promise<void> {
+    await this.#parts.database.writeRecords(
+      async (connection) => {
+        const queries = queriesOver(connection)
+        const own = ownTurns(owner, conversationId, SEES_ALL)
+        const { number, traceId: traceOf } = conversationTurns
+        const turns = await queries
+          .select({ number, traceId: traceOf })
+          .from(conversationTurns)
+          .where(own)
+        if (turns.length === 0) throw conversationNotFound(conversationId)
+        const first = turns.find((turn) => turn.traceId === traceId)?.number
+        if (first === undefined) throw traceNotFound(traceId)
+        await queries.delete(conversationTurns).where(and(own, gte(number, first)))
+        const { conversationId: ofSummary, lastTurn } = conversationSummaries
+        // A summary may speak of what is gone.
+        const stale = and(eq(ofSummary, conversationId), gte(lastTurn, first))
+        await queries.delete(conversationSummaries).where(stale)
       },
       { isFreeing: true },
     )

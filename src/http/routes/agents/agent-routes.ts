@@ -9,6 +9,7 @@ import {
   requireProject,
 } from '../../../domain/catalog-snapshot.ts'
 import { AppError } from '../../../errors.ts'
+import { agentVersion, requireVersion } from '../../answers/agent-version.ts'
 import { AGENT, AGENT_PROBE, SAVED_AGENT } from '../../answers/records/agent-schemas.ts'
 import { agentRecord } from '../../answers/wire.ts'
 import { bodySchema, readJson } from '../../bodies/body.ts'
@@ -53,6 +54,8 @@ const UPDATE = bodySchema(
   ),
 )
 
+const VERSION_HEADER = { ETag: 'Another one after each change; for If-Match' }
+
 export const addAgentRoutes: AddRoutes = (app, context) => {
   const { deps } = context
   app.get(
@@ -81,7 +84,8 @@ export const addAgentRoutes: AddRoutes = (app, context) => {
       const catalog = deps.catalogFor(context.scopeOf(request).principal)
       const agent = await createAgent(params.project_name, sent, catalog)
       const record = agentRecord(agent, sentApiKey(sent))
-      return Response.json({ ...record, warnings: deps.agentWarnings(agent) }, { status: 201 })
+      const body = { ...record, warnings: deps.agentWarnings(agent) }
+      return Response.json(body, { status: 201, headers: versionHeader(agent) })
     },
     route({
       needs: 'write',
@@ -90,7 +94,7 @@ export const addAgentRoutes: AddRoutes = (app, context) => {
       tag,
       body: CREATE,
       answers: {
-        201: { description: 'The agent', schema: SAVED_AGENT },
+        201: { description: 'The agent', schema: SAVED_AGENT, headers: VERSION_HEADER },
         404: 'No such project',
         409: 'The name is already in use',
       },
@@ -98,24 +102,34 @@ export const addAgentRoutes: AddRoutes = (app, context) => {
   )
   app.get(
     ONE,
-    ({ params }) => Response.json(agentRecord(namedAgent(context, params))),
+    ({ params }) => {
+      const agent = namedAgent(context, params)
+      return Response.json(agentRecord(agent), { headers: versionHeader(agent) })
+    },
     route({
       needs: 'read',
       id: 'getAgent',
       summary: 'Get an agent',
       tag,
-      answers: { 200: { description: 'The agent', schema: AGENT }, ...missing },
+      answers: {
+        200: { description: 'The agent', schema: AGENT, headers: VERSION_HEADER },
+        ...missing,
+      },
     }),
   )
   app.put(
     ONE,
     async ({ request, params }) => {
-      agentToAlter(context, params)
+      const ifMatch = request.headers.get('if-match')
+      requireVersion(agentToAlter(context, params), ifMatch)
       const { agent: sent } = await readJson(context, request, UPDATE)
       const catalog = deps.catalogFor(context.scopeOf(request).principal)
-      const agent = await alterAgent(agentToAlter(context, params), sent, catalog)
+      const agent = await alterAgent(agentToAlter(context, params), sent, catalog, (stored) => {
+        requireVersion(stored, ifMatch)
+      })
       const record = agentRecord(agent, sentApiKey(sent))
-      return Response.json({ ...record, warnings: deps.agentWarnings(agent) })
+      const answer = { ...record, warnings: deps.agentWarnings(agent) }
+      return Response.json(answer, { headers: versionHeader(agent) })
     },
     route({
       needs: 'write',
@@ -123,9 +137,11 @@ export const addAgentRoutes: AddRoutes = (app, context) => {
       summary: 'Update an agent: fields that are not sent stay',
       tag,
       body: UPDATE,
+      headers: { 'If-Match': 'The ETag of the agent as you read it: another one is not changed' },
       answers: {
-        200: { description: 'The agent', schema: SAVED_AGENT },
+        200: { description: 'The agent', schema: SAVED_AGENT, headers: VERSION_HEADER },
         400: 'No such agent: PUT never creates',
+        412: 'The agent was changed since; nothing was saved',
       },
     }),
   )
@@ -178,6 +194,10 @@ function agentToAlter(context: RouteContext, path: AgentPath): Agent {
   if (agent !== undefined) return agent
   const message = 'Creation of an agent using the PUT method is not allowed.'
   throw new AppError('agent_creation_not_allowed', message)
+}
+
+function versionHeader(agent: Agent): { readonly etag: string } {
+  return { etag: agentVersion(agent) }
 }
 
 function sentApiKey({ model }: Fields): string | undefined {

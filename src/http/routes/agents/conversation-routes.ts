@@ -98,6 +98,27 @@ export const addConversationRoutes: AddRoutes = (app, context) => {
       answers: { 204: 'Deleted', ...missing, 409: 'One of its questions is being answered' },
     }),
   )
+  app.delete(
+    `${ONE}/turns/:trace_id`,
+    async ({ request, params }) => {
+      const { conversation_id: id, trace_id: traceId } = params
+      const asker = askerIn(request)
+      await conversations.removeFrom(namedAgent(context, params), id, traceId, asker)
+      return new Response(null, { status: 204 })
+    },
+    route({
+      needs: 'ask',
+      id: 'deleteTurns',
+      summary: 'Delete a turn of a conversation and those after it, to ask otherwise',
+      description: 'Of the first turn: the conversation. Traces stay',
+      tag,
+      answers: {
+        204: 'Deleted',
+        404: 'No such project, agent, conversation or turn',
+        409: 'One of its questions is being answered',
+      },
+    }),
+  )
 }
 
 /** @throws AppError `unknown_field`, `invalid_request` */
