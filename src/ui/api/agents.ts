@@ -1,0 +1,107 @@
+/** Agents: their questions as they are answered, kept conversations, runs and traces. */
+import type { CompletionEvent } from '../../domain/agents/completion-event.ts'
+import type {
+  Conversation,
+  ConversationList,
+  RunningQuestion,
+  Trace,
+  TraceList,
+} from './records.ts'
+import { bodyOf, path, request, requestStream } from './request.ts'
+import { linesOf } from './sql.ts'
+
+export interface AgentName {
+  readonly project: string
+  readonly name: string
+}
+
+const agentPath = ({ project, name }: AgentName) => path`/api/projects/${project}/agents/${name}`
+
+/** Of a conversation that is kept: `new` begins one; missing: nothing is kept. */
+export interface Question extends AgentName {
+  readonly text: string
+  readonly conversationId?: string | undefined
+}
+
+/**
+ * Asks, and tells what happens as it happens. Aborting ends the run on the server.
+ * @returns whether the stream came to its end; false: it was cut off
+ * @throws ApiError
+ */
+export async function askAgent(
+  question: Question,
+  told: (event: CompletionEvent) => void,
+  signal: AbortSignal,
+): Promise<boolean> {
+  const { text, conversationId } = question
+  const json = {
+    messages: [{ role: 'user', content: text }],
+    stream_options: { deltas: true },
+    ...(conversationId === undefined ? {} : { conversation_id: conversationId }),
+  }
+  const address = `${agentPath(question)}/completions/stream`
+  const response = await requestStream(address, { method: 'POST', json, signal })
+  return bodyOf(response, async () => {
+    for await (const line of linesOf(response)) {
+      if (!line.startsWith('data: ')) continue
+      // What the server writes in this format.
+      const event = JSON.parse(line.slice(6)) as CompletionEvent
+      if ('type' in event && event.type === 'end') return true
+      told(event)
+    }
+    return false
+  })
+}
+
+export function deleteAgent(agent: AgentName): Promise<void> {
+  return request(agentPath(agent), { method: 'DELETE' })
+}
+
+export function listConversations(
+  agent: AgentName,
+  limit: number,
+  signal: AbortSignal,
+): Promise<ConversationList> {
+  return request(`${agentPath(agent)}/conversations?limit=${limit}`, { signal })
+}
+
+export function readConversation(
+  agent: AgentName,
+  id: string,
+  signal: AbortSignal,
+): Promise<Conversation> {
+  return request(`${agentPath(agent)}${path`/conversations/${id}`}?limit=200`, { signal })
+}
+
+export function deleteConversation(agent: AgentName, id: string): Promise<void> {
+  return request(`${agentPath(agent)}${path`/conversations/${id}`}`, { method: 'DELETE' })
+}
+
+/** Deletes a turn and those after it. */
+export function deleteTurnsFrom(agent: AgentName, id: string, traceId: string): Promise<void> {
+  const address = `${agentPath(agent)}${path`/conversations/${id}/turns/${traceId}`}`
+  return request(address, { method: 'DELETE' })
+}
+
+export function listRuns(signal: AbortSignal): Promise<readonly RunningQuestion[]> {
+  return request('/api/agents/runs', { signal })
+}
+
+export function cancelRun(traceId: string): Promise<void> {
+  return request(path`/api/agents/runs/${traceId}`, { method: 'DELETE' })
+}
+
+export function listTraces(
+  filters: Readonly<Record<string, string>>,
+  signal: AbortSignal,
+): Promise<TraceList> {
+  return request(`/api/traces?${new URLSearchParams(filters)}`, { signal })
+}
+
+export function readTrace(traceId: string, signal: AbortSignal): Promise<Trace> {
+  return request(path`/api/traces/${traceId}`, { signal })
+}
+
+export function rateTrace(traceId: string, rating: number): Promise<void> {
+  return request(path`/api/traces/${traceId}/feedback`, { method: 'POST', json: { rating } })
+}

@@ -1,0 +1,86 @@
+/** One question as this page has watched it: what each event of the stream adds. */
+import type {
+  Action,
+  CompletionEvent,
+  OutputEvent,
+} from '../../../../domain/agents/completion-event.ts'
+
+export interface AskedStep {
+  readonly action: Action
+  readonly startedAtMs: number
+  readonly observation?: string
+  readonly endedAtMs?: number
+}
+
+/** `cut`: the connection broke off, and nobody knows how it ended. */
+export type TurnState = 'running' | 'answered' | 'failed' | 'stopped' | 'cut'
+
+export interface AskedTurn {
+  readonly question: string
+  readonly state: TurnState
+  readonly startedAtMs: number
+  readonly endedAtMs?: number
+  readonly traceId?: string
+  readonly conversationId?: string
+  /** What has come of the answer. */
+  readonly text: string
+  readonly steps: readonly AskedStep[]
+  readonly output?: OutputEvent
+  readonly failure?: { readonly words: string; readonly kind: string }
+}
+
+export function newTurn(question: string, nowMs: number): AskedTurn {
+  return { question, state: 'running', startedAtMs: nowMs, text: '', steps: [] }
+}
+
+export function withEvent(turn: AskedTurn, event: CompletionEvent, nowMs: number): AskedTurn {
+  if ('actions' in event) {
+    const begun = event.actions.map((action) => ({ action, startedAtMs: nowMs }))
+    // What the model wrote before a call was its reasoning, which the action holds.
+    return { ...turn, text: '', steps: [...turn.steps, ...begun] }
+  }
+  if ('steps' in event) return event.steps.reduce((now, step) => withStep(now, step, nowMs), turn)
+  if ('output' in event) {
+    const { output: text } = event
+    return { ...turn, state: 'answered', text, output: event, endedAtMs: nowMs }
+  }
+  if (event.type === 'start') {
+    const { trace_id: traceId, conversation_id: conversationId } = event
+    return { ...turn, traceId, ...(conversationId === undefined ? {} : { conversationId }) }
+  }
+  if (event.type === 'delta') return { ...turn, text: turn.text + event.content }
+  if (event.type === 'error') {
+    const failure = { words: event.content, kind: event.error_type }
+    return { ...turn, state: 'failed', failure, endedAtMs: nowMs }
+  }
+  return turn
+}
+
+/** Steps come in the order of their calls. */
+function withStep(
+  turn: AskedTurn,
+  { action, observation }: { readonly action: Action; readonly observation: string },
+  nowMs: number,
+): AskedTurn {
+  const index = turn.steps.findIndex((step) => step.endedAtMs === undefined)
+  const begun = turn.steps[index] ?? { action, startedAtMs: nowMs }
+  const ended = { ...begun, action, observation, endedAtMs: nowMs }
+  const steps = index < 0 ? [...turn.steps, ended] : turn.steps.with(index, ended)
+  return { ...turn, steps }
+}
+
+/** @param state how it ended, where no event said so */
+export function endedTurn(turn: AskedTurn, state: TurnState, nowMs: number): AskedTurn {
+  return turn.state === 'running' ? { ...turn, state, endedAtMs: nowMs } : turn
+}
+
+/** What to do about a failure of this kind. */
+export const NEXT_STEPS: Readonly<Record<string, string>> = {
+  authentication: 'The model refused the key: check the key in the settings of the agent.',
+  rate_limit: 'The model is busy: wait a moment, then ask again.',
+  timeout: 'It took too long: ask again, or give the agent more time or steps in its settings.',
+  connection: 'The model did not answer: check that its server runs, and its address.',
+  not_found: 'The model was not found: check its name and address in the settings.',
+  content: 'The provider refused the content: ask in other words.',
+  general: 'Ask again. The trace shows how far it came.',
+}

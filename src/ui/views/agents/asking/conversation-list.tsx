@@ -1,0 +1,81 @@
+/** The conversations with an agent that are kept, the one asked last first. */
+import { useState } from 'preact/hooks'
+import { useLocation } from 'preact-iso/router'
+import { type AgentName, deleteConversation, listConversations } from '../../../api/agents.ts'
+import { ConfirmDialog } from '../../../components/confirm-dialog.tsx'
+import { Failure } from '../../../components/failure.tsx'
+import { Icon } from '../../../components/icon.tsx'
+import { useResource } from '../../../components/resource.ts'
+import { shownAge } from '../../../format/numbers.ts'
+import { addressOf } from '../../../shell/addresses.ts'
+
+const PAGE = 30
+
+interface ConversationListProps extends AgentName {
+  readonly open: string | undefined
+  /** Another one each time that the list may have changed. */
+  readonly version: number
+}
+
+export function ConversationList({ project, name, open, version }: ConversationListProps) {
+  const { route } = useLocation()
+  const [limit, setLimit] = useState(PAGE)
+  const [doomed, setDoomed] = useState<string>()
+  const agent = { project, name }
+  const found = useResource(
+    (signal) => listConversations(agent, limit, signal),
+    [project, name, limit, version],
+  )
+  const remove = async (id: string) => {
+    await deleteConversation(agent, id)
+    if (id === open) route(addressOf.agent(project, name))
+    found.reload()
+  }
+  return (
+    <nav class="agents-conversations" aria-label="Conversations">
+      <a class="button" href={addressOf.agent(project, name)}>
+        <Icon name="plus" /> New conversation
+      </a>
+      {found.failure && <Failure error={found.failure} onRetry={found.reload} />}
+      {found.data?.items.length === 0 && <p class="small quiet">Your conversations stand here.</p>}
+      <ul>
+        {(found.data?.items ?? []).map(({ conversation_id: id, title, ended_at }) => (
+          <li key={id}>
+            <a
+              href={addressOf.conversation(project, name, id)}
+              aria-current={id === open ? 'page' : undefined}
+            >
+              <span class="one-line" dir="auto">
+                {title}
+              </span>
+              <span class="small quiet">{shownAge(ended_at, Date.now())}</span>
+            </a>
+            <button
+              type="button"
+              class="button quiet icon-only"
+              aria-label={`Delete the conversation “${title}”`}
+              onClick={() => setDoomed(id)}
+            >
+              <Icon name="trash" />
+            </button>
+          </li>
+        ))}
+      </ul>
+      {found.data?.next && (
+        <button type="button" class="button small" onClick={() => setLimit(limit + PAGE)}>
+          Show more
+        </button>
+      )}
+      {doomed !== undefined && (
+        <ConfirmDialog
+          title="Delete this conversation?"
+          verb="Delete"
+          onConfirm={() => remove(doomed)}
+          onClose={() => setDoomed(undefined)}
+        >
+          Its questions and answers are gone for good. Their traces stay.
+        </ConfirmDialog>
+      )}
+    </nav>
+  )
+}

@@ -1,0 +1,160 @@
+/** One question with its steps, its answer, where that comes from, and what can be done with it. */
+import type { ComponentChildren } from 'preact'
+import { useEffect, useState } from 'preact/hooks'
+import type { Citation } from '../../../../domain/agents/completion-event.ts'
+import { rateTrace } from '../../../api/agents.ts'
+import { CopyButton } from '../../../components/copy-button.tsx'
+import { Icon } from '../../../components/icon.tsx'
+import { shownDuration } from '../../../format/numbers.ts'
+import { addressOf } from '../../../shell/addresses.ts'
+import { tellDone, tellFailed } from '../../../shell/notices.tsx'
+import { AnswerText, addressOfCitation, CitationChip } from './answer-text.tsx'
+import { type AskedTurn, NEXT_STEPS } from './asked-turn.ts'
+import { StepList } from './step-list.tsx'
+
+interface TurnCardProps {
+  readonly turn: AskedTurn
+  readonly project: string
+  /** Of a kept turn that this page did not watch. */
+  readonly citations?: readonly Citation[]
+  readonly sharedChunks?: ReadonlySet<string>
+  readonly actions?: ComponentChildren
+}
+
+export function TurnCard({ turn, project, citations, sharedChunks, actions }: TurnCardProps) {
+  const sources = turn.output?.citations ?? citations ?? []
+  const isRunning = turn.state === 'running'
+  return (
+    <article class="agents-turn" aria-busy={isRunning}>
+      <p class="agents-question pre" dir="auto">
+        {turn.question}
+      </p>
+      {turn.steps.length > 0 && <StepList steps={turn.steps} project={project} />}
+      {turn.text !== '' && <AnswerText text={turn.text} citations={sources} />}
+      {isRunning && <Clock since={turn.startedAtMs} hasText={turn.text !== ''} />}
+      <HowItEnded turn={turn} />
+      {(turn.output?.warnings ?? []).map((warning) => (
+        <p key={warning} class="agents-warning small" dir="auto">
+          <Icon name="warning" /> {warning}
+        </p>
+      ))}
+      <Sources citations={sources} shared={sharedChunks} />
+      {!isRunning && (
+        <div class="row small">
+          {turn.text !== '' && <CopyButton text={turn.text} label="Copy the answer" />}
+          {turn.traceId !== undefined && <Feedback traceId={turn.traceId} />}
+          {turn.traceId !== undefined && (
+            <a class="button small" href={addressOf.trace(turn.traceId)}>
+              <Icon name="chart" /> Trace
+            </a>
+          )}
+          {actions}
+        </div>
+      )}
+    </article>
+  )
+}
+
+function Clock({ since, hasText }: { readonly since: number; readonly hasText: boolean }) {
+  const [now, setNow] = useState(Date.now)
+  useEffect(() => {
+    const timer = setInterval(() => setNow(Date.now()), 100)
+    return () => clearInterval(timer)
+  }, [])
+  return (
+    <p class="small quiet">
+      {hasText ? 'Answering' : 'Working'} … {shownDuration(Math.max(0, now - since))}
+    </p>
+  )
+}
+
+function HowItEnded({ turn }: { readonly turn: AskedTurn }) {
+  if (turn.state === 'stopped') return <p class="badge warn">Stopped</p>
+  if (turn.state === 'cut') {
+    return (
+      <p class="agents-warning" role="alert">
+        <Icon name="warning" /> The connection broke off. What had come stays here; ask again for
+        the whole answer.
+      </p>
+    )
+  }
+  if (turn.state !== 'failed') return null
+  return (
+    <div class="failure" role="alert">
+      <Icon name="warning" />
+      <div>
+        <strong>There is no answer</strong>
+        <p class="pre" dir="auto">
+          {turn.failure?.words}
+        </p>
+        <p>{NEXT_STEPS[turn.failure?.kind ?? 'general'] ?? NEXT_STEPS.general}</p>
+      </div>
+    </div>
+  )
+}
+
+function Sources({
+  citations,
+  shared,
+}: {
+  readonly citations: readonly Citation[]
+  readonly shared: ReadonlySet<string> | undefined
+}) {
+  if (citations.length === 0) return null
+  const ids = [...new Set(citations.map(({ chunk_id }) => chunk_id))]
+  return (
+    <ol class="agents-sources small" aria-label="Sources">
+      {citations.map((citation, index) => (
+        <li key={index}>
+          <CitationChip
+            number={ids.indexOf(citation.chunk_id) + 1}
+            citation={citation}
+            isShared={shared?.has(citation.chunk_id) ?? false}
+          />
+          <a href={addressOfCitation(citation)} dir="auto">
+            {citation.document_id}
+          </a>
+          {citation.page !== null && <span class="quiet">page {citation.page}</span>}
+          {shared?.has(citation.chunk_id) && <span class="badge accent">In both</span>}
+          <q class="quiet" dir="auto">
+            {citation.text}
+          </q>
+        </li>
+      ))}
+    </ol>
+  )
+}
+
+function Feedback({ traceId }: { readonly traceId: string }) {
+  const [rating, setRating] = useState<number>()
+  const rate = async (next: number) => {
+    try {
+      await rateTrace(traceId, next)
+      setRating(next)
+      tellDone('Thank you: it stands in the trace')
+    } catch (error) {
+      tellFailed(error)
+    }
+  }
+  return (
+    <fieldset class="row agents-feedback">
+      <legend class="visually-hidden">Was this answer good?</legend>
+      <button
+        type="button"
+        class="button small"
+        aria-pressed={rating === 1}
+        onClick={() => rate(1)}
+      >
+        Good
+      </button>
+      <button
+        type="button"
+        class="button small"
+        aria-pressed={rating === -1}
+        onClick={() => rate(-1)}
+      >
+        Bad
+      </button>
+    </fieldset>
+  )
+}
