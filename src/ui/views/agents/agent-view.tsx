@@ -14,7 +14,15 @@ import { type AgentAddress, AgentFrame } from './agent-frame.tsx'
 import type { AskedTurn } from './asking/asked-turn.ts'
 import { Composer } from './asking/composer.tsx'
 import { ConversationList } from './asking/conversation-list.tsx'
-import { ask, forgetTurns, isWhole, placeOf, stopAsking, turnsAt } from './asking/running-turns.ts'
+import {
+  ask,
+  changes,
+  forgetTurns,
+  isWhole,
+  placeOf,
+  stopAsking,
+  turnsAt,
+} from './asking/running-turns.ts'
 import { TurnCard } from './asking/turn-card.tsx'
 
 type KeptTurn = Conversation['turns'][number]
@@ -88,7 +96,12 @@ export function AgentView({ project, name, conversation }: AgentViewProps) {
   return (
     <AgentFrame project={project} name={name}>
       <div class="agents-ask">
-        <ConversationList project={project} name={name} open={conversation} version={version} />
+        <ConversationList
+          project={project}
+          name={name}
+          open={conversation}
+          version={version + changes.value}
+        />
         <div class="stack" aria-live="polite">
           {kept.failure && <Failure error={kept.failure} onRetry={kept.reload} />}
           {kept.isLoading && kept.data === undefined && id !== 'new' && live.length === 0 && (

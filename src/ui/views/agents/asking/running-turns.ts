@@ -6,6 +6,8 @@ import { type AskedTurn, endedTurn, newTurn, withEvent } from './asked-turn.ts'
 
 /** By the place where they were asked: an agent, a conversation. */
 const turnsByPlace = signal<ReadonlyMap<string, readonly AskedTurn[]>>(new Map())
+/** Rises with each question that began or ended: lists of conversations are read again. */
+export const changes = signal(0)
 const aborts = new Map<string, AbortController>()
 /** Conversations that began on this page: nothing of them has to be read. */
 const whole = new Set<string>()
@@ -88,6 +90,7 @@ export async function ask({ agent, conversation, isKept, question, begun }: Aske
     show(place, before)
     throw error
   } finally {
+    changes.value += 1
     aborts.delete(place)
   }
 }

@@ -109,13 +109,15 @@ function Sources({
           <CitationChip
             number={ids.indexOf(citation.chunk_id) + 1}
             citation={citation}
-            isShared={shared?.has(citation.chunk_id) ?? false}
+            isShared={shared?.has(`${citation.knowledge_base} ${citation.chunk_id}`) ?? false}
           />
           <a href={addressOfCitation(citation)} dir="auto">
             {citation.document_id}
           </a>
           {citation.page !== null && <span class="quiet">page {citation.page}</span>}
-          {shared?.has(citation.chunk_id) && <span class="badge accent">In both</span>}
+          {shared?.has(`${citation.knowledge_base} ${citation.chunk_id}`) && (
+            <span class="badge accent">In both</span>
+          )}
           <q class="quiet" dir="auto">
             {citation.text}
           </q>
