@@ -1,6 +1,6 @@
 import { expect, test } from 'bun:test'
+import { blocksOf, inlinesOf } from '../../src/ui/views/agents/asking/answer-blocks.ts'
 import { newTurn, withEvent } from '../../src/ui/views/agents/asking/asked-turn.ts'
-import { blocksOf, inlinesOf } from '../../src/ui/views/agents/asking/markdown-blocks.ts'
 
 test('an answer becomes blocks, and what is no Markdown stays text', () => {
   const kinds = blocksOf(

@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto'
 import { type TSchema, t } from 'elysia'
 import { alterAgent, createAgent, dropAgent } from '../../../catalog/define-agent.ts'
 import { type Fields, isObject } from '../../../catalog/fields.ts'
@@ -9,7 +10,6 @@ import {
   requireProject,
 } from '../../../domain/catalog-snapshot.ts'
 import { AppError } from '../../../errors.ts'
-import { agentVersion, requireVersion } from '../../answers/agent-version.ts'
 import { AGENT, AGENT_PROBE, SAVED_AGENT } from '../../answers/records/agent-schemas.ts'
 import { agentRecord } from '../../answers/wire.ts'
 import { bodySchema, readJson } from '../../bodies/body.ts'
@@ -203,4 +203,24 @@ function versionHeader(agent: Agent): { readonly etag: string } {
 function sentApiKey({ model }: Fields): string | undefined {
   const key = isObject(model) ? model.api_key : undefined
   return typeof key === 'string' ? key : undefined
+}
+
+/** The ETag of an agent: another one after each change. It is made of what everybody sees, without secrets. */
+function agentVersion(agent: Agent): string {
+  const record = JSON.stringify(agentRecord(agent))
+  return `"${createHash('sha256').update(record).digest('base64url').slice(0, 22)}"`
+}
+
+/**
+ * @param ifMatch the header: the versions one of which the agent must have; `*`, or none at all: any
+ * @throws AppError `agent_changed`
+ */
+function requireVersion(agent: Agent, ifMatch: string | null): void {
+  if (ifMatch === null) return
+  const version = agentVersion(agent)
+  // Proxies that compress mark a version as weak; the agent is the same.
+  const named = ifMatch.split(',').map((one) => one.trim().replace(/^W\//, ''))
+  if (named.includes('*') || named.includes(version)) return
+  const message = `The agent ${agent.name} was changed since you read it: GET it, and send your changes with its new ETag as If-Match`
+  throw new AppError('agent_changed', message)
 }

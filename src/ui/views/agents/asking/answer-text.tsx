@@ -2,7 +2,7 @@
 import type { ComponentChildren } from 'preact'
 import type { Citation } from '../../../../domain/agents/completion-event.ts'
 import { addressOf } from '../../../shell/addresses.ts'
-import { type Block, blocksOf, type Inline, inlinesOf } from './markdown-blocks.ts'
+import { type Block, blocksOf, type Inline, inlinesOf } from './answer-blocks.ts'
 
 interface AnswerTextProps {
   readonly text: string
