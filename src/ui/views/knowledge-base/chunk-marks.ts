@@ -1,0 +1,58 @@
+/** A text in blocks that are drawn one by one, and each block in pieces by the chunks that they belong to. */
+export interface Span {
+  readonly start: number
+  readonly end: number
+}
+
+export interface Piece extends Span {
+  /** Positions of the chunks that hold it. */
+  readonly chunks: readonly number[]
+  readonly isMarked: boolean
+}
+
+const BLOCK_CHARS = 6000
+
+/** Blocks end at line ends, else at spaces, never inside of a character. */
+export function blocksOf(text: string): readonly Span[] {
+  const blocks: Span[] = []
+  for (let start = 0; start < text.length; ) {
+    const end = start + BLOCK_CHARS >= text.length ? text.length : cutIn(text, start)
+    blocks.push({ start, end })
+    start = end
+  }
+  return blocks
+}
+
+function cutIn(text: string, start: number): number {
+  const latest = start + BLOCK_CHARS
+  for (const sign of ['\n', ' ']) {
+    const found = text.lastIndexOf(sign, latest - 1)
+    if (found > start + BLOCK_CHARS / 2) return found + 1
+  }
+  const isInPair = /[\udc00-\udfff]/.test(text.charAt(latest))
+  return isInPair ? latest - 1 : latest
+}
+
+export function piecesOf(
+  block: Span,
+  chunks: readonly Span[],
+  marked: Span | undefined,
+): readonly Piece[] {
+  const near = chunks.flatMap((chunk, index) => (overlaps(chunk, block) ? [{ chunk, index }] : []))
+  const edges = [...near.map(({ chunk }) => chunk), ...(marked ? [marked] : [])]
+    .flatMap(({ start, end }) => [start, end])
+    .filter((edge) => edge > block.start && edge < block.end)
+  const cuts = [...new Set([block.start, ...edges, block.end])].sort((a, b) => a - b)
+  return cuts.slice(0, -1).map((start, at) => {
+    const piece = { start, end: cuts[at + 1] ?? block.end }
+    return {
+      ...piece,
+      chunks: near.filter(({ chunk }) => overlaps(chunk, piece)).map(({ index }) => index),
+      isMarked: marked !== undefined && overlaps(marked, piece),
+    }
+  })
+}
+
+function overlaps(one: Span, other: Span): boolean {
+  return one.start < other.end && other.start < one.end
+}

@@ -1,0 +1,15 @@
+/** What a facet of one column is given. */
+import type { KnowledgeBaseName } from '../../api/documents.ts'
+import type { ColumnTypes, Filters } from '../../api/filters.ts'
+
+export interface FacetProps {
+  readonly of: KnowledgeBaseName
+  readonly column: string
+  readonly types: ColumnTypes
+  /** Of the other columns: a facet's own choice does not narrow its own counts. */
+  readonly others: Filters
+  readonly condition: unknown
+  readonly countsChunks: boolean
+  /** Undefined: no condition. */
+  readonly onChange: (condition: unknown) => void
+}

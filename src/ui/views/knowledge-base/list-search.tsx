@@ -1,0 +1,64 @@
+/** What the list shows, and the words it is searched by. */
+import { useEffect, useState } from 'preact/hooks'
+import { Icon } from '../../components/icon.tsx'
+import type { ListAddress } from './list-address.ts'
+
+interface ListSearchProps {
+  readonly shown: ListAddress
+  readonly onShow: (change: Partial<ListAddress>) => void
+}
+
+export function ListSearch({ shown, onShow }: ListSearchProps) {
+  const [words, setWords] = useState(shown.words)
+  useEffect(() => setWords(shown.words), [shown.words])
+  return (
+    <form
+      class="row"
+      role="search"
+      onSubmit={(event) => {
+        event.preventDefault()
+        onShow({ words: words.trim() })
+      }}
+    >
+      <fieldset class="kb-switch" aria-label="What is listed">
+        {(['documents', 'chunks'] as const).map((one) => (
+          <button
+            key={one}
+            type="button"
+            class="button"
+            aria-pressed={shown.shows === one}
+            onClick={() => onShow({ shows: one })}
+          >
+            {one === 'documents' ? 'Documents' : 'Chunks'}
+          </button>
+        ))}
+      </fieldset>
+      <input
+        class="grow"
+        type="search"
+        aria-label="Words to find in this list"
+        placeholder="Find words"
+        value={words}
+        onInput={(event) => setWords(event.currentTarget.value)}
+      />
+      <select
+        class="kb-within"
+        aria-label="Where to find them"
+        value={shown.within}
+        onChange={(event) =>
+          onShow({
+            words: words.trim(),
+            within: event.currentTarget.value === 'name' ? 'name' : 'text',
+          })
+        }
+      >
+        <option value="text">in texts</option>
+        <option value="name">in titles and ids</option>
+      </select>
+      <button type="submit" class="button">
+        <Icon name="search" />
+        Find
+      </button>
+    </form>
+  )
+}

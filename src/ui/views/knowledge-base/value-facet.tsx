@@ -1,0 +1,98 @@
+/** The values of one column, the most frequent first, each with how often it is there. */
+import { useState } from 'preact/hooks'
+import { columnOf, isFields, itemsOf, kindOfType, whereOf } from '../../api/filters.ts'
+import { quoted, runSql } from '../../api/sql.ts'
+import { Failure } from '../../components/failure.tsx'
+import { Loading } from '../../components/progress.tsx'
+import { useResource } from '../../components/resource.ts'
+import { counted, shownCount } from '../../format/numbers.ts'
+import type { FacetProps } from './facet.ts'
+
+const SHOWN = 12
+const SHOWN_MORE = 200
+
+export function ValueFacet(props: FacetProps) {
+  const { of, column, others, condition, countsChunks, onChange } = props
+  const [sought, setSought] = useState('')
+  const [limit, setLimit] = useState(SHOWN)
+  const isList = kindOfType(props.types[column] ?? '') === 'list'
+  const { data, failure, reload } = useResource(
+    (signal) => readValues(props, { sought, limit }, signal),
+    [of, column, others, countsChunks, sought, limit],
+  )
+  if (failure) return <Failure error={failure} onRetry={reload} />
+  const chosen = chosenIn(condition)
+  const toggle = (value: unknown, isOn: boolean) => {
+    if (isList) return onChange(isOn ? { contains: value } : undefined)
+    const next = isOn ? [...chosen, value] : chosen.filter((one) => one !== value)
+    onChange(next.length === 0 ? undefined : { in: next })
+  }
+  const isSearched = sought !== '' || (data?.total ?? 0) > SHOWN
+  return (
+    <div class="stack kb-facet-content">
+      {isSearched && (
+        <input
+          type="search"
+          aria-label={`Find a value of ${column}`}
+          placeholder={data ? `Find among ${counted(data.total, 'value')}` : 'Find a value'}
+          value={sought}
+          onChange={(event) => setSought(event.currentTarget.value.trim())}
+        />
+      )}
+      {data === undefined && <Loading what="the values" />}
+      {data?.values.length === 0 && <p class="small quiet">No such value</p>}
+      <ul class="kb-values">
+        {data?.values.map(({ value, count }) => (
+          <li key={JSON.stringify(value)}>
+            <label class="check">
+              <input
+                type="checkbox"
+                checked={chosen.includes(value)}
+                onChange={(event) => toggle(value, event.currentTarget.checked)}
+              />
+              <span class="one-line grow" dir="auto" title={String(value).slice(0, 500)}>
+                {value === null ? <em>no value</em> : String(value).slice(0, 200)}
+              </span>
+              <span class="small quiet">{shownCount(count)}</span>
+            </label>
+          </li>
+        ))}
+      </ul>
+      {data && limit === SHOWN && data.total > SHOWN && (
+        <button type="button" class="button small" onClick={() => setLimit(SHOWN_MORE)}>
+          More values
+        </button>
+      )}
+    </div>
+  )
+}
+
+async function readValues(
+  { of, column, types, others, countsChunks }: FacetProps,
+  { sought, limit }: { readonly sought: string; readonly limit: number },
+  signal: AbortSignal,
+) {
+  const type = types[column] ?? 'VARCHAR'
+  const where = whereOf(others, types)
+  const isList = kindOfType(type) === 'list'
+  const value = isList ? `unnest(${itemsOf(columnOf(column), type)})` : columnOf(column)
+  const from = `${quoted(of.project)}.${quoted(of.name)}${where.sql}`
+  const isLike = sought === '' ? '' : 'WHERE contains(lower(value::VARCHAR), lower(:sought))'
+  const { rows } = await runSql({
+    sql: `SELECT value, ${countsChunks ? 'count(*)' : 'count(DISTINCT document)'} AS n, count(*) OVER () AS total
+      FROM (SELECT id AS document, ${value} AS value FROM ${from}) ${isLike}
+      GROUP BY value ORDER BY n DESC, value LIMIT ${limit}`,
+    project: of.project,
+    params: sought === '' ? where.params : { ...where.params, sought },
+    signal,
+  })
+  const values = rows.map(([one, count]) => ({ value: one, count: Number(count) }))
+  return { values, total: Number(rows[0]?.[2] ?? 0) }
+}
+
+function chosenIn(condition: unknown): readonly unknown[] {
+  if (condition === undefined) return []
+  if (!isFields(condition)) return [condition]
+  if (Array.isArray(condition.in)) return condition.in
+  return condition.contains === undefined ? [] : [condition.contains]
+}
