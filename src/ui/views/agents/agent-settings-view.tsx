@@ -5,7 +5,7 @@ import type { AGENT_PROBE } from '../../../http/answers/records/agent-schemas.ts
 import type { Wire } from '../../../http/openapi/schema-words.ts'
 import { refreshCatalog } from '../../api/catalog.ts'
 import type { Agent } from '../../api/records.ts'
-import { path, request } from '../../api/request.ts'
+import { bodyOf, path, request, requestStream } from '../../api/request.ts'
 import { ConfirmDialog } from '../../components/confirm-dialog.tsx'
 import { Failure } from '../../components/failure.tsx'
 import { Icon } from '../../components/icon.tsx'
@@ -59,13 +59,17 @@ function Settings({
     setFailure(undefined)
     try {
       // Another window may have changed it since it was shown here.
-      const now = await request<Agent>(at)
+      const answer = await requestStream(at)
+      // The server's schema of the route says what it is.
+      const now = (await bodyOf(answer, () => answer.json())) as Agent
       if (now.updated_at !== base.updated_at) {
         setNewer(now)
         return
       }
       const { name: _name, ...changes } = definitionOf(draft, now)
-      await request(at, { method: 'PUT', json: { agent: changes } })
+      const version = answer.headers.get('etag')
+      const headers = version === null ? {} : { 'if-match': version }
+      await request(at, { method: 'PUT', json: { agent: changes }, headers })
       tellDone('Saved')
       void refreshCatalog().catch(() => {})
       onSaved()
