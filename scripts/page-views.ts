@@ -63,6 +63,9 @@ const COMMON: readonly ShownView[] = [
   { name: 'sql', address: '/sql' },
   { name: 'compare', address: '/compare' },
   { name: 'operations', address: '/operations' },
+  ...['jobs', 'running', 'requests', 'backups', 'access', 'settings'].map((part) => {
+    return { name: `operations-${part}`, address: `/operations/${part}` }
+  }),
   { name: 'not-found', address: '/projects/none' },
 ]
 

@@ -66,11 +66,13 @@ export const AGENT_SETTINGS = {
     parse: optionalUrl,
   }),
   chatApiKey: setting('EIDER_CHAT_API_KEY', {
+    isSecret: true,
     default: '',
     help: 'API key for that address, unless a model has its own api_key',
     parse: optionalText,
   }),
   openaiApiKey: setting('OPENAI_API_KEY', {
+    isSecret: true,
     default: '',
     help: 'API key of the openai provider, unless a model has its own api_key',
     parse: optionalText,
@@ -81,6 +83,7 @@ export const AGENT_SETTINGS = {
     parse: optionalUrl,
   }),
   anthropicApiKey: setting('ANTHROPIC_API_KEY', {
+    isSecret: true,
     default: '',
     help: 'API key of the anthropic provider, unless a model has its own api_key',
     parse: optionalText,
@@ -91,31 +94,37 @@ export const AGENT_SETTINGS = {
     parse: optionalUrl,
   }),
   geminiApiKey: setting('GEMINI_API_KEY', {
+    isSecret: true,
     default: '',
     help: 'API key of the provider gemini, unless a model has its own api_key',
     parse: optionalText,
   }),
   mistralApiKey: setting('MISTRAL_API_KEY', {
+    isSecret: true,
     default: '',
     help: 'API key of the provider mistral, unless a model has its own api_key',
     parse: optionalText,
   }),
   groqApiKey: setting('GROQ_API_KEY', {
+    isSecret: true,
     default: '',
     help: 'API key of the provider groq, unless a model has its own api_key',
     parse: optionalText,
   }),
   deepseekApiKey: setting('DEEPSEEK_API_KEY', {
+    isSecret: true,
     default: '',
     help: 'API key of the provider deepseek, unless a model has its own api_key',
     parse: optionalText,
   }),
   openrouterApiKey: setting('OPENROUTER_API_KEY', {
+    isSecret: true,
     default: '',
     help: 'API key of the provider openrouter, unless a model has its own api_key',
     parse: optionalText,
   }),
   togetherApiKey: setting('TOGETHER_API_KEY', {
+    isSecret: true,
     default: '',
     help: 'API key of the provider together, unless a model has its own api_key',
     parse: optionalText,
@@ -161,6 +170,7 @@ export const AGENT_SETTINGS = {
     parse: (text) => oneOf('http/protobuf', 'http/json')(text || 'http/protobuf'),
   }),
   otlpHeaders: setting('OTEL_EXPORTER_OTLP_HEADERS', {
+    isSecret: true,
     default: '',
     help: 'Headers for the collector, as name=value,name=value, values encoded as in addresses',
     parse: headerList,

@@ -59,7 +59,7 @@ import { NO_VARIABLES } from './query/variables.ts'
 import { openRetrieval } from './retrieval/open-retrieval.ts'
 import { sleep } from './runtime/cancellation.ts'
 import { Turns } from './runtime/scheduling.ts'
-import { environmentOfReaders, isLoopback, type Settings } from './settings.ts'
+import { environmentOfReaders, isLoopback, type Settings, shownSettings } from './settings.ts'
 import { BackupSchedule } from './store/backup/backup-schedule.ts'
 import { memoryBytesOf } from './store/duckdb/memory-size.ts'
 import type { Store } from './store/store.ts'
@@ -277,6 +277,7 @@ export function createApp(options: AppOptions): App {
     }),
     metrics,
     running,
+    shownSettings: () => shownSettings(settings),
     settings: {
       version: options.version,
       username: settings.username,

@@ -135,6 +135,7 @@ export const ERRORS = {
   sql_too_costly: { status: 400, number: 4009, title: 'Too much for one step' },
   sql_not_a_query: { status: 400, number: 4101, title: 'Not for a link' },
   url_key_refused: { status: 403, number: 4102, title: 'Forbidden' },
+  request_not_found: { status: 404, number: 4103, title: 'Request not found' },
   timeout: { status: 504, number: 5001, title: 'Timeout' },
   cancelled: { status: 499, number: 5002, title: 'Cancelled' },
   too_busy: { status: 503, number: 5003, title: 'Too busy', retryAfterSeconds: 1 },

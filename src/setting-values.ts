@@ -145,12 +145,14 @@ export interface Setting<T> {
   /** As it would be written in the environment; empty: not set. */
   readonly default: string
   readonly help: string
+  /** Its value is shown to nobody. */
+  readonly isSecret: boolean
   parse(text: string): T
 }
 
 export function setting<T>(
   name: string,
-  init: { readonly default: string; readonly help: string; readonly parse: (text: string) => T },
+  init: Pick<Setting<T>, 'default' | 'help' | 'parse'> & { readonly isSecret?: boolean },
 ): Setting<T> {
-  return { name, ...init }
+  return { name, isSecret: false, ...init }
 }

@@ -64,6 +64,7 @@ export const SETTINGS = {
     parse: optionalText,
   }),
   password: setting('EIDER_PASSWORD', {
+    isSecret: true,
     default: '',
     help: 'Password of the login; requires EIDER_USERNAME',
     parse: optionalText,
@@ -321,6 +322,38 @@ function refuseContradictions(settings: Settings): void {
   if (settings.chatProvider !== 'builtin' && settings.chatModel === undefined) {
     throw refuse(`EIDER_CHAT_PROVIDER=${settings.chatProvider} needs EIDER_CHAT_MODEL`)
   }
+}
+
+/** Every setting as it is, for admins; secrets are left out. */
+export function shownSettings(settings: Settings) {
+  return Object.entries(SETTINGS).map(([key, one]) => {
+    // The keys of both are the same.
+    const text = settingText(settings[key as keyof Settings])
+    const isSet = text !== ''
+    return {
+      name: one.name,
+      value: isSet && !one.isSecret ? withoutPassword(text) : null,
+      default: one.default === '' ? null : one.default,
+      meaning: one.help,
+      ...{ isSecret: one.isSecret, isSet },
+    }
+  })
+}
+
+function settingText(value: unknown): string {
+  if (value === undefined) return ''
+  if (typeof value === 'boolean') return value ? '1' : '0'
+  if (typeof value !== 'object') return String(value)
+  if (Array.isArray(value) && value.every((item) => typeof item === 'string')) {
+    return value.join(',')
+  }
+  const isEmpty = value === null || Object.keys(value).length === 0
+  return isEmpty ? '' : JSON.stringify(value)
+}
+
+/** An address may hold a user with a password, and a key behind the `?`. */
+function withoutPassword(text: string): string {
+  return text.replace(/:\/\/[^/\s]*@/g, '://…@').replace(/^(https?:[^?]*)\?.*/, '$1?…')
 }
 
 /** Every setting with its default, for `--help`. */

@@ -64,6 +64,19 @@ export interface AbandonedStatement {
   readonly statement: string
 }
 
+/** A setting as people see it. */
+export interface ShownSetting {
+  readonly name: string
+  /** As it would be written in the environment; null: not set, or secret. */
+  readonly value: string | null
+  /** null: not set. */
+  readonly default: string | null
+  readonly meaning: string
+  /** Nobody is shown its value. */
+  readonly isSecret: boolean
+  readonly isSet: boolean
+}
+
 /** The disk of the data folder, in bytes. */
 export interface DiskState {
   /** null: not known, or nothing is on disk. */

@@ -26,7 +26,7 @@ import type { SourceKeeping } from '../domain/ports/sync-ports.ts'
 import type { TraceStore } from '../domain/ports/trace-ports.ts'
 import type { View } from '../domain/project.ts'
 import type { QueryResult } from '../domain/query-result.ts'
-import type { HealthChecks, ServerState } from '../domain/server-state.ts'
+import type { HealthChecks, ServerState, ShownSetting } from '../domain/server-state.ts'
 import type { UploadedFile } from '../domain/uploaded-file.ts'
 import type { InsertFilesOutcome, InsertFilesRequest } from '../ingest/insert-files.ts'
 import type { InsertRequest } from '../ingest/insert-request.ts'
@@ -40,7 +40,7 @@ import type { SearchAnswer, SearchOrder } from '../query/search/run-search.ts'
 import type { TransferUses } from '../query/transfer/move-knowledge-base.ts'
 import type { NewView } from '../query/views.ts'
 import type { Authentication, AuthenticationDeps } from './access/authentication.ts'
-import type { RequestDeps, RequestScope } from './running-requests.ts'
+import type { RequestDeps, RequestScope, RunningRequests } from './running-requests.ts'
 
 /** What every route can use. */
 export interface RouteContext {
@@ -51,6 +51,8 @@ export interface RouteContext {
   /** The same as whoever makes the request sees it. */
   readonly snapshotFor: (request: Request) => CatalogSnapshot
   readonly scopeOf: (request: Request) => RequestScope
+  /** What is under way, and what was answered last. */
+  readonly requests: Pick<RunningRequests, 'list' | 'recent'>
   /** False as soon as the server is stopping. */
   readonly isReady: () => boolean
 }
@@ -72,6 +74,8 @@ export interface ServerDeps extends UseCases, AuthenticationDeps, RequestDeps {
     readonly metricsOpen: boolean
   }
   readonly serverState: () => ServerState
+  /** What the server was started with. */
+  readonly shownSettings: () => readonly ShownSetting[]
   readonly health: () => Promise<HealthChecks>
   /** What is counted, as Prometheus reads it. */
   readonly metrics: {

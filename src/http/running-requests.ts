@@ -1,5 +1,6 @@
 import { ANYONE, type Principal } from '../domain/access/principal.ts'
 import type { RunningEntry, RunningWork } from '../domain/ports/running-ports.ts'
+import { shownStatement } from '../domain/server-state.ts'
 import { AppError, type ErrorCode, toAppError } from '../errors.ts'
 import { onAbort, setCaller, setOrigin } from '../runtime/cancellation.ts'
 import { failureResponseAt } from './openai/openai-error.ts'
@@ -45,6 +46,32 @@ export interface Connection {
   onArrived(): void
 }
 
+const KEPT_MAX = 1_000
+const PATH_CHARS_MAX = 300
+
+export interface RecentRequest extends LogEntry {
+  /** Milliseconds since 1970. */
+  readonly startMs: number
+}
+
+/** The requests that were answered last, for whoever looks after the server. Its log has all. */
+export class RecentRequests {
+  readonly #ring: RecentRequest[] = []
+  #next = 0
+
+  add(entry: LogEntry, startMs: number): void {
+    const { path } = entry
+    const shown = path.length <= PATH_CHARS_MAX ? path : `${path.slice(0, PATH_CHARS_MAX)}…`
+    this.#ring[this.#next] = { ...entry, path: shown, startMs }
+    this.#next = (this.#next + 1) % KEPT_MAX
+  }
+
+  /** The newest first. */
+  list(): readonly RecentRequest[] {
+    return [...this.#ring.slice(this.#next), ...this.#ring.slice(0, this.#next)].reverse()
+  }
+}
+
 /** The requests under way: each gets its scope, one line in the log and, whatever happens, an answer. */
 export class RunningRequests {
   readonly #deps: RequestDeps
@@ -53,6 +80,9 @@ export class RunningRequests {
   readonly #onAnswered: (scope: RequestScope) => void
   #isStopping = false
   #onIdle = () => {}
+  #lastNumber = 0
+  /** Those that were answered last. */
+  readonly recent = new RecentRequests()
 
   /** @param onAnswered called when the status is decided */
   constructor(deps: RequestDeps, onAnswered: (scope: RequestScope) => void) {
@@ -62,6 +92,11 @@ export class RunningRequests {
 
   get isStopping(): boolean {
     return this.#isStopping
+  }
+
+  /** Those under way, the oldest first. */
+  list(): readonly RequestScope[] {
+    return [...this.#running]
   }
 
   scopeOf(request: Request): RequestScope {
@@ -76,10 +111,12 @@ export class RunningRequests {
     route: () => Promise<Response>,
   ): Promise<Response> {
     const startMs = this.#deps.now()
+    this.#lastNumber += 1
     const scope = new RequestScope(this.#requestId(request), request, {
+      ...{ number: this.#lastNumber, startMs },
       connection,
       running: this.#deps.running,
-      onEnd: (ended) => this.#ended(ended, startMs),
+      onEnd: (ended) => this.#ended(ended),
     })
     this.#scopes.set(request, scope)
     this.#running.add(scope)
@@ -113,13 +150,16 @@ export class RunningRequests {
     return sent !== null && /^[\w.-]{1,128}$/.test(sent) ? sent : this.#deps.newId()
   }
 
-  #ended(scope: RequestScope, startMs: number): void {
+  #ended(scope: RequestScope): void {
     this.#running.delete(scope)
     const { id: requestId, method, path, route, status, failure: code, principal } = scope
-    this.#deps.log({
+    const { startMs } = scope
+    const entry = {
       ...{ method, path, route, status, ms: this.#deps.now() - startMs, requestId, code },
       principal: principal.kind === 'open' ? null : `${principal.kind} ${principal.name}`,
-    })
+    }
+    this.#deps.log(entry)
+    this.recent.add(entry, startMs)
     if (this.#running.size === 0) this.#onIdle()
   }
 
@@ -153,7 +193,12 @@ function isDecodable(path: string): boolean {
   }
 }
 
+/** Of a statement that runs, for people. */
+const STATEMENT_CHARS_MAX = 500
+
 interface RequestScopeInit {
+  readonly number: number
+  readonly startMs: number
   readonly connection: Connection
   readonly running: RunningWork
   onEnd(scope: RequestScope): void
@@ -162,6 +207,10 @@ interface RequestScopeInit {
 /** What is known about one request beside its content: its id, when to stop, and when it is over. */
 export class RequestScope {
   readonly id: string
+  /** Of this run of the server: clients choose their ids, and may choose one twice. */
+  readonly number: number
+  /** Milliseconds since 1970. */
+  readonly startMs: number
   readonly method: string
   readonly path: string
   /** The pattern of its path; known before its route runs. */
@@ -179,6 +228,7 @@ export class RequestScope {
   readonly #abort = new AbortController()
   readonly #onEnd: (scope: RequestScope) => void
   readonly #onArrived: () => void
+  #sql: string | null = null
   #isStreaming = false
   #hasEnded = false
   #status = 0
@@ -186,11 +236,21 @@ export class RequestScope {
   /**
    * @param events `onEnd`: called once, when the answer is complete or the client is gone
    */
-  constructor(id: string, request: Request, { connection, running, onEnd }: RequestScopeInit) {
+  constructor(id: string, request: Request, init: RequestScopeInit) {
+    const { connection, running, onEnd } = init
     this.id = id
+    this.number = init.number
+    this.startMs = init.startMs
     this.method = request.method
     this.path = pathOf(request.url)
-    this.running = running.begin(`${this.method} ${this.path}`)
+    const noted = running.begin(`${this.method} ${this.path}`)
+    this.running = {
+      statement: (sql) => {
+        this.#sql = sql
+        noted.statement(sql)
+      },
+      end: () => noted.end(),
+    }
     this.#onEnd = onEnd
     this.address = connection.address
     this.#onArrived = () => connection.onArrived()
@@ -204,6 +264,11 @@ export class RequestScope {
   /** Aborted when the client goes away, the stream is cancelled or the server stops. */
   get signal(): AbortSignal {
     return this.#abort.signal
+  }
+
+  /** The first words of the statement that it runs, without values; null: it runs none. */
+  get statement(): string | null {
+    return this.#sql === null ? null : shownStatement(this.#sql, STATEMENT_CHARS_MAX)
   }
 
   get status(): number {

@@ -49,6 +49,7 @@ import { addDocsRoutes } from './routes/server/docs-routes.ts'
 import { addHealthRoutes } from './routes/server/health-routes.ts'
 import { addLoginRoutes } from './routes/server/login-routes.ts'
 import { addPageRoutes } from './routes/server/page-routes.ts'
+import { addRequestRoutes } from './routes/server/request-routes.ts'
 import { addStatusRoutes } from './routes/server/status-routes.ts'
 import { addDataSourceRoutes } from './routes/sql/data-source-routes.ts'
 import { addDatabaseRoutes } from './routes/sql/database-routes.ts'
@@ -92,6 +93,7 @@ export function createServer(deps: ServerDeps): Server {
       return deps.catalogFor(requests.scopeOf(request).principal).catalog.snapshot()
     },
     scopeOf: (request) => requests.scopeOf(request),
+    requests,
     isReady: () => !requests.isStopping,
   }
   const app = createApp(context)
@@ -117,6 +119,7 @@ type AnswerRequest = (request: Request, connection: Connection) => Promise<Respo
 
 const ROUTES: readonly AddRoutes[] = [
   addStatusRoutes,
+  addRequestRoutes,
   addHealthRoutes,
   addLoginRoutes,
   addKeyRoutes,

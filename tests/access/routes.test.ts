@@ -16,6 +16,8 @@ login GET /api/config
 login POST /api/logout
 login POST /api/password
 login POST /api/sql/query
+login GET /api/requests/running
+login DELETE /api/requests/{number}
 login GET /api/util/readiness
 login POST /mcp
 login GET /mcp
@@ -141,6 +143,8 @@ admin DELETE /api/projects/{project_name}/knowledge_bases/{knowledge_base_name}/
 admin POST /api/projects/{project_name}/knowledge_bases/{knowledge_base_name}/sources/{source_id}/run
 admin DELETE /api/traces
 admin DELETE /api/traces/{trace_id}
+admin GET /api/requests
+admin GET /api/settings
 admin GET /api/users
 admin POST /api/users
 admin PATCH /api/users/{user_id}

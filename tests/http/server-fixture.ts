@@ -217,6 +217,7 @@ export function testServer(overrides: Partial<ServerDeps> = {}): TestServer {
       ...{ bodyBytesMax: 100_000, fileBytesMax: 100_000, isLoopback: true, metricsOpen: false },
     },
     health: async () => ({ database: 'ok', disk: 'ok' }),
+    shownSettings: () => [],
     metrics: { page: async () => ({ contentType: 'text/plain', text: '' }) },
     ...{ jobs: NO_JOBS, insertInBackground: () => Promise.reject(new Error('no jobs')) },
     ...{ catalogFor: () => deps.catalog, jobsFor: () => deps.jobs },

@@ -6,7 +6,10 @@ import { RequestScope } from '../../src/http/running-requests.ts'
 function scope(onEnd = () => {}): RequestScope {
   const request = new Request('http://localhost/x?y=z')
   const connection = { address: 'unknown', onArrived() {} }
-  return new RequestScope('1', request, { onEnd, connection, running: NOTHING_NOTED })
+  return new RequestScope('1', request, {
+    ...{ number: 1, startMs: 0 },
+    ...{ onEnd, connection, running: NOTHING_NOTED },
+  })
 }
 
 async function* never(): AsyncGenerator<string> {

@@ -206,6 +206,7 @@ export const FAILURE_TYPES: Readonly<Record<ErrorCode, FailureType>> = {
   sql_too_costly: 'general',
   sql_not_a_query: 'general',
   url_key_refused: 'general',
+  request_not_found: 'general',
   statement_too_large: 'general',
   timeout: 'timeout',
   cancelled: 'general',

@@ -105,6 +105,48 @@ export const STATUS = t.Object(
   { $id: 'Status', description: 'What is optional is shown to those who are logged in' },
 )
 
+export const RUNNING_REQUEST = t.Object(
+  {
+    number: t.Integer({ description: 'To cancel it by' }),
+    started_at: TIME,
+    ms: COUNT,
+    method: t.String(),
+    path: t.String({ description: 'Without what stands behind the ?' }),
+    route: t.String(),
+    statement: orNull(t.String(), { description: 'Its first words, without values' }),
+    request_id: t.String(),
+    principal: orNull(t.String(), { description: 'Who made it; null: there is no login' }),
+  },
+  { $id: 'RunningRequest' },
+)
+
+export const ANSWERED_REQUEST = t.Object(
+  {
+    started_at: TIME,
+    ms: t.Number({ description: 'To the last byte of the answer' }),
+    method: t.String(),
+    path: t.String({ description: 'Without what stands behind the ?' }),
+    route: t.String({ description: 'The pattern of the path; `unknown` where no route has it' }),
+    status: t.Integer(),
+    code: orNull(t.String(), { description: 'Of the error that it was answered with' }),
+    request_id: t.String(),
+    principal: orNull(t.String(), { description: 'Who made it; null: nobody was logged in' }),
+  },
+  { $id: 'AnsweredRequest' },
+)
+
+export const SETTING = t.Object(
+  {
+    name: t.String(),
+    value: orNull(t.String(), { description: 'null: it is not set, or a secret' }),
+    default: orNull(t.String(), { description: 'null: not set' }),
+    meaning: t.String(),
+    is_secret: t.Boolean(),
+    is_set: t.Boolean(),
+  },
+  { $id: 'Setting' },
+)
+
 const SQL_CONTEXT = t.Object(
   {
     show_secrets: t.Boolean(),

@@ -3,7 +3,7 @@ import { mayDo, type Principal, SCOPES } from '../../../domain/access/principal.
 import type { ServerState } from '../../../domain/server-state.ts'
 
 import { BACKUP } from '../../answers/records/catalog-schemas.ts'
-import { CONFIG, STATUS } from '../../answers/records/server-schemas.ts'
+import { CONFIG, SETTING, STATUS } from '../../answers/records/server-schemas.ts'
 
 import { backupRecord } from '../../answers/wire.ts'
 import { route } from '../../openapi/openapi.ts'
@@ -43,6 +43,7 @@ export const addStatusRoutes: AddRoutes = (app, context) => {
       answers: { 200: { description: 'The status', schema: STATUS } },
     }),
   )
+  addSettingRoutes(app, context)
   addBackupRoutes(app, context)
   app.get(
     '/api/config',
@@ -68,6 +69,26 @@ function stateRecord(state: ServerState) {
     ...state,
     backups: { ...state.backups, last: last === null ? null : backupRecord(last) },
   }
+}
+
+const addSettingRoutes: AddRoutes = (app, { deps }) => {
+  app.get(
+    '/api/settings',
+    () => {
+      const records = deps.shownSettings().map(({ isSecret, isSet, ...shown }) => {
+        return { ...shown, is_secret: isSecret, is_set: isSet }
+      })
+      return Response.json(records)
+    },
+    route({
+      needs: 'admin',
+      id: 'listSettings',
+      summary: 'List the settings as they are, without secrets',
+      description: 'They are environment variables: a change holds after a restart.',
+      tag: 'Server',
+      answers: { 200: { description: 'The settings', schema: t.Array(SETTING) } },
+    }),
+  )
 }
 
 const addBackupRoutes: AddRoutes = (app, { deps }) => {

@@ -11,6 +11,9 @@ import { AccessPane } from './access-pane.tsx'
 import { BackupsPane } from './backups-pane.tsx'
 import { JobsPane } from './jobs-pane.tsx'
 import { OverviewPane } from './overview-pane.tsx'
+import { RequestsPane } from './requests-pane.tsx'
+import { RunningPane } from './running-pane.tsx'
+import { SettingsPane } from './settings-pane.tsx'
 
 interface Part {
   readonly name: string
@@ -29,8 +32,11 @@ const OVERVIEW: Part = {
 const PARTS: readonly Part[] = [
   OVERVIEW,
   { name: 'jobs', label: 'Jobs', icon: 'clock', pane: JobsPane, isForAdmins: false },
+  { name: 'running', label: 'Running', icon: 'play', pane: RunningPane, isForAdmins: false },
+  { name: 'requests', label: 'Requests', icon: 'link', pane: RequestsPane, isForAdmins: true },
   { name: 'backups', label: 'Backups', icon: 'disk', pane: BackupsPane, isForAdmins: true },
   { name: 'access', label: 'Access', icon: 'key', pane: AccessPane, isForAdmins: false },
+  { name: 'settings', label: 'Settings', icon: 'settings', pane: SettingsPane, isForAdmins: true },
 ]
 
 export function OperationsView() {

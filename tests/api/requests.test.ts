@@ -1,0 +1,69 @@
+/** Requests under way and answered, and the settings, over HTTP. */
+import { afterAll, expect, test } from 'bun:test'
+import { makeKey } from '../support/access-keys.ts'
+import { createTestApp } from '../support/test-app.ts'
+
+const app = await createTestApp({
+  environment: { OPENAI_API_KEY: 'sk-hidden', EIDER_CHAT_BASE_URL: 'http://ann:word@models.test' },
+})
+afterAll(() => app.close())
+
+const SLOW = "SELECT count(*) FROM range(100000000000) a WHERE a.range % 7 = 3 AND 'secret' <> ''"
+
+async function runningStatement(headers?: HeadersInit) {
+  for (;;) {
+    const { body } = await app.send('GET', '/api/requests/running', undefined, headers)
+    // What the schema of the route says.
+    const items = body as readonly { number: number; statement: string | null }[]
+    const found = items.find(({ statement }) => statement !== null)
+    if (found !== undefined) return found
+    await Bun.sleep(5)
+  }
+}
+
+test('a statement under way is listed without values and can be cancelled', async () => {
+  const answer = app.send('POST', '/api/sql/query', { query: SLOW })
+  const { number, statement } = await runningStatement()
+  expect(statement).toStartWith('SELECT count(*)')
+  expect(statement).not.toContain('secret')
+  expect((await app.send('DELETE', `/api/requests/${number}`)).status).toBe(204)
+  expect((await answer).text).toContain('cancelled')
+  const again = await app.send('DELETE', `/api/requests/${number}`)
+  expect([again.status, Object(again.body).code]).toEqual([404, 'request_not_found'])
+})
+
+test('who is no admin neither sees nor ends the requests of others', async () => {
+  const own = await makeKey(app, ['read'])
+  const other = await makeKey(app, ['read'])
+  const answer = app.send('POST', '/api/sql/query', { query: SLOW }, own.headers)
+  const { number } = await runningStatement(own.headers)
+  const seen = await app.send('GET', '/api/requests/running', undefined, other.headers)
+  expect(seen.body).toEqual([])
+  const path = `/api/requests/${number}`
+  expect((await app.send('DELETE', path, undefined, other.headers)).status).toBe(404)
+  expect((await app.send('DELETE', path, undefined, own.headers)).status).toBe(204)
+  await answer
+})
+
+test('answered requests are listed by status and route, without what stands behind the ?', async () => {
+  await app.send('GET', '/api/jobs/77?password=hidden')
+  const { body, text } = await app.send('GET', '/api/requests?status=4xx&route=jobs')
+  expect(body).toMatchObject([
+    { method: 'GET', path: '/api/jobs/77', route: '/api/jobs/:job_id', status: 404 },
+  ])
+  expect(text).not.toContain('hidden')
+  const slow = await app.send('GET', '/api/requests?ms_min=86400000')
+  expect(slow.body).toEqual([])
+})
+
+test('the settings say what they are, and no secret', async () => {
+  const { body, text } = await app.send('GET', '/api/settings')
+  // What the schema of the route says.
+  const settings = body as readonly { name: string }[]
+  const one = (name: string) => settings.find((setting) => setting.name === name)
+  expect(one('EIDER_QUERY_MS')).toMatchObject({ value: '60000', default: '60000', is_set: true })
+  expect(one('OPENAI_API_KEY')).toMatchObject({ value: null, is_secret: true, is_set: true })
+  expect(one('EIDER_CHAT_BASE_URL')).toMatchObject({ value: 'http://…@models.test' })
+  expect(text).not.toContain('sk-hidden')
+  expect(text).not.toContain('word@')
+})
