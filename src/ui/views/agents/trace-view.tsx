@@ -80,7 +80,6 @@ function Shown({ trace }: { readonly trace: Trace }) {
                 type="button"
                 class="agents-bar"
                 aria-pressed={index === at}
-                aria-label={`${bar.label}, from ${shownDuration(bar.startMs)}, took ${shownDuration(bar.tookMs)}`}
                 onClick={() => route(index === at ? path : `${path}?at=${index}`, true)}
               >
                 <span class="one-line mono">{bar.label}</span>
@@ -93,6 +92,7 @@ function Shown({ trace }: { readonly trace: Trace }) {
                     }}
                   />
                 </span>
+                <span class="visually-hidden">after {shownDuration(bar.startMs)}, took</span>
                 <span class="small quiet">{shownDuration(bar.tookMs)}</span>
               </button>
               {index === at && <Detail bar={bar} project={trace.project} />}

@@ -103,7 +103,8 @@ function Metadata({ document: { metadata, exact } }: { readonly document: Docume
               <dt class="quiet" dir="auto">
                 {name}
               </dt>
-              <dd dir="auto">
+              {/* biome-ignore lint/a11y/noNoninteractiveTabindex: a long value scrolls, so keys must reach it */}
+              <dd dir="auto" tabIndex={0}>
                 <Value value={value} />
               </dd>
             </div>
