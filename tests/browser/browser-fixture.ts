@@ -12,7 +12,7 @@ import { chromiumPath, startChromium } from '../../scripts/chromium.ts'
 import { type ServerProcess, startServer } from '../../scripts/server-process.ts'
 
 /** How long a step may take on a busy machine. */
-const STEP_MS_MAX = 15_000
+const STEP_MS_MAX = 25_000
 
 /** A test that needs a browser: without one it is skipped, and says so. In CI, which installs one, it fails then. */
 export const browserTest: typeof test =
@@ -149,4 +149,11 @@ export async function expectNoSidewaysScroll(page: Page): Promise<void> {
       .map(({ tagName, className }) => `${tagName.toLowerCase()}.${className}`)
   })
   if (wide.length > 0) throw new Error(`Wider than the window: ${wide.join(', ')}`)
+}
+
+/** What was shown last listens: keys and the mouse of a test are quicker than a person's. */
+export async function settled(page: Page): Promise<void> {
+  await page.evaluate(async () => {
+    for (let frames = 0; frames < 3; frames += 1) await new Promise(requestAnimationFrame)
+  })
 }

@@ -20,7 +20,7 @@ browserTest('a login, one that ends while somebody types, and signing out', asyn
     await logIn('wrong')
     await page.getByRole('alert').waitFor()
     await logIn('right and long')
-    await page.locator('.code-editor').click()
+    await page.locator('.cm-content').click()
     await page.keyboard.type('SELECT 40 + 2 AS answer')
     // The token is revoked behind the page's back: its next request finds out.
     await page.request.post('/api/logout')

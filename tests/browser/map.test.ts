@@ -1,5 +1,5 @@
 import { expect } from 'bun:test'
-import { browserOver, browserTest } from './browser-fixture.ts'
+import { browserOver, browserTest, settled } from './browser-fixture.ts'
 
 const browser = browserOver()
 
@@ -39,6 +39,7 @@ browserTest('a map is read, coloured, selected and opened', async () => {
       box.x + box.width / 2 + across * side,
       box.y + box.height / 2 + down * side,
     ] as const
+    await settled(page)
     await page.mouse.move(...at)
     await page.getByText('a bridge of steel, number', { exact: false }).waitFor()
 
@@ -47,6 +48,7 @@ browserTest('a map is read, coloured, selected and opened', async () => {
     expect(page.url()).toContain('colour=topic')
 
     await page.getByRole('button', { name: 'Lasso' }).click()
+    await settled(page)
     await page.mouse.move(box.x + 5, box.y + 5)
     await page.mouse.down()
     await page.mouse.move(box.x + box.width - 5, box.y + 5)

@@ -1,5 +1,5 @@
 import { expect } from 'bun:test'
-import { browserOver, browserTest } from './browser-fixture.ts'
+import { browserOver, browserTest, settled } from './browser-fixture.ts'
 
 const browser = browserOver()
 
@@ -22,6 +22,7 @@ browserTest('a search is seen in columns, filtered, marked and measured', async 
   await browser.visit('/projects/mindsdb/knowledge_bases/lab/search', {}, async ({ page }) => {
     const column = (name: string) => page.getByRole('region', { name })
     await page.getByText('Type a text to search for').waitFor()
+    await settled(page)
     await page.keyboard.press('/')
     await page.keyboard.type('tea milk')
     const words = column('Words (keywords)')

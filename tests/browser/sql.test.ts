@@ -11,7 +11,7 @@ browserTest(
   'a statement: an error at its place, then rows, a chart, an export, a reload',
   async () => {
     await browser.visit('/sql', { expectedErrors: TYPED_OVER }, async ({ page }) => {
-      await page.locator('.code-editor').click()
+      await page.locator('.cm-content').click()
       await page.keyboard.type('SELECT wrong,\n  2 AS b FROM range(3) AS t(a)')
       await page.keyboard.press('Control+Enter')
       await page.getByRole('alert').getByText('wrong').first().waitFor()
@@ -44,7 +44,7 @@ browserTest(
         .getByRole('group', { name: /^Parameters/ })
         .getByText(':factor')
         .waitFor()
-      expect(await page.locator('.cm-content').textContent()).toContain('range(5)')
+      await page.locator('.cm-content', { hasText: 'range(5)' }).waitFor()
     })
   },
 )
@@ -70,7 +70,7 @@ browserTest('100,000 rows scroll to their end, and a long statement is cancelled
     await page.getByRole('gridcell', { name: '99999' }).waitFor()
     expect(await page.getByRole('gridcell').count()).toBeLessThan(100)
     await page.getByRole('button', { name: 'New' }).click()
-    await page.locator('.code-editor').click()
+    await page.locator('.cm-content').click()
     await page.keyboard.type('SELECT count(*) FROM range(3000000) a, range(3000000) b')
     await page.keyboard.press('Control+Enter')
     await page.getByRole('button', { name: 'Cancel' }).click()
