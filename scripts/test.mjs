@@ -26,6 +26,8 @@ const LONGEST_FIRST = [
 const AT_LAST = ['server', 'store', 'agents', 'retrieval'].map((name) =>
   join('tests', 'slow', name),
 )
+/** Of what a suite with failures printed, this many lines are shown again at the end: a log may be kept by its end alone. */
+const FAILURE_LINES_MAX = 120
 const TEST_FILE = /\.(test|spec)\.tsx?$/
 
 const root = join(dirname(fileURLToPath(import.meta.url)), '..')
@@ -118,7 +120,16 @@ async function runSuite(suite) {
   )
   const seconds = ((performance.now() - startedAt) / 1000).toFixed(1)
   process.stdout.write(`\n== ${suite} (${seconds} s)\n${run.output}`)
-  return withCrash(countsOf(report), run, suite)
+  const counts = withCrash(countsOf(report), run, suite)
+  return { ...counts, suite, failures: counts.failed > 0 ? failuresIn(run.output) : [] }
+}
+
+/** What was printed, without what passed. */
+function failuresIn(output) {
+  const lines = output
+    .split('\n')
+    .filter((line) => line.trim() !== '' && !line.startsWith('(pass)'))
+  return lines.slice(-FAILURE_LINES_MAX)
 }
 
 /** How a process ended, and all that it printed. */
@@ -163,6 +174,9 @@ function withCrash(counts, run, suite) {
 
 function closingLine(counts) {
   const sum = (name) => counts.reduce((total, one) => total + one[name], 0)
+  for (const { suite, failures } of counts.filter((one) => one.failed > 0)) {
+    console.log(`\n== ${suite} failed:\n${failures.join('\n')}`)
+  }
   const skipped = sum('skipped')
   const parts = [`${sum('passed')} passed`, `${sum('failed')} failed`]
   if (skipped > 0) console.log(`\n${skipped} skipped`)

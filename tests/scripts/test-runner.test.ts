@@ -9,7 +9,7 @@ const ROOT = join(import.meta.dir, '../..')
 async function runTests(
   files: Readonly<Record<string, string>>,
   ...flags: readonly string[]
-): Promise<{ readonly exitCode: number; readonly lastLine: string }> {
+): Promise<{ readonly exitCode: number; readonly lastLine: string; readonly output: string }> {
   const project = await mkdtemp(join(tmpdir(), 'eider-runner-'))
   try {
     await mkdir(join(project, 'scripts'))
@@ -22,8 +22,8 @@ async function runTests(
     )
     const command = [process.execPath, join(project, 'scripts/test.mjs'), ...flags]
     const run = Bun.spawnSync(command, { cwd: project, stdout: 'pipe', stderr: 'ignore' })
-    const lines = run.stdout.toString().trimEnd().split('\n')
-    return { exitCode: run.exitCode, lastLine: lines.at(-1) ?? '' }
+    const output = run.stdout.toString().trimEnd()
+    return { exitCode: run.exitCode, lastLine: output.split('\n').at(-1) ?? '', output }
   } finally {
     await rm(project, { recursive: true, force: true })
   }
@@ -39,20 +39,32 @@ test('the closing line sums up all suites, slow ones too', async () => {
     'slow/http/c.test.ts': PASSES,
     'support/fake.ts': '',
   }
-  expect(await runTests(files)).toEqual({ exitCode: 0, lastLine: '4 passed, 0 failed' })
-  expect(await runTests(files, '--fast')).toEqual({ exitCode: 0, lastLine: '3 passed, 0 failed' })
+  expect(await runTests(files)).toMatchObject({ exitCode: 0, lastLine: '4 passed, 0 failed' })
+  expect(await runTests(files, '--fast')).toMatchObject({
+    exitCode: 0,
+    lastLine: '3 passed, 0 failed',
+  })
 })
 
 test('what needs the vss extension is tested where that is asked for, and counts like the rest', async () => {
   const files = { 'sql/a.test.ts': PASSES, 'hnsw/b.test.ts': FAILS }
-  expect(await runTests(files)).toEqual({ exitCode: 0, lastLine: '1 passed, 0 failed' })
+  expect(await runTests(files)).toMatchObject({ exitCode: 0, lastLine: '1 passed, 0 failed' })
   const all = await runTests(files, '--hnsw')
-  expect(all).toEqual({ exitCode: 1, lastLine: '1 passed, 1 failed' })
+  expect(all).toMatchObject({ exitCode: 1, lastLine: '1 passed, 1 failed' })
 })
 
 test('one failure in any suite ends with 1', async () => {
   const files = { 'sql/a.test.ts': PASSES + FAILS, 'zoo/b.test.ts': PASSES }
-  expect(await runTests(files)).toEqual({ exitCode: 1, lastLine: '2 passed, 1 failed' })
+  expect(await runTests(files)).toMatchObject({ exitCode: 1, lastLine: '2 passed, 1 failed' })
+})
+
+test('what failed is shown again at the end', async () => {
+  const files = { 'api/b.test.ts': FAILS, 'slow/zoo/a.test.ts': PASSES }
+  const { output } = await runTests(files)
+  const end = output.slice(output.indexOf('== tests/api failed:'))
+  expect(end).toContain('error: broken')
+  expect(end).toContain('(fail) breaks')
+  expect(end).not.toContain('(pass)')
 })
 
 test('a suite that crashes or does not load is a failure', async () => {
@@ -67,7 +79,7 @@ test('a suite that crashes or does not load is a failure', async () => {
 })
 
 test('no test at all ends with 1', async () => {
-  expect(await runTests({ 'support/fake.ts': '' })).toEqual({
+  expect(await runTests({ 'support/fake.ts': '' })).toMatchObject({
     exitCode: 1,
     lastLine: '0 passed, 0 failed',
   })
