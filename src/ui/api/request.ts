@@ -135,3 +135,8 @@ function unreachable(cause: unknown): ApiError {
 export function path(parts: TemplateStringsArray, ...values: readonly string[]): string {
   return String.raw({ raw: parts }, ...values.map(encodeURIComponent))
 }
+
+/** What was thrown, as something that can be shown. */
+export function asError(thrown: unknown): Error {
+  return thrown instanceof Error ? thrown : new Error(String(thrown))
+}

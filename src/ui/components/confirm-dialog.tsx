@@ -1,8 +1,9 @@
 /** Asks before something is gone for good. It stays open while it is done, and shows why it could not be. */
+
 import type { ComponentChildren } from 'preact'
-import { useState } from 'preact/hooks'
 import { Dialog } from './dialog.tsx'
 import { Failure } from './failure.tsx'
+import { useAction } from './resource.ts'
 
 interface ConfirmDialogProps {
   readonly title: string
@@ -15,18 +16,12 @@ interface ConfirmDialogProps {
 }
 
 export function ConfirmDialog({ title, children, verb, onConfirm, onClose }: ConfirmDialogProps) {
-  const [failure, setFailure] = useState<Error>()
-  const [isBusy, setIsBusy] = useState(false)
+  const { act, failure, isBusy } = useAction()
   const confirm = async () => {
-    setIsBusy(true)
-    setFailure(undefined)
-    try {
+    await act(async () => {
       await onConfirm()
       onClose()
-    } catch (error) {
-      setFailure(error instanceof Error ? error : new Error(String(error)))
-      setIsBusy(false)
-    }
+    })
   }
   return (
     <Dialog title={title} onClose={onClose}>

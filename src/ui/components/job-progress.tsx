@@ -1,11 +1,14 @@
 /** A job as it goes on: how far, how fast, how long still, what was left out, and what can be done about it. */
+
 import { useEffect, useRef, useState } from 'preact/hooks'
 import { changeJob, isJobOver, watchJob } from '../api/jobs.ts'
 import type { Job } from '../api/records.ts'
+import { asError } from '../api/request.ts'
 import { counted, shownCount, shownDuration } from '../format/numbers.ts'
 import { Failure } from './failure.tsx'
 import { Icon } from './icon.tsx'
 import { Loading } from './progress.tsx'
+import { useAction } from './resource.ts'
 
 interface JobProgressProps {
   readonly id: number
@@ -19,18 +22,11 @@ interface JobProgressProps {
 
 export function JobProgress({ id, job: known, onOver, hasTitle = true }: JobProgressProps) {
   const { job, failure, watchAgain } = useJob(id, known, onOver)
-  const [refusal, setRefusal] = useState<Error>()
-  const [isBusy, setIsBusy] = useState(false)
+  const { act, failure: refusal, isBusy } = useAction()
   const change = async (how: 'cancel' | 'retry' | 'resume') => {
-    setRefusal(undefined)
-    setIsBusy(true)
-    try {
+    await act(async () => {
       watchAgain(await changeJob(id, how))
-    } catch (error) {
-      setRefusal(error instanceof Error ? error : new Error(String(error)))
-    } finally {
-      setIsBusy(false)
-    }
+    })
   }
   if (failure) return <Failure error={failure} onRetry={() => watchAgain(job)} />
   if (job === undefined) return <Loading what="the job" />
@@ -168,7 +164,7 @@ export function useJob(id: number, known?: Job, onOver?: (job: Job) => void) {
       if (isJobOver(next)) told.current?.(next)
     }
     watchJob(id, show, abort.signal).catch((error: unknown) => {
-      if (!abort.signal.aborted) setFailure(error instanceof Error ? error : new Error('Unknown'))
+      if (!abort.signal.aborted) setFailure(asError(error))
     })
     return () => abort.abort(new DOMException('The view went', 'AbortError'))
   }, [id, turn])

@@ -1,6 +1,10 @@
-/** What a view reads from the server: loaded when it is shown, again when it changes or the server is back. */
+/**
+ * What a view reads from the server, loaded when it is shown, again when it changes or the server is back; and what it
+ * sends.
+ */
 import { useCallback, useEffect, useRef, useState } from 'preact/hooks'
 import { reconnections } from '../api/connection.ts'
+import { asError } from '../api/request.ts'
 
 export interface Resource<T> {
   /** What came last; it stays while it is loaded again. */
@@ -37,7 +41,7 @@ export function useResource<T>(
     latest.current(abort.signal).then(
       (data) => shown({ data }),
       (error: unknown) => {
-        const failure = error instanceof Error ? error : new Error(String(error))
+        const failure = asError(error)
         setState((before) => {
           if (abort.signal.aborted) return before
           return { ...before, done: true, failure }
@@ -53,6 +57,33 @@ export function useResource<T>(
     isLoading: !isCurrent || !state.done,
     reload,
   }
+}
+
+export interface Action {
+  /** Runs one thing at a time that somebody asked for. @returns whether it was done; what failed is in `failure` */
+  readonly act: (work: () => Promise<void>) => Promise<boolean>
+  readonly failure: Error | undefined
+  readonly isBusy: boolean
+}
+
+/** Something that is sent when a button is pressed: whether it is under way, and why it failed. What was typed stays. */
+export function useAction(): Action {
+  const [failure, setFailure] = useState<Error>()
+  const [isBusy, setIsBusy] = useState(false)
+  const act = async (work: () => Promise<void>) => {
+    setIsBusy(true)
+    setFailure(undefined)
+    try {
+      await work()
+      return true
+    } catch (error) {
+      setFailure(asError(error))
+      return false
+    } finally {
+      setIsBusy(false)
+    }
+  }
+  return { act, failure, isBusy }
 }
 
 /** Calls `tick` every `ms`, while the window is seen and the view is there. */

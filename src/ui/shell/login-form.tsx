@@ -1,6 +1,6 @@
 import { useEffect, useRef, useState } from 'preact/hooks'
 import { logIn } from '../api/login.ts'
-import { ApiError } from '../api/request.ts'
+import { ApiError, asError } from '../api/request.ts'
 import { Failure } from '../components/failure.tsx'
 import { Field } from '../components/field.tsx'
 
@@ -68,7 +68,7 @@ function fieldOf(form: HTMLFormElement | null, name: string): HTMLInputElement |
 }
 
 function inWords(error: unknown): Error {
-  if (!(error instanceof ApiError)) return error instanceof Error ? error : new Error(String(error))
+  if (!(error instanceof ApiError)) return asError(error)
   const words = WORDS[error.code]
   return words === undefined ? error : new ApiError({ ...error, ...words })
 }

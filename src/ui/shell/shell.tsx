@@ -5,7 +5,7 @@ import { useLocation } from 'preact-iso/router'
 import { refreshCatalog } from '../api/catalog.ts'
 import { reconnections, watchConnection } from '../api/connection.ts'
 import { enter } from '../api/login.ts'
-import { ApiError } from '../api/request.ts'
+import { ApiError, asError } from '../api/request.ts'
 import { loginState } from '../api/session.ts'
 import { Failure } from '../components/failure.tsx'
 import { awaitHeading } from '../components/heading-focus.ts'
@@ -67,10 +67,6 @@ function Guarded({ children }: { readonly children: ComponentChildren }) {
   const [failure, forget] = useErrorBoundary()
   if (failure === undefined) return <>{children}</>
   return <Failure error={asError(failure)} onRetry={forget} />
-}
-
-function asError(thrown: unknown): Error {
-  return thrown instanceof Error ? thrown : new Error(String(thrown))
 }
 
 /** The banner says that the server is away. */

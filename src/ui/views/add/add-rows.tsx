@@ -4,7 +4,7 @@ import { getKnowledgeBase } from '../../api/knowledge-bases.ts'
 import { type Rows, runSql } from '../../api/sql.ts'
 import { Failure } from '../../components/failure.tsx'
 import { Field } from '../../components/field.tsx'
-import { useResource } from '../../components/resource.ts'
+import { useAction, useResource } from '../../components/resource.ts'
 import { useBegin, type WayInProps } from './use-begin.ts'
 
 const PREVIEW_ROWS = 5
@@ -14,21 +14,18 @@ export function AddRows(props: WayInProps) {
   const { project, name } = props
   const [sql, setSql] = useState('')
   const [preview, setPreview] = useState<Rows>()
-  const [refusal, setRefusal] = useState<Error>()
+  const { act, failure: refusal } = useAction()
   const { begin, failure, isBusy } = useBegin(props)
   const { data: knowledgeBase } = useResource(
     (signal) => getKnowledgeBase(project, name, signal),
     [project, name],
   )
   const look = async () => {
-    setRefusal(undefined)
-    try {
+    const isSeen = await act(async () => {
       const query = sql.replace(/;\s*$/, '')
       setPreview(await runSql({ sql: `SELECT * FROM (${query}\n) LIMIT ${PREVIEW_ROWS}`, project }))
-    } catch (error) {
-      setPreview(undefined)
-      setRefusal(error instanceof Error ? error : new Error(String(error)))
-    }
+    })
+    if (!isSeen) setPreview(undefined)
   }
   const add = async (event: Event) => {
     event.preventDefault()

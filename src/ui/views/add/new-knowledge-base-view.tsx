@@ -1,4 +1,5 @@
 /** A new knowledge base: its name is enough, everything else has a default that fits most documents. */
+
 import { useState } from 'preact/hooks'
 import { useLocation } from 'preact-iso/router'
 import { LANGUAGES } from '../../../domain/language.ts'
@@ -7,6 +8,7 @@ import { createKnowledgeBase } from '../../api/knowledge-bases.ts'
 import { Failure } from '../../components/failure.tsx'
 import { Field } from '../../components/field.tsx'
 import { PageHeader } from '../../components/page-header.tsx'
+import { useAction } from '../../components/resource.ts'
 import { addressOf } from '../../shell/addresses.ts'
 import { tellFailed } from '../../shell/notices.tsx'
 import { DraftInput, type DraftProps } from './draft-field.tsx'
@@ -15,8 +17,7 @@ import { definitionOf, EMPTY_DRAFT, fieldOf } from './knowledge-base-draft.ts'
 export function NewKnowledgeBaseView() {
   const { route, query } = useLocation()
   const [draft, setDraft] = useState({ ...EMPTY_DRAFT, project: query.project ?? 'mindsdb' })
-  const [failure, setFailure] = useState<Error>()
-  const [isBusy, setIsBusy] = useState(false)
+  const { act, failure, isBusy } = useAction()
   const field = failure && fieldOf(failure)
   const form: DraftProps = {
     draft,
@@ -25,17 +26,12 @@ export function NewKnowledgeBaseView() {
   }
   const create = async (event: Event) => {
     event.preventDefault()
-    setIsBusy(true)
-    setFailure(undefined)
-    try {
+    await act(async () => {
       const { name, params } = await createKnowledgeBase(draft.project, definitionOf(draft))
       for (const warning of params.warnings ?? []) tellFailed(warning)
       await refreshCatalog()
       route(addressOf.addDocuments(draft.project, name))
-    } catch (error) {
-      setFailure(error instanceof Error ? error : new Error(String(error)))
-      setIsBusy(false)
-    }
+    })
   }
   const names = projects.value?.map(({ name }) => name) ?? [draft.project]
   return (

@@ -1,8 +1,10 @@
 /** A new source: what it is, where it is, and when it is read. */
+
 import { useState } from 'preact/hooks'
 import { addSource, runSource, type SourceDefinition } from '../../api/kept-sources.ts'
 import { Failure } from '../../components/failure.tsx'
 import { Field } from '../../components/field.tsx'
+import { useAction } from '../../components/resource.ts'
 import type { WayInProps } from './use-begin.ts'
 
 const KINDS = {
@@ -30,25 +32,18 @@ export function NewSource({ project, name, onBegun }: WayInProps) {
   const [title, setTitle] = useState('')
   const [place, setPlace] = useState('')
   const [schedule, setSchedule] = useState('every day')
-  const [failure, setFailure] = useState<Error>()
-  const [isBusy, setIsBusy] = useState(false)
+  const { act, failure, isBusy } = useAction()
   const shown = KINDS[kind]
   const add = async (event: Event) => {
     event.preventDefault()
-    setFailure(undefined)
-    setIsBusy(true)
     const when = schedule === '' ? {} : { schedule }
-    try {
+    await act(async () => {
       const definition = { name: title.trim(), kind, [shown.of]: place.trim(), ...when }
       const source = await addSource(project, name, definition)
       setTitle('')
       setPlace('')
       onBegun(await runSource(source))
-    } catch (error) {
-      setFailure(error instanceof Error ? error : new Error(String(error)))
-    } finally {
-      setIsBusy(false)
-    }
+    })
   }
   return (
     <form class="stack" onSubmit={add}>

@@ -6,7 +6,7 @@ import { ConfirmDialog } from '../../components/confirm-dialog.tsx'
 import { Failure } from '../../components/failure.tsx'
 import { Icon } from '../../components/icon.tsx'
 import { Loading } from '../../components/progress.tsx'
-import { usePolling, useResource } from '../../components/resource.ts'
+import { useAction, usePolling, useResource } from '../../components/resource.ts'
 import { counted, shownAge, shownTime } from '../../format/numbers.ts'
 import { NewSource } from './new-source.tsx'
 import type { WayInProps } from './use-begin.ts'
@@ -54,15 +54,12 @@ interface SourceEntryProps {
 }
 
 function SourceEntry({ source, onBegun, onRemoved }: SourceEntryProps) {
-  const [refusal, setRefusal] = useState<Error>()
+  const { act, failure: refusal } = useAction()
   const [isRemoving, setIsRemoving] = useState(false)
   const run = async () => {
-    setRefusal(undefined)
-    try {
+    await act(async () => {
       onBegun(await runSource(source))
-    } catch (error) {
-      setRefusal(error instanceof Error ? error : new Error(String(error)))
-    }
+    })
   }
   const { name, kind, last_run: last } = source
   return (

@@ -6,7 +6,7 @@ import { signal } from '@preact/signals'
 import { sendFile } from '../../api/files.ts'
 import { insertInBackground } from '../../api/knowledge-bases.ts'
 import type { Job } from '../../api/records.ts'
-import { ApiError } from '../../api/request.ts'
+import { ApiError, asError } from '../../api/request.ts'
 import type { NamedFile } from './picked-files.ts'
 
 const SENDING_MAX = 2
@@ -103,7 +103,7 @@ async function send({ id, name, content, replaces }: Upload): Promise<void> {
 }
 
 function failed(upload: Upload, error: unknown): Upload {
-  const failure = error instanceof Error ? error : new Error(String(error))
+  const failure = asError(error)
   return { ...upload, state: 'failed', failure }
 }
 

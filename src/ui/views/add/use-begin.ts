@@ -1,7 +1,7 @@
 /** What the forms share that begin an insert: it is sent once, and what fails stands in the form, which keeps what was typed. */
-import { useState } from 'preact/hooks'
 import { type Insert, insertInBackground } from '../../api/knowledge-bases.ts'
 import type { Job } from '../../api/records.ts'
+import { useAction } from '../../components/resource.ts'
 import type { KnowledgeBaseAddress } from '../knowledge-base/knowledge-base-frame.tsx'
 
 /** What each of the ways in is told. */
@@ -10,21 +10,10 @@ export interface WayInProps extends KnowledgeBaseAddress {
 }
 
 export function useBegin({ project, name, onBegun }: WayInProps) {
-  const [failure, setFailure] = useState<Error>()
-  const [isBusy, setIsBusy] = useState(false)
+  const { act, failure, isBusy } = useAction()
   /** @returns whether it has begun */
-  const begin = async (insert: Insert): Promise<boolean> => {
-    setFailure(undefined)
-    setIsBusy(true)
-    try {
-      onBegun(await insertInBackground(project, name, insert))
-      return true
-    } catch (error) {
-      setFailure(error instanceof Error ? error : new Error(String(error)))
-      return false
-    } finally {
-      setIsBusy(false)
-    }
+  const begin = (insert: Insert): Promise<boolean> => {
+    return act(async () => onBegun(await insertInBackground(project, name, insert)))
   }
   return { begin, failure, isBusy }
 }

@@ -11,7 +11,7 @@ import { Failure } from '../../components/failure.tsx'
 import { Icon } from '../../components/icon.tsx'
 import { PageHeader } from '../../components/page-header.tsx'
 import { Loading } from '../../components/progress.tsx'
-import { useResource } from '../../components/resource.ts'
+import { useAction, useResource } from '../../components/resource.ts'
 import { shownDuration } from '../../format/numbers.ts'
 import { addressOf } from '../../shell/addresses.ts'
 import { tellDone } from '../../shell/notices.tsx'
@@ -34,48 +34,38 @@ export function AgentSettingsView({ project, name }: AgentAddress) {
       <PageHeader title={`Settings of ${name}`} above={above} />
       {agent.failure && <Failure error={agent.failure} onRetry={agent.reload} />}
       {agent.isLoading && agent.data === undefined && <Loading what="the agent" />}
-      {agent.data && (
-        <Settings key={agent.data.updated_at} at={at} agent={agent.data} onSaved={agent.reload} />
-      )}
+      {agent.data && <Settings key={at} at={at} agent={agent.data} />}
     </>
   )
 }
 
-function Settings({
-  at,
-  agent,
-  onSaved,
-}: {
-  readonly at: string
-  readonly agent: Agent
-  readonly onSaved: () => void
-}) {
+function Settings({ at, agent }: { readonly at: string; readonly agent: Agent }) {
   const { route } = useLocation()
+  /** What the draft began with. It stays while the agent is read again: what is typed is not lost by that. */
+  const [base, setBase] = useState(agent)
   const [draft, setDraft] = useState(() => draftOf(agent))
-  const [failure, setFailure] = useState<Error>()
+  const { act, failure, isBusy } = useAction()
   const [newer, setNewer] = useState<Agent>()
   const [isDeleting, setIsDeleting] = useState(false)
-  const save = async (base: Agent) => {
-    setFailure(undefined)
-    try {
+  const save = (known: Agent) => {
+    void act(async () => {
       // Another window may have changed it since it was shown here.
       const answer = await requestStream(at)
       // The server's schema of the route says what it is.
       const now = (await bodyOf(answer, () => answer.json())) as Agent
-      if (now.updated_at !== base.updated_at) {
+      if (now.updated_at !== known.updated_at) {
         setNewer(now)
         return
       }
       const { name: _name, ...changes } = definitionOf(draft, now)
       const version = answer.headers.get('etag')
       const headers = version === null ? {} : { 'if-match': version }
-      await request(at, { method: 'PUT', json: { agent: changes }, headers })
+      const json = { agent: changes }
+      setBase(await request<Agent>(at, { method: 'PUT', json, headers }))
+      setNewer(undefined)
       tellDone('Saved')
       void refreshCatalog().catch(() => {})
-      onSaved()
-    } catch (error) {
-      setFailure(error instanceof Error ? error : new Error(String(error)))
-    }
+    })
   }
   const remove = async () => {
     await request(at, { method: 'DELETE' })
@@ -87,7 +77,7 @@ function Settings({
       class="stack agent-form"
       onSubmit={(event) => {
         event.preventDefault()
-        void save(newer ?? agent)
+        save(newer ?? base)
       }}
     >
       <AgentForm draft={draft} onChange={setDraft} isNameFixed />
@@ -96,15 +86,15 @@ function Settings({
         <div class="failure" role="alert">
           <div>
             <strong>It was changed elsewhere since you opened it</strong>
-            <p>{differences(agent, newer)}. Save again to keep yours, or take theirs.</p>
+            <p>{differences(base, newer)}. Save again to keep yours, or take theirs.</p>
           </div>
           <button
             type="button"
             class="button"
             onClick={() => {
+              setBase(newer)
               setDraft(draftOf(newer))
               setNewer(undefined)
-              onSaved()
             }}
           >
             Take theirs
@@ -112,7 +102,7 @@ function Settings({
         </div>
       )}
       <div class="row">
-        <button type="submit" class="button primary">
+        <button type="submit" class="button primary" disabled={isBusy}>
           {newer ? 'Keep mine' : 'Save'}
         </button>
         <Probe at={at} />
@@ -139,18 +129,11 @@ function Settings({
 /** One tiny call of the model as it is stored. */
 function Probe({ at }: { readonly at: string }) {
   const [outcome, setOutcome] = useState<Wire<typeof AGENT_PROBE>>()
-  const [failure, setFailure] = useState<Error>()
-  const [isBusy, setIsBusy] = useState(false)
+  const { act, failure, isBusy } = useAction()
   const probe = async () => {
-    setIsBusy(true)
-    setFailure(undefined)
-    try {
+    await act(async () => {
       setOutcome(await request(`${at}/probe`, { method: 'POST', json: {} }))
-    } catch (error) {
-      setFailure(error instanceof Error ? error : new Error(String(error)))
-    } finally {
-      setIsBusy(false)
-    }
+    })
   }
   return (
     <>

@@ -1,4 +1,5 @@
 /** A new agent: a name and what it may read are enough. */
+
 import { useState } from 'preact/hooks'
 import { useLocation } from 'preact-iso/router'
 import { projects, refreshCatalog } from '../../api/catalog.ts'
@@ -6,6 +7,7 @@ import { path, request } from '../../api/request.ts'
 import { Failure } from '../../components/failure.tsx'
 import { Field } from '../../components/field.tsx'
 import { PageHeader } from '../../components/page-header.tsx'
+import { useAction } from '../../components/resource.ts'
 import { addressOf } from '../../shell/addresses.ts'
 import { AgentForm, definitionOf, draftOf } from './agent-form.tsx'
 
@@ -13,21 +15,15 @@ export function NewAgentView() {
   const { route, query } = useLocation()
   const [project, setProject] = useState(query.project ?? 'mindsdb')
   const [draft, setDraft] = useState(draftOf())
-  const [failure, setFailure] = useState<Error>()
-  const [isBusy, setIsBusy] = useState(false)
+  const { act, failure, isBusy } = useAction()
   const create = async (event: SubmitEvent) => {
     event.preventDefault()
-    setIsBusy(true)
-    setFailure(undefined)
-    try {
+    await act(async () => {
       const json = { agent: definitionOf(draft) }
       await request(path`/api/projects/${project}/agents`, { method: 'POST', json })
       await refreshCatalog()
       route(addressOf.agent(project, draft.name))
-    } catch (error) {
-      setFailure(error instanceof Error ? error : new Error(String(error)))
-      setIsBusy(false)
-    }
+    })
   }
   return (
     <>

@@ -1,4 +1,5 @@
 /** Asks which knowledge base dropped files go into, and makes a new one where that is wanted. */
+
 import { useState } from 'preact/hooks'
 import { useLocation } from 'preact-iso/router'
 import { projects, refreshCatalog } from '../../api/catalog.ts'
@@ -6,6 +7,7 @@ import { createKnowledgeBase } from '../../api/knowledge-bases.ts'
 import { Dialog } from '../../components/dialog.tsx'
 import { Failure } from '../../components/failure.tsx'
 import { Field } from '../../components/field.tsx'
+import { useAction } from '../../components/resource.ts'
 import { counted, shownBytes } from '../../format/numbers.ts'
 import { addressOf } from '../../shell/addresses.ts'
 import type { NamedFile } from '../add/picked-files.ts'
@@ -25,14 +27,11 @@ export function DropTarget({ files, onClose }: DropTargetProps) {
   })
   const [chosen, setChosen] = useState(places.length > 0 ? '0' : NEW)
   const [name, setName] = useState('documents')
-  const [failure, setFailure] = useState<Error>()
-  const [isBusy, setIsBusy] = useState(false)
+  const { act, failure, isBusy } = useAction()
   const place = places[chosen === NEW ? -1 : Number(chosen)]
   const add = async (event: Event) => {
     event.preventDefault()
-    setIsBusy(true)
-    setFailure(undefined)
-    try {
+    await act(async () => {
       const target = place ?? { project: projects.value?.[0]?.name ?? 'mindsdb', name: name.trim() }
       if (place === undefined) {
         await createKnowledgeBase(target.project, { name: target.name })
@@ -41,10 +40,7 @@ export function DropTarget({ files, onClose }: DropTargetProps) {
       addUploads(target.project, target.name, files)
       onClose()
       route(addressOf.addDocuments(target.project, target.name))
-    } catch (error) {
-      setFailure(error instanceof Error ? error : new Error(String(error)))
-      setIsBusy(false)
-    }
+    })
   }
   const bytes = files.reduce((sum, { content }) => sum + content.size, 0)
   return (

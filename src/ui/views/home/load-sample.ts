@@ -12,7 +12,7 @@ import {
   insertInBackground,
 } from '../../api/knowledge-bases.ts'
 import type { Job } from '../../api/records.ts'
-import { ApiError, path, request } from '../../api/request.ts'
+import { ApiError, asError, path, request } from '../../api/request.ts'
 import { tellFailed } from '../../shell/notices.tsx'
 
 export const SAMPLE = {
@@ -54,7 +54,7 @@ export async function loadSample(): Promise<void> {
     sampleLoading.value = { step: 'storing', job }
     await refreshCatalog()
   } catch (error) {
-    const failure = error instanceof Error ? error : new Error(String(error))
+    const failure = asError(error)
     sampleLoading.value = { step: 'failed', failure }
   }
 }

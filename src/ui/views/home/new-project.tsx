@@ -3,30 +3,26 @@ import { useState } from 'preact/hooks'
 import { createProject } from '../../api/catalog.ts'
 import { Dialog } from '../../components/dialog.tsx'
 import { Field } from '../../components/field.tsx'
+import { useAction } from '../../components/resource.ts'
 import { tellDone } from '../../shell/notices.tsx'
 
 export function NewProject({ onClose }: { readonly onClose: () => void }) {
   const [name, setName] = useState('')
-  const [failure, setFailure] = useState<string>()
-  const [isBusy, setIsBusy] = useState(false)
-  const create = async (event: Event) => {
+  const { act, failure, isBusy } = useAction()
+  const create = (event: Event) => {
     event.preventDefault()
-    setIsBusy(true)
-    try {
+    void act(async () => {
       await createProject(name)
       tellDone(`The project ${name} is there`)
       onClose()
-    } catch (error) {
-      setFailure(error instanceof Error ? error.message : String(error))
-      setIsBusy(false)
-    }
+    })
   }
   return (
     <Dialog title="New project" onClose={onClose} staysOnClickBeside>
       <form class="stack" onSubmit={create}>
         <Field
           label="Name"
-          error={failure}
+          error={failure?.message}
           hint="Knowledge bases, agents and views of a project stand under its name, and keys can be limited to it."
         >
           {(control) => (

@@ -11,7 +11,7 @@ import { path, request } from '../../api/request.ts'
 import { Failure } from '../../components/failure.tsx'
 import { Field } from '../../components/field.tsx'
 import { Loading } from '../../components/progress.tsx'
-import { useResource } from '../../components/resource.ts'
+import { useAction, useResource } from '../../components/resource.ts'
 import { counted, shownCount } from '../../format/numbers.ts'
 
 type Preview = Wire<typeof PREVIEW>
@@ -52,17 +52,14 @@ interface ChunkingSettingsProps {
 export function ChunkingSettings({ project, kb, onSave }: ChunkingSettingsProps) {
   const [chunking, setChunking] = useState(() => chunkingOf(kb))
   const [text, setText] = useState<string>()
-  const [failure, setFailure] = useState<Error>()
+  const { act, failure } = useAction()
   const first = useResource((signal) => firstText(project, kb, signal), ['first text', kb.id])
   const shown = text ?? first.data ?? ''
   const save = async (event: SubmitEvent) => {
     event.preventDefault()
-    setFailure(undefined)
-    try {
+    await act(async () => {
       await onSave({ preprocessing: preprocessingOf(chunking) })
-    } catch (error) {
-      setFailure(error instanceof Error ? error : new Error(String(error)))
-    }
+    })
   }
   return (
     <form class="panel stack" onSubmit={save}>
@@ -135,7 +132,13 @@ export function ChunkingSettings({ project, kb, onSave }: ChunkingSettingsProps)
         )}
       </Field>
       <div class="kb-previews">
-        <PreviewedChunks title="As it is now" project={project} kb={kb} text={shown} />
+        <PreviewedChunks
+          title="As it is now"
+          project={project}
+          kb={kb}
+          text={shown}
+          preprocessing={preprocessingOf(chunkingOf(kb))}
+        />
         <PreviewedChunks
           title="With this change"
           project={project}
@@ -153,14 +156,14 @@ interface PreviewedChunksProps {
   readonly project: string
   readonly kb: KnowledgeBase
   readonly text: string
-  readonly preprocessing?: object
+  readonly preprocessing: object
 }
 
 function PreviewedChunks({ title, project, kb, text, preprocessing }: PreviewedChunksProps) {
   const json = {
     text: text.slice(0, TEXT_CHARS_MAX),
     knowledge_base: kb.name,
-    ...(preprocessing === undefined ? {} : { preprocessing }),
+    preprocessing,
   }
   const key = useSettled(JSON.stringify(json))
   const preview = useResource(

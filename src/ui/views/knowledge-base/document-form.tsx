@@ -1,4 +1,5 @@
 /** Changes the text and the metadata of a document. What is stored is compared first: somebody else may have changed it. */
+
 import { useState } from 'preact/hooks'
 import {
   getDocument,
@@ -11,6 +12,7 @@ import type { DocumentTexts } from '../../api/records.ts'
 import { Dialog } from '../../components/dialog.tsx'
 import { Failure } from '../../components/failure.tsx'
 import { Field } from '../../components/field.tsx'
+import { useAction } from '../../components/resource.ts'
 import { tellDone } from '../../shell/notices.tsx'
 
 interface DocumentFormProps {
@@ -25,14 +27,11 @@ export function DocumentForm({ of, document: opened, onSaved, onClose }: Documen
   const [before] = useState(opened)
   const [content, setContent] = useState<Readonly<Record<string, string>>>(before.content)
   const [metadata, setMetadata] = useState(() => JSON.stringify(before.metadata, null, 2))
-  const [failure, setFailure] = useState<Error>()
-  const [isBusy, setIsBusy] = useState(false)
+  const { act, failure, isBusy } = useAction()
   const [isForced, setIsForced] = useState(false)
   const save = async (event: SubmitEvent) => {
     event.preventDefault()
-    setFailure(undefined)
-    setIsBusy(true)
-    try {
+    await act(async () => {
       const fields = fieldsIn(metadata)
       const now = await getDocument(of, before.id)
       if (!isForced && stateOf(now) !== stateOf(before)) {
@@ -49,10 +48,7 @@ export function DocumentForm({ of, document: opened, onSaved, onClose }: Documen
       tellDone('Saved the document')
       onSaved()
       onClose()
-    } catch (error) {
-      setFailure(error instanceof Error ? error : new Error(String(error)))
-      setIsBusy(false)
-    }
+    })
   }
   return (
     <Dialog title="Edit the document" size="wide" onClose={onClose} staysOnClickBeside>

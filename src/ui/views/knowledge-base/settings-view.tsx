@@ -9,7 +9,7 @@ import { Failure } from '../../components/failure.tsx'
 import { Field } from '../../components/field.tsx'
 import { Icon } from '../../components/icon.tsx'
 import { Loading, Progress } from '../../components/progress.tsx'
-import { useResource } from '../../components/resource.ts'
+import { useAction, useResource } from '../../components/resource.ts'
 import { tellDone } from '../../shell/notices.tsx'
 import { ChunkingSettings } from './chunking-settings.tsx'
 import { type KnowledgeBaseAddress, KnowledgeBaseFrame } from './knowledge-base-frame.tsx'
@@ -21,47 +21,46 @@ export function KnowledgeBaseSettingsView({ project, name }: KnowledgeBaseAddres
     <KnowledgeBaseFrame project={project} name={name}>
       {kb.failure && <Failure error={kb.failure} onRetry={kb.reload} />}
       {kb.isLoading && kb.data === undefined && <Loading what="the settings" />}
-      {kb.data && (
-        <>
-          <Reembedding kb={kb.data} />
-          {(kb.data.params.warnings ?? []).map((warning) => (
-            <p key={warning} class="badge warn">
-              {warning}
-            </p>
-          ))}
-          <Facts kb={kb.data} />
-          <ChunkingSettings
-            key={kb.data.updated_at}
-            project={project}
-            kb={kb.data}
-            onSave={async (changes) => {
-              await changed(at, kb.data, changes)
-              kb.reload()
-            }}
-          />
-          <SearchSettings
-            key={`search ${kb.data.updated_at}`}
-            kb={kb.data}
-            onSave={async (changes) => {
-              await changed(at, kb.data, changes)
-              kb.reload()
-            }}
-          />
-          <Deletion at={at} name={name} />
-        </>
-      )}
+      {kb.data && <Settings key={at} at={at} project={project} read={kb.data} />}
     </KnowledgeBaseFrame>
   )
 }
 
-/** @throws ApiError; Error where another window has changed it since it was read */
-async function changed(at: string, before: KnowledgeBase | undefined, changes: object) {
+interface SettingsProps {
+  readonly at: string
+  readonly project: string
+  readonly read: KnowledgeBase
+}
+
+function Settings({ at, project, read }: SettingsProps) {
+  /** What the forms began with. It stays while it is read again: what is typed is not lost by that. */
+  const [base, setBase] = useState(read)
+  const save = async (changes: object) => setBase(await changed(at, base, changes))
+  return (
+    <>
+      <Reembedding kb={read} />
+      {(read.params.warnings ?? []).map((warning) => (
+        <p key={warning} class="badge warn">
+          {warning}
+        </p>
+      ))}
+      <Facts kb={read} />
+      <ChunkingSettings project={project} kb={base} onSave={save} />
+      <SearchSettings kb={base} onSave={save} />
+      <Deletion at={at} name={read.name} />
+    </>
+  )
+}
+
+/** @returns it as it is then. @throws ApiError; Error where another window has changed it since it was read */
+async function changed(at: string, before: KnowledgeBase, changes: object): Promise<KnowledgeBase> {
   const now = await request<KnowledgeBase>(at)
-  if (before !== undefined && now.updated_at !== before.updated_at) {
+  if (now.updated_at !== before.updated_at) {
     throw new Error('It was changed elsewhere since you opened it. Load the page again to see how')
   }
   await request(at, { method: 'PUT', json: { knowledge_base: changes } })
   tellDone('Saved')
+  return request<KnowledgeBase>(at)
 }
 
 function Reembedding({ kb }: { readonly kb: KnowledgeBase }) {
@@ -122,17 +121,14 @@ function SearchSettings({ kb, onSave }: SettingsPartProps) {
   const [words, setWords] = useState(language)
   const [hybrid, setHybrid] = useState(isHybrid)
   const [alpha, setAlpha] = useState(kb.params.hybrid_search_alpha ?? 0.5)
-  const [failure, setFailure] = useState<Error>()
+  const { act, failure } = useAction()
   const save = async (event: SubmitEvent) => {
     event.preventDefault()
-    setFailure(undefined)
-    try {
+    await act(async () => {
       await onSave({
         params: { language: words, hybrid_search: hybrid, hybrid_search_alpha: alpha },
       })
-    } catch (error) {
-      setFailure(error instanceof Error ? error : new Error(String(error)))
-    }
+    })
   }
   return (
     <form class="panel stack" onSubmit={save}>
@@ -187,17 +183,15 @@ function Deletion({ at, name }: { readonly at: string; readonly name: string }) 
   const { route } = useLocation()
   const [isOpen, setIsOpen] = useState(false)
   const [typed, setTyped] = useState('')
-  const [failure, setFailure] = useState<Error>()
+  const { act, failure } = useAction()
   const remove = async (event: SubmitEvent) => {
     event.preventDefault()
-    try {
+    await act(async () => {
       await request(at, { method: 'DELETE' })
       await refreshCatalog()
       tellDone(`${name} is deleted`)
       route('/')
-    } catch (error) {
-      setFailure(error instanceof Error ? error : new Error(String(error)))
-    }
+    })
   }
   return (
     <section class="panel stack">

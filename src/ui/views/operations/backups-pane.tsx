@@ -1,11 +1,10 @@
 /** The backups there are, and one more at once. */
-import { useState } from 'preact/hooks'
 import type { Backup } from '../../api/records.ts'
 import { request } from '../../api/request.ts'
 import { EmptyState } from '../../components/empty-state.tsx'
 import { Failure } from '../../components/failure.tsx'
 import { Progress } from '../../components/progress.tsx'
-import { useResource } from '../../components/resource.ts'
+import { useAction, useResource } from '../../components/resource.ts'
 import { shownBytes, shownCount, shownTime } from '../../format/numbers.ts'
 import { tellDone } from '../../shell/notices.tsx'
 import { Loaded } from './loaded.tsx'
@@ -15,20 +14,13 @@ export function BackupsPane() {
     (signal) => request<readonly Backup[]>('/api/backups', { signal }),
     [],
   )
-  const [isBusy, setIsBusy] = useState(false)
-  const [failure, setFailure] = useState<Error>()
+  const { act, failure, isBusy } = useAction()
   const backUp = async () => {
-    setIsBusy(true)
-    setFailure(undefined)
-    try {
+    await act(async () => {
       const { name } = await request<Backup>('/api/backup', { method: 'POST' })
       tellDone(`Backed up as ${name}`)
       backups.reload()
-    } catch (error) {
-      setFailure(error instanceof Error ? error : new Error(String(error)))
-    } finally {
-      setIsBusy(false)
-    }
+    })
   }
   return (
     <div class="stack">

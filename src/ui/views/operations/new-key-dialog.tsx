@@ -5,7 +5,8 @@ import { request } from '../../api/request.ts'
 import { Dialog } from '../../components/dialog.tsx'
 import { Failure } from '../../components/failure.tsx'
 import { Field } from '../../components/field.tsx'
-import { namesIn, useSend } from './use-send.ts'
+import { useAction } from '../../components/resource.ts'
+import { namesIn } from './name-list.ts'
 
 const SCOPES = [
   ['read', 'Read: search, SELECT, documents, files'],
@@ -24,9 +25,9 @@ export function NewKeyDialog({ onMade, onClose }: NewKeyProps) {
   const [scopes, setScopes] = useState<readonly string[]>(['read'])
   const [projects, setProjects] = useState('')
   const [expires, setExpires] = useState('')
-  const { failure, isBusy, send } = useSend()
+  const { act, failure, isBusy } = useAction()
   const make = () =>
-    send(async () => {
+    act(async () => {
       const json = {
         ...{ name, scopes, projects: namesIn(projects) },
         expires_at: expires === '' ? null : expires,

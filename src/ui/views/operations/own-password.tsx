@@ -3,15 +3,15 @@ import { useState } from 'preact/hooks'
 import { request } from '../../api/request.ts'
 import { Failure } from '../../components/failure.tsx'
 import { Field } from '../../components/field.tsx'
+import { useAction } from '../../components/resource.ts'
 import { tellDone } from '../../shell/notices.tsx'
-import { useSend } from './use-send.ts'
 
 export function OwnPassword() {
   const [current, setCurrent] = useState('')
   const [next, setNext] = useState('')
-  const { failure, isBusy, send } = useSend()
+  const { act, failure, isBusy } = useAction()
   const change = () =>
-    send(async () => {
+    act(async () => {
       const json = { current_password: current, password: next }
       await request('/api/password', { method: 'POST', json })
       setCurrent('')

@@ -5,7 +5,8 @@ import { path, request } from '../../api/request.ts'
 import { Dialog } from '../../components/dialog.tsx'
 import { Failure } from '../../components/failure.tsx'
 import { Field } from '../../components/field.tsx'
-import { namesIn, useSend } from './use-send.ts'
+import { useAction } from '../../components/resource.ts'
+import { namesIn } from './name-list.ts'
 
 const ROLES = [
   ['viewer', 'Viewer: reads and asks'],
@@ -25,9 +26,9 @@ export function UserDialog({ user, onSaved, onClose }: UserDialogProps) {
   const [role, setRole] = useState<string>(user?.role ?? 'viewer')
   const [projects, setProjects] = useState(user?.projects?.join(', ') ?? '')
   const [password, setPassword] = useState('')
-  const { failure, isBusy, send } = useSend()
+  const { act, failure, isBusy } = useAction()
   const save = () =>
-    send(async () => {
+    act(async () => {
       const secret = password === '' ? {} : { password }
       const json = { role, projects: namesIn(projects), ...secret }
       if (user === undefined)

@@ -1,6 +1,8 @@
 /** The answer to what is searched now; an answer that comes late is never shown. */
+
 import { useEffect, useState } from 'preact/hooks'
 import { reconnections } from '../../api/connection.ts'
+import { asError } from '../../api/request.ts'
 import { type SearchAnswer, type SearchOrder, search } from '../../api/search.ts'
 
 export interface ColumnState {
@@ -34,7 +36,7 @@ export function useColumnSearch(place: Place, order: SearchOrder | null): Column
       },
       (error: unknown) => {
         if (abort.signal.aborted) return
-        const failure = error instanceof Error ? error : new Error(String(error))
+        const failure = asError(error)
         setState({ failure, isBusy: false })
       },
     )

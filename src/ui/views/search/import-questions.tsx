@@ -5,7 +5,7 @@ import { Dialog } from '../../components/dialog.tsx'
 import { EmptyState } from '../../components/empty-state.tsx'
 import { Failure } from '../../components/failure.tsx'
 import { Loading } from '../../components/progress.tsx'
-import { useResource } from '../../components/resource.ts'
+import { useAction, useResource } from '../../components/resource.ts'
 import { tellDone } from '../../shell/notices.tsx'
 import type { KnowledgeBaseAddress } from '../knowledge-base/knowledge-base-frame.tsx'
 import { addRows } from './judgments.ts'
@@ -29,16 +29,14 @@ export function ImportQuestions(props: ImportQuestionsProps) {
 
 function Chooser({ place, onDone, onClose }: ImportQuestionsProps & { onClose: () => void }) {
   const sources = useResource((signal) => sourcesOf(signal), [])
-  const [failure, setFailure] = useState<Error>()
+  const { act, failure } = useAction()
   const take = async (source: Source) => {
-    try {
+    await act(async () => {
       await imported(place, source)
       tellDone(`The questions of ${source.table} were imported`)
       onDone()
       onClose()
-    } catch (error) {
-      setFailure(error instanceof Error ? error : new Error(String(error)))
-    }
+    })
   }
   return (
     <Dialog title="Import questions" onClose={onClose}>

@@ -1,5 +1,7 @@
 /** How well the knowledge base finds what was marked as right. */
+
 import { useState } from 'preact/hooks'
+import { asError } from '../../api/request.ts'
 import { EmptyState } from '../../components/empty-state.tsx'
 import { Failure } from '../../components/failure.tsx'
 import { Progress } from '../../components/progress.tsx'
@@ -40,8 +42,7 @@ export function MeasurePart({ place }: { readonly place: KnowledgeBaseAddress })
       }
       setResults(all)
     } catch (error) {
-      if (!abort.signal.aborted)
-        setFailure(error instanceof Error ? error : new Error(String(error)))
+      if (!abort.signal.aborted) setFailure(asError(error))
     } finally {
       setRunning(undefined)
     }

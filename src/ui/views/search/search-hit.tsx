@@ -1,8 +1,10 @@
 /** One chunk that was found: its places, its scores, its text with the words that matched, and what can be done with it. */
+
 import { useState } from 'preact/hooks'
 import { type SearchHit as Hit, type SearchOrder, search } from '../../api/search.ts'
 import { Failure } from '../../components/failure.tsx'
 import { MarkedText } from '../../components/marked-text.tsx'
+import { useAction } from '../../components/resource.ts'
 import { addressOf } from '../../shell/addresses.ts'
 import type { KnowledgeBaseAddress } from '../knowledge-base/knowledge-base-frame.tsx'
 import { HitRanks, HitScores } from './hit-places.tsx'
@@ -99,9 +101,9 @@ interface NeighboursProps {
 /** What stands before and after the chunk, when it is asked for. */
 function Neighbours({ place, order, chunkId }: NeighboursProps) {
   const [around, setAround] = useState<Hit['neighbours']>()
-  const [failure, setFailure] = useState<Error>()
+  const { act, failure } = useAction()
   const load = async () => {
-    try {
+    await act(async () => {
       const near = {
         query: order.query,
         mode: 'vector',
@@ -111,9 +113,7 @@ function Neighbours({ place, order, chunkId }: NeighboursProps) {
       } as const
       const answer = await search(place, { ...near, filters: { chunk_id: chunkId } })
       setAround(answer.results[0]?.neighbours ?? { before: [], after: [] })
-    } catch (error) {
-      setFailure(error instanceof Error ? error : new Error(String(error)))
-    }
+    })
   }
   if (failure) return <Failure error={failure} onRetry={load} />
   if (around === undefined) {

@@ -9,7 +9,7 @@ import { EmptyState } from '../../components/empty-state.tsx'
 import { Failure } from '../../components/failure.tsx'
 import { Field } from '../../components/field.tsx'
 import { Loading } from '../../components/progress.tsx'
-import { useResource } from '../../components/resource.ts'
+import { useAction, useResource } from '../../components/resource.ts'
 import { shownDuration, shownTime } from '../../format/numbers.ts'
 import { tellDone } from '../../shell/notices.tsx'
 import { history, openTab, type SqlTab } from './sql-tabs.ts'
@@ -101,23 +101,16 @@ function ExportDialog({
   readonly tab: SqlTab
   readonly onClose: () => void
 }) {
-  const [failure, setFailure] = useState<Error>()
-  const [isBusy, setIsBusy] = useState(false)
+  const { act, failure, isBusy } = useAction()
   const save = async ({ type, extension }: (typeof EXPORTS)[number]) => {
-    setFailure(undefined)
-    setIsBusy(true)
-    try {
+    await act(async () => {
       const sql = run?.statement.sql ?? tab.sql
       const json = { query: sql, context: { db: tab.project }, params: run?.statement.params }
       const init = { method: 'POST', json, headers: { accept: type } } as const
       const answer = await requestStream('/api/sql/query', init)
       saveAs(await answer.blob(), `${tab.name}.${extension}`)
       onClose()
-    } catch (error) {
-      setFailure(error instanceof Error ? error : new Error(String(error)))
-    } finally {
-      setIsBusy(false)
-    }
+    })
   }
   return (
     <Dialog title="Export all rows" onClose={onClose}>
@@ -152,18 +145,16 @@ function saveAs(blob: Blob, name: string): void {
 
 function ViewDialog({ sql, project, onClose }: OfStatement) {
   const [name, setName] = useState('')
-  const [failure, setFailure] = useState<Error>()
+  const { act, failure, isBusy } = useAction()
   const save = async (event: SubmitEvent) => {
     event.preventDefault()
-    try {
+    await act(async () => {
       const json = { view: { name, query: sql } }
       await request(path`/api/projects/${project}/views`, { method: 'POST', json })
       tellDone(`The view ${name} is saved in ${project}`)
       void refreshCatalog().catch(() => {})
       onClose()
-    } catch (error) {
-      setFailure(error instanceof Error ? error : new Error(String(error)))
-    }
+    })
   }
   return (
     <Dialog title="Save as a view" onClose={onClose} staysOnClickBeside>
@@ -179,7 +170,7 @@ function ViewDialog({ sql, project, onClose }: OfStatement) {
           )}
         </Field>
         {failure && <Failure error={failure} />}
-        <button type="submit" class="button primary">
+        <button type="submit" class="button primary" disabled={isBusy}>
           Save
         </button>
       </form>

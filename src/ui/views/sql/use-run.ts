@@ -1,6 +1,8 @@
 /** One statement as it runs: its rows while they come, how long it takes, what failed. */
+
 import { useEffect, useRef, useState } from 'preact/hooks'
 import { refreshCatalog } from '../../api/catalog.ts'
+import { asError } from '../../api/request.ts'
 import { type Cell, type Statement, streamSql } from '../../api/sql.ts'
 import { noteRun } from './sql-tabs.ts'
 
@@ -89,7 +91,7 @@ async function follow(
   } catch (error) {
     if (isCut) ended('done')
     else if (abort.signal.aborted) ended('cancelled')
-    else ended('failed', error instanceof Error ? error : new Error(String(error)))
+    else ended('failed', asError(error))
   } finally {
     clearInterval(timer)
   }

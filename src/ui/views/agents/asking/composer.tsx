@@ -1,5 +1,7 @@
 /** Where a question is typed. What was typed is kept in this window until it is under way. */
+
 import { useEffect, useRef, useState } from 'preact/hooks'
+import { asError } from '../../../api/request.ts'
 import { Failure } from '../../../components/failure.tsx'
 import { Icon } from '../../../components/icon.tsx'
 
@@ -29,7 +31,7 @@ export function Composer({ place, isRunning, onAsk, onStop }: ComposerProps) {
     try {
       await onAsk(question, () => sessionStorage.removeItem(key))
     } catch (error) {
-      setFailure(error instanceof Error ? error : new Error(String(error)))
+      setFailure(asError(error))
       type(question)
     }
   }
