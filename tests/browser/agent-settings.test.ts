@@ -1,5 +1,5 @@
 import { expect } from 'bun:test'
-import { browserOver, browserTest } from './browser-fixture.ts'
+import { answered, browserOver, browserTest } from './browser-fixture.ts'
 
 const browser = browserOver()
 
@@ -21,13 +21,11 @@ browserTest('an agent is created and changed in two windows; the second is told'
     await other.goto(at)
     await other.getByLabel('Instructions').fill('Be brief')
     await other.getByLabel('Steps at most').fill('3')
-    await other.getByRole('button', { name: 'Save' }).click()
-    await other.getByText('Saved').waitFor()
+    await answered(other, 'PUT', () => other.getByRole('button', { name: 'Save' }).click())
     await page.getByRole('button', { name: 'Save' }).click()
     await page.getByText('What is other: instructions, limits').waitFor()
     expect(await agent()).toMatchObject({ prompt_template: 'Be brief', params: { max_steps: 3 } })
-    await page.getByRole('button', { name: 'Keep mine' }).click()
-    await page.getByText('Saved').waitFor()
+    await answered(page, 'PUT', () => page.getByRole('button', { name: 'Keep mine' }).click())
     expect(await agent()).toMatchObject({ prompt_template: 'Say it in verse' })
     await page.getByRole('button', { name: 'Delete the agent' }).click()
     await page.getByRole('dialog').getByRole('button', { name: 'Delete' }).click()

@@ -7,22 +7,23 @@ import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import axe from 'axe-core'
-import type { Browser, BrowserContext, Page } from 'playwright-core'
+import type { Browser, BrowserContext, Page, Response } from 'playwright-core'
 import { chromiumPath, startChromium } from '../../scripts/chromium.ts'
 import { type ServerProcess, startServer } from '../../scripts/server-process.ts'
 
 /** How long a step may take on a busy machine. */
-const STEP_MS_MAX = 25_000
+const STEP_MS_MAX = 60_000
+/** And a whole path, with the start of its server and of its browser. */
+const PATH_MS_MAX = 180_000
 
 /** A test that needs a browser: without one it is skipped, and says so. In CI, which installs one, it fails then. */
-export const browserTest: typeof test =
-  chromiumPath !== undefined || process.env.BROWSER === 'required' ? test : skipped()
-
-function skipped(): typeof test {
-  process.stderr.write('skipped: there is no Chromium here (docs/page.md)\n')
-  // It differs from `test` by what a caller never uses.
-  return test.skip as typeof test
+export function browserTest(name: string, walk: () => Promise<void>): void {
+  const begin = hasBrowser ? test : test.skip
+  begin(name, walk, PATH_MS_MAX)
 }
+
+const hasBrowser = chromiumPath !== undefined || process.env.BROWSER === 'required'
+if (!hasBrowser) process.stderr.write('skipped: there is no Chromium here (docs/page.md)\n')
 
 export type Viewport = 'desktop' | 'phone'
 export type Scheme = 'light' | 'dark'
@@ -149,6 +150,19 @@ export async function expectNoSidewaysScroll(page: Page): Promise<void> {
       .map(({ tagName, className }) => `${tagName.toLowerCase()}.${className}`)
   })
   if (wide.length > 0) throw new Error(`Wider than the window: ${wide.join(', ')}`)
+}
+
+/** What the server answered to what `act` sends: what is said of it on the page may be gone again before a test looks. */
+export async function answered(
+  page: Page,
+  method: string,
+  act: () => Promise<void>,
+): Promise<Response> {
+  const [response] = await Promise.all([
+    page.waitForResponse((one) => one.request().method() === method),
+    act(),
+  ])
+  return response
 }
 
 /** What was shown last listens: keys and the mouse of a test are quicker than a person's. */

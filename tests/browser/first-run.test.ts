@@ -1,7 +1,7 @@
 /** Two paths of somebody who never read a manual: the sample on an empty server, and files that are dropped and then found. */
 import { expect } from 'bun:test'
 import type { Page } from 'playwright-core'
-import { browserOver, browserTest, expectNoViolations } from './browser-fixture.ts'
+import { browserOver, browserTest, expectNoViolations, settled } from './browser-fixture.ts'
 
 const browser = browserOver()
 
@@ -35,6 +35,7 @@ browserTest('an empty server loads the sample, which can be searched and measure
 browserTest('ten files are dropped, one cannot be read, the others are found', async () => {
   await browser.visit('/', { expectedErrors: /400/ }, async ({ page }) => {
     await page.getByRole('button', { name: 'New project' }).waitFor()
+    await settled(page)
     await drop(page, tenFiles())
     const dialog = page.getByRole('dialog', { name: 'Add 10 files' })
     await dialog.getByLabel('Knowledge base', { exact: true }).selectOption('A new one')

@@ -1,5 +1,5 @@
 import { expect } from 'bun:test'
-import { browserOver, browserTest } from './browser-fixture.ts'
+import { answered, browserOver, browserTest } from './browser-fixture.ts'
 
 const browser = browserOver()
 
@@ -20,16 +20,14 @@ browserTest(
       await page.getByLabel('Overlap in characters').fill('0')
       await then.getByText(/^(9|1\d) chunks, /).waitFor()
       await now.getByText('1 chunk,').waitFor()
-      await page.getByRole('button', { name: 'Save' }).first().click()
-      await page.getByText('Saved').waitFor()
+      await answered(page, 'PUT', () => page.getByRole('button', { name: 'Save' }).first().click())
       expect(await stored()).toMatchObject({
         params: { preprocessing: { auto_config: { chunk_size: 100, chunk_overlap: 0 } } },
       })
       await now.getByText(/^(9|1\d) chunks, /).waitFor()
       await page.getByLabel('By meaning and keywords').check()
       await page.getByLabel('Weight of the meaning').fill('0.3')
-      await page.getByRole('button', { name: 'Save' }).last().click()
-      await page.getByText('Saved').nth(1).waitFor()
+      await answered(page, 'PUT', () => page.getByRole('button', { name: 'Save' }).last().click())
       expect(await stored()).toMatchObject({
         params: { hybrid_search: true, hybrid_search_alpha: 0.3 },
       })

@@ -4,6 +4,7 @@ import {
   browserTest,
   expectNoSidewaysScroll,
   expectNoViolations,
+  settled,
 } from './browser-fixture.ts'
 
 const browser = browserOver()
@@ -14,6 +15,7 @@ browserTest('keys lead through the page, and ? lists them', async () => {
     const dialog = page.getByRole('dialog')
     await heading.waitFor()
     const homeTitle = await heading.textContent()
+    await settled(page)
     await page.keyboard.press('g')
     await page.keyboard.press('s')
     await page.locator('h1:focus').waitFor()

@@ -25,6 +25,7 @@ browserTest(
       await page.getByLabel(':factor').fill('10')
       await page.getByRole('button', { name: 'Run' }).click()
       await page.getByText('5 rows in').waitFor()
+      await page.getByRole('gridcell', { name: '40' }).waitFor()
       expect(await page.getByRole('gridcell').allTextContents()).toEqual(
         [0, 1, 2, 3, 4].flatMap((row) => [`tea ${row}`, String(row * 10)]),
       )

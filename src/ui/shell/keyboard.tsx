@@ -16,7 +16,7 @@ interface Listed extends Shortcut {
 }
 
 /** The second key of two comes within this time. */
-const SECOND_KEY_MS = 1000
+const SECOND_KEY_MS = 1500
 const PLAIN_KEYS = 'eider.plain-keys'
 const IN_THIS_VIEW = 'In this view'
 export const EVERYWHERE = 'Everywhere'

@@ -1,5 +1,6 @@
 /** Short messages at the edge of the page: what was done, or what failed where nobody looks any more. */
 import { signal } from '@preact/signals'
+import { useEffect, useState } from 'preact/hooks'
 import { Icon } from '../components/icon.tsx'
 
 const SHOWN_MS = 6000
@@ -14,42 +15,62 @@ const notices = signal<readonly Notice[]>([])
 
 /** Shows what was done, for a few seconds. */
 export function tellDone(text: string): void {
-  const { id } = added('done', text)
-  setTimeout(() => closed(id), SHOWN_MS)
+  add('done', text)
 }
 
 /** Shows what failed, until it is closed. */
 export function tellFailed(error: unknown): void {
-  added('failed', error instanceof Error ? error.message : String(error))
+  add('failed', error instanceof Error ? error.message : String(error))
 }
 
-function added(kind: Notice['kind'], text: string): Notice {
+function add(kind: Notice['kind'], text: string): void {
   const notice = { id: (notices.value.at(-1)?.id ?? 0) + 1, kind, text }
   notices.value = [...notices.value.slice(-3), notice]
-  return notice
 }
 
-function closed(id: number): void {
+function close(id: number): void {
   notices.value = notices.value.filter((one) => one.id !== id)
 }
 
 export function Notices() {
+  /** While somebody points at them, or is in them with the keyboard, none goes. */
+  const [isHeld, setIsHeld] = useState(false)
   return (
-    <div class="notices" role="status" aria-live="polite">
-      {notices.value.map(({ id, kind, text }) => (
-        <div key={id} class={`notice ${kind}`}>
-          <Icon name={kind === 'done' ? 'check' : 'warning'} />
-          <span dir="auto">{text}</span>
-          <button
-            type="button"
-            class="button icon-only quiet"
-            aria-label="Close the message"
-            onClick={() => closed(id)}
-          >
-            <Icon name="close" />
-          </button>
-        </div>
+    <div
+      class="notices"
+      role="status"
+      aria-live="polite"
+      onPointerEnter={() => setIsHeld(true)}
+      onPointerLeave={() => setIsHeld(false)}
+      onFocusIn={() => setIsHeld(true)}
+      onFocusOut={() => setIsHeld(false)}
+    >
+      {notices.value.map((notice) => (
+        <ShownNotice key={notice.id} notice={notice} isHeld={isHeld} />
       ))}
+    </div>
+  )
+}
+
+function ShownNotice({ notice, isHeld }: { readonly notice: Notice; readonly isHeld: boolean }) {
+  const { id, kind, text } = notice
+  useEffect(() => {
+    if (kind === 'failed' || isHeld) return
+    const timer = setTimeout(() => close(id), SHOWN_MS)
+    return () => clearTimeout(timer)
+  }, [id, kind, isHeld])
+  return (
+    <div class={`notice ${kind}`}>
+      <Icon name={kind === 'done' ? 'check' : 'warning'} />
+      <span dir="auto">{text}</span>
+      <button
+        type="button"
+        class="button icon-only quiet"
+        aria-label="Close the message"
+        onClick={() => close(id)}
+      >
+        <Icon name="close" />
+      </button>
     </div>
   )
 }
