@@ -1,5 +1,10 @@
 import { expect, test } from 'bun:test'
-import { blocksOf, inlinesOf } from '../../src/ui/views/agents/asking/answer-blocks.ts'
+import {
+  blocksOf,
+  inlinesOf,
+  NOTHING_READ,
+  readOn,
+} from '../../src/ui/views/agents/asking/answer-blocks.ts'
 import { newTurn, withEvent } from '../../src/ui/views/agents/asking/asked-turn.ts'
 
 test('an answer becomes blocks, and what is no Markdown stays text', () => {
@@ -19,6 +24,55 @@ test('an answer becomes blocks, and what is no Markdown stays text', () => {
   expect(inlinesOf('<script>x</script> [a](javascript:alert(1))', [])).toEqual([
     { kind: 'text', text: '<script>x</script> [a](javascript:alert(1))' },
   ])
+})
+
+test('lists hold lists and code, and go on over empty lines', () => {
+  const text =
+    '1. one\n   - a\n     - deep\n   - b\n\n2. two\n\n   ```sh\n   ls\n   ```\n\nAfter\n7) seven'
+  expect(blocksOf(text)).toEqual([
+    {
+      kind: 'list',
+      first: 1,
+      items: [
+        {
+          text: 'one',
+          blocks: [
+            {
+              kind: 'list',
+              first: null,
+              items: [
+                {
+                  text: 'a',
+                  blocks: [{ kind: 'list', first: null, items: [{ text: 'deep', blocks: [] }] }],
+                },
+                { text: 'b', blocks: [] },
+              ],
+            },
+          ],
+        },
+        { text: 'two', blocks: [{ kind: 'code', text: 'ls' }] },
+      ],
+    },
+    { kind: 'paragraph', text: 'After' },
+    { kind: 'list', first: 7, items: [{ text: 'seven', blocks: [] }] },
+  ])
+})
+
+test('a text read as it grows becomes what it is as a whole, and what is over stays the same', () => {
+  const text =
+    '# T\r\nA\nb\n\n- x\n\n- y\n  - z\n\nk | v\n-|-\n1 | 2\n3 | 4\nend\n\n```\n- a\n\n```\n> q\n* * *\n1. o\n\n2. p'
+  for (const size of [1, 2, 3, 5, 7]) {
+    let read = NOTHING_READ
+    for (let end = size; end < text.length + size; end += size) {
+      const before = read
+      read = readOn(read, text.slice(0, end))
+      expect(read.blocks).toEqual(blocksOf(text.slice(0, end)))
+      before.blocks.slice(0, before.keptCount).forEach((block, index) => {
+        expect(read.blocks[index]).toBe(block)
+      })
+    }
+  }
+  expect(readOn(readOn(NOTHING_READ, text), 'other').blocks).toEqual(blocksOf('other'))
 })
 
 test('ids that were cited become numbers, emphasis and links what they are', () => {

@@ -65,12 +65,15 @@ export function listConversations(
   return request(`${agentPath(agent)}/conversations?limit=${limit}`, { signal })
 }
 
+/** @param cursor leads to the turns before those of a page; none: the newest */
 export function readConversation(
   agent: AgentName,
   id: string,
-  signal: AbortSignal,
+  { cursor, signal }: { readonly cursor?: string; readonly signal?: AbortSignal },
 ): Promise<Conversation> {
-  return request(`${agentPath(agent)}${path`/conversations/${id}`}?limit=200`, { signal })
+  const query = new URLSearchParams({ limit: '50', ...(cursor === undefined ? {} : { cursor }) })
+  const address = `${agentPath(agent)}${path`/conversations/${id}`}?${query}`
+  return request(address, signal === undefined ? {} : { signal })
 }
 
 export function deleteConversation(agent: AgentName, id: string): Promise<void> {
@@ -102,6 +105,10 @@ export function readTrace(traceId: string, signal: AbortSignal): Promise<Trace> 
   return request(path`/api/traces/${traceId}`, { signal })
 }
 
-export function rateTrace(traceId: string, rating: number): Promise<void> {
-  return request(path`/api/traces/${traceId}/feedback`, { method: 'POST', json: { rating } })
+/** What was said of this answer before is forgotten. */
+export function rateTrace(
+  traceId: string,
+  feedback: { readonly rating: number; readonly comment?: string },
+): Promise<void> {
+  return request(path`/api/traces/${traceId}/feedback`, { method: 'POST', json: feedback })
 }

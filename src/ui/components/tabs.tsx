@@ -6,14 +6,16 @@ export interface Tab {
   readonly href: string
   readonly label: string
   readonly icon?: IconName
+  /** For a tab that other addresses belong to as well. */
+  readonly isCurrent?: boolean
 }
 
 export function Tabs({ label, tabs }: { readonly label: string; readonly tabs: readonly Tab[] }) {
   const { path } = useLocation()
   return (
     <nav class="tabs" aria-label={label}>
-      {tabs.map(({ href, label, icon }) => (
-        <a key={href} href={href} aria-current={samePath(path, href) ? 'page' : undefined}>
+      {tabs.map(({ href, label, icon, isCurrent = samePath(path, href) }) => (
+        <a key={href} href={href} aria-current={isCurrent ? 'page' : undefined}>
           {icon && <Icon name={icon} />}
           {label}
         </a>

@@ -1,5 +1,10 @@
-/** What all views of one agent have around them: its name and the way to each of them. */
+/** What all views of one agent have around them: its name, its model, what it reads, and the way to each of them. */
 import type { ComponentChildren } from 'preact'
+import { useEffect, useState } from 'preact/hooks'
+import { useLocation } from 'preact-iso/router'
+import { projects, refreshCatalog } from '../../api/catalog.ts'
+import type { Agent } from '../../api/records.ts'
+import { EmptyState } from '../../components/empty-state.tsx'
 import { PageHeader } from '../../components/page-header.tsx'
 import { Tabs } from '../../components/tabs.tsx'
 import { addressOf } from '../../shell/addresses.ts'
@@ -9,20 +14,32 @@ export interface AgentAddress {
   readonly name: string
 }
 
-export function AgentFrame({
-  project,
-  name,
-  children,
-}: AgentAddress & { readonly children: ComponentChildren }) {
+interface AgentFrameProps extends AgentAddress {
+  readonly children: ComponentChildren
+}
+
+export function AgentFrame({ project, name, children }: AgentFrameProps) {
+  const { path } = useLocation()
+  const agent = knownAgent({ project, name })
+  const isMissing = useIsMissing({ project, name }, agent)
+  const ask = addressOf.agent(project, name)
+  const traces = addressOf.agentTraces(project, name)
+  const settings = addressOf.agentSettings(project, name)
+  const isAsking = ![traces, settings].some((one) => decodeURI(one) === decodeURI(path))
   const tabs = [
-    { href: addressOf.agent(project, name), label: 'Ask', icon: 'chat' },
-    { href: addressOf.agentTraces(project, name), label: 'Traces', icon: 'chart' },
-    { href: addressOf.agentSettings(project, name), label: 'Settings', icon: 'settings' },
+    { href: ask, label: 'Ask', icon: 'chat', isCurrent: isAsking },
+    { href: traces, label: 'Traces', icon: 'chart' },
+    { href: settings, label: 'Settings', icon: 'settings' },
   ] as const
+  if (isMissing) return <Missing project={project} name={name} />
   const compare = `/compare?${new URLSearchParams({ agents: `${project}.${name}` })}`
   return (
     <>
-      <PageHeader title={name} above={[{ label: 'Home', href: '/' }]}>
+      <PageHeader
+        title={name}
+        above={[{ label: 'Home', href: '/' }]}
+        lead={agent && <About agent={agent} />}
+      >
         <a class="button" href={compare}>
           Compare
         </a>
@@ -30,5 +47,73 @@ export function AgentFrame({
       <Tabs label="Views of this agent" tabs={tabs} />
       {children}
     </>
+  )
+}
+
+export function knownAgent({ project, name }: AgentAddress): Agent | undefined {
+  const isSame = (one: string, other: string) => one.toLowerCase() === other.toLowerCase()
+  return projects.value
+    ?.find((one) => isSame(one.name, project))
+    ?.agents.find((one) => isSame(one.name, name))
+}
+
+/** Whether there is no such agent: only after the list was read once more, since it may just have been made elsewhere. */
+function useIsMissing(address: AgentAddress, agent: Agent | undefined): boolean {
+  const key = JSON.stringify([address.project, address.name])
+  const [missing, setMissing] = useState<string>()
+  const isUnknown = projects.value !== undefined && agent === undefined
+  useEffect(() => {
+    if (!isUnknown) return
+    const abort = new AbortController()
+    refreshCatalog(abort.signal).then(
+      () => {
+        if (!abort.signal.aborted) setMissing(key)
+      },
+      // The view says itself what cannot be reached.
+      () => {},
+    )
+    return () => abort.abort(new DOMException('The view went', 'AbortError'))
+  }, [key, isUnknown])
+  return isUnknown && missing === key
+}
+
+function Missing({ project, name }: AgentAddress) {
+  return (
+    <>
+      <PageHeader title={name} above={[{ label: 'Home', href: '/' }]} />
+      <EmptyState icon="agent" title="There is no agent of this name">
+        <p class="quiet" dir="auto">
+          {project} has none that is called {name}. It may have been deleted; its traces stay.
+        </p>
+        <div class="row">
+          <a
+            class="button primary"
+            href={`${addressOf.newAgent()}?${new URLSearchParams({ project })}`}
+          >
+            New agent
+          </a>
+          <a class="button" href={`/traces?${new URLSearchParams({ project, agent: name })}`}>
+            Its traces
+          </a>
+        </div>
+      </EmptyState>
+    </>
+  )
+}
+
+const NAMED_MAX = 4
+
+function About({ agent }: { readonly agent: Agent }) {
+  const { knowledge_bases: knowledgeBases = [], tables = [], mcp = [] } = agent.data
+  const model = 'provider' in agent.model ? agent.model.model_name : ''
+  const all = [...knowledgeBases, ...tables, ...mcp.map(({ name }) => name)]
+  const more = all.length - NAMED_MAX
+  return (
+    <span class="small" dir="auto">
+      {model === '' ? '' : `${model} · `}
+      {all.length === 0 ? 'reads nothing yet' : 'reads '}
+      {all.slice(0, NAMED_MAX).join(', ')}
+      {more > 0 && ` and ${more} more`}
+    </span>
   )
 }

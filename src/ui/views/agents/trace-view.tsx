@@ -6,10 +6,11 @@ import { Failure } from '../../components/failure.tsx'
 import { PageHeader } from '../../components/page-header.tsx'
 import { Loading } from '../../components/progress.tsx'
 import { useResource } from '../../components/resource.ts'
-import { counted, shownCount, shownDuration, shownTime } from '../../format/numbers.ts'
+import { counted, shownDuration, shownTime } from '../../format/numbers.ts'
 import { addressOf } from '../../shell/addresses.ts'
 import { AnswerText } from './asking/answer-text.tsx'
 import { Long, ToolInput } from './asking/step-list.tsx'
+import { usageOf } from './asking/usage.ts'
 
 interface Bar {
   readonly label: string
@@ -139,9 +140,4 @@ function barsOf({ turns, steps }: Trace): readonly Bar[] {
     return { label: step.tool, kind: 'tool', startMs, tookMs, step }
   })
   return [...models, ...tools].sort((a, b) => a.startMs - b.startMs)
-}
-
-function usageOf(usage: Trace['usage']): string {
-  if (usage === null) return 'tokens not counted'
-  return `${shownCount(usage.input_tokens)} tokens in, ${shownCount(usage.output_tokens)} out`
 }

@@ -17,23 +17,66 @@ export type Block =
   | { readonly kind: 'quote'; readonly text: string }
   | { readonly kind: 'heading'; readonly text: string }
   | { readonly kind: 'code'; readonly text: string }
-  | { readonly kind: 'list'; readonly isOrdered: boolean; readonly items: readonly string[] }
+  | { readonly kind: 'list'; readonly first: number | null; readonly items: readonly ListItem[] }
   | { readonly kind: 'table'; readonly rows: readonly (readonly string[])[] }
   | { readonly kind: 'rule' }
 
-const ITEM = /^\s{0,6}(?:[-*+]|(\d{1,9})[.)])\s+(.*)$/
+/** What belongs to an item below its text: lists, code. */
+export interface ListItem {
+  readonly text: string
+  readonly blocks: readonly Block[]
+}
+
+const ITEM = /^(\s*)(?:[-*+]|(\d{1,9})[.)])\s+(.*)$/
+const FENCE = /^\s{0,3}(```|~~~)/
+const RULE = /^\s{0,3}([-*_])(\s*\1){2,}\s*$/
+const DEPTH_MAX = 5
 const HEADING = /^#{1,6}\s+(.*)$/
 const TABLE_RULE = /^[\s|:-]*-[\s|:-]*$/
 
+export interface ReadText {
+  readonly text: string
+  readonly blocks: readonly Block[]
+  /** Blocks that stay as they are when more text comes, and where those after them begin. */
+  readonly keptCount: number
+  readonly keptChars: number
+}
+
+export const NOTHING_READ: ReadText = { text: '', blocks: [], keptCount: 0, keptChars: 0 }
+
 export function blocksOf(text: string): readonly Block[] {
-  const lines = text.replaceAll('\r\n', '\n').split('\n')
-  const blocks: Block[] = []
+  return readOn(NOTHING_READ, text).blocks
+}
+
+/** Reads a text that has grown: what cannot become something else by that is not read again. */
+export function readOn(before: ReadText, text: string): ReadText {
+  if (text === before.text) return before
+  const isMore = text.startsWith(before.text)
+  const start = isMore ? before.keptChars : 0
+  const raw = text.slice(start).split('\n')
+  const lines = raw.map((line) => (line.endsWith('\r') ? line.slice(0, -1) : line))
+  const found = blocksIn(lines, 0)
+  // The line that still grows may turn out to belong to the block before it.
+  const isOpen = (found.at(-1)?.lineIndex ?? 0) === lines.length - 1
+  const openCount = Math.min(found.length, isOpen ? 2 : 1)
+  const openLine = found.at(-openCount)?.lineIndex ?? 0
+  const kept = isMore ? before.blocks.slice(0, before.keptCount) : []
+  return {
+    text,
+    blocks: [...kept, ...found.map(({ block }) => block)],
+    keptCount: kept.length + found.length - openCount,
+    keptChars: raw.slice(0, openLine).reduce((sum, line) => sum + line.length + 1, start),
+  }
+}
+
+function blocksIn(lines: readonly string[], depth: number) {
+  const found: { readonly block: Block; readonly lineIndex: number }[] = []
   for (let at = 0; at < lines.length; ) {
-    const { block, end } = blockAt(lines, at)
-    if (block !== undefined) blocks.push(block)
+    const { block, end } = blockAt(lines, at, depth)
+    if (block !== undefined) found.push({ block, lineIndex: at })
     at = end
   }
-  return blocks
+  return found
 }
 
 interface Read {
@@ -41,13 +84,13 @@ interface Read {
   readonly end: number
 }
 
-function blockAt(lines: readonly string[], at: number): Read {
+function blockAt(lines: readonly string[], at: number, depth: number): Read {
   const line = lines[at] ?? ''
   if (line.trim() === '') return { end: at + 1 }
-  if (/^\s{0,3}(```|~~~)/.test(line)) return codeAt(lines, at)
+  if (FENCE.test(line)) return codeAt(lines, at)
   const heading = HEADING.exec(line)?.[1]
   if (heading !== undefined) return { block: { kind: 'heading', text: heading }, end: at + 1 }
-  if (/^\s{0,3}([-*_])(\s*\1){2,}\s*$/.test(line)) return { block: { kind: 'rule' }, end: at + 1 }
+  if (RULE.test(line)) return { block: { kind: 'rule' }, end: at + 1 }
   if (line.includes('|') && TABLE_RULE.test(lines[at + 1] ?? '') && lines[at + 1]?.includes('|')) {
     const end = endOf(lines, at + 2, (one) => one.includes('|'))
     const rows = [line, ...lines.slice(at + 2, end)].map(cellsOf)
@@ -58,7 +101,7 @@ function blockAt(lines: readonly string[], at: number): Read {
     const text = lines.slice(at, end).map((one) => one.replace(/^>\s?/, ''))
     return { block: { kind: 'quote', text: text.join('\n') }, end }
   }
-  if (ITEM.test(line)) return listAt(lines, at)
+  if (ITEM.test(line) && depth < DEPTH_MAX) return listAt(lines, at, depth)
   const end = endOf(lines, at + 1, (one) => !beginsBlock(one))
   return { block: { kind: 'paragraph', text: lines.slice(at, end).join('\n') }, end }
 }
@@ -69,17 +112,44 @@ function codeAt(lines: readonly string[], at: number): Read {
   return { block: { kind: 'code', text: lines.slice(at + 1, end).join('\n') }, end: end + 1 }
 }
 
-function listAt(lines: readonly string[], at: number): Read {
-  const items: string[] = []
-  const isOrdered = ITEM.exec(lines[at] ?? '')?.[1] !== undefined
-  const end = endOf(lines, at, (one) => {
-    const found = ITEM.exec(one)
-    if (found !== null) items.push(found[2] ?? '')
-    else if (one.trim() === '' || !/^\s/.test(one)) return false
-    else items.push(`${items.pop() ?? ''}\n${one.trim()}`)
-    return true
-  })
-  return { block: { kind: 'list', isOrdered, items }, end }
+function listAt(lines: readonly string[], at: number, depth: number): Read {
+  const [, indent = '', number] = ITEM.exec(lines[at] ?? '') ?? []
+  const parts: string[][] = []
+  let end = at
+  for (let next = at; next < lines.length; next += 1) {
+    const line = lines[next] ?? ''
+    if (line.trim() === '') continue
+    const item = itemAt(line, indent.length)
+    const isApart = next > end
+    if (item !== undefined) {
+      if (item.isOrdered !== (number !== undefined) || RULE.test(line)) break
+      parts.push([item.text])
+    } else if (!/^\s/.test(line) || (isApart && !/^\s{2}/.test(line))) break
+    else parts.at(-1)?.push(...(isApart ? ['', line] : [line]))
+    end = next + 1
+  }
+  const items = parts.map((part) => itemOf(part, depth))
+  return {
+    block: { kind: 'list', first: number === undefined ? null : Number(number), items },
+    end,
+  }
+}
+
+/** An item of a list that begins so far from the edge; undefined: none, or one of a list within it. */
+function itemAt(line: string, indent: number) {
+  const [, spaces = '', number, text = ''] = ITEM.exec(line) ?? []
+  if (!ITEM.test(line) || spaces.length >= indent + 2) return
+  return { isOrdered: number !== undefined, text }
+}
+
+function itemOf([first = '', ...rest]: readonly string[], depth: number): ListItem {
+  const textEnd = endOf(rest, 0, (line) => !beginsBlock(line.trimStart()))
+  const text = [first, ...rest.slice(0, textEnd).map((line) => line.trim())].join('\n')
+  const inner = rest.slice(textEnd)
+  const indents = inner.filter((line) => line !== '').map((line) => /^\s*/.exec(line)?.[0].length)
+  const indent = indents.reduce<number>((least, one = 0) => Math.min(least, one), 1000)
+  const bare = inner.map((line) => line.slice(indent))
+  return { text, blocks: blocksIn(bare, depth + 1).map(({ block }) => block) }
 }
 
 function beginsBlock(line: string): boolean {

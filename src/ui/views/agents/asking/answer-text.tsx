@@ -1,22 +1,34 @@
 /** The answer of a model: what is Markdown in it is shown as such, everything else stays text. */
 import type { ComponentChildren } from 'preact'
+import { useMemo, useRef } from 'preact/hooks'
 import type { Citation } from '../../../../domain/agents/completion-event.ts'
 import { addressOf } from '../../../shell/addresses.ts'
-import { type Block, blocksOf, type Inline, inlinesOf } from './answer-blocks.ts'
+import { type Block, type Inline, inlinesOf, NOTHING_READ, readOn } from './answer-blocks.ts'
 
 interface AnswerTextProps {
   readonly text: string
   readonly citations: readonly Citation[]
 }
 
+/** Blocks that are drawn again together. */
+const GROUP = 30
+
 export function AnswerText({ text, citations }: AnswerTextProps) {
-  const ids = [...new Set(citations.map(({ chunk_id }) => chunk_id))]
-  const inline = (one: string) =>
-    shown(inlinesOf(one, ids), (index) => citationOf(index, citations, ids))
+  const read = useRef(NOTHING_READ)
+  read.current = readOn(read.current, text)
+  const { blocks } = read.current
+  const inline = useMemo(() => {
+    const ids = [...new Set(citations.map(({ chunk_id }) => chunk_id))]
+    const citation = (index: number) => citationOf(index, citations, ids)
+    return (one: string) => shown(inlinesOf(one, ids), citation)
+  }, [citations])
+  const groups = Array.from({ length: Math.ceil(blocks.length / GROUP) }, (_, index) => {
+    return blocks.slice(index * GROUP, (index + 1) * GROUP)
+  })
   return (
     <div class="agents-answer" dir="auto">
-      {blocksOf(text).map((block, index) => (
-        <Shown key={index} block={block} inline={inline} />
+      {groups.map((group, index) => (
+        <Group key={index} blocks={group} inline={inline} />
       ))}
     </div>
   )
@@ -24,11 +36,50 @@ export function AnswerText({ text, citations }: AnswerTextProps) {
 
 type ShowInline = (text: string) => ComponentChildren
 
-function Shown({ block, inline }: { readonly block: Block; readonly inline: ShowInline }) {
+interface GroupProps {
+  readonly blocks: readonly Block[]
+  readonly inline: ShowInline
+}
+
+/** While an answer grows, the last blocks alone are new ones. */
+function Group({ blocks, inline }: GroupProps) {
+  return useMemo(
+    () => (
+      <>
+        {blocks.map((block, index) => (
+          <Shown key={index} block={block} inline={inline} />
+        ))}
+      </>
+    ),
+    [...blocks, ...new Array<undefined>(GROUP - blocks.length), inline],
+  )
+}
+
+interface ShownProps {
+  readonly block: Block
+  readonly inline: ShowInline
+}
+
+function Shown({ block, inline }: ShownProps) {
   if (block.kind === 'rule') return <hr />
-  if (block.kind === 'heading') return <h3 class="pre">{inline(block.text)}</h3>
-  if (block.kind === 'quote') return <blockquote class="pre">{inline(block.text)}</blockquote>
-  if (block.kind === 'paragraph') return <p class="pre">{inline(block.text)}</p>
+  if (block.kind === 'heading')
+    return (
+      <h3 class="pre" dir="auto">
+        {inline(block.text)}
+      </h3>
+    )
+  if (block.kind === 'quote')
+    return (
+      <blockquote class="pre" dir="auto">
+        {inline(block.text)}
+      </blockquote>
+    )
+  if (block.kind === 'paragraph')
+    return (
+      <p class="pre" dir="auto">
+        {inline(block.text)}
+      </p>
+    )
   if (block.kind === 'code') {
     return (
       // biome-ignore lint/a11y/noNoninteractiveTabindex: wide code is scrolled by keyboard
@@ -39,11 +90,16 @@ function Shown({ block, inline }: { readonly block: Block; readonly inline: Show
   }
   if (block.kind === 'table') return <Table rows={block.rows} inline={inline} />
   const items = block.items.map((item, index) => (
-    <li key={index} class="pre">
-      {inline(item)}
+    <li key={index}>
+      <span class="pre" dir="auto">
+        {inline(item.text)}
+      </span>
+      {item.blocks.map((inner, at) => (
+        <Shown key={at} block={inner} inline={inline} />
+      ))}
     </li>
   ))
-  return block.isOrdered ? <ol>{items}</ol> : <ul>{items}</ul>
+  return block.first === null ? <ul>{items}</ul> : <ol start={block.first}>{items}</ol>
 }
 
 function Table({
@@ -60,7 +116,7 @@ function Table({
         <thead>
           <tr>
             {head.map((cell, index) => (
-              <th key={index} scope="col">
+              <th key={index} scope="col" dir="auto">
                 {inline(cell)}
               </th>
             ))}
@@ -70,7 +126,9 @@ function Table({
           {rows.map((cells, row) => (
             <tr key={row}>
               {cells.map((cell, index) => (
-                <td key={index}>{inline(cell)}</td>
+                <td key={index} dir="auto">
+                  {inline(cell)}
+                </td>
               ))}
             </tr>
           ))}

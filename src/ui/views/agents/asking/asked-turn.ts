@@ -16,6 +16,8 @@ export interface AskedStep {
 export type TurnState = 'running' | 'answered' | 'failed' | 'stopped' | 'cut'
 
 export interface AskedTurn {
+  /** Tells the turns of this page from each other. */
+  readonly key: number
   readonly question: string
   readonly state: TurnState
   readonly startedAtMs: number
@@ -29,8 +31,8 @@ export interface AskedTurn {
   readonly failure?: { readonly words: string; readonly kind: string }
 }
 
-export function newTurn(question: string, nowMs: number): AskedTurn {
-  return { question, state: 'running', startedAtMs: nowMs, text: '', steps: [] }
+export function newTurn(question: string, nowMs: number, key = 0): AskedTurn {
+  return { key, question, state: 'running', startedAtMs: nowMs, text: '', steps: [] }
 }
 
 export function withEvent(turn: AskedTurn, event: CompletionEvent, nowMs: number): AskedTurn {
@@ -79,7 +81,8 @@ export const NEXT_STEPS: Readonly<Record<string, string>> = {
   authentication: 'The model refused the key: check the key in the settings of the agent.',
   rate_limit: 'The model is busy: wait a moment, then ask again.',
   timeout: 'It took too long: ask again, or give the agent more time or steps in its settings.',
-  connection: 'The model did not answer: check that its server runs, and its address.',
+  connection:
+    'The model could not be reached or failed: ask again, or check its server and address.',
   not_found: 'The model was not found: check its name and address in the settings.',
   content: 'The provider refused the content: ask in other words.',
   general: 'Ask again. The trace shows how far it came.',

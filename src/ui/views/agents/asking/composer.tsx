@@ -5,23 +5,38 @@ import { asError } from '../../../api/request.ts'
 import { Failure } from '../../../components/failure.tsx'
 import { Icon } from '../../../components/icon.tsx'
 
+const ROWS_MAX = 10
+
 interface ComposerProps {
   /** Under which name the draft is kept. */
   readonly place: string
   readonly isRunning: boolean
-  readonly onAsk: (question: string, begun: () => void) => Promise<void>
+  /** Tells, once the question is under way, to which place the conversation has moved. */
+  readonly onAsk: (question: string, begun: (place: string) => void) => Promise<void>
   readonly onStop: () => void
+  /** Shows the newest; missing: it is seen. */
+  readonly onDown: (() => void) | undefined
 }
 
-export function Composer({ place, isRunning, onAsk, onStop }: ComposerProps) {
-  const key = `eider.question.${place}`
-  const [text, setText] = useState(() => sessionStorage.getItem(key) ?? '')
+const keyOf = (place: string) => `eider.question.${place}`
+
+export function keepDraft(place: string, text: string): void {
+  if (text === '') sessionStorage.removeItem(keyOf(place))
+  else sessionStorage.setItem(keyOf(place), text)
+}
+
+export function draftAt(place: string): string {
+  return sessionStorage.getItem(keyOf(place)) ?? ''
+}
+
+export function Composer({ place, isRunning, onAsk, onStop, onDown }: ComposerProps) {
+  const [text, setText] = useState(() => draftAt(place))
   const [failure, setFailure] = useState<Error>()
   const field = useRef<HTMLTextAreaElement>(null)
-  useEffect(() => field.current?.focus(), [])
+  useEffect(() => field.current?.focus({ preventScroll: true }), [])
   const type = (next: string) => {
     setText(next)
-    sessionStorage.setItem(key, next)
+    keepDraft(place, next)
   }
   const send = async () => {
     const question = text.trim()
@@ -29,10 +44,17 @@ export function Composer({ place, isRunning, onAsk, onStop }: ComposerProps) {
     setFailure(undefined)
     setText('')
     try {
-      await onAsk(question, () => sessionStorage.removeItem(key))
+      await onAsk(question, (movedTo) => {
+        // The next question may have been typed meanwhile: it goes along.
+        const next = draftAt(place)
+        keepDraft(place, '')
+        if (next.trim() !== question) keepDraft(movedTo, next)
+      })
     } catch (error) {
-      setFailure(asError(error))
-      type(question)
+      const next = draftAt(place)
+      type(next.trim() === question || next === '' ? question : `${question}\n${next}`)
+      const isStopped = error instanceof DOMException && error.name === 'AbortError'
+      if (!isStopped) setFailure(asError(error))
     }
   }
   return (
@@ -50,7 +72,7 @@ export function Composer({ place, isRunning, onAsk, onStop }: ComposerProps) {
       <textarea
         id="agents-question"
         ref={field}
-        rows={3}
+        rows={Math.min(ROWS_MAX, Math.max(2, text.split('\n').length))}
         dir="auto"
         placeholder="Ask something"
         value={text}
@@ -63,6 +85,11 @@ export function Composer({ place, isRunning, onAsk, onStop }: ComposerProps) {
       />
       <div class="row end">
         <span class="small quiet grow">Enter asks, Shift+Enter begins a line</span>
+        {onDown && (
+          <button type="button" class="button" onClick={onDown}>
+            <Icon name="down" /> Newest
+          </button>
+        )}
         {isRunning ? (
           <button type="button" class="button" onClick={onStop}>
             <Icon name="stop" /> Stop

@@ -1,5 +1,5 @@
 /** The conversations with an agent that are kept, the one asked last first. */
-import { useState } from 'preact/hooks'
+import { useEffect, useState } from 'preact/hooks'
 import { useLocation } from 'preact-iso/router'
 import { type AgentName, deleteConversation, listConversations } from '../../../api/agents.ts'
 import { ConfirmDialog } from '../../../components/confirm-dialog.tsx'
@@ -8,26 +8,30 @@ import { Icon } from '../../../components/icon.tsx'
 import { useResource } from '../../../components/resource.ts'
 import { shownAge } from '../../../format/numbers.ts'
 import { addressOf } from '../../../shell/addresses.ts'
+import { changes, forgetTurns, placeOf, stopAsking } from './running-turns.ts'
 
 const PAGE = 30
 
 interface ConversationListProps extends AgentName {
   readonly open: string | undefined
-  /** Another one each time that the list may have changed. */
-  readonly version: number
 }
 
-export function ConversationList({ project, name, open, version }: ConversationListProps) {
+export function ConversationList({ project, name, open }: ConversationListProps) {
   const { route } = useLocation()
   const [limit, setLimit] = useState(PAGE)
   const [doomed, setDoomed] = useState<string>()
+  const [isUnfolded, setIsUnfolded] = useState(false)
   const agent = { project, name }
-  const found = useResource(
-    (signal) => listConversations(agent, limit, signal),
-    [project, name, limit, version],
-  )
+  const found = useResource((signal) => listConversations(agent, limit, signal), [project, name])
+  const version = changes.value
+  useEffect(() => {
+    if (version > 0 || limit > PAGE) found.reload()
+  }, [version, limit])
   const remove = async (id: string) => {
+    // One that is being answered would be kept again with its answer.
+    stopAsking(placeOf(agent, id))
     await deleteConversation(agent, id)
+    forgetTurns(placeOf(agent, id))
     if (id === open) route(addressOf.agent(project, name))
     found.reload()
   }
@@ -36,36 +40,48 @@ export function ConversationList({ project, name, open, version }: ConversationL
       <a class="button" href={addressOf.agent(project, name)}>
         <Icon name="plus" /> New conversation
       </a>
-      {found.failure && <Failure error={found.failure} onRetry={found.reload} />}
-      {found.data?.items.length === 0 && <p class="small quiet">Your conversations stand here.</p>}
-      <ul>
-        {(found.data?.items ?? []).map(({ conversation_id: id, title, ended_at }) => (
-          <li key={id}>
-            <a
-              href={addressOf.conversation(project, name, id)}
-              aria-current={id === open ? 'page' : undefined}
-            >
-              <span class="one-line" dir="auto">
-                {title}
-              </span>
-              <span class="small quiet">{shownAge(ended_at, Date.now())}</span>
-            </a>
-            <button
-              type="button"
-              class="button quiet icon-only"
-              aria-label={`Delete the conversation “${title}”`}
-              onClick={() => setDoomed(id)}
-            >
-              <Icon name="trash" />
-            </button>
-          </li>
-        ))}
-      </ul>
-      {found.data?.next && (
-        <button type="button" class="button small" onClick={() => setLimit(limit + PAGE)}>
-          Show more
-        </button>
-      )}
+      <button
+        type="button"
+        class="button agents-unfold"
+        aria-expanded={isUnfolded}
+        onClick={() => setIsUnfolded(!isUnfolded)}
+      >
+        <Icon name="down" /> Conversations
+      </button>
+      <div class={`agents-list ${isUnfolded ? 'unfolded' : ''}`}>
+        {found.failure && <Failure error={found.failure} onRetry={found.reload} />}
+        {found.data?.items.length === 0 && (
+          <p class="small quiet">Your conversations stand here.</p>
+        )}
+        <ul>
+          {(found.data?.items ?? []).map(({ conversation_id: id, title, ended_at }) => (
+            <li key={id}>
+              <a
+                href={addressOf.conversation(project, name, id)}
+                aria-current={id === open ? 'page' : undefined}
+              >
+                <span class="one-line" dir="auto">
+                  {title}
+                </span>
+                <span class="small quiet">{shownAge(ended_at, Date.now())}</span>
+              </a>
+              <button
+                type="button"
+                class="button quiet icon-only"
+                aria-label={`Delete the conversation “${title}”`}
+                onClick={() => setDoomed(id)}
+              >
+                <Icon name="trash" />
+              </button>
+            </li>
+          ))}
+        </ul>
+        {found.data?.next && (
+          <button type="button" class="button small" onClick={() => setLimit(limit + PAGE)}>
+            Show more
+          </button>
+        )}
+      </div>
       {doomed !== undefined && (
         <ConfirmDialog
           title="Delete this conversation?"

@@ -8,6 +8,8 @@ import { type AskedTurn, endedTurn, newTurn, withEvent } from './asked-turn.ts'
 const turnsByPlace = signal<ReadonlyMap<string, readonly AskedTurn[]>>(new Map())
 /** Rises with each question that began or ended: lists of conversations are read again. */
 export const changes = signal(0)
+const lastKey = signal(0)
+/** By the place where a question is under way. */
 const aborts = new Map<string, AbortController>()
 /** Conversations that began on this page: nothing of them has to be read. */
 const whole = new Set<string>()
@@ -24,13 +26,28 @@ export function turnsAt(place: string): readonly AskedTurn[] {
   return turnsByPlace.value.get(place) ?? []
 }
 
-function show(place: string, turns: readonly AskedTurn[]): void {
-  turnsByPlace.value = new Map(turnsByPlace.value).set(place, turns)
+/** Adds a turn to a place, or shows it as it is now. */
+function show(place: string, turn: AskedTurn): void {
+  const turns = turnsByPlace.peek().get(place) ?? []
+  const index = turns.findIndex(({ key }) => key === turn.key)
+  replace(place, index < 0 ? [...turns, turn] : turns.with(index, turn))
+}
+
+function hide(place: string, { key }: AskedTurn): void {
+  const turns = turnsByPlace.peek().get(place) ?? []
+  replace(
+    place,
+    turns.filter((turn) => turn.key !== key),
+  )
+}
+
+function replace(place: string, turns: readonly AskedTurn[]): void {
+  turnsByPlace.value = new Map(turnsByPlace.peek()).set(place, turns)
 }
 
 export function forgetTurns(place: string): void {
   whole.delete(place)
-  show(place, [])
+  replace(place, [])
 }
 
 export function stopAsking(place: string): void {
@@ -43,23 +60,36 @@ interface Asked {
   readonly conversation: string
   readonly isKept: boolean
   readonly question: string
-  /** Called once it is under way: with the place to which it has moved. */
+  /** Called once it is under way: with the conversation to which it has moved. */
   readonly begun?: (conversationId: string | undefined) => void
 }
 
 /**
  * Ends with the answer, however it ended.
- * @throws ApiError where it did not even begin: nothing is shown of it then
+ * @throws ApiError where it did not even begin, a DOMException where it was stopped before: nothing is shown of it then
  */
 export async function ask({ agent, conversation, isKept, question, begun }: Asked): Promise<void> {
   let place = placeOf(agent, conversation)
-  const before = turnsAt(place)
   const abort = new AbortController()
   aborts.set(place, abort)
-  let turn = newTurn(question, Date.now())
+  lastKey.value += 1
+  let turn = newTurn(question, Date.now(), lastKey.peek())
+  const paint = oncePerFrame(() => show(place, turn))
   const update = (next: AskedTurn) => {
     turn = next
-    show(place, [...turnsAt(place).slice(0, before.length), turn])
+    paint.now()
+  }
+  const begin = (conversationId: string | undefined) => {
+    if (conversation === 'new' && conversationId !== undefined) {
+      // What was stopped before it had a conversation of its own is over with the next question.
+      replace(place, [])
+      aborts.delete(place)
+      place = placeOf(agent, conversationId)
+      aborts.set(place, abort)
+      whole.add(place)
+    }
+    paint.now()
+    begun?.(conversationId)
   }
   update(turn)
   try {
@@ -67,30 +97,46 @@ export async function ask({ agent, conversation, isKept, question, begun }: Aske
     const hasEnded = await askAgent(
       { ...agent, text: question, conversationId },
       (event) => {
-        const next = withEvent(turn, event, Date.now())
-        const isBegin = turn.traceId === undefined && next.traceId !== undefined
-        if (isBegin && conversation === 'new' && next.conversationId !== undefined) {
-          show(place, before)
-          aborts.delete(place)
-          place = placeOf(agent, next.conversationId)
-          aborts.set(place, abort)
-          if (before.length === 0) whole.add(place)
-        }
-        update(next)
-        if (isBegin) begun?.(next.conversationId)
+        const isBegin = turn.traceId === undefined
+        turn = withEvent(turn, event, Date.now())
+        if (isBegin && turn.traceId !== undefined) begin(turn.conversationId)
+        else if ('type' in event && event.type === 'delta') paint.soon()
+        else paint.now()
       },
       abort.signal,
     )
     update(endedTurn(turn, hasEnded ? 'failed' : 'cut', Date.now()))
   } catch (error) {
-    if (abort.signal.aborted) return update(endedTurn(turn, 'stopped', Date.now()))
+    const hasBegun = turn.traceId !== undefined || !isKept
+    if (abort.signal.aborted && hasBegun) return update(endedTurn(turn, 'stopped', Date.now()))
     if (turn.traceId !== undefined && error instanceof ApiError) {
       return update(endedTurn(turn, 'cut', Date.now()))
     }
-    show(place, before)
+    hide(place, turn)
     throw error
   } finally {
+    paint.close()
     changes.value += 1
-    aborts.delete(place)
+    if (aborts.get(place) === abort) aborts.delete(place)
+  }
+}
+
+/** A model may send a thousand pieces a second: they are shown as often as the screen is drawn. */
+function oncePerFrame(work: () => void) {
+  let frame: number | undefined
+  const close = () => {
+    if (frame !== undefined) cancelAnimationFrame(frame)
+    frame = undefined
+  }
+  const now = () => {
+    close()
+    work()
+  }
+  return {
+    close,
+    now,
+    soon: () => {
+      frame ??= requestAnimationFrame(now)
+    },
   }
 }

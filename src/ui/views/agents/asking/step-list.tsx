@@ -17,8 +17,11 @@ export function StepList({
         <li key={index}>
           <details>
             <summary>
-              <span class="mono">{step.action.tool}</span>{' '}
-              <span class="quiet small">
+              <span class="mono">{step.action.tool}</span>
+              <span class="one-line quiet small mono" dir="auto">
+                {gistOf(step.action.tool_input)}
+              </span>
+              <span class="quiet small agents-took">
                 {step.endedAtMs === undefined
                   ? 'running …'
                   : shownDuration(step.endedAtMs - step.startedAtMs)}
@@ -38,6 +41,14 @@ export function StepList({
       ))}
     </ol>
   )
+}
+
+const GIST_CHARS = 160
+
+/** The beginning of what a tool was asked, on one line. */
+function gistOf(input: string): string {
+  const text = (sqlOf(input) ?? input).slice(0, 2 * GIST_CHARS)
+  return text.replace(/\s+/g, ' ').slice(0, GIST_CHARS)
 }
 
 /** SQL as it is to be read, with the way into the editor. */

@@ -2,34 +2,43 @@
 import type { ComponentChildren } from 'preact'
 import { useEffect, useState } from 'preact/hooks'
 import type { Citation } from '../../../../domain/agents/completion-event.ts'
-import { rateTrace } from '../../../api/agents.ts'
 import { CopyButton } from '../../../components/copy-button.tsx'
 import { Icon } from '../../../components/icon.tsx'
 import { shownDuration } from '../../../format/numbers.ts'
 import { addressOf } from '../../../shell/addresses.ts'
-import { tellDone, tellFailed } from '../../../shell/notices.tsx'
 import { AnswerText, addressOfCitation, CitationChip } from './answer-text.tsx'
 import { type AskedTurn, NEXT_STEPS } from './asked-turn.ts'
+import { Feedback } from './feedback.tsx'
+import { KeptSteps } from './kept-steps.tsx'
+import type { TraceSummary } from './kept-turns.ts'
 import { StepList } from './step-list.tsx'
+import { usageOf } from './usage.ts'
 
 interface TurnCardProps {
   readonly turn: AskedTurn
   readonly project: string
   /** Of a kept turn that this page did not watch. */
   readonly citations?: readonly Citation[]
+  /** What its trace says, where it was read. */
+  readonly summary?: TraceSummary | undefined
   readonly sharedChunks?: ReadonlySet<string>
   readonly actions?: ComponentChildren
 }
 
-export function TurnCard({ turn, project, citations, sharedChunks, actions }: TurnCardProps) {
-  const sources = turn.output?.citations ?? citations ?? []
+export function TurnCard(props: TurnCardProps) {
+  const { turn, project, citations, summary, sharedChunks, actions } = props
+  const sources = turn.output?.citations ?? citations ?? NO_CITATIONS
   const isRunning = turn.state === 'running'
+  const { traceId } = turn
   return (
     <article class="agents-turn" aria-busy={isRunning}>
       <p class="agents-question pre" dir="auto">
         {turn.question}
       </p>
       {turn.steps.length > 0 && <StepList steps={turn.steps} project={project} />}
+      {turn.steps.length === 0 && summary !== undefined && summary.step_count > 0 && (
+        <KeptSteps traceId={summary.trace_id} count={summary.step_count} project={project} />
+      )}
       {turn.text !== '' && <AnswerText text={turn.text} citations={sources} />}
       {isRunning && <Clock since={turn.startedAtMs} hasText={turn.text !== ''} />}
       <HowItEnded turn={turn} />
@@ -40,11 +49,12 @@ export function TurnCard({ turn, project, citations, sharedChunks, actions }: Tu
       ))}
       <Sources citations={sources} shared={sharedChunks} />
       {!isRunning && (
-        <div class="row small">
+        <div class="row small agents-actions">
+          <Spent turn={turn} summary={summary} />
           {turn.text !== '' && <CopyButton text={turn.text} label="Copy the answer" />}
-          {turn.traceId !== undefined && <Feedback traceId={turn.traceId} />}
-          {turn.traceId !== undefined && (
-            <a class="button small" href={addressOf.trace(turn.traceId)}>
+          {traceId !== undefined && <Feedback traceId={traceId} summary={summary} />}
+          {traceId !== undefined && (
+            <a class="button small quiet" href={addressOf.trace(traceId)}>
               <Icon name="chart" /> Trace
             </a>
           )}
@@ -53,6 +63,25 @@ export function TurnCard({ turn, project, citations, sharedChunks, actions }: Tu
       )}
     </article>
   )
+}
+
+const NO_CITATIONS: readonly Citation[] = []
+
+/** How long it took, and the tokens that the model counted. */
+function Spent({
+  turn,
+  summary,
+}: {
+  readonly turn: AskedTurn
+  readonly summary: TraceSummary | undefined
+}) {
+  const watchedMs = turn.endedAtMs === undefined ? undefined : turn.endedAtMs - turn.startedAtMs
+  const tookMs = summary?.took_ms ?? watchedMs
+  const words = [
+    ...(tookMs === undefined ? [] : [shownDuration(tookMs)]),
+    ...(summary?.usage ? [usageOf(summary.usage)] : []),
+  ]
+  return <span class="quiet grow">{words.join(' · ')}</span>
 }
 
 function Clock({ since, hasText }: { readonly since: number; readonly hasText: boolean }) {
@@ -83,7 +112,7 @@ function HowItEnded({ turn }: { readonly turn: AskedTurn }) {
     <div class="failure" role="alert">
       <Icon name="warning" />
       <div>
-        <strong>There is no answer</strong>
+        <strong>{turn.text === '' ? 'There is no answer' : 'The answer broke off'}</strong>
         <p class="pre" dir="auto">
           {turn.failure?.words}
         </p>
@@ -124,39 +153,5 @@ function Sources({
         </li>
       ))}
     </ol>
-  )
-}
-
-function Feedback({ traceId }: { readonly traceId: string }) {
-  const [rating, setRating] = useState<number>()
-  const rate = async (next: number) => {
-    try {
-      await rateTrace(traceId, next)
-      setRating(next)
-      tellDone('Thank you: it stands in the trace')
-    } catch (error) {
-      tellFailed(error)
-    }
-  }
-  return (
-    <fieldset class="row agents-feedback">
-      <legend class="visually-hidden">Was this answer good?</legend>
-      <button
-        type="button"
-        class="button small"
-        aria-pressed={rating === 1}
-        onClick={() => rate(1)}
-      >
-        Good
-      </button>
-      <button
-        type="button"
-        class="button small"
-        aria-pressed={rating === -1}
-        onClick={() => rate(-1)}
-      >
-        Bad
-      </button>
-    </fieldset>
   )
 }

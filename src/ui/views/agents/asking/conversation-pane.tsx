@@ -1,0 +1,213 @@
+/** One conversation: its turns, what is being answered, and the field for the next question. */
+import { useEffect, useLayoutEffect, useMemo, useRef, useState } from 'preact/hooks'
+import { useLocation } from 'preact-iso/router'
+import { type AgentName, deleteTurnsFrom } from '../../../api/agents.ts'
+import { ConfirmDialog } from '../../../components/confirm-dialog.tsx'
+import { EmptyState } from '../../../components/empty-state.tsx'
+import { Failure } from '../../../components/failure.tsx'
+import { Loading } from '../../../components/progress.tsx'
+import { useAction } from '../../../components/resource.ts'
+import { addressOf } from '../../../shell/addresses.ts'
+import { tellFailed } from '../../../shell/notices.tsx'
+import type { AskedTurn } from './asked-turn.ts'
+import { Composer, keepDraft } from './composer.tsx'
+import { type KeptTurns, useKeptTurns, useSummaries, watchedTurn } from './kept-turns.ts'
+import {
+  ask,
+  changes,
+  forgetTurns,
+  isWhole,
+  placeOf,
+  stopAsking,
+  turnsAt,
+} from './running-turns.ts'
+import { TurnActions } from './turn-actions.tsx'
+import { TurnCard } from './turn-card.tsx'
+
+interface ConversationPaneProps {
+  readonly agent: AgentName
+  /** `new`: it begins with the first question. */
+  readonly id: string
+  /** Whether the agent has anything to read. */
+  readonly hasData: boolean
+}
+
+interface Doomed {
+  readonly traceId: string
+  readonly question: string
+  readonly isEdited: boolean
+}
+
+export function ConversationPane({ agent, id, hasData }: ConversationPaneProps) {
+  const { route } = useLocation()
+  const [draftCount, setDraftCount] = useState(0)
+  const [doomed, setDoomed] = useState<Doomed>()
+  const place = placeOf(agent, id)
+  const live = turnsAt(place)
+  const kept = useKeptTurns(agent, id === 'new' || isWhole(place) ? undefined : id)
+  const summaries = useSummaries(id)
+  const watched = live.map(({ traceId }) => traceId).join()
+  const earlier = useMemo(() => {
+    return kept.turns.filter((turn) => !watched.split(',').includes(turn.trace_id))
+  }, [kept.turns.length, kept.turns.at(-1), watched])
+  const isRunning = live.some(({ state }) => state === 'running')
+  const following = useFollowing([live.at(-1), earlier.at(-1)])
+  const onAsk = async (question: string, begun: (to: string) => void = () => {}) => {
+    following.follow()
+    const moved = (to: string | undefined) => {
+      begun(to === undefined ? place : placeOf(agent, to))
+      changes.value += 1
+      const isHere = location.pathname === addressOf.agent(agent.project, agent.name)
+      if (id === 'new' && to !== undefined && isHere) {
+        route(addressOf.conversation(agent.project, agent.name, to), true)
+      }
+    }
+    await ask({ agent, conversation: id, isKept: true, question, begun: moved })
+  }
+  const remove = async ({ traceId, question, isEdited }: Doomed) => {
+    await deleteTurnsFrom(agent, id, traceId)
+    const all = [...earlier.map((turn) => turn.trace_id), ...live.map((turn) => turn.traceId)]
+    const isFirst = all[0] === traceId
+    if (isEdited) keepDraft(isFirst ? placeOf(agent, 'new') : place, question)
+    forgetTurns(place)
+    changes.value += 1
+    if (isFirst) return route(addressOf.agent(agent.project, agent.name))
+    kept.reload()
+    setDraftCount(draftCount + 1)
+  }
+  const actionsOf = (question: string, traceId: string | undefined) => (
+    <TurnActions
+      isDisabled={isRunning}
+      onAsk={() => void onAsk(question).catch(tellUnlessStopped)}
+      {...(traceId === undefined
+        ? {}
+        : { onRemove: (isEdited: boolean) => setDoomed({ traceId, question, isEdited }) })}
+    />
+  )
+  const earlierCards = useMemo(() => {
+    return earlier.map((turn) => (
+      <TurnCard
+        key={turn.trace_id}
+        turn={watchedTurn(turn)}
+        citations={turn.citations}
+        project={agent.project}
+        summary={summaries.get(turn.trace_id)}
+        actions={actionsOf(turn.question, turn.trace_id)}
+      />
+    ))
+  }, [earlier, summaries, isRunning, place])
+  return (
+    <div class="agents-pane">
+      {kept.failure && <Failure error={kept.failure} onRetry={kept.reload} />}
+      {kept.isLoading && live.length === 0 && <Loading what="the conversation" />}
+      {id === 'new' && live.length === 0 && <Invitation agent={agent} hasData={hasData} />}
+      {kept.readEarlier && <EarlierButton readEarlier={kept.readEarlier} />}
+      {earlierCards}
+      {live.map((turn) => (
+        <TurnCard
+          key={turn.key}
+          turn={turn}
+          project={agent.project}
+          summary={summaries.get(turn.traceId ?? '')}
+          actions={actionsOf(turn.question, turn.traceId)}
+        />
+      ))}
+      <p class="visually-hidden" role="status">
+        {saidOf(live.at(-1))}
+      </p>
+      <Composer
+        key={`${place} ${draftCount}`}
+        place={place}
+        isRunning={isRunning}
+        onAsk={onAsk}
+        onStop={() => stopAsking(place)}
+        onDown={following.isAway ? following.follow : undefined}
+      />
+      {doomed !== undefined && (
+        <ConfirmDialog
+          title={doomed.isEdited ? 'Ask this otherwise?' : 'Delete this question?'}
+          verb={doomed.isEdited ? 'Delete and edit' : 'Delete'}
+          onConfirm={() => remove(doomed)}
+          onClose={() => setDoomed(undefined)}
+        >
+          This question, its answer and all that followed are deleted from the conversation.
+          {doomed.isEdited &&
+            ' The question comes back to the field below, to be changed and asked.'}
+        </ConfirmDialog>
+      )}
+    </div>
+  )
+}
+
+function tellUnlessStopped(error: unknown): void {
+  if (!(error instanceof DOMException && error.name === 'AbortError')) tellFailed(error)
+}
+
+function Invitation({ agent, hasData }: { readonly agent: AgentName; readonly hasData: boolean }) {
+  return (
+    <EmptyState icon="chat" title={`Ask ${agent.name}`}>
+      <p class="quiet">
+        {hasData
+          ? 'The answer comes with its steps and its sources, and the conversation is kept.'
+          : 'It has nothing to read yet, so it cannot know anything.'}
+      </p>
+      {!hasData && (
+        <a class="button" href={addressOf.agentSettings(agent.project, agent.name)}>
+          Pick what it may read
+        </a>
+      )}
+    </EmptyState>
+  )
+}
+
+function EarlierButton({
+  readEarlier,
+}: {
+  readonly readEarlier: NonNullable<KeptTurns['readEarlier']>
+}) {
+  const { act, failure, isBusy } = useAction()
+  return (
+    <div class="row">
+      <button type="button" class="button small" disabled={isBusy} onClick={() => act(readEarlier)}>
+        Show earlier questions
+      </button>
+      {failure && <Failure error={failure} />}
+    </div>
+  )
+}
+
+/** For those who do not see it: not each piece of the text, which would never end. */
+function saidOf(turn: AskedTurn | undefined): string {
+  if (turn === undefined) return ''
+  if (turn.state === 'stopped') return 'Stopped'
+  if (turn.state === 'answered') return `The answer is there: ${turn.text.slice(0, 500)}`
+  if (turn.state !== 'running') return ''
+  if (turn.text !== '') return 'It is answering'
+  const step = turn.steps.at(-1)
+  return step === undefined ? 'It is working' : `Step ${turn.steps.length}: ${step.action.tool}`
+}
+
+const END_PX = 120
+
+/** Keeps the end in sight while it grows, as long as the reader is there. @param grown other values when it has grown */
+function useFollowing(grown: readonly unknown[]) {
+  const isFollowing = useRef(true)
+  const [isAway, setIsAway] = useState(false)
+  useEffect(() => {
+    const look = () => {
+      const { scrollHeight, clientHeight, scrollTop } = document.documentElement
+      isFollowing.current = scrollHeight - clientHeight - scrollTop < END_PX
+      setIsAway(!isFollowing.current)
+    }
+    addEventListener('scroll', look, { passive: true })
+    return () => removeEventListener('scroll', look)
+  }, [])
+  const follow = () => {
+    isFollowing.current = true
+    scrollTo({ top: document.documentElement.scrollHeight })
+  }
+  useLayoutEffect(() => {
+    if (isFollowing.current && grown.some((one) => one !== undefined)) follow()
+  }, grown)
+  return { isAway, follow }
+}

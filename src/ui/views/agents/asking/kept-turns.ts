@@ -1,0 +1,91 @@
+/** The turns of a kept conversation, the newest first read, and what their traces say of them. */
+import { useEffect, useState } from 'preact/hooks'
+import { FAILURE_TYPES } from '../../../../domain/agents/completion-event.ts'
+import { type AgentName, listTraces, readConversation } from '../../../api/agents.ts'
+import type { Conversation, TraceList } from '../../../api/records.ts'
+import { useResource } from '../../../components/resource.ts'
+import type { AskedTurn } from './asked-turn.ts'
+import { changes } from './running-turns.ts'
+
+export type KeptTurn = Conversation['turns'][number]
+export type TraceSummary = TraceList['items'][number]
+
+export interface KeptTurns {
+  /** In their order, as far as they were read. */
+  readonly turns: readonly KeptTurn[]
+  readonly failure: Error | undefined
+  readonly isLoading: boolean
+  readonly reload: () => void
+  /** Reads those before; missing: there are none. */
+  readonly readEarlier?: () => Promise<void>
+}
+
+/** @param id undefined: nothing of it has to be read */
+export function useKeptTurns(agent: AgentName, id: string | undefined): KeptTurns {
+  const key = JSON.stringify([agent.project, agent.name, id])
+  const [before, setBefore] = useState<{ key: string; pages: readonly Conversation[] }>()
+  const newest = useResource(
+    async (signal) => (id === undefined ? undefined : readConversation(agent, id, { signal })),
+    [key],
+  )
+  const pages = before?.key === key ? before.pages : []
+  const oldest = pages[0] ?? newest.data
+  const readEarlier = async () => {
+    if (id === undefined || !oldest?.next) return
+    const page = await readConversation(agent, id, { cursor: oldest.next })
+    setBefore({ key, pages: [page, ...pages] })
+  }
+  const all = [...pages, ...(newest.data ? [newest.data] : [])].flatMap(({ turns }) => turns)
+  return {
+    turns: [...new Map(all.map((turn) => [turn.trace_id, turn])).values()],
+    failure: newest.failure,
+    isLoading: newest.isLoading && newest.data === undefined && id !== undefined,
+    reload: () => {
+      setBefore(undefined)
+      newest.reload()
+    },
+    ...(oldest?.next ? { readEarlier } : {}),
+  }
+}
+
+const NO_SUMMARIES: ReadonlyMap<string, TraceSummary> = new Map()
+
+/** Times, tokens and feedback of the turns of a conversation, by the ids of their traces. */
+export function useSummaries(id: string): ReadonlyMap<string, TraceSummary> {
+  const found = useResource(
+    async (signal) => {
+      if (id === 'new') return NO_SUMMARIES
+      const { items } = await listTraces({ conversation_id: id, limit: '1000' }, signal)
+      return new Map(items.map((one) => [one.trace_id, one]))
+    },
+    [id],
+  )
+  const version = changes.value
+  useEffect(() => {
+    if (version > 0) found.reload()
+  }, [version])
+  return found.data ?? NO_SUMMARIES
+}
+
+const STATES = { answered: 'answered', failed: 'failed', cancelled: 'stopped' } as const
+
+/** As one that was watched here. Its steps stand in its trace. */
+export function watchedTurn(turn: KeptTurn): AskedTurn {
+  const { question, answer, outcome, error_code: code, trace_id: traceId } = turn
+  const failed = { words: code === null ? '' : `It ended with ${code}.`, kind: kindOf(code) }
+  return {
+    key: 0,
+    question,
+    traceId,
+    text: answer ?? '',
+    state: STATES[outcome],
+    startedAtMs: 0,
+    steps: [],
+    ...(outcome === 'failed' ? { failure: failed } : {}),
+  }
+}
+
+function kindOf(code: string | null): string {
+  const kinds: Readonly<Record<string, string>> = FAILURE_TYPES
+  return kinds[code ?? ''] ?? 'general'
+}
