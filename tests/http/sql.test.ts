@@ -145,7 +145,7 @@ describe('other formats', () => {
   test('jsonlines and sse, as existing clients ask for them', async () => {
     const lines = await ask(query, { json: { response_format: 'jsonlines' } })
     expect(lines.text.split('\n')).toEqual([
-      '{"type":"table","column_names":["id","na\\"me"]}',
+      '{"type":"table","column_names":["id","na\\"me"],"column_types":["VARCHAR","VARCHAR"]}',
       '[[1,"a,\\"b\\"\\n"]]',
       '[[null,""]]',
       '[[2.5,{"x":1}]]',

@@ -74,7 +74,10 @@ async function expected(sql: string, name: SqlFormatName): Promise<string> {
   const { column_names: names, data } = body as { column_names: string[]; data: never[][] }
   const format = sqlFormat(name)
   return (
-    format.head(names.map((each) => ({ name: each, type: 'VARCHAR' }))) + format.rows(data, true)
+    format.head(
+      names.map((each) => ({ name: each, type: 'VARCHAR' })),
+      [],
+    ) + format.rows(data, true)
   )
 }
 

@@ -156,10 +156,10 @@ async function* piecesAfter(
  */
 async function sqlAnswer(result: TableResult, init: AnswerInit): Promise<Response> {
   const { format, scope } = init
-  const { ready } = result.rows
+  const { ready, columns, warnings = [] } = result.rows
   if (ready !== undefined) {
     // In this order: a format may learn from its head what rows are written with.
-    const head = format.head(result.rows.columns)
+    const head = format.head(columns, warnings)
     const rows = ready.length === 0 ? '' : format.rows(ready, true)
     const text = `${head}${rows}${format.tail(endOf(result), null)}`
     return new Response(text, { headers: { 'content-type': format.contentType } })
@@ -171,7 +171,7 @@ async function sqlAnswer(result: TableResult, init: AnswerInit): Promise<Respons
   const batches = withRows(result.rows.batches)
   const first = await batches.next()
   const second = first.done === true ? first : await batches.next()
-  const head = format.head(result.rows.columns)
+  const head = format.head(columns, warnings)
   const start = first.done === true ? head : `${head}${format.rows(first.value, true)}`
   const headers = { 'content-type': format.contentType }
   if (second.done === true) {

@@ -14,7 +14,8 @@ export interface SqlFormat {
    * time.
    */
   readonly keepAlive?: string
-  head(columns: readonly ResultColumn[]): string
+  /** @param warnings what is known to be amiss before the first row */
+  head(columns: readonly ResultColumn[], warnings: readonly string[]): string
   /** @param isFirst no rows were written before */
   rows(rows: readonly ResultRow[], isFirst: boolean): string
   /** @param failure what ended the statement early */
@@ -133,13 +134,20 @@ export function distinct(names: readonly string[]): readonly string[] {
 }
 
 /**
- * The `response_format` of existing clients: a line with the names, then one line per batch of
- * rows.
+ * The `response_format` of existing clients: a line with the names and types, then one line per batch of rows. Warnings
+ * stand in the first line: those clients take every other one for rows.
  */
 function lineFormat(contentType: string, wrap: (json: string) => string): SqlFormat {
   return {
     contentType,
-    head: (columns) => wrap(JSON.stringify({ type: 'table', column_names: namesOf(columns) })),
+    head: (columns, warnings) => {
+      const noted = warnings.length === 0 ? {} : { warnings }
+      const types = columns.map(({ type }) => type)
+      const names = namesOf(columns)
+      return wrap(
+        JSON.stringify({ type: 'table', column_names: names, column_types: types, ...noted }),
+      )
+    },
     rows: (rows) => wrap(JSON.stringify(rows)),
     tail: ({ context }, failure) =>
       failure === null ? '' : wrap(JSON.stringify(errorRecord(failure, context))),

@@ -22,7 +22,7 @@ const STATEMENT = t.String({
 /** A text for generated clients: beside JSON, which most of them ask for, its parts would only blur the type of that. */
 const LINES = t.String({
   description:
-    'A line (an event) with `type` and `column_names`, then lists of rows; or a line with the failure',
+    'A line (an event) with `type`, `column_names`, `column_types` as DuckDB names them, and `warnings` where there are some; then lists of rows; or a line with the failure',
 })
 
 const PARAMS = t.Record(t.String(), t.Unknown(), { description: 'The values of `:name` in it' })
