@@ -22,7 +22,7 @@ browserTest(
       await page.keyboard.type(
         "SELECT 'tea ' || a AS name, a * :factor AS amount FROM range(5) AS t(a)",
       )
-      await page.getByLabel(':factor').fill('10')
+      await page.getByLabel(':factor', { exact: true }).fill('10')
       await page.getByRole('button', { name: 'Run' }).click()
       await page.getByText('5 rows in').waitFor()
       await page.getByRole('gridcell', { name: '40' }).waitFor()

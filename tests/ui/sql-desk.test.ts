@@ -36,20 +36,40 @@ test('parameters are names after one colon, outside of texts', () => {
   expect(parametersOf("SELECT :a, x::INT, ':b', :a + :c_1 -- :d")).toEqual(['a', 'c_1'])
 })
 
-test('the place of an error is found by line and column', () => {
-  expect(placeOfError('line 2, column 3: no', 'SELECT\n  x')).toBe(9)
+test('the place of an error is found by line and column, where an emoji is one', () => {
+  const marked = (message: string, sql: string) => {
+    const { from = 0, to = 0 } = placeOfError(message, sql) ?? {}
+    return [from, sql.slice(from, to)]
+  }
+  expect(marked('line 2, column 3: no', 'SELECT\n  x')).toEqual([9, 'x'])
+  expect(
+    marked("No\nline 1, column 14:\nSELECT '🙂🙂', wrong\n             ^", "SELECT '🙂🙂', wrong"),
+  ).toEqual([15, 'wrong'])
   expect(placeOfError('out of memory', 'SELECT 1')).toBeUndefined()
 })
 
-test('only one statement that reads runs by a link', () => {
-  expect(['SELECT 1', '-- a\nWITH x AS (SELECT 1) FROM x', 'SHOW TABLES'].map(isReading)).toEqual([
+test('the place of an error within a statement in a statement is found by what is shown of it', () => {
+  const sql = 'INSERT INTO teas (SELECT wrong)'
+  const message = 'Column "wrong" does not exist\nline 1, column 9:\n(SELECT wrong)\n        ^'
+  expect(placeOfError(message, sql)).toEqual({ from: 25, to: 30 })
+})
+
+test('the place of an error without one is that of the name, or the parameter, that it speaks of', () => {
+  const sql = "SELECT 'wrong' AS a, wrong, :size"
+  expect(placeOfError('Referenced column "wrong" was not found', sql)?.from).toBe(21)
+  expect(placeOfError('Parameter is not set: size', sql)).toEqual({ from: 28, to: 33 })
+})
+
+test('what changes names is told from what reads', () => {
+  expect(['SELECT 1', '-- a\nWITH x AS (SELECT 1) FROM x', '(SELECT 1)'].map(isReading)).toEqual([
     true,
     true,
     true,
   ])
-  expect(
-    ['DROP TABLE a', 'SELECT 1; DROP TABLE a', 'EXPLAIN ANALYZE DELETE FROM a'].map(isReading),
-  ).toEqual([false, false, false])
+  expect(['DROP TABLE a', '/* select */ CREATE VIEW a AS (SELECT 1)'].map(isReading)).toEqual([
+    false,
+    false,
+  ])
 })
 
 const NAMES = {

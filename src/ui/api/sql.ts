@@ -56,6 +56,20 @@ function sqlError(message: string, number: number): SqlError {
   })
 }
 
+/** `a`, `"a b"`: a name as somebody would write it, in quotes where it has to be. */
+export function written(name: string): string {
+  return /^[a-z_][a-z0-9_]*$/i.test(name) && !RESERVED.has(name.toLowerCase()) ? name : quoted(name)
+}
+
+/** Words that DuckDB takes for no name of a column or table. */
+const RESERVED: ReadonlySet<string> = new Set(
+  `all analyse analyze and any array as asc asymmetric both case cast check collate column constraint create default
+  deferrable desc describe distinct do else end except false fetch for foreign from group having in initially intersect
+  into lambda lateral leading limit not null offset on only or order pivot pivot_longer pivot_wider placing primary
+  qualify references returning select show some summarize symmetric table then to trailing true union unique unpivot
+  using variadic when where window with`.split(/\s+/),
+)
+
 /** `"a ""b"""`: a name as SQL writes it, whatever it holds. */
 export function quoted(name: string): string {
   return `"${name.replaceAll('"', '""')}"`
@@ -66,16 +80,35 @@ export function literal(text: string): string {
   return `'${text.replaceAll("'", "''")}'`
 }
 
+/** A column of an answer; its type as DuckDB names it, empty where the server does not say. */
+export interface Column {
+  readonly name: string
+  readonly type: string
+}
+
 type Line =
-  | { readonly type: 'table'; readonly column_names: readonly string[] }
-  | { readonly type: 'ok' }
+  | {
+      readonly type: 'table'
+      readonly column_names: readonly string[]
+      readonly column_types?: readonly string[]
+      readonly warnings?: readonly string[]
+    }
+  | {
+      readonly type: 'ok'
+      readonly affected_rows: number | null
+      readonly warnings?: readonly string[]
+    }
   | { readonly type: 'error'; readonly error_message: string; readonly error_code: number }
   | readonly (readonly Cell[])[]
 
 export interface RowReader {
-  readonly columns: (names: readonly string[]) => void
-  /** Called with some thousand rows at a time, at the pace at which they come. */
-  readonly rows: (rows: readonly (readonly Cell[])[]) => void
+  readonly columns: (columns: readonly Column[]) => void
+  /** Called with some thousand rows at a time, at the pace at which they come, and how many characters they were. */
+  readonly rows: (rows: readonly (readonly Cell[])[], chars: number) => void
+  /** What is amiss although there is an answer. */
+  readonly warned: (warnings: readonly string[]) => void
+  /** Of a statement without rows, how many it changed; null: it does not count them. */
+  readonly changed: (affectedRows: number | null) => void
 }
 
 /**
@@ -96,12 +129,21 @@ export async function streamSql(statement: Statement, reader: RowReader): Promis
     for await (const text of linesOf(response)) {
       // What the server writes in this format.
       const line = JSON.parse(text) as Line
-      if (Array.isArray(line)) reader.rows(line)
-      else if ('type' in line && line.type === 'error')
-        throw sqlError(line.error_message, line.error_code)
-      else if ('type' in line && line.type === 'table') reader.columns(line.column_names)
+      if (!('type' in line)) reader.rows(line, text.length)
+      else if (line.type === 'error') throw sqlError(line.error_message, line.error_code)
+      else told(line, reader)
     }
   })
+}
+
+function told(line: Extract<Line, { type: 'table' | 'ok' }>, reader: RowReader): void {
+  if (line.warnings !== undefined) reader.warned(line.warnings)
+  if (line.type === 'ok') {
+    reader.changed(line.affected_rows)
+    return
+  }
+  const { column_names: names, column_types: types = [] } = line
+  reader.columns(names.map((name, index) => ({ name, type: types[index] ?? '' })))
 }
 
 /** The lines of a body as they come. @throws what reading throws */

@@ -16,3 +16,11 @@ export function remember(key: string, value: string): void {
     // As it says above.
   }
 }
+
+export function forget(key: string): void {
+  try {
+    localStorage.removeItem(key)
+  } catch {
+    // As it says above.
+  }
+}

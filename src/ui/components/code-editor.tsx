@@ -16,6 +16,8 @@ export interface CodeEditorProps {
   readonly marks?: readonly EditorMark[]
   /** Mod+Enter. */
   readonly onRun?: (place: RunPlace) => void
+  /** Mod+Shift+Enter. */
+  readonly onRunAll?: () => void
   /** What may stand at a place in SQL. */
   readonly complete?: CompleteSql
   /** Of what is edited: another one has its own history of changes. */
@@ -45,6 +47,7 @@ export function CodeEditor(props: CodeEditorProps) {
         placeholder: latest.current.placeholder ?? '',
         onChange: (text) => latest.current.onChange(text),
         onRun: (place) => latest.current.onRun?.(place),
+        onRunAll: () => latest.current.onRunAll?.(),
         complete: (text, at) => latest.current.complete?.(text, at),
       })
       setIsThere(true)

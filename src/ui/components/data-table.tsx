@@ -3,10 +3,11 @@
  * cell; Mod+C copies it.
  */
 import { useEffect, useRef, useState } from 'preact/hooks'
-import type { Cell } from '../api/sql.ts'
+import type { Cell, Column } from '../api/sql.ts'
 import { shownCount } from '../format/numbers.ts'
 import { CopyButton } from './copy-button.tsx'
 import { Dialog } from './dialog.tsx'
+import { cellText, compareCells, isNothing } from './table/cell-text.ts'
 
 const ROW_PX = 30
 /** Rows beyond the edge, so that a step of the wheel shows no gap. */
@@ -17,7 +18,7 @@ const HEIGHT_PX_MAX = 8_000_000
 
 export interface DataTableProps {
   readonly label: string
-  readonly columns: readonly string[]
+  readonly columns: readonly Column[]
   readonly rows: readonly (readonly Cell[])[]
   /** Rises when rows were added to the same list. */
   readonly version: number
@@ -35,7 +36,7 @@ export function DataTable({ label, columns, rows, version }: DataTableProps) {
   const [at, setAt] = useState<Place>({ row: 0, column: 0 })
   const [open, setOpen] = useState<Place>()
   const [order, setOrder] = useState<Order>()
-  const sorted = useSorted(rows, version, order)
+  const sorted = useSorted({ rows, columns, version }, order)
   useEffect(() => {
     const element = frame.current
     if (element === null) return
@@ -99,7 +100,7 @@ export function DataTable({ label, columns, rows, version }: DataTableProps) {
                 <span class="data-number" aria-hidden="true">
                   {shownCount(first + index + 1)}
                 </span>
-                {columns.map((name, column) => (
+                {columns.map(({ name }, column) => (
                   <ShownCell
                     key={`${column} ${name}`}
                     place={{ row: first + index, column }}
@@ -116,7 +117,7 @@ export function DataTable({ label, columns, rows, version }: DataTableProps) {
       </div>
       {open && (
         <WholeCell
-          name={columns[open.column] ?? ''}
+          name={columns[open.column]?.name ?? ''}
           cell={sorted[open.row]?.[open.column]}
           onClose={() => setOpen(undefined)}
         />
@@ -155,14 +156,14 @@ function HeadRow({
   order,
   onSort,
 }: {
-  readonly columns: readonly string[]
+  readonly columns: readonly Column[]
   readonly order: Order | undefined
   readonly onSort: (column: number) => void
 }) {
   return (
     <div class="data-row data-head" role="row" aria-rowindex={1}>
       <span class="data-number" role="presentation" />
-      {columns.map((name, index) => (
+      {columns.map(({ name }, index) => (
         <span
           key={`${index} ${name}`}
           class="data-cell"
@@ -242,13 +243,6 @@ function WholeCell({
   )
 }
 
-/** A cell as text: as it is copied, or as much of it as a line shows. */
-export function cellText(cell: Cell, charsMax = Number.POSITIVE_INFINITY): string {
-  if (cell === null || cell === undefined) return 'null'
-  const text = typeof cell === 'object' ? JSON.stringify(cell) : String(cell)
-  return text.length > charsMax ? `${text.slice(0, charsMax)}…` : text
-}
-
 function sortWord(order: Order | undefined, column: number): 'ascending' | 'descending' | 'none' {
   if (order?.column !== column) return 'none'
   return order.descending ? 'descending' : 'ascending'
@@ -260,29 +254,24 @@ interface Sorted {
   readonly sorted: readonly (readonly Cell[])[]
 }
 
-/** The rows in the order that was asked for; sorted again when more have come. */
+/** The rows in the order that was asked for; sorted again when more have come. Nothing comes last. */
 function useSorted(
-  rows: readonly (readonly Cell[])[],
-  version: number,
+  { rows, columns, version }: Pick<DataTableProps, 'rows' | 'columns' | 'version'>,
   order: Order | undefined,
 ): readonly (readonly Cell[])[] {
   const memory = useRef<Sorted | undefined>(undefined)
   if (order === undefined) return rows
   const key = `${version} ${order.column} ${order.descending}`
   if (memory.current?.key !== key || memory.current.rows !== rows) {
+    const { column } = order
     const sign = order.descending ? -1 : 1
-    const sorted = rows.toSorted((a, b) => sign * compared(a[order.column], b[order.column]))
+    const type = columns[column]?.type ?? ''
+    const sorted = rows.toSorted((a, b) => {
+      const [x, y] = [a[column], b[column]]
+      if (isNothing(x) || isNothing(y)) return Number(isNothing(x)) - Number(isNothing(y))
+      return sign * compareCells(x, y, type)
+    })
     memory.current = { key, rows, sorted }
   }
   return memory.current.sorted
-}
-
-/** Nothing comes last. */
-function compared(a: Cell, b: Cell): number {
-  if (a === b) return 0
-  if (a === null || a === undefined) return 1
-  if (b === null || b === undefined) return -1
-  if (typeof a === 'number' && typeof b === 'number') return a - b
-  const [x, y] = [cellText(a), cellText(b)]
-  return x < y ? -1 : 1
 }

@@ -48,6 +48,7 @@ export interface EditorOptions {
   readonly placeholder: string
   readonly onChange: (text: string) => void
   readonly onRun: (place: RunPlace) => void
+  readonly onRunAll: () => void
   readonly complete: CompleteSql
 }
 
@@ -102,8 +103,10 @@ export function openEditor(host: HTMLElement, options: EditorOptions): EditorHan
         )
         return
       }
-      if (text === view.state.doc.toString() || told.includes(text)) return
-      told = []
+      const isLate = told.includes(text)
+      const isCaughtUp = text === view.state.doc.toString()
+      if (isCaughtUp || !isLate) told = []
+      if (isCaughtUp || isLate) return
       shown = { key, text }
       view.dispatch({ changes: { from: 0, to: view.state.doc.length, insert: text } })
     },
@@ -142,8 +145,17 @@ function extensionsOf(options: EditorOptions): Extension {
     options.onRun(selectionOf(view.state))
     return true
   }
+  const runAll = () => {
+    options.onRunAll()
+    return true
+  }
   return [
-    Prec.highest(keymap.of([{ key: 'Mod-Enter', run }])),
+    Prec.highest(
+      keymap.of([
+        { key: 'Mod-Enter', run },
+        { key: 'Mod-Shift-Enter', run: runAll },
+      ]),
+    ),
     lineNumbers(),
     highlightSpecialChars(),
     history(),

@@ -15,9 +15,22 @@ const COLOURS = HighlightStyle.define([
 ])
 
 const FRAME = EditorView.theme({
-  '&': { color: 'var(--ink)', backgroundColor: 'var(--panel)', height: '100%', fontSize: '0.9rem' },
+  '&': {
+    color: 'var(--ink)',
+    backgroundColor: 'var(--panel)',
+    height: '100%',
+    // Where an owner sets them, it is as high as its text, between the two.
+    minHeight: 'var(--editor-least, 0)',
+    maxHeight: 'var(--editor-most, none)',
+    fontSize: '0.9rem',
+  },
   '&.cm-focused': { outline: 'none' },
-  '.cm-scroller': { fontFamily: 'var(--mono)', lineHeight: '1.55', overflow: 'auto' },
+  '.cm-scroller': {
+    fontFamily: 'var(--mono)',
+    lineHeight: '1.55',
+    overflow: 'auto',
+    minHeight: 'inherit',
+  },
   '.cm-content': { caretColor: 'var(--ink)', padding: '0.5rem 0' },
   '.cm-cursor': { borderLeftColor: 'var(--ink)', borderLeftWidth: '2px' },
   '.cm-gutters': {

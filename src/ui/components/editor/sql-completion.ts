@@ -1,5 +1,7 @@
 /** What may stand at a place in a statement: names of the catalog, functions, words. Pure: the editor asks it at each key. */
 
+import { written } from '../../api/sql.ts'
+
 export interface CatalogNames {
   /** A namespace, and the tables in it. */
   readonly tables: readonly TableNames[]
@@ -139,11 +141,6 @@ function columns({ name, columns }: TableNames): readonly SqlOption[] {
     info: `of ${name}`,
     rank: 2,
   }))
-}
-
-/** A name as it must be written: in quotes where it is not a plain word. */
-export function written(name: string): string {
-  return /^[a-z_][a-z0-9_]*$/i.test(name) ? name : `"${name.replaceAll('"', '""')}"`
 }
 
 function plain(name: string): string {

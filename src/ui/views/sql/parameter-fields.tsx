@@ -1,47 +1,80 @@
-/** A field for each `:name` of the statement. What is a number or `null` is sent as that, in quotes it is a text. */
+/** A field for each `:name` of the statement, with what it is sent as. */
 import { Field } from '../../components/field.tsx'
+import {
+  NOT_TYPED,
+  PARAMETER_KINDS,
+  type Parameter,
+  parameterValue,
+  saidOfValue,
+} from './parameters.ts'
 import { changeTab, type SqlTab } from './sql-tabs.ts'
 
 export function ParameterFields({
   tab,
   names,
+  onRun,
 }: {
   readonly tab: SqlTab
   readonly names: readonly string[]
+  readonly onRun: () => void
 }) {
   return (
     <fieldset class="sql-parameters">
-      <legend class="small quiet">Parameters: a number, null, true, false, or a text</legend>
+      <legend class="small quiet">Parameters</legend>
       {names.map((name) => (
-        <Field key={name} label={`:${name}`}>
-          {(control) => (
-            <input
-              {...control}
-              value={tab.params[name] ?? ''}
-              dir="auto"
-              onInput={(event) => {
-                changeTab(tab.id, { params: { ...tab.params, [name]: event.currentTarget.value } })
-              }}
-            />
-          )}
-        </Field>
+        <ParameterField
+          key={name}
+          name={name}
+          parameter={tab.params[name] ?? NOT_TYPED}
+          onChange={(next) => changeTab(tab.id, { params: { ...tab.params, [name]: next } })}
+          onRun={onRun}
+        />
       ))}
     </fieldset>
   )
 }
 
-export function valuesOf(
-  typed: Readonly<Record<string, string>>,
-  names: readonly string[],
-): Readonly<Record<string, unknown>> {
-  return Object.fromEntries(names.map((name) => [name, meantBy(typed[name] ?? '')]))
+interface ParameterFieldProps {
+  readonly name: string
+  readonly parameter: Parameter
+  readonly onChange: (next: Parameter) => void
+  readonly onRun: () => void
 }
 
-function meantBy(typed: string): unknown {
-  if (typed === 'null') return null
-  if (typed === 'true' || typed === 'false') return typed === 'true'
-  if (/^".*"$/s.test(typed)) return typed.slice(1, -1)
-  return /^-?\d+(\.\d+)?$/.test(typed) && Number.isSafeInteger(Math.trunc(Number(typed)))
-    ? Number(typed)
-    : typed
+function ParameterField({ name, parameter, onChange, onRun }: ParameterFieldProps) {
+  const sent = parameterValue(parameter)
+  const said = sent.problem ?? `sent as ${saidOfValue(sent.value)}`
+  return (
+    <Field label={`:${name}`} hint={said}>
+      {(control) => (
+        <span class="sql-parameter">
+          <input
+            {...control}
+            value={parameter.typed}
+            dir="auto"
+            disabled={parameter.kind === 'null'}
+            aria-invalid={sent.problem !== undefined}
+            onInput={(event) => onChange({ ...parameter, typed: event.currentTarget.value })}
+            onKeyDown={(event) => {
+              if (event.key !== 'Enter') return
+              event.preventDefault()
+              onRun()
+            }}
+          />
+          <select
+            aria-label={`Type of :${name}`}
+            value={parameter.kind}
+            onChange={({ currentTarget: { value } }) => {
+              const kind = PARAMETER_KINDS.find((one) => one === value) ?? 'auto'
+              onChange({ ...parameter, kind })
+            }}
+          >
+            {PARAMETER_KINDS.map((kind) => (
+              <option key={kind}>{kind}</option>
+            ))}
+          </select>
+        </span>
+      )}
+    </Field>
+  )
 }

@@ -1,7 +1,7 @@
 /** What statements can name: tables, knowledge bases, views and files with their columns. A click writes the name. */
 import { useState } from 'preact/hooks'
 import type { NamedTable } from '../../api/schema-names.ts'
-import { written } from '../../components/editor/sql-completion.ts'
+import { written } from '../../api/sql.ts'
 import { EmptyState } from '../../components/empty-state.tsx'
 import { Failure } from '../../components/failure.tsx'
 import { Icon } from '../../components/icon.tsx'

@@ -1,25 +1,26 @@
-/** The tabs of the editor and what was run, as this browser keeps them. */
+/**
+ * The statements at hand, as this browser keeps them. Each is stored by itself, so that two windows change different ones
+ * without a loss, and each shows what the other did; which one is looked at is a window's own.
+ */
 import { signal } from '@preact/signals'
+import { forget, remember, remembered } from '../../components/browser-storage.ts'
+import { NO_PARAMETERS, type Parameters } from './parameters.ts'
 
-const TABS_KEY = 'eider.sql.tabs'
-const HISTORY_KEY = 'eider.sql.history'
-const HISTORY_MAX = 200
+const LIST_KEY = 'eider.sql.tabs'
+const TAB_KEY = 'eider.sql.tab.'
+const CURRENT_KEY = 'eider.sql.current'
+
+export type ResultForm = 'Table' | 'Chart' | 'JSON'
 
 export interface SqlTab {
   readonly id: string
   readonly name: string
   readonly sql: string
   readonly project: string
-  readonly params: Readonly<Record<string, string>>
-}
-
-export interface PastRun {
-  readonly sql: string
-  readonly project: string
-  readonly atMs: number
-  readonly ms: number
-  /** null: it failed. */
-  readonly rows: number | null
+  readonly params: Parameters
+  readonly form: ResultForm
+  /** What was changed of the chart that its rows suggest, as a link has it. */
+  readonly chart: Readonly<Record<string, string>>
 }
 
 interface Tabs {
@@ -27,10 +28,29 @@ interface Tabs {
   readonly current: string
 }
 
-const FIRST: SqlTab = { id: '1', name: 'Statement 1', sql: '', project: 'mindsdb', params: {} }
+const FIRST: SqlTab = {
+  id: 'first',
+  name: 'Statement 1',
+  sql: '',
+  project: 'mindsdb',
+  params: NO_PARAMETERS,
+  form: 'Table',
+  chart: {},
+}
 
-export const tabs = signal<Tabs>(stored(TABS_KEY, { open: [FIRST], current: '1' }, isTabs))
-export const history = signal<readonly PastRun[]>(stored(HISTORY_KEY, [], Array.isArray))
+export const tabs = signal<Tabs>(storedTabs(windowsOwn() ?? remembered(CURRENT_KEY)))
+
+window.addEventListener('storage', ({ key }) => {
+  const isTab = key === null || key === LIST_KEY || key.startsWith(TAB_KEY)
+  if (isTab) tabs.value = withLookedAt(storedTabs(tabs.value.current))
+})
+
+/** What somebody looks at stays, though another window closed it, or nothing of it was stored yet. */
+function withLookedAt(stored: Tabs): Tabs {
+  const looked = currentTab()
+  if (stored.open.some(({ id }) => id === looked.id)) return stored
+  return { open: [looked, ...stored.open], current: looked.id }
+}
 
 export function currentTab(): SqlTab {
   return tabs.value.open.find(({ id }) => id === tabs.value.current) ?? tabs.value.open[0] ?? FIRST
@@ -38,63 +58,106 @@ export function currentTab(): SqlTab {
 
 export function changeTab(id: string, changes: Partial<SqlTab>): void {
   const open = tabs.value.open.map((one) => (one.id === id ? { ...one, ...changes } : one))
-  keep({ ...tabs.value, open })
+  tabs.value = { ...tabs.value, open }
+  const changed = open.find((one) => one.id === id)
+  if (changed === undefined) return
+  remember(`${TAB_KEY}${id}`, JSON.stringify(changed))
+  const list = storedIds()
+  if (!list.includes(id)) storeIds([...list, id])
 }
 
 export function showTab(id: string): void {
-  keep({ ...tabs.value, current: id })
+  tabs.value = { ...tabs.value, current: id }
+  remember(CURRENT_KEY, id)
+  try {
+    sessionStorage.setItem(CURRENT_KEY, id)
+  } catch {
+    // This window forgets, as a browser does that keeps nothing.
+  }
 }
 
+/** Shows it as a tab of its own, or in the place of an empty one that is looked at. */
 export function openTab(init: Partial<SqlTab> = {}): SqlTab {
-  const number = Math.max(0, ...tabs.value.open.map(({ id }) => Number(id) || 0)) + 1
-  const tab = { ...FIRST, id: String(number), name: `Statement ${number}`, ...init }
-  keep({ open: [...tabs.value.open, tab], current: tab.id })
+  const before = currentTab()
+  const isFree = before.sql.trim() === '' && init.sql !== undefined
+  const id = isFree ? before.id : newId()
+  const tab = { ...FIRST, name: isFree ? before.name : freeName(), ...init, id }
+  if (!isFree) tabs.value = { ...tabs.value, open: [...tabs.value.open, tab] }
+  changeTab(id, tab)
+  showTab(id)
   return tab
 }
 
 /** @returns what puts it back */
 export function closeTab(id: string): () => void {
-  const before = tabs.value
-  const open = before.open.filter((one) => one.id !== id)
-  const left = open.length === 0 ? [FIRST] : open
-  const current = before.current === id ? (left.at(-1)?.id ?? FIRST.id) : before.current
-  keep({ open: left, current })
-  return () => keep(before)
+  const { open, current } = tabs.value
+  const at = open.findIndex((one) => one.id === id)
+  const closed = open[at]
+  const others = open.filter((one) => one.id !== id)
+  const left = others.length === 0 ? [{ ...FIRST, id: newId() }] : others
+  forget(`${TAB_KEY}${id}`)
+  storeIds(storedIds().filter((one) => one !== id))
+  tabs.value = { open: left, current }
+  if (current === id) showTab((left[Math.min(at, left.length - 1)] ?? FIRST).id)
+  return () => {
+    if (closed === undefined) return
+    tabs.value = { ...tabs.value, open: tabs.value.open.toSpliced(at, 0, closed) }
+    changeTab(id, {})
+    showTab(id)
+  }
 }
 
-export function noteRun(run: PastRun): void {
-  const others = history.value.filter(({ sql, project }) => {
-    return sql !== run.sql || project !== run.project
+function storedTabs(current: string | null): Tabs {
+  const open = storedIds().flatMap((id): readonly SqlTab[] => {
+    const tab = parsed(remembered(`${TAB_KEY}${id}`))
+    // Nobody but this page writes it; what is new in it since then gets its first value.
+    return isRecord(tab) ? [{ ...FIRST, ...(tab as Partial<SqlTab>), id }] : []
   })
-  history.value = [run, ...others].slice(0, HISTORY_MAX)
-  store(HISTORY_KEY, history.value)
-}
-
-function keep(next: Tabs): void {
-  tabs.value = next
-  store(TABS_KEY, next)
-}
-
-function stored<T>(key: string, unset: T, isThat: (value: unknown) => boolean): T {
-  try {
-    const value: unknown = JSON.parse(localStorage.getItem(key) ?? 'null')
-    // Nobody but this page writes it, and `isThat` looked at its shape.
-    return isThat(value) ? (value as T) : unset
-  } catch {
-    return unset
+  const [first = FIRST] = open
+  const isThere = open.some(({ id }) => id === current)
+  return {
+    open: open.length === 0 ? [FIRST] : open,
+    current: isThere && current !== null ? current : first.id,
   }
 }
 
-function isTabs(value: unknown): boolean {
-  if (typeof value !== 'object' || value === null || !('open' in value)) return false
-  return Array.isArray(value.open) && value.open.length > 0
+function windowsOwn(): string | null {
+  try {
+    return sessionStorage.getItem(CURRENT_KEY)
+  } catch {
+    return null
+  }
 }
 
-/** A browser without room, or one that keeps nothing, goes on without. */
-function store(key: string, value: unknown): void {
+function storedIds(): readonly string[] {
+  const list = parsed(remembered(LIST_KEY))
+  return Array.isArray(list) ? list.filter((one) => typeof one === 'string') : []
+}
+
+function storeIds(ids: readonly string[]): void {
+  remember(LIST_KEY, JSON.stringify(ids))
+}
+
+function isRecord(value: unknown): value is object {
+  return typeof value === 'object' && value !== null
+}
+
+function parsed(text: string | null): unknown {
   try {
-    localStorage.setItem(key, JSON.stringify(value))
+    return JSON.parse(text ?? 'null')
   } catch {
-    // As above.
+    return null
   }
+}
+
+/** No two windows find the same. */
+function newId(): string {
+  return `${Date.now().toString(36)}${Math.random().toString(36).slice(2, 8)}`
+}
+
+function freeName(): string {
+  const numbers = tabs.value.open.map(
+    ({ name }) => Number(/^Statement (\d+)$/.exec(name)?.[1]) || 0,
+  )
+  return `Statement ${Math.max(0, ...numbers) + 1}`
 }

@@ -1,53 +1,55 @@
 /** Statements: several at hand, run by a key, their rows as a table, a chart, JSON or a plan. */
 import { useEffect, useMemo, useRef, useState } from 'preact/hooks'
 import { useLocation } from 'preact-iso/router'
-import { projects } from '../../api/catalog.ts'
 import { readTableNames } from '../../api/schema-names.ts'
-import { SqlError } from '../../api/sql.ts'
+import { written } from '../../api/sql.ts'
 import { CodeEditor } from '../../components/code-editor.tsx'
-import type { EditorHandle, RunPlace } from '../../components/editor/code-mirror.ts'
-import { sqlCompletion, written } from '../../components/editor/sql-completion.ts'
-import { Failure } from '../../components/failure.tsx'
-import { Icon } from '../../components/icon.tsx'
+import type { EditorHandle, EditorMark, RunPlace } from '../../components/editor/code-mirror.ts'
+import { sqlCompletion } from '../../components/editor/sql-completion.ts'
 import { PageHeader } from '../../components/page-header.tsx'
 import { useResource } from '../../components/resource.ts'
-import { shownCount, shownDuration } from '../../format/numbers.ts'
 import { useShortcuts } from '../../shell/keyboard.tsx'
-import { ParameterFields, valuesOf } from './parameter-fields.tsx'
-import { ResultPane } from './result-pane.tsx'
+import { linked, type OpenedLink } from './link.ts'
+import { ParameterFields } from './parameter-fields.tsx'
+import { valuesOf } from './parameters.ts'
+import { ResultPane } from './result/result-pane.tsx'
+import { placeIn, RunFailure } from './result/run-failure.tsx'
+import { RunList } from './result/run-list.tsx'
+import { RunRow } from './run-row.tsx'
+import { cancelRuns, catalogChanges, type Run, runsOf, startRuns } from './runs.ts'
 import { SchemaList } from './schema-list.tsx'
-import { SqlActions } from './sql-actions.tsx'
-import { changeTab, currentTab, openTab, type SqlTab, tabs } from './sql-tabs.ts'
-import { isReading, meantStatement, parametersOf, placeOfError } from './statement-at.ts'
+import { changeTab, currentTab, openTab, type SqlTab, showTab, tabs } from './sql-tabs.ts'
+import { meantStatement, parametersOf, type Span, statementsOf } from './statement-at.ts'
 import { TabRow } from './tab-row.tsx'
-import { type Run, useRun } from './use-run.ts'
-
-const NO_NAMES = { tables: [], functions: [] }
 
 export function SqlView() {
   const tab = currentTab()
   const editor = useRef<EditorHandle | undefined>(undefined)
-  const { run, start, cancel } = useRun()
   const [refused, setRefused] = useState('')
-  const names = useResource(readTableNames, ['table names', tabs.value.open.length > 0])
+  const all = runsOf(tab.id)
+  const run = all.runs[all.shown]
+  const names = useTableNames()
   const complete = useMemo(() => {
-    return sqlCompletion({ ...NO_NAMES, tables: names.data ?? [] })
+    return sqlCompletion({ functions: [], tables: names.data ?? [] })
   }, [names.data])
+  const runSpans = (spans: readonly Span[]) => setRefused(startSpans(currentTab(), spans))
   const runAt = (place: RunPlace) => {
-    const { sql: text, project, params } = currentTab()
-    const span = meantStatement(text, place)
-    setRefused(span === undefined ? 'Write a statement first' : '')
-    if (span === undefined) return
-    const sql = text.slice(span.from, span.to)
-    start({ sql, project, params: valuesOf(params, parametersOf(sql)) }, span.from)
+    const span = meantStatement(currentTab().sql, place)
+    runSpans(span === undefined ? [] : [span])
   }
-  useLink((tab, isRun) => {
-    if (isRun && isReading(tab.sql))
-      start({ sql: tab.sql, project: tab.project, isReadOnly: true }, 0)
-  })
-  useShortcuts([{ keys: 'e', does: 'Go to the editor', run: () => editor.current?.focus() }])
+  const runHere = () => runAt(editor.current?.selection() ?? { from: 0, to: 0 })
+  const runAll = () => runSpans(statementsOf(currentTab().sql))
+  useLink()
+  useShortcuts([
+    { keys: 'e', does: 'Go to the editor', run: () => editor.current?.focus() },
+    { keys: 'r', does: 'Go to the rows', run: focusRows },
+    { keys: 'Mod+Enter', does: 'Run the statement at the cursor, or the selection', run: runHere },
+    { keys: 'Mod+Shift+Enter', does: 'In the editor: run all statements', run: runAll },
+    { keys: 'Mod+.', does: 'Cancel what runs', run: () => cancelRuns(currentTab().id) },
+  ])
   const marks = useMemo(() => marksOf(run, tab.sql), [run?.failure, tab.sql])
-  const parameters = parametersOf(tab.sql)
+  const parameters = useMemo(() => parametersOf(tab.sql), [tab.sql])
+  const statementCount = useMemo(() => statementsOf(tab.sql).length, [tab.sql])
   return (
     <>
       <PageHeader title="SQL" />
@@ -60,8 +62,7 @@ export function SqlView() {
           onInsert={(text) => editor.current?.insert(text)}
           onPreview={({ schema, name }) => {
             const sql = `SELECT * FROM ${written(schema)}.${written(name)} LIMIT 50`
-            openTab({ sql, name, project: tab.project })
-            start({ sql, project: tab.project }, 0)
+            startSpans(openTab({ sql, name, project: tab.project }), statementsOf(sql))
           }}
         />
         <div class="stack">
@@ -74,146 +75,106 @@ export function SqlView() {
               placeholder="SELECT … Ctrl+Enter runs it. Escape, then Tab leaves the editor"
               marks={marks}
               complete={complete}
-              onChange={(sql) => changeTab(tab.id, { sql })}
+              onChange={(sql) => changeTab(currentTab().id, { sql })}
               onRun={runAt}
+              onRunAll={runAll}
               onReady={(handle) => {
                 editor.current = handle
               }}
             />
           </div>
-          {parameters.length > 0 && <ParameterFields tab={tab} names={parameters} />}
+          {parameters.length > 0 && (
+            <ParameterFields tab={tab} names={parameters} onRun={runHere} />
+          )}
           <RunRow
             tab={tab}
             run={run}
             refused={refused}
-            onCancel={cancel}
-            onRun={() => runAt(editor.current?.selection() ?? { from: 0, to: 0 })}
+            onRun={runHere}
+            {...(statementCount > 1 ? { onRunAll: runAll } : {})}
           />
+          {all.runs.length > 1 && <RunList tabId={tab.id} of={all} />}
           {run?.failure && (
-            <ErrorOfRun
+            <RunFailure
               run={run}
               error={run.failure}
               text={tab.sql}
               onGo={(at) => editor.current?.goTo(at)}
             />
           )}
-          {run && run.columns.length > 0 && <ResultPane run={run} />}
+          {run && <ResultPane key={`${tab.id} ${run.offset}`} tab={tab} run={run} />}
         </div>
       </div>
     </>
   )
 }
 
-interface RunRowProps {
-  readonly tab: SqlTab
-  readonly run: Run | undefined
-  readonly refused: string
-  readonly onRun: () => void
-  readonly onCancel: () => void
+/** Runs parts of a tab's text. @returns why it does not */
+function startSpans({ id, sql: text, project, params: typed }: SqlTab, spans: readonly Span[]) {
+  if (spans.length === 0) return 'Write a statement first'
+  const whole = spans.map(({ from, to }) => text.slice(from, to))
+  const { params, problem } = valuesOf(typed, whole.flatMap(parametersOf))
+  if (problem !== undefined) return problem
+  const all = whole.map((sql, index) => {
+    return { statement: { sql, project, params }, offset: spans[index]?.from ?? 0, typed }
+  })
+  void startRuns(id, all)
+  return ''
 }
 
-function RunRow({ tab, run, refused, onRun, onCancel }: RunRowProps) {
-  return (
-    <div class="row">
-      {run?.state === 'running' ? (
-        <button type="button" class="button danger" onClick={onCancel}>
-          <Icon name="stop" />
-          Cancel
-        </button>
-      ) : (
-        <button type="button" class="button primary" onClick={onRun}>
-          <Icon name="play" />
-          Run
-        </button>
-      )}
-      <label class="row">
-        <span class="small quiet">in</span>
-        <select
-          class="sql-project"
-          value={tab.project}
-          onChange={(event) => changeTab(tab.id, { project: event.currentTarget.value })}
-        >
-          {[...new Set([tab.project, ...(projects.value ?? []).map(({ name }) => name)])].map(
-            (name) => (
-              <option key={name}>{name}</option>
-            ),
-          )}
-        </select>
-        <span class="visually-hidden">project where plain names are looked up</span>
-      </label>
-      <span class="small quiet" role="status">
-        {refused || saidOf(run)}
-      </span>
-      <span class="grow" />
-      <SqlActions tab={tab} run={run} />
-    </div>
-  )
-}
-
-function ErrorOfRun({
-  run,
-  error,
-  text,
-  onGo,
-}: {
-  readonly run: Run
-  readonly error: Error
-  readonly text: string
-  readonly onGo: (at: number) => void
-}) {
-  const at = placeIn(run, text)
-  return (
-    <div class="stack">
-      <Failure error={error} />
-      {at !== undefined && (
-        <div>
-          <button type="button" class="button" onClick={() => onGo(at)}>
-            <Icon name="arrow" />
-            Go to the place
-          </button>
-        </div>
-      )}
-    </div>
-  )
-}
-
-/** Opens the statement of the address in a tab of its own, once. */
-function useLink(opened: (tab: { sql: string; project: string }, isRun: boolean) => void): void {
-  const { query, route } = useLocation()
+/** Opens the statement of the address in a tab, once, and runs what only reads. */
+function useLink(): void {
+  const { url, route } = useLocation()
   useEffect(() => {
-    const { q: sql, project = 'mindsdb', run } = query
-    if (!sql) return
-    const there = tabs.value.open.find((one) => one.sql === sql && one.project === project)
-    if (there === undefined) openTab({ sql, project })
-    else if (there.id !== tabs.value.current) tabs.value = { ...tabs.value, current: there.id }
-    opened({ sql, project }, run === '1')
-    // The address of the tab stays plain: what is typed on is not what the link said.
-    route('/sql', true)
-  }, [query.q, query.project])
+    const follow = () => {
+      const opened = linked(location.search.slice(1)) ?? linked(location.hash.slice(1))
+      if (opened === undefined) return
+      openLinked(opened)
+      // The address of the tab stays plain: what is typed on is not what the link said.
+      history.replaceState(history.state, '', '/sql')
+      route('/sql', true)
+    }
+    follow()
+    addEventListener('hashchange', follow)
+    return () => removeEventListener('hashchange', follow)
+  }, [url])
 }
 
-/** Where in the editor's text a failure stands; undefined once the text is another one. */
-function placeIn({ failure, statement, offset }: Run, text: string): number | undefined {
-  if (!(failure instanceof SqlError)) return undefined
-  if (text.slice(offset, offset + statement.sql.length) !== statement.sql) return undefined
-  const at = placeOfError(failure.message, statement.sql)
-  return at === undefined ? undefined : offset + at
+function openLinked({ isRun, ...init }: OpenedLink): void {
+  const there = tabs.value.open.find((one) => isSame(one, init))
+  const tab = there ?? openTab(init)
+  if (there !== undefined) showTab(there.id)
+  if (!isRun) return
+  const { sql, project, params: typed } = tab
+  const { params } = valuesOf(typed, parametersOf(sql))
+  // What it does is the server's to judge: it refuses what changes something or asks an agent.
+  const statement = { sql, project, params, isReadOnly: true }
+  void startRuns(tab.id, [{ statement, offset: 0, typed }])
 }
 
-function marksOf(run: Run | undefined, text: string) {
-  const from = run === undefined ? undefined : placeIn(run, text)
-  if (run?.failure === undefined || from === undefined) return []
-  const word = /^[\p{L}\p{N}_]+|^./u.exec(text.slice(from))?.[0] ?? ' '
-  return [{ from, to: from + word.length, message: run.failure.message.split('\n')[0] ?? '' }]
+function isSame(tab: SqlTab, { sql, project = tab.project, params }: Omit<OpenedLink, 'isRun'>) {
+  const isEqual = JSON.stringify(tab.params) === JSON.stringify(params)
+  return tab.sql === sql && tab.project === project && isEqual
 }
 
-function saidOf(run: Run | undefined): string {
-  if (run === undefined) return ''
-  const took = shownDuration(run.ms)
-  const rows = `${shownCount(run.rows.length)} ${run.rows.length === 1 ? 'row' : 'rows'}`
-  if (run.state === 'running') return `Running for ${took}, ${rows} so far`
-  if (run.state === 'failed') return `Failed after ${took}`
-  if (run.state === 'cancelled') return `Cancelled after ${took}, ${rows} came`
-  if (run.isCut) return `The first ${rows}: export it to have all`
-  return run.columns.length === 0 ? `Done in ${took}` : `${rows} in ${took}`
+/** What statements can name, read again after one that may have changed it. */
+function useTableNames() {
+  const names = useResource(readTableNames, ['table names'])
+  const changes = catalogChanges.value
+  const known = useRef(changes)
+  useEffect(() => {
+    if (known.current !== changes) names.reload()
+    known.current = changes
+  }, [changes])
+  return names
+}
+
+function focusRows(): void {
+  document.querySelector<HTMLElement>('.sql-result [role="grid"]')?.focus()
+}
+
+function marksOf(run: Run | undefined, text: string): readonly EditorMark[] {
+  const place = run === undefined ? undefined : placeIn(run, text)
+  if (run?.failure === undefined || place === undefined) return []
+  return [{ ...place, message: run.failure.message.split('\n')[0] ?? '' }]
 }

@@ -7,20 +7,32 @@ export interface Span {
 
 /** What is not code: texts, names in quotes, comments. */
 const NOT_CODE =
-  /'(?:[^']|'')*'?|"(?:[^"]|"")*"?|--[^\n]*|\/\*[\s\S]*?(?:\*\/|$)|\$\$[\s\S]*?(?:\$\$|$)/g
+  /'(?:[^']|'')*'?|"(?:[^"]|"")*"?|`[^`]*`?|--[^\n]*|\/\*[\s\S]*?(?:\*\/|$)|(\$[a-z_]*\$)[\s\S]*?(?:\1|$)/gi
+const COMMENT = /--[^\n]*|\/\*[\s\S]*?(?:\*\/|$)/g
 
-/** The statements of a text, without the semicolons between them. */
+/** The same text, with blanks for all that is not code. */
+function codeOf(text: string): string {
+  return text.replaceAll(NOT_CODE, (found) => found.replaceAll(/[^\n]/g, ' '))
+}
+
+/** The statements of a text, without the semicolons between them. A comment alone is none. */
 export function statementsOf(text: string): readonly Span[] {
-  const masked = text.replaceAll(NOT_CODE, (found) => ' '.repeat(found.length))
+  const code = codeOf(text)
   const spans: Span[] = []
   let from = 0
-  for (const end of [...masked.matchAll(/;/g)].map(({ index }) => index).concat(masked.length)) {
+  for (const end of [...code.matchAll(/;/g)].map(({ index }) => index).concat(code.length)) {
     const piece = text.slice(from, end)
     const lead = piece.length - piece.trimStart().length
-    if (piece.trim() !== '') spans.push({ from: from + lead, to: from + piece.trimEnd().length })
+    const isThere = withoutComments(piece) !== ''
+    if (isThere) spans.push({ from: from + lead, to: from + piece.trimEnd().length })
     from = end + 1
   }
   return spans
+}
+
+function withoutComments(sql: string): string {
+  // A text that holds `--` may lose its end: what is looked at here is how a statement begins.
+  return sql.replaceAll(COMMENT, ' ').trim()
 }
 
 /** What runs: the selection, else the statement at the cursor. */
@@ -32,24 +44,61 @@ export function meantStatement(text: string, { from, to }: Span): Span | undefin
 
 /** Names of `:name` in a statement, each once. */
 export function parametersOf(sql: string): readonly string[] {
-  const masked = sql.replaceAll(NOT_CODE, (found) => ' '.repeat(found.length))
-  const found = [...masked.matchAll(/(?<![:\w]):([a-z_]\w*)/gi)].map(([, name = '']) => name)
+  const found = [...codeOf(sql).matchAll(/(?<![:\w]):([a-z_]\w*)/gi)].map(([, name = '']) => name)
   return [...new Set(found)]
 }
 
-/** The offset that a line `line 2, column 5` of it names; undefined where the message names none. */
-export function placeOfError(message: string, sql: string): number | undefined {
-  const [, line, column] = /^line (\d+), column (\d+)/m.exec(message) ?? []
-  if (line === undefined || column === undefined) return undefined
-  const before = sql.split('\n').slice(0, Number(line) - 1)
-  const start = before.reduce((sum, one) => sum + one.length + 1, 0)
-  return Math.min(sql.length, start + Number(column) - 1)
+/** How a statement begins that changes no names. What runs by a link is the server's to judge. */
+export function isReading(sql: string): boolean {
+  return /^\(*\s*(select|with|show|describe|from|values|explain|set|use)\b/i.test(
+    withoutComments(sql),
+  )
 }
 
-/** Whether a statement only reads, so that a link may run it by itself. */
-export function isReading(sql: string): boolean {
-  const masked = sql.replaceAll(/--[^\n]*|\/\*[\s\S]*?\*\//g, ' ').trim()
-  return (
-    /^(select|with|show|describe|from|values)\b/i.test(masked) && statementsOf(sql).length === 1
-  )
+/** Where a message says that it is wrong, within the statement; undefined where it names no place. */
+export function placeOfError(message: string, sql: string): Span | undefined {
+  const at = placeNamed(message, sql) ?? placeOfName(message, sql)
+  if (at === undefined) return undefined
+  const word = /^(?:"[^"\n]+"|:?[\p{L}\p{N}_]+|.)/u.exec(sql.slice(at))?.[0] ?? ''
+  return { from: at, to: at + word.length }
+}
+
+/** By `line 2, column 5` and the line with a caret below it. Columns count characters as people do: an emoji is one. */
+function placeNamed(message: string, sql: string): number | undefined {
+  const named = /^line (\d+), column (\d+)[^\n]*(?:\n([^\n]*)\n( *)\^)?/m.exec(message)
+  if (named === null) return undefined
+  const [, line, column, excerpt = '', lead = ''] = named
+  const lines = sql.split('\n')
+  const before = lines.slice(0, Number(line) - 1)
+  const start = before.reduce((sum, one) => sum + one.length + 1, 0)
+  const told = start + unitsOf(lines[Number(line) - 1] ?? '', Number(column) - 1)
+  // A SELECT within another statement may count from its own beginning: what is shown of it tells.
+  const inExcerpt = unitsOf(excerpt, lead.length)
+  if (excerpt.trim() === '' || sql.startsWith(excerpt, told - inExcerpt)) {
+    return Math.min(told, sql.length)
+  }
+  const found = sql.indexOf(excerpt)
+  return found === -1 ? undefined : found + inExcerpt
+}
+
+/** How many code units so many characters are. */
+function unitsOf(text: string, chars: number): number {
+  return [...text].slice(0, chars).join('').length
+}
+
+/** By the name in quotes that the message speaks of, or the parameter that is not set. */
+function placeOfName(message: string, sql: string): number | undefined {
+  const [head = ''] = message.split('\n')
+  const [, parameter] = /^Parameter is not set: (\w+)/.exec(head) ?? []
+  if (parameter !== undefined) return foundAt(sql, new RegExp(`:${parameter}\\b`, 'i'))
+  const [, name] = /["']([\p{L}\p{N}_]+)["']/u.exec(head) ?? []
+  if (name === undefined) return undefined
+  return foundAt(sql, new RegExp(`(?<![\\p{L}\\p{N}_])${name}(?![\\p{L}\\p{N}_])`, 'iu'))
+}
+
+function foundAt(sql: string, pattern: RegExp): number | undefined {
+  const at = codeOf(sql).search(pattern)
+  if (at !== -1) return at
+  const anywhere = sql.search(pattern)
+  return anywhere === -1 ? undefined : anywhere
 }

@@ -1,6 +1,7 @@
 /** The statements at hand. */
 import { useState } from 'preact/hooks'
 import { Icon } from '../../components/icon.tsx'
+import { forgetRuns } from './runs.ts'
 import { changeTab, closeTab, openTab, showTab, tabs } from './sql-tabs.ts'
 
 export function TabRow() {
@@ -40,6 +41,7 @@ export function TabRow() {
             aria-label={`Close ${name}`}
             onClick={() => {
               const restore = closeTab(id)
+              forgetRuns(id)
               setUndo(() => restore)
             }}
           >

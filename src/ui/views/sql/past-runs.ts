@@ -1,0 +1,55 @@
+/** What was run in this browser, the last one first. */
+import { signal } from '@preact/signals'
+import { remember, remembered } from '../../components/browser-storage.ts'
+import type { Parameters } from './parameters.ts'
+
+const KEY = 'eider.sql.history'
+const RUNS_MAX = 300
+/** A browser gives a site some 5,000,000 characters: the statements at hand need them, too. */
+const CHARS_MAX = 1_000_000
+
+export interface PastRun {
+  readonly sql: string
+  readonly project: string
+  readonly params: Parameters
+  readonly atMs: number
+  readonly ms: number
+  /** null: it failed, or was cancelled. */
+  readonly rows: number | null
+}
+
+export const pastRuns = signal<readonly PastRun[]>(stored())
+
+window.addEventListener('storage', ({ key }) => {
+  if (key === KEY || key === null) pastRuns.value = stored()
+})
+
+export function noteRun(run: PastRun): void {
+  // Read again: another window may have run something since.
+  const others = stored().filter(({ sql, project }) => sql !== run.sql || project !== run.project)
+  keep([run, ...others])
+}
+
+export function forgetRuns(gone: (run: PastRun) => boolean): void {
+  keep(stored().filter((run) => !gone(run)))
+}
+
+function keep(runs: readonly PastRun[]): void {
+  let chars = 0
+  const kept = runs.slice(0, RUNS_MAX).filter(({ sql }) => {
+    chars += sql.length
+    return chars <= CHARS_MAX
+  })
+  remember(KEY, JSON.stringify(kept))
+  pastRuns.value = kept
+}
+
+function stored(): readonly PastRun[] {
+  try {
+    const value: unknown = JSON.parse(remembered(KEY) ?? '[]')
+    // Nobody but this page writes it.
+    return Array.isArray(value) ? (value as readonly PastRun[]) : []
+  } catch {
+    return []
+  }
+}

@@ -1,0 +1,47 @@
+/** Why a statement failed, and where. */
+import { SqlError } from '../../../api/sql.ts'
+import { Failure } from '../../../components/failure.tsx'
+import { Icon } from '../../../components/icon.tsx'
+import type { Run } from '../runs.ts'
+import { placeOfError, type Span } from '../statement-at.ts'
+
+interface RunFailureProps {
+  readonly run: Run
+  readonly error: Error
+  /** Of the editor. */
+  readonly text: string
+  readonly onGo: (at: number) => void
+}
+
+export function RunFailure({ run, error, text, onGo }: RunFailureProps) {
+  if (!(error instanceof SqlError)) return <Failure error={error} />
+  const place = placeIn(run, text)
+  const [head = '', ...excerpt] = error.message.split('\n')
+  return (
+    <div class="failure" role="alert">
+      <Icon name="warning" />
+      <div class="sql-failure">
+        <strong>{error.title}</strong>
+        <p class="pre" dir="auto">
+          {head}
+        </p>
+        {excerpt.length > 0 && <pre class="sql-excerpt">{excerpt.join('\n')}</pre>}
+      </div>
+      {place && (
+        <button type="button" class="button small" onClick={() => onGo(place.from)}>
+          <Icon name="arrow" />
+          Go to the place
+        </button>
+      )}
+    </div>
+  )
+}
+
+/** Where in the editor's text a failure stands; undefined once the text is another one. */
+export function placeIn({ failure, statement, offset }: Run, text: string): Span | undefined {
+  if (!(failure instanceof SqlError)) return undefined
+  const { sql } = statement
+  if (text.slice(offset, offset + sql.length) !== sql) return undefined
+  const place = placeOfError(failure.message, sql)
+  return place && { from: offset + place.from, to: offset + place.to }
+}

@@ -1,0 +1,70 @@
+/** What runs a statement, in which project, how it goes, and what else can be done with it. */
+import { projects } from '../../api/catalog.ts'
+import { Icon } from '../../components/icon.tsx'
+import { counted, shownDuration } from '../../format/numbers.ts'
+import { SqlActions } from './actions/sql-actions.tsx'
+import { cancelRuns, type Run } from './runs.ts'
+import { changeTab, type SqlTab } from './sql-tabs.ts'
+
+interface RunRowProps {
+  readonly tab: SqlTab
+  readonly run: Run | undefined
+  /** Why nothing was started. */
+  readonly refused: string
+  readonly onRun: () => void
+  /** Not given: there is one statement. */
+  readonly onRunAll?: () => void
+}
+
+export function RunRow({ tab, run, refused, onRun, onRunAll }: RunRowProps) {
+  const names = [...new Set([tab.project, ...(projects.value ?? []).map(({ name }) => name)])]
+  return (
+    <div class="row">
+      {run?.state === 'running' ? (
+        <button type="button" class="button danger" onClick={() => cancelRuns(tab.id)}>
+          <Icon name="stop" />
+          Cancel
+        </button>
+      ) : (
+        <button type="button" class="button primary" title="Ctrl+Enter" onClick={onRun}>
+          <Icon name="play" />
+          Run
+        </button>
+      )}
+      {onRunAll && run?.state !== 'running' && (
+        <button type="button" class="button" title="Ctrl+Shift+Enter" onClick={onRunAll}>
+          Run all
+        </button>
+      )}
+      <label class="row">
+        <span class="small quiet">in</span>
+        <select
+          class="sql-project"
+          value={tab.project}
+          onChange={(event) => changeTab(tab.id, { project: event.currentTarget.value })}
+        >
+          {names.map((name) => (
+            <option key={name}>{name}</option>
+          ))}
+        </select>
+        <span class="visually-hidden">project where plain names are looked up</span>
+      </label>
+      <span class="small quiet" role="status">
+        {refused || saidOf(run)}
+      </span>
+      <span class="grow" />
+      <SqlActions tab={tab} run={run} />
+    </div>
+  )
+}
+
+function saidOf(run: Run | undefined): string {
+  if (run === undefined) return ''
+  const took = shownDuration(run.ms)
+  const rows = counted(run.rows.length, 'row')
+  if (run.state === 'running') return `Running for ${took}, ${rows} so far`
+  if (run.state === 'failed') return `Failed after ${took}`
+  if (run.state === 'cancelled') return `Cancelled after ${took}, ${rows} came`
+  if (run.isCut) return `The first ${rows}: export it to have all`
+  return run.columns.length === 0 ? `Done in ${took}` : `${rows} in ${took}`
+}

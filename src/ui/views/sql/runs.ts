@@ -1,0 +1,165 @@
+/**
+ * What was run, tab by tab: rows while they come, how long it takes, what failed. It goes on, and stays, while other tabs
+ * and views are looked at.
+ */
+import { signal } from '@preact/signals'
+import { refreshCatalog } from '../../api/catalog.ts'
+import { asError } from '../../api/request.ts'
+import { type Cell, type Column, type Statement, streamSql } from '../../api/sql.ts'
+import type { Parameters } from './parameters.ts'
+import { noteRun } from './past-runs.ts'
+import { isReading } from './statement-at.ts'
+
+/** What the page holds of a result, whichever comes first; an export has all of it. */
+const ROWS_MAX = 1_000_000
+const CELLS_MAX = 5_000_000
+const CHARS_MAX = 400_000_000
+const TICK_MS = 100
+
+export interface Run {
+  readonly state: 'waiting' | 'running' | 'done' | 'failed' | 'cancelled'
+  readonly statement: Statement
+  /** Where it begins in the text of the editor. */
+  readonly offset: number
+  readonly columns: readonly Column[]
+  /** The same list, which grows while it runs. */
+  readonly rows: readonly (readonly Cell[])[]
+  /** Rises when rows were added. */
+  readonly version: number
+  /** The rest of the rows was not fetched. */
+  readonly isCut: boolean
+  readonly warnings: readonly string[]
+  /** Rows that a statement without rows changed, where it counts them. */
+  readonly affectedRows: number | null
+  readonly ms: number
+  readonly failure?: Error
+}
+
+export interface TabRuns {
+  readonly runs: readonly Run[]
+  /** Index of the one that is looked at. */
+  readonly shown: number
+}
+
+export interface ToRun {
+  readonly statement: Statement
+  readonly offset: number
+  /** As they were typed, for the history. */
+  readonly typed: Parameters
+}
+
+const NOTHING: TabRuns = { runs: [], shown: 0 }
+const runs = signal<ReadonlyMap<string, TabRuns>>(new Map())
+const aborts = new Map<string, AbortController>()
+/** Rises when a statement may have given something a name, or taken one. */
+export const catalogChanges = signal(0)
+
+export function runsOf(tabId: string): TabRuns {
+  return runs.value.get(tabId) ?? NOTHING
+}
+
+export function showRun(tabId: string, shown: number): void {
+  keep(tabId, { ...runsOf(tabId), shown })
+}
+
+/** Ends the statement on the server, too. */
+export function cancelRuns(tabId: string): void {
+  aborts.get(tabId)?.abort()
+}
+
+/** The tab is closed. */
+export function forgetRuns(tabId: string): void {
+  cancelRuns(tabId)
+  aborts.delete(tabId)
+  runs.value = new Map([...runs.value].filter(([id]) => id !== tabId))
+}
+
+/** One after the other, to the first that fails or is cancelled. What ran in this tab before is cancelled. Never throws. */
+export async function startRuns(tabId: string, all: readonly ToRun[]): Promise<void> {
+  cancelRuns(tabId)
+  const abort = new AbortController()
+  aborts.set(tabId, abort)
+  const isMine = () => aborts.get(tabId) === abort
+  keep(tabId, { runs: all.map(waiting), shown: 0 })
+  for (const [index, one] of all.entries()) {
+    if (!isMine()) return
+    keep(tabId, { ...runsOf(tabId), shown: index })
+    const last = await followed(one, abort, (run) => {
+      if (isMine()) keep(tabId, withRun(runsOf(tabId), index, run))
+    })
+    if (last.state !== 'done') break
+  }
+  if (isMine()) keep(tabId, { ...runsOf(tabId), runs: runsOf(tabId).runs.filter(hasBegun) })
+}
+
+function hasBegun({ state }: Run): boolean {
+  return state !== 'waiting'
+}
+
+function withRun({ runs, shown }: TabRuns, index: number, run: Run): TabRuns {
+  return { shown, runs: runs.with(index, run) }
+}
+
+function keep(tabId: string, next: TabRuns): void {
+  runs.value = new Map(runs.value).set(tabId, next)
+}
+
+function waiting({ statement, offset }: ToRun): Run {
+  const nothing = { columns: [], rows: [], version: 0, isCut: false, warnings: [] }
+  return { state: 'waiting', statement, offset, ...nothing, affectedRows: null, ms: 0 }
+}
+
+/** @returns how it ended */
+async function followed(one: ToRun, all: AbortController, show: (run: Run) => void): Promise<Run> {
+  const startedAt = performance.now()
+  const rows: (readonly Cell[])[] = []
+  let run: Run = { ...waiting(one), state: 'running', rows }
+  const shown = (changes: Partial<Run>) => {
+    run = { ...run, ...changes, version: run.version + 1, ms: performance.now() - startedAt }
+    show(run)
+  }
+  shown({})
+  const timer = setInterval(() => shown({}), TICK_MS)
+  // Enough rows end this statement alone.
+  const enough = new AbortController()
+  const signal = AbortSignal.any([all.signal, enough.signal])
+  let chars = 0
+  try {
+    await streamSql(
+      { ...one.statement, signal },
+      {
+        columns: (columns) => shown({ columns }),
+        warned: (warnings) => shown({ warnings }),
+        changed: (affectedRows) => shown({ affectedRows }),
+        rows: (added, addedChars) => {
+          chars += addedChars
+          const isFirst = rows.length === 0
+          const rowsMax = Math.min(ROWS_MAX, Math.floor(CELLS_MAX / (run.columns.length || 1)))
+          for (const row of added) if (rows.length < rowsMax) rows.push(row)
+          if (rows.length === rowsMax || chars > CHARS_MAX) enough.abort()
+          // The first rows at once, the others at the pace of the timer.
+          if (isFirst) shown({})
+        },
+      },
+    )
+    shown({ state: 'done' })
+  } catch (error) {
+    if (all.signal.aborted) shown({ state: 'cancelled' })
+    else if (enough.signal.aborted) shown({ state: 'done', isCut: true })
+    else shown({ state: 'failed', failure: asError(error) })
+  } finally {
+    clearInterval(timer)
+  }
+  noted(run, one.typed)
+  return run
+}
+
+function noted({ statement, ms, state, rows }: Run, params: Parameters): void {
+  const { sql, project = '' } = statement
+  const isDone = state === 'done'
+  noteRun({ sql, project, params, atMs: Date.now(), ms, rows: isDone ? rows.length : null })
+  if (!isDone || isReading(sql)) return
+  catalogChanges.value += 1
+  // The navigation shows what it knows until it is read again.
+  void refreshCatalog().catch(() => {})
+}
