@@ -22,10 +22,11 @@ browserTest('a server with documents and answers', async () => {
 /** All of them, before it says what is wrong with which. */
 async function lookAt(views: readonly ShownView[]): Promise<void> {
   const found: string[] = []
+  const pathOf = new Map<string, string>()
   const lane = async (mine: readonly ShownView[]) => {
     await browser.visit('/', { isStill: true }, async ({ page }) => {
       for (const view of mine) {
-        await look(page, view).catch((error: Error) => {
+        await look(page, view, pathOf).catch((error: Error) => {
           found.push(`${view.name} ${decodeURI(view.address)}: ${error.message}`)
         })
       }
@@ -39,7 +40,11 @@ async function lookAt(views: readonly ShownView[]): Promise<void> {
 const WIDE = { width: 1440, height: 900 }
 const NARROW = { width: 390, height: 844 }
 
-async function look(page: Page, { name, address }: ShownView): Promise<void> {
+async function look(
+  page: Page,
+  { name, address }: ShownView,
+  pathOf: Map<string, string>,
+): Promise<void> {
   await page.setViewportSize(WIDE)
   await page.emulateMedia({ colorScheme: 'light' })
   // Within the page, as a person goes: without loading it and axe for each view.
@@ -51,6 +56,10 @@ async function look(page: Page, { name, address }: ShownView): Promise<void> {
   await untilLoaded(page)
   const isMissing = await page.getByRole('heading', { name: 'There is no such view' }).isVisible()
   if (isMissing !== (name === 'not-found')) throw new Error('it shows another view')
+  const [title, path] = [await page.title(), new URL(address, page.url()).pathname]
+  const same = pathOf.get(title) ?? path
+  if (same !== path) throw new Error(`The browser calls it ${title}, as it does ${same}`)
+  pathOf.set(title, path)
   await expectNoSidewaysScroll(page)
   await expectNoViolations(page)
   await page.setViewportSize(NARROW)

@@ -32,7 +32,7 @@ export function ConfirmDialog({ title, children, verb, onConfirm, onClose }: Con
           <button type="button" class="button" onClick={onClose}>
             Keep it
           </button>
-          <button type="button" class="button danger" disabled={isBusy} onClick={confirm}>
+          <button type="button" class="button danger" aria-disabled={isBusy} onClick={confirm}>
             {verb}
           </button>
         </div>

@@ -1,6 +1,7 @@
 /** A window over the page: Escape and a click beside it close it, and the focus goes back where it was. */
 import type { ComponentChildren } from 'preact'
 import { useId, useLayoutEffect, useRef } from 'preact/hooks'
+import { focusHeadingIfLost } from './heading-focus.ts'
 import { Icon } from './icon.tsx'
 
 const FIELDS = 'input:not([type="checkbox"], [type="radio"], [type="file"]), select, textarea'
@@ -31,7 +32,11 @@ export function Dialog({
     element?.showModal()
     // Whoever opened it to type something begins at once.
     element?.querySelector<HTMLElement>(FIELDS)?.focus()
-    return () => element?.close()
+    return () => {
+      element?.close()
+      // What opened it may be gone as well: the row that was deleted.
+      requestAnimationFrame(() => requestAnimationFrame(focusHeadingIfLost))
+    }
   }, [])
   return (
     // biome-ignore lint/a11y/useKeyWithClickEvents: the browser closes a dialog by Escape itself

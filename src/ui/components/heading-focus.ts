@@ -16,3 +16,11 @@ export function takesFocus(heading: HTMLElement | null): void {
   const isElsewhere = activeElement?.closest('main, dialog[open]') ?? null
   if (isElsewhere === null || activeElement?.id === 'view') heading?.focus({ preventScroll: true })
 }
+
+/** Where the focus was is gone: keys go on from the heading, not from the top of the page. */
+export function focusHeadingIfLost(): void {
+  const { activeElement, body } = document
+  if (activeElement !== null && activeElement !== body) return
+  if (document.querySelector('dialog[open]') !== null) return
+  document.querySelector<HTMLElement>('main h1')?.focus({ preventScroll: true })
+}

@@ -45,7 +45,7 @@ export function JobProgress({ id, job: known, onOver, hasTitle = true }: JobProg
           <button
             type="button"
             class="button small"
-            disabled={isBusy}
+            aria-disabled={isBusy}
             onClick={() => change('cancel')}
           >
             <Icon name="stop" />
@@ -57,7 +57,7 @@ export function JobProgress({ id, job: known, onOver, hasTitle = true }: JobProg
             <button
               type="button"
               class="button small"
-              disabled={isBusy}
+              aria-disabled={isBusy}
               title="Goes on after what is stored"
               onClick={() => change('resume')}
             >
@@ -67,7 +67,7 @@ export function JobProgress({ id, job: known, onOver, hasTitle = true }: JobProg
             <button
               type="button"
               class="button small"
-              disabled={isBusy}
+              aria-disabled={isBusy}
               title="Begins again; nothing is stored twice"
               onClick={() => change('retry')}
             >

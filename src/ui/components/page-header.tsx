@@ -1,10 +1,12 @@
 /** The head of a view: where it is, what it is called, what can be done. It names the browser's tab, too. */
 import type { ComponentChildren } from 'preact'
-import { useEffect, useRef } from 'preact/hooks'
+import { useEffect, useLayoutEffect, useRef } from 'preact/hooks'
 import { takesFocus } from './heading-focus.ts'
 
 interface PageHeaderProps {
   readonly title: string
+  /** Which of its views it is, for the browser's tab and its history. */
+  readonly part?: string | undefined
   /** The views above it. */
   readonly above?: readonly { readonly label: string; readonly href: string }[]
   /** Buttons. */
@@ -13,11 +15,14 @@ interface PageHeaderProps {
   readonly lead?: ComponentChildren
 }
 
-export function PageHeader({ title, above = [], children, lead }: PageHeaderProps) {
+/** What would turn the words around that stand beside it. */
+const UNSEEN = /[\p{Cc}\p{Bidi_Control}]/gu
+
+export function PageHeader({ title, part, above = [], children, lead }: PageHeaderProps) {
   const heading = useRef<HTMLHeadingElement>(null)
-  useEffect(() => {
-    document.title = `${title} · Eider`
-  }, [title])
+  useLayoutEffect(() => {
+    document.title = [part, title, 'Eider'].filter(Boolean).join(' · ').replace(UNSEEN, '')
+  }, [title, part])
   useEffect(() => takesFocus(heading.current), [])
   return (
     <header class="page-header">

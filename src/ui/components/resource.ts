@@ -60,9 +60,13 @@ export function useResource<T>(
 }
 
 export interface Action {
-  /** Runs one thing at a time that somebody asked for. @returns whether it was done; what failed is in `failure` */
+  /**
+   * Runs one thing at a time that somebody asked for; pressed again meanwhile, it does nothing.
+   * @returns whether it was done; what failed is in `failure`
+   */
   readonly act: (work: () => Promise<void>) => Promise<boolean>
   readonly failure: Error | undefined
+  /** For `aria-disabled`: a button that is `disabled` while it works loses the focus. */
   readonly isBusy: boolean
 }
 
@@ -70,7 +74,10 @@ export interface Action {
 export function useAction(): Action {
   const [failure, setFailure] = useState<Error>()
   const [isBusy, setIsBusy] = useState(false)
+  const isUnderWay = useRef(false)
   const act = async (work: () => Promise<void>) => {
+    if (isUnderWay.current) return false
+    isUnderWay.current = true
     setIsBusy(true)
     setFailure(undefined)
     try {
@@ -80,6 +87,7 @@ export function useAction(): Action {
       setFailure(asError(error))
       return false
     } finally {
+      isUnderWay.current = false
       setIsBusy(false)
     }
   }

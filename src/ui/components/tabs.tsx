@@ -24,6 +24,12 @@ export function Tabs({ label, tabs }: { readonly label: string; readonly tabs: r
   )
 }
 
+/** Which of them is shown. */
+export function useTabOf(tabs: readonly Tab[]): Tab | undefined {
+  const { path } = useLocation()
+  return tabs.find(({ href, isCurrent = samePath(path, href) }) => isCurrent)
+}
+
 function samePath(path: string, href: string): boolean {
   return decodeURI(path).replace(/\/$/, '') === decodeURI(href).replace(/\/$/, '')
 }

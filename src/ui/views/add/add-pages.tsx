@@ -79,7 +79,7 @@ export function AddPages(props: WayInProps) {
       </div>
       {failure && <Failure error={failure} />}
       <div>
-        <button type="submit" class="button primary" disabled={isBusy}>
+        <button type="submit" class="button primary" aria-disabled={isBusy}>
           Add the pages
         </button>
       </div>

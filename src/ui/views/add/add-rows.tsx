@@ -54,7 +54,7 @@ export function AddRows(props: WayInProps) {
         <button type="button" class="button" disabled={sql.trim() === ''} onClick={look}>
           Show the first rows
         </button>
-        <button type="submit" class="button primary" disabled={isBusy}>
+        <button type="submit" class="button primary" aria-disabled={isBusy}>
           Add the rows
         </button>
       </div>

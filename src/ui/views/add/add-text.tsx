@@ -54,7 +54,12 @@ export function AddText(props: WayInProps) {
       </Field>
       {shownFailure && <Failure error={shownFailure} />}
       <div>
-        <button type="submit" class="button primary" disabled={isBusy || data === undefined}>
+        <button
+          type="submit"
+          class="button primary"
+          disabled={data === undefined}
+          aria-disabled={isBusy}
+        >
           Add the text
         </button>
       </div>

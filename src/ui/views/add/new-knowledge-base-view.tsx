@@ -63,7 +63,7 @@ export function NewKnowledgeBaseView() {
         <Options {...form} />
         {failure && field === undefined && <Failure error={failure} />}
         <div class="row">
-          <button type="submit" class="button primary" disabled={isBusy}>
+          <button type="submit" class="button primary" aria-disabled={isBusy}>
             Create
           </button>
         </div>

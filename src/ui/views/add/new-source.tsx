@@ -110,7 +110,7 @@ export function NewSource({ project, name, onBegun }: WayInProps) {
       </Field>
       {failure && <Failure error={failure} />}
       <div>
-        <button type="submit" class="button primary" disabled={isBusy}>
+        <button type="submit" class="button primary" aria-disabled={isBusy}>
           Add and run it
         </button>
       </div>

@@ -6,7 +6,7 @@ import { projects, refreshCatalog } from '../../api/catalog.ts'
 import type { Agent } from '../../api/records.ts'
 import { EmptyState } from '../../components/empty-state.tsx'
 import { PageHeader } from '../../components/page-header.tsx'
-import { Tabs } from '../../components/tabs.tsx'
+import { Tabs, useTabOf } from '../../components/tabs.tsx'
 import { addressOf } from '../../shell/addresses.ts'
 
 export interface AgentAddress {
@@ -31,12 +31,14 @@ export function AgentFrame({ project, name, children }: AgentFrameProps) {
     { href: traces, label: 'Traces', icon: 'chart' },
     { href: settings, label: 'Settings', icon: 'settings' },
   ] as const
+  const tab = useTabOf(tabs)
   if (isMissing) return <Missing project={project} name={name} />
   const compare = `/compare?${new URLSearchParams({ agents: `${project}.${name}` })}`
   return (
     <>
       <PageHeader
         title={name}
+        part={tab?.label}
         above={[{ label: 'Home', href: '/' }]}
         lead={agent && <About agent={agent} />}
       >

@@ -102,7 +102,7 @@ function Settings({ at, agent }: { readonly at: string; readonly agent: Agent })
         </div>
       )}
       <div class="row">
-        <button type="submit" class="button primary" disabled={isBusy}>
+        <button type="submit" class="button primary" aria-disabled={isBusy}>
           {newer ? 'Keep mine' : 'Save'}
         </button>
         <Probe at={at} />
@@ -137,7 +137,7 @@ function Probe({ at }: { readonly at: string }) {
   }
   return (
     <>
-      <button type="button" class="button" disabled={isBusy} onClick={probe}>
+      <button type="button" class="button" aria-disabled={isBusy} onClick={probe}>
         Try the model
       </button>
       <span role="status" class="small">

@@ -50,7 +50,7 @@ export function NewAgentView() {
         <AgentForm draft={draft} onChange={setDraft} />
         {failure && <Failure error={failure} />}
         <div class="row">
-          <button type="submit" class="button primary" disabled={isBusy}>
+          <button type="submit" class="button primary" aria-disabled={isBusy}>
             Create the agent
           </button>
         </div>

@@ -83,7 +83,7 @@ export function DropTarget({ files, onClose }: DropTargetProps) {
           <button type="button" class="button" onClick={onClose}>
             Cancel
           </button>
-          <button type="submit" class="button primary" disabled={isBusy}>
+          <button type="submit" class="button primary" aria-disabled={isBusy}>
             Add
           </button>
         </div>

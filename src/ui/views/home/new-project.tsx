@@ -39,7 +39,7 @@ export function NewProject({ onClose }: { readonly onClose: () => void }) {
           <button type="button" class="button" onClick={onClose}>
             Cancel
           </button>
-          <button type="submit" class="button primary" disabled={isBusy}>
+          <button type="submit" class="button primary" aria-disabled={isBusy}>
             Create
           </button>
         </div>

@@ -89,7 +89,7 @@ export function DocumentForm({ of, document: opened, onSaved, onClose }: Documen
           <button type="button" class="button" onClick={onClose}>
             Cancel
           </button>
-          <button type="submit" class="button primary" disabled={isBusy}>
+          <button type="submit" class="button primary" aria-disabled={isBusy}>
             {isForced ? 'Replace what is stored' : 'Save'}
           </button>
         </div>

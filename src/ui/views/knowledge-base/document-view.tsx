@@ -32,7 +32,7 @@ export function DocumentView({
   const end = Number(query.end)
   const marked = query.start !== undefined && end > start ? { start, end } : undefined
   return (
-    <KnowledgeBaseFrame project={project} name={name}>
+    <KnowledgeBaseFrame project={project} name={name} part={id}>
       {failure && <Failure error={failure} onRetry={reload} />}
       {!data && !failure && <Loading what="the document" />}
       {data && (

@@ -1,7 +1,7 @@
 /** What all views of one knowledge base have around them: its name and the way to each of them. */
 import type { ComponentChildren } from 'preact'
 import { PageHeader } from '../../components/page-header.tsx'
-import { Tabs } from '../../components/tabs.tsx'
+import { Tabs, useTabOf } from '../../components/tabs.tsx'
 import { addressOf } from '../../shell/addresses.ts'
 
 interface KnowledgeBaseFrameProps {
@@ -9,10 +9,13 @@ interface KnowledgeBaseFrameProps {
   readonly name: string
   /** Buttons beside the name. */
   readonly actions?: ComponentChildren
+  /** What of it is shown, where that is none of its tabs. */
+  readonly part?: string
   readonly children: ComponentChildren
 }
 
-export function KnowledgeBaseFrame({ project, name, actions, children }: KnowledgeBaseFrameProps) {
+export function KnowledgeBaseFrame(props: KnowledgeBaseFrameProps) {
+  const { project, name, actions, children } = props
   const tabs = [
     { href: addressOf.knowledgeBase(project, name), label: 'Documents', icon: 'file' },
     { href: addressOf.searchLab(project, name), label: 'Search', icon: 'search' },
@@ -20,9 +23,14 @@ export function KnowledgeBaseFrame({ project, name, actions, children }: Knowled
     { href: addressOf.addDocuments(project, name), label: 'Add', icon: 'upload' },
     { href: addressOf.knowledgeBaseSettings(project, name), label: 'Settings', icon: 'settings' },
   ] as const
+  const tab = useTabOf(tabs)
   return (
     <>
-      <PageHeader title={name} above={[{ label: 'Home', href: '/' }]}>
+      <PageHeader
+        title={name}
+        part={props.part ?? tab?.label}
+        above={[{ label: 'Home', href: '/' }]}
+      >
         {actions}
       </PageHeader>
       <Tabs label="Views of this knowledge base" tabs={tabs} />

@@ -29,7 +29,7 @@ export function BackupsPane() {
           A copy of everything, of one moment, while others read and write.{' '}
           <a href="/docs/backup">How to restore one</a>
         </p>
-        <button type="button" class="button primary" disabled={isBusy} onClick={backUp}>
+        <button type="button" class="button primary" aria-disabled={isBusy} onClick={backUp}>
           Back up now
         </button>
       </div>

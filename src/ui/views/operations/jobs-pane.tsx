@@ -106,6 +106,7 @@ interface OverJobProps {
 function OverJob({ job, onChange }: OverJobProps) {
   const [isBusy, setIsBusy] = useState(false)
   const change = async (how: () => Promise<unknown>) => {
+    if (isBusy) return
     setIsBusy(true)
     try {
       await how()
@@ -138,7 +139,7 @@ function OverJob({ job, onChange }: OverJobProps) {
               key={words}
               type="button"
               class="button small"
-              disabled={isBusy}
+              aria-disabled={isBusy}
               onClick={() => change(act)}
             >
               {words}

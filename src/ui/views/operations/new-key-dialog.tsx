@@ -92,7 +92,12 @@ export function NewKeyDialog({ onMade, onClose }: NewKeyProps) {
         </Field>
         {failure && <Failure error={failure} />}
         <div class="row end">
-          <button type="submit" class="button primary" disabled={isBusy || scopes.length === 0}>
+          <button
+            type="submit"
+            class="button primary"
+            disabled={scopes.length === 0}
+            aria-disabled={isBusy}
+          >
             Make the key
           </button>
         </div>

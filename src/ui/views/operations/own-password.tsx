@@ -54,7 +54,7 @@ export function OwnPassword() {
       </Field>
       {failure && <Failure error={failure} />}
       <div class="row end">
-        <button type="submit" class="button" disabled={isBusy}>
+        <button type="submit" class="button" aria-disabled={isBusy}>
           Change password
         </button>
       </div>

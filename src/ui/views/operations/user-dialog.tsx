@@ -104,7 +104,7 @@ export function UserDialog({ user, onSaved, onClose }: UserDialogProps) {
         </Field>
         {failure && <Failure error={failure} />}
         <div class="row end">
-          <button type="submit" class="button primary" disabled={isBusy}>
+          <button type="submit" class="button primary" aria-disabled={isBusy}>
             {user === undefined ? 'Make the user' : 'Save'}
           </button>
         </div>

@@ -1,0 +1,112 @@
+/** Two paths across the views: one without a mouse, one with a phone in the hand. */
+import type { Page } from 'playwright-core'
+import {
+  answered,
+  browserOver,
+  browserTest,
+  expectNoSidewaysScroll,
+  expectNoViolations,
+  settled,
+} from './browser-fixture.ts'
+
+const browser = browserOver()
+const KB = '/projects/mindsdb/knowledge_bases/teas'
+
+async function fill(): Promise<void> {
+  const of = '/api/projects/mindsdb'
+  await browser.send('POST', `${of}/knowledge_bases`, { knowledge_base: { name: 'teas' } })
+  const rows = [
+    { id: 'assam', content: 'Assam is a strong black tea from India' },
+    { id: 'rooibos', content: 'Rooibos is a red infusion without caffeine' },
+    { id: 'mint', content: 'Peppermint is an infusion that is drunk hot or cold' },
+  ]
+  await browser.send('PUT', `${of}/knowledge_bases/teas`, { knowledge_base: { rows } })
+  const data = { knowledge_bases: ['mindsdb.teas'] }
+  await browser.send('POST', `${of}/agents`, { agent: { name: 'guide', data } })
+}
+
+browserTest('by keyboard alone, the focus is always somewhere', async () => {
+  await fill()
+  await browser.visit('/', {}, async ({ page }) => {
+    await page.getByRole('link', { name: 'teas' }).first().waitFor()
+    await settled(page)
+    await page.keyboard.press('Tab')
+    await page.getByRole('link', { name: 'To the content' }).and(page.locator(':focus')).waitFor()
+    await page.keyboard.press('Enter')
+    await page.locator('main:focus').waitFor()
+
+    await goTo(page, 'teas')
+    await page.locator('h1:focus', { hasText: 'teas' }).waitFor()
+    await page.getByRole('checkbox', { name: 'mint' }).press('Space')
+    const main = page.getByRole('main')
+    await main.getByRole('button', { name: 'Delete' }).press('Enter')
+    const asked = page.getByRole('dialog')
+    await asked.locator(':focus').waitFor()
+    await page.keyboard.press('Escape')
+    await asked.waitFor({ state: 'detached' })
+    await main.locator('button:focus', { hasText: 'Delete' }).press('Enter')
+    // What opened the question is gone with what was deleted.
+    await asked.getByRole('button', { name: 'Delete' }).press('Enter')
+    await page.locator('h1:focus').waitFor()
+    await main.getByText('2 documents').waitFor()
+
+    await goTo(page, 'guide settings')
+    const save = page.getByRole('button', { name: 'Save' })
+    await answered(page, 'PUT', () => save.press('Enter'))
+    await page.locator('button:focus:not([aria-disabled="true"])', { hasText: 'Save' }).waitFor()
+  })
+})
+
+/** By the list of all names. */
+async function goTo(page: Page, name: string): Promise<void> {
+  await page.keyboard.press('Control+k')
+  await page.getByRole('dialog').getByRole('combobox').fill(name)
+  await page.keyboard.press('Enter')
+  await page.getByRole('dialog').waitFor({ state: 'detached' })
+  await page.locator('h1:focus').waitFor()
+  await settled(page)
+}
+
+browserTest(
+  'a phone: from the menu to a knowledge base, a search, an answer, and back',
+  async () => {
+    await browser.visit('/operations', { viewport: 'phone' }, async ({ page }) => {
+      const main = page.getByRole('main')
+      const found = main.locator('mark', { hasText: 'caffeine' }).filter({ visible: true }).first()
+      const isFine = async () => {
+        await settled(page)
+        await expectNoSidewaysScroll(page)
+      }
+      await main.getByRole('heading', { level: 1, name: 'Operations' }).waitFor()
+      await page.getByRole('button', { name: 'Menu' }).click()
+      await page
+        .getByRole('navigation', { name: 'Main' })
+        .getByRole('link', { name: 'Home' })
+        .click()
+      await main.getByRole('link', { name: 'teas' }).first().click()
+      await page.waitForURL(`**${KB}`)
+      await main.getByRole('link', { name: 'assam' }).waitFor()
+      await isFine()
+      await main.getByRole('link', { name: 'Search' }).click()
+      await main.getByRole('searchbox').first().fill('no caffeine')
+      await found.waitFor()
+      await isFine()
+      await page.getByRole('button', { name: 'Menu' }).click()
+      await page
+        .getByRole('navigation', { name: 'Main' })
+        .getByRole('link', { name: 'guide' })
+        .click()
+      await main.getByPlaceholder('Ask something').fill('Which tea has no caffeine?')
+      await main.getByRole('button', { name: 'Ask', exact: true }).click()
+      await main.getByRole('button', { name: 'Ask again' }).waitFor()
+      await isFine()
+      await expectNoViolations(page)
+      await page.goBack()
+      await page.waitForURL(/\/teas\/search\?/)
+      await found.waitFor()
+      await page.getByRole('button', { name: 'Keys' }).click()
+      await page.getByRole('dialog', { name: 'Keys' }).waitFor()
+      await isFine()
+    })
+  },
+)
