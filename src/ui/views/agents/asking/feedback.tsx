@@ -64,7 +64,7 @@ export function Feedback({ traceId, summary }: FeedbackProps) {
               if (event.key === 'Enter' && !event.isComposing) say()
             }}
           />
-          <button type="button" class="button small" disabled={isBusy} onClick={say}>
+          <button type="button" class="button small" aria-disabled={isBusy} onClick={say}>
             Send
           </button>
           {failure && <span class="bad">{failure.message}</span>}

@@ -56,7 +56,7 @@ export function ExportDialog({ name, run, onClose }: ExportDialogProps) {
             key={form.name}
             type="button"
             class="button"
-            disabled={isBusy}
+            aria-disabled={isBusy}
             onClick={() => save(form)}
           >
             <Icon name="download" />

@@ -55,7 +55,7 @@ export function ViewDialog({ sql, project, onClose }: ViewDialogProps) {
           )}
         </Field>
         {failure && <Failure error={failure} />}
-        <button type="submit" class="button primary" disabled={isBusy}>
+        <button type="submit" class="button primary" aria-disabled={isBusy}>
           Save
         </button>
       </form>
