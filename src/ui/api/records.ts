@@ -11,6 +11,7 @@ import type { USER } from '../../http/routes/access/user-routes.ts'
 export type Project = Wire<typeof catalog.PROJECT>
 export type KnowledgeBase = Wire<typeof knowledgeBases.KNOWLEDGE_BASE>
 export type Agent = Wire<typeof agents.AGENT>
+export type SavedAgent = Wire<typeof agents.SAVED_AGENT>
 export type ServerStatus = Wire<typeof server.STATUS>
 export type Job = Wire<typeof catalog.JOB>
 export type JobList = Wire<typeof catalog.JOB_LIST>

@@ -4,49 +4,53 @@ import { useLocation } from 'preact-iso/router'
 import type { AGENT_PROBE } from '../../../http/answers/records/agent-schemas.ts'
 import type { Wire } from '../../../http/openapi/schema-words.ts'
 import { refreshCatalog } from '../../api/catalog.ts'
-import type { Agent } from '../../api/records.ts'
+import type { Agent, SavedAgent } from '../../api/records.ts'
 import { bodyOf, path, request, requestStream } from '../../api/request.ts'
 import { ConfirmDialog } from '../../components/confirm-dialog.tsx'
 import { Failure } from '../../components/failure.tsx'
 import { Icon } from '../../components/icon.tsx'
-import { PageHeader } from '../../components/page-header.tsx'
 import { Loading } from '../../components/progress.tsx'
 import { useAction, useResource } from '../../components/resource.ts'
 import { shownDuration } from '../../format/numbers.ts'
-import { addressOf } from '../../shell/addresses.ts'
-import { tellDone } from '../../shell/notices.tsx'
-import { AgentForm, definitionOf, draftOf } from './agent-form.tsx'
-
-interface AgentAddress {
-  readonly project: string
-  readonly name: string
-}
+import { tellDone, tellFailed } from '../../shell/notices.tsx'
+import { type AgentAddress, AgentFrame } from './agent-frame.tsx'
+import {
+  definitionOf,
+  draftOf,
+  forgetDraft,
+  isSameDraft,
+  keepDraft,
+  keptDraft,
+} from './settings/agent-draft.ts'
+import { AgentForm } from './settings/agent-form.tsx'
 
 export function AgentSettingsView({ project, name }: AgentAddress) {
   const at = path`/api/projects/${project}/agents/${name}`
   const agent = useResource((signal) => request<Agent>(at, { signal }), [at])
-  const above = [
-    { label: 'Home', href: '/' },
-    { label: name, href: addressOf.agent(project, name) },
-  ]
   return (
-    <>
-      <PageHeader title={`Settings of ${name}`} above={above} />
+    <AgentFrame project={project} name={name}>
       {agent.failure && <Failure error={agent.failure} onRetry={agent.reload} />}
       {agent.isLoading && agent.data === undefined && <Loading what="the agent" />}
       {agent.data && <Settings key={at} at={at} agent={agent.data} />}
-    </>
+    </AgentFrame>
   )
 }
 
 function Settings({ at, agent }: { readonly at: string; readonly agent: Agent }) {
   const { route } = useLocation()
   /** What the draft began with. It stays while the agent is read again: what is typed is not lost by that. */
-  const [base, setBase] = useState(agent)
-  const [draft, setDraft] = useState(() => draftOf(agent))
+  const [base, setBase] = useState(() => keptDraft(at)?.base ?? agent)
+  const [draft, setDraft] = useState(() => keptDraft(at)?.draft ?? draftOf(agent))
   const { act, failure, isBusy } = useAction()
   const [newer, setNewer] = useState<Agent>()
   const [isDeleting, setIsDeleting] = useState(false)
+  const isChanged = !isSameDraft(draft, draftOf(base))
+  const begin = (from: Agent) => {
+    setBase(from)
+    setDraft(draftOf(from))
+    setNewer(undefined)
+    forgetDraft(at)
+  }
   const save = (known: Agent) => {
     void act(async () => {
       // Another window may have changed it since it was shown here.
@@ -61,16 +65,19 @@ function Settings({ at, agent }: { readonly at: string; readonly agent: Agent })
       const version = answer.headers.get('etag')
       const headers = version === null ? {} : { 'if-match': version }
       const json = { agent: changes }
-      setBase(await request<Agent>(at, { method: 'PUT', json, headers }))
-      setNewer(undefined)
+      const saved = await request<SavedAgent>(at, { method: 'PUT', json, headers })
+      begin(saved)
       tellDone('Saved')
+      for (const warning of saved.warnings) tellFailed(new Error(warning))
       void refreshCatalog().catch(() => {})
     })
   }
   const remove = async () => {
     await request(at, { method: 'DELETE' })
-    await refreshCatalog()
+    forgetDraft(at)
+    // Before the list is read again: this view would say that the agent is gone.
     route('/')
+    await refreshCatalog()
   }
   return (
     <form
@@ -80,32 +87,30 @@ function Settings({ at, agent }: { readonly at: string; readonly agent: Agent })
         save(newer ?? base)
       }}
     >
-      <AgentForm draft={draft} onChange={setDraft} isNameFixed />
+      <AgentForm
+        draft={draft}
+        onChange={(next) => {
+          setDraft(next)
+          keepDraft(at, { draft: next, base })
+        }}
+        isNameFixed
+      />
       {failure && <Failure error={failure} />}
-      {newer && (
-        <div class="failure" role="alert">
-          <div>
-            <strong>It was changed elsewhere since you opened it</strong>
-            <p>{differences(base, newer)}. Save again to keep yours, or take theirs.</p>
-          </div>
-          <button
-            type="button"
-            class="button"
-            onClick={() => {
-              setBase(newer)
-              setDraft(draftOf(newer))
-              setNewer(undefined)
-            }}
-          >
-            Take theirs
-          </button>
-        </div>
-      )}
+      {newer && <ChangedElsewhere before={base} now={newer} onTake={() => begin(newer)} />}
       <div class="row">
         <button type="submit" class="button primary" aria-disabled={isBusy}>
           {newer ? 'Keep mine' : 'Save'}
         </button>
-        <Probe at={at} />
+        {isChanged && (
+          <button
+            type="button"
+            class="button"
+            onClick={() => begin(agent.updated_at > base.updated_at ? agent : base)}
+          >
+            Discard changes
+          </button>
+        )}
+        <Probe at={at} isChanged={isChanged} />
         <span class="grow" />
         <button type="button" class="button" onClick={() => setIsDeleting(true)}>
           <Icon name="trash" />
@@ -126,8 +131,30 @@ function Settings({ at, agent }: { readonly at: string; readonly agent: Agent })
   )
 }
 
+function ChangedElsewhere({
+  before,
+  now,
+  onTake,
+}: {
+  readonly before: Agent
+  readonly now: Agent
+  readonly onTake: () => void
+}) {
+  return (
+    <div class="failure" role="alert">
+      <div>
+        <strong>It was changed elsewhere since you opened it</strong>
+        <p>{differences(before, now)}. Save again to keep yours, or take theirs.</p>
+      </div>
+      <button type="button" class="button" onClick={onTake}>
+        Take theirs
+      </button>
+    </div>
+  )
+}
+
 /** One tiny call of the model as it is stored. */
-function Probe({ at }: { readonly at: string }) {
+function Probe({ at, isChanged }: { readonly at: string; readonly isChanged: boolean }) {
   const [outcome, setOutcome] = useState<Wire<typeof AGENT_PROBE>>()
   const { act, failure, isBusy } = useAction()
   const probe = async () => {
@@ -142,6 +169,7 @@ function Probe({ at }: { readonly at: string }) {
       </button>
       <span role="status" class="small">
         {failure?.message}
+        {isBusy && `Asking the model${isChanged ? ' as it is saved' : ''} …`}
         {outcome?.ok && (
           <span class="good">
             {outcome.model.model_name || outcome.model.provider} answered in{' '}

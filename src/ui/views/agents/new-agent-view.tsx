@@ -3,26 +3,35 @@
 import { useState } from 'preact/hooks'
 import { useLocation } from 'preact-iso/router'
 import { projects, refreshCatalog } from '../../api/catalog.ts'
+import type { SavedAgent } from '../../api/records.ts'
 import { path, request } from '../../api/request.ts'
 import { Failure } from '../../components/failure.tsx'
 import { Field } from '../../components/field.tsx'
 import { PageHeader } from '../../components/page-header.tsx'
 import { useAction } from '../../components/resource.ts'
 import { addressOf } from '../../shell/addresses.ts'
-import { AgentForm, definitionOf, draftOf } from './agent-form.tsx'
+import { tellFailed } from '../../shell/notices.tsx'
+import { definitionOf, draftOf, forgetDraft, keepDraft, keptDraft } from './settings/agent-draft.ts'
+import { AgentForm } from './settings/agent-form.tsx'
+
+/** No agent has this name. */
+const PLACE = '/new'
 
 export function NewAgentView() {
   const { route, query } = useLocation()
   const [project, setProject] = useState(query.project ?? 'mindsdb')
-  const [draft, setDraft] = useState(draftOf())
+  const [draft, setDraft] = useState(() => keptDraft(PLACE)?.draft ?? draftOf())
   const { act, failure, isBusy } = useAction()
   const create = async (event: SubmitEvent) => {
     event.preventDefault()
     await act(async () => {
       const json = { agent: definitionOf(draft) }
-      await request(path`/api/projects/${project}/agents`, { method: 'POST', json })
+      const address = path`/api/projects/${project}/agents`
+      const { name, warnings } = await request<SavedAgent>(address, { method: 'POST', json })
+      forgetDraft(PLACE)
+      for (const warning of warnings) tellFailed(new Error(warning))
       await refreshCatalog()
-      route(addressOf.agent(project, draft.name))
+      route(addressOf.agent(project, name))
     })
   }
   return (
@@ -47,7 +56,13 @@ export function NewAgentView() {
             </select>
           )}
         </Field>
-        <AgentForm draft={draft} onChange={setDraft} />
+        <AgentForm
+          draft={draft}
+          onChange={(next) => {
+            setDraft(next)
+            keepDraft(PLACE, { draft: next })
+          }}
+        />
         {failure && <Failure error={failure} />}
         <div class="row">
           <button type="submit" class="button primary" aria-disabled={isBusy}>

@@ -168,7 +168,12 @@ function EarlierButton({
   const { act, failure, isBusy } = useAction()
   return (
     <div class="row">
-      <button type="button" class="button small" aria-disabled={isBusy} onClick={() => act(readEarlier)}>
+      <button
+        type="button"
+        class="button small"
+        aria-disabled={isBusy}
+        onClick={() => act(readEarlier)}
+      >
         Show earlier questions
       </button>
       {failure && <Failure error={failure} />}
