@@ -63,7 +63,12 @@ test("a problem's type lands on the row of its code", async () => {
   const { type }: { readonly type: string } = JSON.parse(text)
   expect(type).toBe('/docs#unauthorized')
   const start = pages.get('/docs') ?? ''
-  for (const code of Object.keys(ERRORS)) expect(start).toContain(`<tr id="${code}">`)
+  // The page links to the table with explanations.
+  const errors = pages.get('/docs/errors') ?? ''
+  for (const code of Object.keys(ERRORS)) {
+    expect(start).toContain(`<tr id="${code}">`)
+    expect(errors).toContain(`<tr id="${code}">`)
+  }
 })
 
 test('nothing inline runs and nothing comes from elsewhere', async () => {
@@ -77,6 +82,7 @@ test('nothing inline runs and nothing comes from elsewhere', async () => {
     )
   }
   expect(pages.get('/docs/api')).toContain('swagger-ui-bundle.js')
+  expect(pages.get('/docs/api')).toContain('href="/docs/errors#rate_limited"')
 })
 
 test('files are packed, and not sent again while they are the same', async () => {
@@ -104,5 +110,5 @@ test('the search knows sections of all pages, and the error codes', async () => 
   const sections: readonly (readonly string[])[] = JSON.parse((await get('/docs/search.json')).text)
   const places = sections.map(([place]) => place)
   expect(places).toContain('/docs/sql#names')
-  expect(places).toContain('/docs#storage_full')
+  expect(places).toContain('/docs/errors#storage_full')
 })

@@ -15,6 +15,8 @@ const HTML = 'text/html; charset=utf-8'
 const START = ''
 const READER = 'api'
 const DECISIONS = 'decisions'
+/** The page whose table holds the error codes. */
+const CODES = 'errors'
 const SEARCH = 'search.json'
 
 export class DocPages {
@@ -51,8 +53,8 @@ export class DocPages {
       return this.#page(slug, { title: 'Documentation', html: this.#index.html + errorTable() })
     }
     if (slug === READER) {
-      const html =
-        '<h1>API reference</h1><div id="reader"><p>The reference needs JavaScript.</p></div>'
+      const html = `<h1>API reference</h1>${errorList()}
+<div id="reader"><p>The reference needs JavaScript.</p></div>`
       return this.#page(slug, { title: 'API reference', html })
     }
     if (slug === DECISIONS) return this.#page(slug, await this.#decisions())
@@ -60,7 +62,8 @@ export class DocPages {
     const path = this.#files.get(slug) ?? ''
     const contentType = typeOf(path)
     if (contentType !== undefined) return { content: await readDoc(path), contentType }
-    return this.#page(slug, await this.#markdown(path))
+    const page = await this.#markdown(path)
+    return this.#page(slug, slug === CODES ? { ...page, html: withCodeIds(page.html) } : page)
   }
 
   async #markdown(path: string): Promise<MarkdownPage> {
@@ -93,7 +96,7 @@ export class DocPages {
       }
     }
     for (const [code, { title }] of Object.entries(ERRORS)) {
-      sections.push([`/docs#${code}`, 'Error codes', code, title])
+      sections.push([`/docs/errors#${code}`, 'Error codes', code, title])
     }
     return { content: JSON.stringify(sections), contentType: 'application/json' }
   }
@@ -129,7 +132,8 @@ function navigation(index: string): string {
     return `<h2>${heading.trim()}</h2><ul>${items.join('')}</ul>`
   })
   return `<ul><li><a href="/docs">Overview</a></li><li><a href="/docs/readme">Read me</a></li>
-<li><a href="/docs/api">API reference</a></li><li><a href="/docs/changelog">Changelog</a></li></ul>
+<li><a href="/docs/api">API reference</a></li><li><a href="/docs/errors">Error codes</a></li>
+<li><a href="/docs/changelog">Changelog</a></li></ul>
 ${lists.join('')}`
 }
 
@@ -143,6 +147,23 @@ function errorTable(): string {
   return `<h2 id="error-codes">Error codes <a class="anchor" href="#error-codes" aria-label="Link to this section">#</a></h2>
 <p>An error names one of these codes, a failed SQL statement its number.</p>
 <div class="wide" tabindex="0"><table><thead><tr>${head.join('')}</tr></thead><tbody>${rows.join('\n')}</tbody></table></div>`
+}
+
+/** The codes beside the reader: each leads to its row. */
+function errorList(): string {
+  const items = Object.entries(ERRORS).map(([code, { status, title }]) => {
+    return `<li><a href="/docs/errors#${code}"><code>${code}</code></a> <span>${status} ${escaped(title)}</span></li>`
+  })
+  return `<details class="codes"><summary>Error codes</summary>
+<p>What fails is answered with one of these in <code>code</code>.</p>
+<ul class="plain" tabindex="0" aria-label="Error codes">${items.join('\n')}</ul></details>`
+}
+
+/** Its rows can be linked to, by the code that stands first in them. */
+function withCodeIds(html: string): string {
+  return html.replace(/<tr>(\s*<td><code>([a-z_]+)<\/code><\/td>)/g, (row, cells, code) => {
+    return Object.hasOwn(ERRORS, code) ? `<tr id="${code}">${cells}` : row
+  })
 }
 
 function escaped(text: string): string {

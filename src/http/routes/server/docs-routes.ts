@@ -10,6 +10,7 @@ import type { AddRoutes } from '../../route-context.ts'
 /** Files of the browser, by name: where they are, from this one; those of the reader are in its package. */
 const ASSETS: Readonly<Record<string, () => URL>> = {
   'docs.css': () => new URL('../../../ui/docs/docs.css', import.meta.url),
+  'docs-theme.js': () => new URL('../../../ui/docs/docs-theme.js', import.meta.url),
   'docs.js': () => new URL('../../../ui/docs/docs.js', import.meta.url),
   'api-reader.js': () => new URL('../../../ui/docs/api-reader.js', import.meta.url),
   'swagger-ui.css': () => packaged('swagger-ui-dist/swagger-ui.css'),
