@@ -9,7 +9,7 @@ import { bytesOfMap, mapOfBytes } from './map-bytes.ts'
 /** Of all maps in memory; the others are read again from their files. */
 const BYTES_MAX = 32 * 1024 ** 2
 const POINT_BYTES = 14
-/** Between two maps of one knowledge base, so that one that is being filled is not mapped all the time. */
+/** Between two maps of one knowledge base, so that one that is being filled is not mapped all the time; after a failure the least. */
 const PAUSE_MS_MIN = 3_000
 const PAUSE_FACTOR = 4
 
@@ -88,8 +88,8 @@ export class ComputedMaps implements ChunkMaps {
   async #compute(kb: KnowledgeBase, entry: Entry): Promise<void> {
     const { nowMs, onFailure } = this.#deps
     const startMs = nowMs()
-    const stopping = new AbortController()
-    const signal = AbortSignal.any([this.#closing.signal, stopping.signal])
+    const { signal } = this.#closing
+    let pauseMs = PAUSE_MS_MIN
     try {
       const current = this.#current(kb)
       entry.progress = { stage: 'reading', share: 0 }
@@ -99,6 +99,7 @@ export class ComputedMaps implements ChunkMaps {
       })
       await this.#keep(this.#current(kb), map)
       entry.failure = null
+      pauseMs = Math.max(PAUSE_MS_MIN, PAUSE_FACTOR * (nowMs() - startMs))
     } catch (error) {
       if (!(error instanceof Gone) && !this.#closing.signal.aborted) {
         entry.failure = 'The map could not be computed. The log of the server says why'
@@ -106,7 +107,7 @@ export class ComputedMaps implements ChunkMaps {
       }
     } finally {
       entry.progress = null
-      entry.nextMs = nowMs() + Math.max(PAUSE_MS_MIN, PAUSE_FACTOR * (nowMs() - startMs))
+      entry.nextMs = nowMs() + pauseMs
     }
   }
 

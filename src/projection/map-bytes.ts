@@ -10,7 +10,7 @@ type Header = Pick<ChunkMap, 'version' | 'revision' | 'chunkCount' | 'seconds' |
   Owner & { readonly format: string; readonly pointCount: number }
 
 /** Another one where the bytes mean something else, or maps are made otherwise. */
-const FORMAT = 'eider map 1'
+const FORMAT = 'eider map 2'
 const LENGTH_BYTES = 8
 const CHECK_BYTES = 8
 

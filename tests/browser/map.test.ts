@@ -1,5 +1,5 @@
 import { expect } from 'bun:test'
-import { browserOver, browserTest, settled } from './browser-fixture.ts'
+import { browserOver, browserTest, expectNoViolations, settled } from './browser-fixture.ts'
 
 const browser = browserOver()
 
@@ -35,14 +35,24 @@ browserTest('a map is read, coloured, selected and opened', async () => {
     const side = Math.min(box.width, box.height)
     const across = (new Uint16Array(bytes, 0, count)[7] ?? 0) / 65_535 - 0.5
     const down = (new Uint16Array(bytes, 2 * count, count)[7] ?? 0) / 65_535 - 0.5
-    const position = { x: box.width / 2 + across * side, y: box.height / 2 + down * side }
+    const placeAt = (zoom: number) => ({
+      position: {
+        x: box.width / 2 + across * side * zoom,
+        y: box.height / 2 + down * side * zoom,
+      },
+    })
     await settled(page)
-    await map.hover({ position })
+    await map.hover(placeAt(1))
     await page.getByText('a bridge of steel, number', { exact: false }).waitFor()
 
     await page.getByRole('combobox', { name: 'Colour by' }).selectOption('topic')
-    await page.getByRole('list', { name: 'Colours' }).getByText('a bridge of steel').waitFor()
+    const colours = page.getByRole('list', { name: 'Colours' })
+    await colours.getByRole('button', { name: 'a bridge of steel' }).click()
+    await page.getByText('20 chunks selected').waitFor()
     await page.waitForURL(/colour=topic/)
+    await expectNoViolations(page)
+    await page.goBack()
+    await page.getByText('20 chunks selected').waitFor({ state: 'detached' })
 
     await page.getByRole('button', { name: 'Lasso' }).click()
     await settled(page)
@@ -55,13 +65,23 @@ browserTest('a map is read, coloured, selected and opened', async () => {
     await page.mouse.up()
     await page.getByText('60 chunks selected').waitFor()
     await page.getByRole('button', { name: 'Clear' }).click()
-    await map.focus()
-    await page.keyboard.press('0')
     await page.getByRole('button', { name: 'Select what is visible' }).click()
     await page.getByRole('link', { name: 'd59', exact: true }).waitFor()
-    await page.getByRole('link', { name: 'Open as a filter' }).waitFor()
 
-    await map.click({ position })
+    // What is seen is kept over a look at a document.
+    await map.focus()
+    for (const key of ['+', '+', 'ArrowLeft', '0', '-', '-']) await page.keyboard.press(key)
+    await page.waitForURL(/at=32768%2C32768%2C0\.8/)
+    await map.click(placeAt(0.8))
     await page.waitForURL(/\/documents\/d\d+\?start=0&end=/)
+    await page.goBack()
+    await page.getByText('60 chunks selected').waitFor()
+    expect(page.url()).toContain('at=32768%2C32768%2C0.8')
+
+    await page.getByRole('link', { name: 'Search in them' }).click()
+    await map.waitFor({ state: 'detached' })
+    await page.getByRole('searchbox').first().fill('steel')
+    await page.getByText('a bridge of steel, number', { exact: false }).first().waitFor()
+    expect(new URL(page.url()).searchParams.get('filters')).toContain('"d59"')
   })
 })

@@ -1,4 +1,13 @@
 import { expect, test } from 'bun:test'
+import {
+  lineSelection,
+  lookOf,
+  regionSelection,
+  selectedPoints,
+  selectionOf,
+  textOfLook,
+  textOfSelection,
+} from '../../src/ui/views/map/map-address.ts'
 import { placeLabels } from '../../src/ui/views/map/place-labels.ts'
 import { colouredBy, FAINT, OTHERS } from '../../src/ui/views/map/point-colours.ts'
 import { PointIndex } from '../../src/ui/views/map/point-index.ts'
@@ -28,6 +37,61 @@ test('the nearest point and those inside a line are found', () => {
   ] as const
   expect(index.inside(triangle)).toEqual([1])
   expect(index.within(0, 0, 65_535, 65_535)).toHaveLength(4)
+})
+
+test('what is selected stands in the address and comes back from it', () => {
+  const x = Uint16Array.from([100, 5000, 5100])
+  const points = { count: 3, x, y: x, regions: Uint16Array.from([1, 2, 2]) }
+  const region = { level: 1, parent: 0, x: 0, y: 0, point_count: 1 }
+  const regions = [
+    { ...region, level: 0, parent: null, words: ['all'] },
+    { ...region, words: ['a.b', 'c'] },
+    { ...region, words: ['d'] },
+  ]
+  const places = Uint8Array.from([1, 2, 3])
+  const of = (text: string | undefined) => {
+    const found = selectedPoints(selectionOf(text), {
+      ...{ points, index: new PointIndex(points), regions, places },
+    })
+    return found && [...found]
+  }
+  const circle = Array.from({ length: 500 }, (_, step) => {
+    const turn = (2 * Math.PI * step) / 500
+    return [5050 + 400 * Math.cos(turn), 5050 + 400 * Math.sin(turn)] as const
+  })
+  const line = textOfSelection(lineSelection(circle))
+  expect(line.length).toBeLessThan(600)
+  expect(of(line)).toEqual([1, 2])
+  for (const [at, expected] of [[0], [1, 2]].entries()) {
+    const meant = regions[at + 1]
+    if (meant) expect(of(textOfSelection(regionSelection(meant)))).toEqual(expected)
+  }
+  expect(of('region.0.all')).toEqual([0, 1, 2])
+  expect(of(textOfSelection({ kind: 'colour', first: 2, last: 3 }))).toEqual([1, 2])
+  for (const nothing of [
+    undefined,
+    '',
+    'line.1.2',
+    'line.a.b.c.d.e.!',
+    'region.0.gone',
+    'colour.x',
+  ]) {
+    expect([nothing, of(nothing)]).toEqual([nothing, null])
+  }
+  expect(lookOf(textOfLook({ x: 12.4, y: 65_535, zoom: 2.345678 }))).toEqual({
+    ...{ x: 12, y: 65_535, zoom: 2.346 },
+  })
+  for (const nothing of ['', '1,2', '1,2,0', '1,2,x', '1,2,3,4']) expect(lookOf(nothing)).toBeNull()
+})
+
+test('a label near the edge is moved inside, and says less rather than lie over another', () => {
+  const region = (x: number, words: readonly string[], count: number) => ({
+    ...{ level: 0, parent: null, x, y: 30_000, point_count: count, words: [...words] },
+  })
+  const regions = [region(0, ['first', 'long'], 9), region(24_000, ['second', 'long'], 5)]
+  const placed = placeLabels(regions, wholeMap(390, 390), (text) => text.length * 8)
+  expect(placed.map(({ text }) => text)).toEqual(['first · long', 'second'])
+  expect(placed[0]?.x).toBeGreaterThanOrEqual(48)
 })
 
 test('no label lies over another, and nearer views have those of smaller regions', () => {

@@ -15,18 +15,19 @@ export interface MapRegion {
 }
 
 export interface MapRegions {
-  /** A level after the other. */
+  /** A level after the other, the larger ones of each first. */
   readonly regions: readonly MapRegion[]
   /** Of each point: the index of its region at the last level. */
   readonly ofPoints: Uint16Array
 }
 
-const POINTS_PER_REGION = 40
-const REGIONS_MAX = 120
+const POINTS_PER_REGION = 20
+const REGIONS_MAX = 150
 const REGIONS_MIN = 3
-/** Each level has about a third of the regions of the next. */
-const LEVEL_FACTOR = 3
-const LEVELS = 3
+/** Of the view from farthest away: as many as there are colours that are told apart. */
+const FIRST_REGIONS_MAX = 8
+/** With fewer regions, a level between the first and the last would be as one of them. */
+const THREE_LEVELS_MIN = 30
 const ROUNDS = 12
 const SAMPLE_MAX = 20_000
 
@@ -135,13 +136,19 @@ function joinedLevels({ centres, sizes }: Clusters): readonly (readonly Group[])
     return { clusters: [cluster], x, y, size }
   }).filter(({ size }) => size > 0)
   const levels = [groups.map(({ clusters }) => clusters)]
-  while (levels.length < LEVELS) {
-    const count = Math.round(groups.length / LEVEL_FACTOR)
-    if (count < REGIONS_MIN) break
+  for (const count of countsAbove(groups.length)) {
     while (groups.length > count) groups = withNearestJoined(groups)
     levels.unshift(groups.map(({ clusters }) => clusters))
   }
   return levels
+}
+
+/** How many regions the levels above the last have, from near to far. */
+function countsAbove(last: number): readonly number[] {
+  if (last <= FIRST_REGIONS_MAX) return []
+  // As many times more from the first to the second as from the second to the last.
+  const middle = Math.round(Math.sqrt(last * FIRST_REGIONS_MAX))
+  return last < THREE_LEVELS_MIN ? [FIRST_REGIONS_MAX] : [middle, FIRST_REGIONS_MAX]
 }
 
 interface GroupPlace {
@@ -178,26 +185,38 @@ function withNearestJoined(groups: readonly GroupPlace[]): GroupPlace[] {
 
 function numbered(levels: readonly (readonly Group[])[], clusters: Clusters): MapRegions {
   const { centres, sizes, ofPoints } = clusters
+  const sizeOf = (group: Group) => group.reduce((sum, one) => sum + (sizes[one] ?? 0), 0)
   const regions: MapRegion[] = []
   let above = new Map<number, number>()
   for (const [level, groups] of levels.entries()) {
     const own = new Map<number, number>()
-    for (const group of groups) {
+    for (const group of groups.toSorted((a, b) => sizeOf(b) - sizeOf(a))) {
       const [first = 0] = group
       for (const cluster of group) own.set(cluster, regions.length)
-      // Where most of it is: the middle of a region may be empty.
-      const largest = group.reduce((most, one) => {
-        return (sizes[one] ?? 0) > (sizes[most] ?? 0) ? one : most
-      }, first)
+      const middle = middleOf(group, clusters)
       regions.push({
         level,
         parent: above.get(first) ?? null,
-        x: centres[largest * 2] ?? 0,
-        y: centres[largest * 2 + 1] ?? 0,
-        pointCount: group.reduce((sum, cluster) => sum + (sizes[cluster] ?? 0), 0),
+        x: centres[middle * 2] ?? 0,
+        y: centres[middle * 2 + 1] ?? 0,
+        pointCount: sizeOf(group),
       })
     }
     above = own
   }
   return { regions, ofPoints: ofPoints.map((cluster) => above.get(cluster) ?? 0) }
+}
+
+/** Of the clusters the one nearest to the middle of them all, where there may be nothing. */
+function middleOf(group: Group, { centres, sizes }: Clusters): number {
+  const middle = (direction: 0 | 1) => {
+    const sum = group.reduce((all, one) => {
+      return all + (centres[one * 2 + direction] ?? 0) * (sizes[one] ?? 0)
+    }, 0)
+    return sum / group.reduce((all, one) => all + (sizes[one] ?? 0), 0)
+  }
+  const own = Float32Array.from(
+    group.flatMap((one) => [centres[one * 2] ?? 0, centres[one * 2 + 1] ?? 0]),
+  )
+  return group[nearestCentre(own, middle(0), middle(1))] ?? 0
 }

@@ -16,10 +16,14 @@ export interface RegionText {
 const WORDS_MAX = 4
 const WORD_CHARS_MIN = 2
 const WORD_CHARS_MAX = 30
-/** A word that is not so much commoner in a region than elsewhere tells nothing apart. */
-const LIFT_MIN = 1.5
+/** A word that is not so much commoner in a region than outside tells nothing apart. */
+const LIFT_MIN = 2
 /** In fewer texts of a region a word is chance. */
 const TEXTS_MIN = 2
+/** What stands in more of the other texts is a word of the language, or of everything here. */
+const OUTSIDE_MAX = 0.3
+/** Fewer texts say nothing about what is common. */
+const FEW_TEXTS = 10
 
 /** For each region its words, the one that says most first. */
 export function regionWords(
@@ -53,13 +57,17 @@ function add(counts: TextCounts, terms: ReadonlySet<string>): void {
 }
 
 function bestTerms(own: TextCounts, all: TextCounts): readonly string[] {
-  const isFew = all.textCount < 10
+  const isFew = all.textCount < FEW_TEXTS
+  const outsideCount = all.textCount - own.textCount
   const scored: { term: string; score: number }[] = []
   for (const [term, count] of own.texts) {
-    const everywhere = (all.texts.get(term) ?? count) / all.textCount
     const share = count / own.textCount
-    if (!isFew && (count < TEXTS_MIN || share < LIFT_MIN * everywhere)) continue
-    scored.push({ term, score: share * Math.log(1 + share / everywhere) })
+    // As if half a text of each kind more had been seen: none outside is not infinitely rare.
+    const outside = ((all.texts.get(term) ?? count) - count + 0.5) / (outsideCount + 1)
+    const isCommon = share < LIFT_MIN * outside || outside > OUTSIDE_MAX
+    if (!isFew && (count < TEXTS_MIN || isCommon)) continue
+    // How much a text with the word tells about being of this region.
+    scored.push({ term, score: share * (isFew ? 1 : Math.log(share / outside)) })
   }
   scored.sort((a, b) => b.score - a.score || (a.term < b.term ? -1 : 1))
   return scored.slice(0, WORDS_MAX).map(({ term }) => term)

@@ -204,11 +204,12 @@ function stateRecord(kb: KnowledgeBase, { map, isCurrent, progress, failure }: M
   }
 }
 
-function stateOf(kb: KnowledgeBase, { map, isCurrent, failure }: MapState) {
+function stateOf(kb: KnowledgeBase, { map, isCurrent, progress, failure }: MapState) {
   if (map !== null && map.keys.length > 0) return 'ready'
   const neverHadAny = kb.dimensions === null || kb.revision === 0
   if (neverHadAny || (map !== null && isCurrent)) return 'empty'
-  return failure === null ? 'computing' : 'failed'
+  // One that failed may be tried again already.
+  return failure === null || progress !== null ? 'computing' : 'failed'
 }
 
 function valuesRecord(values: MapValues, map: ChunkMap) {

@@ -1,48 +1,64 @@
 /** A map that is there: its picture, what colours it, what is selected. */
 
-import { useMemo, useState } from 'preact/hooks'
-import { useLocation } from 'preact-iso/router'
+import { useEffect, useMemo, useState } from 'preact/hooks'
 import { type MapAddress, type MapRecord, readChunks, readPoints } from '../../api/maps.ts'
+import { ApiError } from '../../api/request.ts'
 import { Failure } from '../../components/failure.tsx'
 import { Loading } from '../../components/progress.tsx'
 import { useResource } from '../../components/resource.ts'
-import { counted } from '../../format/numbers.ts'
 import { addressOf } from '../../shell/addresses.ts'
 import { tellFailed } from '../../shell/notices.tsx'
 import type { KnowledgeBaseAddress } from '../knowledge-base/knowledge-base-frame.tsx'
+import {
+  lineSelection,
+  type Selection,
+  selectedPoints,
+  selectionOf,
+  textOfSelection,
+} from './map-address.ts'
 import { MapCanvas } from './map-canvas.tsx'
 import { MapColouring } from './map-colouring.tsx'
 import { MapLegend } from './map-legend.tsx'
 import { MapRegionsList } from './map-regions-list.tsx'
 import { MapSelection } from './map-selection.tsx'
 import { colouredByRegion, useColours } from './point-colours.ts'
+import { PointIndex } from './point-index.ts'
 import type { PointerTool } from './pointer-moves.ts'
+import { useMapAddress } from './use-map-address.ts'
 
 interface MapBoardProps extends KnowledgeBaseAddress {
   readonly map: NonNullable<MapRecord['map']>
   readonly note: string | null
+  /** There is a newer map by now. */
+  readonly onStale: () => void
 }
 
-export function MapBoard({ project, name, map, note }: MapBoardProps) {
+export function MapBoard({ project, name, map, note, onStale }: MapBoardProps) {
   const { version, regions } = map
   const address = useMemo(() => ({ project, name, version }), [project, name, version])
-  const { query, route } = useLocation()
+  const { query, change, look, leave } = useMapAddress()
   const [tool, setTool] = useState<PointerTool>('move')
-  const [chosen, setChosen] = useState<ReadonlySet<number> | null>(null)
   const read = useResource((signal) => readPoints(address, signal), [address])
   const points = read.data
   const colours = useColours(address, { column: query.colour, query: query.q })
   const plain = useMemo(() => points && colouredByRegion(points, regions), [points, regions])
+  const index = useMemo(() => points && new PointIndex(points), [points])
   const coloured = colours.data ?? plain
+  const places = coloured?.places
+  const isWaiting = colours.data === undefined && (query.colour ?? query.q) !== undefined
+  const chosen = useMemo(() => {
+    if (!points || !index || !places) return null
+    const selection = selectionOf(query.select)
+    if (selection?.kind === 'colour' && isWaiting) return null
+    return selectedPoints(selection, { points, index, regions, places })
+  }, [points, index, regions, places, isWaiting, query.select])
+  useEffect(() => {
+    if (isStale(read.failure) || isStale(colours.failure)) onStale()
+  }, [read.failure, colours.failure])
   if (read.failure) return <Failure error={read.failure} onRetry={read.reload} />
-  if (points === undefined || coloured === undefined) return <Loading what="the points" />
-  const choose = (found: Iterable<number>) => {
-    const all = new Set(found)
-    setChosen(all.size === 0 ? null : all)
-  }
-  const colourBy = (by: Readonly<Record<string, string>>) => {
-    const sent = new URLSearchParams(by)
-    route(`${addressOf.map(project, name)}${sent.size === 0 ? '' : `?${sent}`}`, true)
+  if (!points || !index || !coloured) return <Loading what="the points" />
+  const select = (selection: Selection | null) => {
+    change({ select: selection === null ? null : textOfSelection(selection) })
   }
   return (
     <div class="map-board">
@@ -54,19 +70,23 @@ export function MapBoard({ project, name, map, note }: MapBoardProps) {
           searched={query.q ?? ''}
           tool={tool}
           onTool={setTool}
-          onColour={colourBy}
+          onColour={(by) =>
+            change({ colour: null, q: null, ...withoutColours(query.select), ...by })
+          }
         />
         {colours.failure && <Failure error={colours.failure} onRetry={colours.reload} />}
         <MapCanvas
           address={address}
           points={points}
+          index={index}
           regions={regions}
-          places={coloured.places}
+          coloured={coloured}
           chosen={chosen}
           best={colours.best}
           tool={tool}
-          onChosen={choose}
-          onOpen={(point) => void openPoint(address, point, route)}
+          onLine={(line) => select(index.inside(line).length === 0 ? null : lineSelection(line))}
+          onLook={look}
+          onOpen={(point) => void openPoint(address, point, { leave, onStale })}
         />
         {note && (
           <p class="small quiet" role="status">
@@ -75,41 +95,47 @@ export function MapBoard({ project, name, map, note }: MapBoardProps) {
         )}
       </div>
       <aside class="stack">
-        <section class="panel stack" aria-label="Colours of the points">
-          <p class="small quiet">{counted(map.point_count, 'chunk')}</p>
-          <MapLegend legend={coloured.legend} />
-        </section>
         {chosen && (
-          <MapSelection address={address} chosen={chosen} onClear={() => setChosen(null)} />
+          <MapSelection
+            address={address}
+            chosen={chosen}
+            searched={query.q}
+            onClear={() => select(null)}
+          />
+        )}
+        {coloured.legend && (
+          <MapLegend legend={coloured.legend} selected={query.select} onSelect={select} />
         )}
         <MapRegionsList
           regions={regions}
-          onChosen={(region) => choose(pointsOf(region, points.regions, regions))}
+          isLegend={coloured.legend === null}
+          selected={query.select}
+          onSelect={select}
         />
       </aside>
     </div>
   )
 }
 
-function* pointsOf(
-  region: number,
-  regionOf: Uint16Array,
-  regions: MapBoardProps['map']['regions'],
-): Generator<number> {
-  const isWithin = regions.map((_, at) => {
-    for (let up: number | null = at; up !== null; up = regions[up]?.parent ?? null) {
-      if (up === region) return true
-    }
-    return false
-  })
-  for (const [point, own] of regionOf.entries()) if (isWithin[own]) yield point
+/** Points of some colours are others as soon as something else colours them. */
+function withoutColours(select: string | undefined): { readonly select?: null } {
+  return selectionOf(select)?.kind === 'colour' ? { select: null } : {}
+}
+
+function isStale(failure: Error | undefined): boolean {
+  return failure instanceof ApiError && failure.code === 'map_not_ready'
+}
+
+interface Leaving {
+  readonly leave: (to: string) => void
+  readonly onStale: () => void
 }
 
 /** Shows the chunk in its document. */
 async function openPoint(
   address: MapAddress,
   point: number,
-  route: (to: string) => void,
+  { leave, onStale }: Leaving,
 ): Promise<void> {
   try {
     const [item] = await readChunks(address, [point])
@@ -122,8 +148,9 @@ async function openPoint(
       end: Number(end ?? chunk.chunk_content.length),
       column: typeof column === 'string' ? column : undefined,
     }
-    route(addressOf.chunk(address.project, address.name, place))
+    leave(addressOf.chunk(address.project, address.name, place))
   } catch (error) {
     tellFailed(error)
+    if (isStale(error instanceof Error ? error : undefined)) onStale()
   }
 }

@@ -1,58 +1,73 @@
 /** The picture of a map: moved by dragging and arrow keys, zoomed by wheel, two fingers, + and -; a click opens a point. */
 import { useEffect, useMemo, useRef, useState } from 'preact/hooks'
+import { useLocation } from 'preact-iso/router'
 import type { MapAddress, MapPoints, MapRegion } from '../../api/maps.ts'
+import { lookOf, textOfLook } from './map-address.ts'
 import { MapPainter } from './map-painter.ts'
 import { MapTip } from './map-tip.tsx'
-import { PointIndex } from './point-index.ts'
-import { followPointer, keyPressed, type PointerTool, wheeled } from './pointer-moves.ts'
-import { toMap, toScreen, wholeMap, zoomed } from './viewport.ts'
+import { MapZoom } from './map-zoom.tsx'
+import type { Coloured } from './point-colours.ts'
+import type { PointIndex } from './point-index.ts'
+import { followPointer, keyPressed, type Line, type PointerTool, wheeled } from './pointer-moves.ts'
+import { MAP_SIDE, toMap, toScreen, type Viewport, viewAt, wholeMap, zoomOf } from './viewport.ts'
 
 interface MapCanvasProps {
   readonly address: MapAddress
   readonly points: MapPoints
+  readonly index: PointIndex
   readonly regions: readonly MapRegion[]
-  readonly places: Uint8Array
+  readonly coloured: Coloured
   readonly chosen: ReadonlySet<number> | null
   /** The best of a search. */
   readonly best: readonly number[]
   readonly tool: PointerTool
-  readonly onChosen: (points: readonly number[]) => void
+  /** A line was drawn, in units of the map. */
+  readonly onLine: (line: Line) => void
+  /** What is seen, as the address says it; null: all of it. */
+  readonly onLook: (text: string | null) => void
   readonly onOpen: (point: number) => void
 }
 
-/** How far beside a point the pointer may be. */
+/** How far beside a point the pointer may be, and the middle of the map where keys move it. */
 const REACH_PIXELS = 12
+const KEY_REACH_PIXELS = 60
 
 export function MapCanvas(props: MapCanvasProps) {
-  const { address, points, regions, places, chosen, best, tool } = props
+  const { address, points, index, regions, coloured, chosen, best, tool } = props
   const below = useRef<HTMLCanvasElement>(null)
   const above = useRef<HTMLCanvasElement>(null)
   const painter = useRef<MapPainter | undefined>(undefined)
   const [hovered, setHovered] = useState<number | null>(null)
-  const [lasso, setLasso] = useState<readonly (readonly [number, number])[]>([])
-  const index = useMemo(() => new PointIndex(points), [points])
-  const mask = useMemo(() => maskOf(chosen, points.count), [chosen, points])
+  const [lasso, setLasso] = useState<Line>([])
   const read = useRef<number | null>(null)
+  read.current = hovered
+  const mask = useMemo(() => maskOf(chosen, points.count), [chosen, points])
   const latest = useRef(props)
   latest.current = props
+  const { url } = useLocation()
   useEffect(() => {
     if (below.current === null || above.current === null) return
-    const own = new MapPainter(below.current, above.current)
+    const onLook = (view: Viewport) => latest.current.onLook(textOf(view))
+    const own = new MapPainter(below.current, above.current, onLook)
     painter.current = own
     return watched(above.current, own)
   }, [])
   useEffect(() => {
+    if (painter.current) followAddress(painter.current)
+  }, [url])
+  useEffect(() => {
     const ringed = hovered === null ? best : [...best, hovered]
+    const { places } = coloured
     painter.current?.show({ points, regions, places, chosen: mask, ringed, lasso })
-  }, [points, regions, places, mask, best, hovered, lasso])
+  }, [points, regions, coloured, mask, best, hovered, lasso])
+  const pointAt = (x: number, y: number, reach = REACH_PIXELS) => {
+    const own = painter.current
+    return own ? index.nearest(...toMap(own.view, x, y), reach / own.view.scale) : null
+  }
   useEffect(() => {
     const element = above.current
     const own = painter.current
     if (element === null || own === undefined) return
-    const pointAt = (x: number, y: number) => {
-      const [mapX, mapY] = toMap(own.view, x, y)
-      return index.nearest(mapX, mapY, REACH_PIXELS / own.view.scale)
-    }
     return followPointer(element, {
       tool,
       view: () => own.view,
@@ -61,31 +76,27 @@ export function MapCanvas(props: MapCanvasProps) {
       onLine: setLasso,
       onLineEnd: (line) => {
         setLasso([])
-        const inside = index.inside(line.map(([x, y]) => toMap(own.view, x, y)))
-        latest.current.onChosen(inside)
+        latest.current.onLine(line.map(([x, y]) => toMap(own.view, x, y)))
       },
       onClick: (x, y, isFinger) => {
         const point = pointAt(x, y)
         // A finger cannot point without touching: it reads first, and opens with a second touch.
         const isRead = !isFinger || read.current === point
-        read.current = point
-        if (!isRead) setHovered(point)
-        else if (point !== null) latest.current.onOpen(point)
+        setHovered(point)
+        if (isRead && point !== null) latest.current.onOpen(point)
       },
     })
   }, [index, tool])
-  const zoom = (factor: number) => {
-    const own = painter.current
-    if (own) own.look(zoomed(own.view, factor, own.view.width / 2, own.view.height / 2))
-  }
-  const chooseVisible = () => {
+  const pressed = (event: KeyboardEvent) => {
     const own = painter.current
     if (own === undefined) return
-    const [left, top] = toMap(own.view, 0, 0)
-    const [right, bottom] = toMap(own.view, own.view.width, own.view.height)
-    props.onChosen(index.within(left, top, right, bottom))
+    if (event.key === 'Enter' && hovered !== null) props.onOpen(hovered)
+    if (event.key === 'Escape') setHovered(null)
+    // What is in the middle then is read, so that keys reach every point.
+    if (keyPressed(event, own)) {
+      setHovered(pointAt(own.view.width / 2, own.view.height / 2, KEY_REACH_PIXELS))
+    }
   }
-  const place = hovered === null ? null : placeOf(painter.current, points, hovered)
   return (
     <div class="map-frame">
       <div
@@ -93,36 +104,28 @@ export function MapCanvas(props: MapCanvasProps) {
         // biome-ignore lint/a11y/noNoninteractiveTabindex: it is moved and zoomed by keys
         tabIndex={0}
         role="application"
-        aria-label="Map of the chunks. Arrow keys move it, plus and minus zoom, 0 shows all of it. The regions are listed below"
-        onKeyDown={(event) => keyPressed(event, painter.current)}
-        onWheel={(event) => wheeled(event, painter.current)}
+        aria-label="Map of the chunks. Arrow keys move it and read the chunk in its middle, which Enter opens. Plus and minus zoom, 0 shows all of it. The regions are listed below"
+        onKeyDown={pressed}
+        onWheel={(event) => {
+          wheeled(event, painter.current)
+          setHovered(null)
+        }}
       >
         <canvas ref={below} class="map-points" />
         <canvas ref={above} class={`map-marks ${tool}`} />
       </div>
-      {hovered !== null && place !== null && (
-        <MapTip address={address} point={hovered} x={place[0]} y={place[1]} />
+      {hovered !== null && painter.current && (
+        <MapTip
+          address={address}
+          point={hovered}
+          value={coloured.shownOf(hovered)}
+          view={painter.current.view}
+          at={toScreen(painter.current.view, points.x[hovered] ?? 0, points.y[hovered] ?? 0)}
+        />
       )}
-      <div class="map-zoom">
-        <button type="button" class="button" aria-label="Zoom in" onClick={() => zoom(1.5)}>
-          +
-        </button>
-        <button type="button" class="button" aria-label="Zoom out" onClick={() => zoom(1 / 1.5)}>
-          −
-        </button>
-        <button type="button" class="button small" onClick={() => showAll(painter.current)}>
-          Show all
-        </button>
-        <button type="button" class="button small" onClick={chooseVisible}>
-          Select what is visible
-        </button>
-      </div>
+      <MapZoom painter={painter} onSelect={(view) => props.onLine(cornersOf(view))} />
     </div>
   )
-}
-
-function showAll(painter: MapPainter | undefined): void {
-  if (painter) painter.look(wholeMap(painter.view.width, painter.view.height))
 }
 
 function maskOf(chosen: ReadonlySet<number> | null, count: number): Uint8Array | null {
@@ -132,9 +135,37 @@ function maskOf(chosen: ReadonlySet<number> | null, count: number): Uint8Array |
   return mask
 }
 
-function placeOf(painter: MapPainter | undefined, { x, y }: MapPoints, point: number) {
-  if (painter === undefined) return null
-  return toScreen(painter.view, x[point] ?? 0, y[point] ?? 0)
+/** Of what is seen, in units of the map. */
+function cornersOf(view: Viewport): Line {
+  const { width, height } = view
+  const corners = [
+    [0, 0],
+    [width, 0],
+    [width, height],
+    [0, height],
+  ] as const
+  // Outside there is nothing. A point on the edge of the map is within the line.
+  const within = (value: number) => Math.min(MAP_SIDE + 1, Math.max(-1, value))
+  return corners.map(([x, y]) => {
+    const [mapX, mapY] = toMap(view, x, y)
+    return [within(mapX), within(mapY)] as const
+  })
+}
+
+function textOf(view: Viewport): string | null {
+  const text = textOfLook({ x: view.x, y: view.y, zoom: zoomOf(view) })
+  return text === WHOLE ? null : text
+}
+
+const WHOLE = textOfLook({ x: MAP_SIDE / 2, y: MAP_SIDE / 2, zoom: 1 })
+
+/** Looks where the address says: it is there from the start, and Back and Forward change it. */
+function followAddress(painter: MapPainter): void {
+  const wanted = new URLSearchParams(location.search).get('at') ?? undefined
+  const { width, height } = painter.view
+  if (wanted === (textOf(painter.view) ?? undefined)) return
+  const look = lookOf(wanted)
+  painter.look(look === null ? wholeMap(width, height) : viewAt(look, width, height))
 }
 
 /** Draws again where the window or the theme changes. @returns what ends that */

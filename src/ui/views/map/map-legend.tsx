@@ -1,41 +1,39 @@
-/** What the colours of the points mean. */
+/** What the colours of the points mean: each entry selects the points that have it. */
 import { shownCount } from '../../format/numbers.ts'
-import { FAINT, type Legend, OTHERS } from './point-colours.ts'
+import { type Selection, textOfSelection } from './map-address.ts'
+import { MapSwatch } from './map-swatch.tsx'
+import type { LegendEntry } from './point-colours.ts'
 
-export function MapLegend({ legend }: { readonly legend: Legend }) {
-  if (legend.kind === 'regions') {
-    return <p class="small quiet">Each colour is a part of the map, named in it.</p>
-  }
-  if (legend.kind === 'categories') {
-    return (
-      <ul class="map-legend" aria-label="Colours">
-        {legend.entries.map(({ label, count, place }) => (
-          <li key={place}>
-            <span class="map-swatch" style={{ background: swatchOf(place) }} />
-            <span class="one-line" dir="auto">
-              {label}
-            </span>
-            <span class="quiet small">{shownCount(count)}</span>
+interface MapLegendProps {
+  readonly legend: readonly LegendEntry[]
+  /** What is selected, as the address says it. */
+  readonly selected: string | undefined
+  readonly onSelect: (selection: Selection) => void
+}
+
+export function MapLegend({ legend, selected, onSelect }: MapLegendProps) {
+  return (
+    <section class="panel stack" aria-label="Colours of the points">
+      <h2>Colours</h2>
+      <ul class="map-list" aria-label="Colours">
+        {legend.map(({ label, count, first, last }) => (
+          <li key={first}>
+            <button
+              type="button"
+              class="map-entry"
+              title="Select these chunks"
+              aria-pressed={selected === textOfSelection({ kind: 'colour', first, last })}
+              onClick={() => onSelect({ kind: 'colour', first, last })}
+            >
+              <MapSwatch place={(first + last) / 2} />
+              <span class="one-line" dir="auto">
+                {label}
+              </span>
+              <span class="quiet small">{shownCount(count)}</span>
+            </button>
           </li>
         ))}
       </ul>
-    )
-  }
-  return (
-    <div class="map-gradient-legend">
-      <span>{shownValue(legend.kind, legend.least)}</span>
-      <span class="map-gradient" />
-      <span>{shownValue(legend.kind, legend.most)}</span>
-    </div>
+    </section>
   )
-}
-
-function swatchOf(place: number): string {
-  if (place === FAINT) return 'var(--line)'
-  return place === OTHERS ? 'var(--edge)' : `var(--series-${place})`
-}
-
-function shownValue(kind: 'numbers' | 'times', value: number): string {
-  if (kind === 'times') return new Date(value).toISOString().slice(0, 10)
-  return new Intl.NumberFormat('en', { maximumSignificantDigits: 4 }).format(value)
 }

@@ -28,10 +28,17 @@ export class MapPainter {
   #frame = 0
   #image: ImageData | null = null
   #colours: Colours | null = null
+  readonly #onLook: (view: Viewport) => void
 
-  constructor(below: HTMLCanvasElement, above: HTMLCanvasElement) {
+  /** @param onLook told of another view, but not of a window of another size */
+  constructor(
+    below: HTMLCanvasElement,
+    above: HTMLCanvasElement,
+    onLook: (view: Viewport) => void,
+  ) {
     this.#below = below
     this.#above = above
+    this.#onLook = onLook
     this.#view = wholeMap(above.clientWidth, above.clientHeight)
   }
 
@@ -42,6 +49,7 @@ export class MapPainter {
   look(view: Viewport): void {
     this.#view = view
     this.#plan()
+    this.#onLook(view)
   }
 
   show(picture: MapPicture): void {

@@ -1,32 +1,68 @@
-/** The regions as a list: what the picture shows, for those who do not see it. */
+/** The regions as a list: what the picture shows, for those who do not see it, and what its colours mean. */
 import type { MapRegion } from '../../api/maps.ts'
-import { counted } from '../../format/numbers.ts'
+import { counted, shownCount } from '../../format/numbers.ts'
+import { regionSelection, type Selection, textOfSelection } from './map-address.ts'
+import { MapSwatch } from './map-swatch.tsx'
+import { placeOfRegion } from './point-colours.ts'
 
 interface MapRegionsListProps {
   readonly regions: readonly MapRegion[]
-  readonly onChosen: (region: number) => void
+  /** Regions colour the points. */
+  readonly isLegend: boolean
+  /** What is selected, as the address says it. */
+  readonly selected: string | undefined
+  readonly onSelect: (selection: Selection) => void
 }
 
-export function MapRegionsList({ regions, onChosen }: MapRegionsListProps) {
-  const shown = regions
-    .map((region, index) => ({ region, index }))
-    .filter(({ region }) => region.level === 0)
-    .toSorted((a, b) => b.region.point_count - a.region.point_count)
+export function MapRegionsList(props: MapRegionsListProps) {
   return (
     <section class="panel stack" aria-label="Regions">
       <h2>Regions</h2>
-      <ul class="map-regions">
-        {shown.map(({ region, index }) => (
-          <li key={index}>
-            <button type="button" class="map-region" onClick={() => onChosen(index)}>
-              <span class="one-line" dir="auto">
-                {region.words.join(' · ') || 'no words of its own'}
-              </span>
-              <span class="quiet small">{counted(region.point_count, 'chunk')}</span>
-            </button>
-          </li>
-        ))}
-      </ul>
+      <Parts of={null} {...props} />
     </section>
+  )
+}
+
+interface PartsProps extends MapRegionsListProps {
+  /** Index of the region; null: of the map. */
+  readonly of: number | null
+}
+
+function Parts(props: PartsProps) {
+  const { of, regions, isLegend, selected, onSelect } = props
+  const parts = regions
+    .map((region, index) => ({ region, index }))
+    .filter(({ region }) => region.parent === of)
+    .toSorted((a, b) => b.region.point_count - a.region.point_count)
+  // A region of one part is that part.
+  if (parts.length === 0 || (of !== null && parts.length === 1)) return null
+  const list = (
+    <ul class="map-list">
+      {parts.map(({ region, index }) => (
+        <li key={index}>
+          <button
+            type="button"
+            class="map-entry"
+            title="Select these chunks"
+            aria-pressed={selected === textOfSelection(regionSelection(region))}
+            onClick={() => onSelect(regionSelection(region))}
+          >
+            {of === null && isLegend && <MapSwatch place={placeOfRegion(regions, index)} />}
+            <span class="map-words" dir="auto">
+              {region.words.join(' · ') || 'no words of its own'}
+            </span>
+            <span class="quiet small">{shownCount(region.point_count)}</span>
+          </button>
+          <Parts {...props} of={index} />
+        </li>
+      ))}
+    </ul>
+  )
+  if (of === null) return list
+  return (
+    <details class="map-parts">
+      <summary class="small quiet">{counted(parts.length, 'part')}</summary>
+      {list}
+    </details>
   )
 }

@@ -10,15 +10,16 @@ import { addressOf } from '../../shell/addresses.ts'
 interface MapSelectionProps {
   readonly address: MapAddress
   readonly chosen: ReadonlySet<number>
+  /** The text to which the map shows nearness. */
+  readonly searched: string | undefined
   readonly onClear: () => void
 }
 
 const SHOWN_MAX = 100
-/** More would not fit into an address. */
-const FILTERED_MAX = 100
-const FILTER_CHARS_MAX = 4000
+/** Servers between a browser and this one refuse longer addresses. */
+const ADDRESS_CHARS_MAX = 7000
 
-export function MapSelection({ address, chosen, onClear }: MapSelectionProps) {
+export function MapSelection({ address, chosen, searched, onClear }: MapSelectionProps) {
   const { project, name } = address
   const { data, failure, reload } = useResource(
     (signal) => readValues(address, { column: 'id' }, signal),
@@ -26,7 +27,9 @@ export function MapSelection({ address, chosen, onClear }: MapSelectionProps) {
   )
   const documents = data?.kind === 'categories' ? documentsOf(data, chosen) : []
   const filter = JSON.stringify({ id: { in: documents } })
-  const isShort = documents.length <= FILTERED_MAX && filter.length <= FILTER_CHARS_MAX
+  const query = new URLSearchParams({ filters: filter })
+  const isShort = query.toString().length <= ADDRESS_CHARS_MAX
+  if (searched !== undefined) query.set('q', searched)
   return (
     <section class="panel stack" aria-label="Selection">
       <div class="row">
@@ -44,18 +47,24 @@ export function MapSelection({ address, chosen, onClear }: MapSelectionProps) {
           <p class="small quiet">of {counted(documents.length, 'document')}</p>
           <div class="row">
             {isShort && documents.length > 0 && (
-              <a
-                class="button small"
-                href={`${addressOf.knowledgeBase(project, name)}?${new URLSearchParams({ filters: filter })}`}
-              >
-                Open as a filter
-              </a>
+              <>
+                <a class="button small" href={`${addressOf.searchLab(project, name)}?${query}`}>
+                  Search in them
+                </a>
+                <a
+                  class="button small"
+                  href={`${addressOf.knowledgeBase(project, name)}?${new URLSearchParams({ filters: filter })}`}
+                >
+                  Show in Documents
+                </a>
+              </>
             )}
             <CopyButton label="Copy as a filter" text={filter} />
           </div>
           {!isShort && (
             <p class="small quiet">
-              Too many for an address. The copied filter works in searches over HTTP.
+              Too many to open them by a link. The copied filter works in Search, under Edit as
+              JSON.
             </p>
           )}
           <ul class="map-documents">

@@ -41,6 +41,7 @@ export function MapView({ project, name }: KnowledgeBaseAddress) {
           name={name}
           map={data.map}
           note={noteOf(data)}
+          onStale={reload}
         />
       )}
     </KnowledgeBaseFrame>

@@ -12,6 +12,7 @@ export interface PlacedLabel {
 const WORDS = 3
 const LINE_PIXELS = 20
 const GAP_PIXELS = 10
+const EDGE_PIXELS = 4
 /** From this zoom on, labels of the next level are shown. */
 const LEVEL_ZOOMS = [1, 2.2, 5]
 
@@ -26,19 +27,37 @@ export function placeLabels(
   const shown = regions
     .filter((region) => region.level === Math.min(last, Math.max(0, level)))
     .toSorted((a, b) => b.point_count - a.point_count)
-  const placed: (PlacedLabel & { readonly half: number })[] = []
+  const placed: Box[] = []
   for (const region of shown) {
-    const text = region.words.slice(0, WORDS).join(' · ')
-    const [x, y] = toScreen(view, region.x, region.y)
+    const box = placeFor(region, view, placed, widthOf)
+    if (box !== null) placed.push(box)
+  }
+  return placed
+}
+
+type Box = PlacedLabel & { readonly half: number }
+
+/** With as many of its words as there is room for. */
+function placeFor(
+  { words, level, x: mapX, y: mapY }: MapRegion,
+  view: Viewport,
+  placed: readonly Box[],
+  widthOf: (text: string) => number,
+): Box | null {
+  const [middle, y] = toScreen(view, mapX, mapY)
+  if (middle < 0 || middle > view.width) return null
+  if (y < LINE_PIXELS || y > view.height - LINE_PIXELS) return null
+  for (let count = Math.min(WORDS, words.length); count > 0; count--) {
+    const text = words.slice(0, count).join(' · ')
     const half = widthOf(text) / 2
-    if (text === '' || y < LINE_PIXELS || y > view.height - LINE_PIXELS) continue
-    if (x < -half || x > view.width + half) continue
+    const least = half + EDGE_PIXELS
+    if (2 * least > view.width) continue
+    const x = Math.min(view.width - least, Math.max(least, middle))
     const isFree = placed.every((other) => {
       const isBeside = Math.abs(other.x - x) > other.half + half + GAP_PIXELS
       return isBeside || Math.abs(other.y - y) > LINE_PIXELS
     })
-    const within = Math.min(view.width - half - 4, Math.max(half + 4, x))
-    if (isFree) placed.push({ text, x: within, y, level: region.level, half })
+    if (isFree) return { text, x, y, level, half }
   }
-  return placed
+  return null
 }

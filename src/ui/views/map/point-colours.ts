@@ -8,6 +8,7 @@ import {
   readValues,
 } from '../../api/maps.ts'
 import { useResource } from '../../components/resource.ts'
+import { counted } from '../../format/numbers.ts'
 
 /** Places in the palette: none or faint, eight of the series, all other values, then a gradient. */
 export const FAINT = 0
@@ -17,22 +18,27 @@ export const GRADIENT = OTHERS + 1
 export const GRADIENT_STEPS = 16
 export const PALETTE_SIZE = GRADIENT + GRADIENT_STEPS
 
-export type Legend =
-  | { readonly kind: 'regions' }
-  | {
-      readonly kind: 'categories'
-      readonly entries: readonly {
-        readonly label: string
-        readonly count: number
-        readonly place: number
-      }[]
-    }
-  | { readonly kind: 'numbers' | 'times'; readonly least: number; readonly most: number }
+/** A legend names a gradient by these many parts of it. */
+const BANDS = 4
+const BAND_STEPS = GRADIENT_STEPS / BANDS
+const NO_VALUE = 'no value'
+
+/** What points of some colours have in common. */
+export interface LegendEntry {
+  readonly label: string
+  readonly count: number
+  /** Places in the palette, from the first to the last. */
+  readonly first: number
+  readonly last: number
+}
 
 export interface Coloured {
   /** Of each point, the place in the palette. */
   readonly places: Uint8Array
-  readonly legend: Legend
+  /** null: the list of regions says it. */
+  readonly legend: readonly LegendEntry[] | null
+  /** What is shown of a point that is pointed at. */
+  readonly shownOf: (point: number) => string
 }
 
 /** Each region of the view from far away has a colour. */
@@ -41,19 +47,20 @@ export function colouredByRegion(
   regions: readonly MapRegion[],
 ): Coloured {
   const places = new Uint8Array(count)
-  const placeOf = regions.map((_, at) => 1 + (rootOf(regions, at) % SERIES))
+  const placeOf = regions.map((_, at) => placeOfRegion(regions, at))
   for (let point = 0; point < count; point++) places[point] = placeOf[regionOf[point] ?? 0] ?? 1
-  return { places, legend: { kind: 'regions' } }
+  const shownOf = (point: number) => regions[regionOf[point] ?? 0]?.words.join(' · ') ?? ''
+  return { places, legend: null, shownOf }
 }
 
-/** The region of level 0 that it is a part of. */
-function rootOf(regions: readonly MapRegion[], index: number): number {
+/** The place in the palette of the region of level 0 that it is a part of. */
+export function placeOfRegion(regions: readonly MapRegion[], index: number): number {
   let at = index
   for (let parent = regions[at]?.parent ?? null; parent !== null; ) {
     at = parent
     parent = regions[at]?.parent ?? null
   }
-  return at
+  return 1 + (at % SERIES)
 }
 
 export function colouredBy(values: PointValues): Coloured {
@@ -62,19 +69,10 @@ export function colouredBy(values: PointValues): Coloured {
 
 function byCategory({ values, codes }: Extract<PointValues, { kind: 'categories' }>): Coloured {
   const places = Uint8Array.from(codes, (code) => (code > SERIES ? OTHERS : code))
-  const named = values
-    .slice(0, SERIES)
-    .map(({ value, count }, at) => ({ label: value, count, place: at + 1 }))
-  const rest = values.slice(SERIES)
-  const count = rest.reduce((sum, one) => sum + one.count, 0)
-  const others = { label: `${rest.length} other values`, count, place: OTHERS }
-  const none = codes.reduce((sum, code) => sum + (code === 0 ? 1 : 0), 0)
-  const entries = [
-    ...named,
-    ...(rest.length > 0 ? [others] : []),
-    ...(none > 0 ? [{ label: 'no value', count: none, place: FAINT }] : []),
-  ]
-  return { places, legend: { kind: 'categories', entries } }
+  const named = values.slice(0, SERIES).map(({ value }, at) => entry(value, at + 1))
+  const others = `${counted(values.length - SERIES, 'other value')}`
+  const legend = withCounts([...named, entry(others, OTHERS), entry(NO_VALUE, FAINT)], places)
+  return { places, legend, shownOf: (point) => values[(codes[point] ?? 0) - 1]?.value ?? NO_VALUE }
 }
 
 /** By rank, so that one very large number does not make all others alike. */
@@ -92,7 +90,68 @@ function byNumber({ kind, numbers }: Extract<PointValues, { numbers: Float64Arra
     while (step < borders.length && value >= (borders[step] ?? 0)) step += 1
     return GRADIENT + step
   })
-  return { places, legend: { kind, least, most } }
+  const shown = shownBy(kind, most - least)
+  const bands = Array.from({ length: BANDS }, (_, band) => {
+    const first = GRADIENT + band * BAND_STEPS
+    const last = first + BAND_STEPS - 1
+    return { ...entry(rangeOf(numbers, places, { first, last }, shown), first), last }
+  })
+  const legend = withCounts([...bands.toReversed(), entry(NO_VALUE, FAINT)], places)
+  const shownOf = (point: number) => {
+    const value = numbers[point] ?? Number.NaN
+    return Number.isNaN(value) ? NO_VALUE : shown(value)
+  }
+  return { places, legend, shownOf }
+}
+
+function entry(label: string, place: number): LegendEntry {
+  return { label, count: 0, first: place, last: place }
+}
+
+/** Those that some points have. */
+function withCounts(entries: readonly LegendEntry[], places: Uint8Array): readonly LegendEntry[] {
+  const counts = new Uint32Array(PALETTE_SIZE)
+  for (const place of places) counts[place] = (counts[place] ?? 0) + 1
+  return entries
+    .map((one) => {
+      const own = counts.subarray(one.first, one.last + 1)
+      return { ...one, count: own.reduce((sum, count) => sum + count, 0) }
+    })
+    .filter(({ count }) => count > 0)
+}
+
+/** The least and the largest of the numbers that have these colours. */
+function rangeOf(
+  numbers: Float64Array,
+  places: Uint8Array,
+  { first, last }: { readonly first: number; readonly last: number },
+  shown: (value: number) => string,
+): string {
+  let least = Number.POSITIVE_INFINITY
+  let most = Number.NEGATIVE_INFINITY
+  for (let point = 0; point < numbers.length; point++) {
+    const place = places[point] ?? 0
+    if (place < first || place > last) continue
+    least = Math.min(least, numbers[point] ?? 0)
+    most = Math.max(most, numbers[point] ?? 0)
+  }
+  return shown(least) === shown(most) ? shown(most) : `${shown(least)} – ${shown(most)}`
+}
+
+const DAY_MS = 86_400_000
+const NUMBER = new Intl.NumberFormat('en', { maximumSignificantDigits: 4 })
+
+/** @param range from the least to the largest */
+function shownBy(kind: 'numbers' | 'times', range: number): (value: number) => string {
+  if (kind === 'numbers') return (value) => NUMBER.format(value)
+  return (value) => {
+    // The times of a database reach farther than those of a browser.
+    const time = new Date(value)
+    if (Number.isNaN(time.getTime())) return NUMBER.format(value)
+    const text = time.toISOString()
+    const [day = text, clock = ''] = text.split('T')
+    return range < 2 * DAY_MS ? `${day} ${clock.slice(0, 5)}` : day
+  }
 }
 
 interface ColourSource {

@@ -6,6 +6,7 @@ import { moved, type Viewport, wholeMap, zoomed } from './viewport.ts'
 export type PointerTool = 'move' | 'lasso'
 
 type Place = readonly [number, number]
+export type Line = readonly Place[]
 
 interface PointerMoves {
   readonly tool: PointerTool
@@ -13,8 +14,8 @@ interface PointerMoves {
   readonly onView: (view: Viewport) => void
   /** null: nothing is pointed at. */
   readonly onHover: (place: Place | null) => void
-  readonly onLine: (line: readonly Place[]) => void
-  readonly onLineEnd: (line: readonly Place[]) => void
+  readonly onLine: (line: Line) => void
+  readonly onLineEnd: (line: Line) => void
   readonly onClick: (x: number, y: number, isFinger: boolean) => void
 }
 
@@ -24,7 +25,8 @@ const CLICK_PIXELS = 5
 /** @returns what ends it */
 export function followPointer(element: HTMLElement, moves: PointerMoves): () => void {
   const down = new Map<number, Place>()
-  let line: Place[] = []
+  let line: Line = []
+  let isLine = false
   let dragged = 0
   const placeOf = ({ offsetX, offsetY }: PointerEvent): Place => [offsetX, offsetY]
   const pressed = (event: PointerEvent) => {
@@ -32,6 +34,9 @@ export function followPointer(element: HTMLElement, moves: PointerMoves): () => 
     down.set(event.pointerId, placeOf(event))
     dragged = 0
     line = [placeOf(event)]
+    // A second finger zooms: no line is drawn.
+    isLine = moves.tool === 'lasso' && down.size === 1
+    if (!isLine) moves.onLine([])
   }
   const went = (event: PointerEvent) => {
     const before = down.get(event.pointerId)
@@ -44,7 +49,7 @@ export function followPointer(element: HTMLElement, moves: PointerMoves): () => 
     dragged += Math.hypot(dx, dy)
     if (down.size === 2) moves.onView(pinched(moves.view(), down, event.pointerId, now))
     else if (moves.tool === 'move') moves.onView(moved(moves.view(), dx, dy))
-    else {
+    else if (isLine) {
       line = [...line, now]
       moves.onLine(line)
     }
@@ -55,7 +60,8 @@ export function followPointer(element: HTMLElement, moves: PointerMoves): () => 
     const isClick = dragged < CLICK_PIXELS && down.size === 1
     down.delete(event.pointerId)
     if (isClick) moves.onClick(...placeOf(event), event.pointerType === 'touch')
-    else if (moves.tool === 'lasso' && down.size === 0) moves.onLineEnd(line)
+    else if (isLine) moves.onLineEnd(line)
+    isLine = false
     line = []
   }
   // A finger always leaves; what it read stays.
@@ -64,6 +70,7 @@ export function followPointer(element: HTMLElement, moves: PointerMoves): () => 
   }
   const cancelled = (event: PointerEvent) => {
     down.delete(event.pointerId)
+    isLine = false
     moves.onLine([])
   }
   const abort = new AbortController()
@@ -96,7 +103,9 @@ export function wheeled(event: WheelEvent, painter: MapPainter | undefined): voi
   if (painter === undefined) return
   event.preventDefault()
   const pixels = event.deltaMode === WheelEvent.DOM_DELTA_LINE ? event.deltaY * 20 : event.deltaY
-  painter.look(zoomed(painter.view, Math.exp(-pixels / 400), event.offsetX, event.offsetY))
+  // Two fingers on a touchpad come as small steps with the control key.
+  const factor = Math.exp(-pixels / (event.ctrlKey ? 100 : 400))
+  painter.look(zoomed(painter.view, factor, event.offsetX, event.offsetY))
 }
 
 const STEP_PIXELS = 60
@@ -108,14 +117,16 @@ const STEPS: Readonly<Record<string, Place>> = {
 }
 const FACTORS: Readonly<Record<string, number>> = { '+': 1.4, '=': 1.4, '-': 1 / 1.4 }
 
-export function keyPressed(event: KeyboardEvent, painter: MapPainter | undefined): void {
-  if (painter === undefined || event.ctrlKey || event.metaKey || event.altKey) return
+/** @returns whether it moved the map */
+export function keyPressed(event: KeyboardEvent, painter: MapPainter): boolean {
+  if (event.ctrlKey || event.metaKey || event.altKey) return false
   const { view } = painter
   const step = STEPS[event.key]
   const factor = FACTORS[event.key]
   if (step !== undefined) painter.look(moved(view, ...step))
   else if (factor !== undefined) painter.look(zoomed(view, factor, view.width / 2, view.height / 2))
   else if (event.key === '0') painter.look(wholeMap(view.width, view.height))
-  else return
+  else return false
   event.preventDefault()
+  return true
 }

@@ -33,6 +33,16 @@ export function zoomOf({ scale, width, height }: Viewport): number {
   return scale / wholeMap(width, height).scale
 }
 
+/** @param look its place is kept within the map */
+export function viewAt(
+  { x, y, zoom }: { readonly x: number; readonly y: number; readonly zoom: number },
+  width: number,
+  height: number,
+): Viewport {
+  const whole = wholeMap(width, height)
+  return zoomed({ ...moved({ ...whole, x, y }, 0, 0) }, zoom, width / 2, height / 2)
+}
+
 export function moved(view: Viewport, dx: number, dy: number): Viewport {
   const within = (value: number) => Math.min(MAP_SIDE, Math.max(0, value))
   return { ...view, x: within(view.x - dx / view.scale), y: within(view.y - dy / view.scale) }
