@@ -1,7 +1,7 @@
-import { expect, test } from 'bun:test'
+import { expect, spyOn, test } from 'bun:test'
 import { join } from 'node:path'
 import { type DuckDBConnection, DuckDBInstance } from '@duckdb/node-api'
-import { trimCache } from '../../src/store/duckdb/step-limits.ts'
+import { trimCache, withoutCaching } from '../../src/store/duckdb/step-limits.ts'
 import { temporaryFolder } from '../support/store-fixture.ts'
 
 const MEGABYTE = 1024 ** 2
@@ -26,6 +26,32 @@ test('blocks that were read are let go of, and everything is read again as befor
   expect(await memoryLimit(connection)).toBe(limit)
   expect(await sum()).toEqual(before)
   connection.closeSync()
+  instance.closeSync()
+})
+
+test('while much is written, what statements use counts as used', async () => {
+  using folder = temporaryFolder()
+  const instance = await DuckDBInstance.create(join(folder.path, 'x.duckdb'), {
+    memory_limit: '2GB',
+  })
+  const connection = await instance.connect()
+  const writer = await instance.connect()
+  const ran = spyOn(connection, 'run')
+  await withoutCaching(
+    (use) => use(connection),
+    '2GB',
+    async () => {
+      await writer.run('CREATE TEMP TABLE used AS SELECT hash(x) FROM range(10000000) AS r(x)')
+      await writer.run('CREATE TABLE written AS SELECT hash(x) FROM range(30000000) AS r(x)')
+    },
+  )
+  const lowered = ran.mock.calls.flatMap(([sql]) => /= '(\d+)MB'/.exec(sql)?.[1] ?? [])
+  expect(lowered.length).toBeGreaterThan(0)
+  expect(Math.min(...lowered.map(Number))).toBeGreaterThan(80 + 60)
+  expect(await blockBytes(connection)).toBeLessThan(100 * MEGABYTE)
+  ran.mockRestore()
+  connection.closeSync()
+  writer.closeSync()
   instance.closeSync()
 })
 

@@ -65,7 +65,7 @@ export async function giveMemoryBack(connection: DuckDBConnection): Promise<void
 }
 
 /** What a large write may leave in DuckDB's memory, and how often that is looked at. */
-const CACHE_GROWTH_BYTES = 64 * 1024 ** 2
+const WRITTEN_BYTES_KEPT = 64 * 1024 ** 2
 const LET_GO_MS = 200
 
 /**
@@ -77,8 +77,7 @@ export async function withoutCaching<T>(
   memoryLimit: string,
   work: () => Promise<T>,
 ): Promise<T> {
-  const keptBytes = (await lease(cachedBytes)) + CACHE_GROWTH_BYTES
-  const letGo = () => lease((connection) => letGoOfCache(connection, keptBytes, memoryLimit))
+  const letGo = () => lease((connection) => trimCache(connection, memoryLimit, WRITTEN_BYTES_KEPT))
   const done = Promise.withResolvers<false>()
   const lettingGo = (async () => {
     while (await Promise.race([Bun.sleep(LET_GO_MS).then(() => true), done.promise])) await letGo()
@@ -97,7 +96,8 @@ const BLOCK_BYTES_KEPT = 128 * 1024 ** 2
 
 /**
  * Lets go of most blocks of the file that DuckDB keeps in memory, up to its limit: the operating system has them as well,
- * and gives its copies back to whoever needs the memory.
+ * and gives its copies back to whoever needs the memory. What is in use by statements stays, and the blocks that are kept
+ * make room for what they need meanwhile: none of them fails for it.
  */
 export async function trimCache(
   connection: DuckDBConnection,
@@ -109,23 +109,6 @@ export async function trimCache(
   const [total = 0, blocks = 0] = (reader.getRows()[0] ?? []).map(Number)
   if (blocks <= 1.5 * keptBytes) return
   await lowerLimit(connection, total - blocks + keptBytes, memoryLimit)
-}
-
-async function cachedBytes(connection: DuckDBConnection): Promise<number> {
-  const reader = await connection.runAndReadAll(
-    'SELECT sum(memory_usage_bytes) FROM duckdb_memory()',
-  )
-  return Number(reader.getRows()[0]?.[0] ?? 0)
-}
-
-async function letGoOfCache(
-  connection: DuckDBConnection,
-  keptBytes: number,
-  memoryLimit: string,
-): Promise<void> {
-  if ((await cachedBytes(connection)) > keptBytes) {
-    await lowerLimit(connection, keptBytes, memoryLimit)
-  }
 }
 
 /** The limit is lowered and at once raised again: DuckDB 1.5.5 has no other way to say it. */
