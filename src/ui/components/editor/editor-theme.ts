@@ -31,6 +31,8 @@ const FRAME = EditorView.theme({
     overflow: 'auto',
     minHeight: 'inherit',
   },
+  // As high as the frame: a click below the last line goes into the text in every browser.
+  '.cm-content, .cm-gutters': { alignSelf: 'stretch' },
   '.cm-content': { caretColor: 'var(--ink)', padding: '0.5rem 0' },
   '.cm-cursor': { borderLeftColor: 'var(--ink)', borderLeftWidth: '2px' },
   '.cm-gutters': {
