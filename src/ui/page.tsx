@@ -68,6 +68,7 @@ function Page() {
           <Route path={`${AGENT}/conversations/:conversation`} component={AgentView} />
           <Route path={`${AGENT}/settings`} component={AgentSettingsView} />
           <Route path={`${AGENT}/traces`} component={TracesView} />
+          <Route path="/traces" component={TracesView} />
           <Route path="/traces/:id" component={TraceView} />
           <Route path="/compare" component={CompareView} />
           <Route path="/sql" component={SqlView} />

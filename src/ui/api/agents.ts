@@ -96,7 +96,7 @@ export function cancelRun(traceId: string): Promise<void> {
 
 export function listTraces(
   filters: Readonly<Record<string, string>>,
-  signal: AbortSignal,
+  signal?: AbortSignal,
 ): Promise<TraceList> {
   return request(`/api/traces?${new URLSearchParams(filters)}`, { signal })
 }

@@ -30,6 +30,7 @@ const ADDRESSES = [
   '/projects/*',
   '/sql',
   '/compare',
+  '/traces',
   '/traces/*',
   '/operations',
   '/operations/*',

@@ -2,6 +2,7 @@
 import { useLocation } from 'preact-iso/router'
 import { readTrace } from '../../api/agents.ts'
 import type { Trace } from '../../api/records.ts'
+import { ApiError } from '../../api/request.ts'
 import { Failure } from '../../components/failure.tsx'
 import { PageHeader } from '../../components/page-header.tsx'
 import { Loading } from '../../components/progress.tsx'
@@ -11,22 +12,26 @@ import { addressOf } from '../../shell/addresses.ts'
 import { AnswerText } from './asking/answer-text.tsx'
 import { Long, ToolInput } from './asking/step-list.tsx'
 import { usageOf } from './asking/usage.ts'
-
-interface Bar {
-  readonly label: string
-  readonly kind: 'model' | 'tool'
-  readonly startMs: number
-  readonly tookMs: number
-  readonly turn?: Trace['turns'][number]
-  readonly step?: Trace['steps'][number]
-}
+import { LiveRuns } from './traces/live-runs.tsx'
+import { ratingOf } from './traces/trace-list.tsx'
+import { type Call, callsOf, Waterfall } from './traces/waterfall.tsx'
 
 export function TraceView({ id }: { readonly id: string }) {
   const found = useResource((signal) => readTrace(id, signal), [id])
   const trace = found.data
+  const isUnknown = found.failure instanceof ApiError && found.failure.code === 'trace_not_found'
   return (
     <>
-      <PageHeader title="Trace" above={trace === undefined ? [] : aboveOf(trace)} />
+      <PageHeader title="Trace" above={trace === undefined ? [] : aboveOf(trace)}>
+        {trace && (
+          <a class="button" href={comparisonOf(trace)}>
+            Compare agents on it
+          </a>
+        )}
+      </PageHeader>
+      {isUnknown && (
+        <LiveRuns isShown={({ trace_id }) => trace_id === id} onEnd={() => found.reload()} />
+      )}
       {found.failure && <Failure error={found.failure} onRetry={found.reload} />}
       {found.isLoading && trace === undefined && <Loading what="the trace" />}
       {trace !== undefined && <Shown trace={trace} />}
@@ -41,80 +46,94 @@ function aboveOf({ project, agent }: Trace) {
   ]
 }
 
+function comparisonOf({ project, agent, question }: Trace): string {
+  return `/compare?${new URLSearchParams({ agents: `${project}.${agent}`, question })}`
+}
+
 function Shown({ trace }: { readonly trace: Trace }) {
   const { query, path, route } = useLocation()
-  const bars = barsOf(trace)
-  const at = Number(query.at ?? -1)
-  const wholeMs = Math.max(trace.took_ms, ...bars.map((bar) => bar.startMs + bar.tookMs), 1)
+  const calls = callsOf(trace)
+  const at = query.at === undefined ? -1 : Number(query.at)
+  const wholeMs = Math.max(trace.took_ms, ...calls.map((call) => call.startMs + call.tookMs), 1)
   return (
     <>
-      <section class="panel stack" aria-label="The question">
-        <p class="pre" dir="auto">
-          <strong>{trace.question}</strong>
-        </p>
-        <p class="small quiet">
-          {trace.outcome} in {shownDuration(trace.took_ms)} · {trace.provider} {trace.model} ·{' '}
-          {usageOf(trace.usage)}
-          {trace.cost === null ? '' : ` · cost ${trace.cost}`} · {shownTime(trace.started_at)}
-        </p>
-        {trace.answer !== null && <AnswerText text={trace.answer} citations={trace.citations} />}
-        {trace.error !== null && (
-          <p class="bad pre" dir="auto">
-            {trace.error}
-          </p>
-        )}
-        {trace.warnings.map((warning) => (
-          <p key={warning} class="small" dir="auto">
-            {warning}
-          </p>
-        ))}
-      </section>
-      <section class="panel stack" aria-label="Steps">
+      <Summary trace={trace} />
+      <section class="panel stack" aria-label="Calls">
         <h2>
           {counted(trace.turns.length, 'call')} of the model, {counted(trace.steps.length, 'call')}{' '}
           of tools
         </h2>
-        <ol class="agents-bars">
-          {bars.map((bar, index) => (
-            <li key={index}>
-              <button
-                type="button"
-                class="agents-bar"
-                aria-pressed={index === at}
-                onClick={() => route(index === at ? path : `${path}?at=${index}`, true)}
-              >
-                <span class="one-line mono">{bar.label}</span>
-                <span class="agents-lane">
-                  <span
-                    class={bar.kind}
-                    style={{
-                      insetInlineStart: `${(bar.startMs / wholeMs) * 100}%`,
-                      width: `${(bar.tookMs / wholeMs) * 100}%`,
-                    }}
-                  />
-                </span>
-                <span class="visually-hidden">after {shownDuration(bar.startMs)}, took</span>
-                <span class="small quiet">{shownDuration(bar.tookMs)}</span>
-              </button>
-              {index === at && <Detail bar={bar} project={trace.project} />}
-            </li>
-          ))}
-        </ol>
+        {calls.length === 0 && <p class="quiet">It ended before anything was called.</p>}
+        {calls.length > 0 && (
+          <Waterfall
+            calls={calls}
+            wholeMs={wholeMs}
+            at={at}
+            onOpen={(index) => route(index === at ? path : `${path}?at=${index}`, true)}
+            detailOf={(call) => <Detail call={call} project={trace.project} />}
+          />
+        )}
       </section>
     </>
   )
 }
 
-function Detail({ bar, project }: { readonly bar: Bar; readonly project: string }) {
-  if (bar.step !== undefined) {
+const OUTCOMES = { answered: 'good', failed: 'bad', cancelled: 'warn' } as const
+
+function Summary({ trace }: { readonly trace: Trace }) {
+  const { project, agent, conversation_id: conversation } = trace
+  const rating = ratingOf(trace.feedback)
+  return (
+    <section class="panel stack" aria-label="The question">
+      <p class="pre" dir="auto">
+        <strong>{trace.question}</strong>
+      </p>
+      <p class="small quiet">
+        <span class={`badge ${OUTCOMES[trace.outcome]}`}>{trace.outcome}</span> in{' '}
+        {shownDuration(trace.took_ms)} · {trace.provider} {trace.model} · {usageOf(trace.usage)}
+        {trace.cost === null ? '' : ` · cost ${trace.cost}`} · {shownTime(trace.started_at)}
+        {conversation !== null && (
+          <>
+            {' · '}
+            <a href={addressOf.conversation(project, agent, conversation)}>its conversation</a>
+          </>
+        )}
+      </p>
+      {rating !== '' && (
+        <p class="small" dir="auto">
+          Rated {rating}
+        </p>
+      )}
+      {trace.answer !== null && <AnswerText text={trace.answer} citations={trace.citations} />}
+      {trace.error !== null && (
+        <p class="bad pre" dir="auto">
+          {trace.error}
+        </p>
+      )}
+      {trace.warnings.map((warning) => (
+        <p key={warning} class="small" dir="auto">
+          {warning}
+        </p>
+      ))}
+    </section>
+  )
+}
+
+function Detail({
+  call: { step, turn },
+  project,
+}: {
+  readonly call: Call
+  readonly project: string
+}) {
+  if (step !== undefined) {
     return (
       <div class="stack">
-        <ToolInput input={bar.step.input} project={project} />
-        <Long label="What came back" text={bar.step.observation} />
+        <ToolInput input={step.input} project={project} />
+        <Long label="What came back" text={step.observation} />
       </div>
     )
   }
-  const { turn } = bar
   if (turn === undefined) return null
   const first =
     turn.first_piece_ms === null ? '' : ` · first piece after ${shownDuration(turn.first_piece_ms)}`
@@ -128,16 +147,4 @@ function Detail({ bar, project }: { readonly bar: Bar; readonly project: string 
       {turn.reasoning !== '' && <Long label="What the model thought" text={turn.reasoning} />}
     </div>
   )
-}
-
-function barsOf({ turns, steps }: Trace): readonly Bar[] {
-  const models = turns.map((turn, index): Bar => {
-    const { start_ms: startMs, took_ms: tookMs } = turn
-    return { label: `Model, turn ${index + 1}`, kind: 'model', startMs, tookMs, turn }
-  })
-  const tools = steps.map((step): Bar => {
-    const { start_ms: startMs, took_ms: tookMs } = step
-    return { label: step.tool, kind: 'tool', startMs, tookMs, step }
-  })
-  return [...models, ...tools].sort((a, b) => a.startMs - b.startMs)
 }

@@ -1,0 +1,51 @@
+/** Questions that are being answered, each to be cancelled. */
+import { useEffect, useRef } from 'preact/hooks'
+import { cancelRun, listRuns } from '../../../api/agents.ts'
+import type { RunningQuestion } from '../../../api/records.ts'
+import { usePolling, useResource } from '../../../components/resource.ts'
+import { counted, shownDuration } from '../../../format/numbers.ts'
+import { tellFailed } from '../../../shell/notices.tsx'
+
+const POLL_MS = 2000
+
+interface LiveRunsProps {
+  readonly isShown: (run: RunningQuestion) => boolean
+  /** Called when one of them is over. */
+  readonly onEnd: () => void
+}
+
+export function LiveRuns({ isShown, onEnd }: LiveRunsProps) {
+  const runs = useResource((signal) => listRuns(signal), [])
+  usePolling(runs.reload, POLL_MS)
+  const mine = (runs.data ?? []).filter(isShown)
+  const before = useRef<readonly string[]>([])
+  useEffect(() => {
+    if (runs.data === undefined) return
+    const ids = mine.map((run) => run.trace_id)
+    if (before.current.some((id) => !ids.includes(id))) onEnd()
+    before.current = ids
+  }, [runs.data])
+  if (mine.length === 0) return null
+  return (
+    <section class="panel stack" aria-label="Under way">
+      <h2>Under way</h2>
+      {mine.map(({ trace_id: id, question, state, seconds, steps }) => (
+        <div key={id} class="row">
+          <span class="grow one-line" dir="auto">
+            {question}
+          </span>
+          <span class="small quiet">
+            {state}, {shownDuration(seconds * 1000)}, {counted(steps, 'step')}
+          </span>
+          <button
+            type="button"
+            class="button small"
+            onClick={() => void cancelRun(id).then(runs.reload, tellFailed)}
+          >
+            Cancel
+          </button>
+        </div>
+      ))}
+    </section>
+  )
+}

@@ -1,0 +1,129 @@
+/** Runs that are over, the newest first, page by page. */
+import { useState } from 'preact/hooks'
+import { listTraces } from '../../../api/agents.ts'
+import type { TraceList as Page } from '../../../api/records.ts'
+import { EmptyState } from '../../../components/empty-state.tsx'
+import { Failure } from '../../../components/failure.tsx'
+import { Loading } from '../../../components/progress.tsx'
+import { useAction, useResource } from '../../../components/resource.ts'
+import { shownCount, shownDuration, shownTime } from '../../../format/numbers.ts'
+import { addressOf } from '../../../shell/addresses.ts'
+
+type Filters = Readonly<Record<string, string>>
+
+interface TraceListProps {
+  readonly filters: Filters
+  readonly hasAgentColumn: boolean
+  /** Rises when there may be new ones. */
+  readonly version: number
+}
+
+const PAGE = '100'
+
+export function TraceList({ filters, hasAgentColumn, version }: TraceListProps) {
+  const key = JSON.stringify([filters, version])
+  const [after, setAfter] = useState<{ key: string; pages: readonly Page[] }>()
+  const first = useResource(
+    (signal) => listTraces({ ...filters, limit: PAGE }, signal),
+    [filters, version],
+  )
+  const { act, failure, isBusy } = useAction()
+  const pages = after?.key === key ? after.pages : []
+  const next = pages.at(-1)?.next ?? (pages.length === 0 ? first.data?.next : null)
+  const traces = [...(first.data?.items ?? []), ...pages.flatMap(({ items }) => items)]
+  const readMore = () => {
+    void act(async () => {
+      const page = await listTraces({ ...filters, limit: PAGE, cursor: next ?? '' })
+      setAfter({ key, pages: [...pages, page] })
+    })
+  }
+  return (
+    <>
+      {first.failure && <Failure error={first.failure} onRetry={first.reload} />}
+      {first.isLoading && first.data === undefined && <Loading what="the traces" />}
+      {first.data?.items.length === 0 && (
+        <EmptyState icon="chart" title="No traces">
+          <p class="quiet">Each question leaves one: ask an agent, or change what you look for.</p>
+        </EmptyState>
+      )}
+      {traces.length > 0 && <Table traces={traces} hasAgentColumn={hasAgentColumn} />}
+      {failure && <Failure error={failure} onRetry={readMore} />}
+      {next && (
+        <div class="row">
+          <button type="button" class="button" disabled={isBusy} onClick={readMore}>
+            Show earlier ones
+          </button>
+          <span class="small quiet">{shownCount(traces.length)} are shown</span>
+        </div>
+      )}
+    </>
+  )
+}
+
+const OUTCOMES = { answered: 'good', failed: 'bad', cancelled: 'warn' } as const
+
+function Table({
+  traces,
+  hasAgentColumn,
+}: {
+  readonly traces: Page['items']
+  readonly hasAgentColumn: boolean
+}) {
+  return (
+    // biome-ignore lint/a11y/noNoninteractiveTabindex: a wide table is scrolled by keyboard
+    <div class="panel flush" tabIndex={0}>
+      <table class="agents-traces">
+        <thead>
+          <tr>
+            <th scope="col">Question</th>
+            {hasAgentColumn && <th scope="col">Agent</th>}
+            <th scope="col">Ended</th>
+            <th scope="col" class="number">
+              Took
+            </th>
+            <th scope="col" class="number">
+              Steps
+            </th>
+            <th scope="col" class="number">
+              Tokens
+            </th>
+            <th scope="col">Rated</th>
+            <th scope="col">When</th>
+          </tr>
+        </thead>
+        <tbody>
+          {traces.map((trace) => (
+            <tr key={trace.trace_id}>
+              <td>
+                <a href={addressOf.trace(trace.trace_id)} dir="auto">
+                  {trace.question.slice(0, 200)}
+                </a>
+              </td>
+              {hasAgentColumn && <td dir="auto">{`${trace.project}.${trace.agent}`}</td>}
+              <td>
+                <span class={`badge ${OUTCOMES[trace.outcome]}`}>{trace.outcome}</span>{' '}
+                {trace.outcome === 'failed' && <span class="small quiet">{trace.error_code}</span>}
+              </td>
+              <td class="number">{shownDuration(trace.took_ms)}</td>
+              <td class="number">{trace.step_count}</td>
+              <td class="number">
+                {trace.usage === null
+                  ? '–'
+                  : shownCount(trace.usage.input_tokens + trace.usage.output_tokens)}
+              </td>
+              <td dir="auto">{ratingOf(trace.feedback)}</td>
+              <td>{shownTime(trace.started_at)}</td>
+            </tr>
+          ))}
+        </tbody>
+      </table>
+    </div>
+  )
+}
+
+export function ratingOf(feedback: Page['items'][number]['feedback']): string {
+  if (feedback === null) return ''
+  const word = feedback.rating > 0 ? 'good' : 'bad'
+  const shown = feedback.rating === 0 ? 'neither' : word
+  return feedback.comment ? `${shown}: ${feedback.comment}` : shown
+}
