@@ -328,21 +328,28 @@ function refuseContradictions(settings: Settings): void {
 export function shownSettings(settings: Settings) {
   return Object.entries(SETTINGS).map(([key, one]) => {
     // The keys of both are the same.
-    const text = settingText(settings[key as keyof Settings])
+    const text = settingText(settings[key as keyof Settings], one.default)
     const isSet = text !== ''
     return {
       name: one.name,
       value: isSet && !one.isSecret ? withoutPassword(text) : null,
-      default: one.default === '' ? null : one.default,
+      default: usualText(one),
       meaning: one.help,
       ...{ isSecret: one.isSecret, isSet },
     }
   })
 }
 
-function settingText(value: unknown): string {
+/** As it is written where it is not set, in the words of a value: a size of 0 is `0MB` in both. */
+function usualText(one: Setting<unknown>): string | null {
+  const text = one.isSecret ? '' : settingText(one.parse(one.default), one.default)
+  return text === '' ? null : text
+}
+
+/** @param usual the default, which says whether it is written `true` or `1` */
+function settingText(value: unknown, usual: string): string {
   if (value === undefined) return ''
-  if (typeof value === 'boolean') return value ? '1' : '0'
+  if (typeof value === 'boolean') return usual === 'false' ? String(value) : value ? '1' : '0'
   if (typeof value !== 'object') return String(value)
   if (Array.isArray(value) && value.every((item) => typeof item === 'string')) {
     return value.join(',')
@@ -353,7 +360,7 @@ function settingText(value: unknown): string {
 
 /** An address may hold a user with a password, and a key behind the `?`. */
 function withoutPassword(text: string): string {
-  return text.replace(/:\/\/[^/\s]*@/g, '://…@').replace(/^(https?:[^?]*)\?.*/, '$1?…')
+  return text.replace(/:\/\/[^/\s]*@/g, '://…@').replace(/^(https?:[^?#]*)[?#].*/i, '$1?…')
 }
 
 /** Every setting with its default, for `--help`. */

@@ -52,6 +52,8 @@ const PATH_CHARS_MAX = 300
 export interface RecentRequest extends LogEntry {
   /** Milliseconds since 1970. */
   readonly startMs: number
+  /** The web page of this server made it, as far as its client says. */
+  readonly isFromPage: boolean
 }
 
 /** The requests that were answered last, for whoever looks after the server. Its log has all. */
@@ -59,10 +61,8 @@ export class RecentRequests {
   readonly #ring: RecentRequest[] = []
   #next = 0
 
-  add(entry: LogEntry, startMs: number): void {
-    const { path } = entry
-    const shown = path.length <= PATH_CHARS_MAX ? path : `${path.slice(0, PATH_CHARS_MAX)}…`
-    this.#ring[this.#next] = { ...entry, path: shown, startMs }
+  add(entry: LogEntry, { startMs, isFromPage }: Omit<RecentRequest, keyof LogEntry>): void {
+    this.#ring[this.#next] = { ...entry, path: keptPath(entry.path), startMs, isFromPage }
     this.#next = (this.#next + 1) % KEPT_MAX
   }
 
@@ -70,6 +70,13 @@ export class RecentRequests {
   list(): readonly RecentRequest[] {
     return [...this.#ring.slice(this.#next), ...this.#ring.slice(0, this.#next)].reverse()
   }
+}
+
+/** A copy: part of a text would hold all of it in memory, with what stood behind the `?`. */
+function keptPath(path: string): string {
+  const isLong = path.length > PATH_CHARS_MAX
+  const kept = Buffer.from(isLong ? path.slice(0, PATH_CHARS_MAX) : path).toString()
+  return isLong ? `${kept}…` : kept
 }
 
 /** The requests under way: each gets its scope, one line in the log and, whatever happens, an answer. */
@@ -153,13 +160,13 @@ export class RunningRequests {
   #ended(scope: RequestScope): void {
     this.#running.delete(scope)
     const { id: requestId, method, path, route, status, failure: code, principal } = scope
-    const { startMs } = scope
+    const { startMs, isFromPage } = scope
     const entry = {
       ...{ method, path, route, status, ms: this.#deps.now() - startMs, requestId, code },
       principal: principal.kind === 'open' ? null : `${principal.kind} ${principal.name}`,
     }
     this.#deps.log(entry)
-    this.recent.add(entry, startMs)
+    this.recent.add(entry, { startMs, isFromPage })
     if (this.#running.size === 0) this.#onIdle()
   }
 
@@ -219,6 +226,8 @@ export class RequestScope {
   readonly address: string
   /** Who makes it; known before its route runs. A route that is open to everyone may see ANYONE. */
   principal: Principal = ANYONE
+  /** Of the web page of this server, which says so: to tell its requests from those of programs, never for a right. */
+  readonly isFromPage: boolean
   /** Where its statement is noted. */
   readonly running: RunningEntry
   /** What it changes, for the audit log; null: nothing. */
@@ -243,6 +252,7 @@ export class RequestScope {
     this.startMs = init.startMs
     this.method = request.method
     this.path = pathOf(request.url)
+    this.isFromPage = isFromPage(request)
     const noted = running.begin(`${this.method} ${this.path}`)
     this.running = {
       statement: (sql) => {
@@ -319,6 +329,11 @@ export class RequestScope {
 
 function hasBody({ headers }: Request): boolean {
   return headers.has('transfer-encoding') || (headers.get('content-length') ?? '0') !== '0'
+}
+
+/** The page says so itself; a browser says it of the files that the page loads. */
+function isFromPage({ headers }: Request): boolean {
+  return headers.has('x-eider-page') || headers.get('sec-fetch-site') === 'same-origin'
 }
 
 /** The path of an absolute URL as it was sent, without the query string. */

@@ -52,6 +52,13 @@ test('answered requests are listed by status and route, without what stands behi
     { method: 'GET', path: '/api/jobs/77', route: '/api/jobs/:job_id', status: 404 },
   ])
   expect(text).not.toContain('hidden')
+  const ofPage = await app.send('GET', '/api/jobs/78', undefined, { 'x-eider-page': '1' })
+  expect(ofPage.status).toBe(404)
+  const found = async (from: string) => {
+    return (await app.send('GET', `/api/requests?status=4xx&route=jobs&from=${from}`)).body
+  }
+  expect(await found('page')).toMatchObject([{ path: '/api/jobs/78', is_from_page: true }])
+  expect(await found('programs')).toMatchObject([{ path: '/api/jobs/77', is_from_page: false }])
   const slow = await app.send('GET', '/api/requests?ms_min=86400000')
   expect(slow.body).toEqual([])
 })
@@ -63,6 +70,9 @@ test('the settings say what they are, and no secret', async () => {
   const one = (name: string) => settings.find((setting) => setting.name === name)
   expect(one('EIDER_QUERY_MS')).toMatchObject({ value: '60000', default: '60000', is_set: true })
   expect(one('OPENAI_API_KEY')).toMatchObject({ value: null, is_secret: true, is_set: true })
+  expect(one('OTEL_EXPORTER_OTLP_PROTOCOL')).toMatchObject({ default: 'http/protobuf' })
+  const captures = one('OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT')
+  expect(captures).toMatchObject({ value: 'false', default: 'false' })
   expect(one('EIDER_CHAT_BASE_URL')).toMatchObject({ value: 'http://…@models.test' })
   expect(text).not.toContain('sk-hidden')
   expect(text).not.toContain('word@')

@@ -92,7 +92,7 @@ export function isAway(status: number): boolean {
 async function isThere(): Promise<boolean> {
   try {
     const signal = AbortSignal.timeout(ANSWER_MS_MAX)
-    const answer = await fetch('/', { cache: 'no-cache', signal })
+    const answer = await fetch('/', { cache: 'no-cache', headers: { 'x-eider-page': '1' }, signal })
     if (isAway(answer.status)) return false
     const html = answer.ok ? await answer.text() : undefined
     if (html !== undefined) isOutdated.value = !ownFiles().every((file) => html.includes(file))

@@ -38,6 +38,9 @@ export interface ApiRequest {
   readonly onSent?: (sentBytes: number, totalBytes: number) => void
 }
 
+/** Tells the log of requests that the page asks, and not a program. */
+const OF_THE_PAGE = { 'x-eider-page': '1' }
+
 /**
  * The body of an answer of status 2xx; nothing of one without a body.
  * @throws ApiError; what `signal` was aborted with
@@ -70,10 +73,11 @@ export async function requestStream(path: string, init: ApiRequest = {}): Promis
 
 async function sent(path: string, init: ApiRequest): Promise<Response> {
   const { signal, onSent } = init
+  const headers = { ...OF_THE_PAGE, ...init.headers }
   try {
     const response = await (onSent === undefined
-      ? fetched(path, init)
-      : sentWithProgress(path, { ...init, onSent }))
+      ? fetched(path, { ...init, headers })
+      : sentWithProgress(path, { ...init, headers, onSent }))
     if (response.ok) noteReached()
     return response
   } catch (error) {

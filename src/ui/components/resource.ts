@@ -94,6 +94,13 @@ export function useAction(): Action {
   return { act, failure, isBusy }
 }
 
+/** Loads a resource again every `ms`; one that takes longer is waited for. */
+export function useReloading({ isLoading, reload }: Resource<unknown>, ms: number): void {
+  usePolling(() => {
+    if (!isLoading) reload()
+  }, ms)
+}
+
 /** Calls `tick` every `ms`, while the window is seen and the view is there. */
 export function usePolling(tick: () => void, ms: number): void {
   const latest = useRef(tick)

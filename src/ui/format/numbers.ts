@@ -41,12 +41,12 @@ const TIME = new Intl.DateTimeFormat('en-GB', { dateStyle: 'medium', timeStyle: 
 
 /** A time of the API, `YYYY-MM-DD HH:MM:SS.ffffff` in UTC, in the reader's own time zone. */
 export function shownTime(time: string): string {
-  return TIME.format(dateOf(time))
+  return TIME.format(timeOf(time))
 }
 
 /** `just now`, `5 minutes ago`, `in 2 hours`. */
 export function shownAge(time: string, nowMs: number): string {
-  const seconds = (dateOf(time).getTime() - nowMs) / 1000
+  const seconds = (timeOf(time).getTime() - nowMs) / 1000
   const far = Math.abs(seconds)
   if (far < 30) return 'just now'
   const format = new Intl.RelativeTimeFormat('en', { numeric: 'auto' })
@@ -55,6 +55,7 @@ export function shownAge(time: string, nowMs: number): string {
   return format.format(Math.round(seconds / 86_400), 'day')
 }
 
-function dateOf(time: string): Date {
+/** Of a time of the API. */
+export function timeOf(time: string): Date {
   return new Date(`${time.replace(' ', 'T').slice(0, 23)}Z`)
 }

@@ -131,6 +131,7 @@ export const ANSWERED_REQUEST = t.Object(
     code: orNull(t.String(), { description: 'Of the error that it was answered with' }),
     request_id: t.String(),
     principal: orNull(t.String(), { description: 'Who made it; null: nobody was logged in' }),
+    is_from_page: t.Boolean({ description: 'Of the web page of this server, as it says itself' }),
   },
   { $id: 'AnsweredRequest' },
 )

@@ -19,6 +19,9 @@ const QUERY = queryParameters({
     ...{ min: 0, max: DAY_MS, unset: 0 },
     description: 'Those that took at least so many milliseconds',
   }),
+  from: choice(['page', 'programs'], {
+    description: 'Those of the web page of this server, which says so itself, or all others',
+  }),
   limit: wholeNumber({ min: 1, max: 1000, unset: 100, description: 'At most so many' }),
 })
 
@@ -96,9 +99,11 @@ interface Filter {
   readonly status: string | undefined
   readonly route: string | undefined
   readonly ms_min: number
+  readonly from: 'page' | 'programs' | undefined
 }
 
-function fits(one: RecentRequest, { status, route: part = '', ms_min: msMin }: Filter): boolean {
+function fits(one: RecentRequest, { status, route: part = '', ms_min: msMin, from }: Filter) {
+  if (from !== undefined && one.isFromPage !== (from === 'page')) return false
   const isOfStatus = status === undefined || String(one.status).startsWith(status.slice(0, 1))
   return isOfStatus && one.ms >= msMin && (one.route.includes(part) || one.path.includes(part))
 }
@@ -112,10 +117,10 @@ function runningRecord(scope: RequestScope, nowMs: number) {
   }
 }
 
-function answeredRecord({ startMs, requestId, ...entry }: RecentRequest) {
+function answeredRecord({ startMs, requestId, isFromPage, ...entry }: RecentRequest) {
   const { ms, method, path, route: pattern, status, code, principal } = entry
   return {
     ...{ started_at: timestampOfMillis(startMs), ms, method, path, route: pattern, status },
-    ...{ code, request_id: requestId, principal },
+    ...{ code, request_id: requestId, principal, is_from_page: isFromPage },
   }
 }

@@ -2,7 +2,7 @@
 import type { Health, ServerStatus } from '../../api/records.ts'
 import { request } from '../../api/request.ts'
 import { mayRunServer } from '../../api/session.ts'
-import { usePolling, useResource } from '../../components/resource.ts'
+import { useReloading, useResource } from '../../components/resource.ts'
 import { counted, shownAge, shownBytes, shownTime } from '../../format/numbers.ts'
 import { Fact, Facts } from './facts.tsx'
 import { Loaded } from './loaded.tsx'
@@ -17,7 +17,7 @@ export function OverviewPane() {
     ])
     return { status, health }
   }, [])
-  usePolling(state.reload, ASK_AGAIN_MS)
+  useReloading(state, ASK_AGAIN_MS)
   return (
     <Loaded of={state} what="the state of the server">
       {({ status, health }) => (

@@ -55,7 +55,7 @@ function SettingTable({ items }: { readonly items: readonly ShownSetting[] }) {
   return (
     // biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls is reached by keyboard
     <section class="panel flush" tabIndex={0} aria-label="Settings">
-      <table class="operations-wide">
+      <table class="operations-log">
         <thead>
           <tr>
             <th>Setting</th>
@@ -66,11 +66,11 @@ function SettingTable({ items }: { readonly items: readonly ShownSetting[] }) {
         <tbody>
           {items.map((one) => (
             <tr key={one.name}>
-              <td class="mono">{one.name}</td>
+              <td class="mono operations-what">{one.name}</td>
               <td>
                 <Value setting={one} />
               </td>
-              <td class="small">{one.meaning}</td>
+              <td class="small operations-meaning">{one.meaning}</td>
             </tr>
           ))}
         </tbody>

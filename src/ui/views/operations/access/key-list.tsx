@@ -1,14 +1,14 @@
 /** Keys of programs: made, shown once, revoked. */
 import { useState } from 'preact/hooks'
-import type { Key, NewKey as MadeKey } from '../../api/records.ts'
-import { path, request } from '../../api/request.ts'
-import { ConfirmDialog } from '../../components/confirm-dialog.tsx'
-import { CopyButton } from '../../components/copy-button.tsx'
-import { Dialog } from '../../components/dialog.tsx'
-import { EmptyState } from '../../components/empty-state.tsx'
-import { useResource } from '../../components/resource.ts'
-import { shownAge, shownTime } from '../../format/numbers.ts'
-import { Loaded } from './loaded.tsx'
+import type { Key, NewKey as MadeKey } from '../../../api/records.ts'
+import { path, request } from '../../../api/request.ts'
+import { ConfirmDialog } from '../../../components/confirm-dialog.tsx'
+import { CopyButton } from '../../../components/copy-button.tsx'
+import { Dialog } from '../../../components/dialog.tsx'
+import { EmptyState } from '../../../components/empty-state.tsx'
+import { useResource } from '../../../components/resource.ts'
+import { shownAge, shownTime } from '../../../format/numbers.ts'
+import { Loaded } from '../loaded.tsx'
 import { NewKeyDialog } from './new-key-dialog.tsx'
 
 export function KeyList() {

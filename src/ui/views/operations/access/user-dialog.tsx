@@ -1,11 +1,11 @@
 /** A user: a new one, or another role, other projects, another password of one that there is. */
 import { useState } from 'preact/hooks'
-import type { User } from '../../api/records.ts'
-import { path, request } from '../../api/request.ts'
-import { Dialog } from '../../components/dialog.tsx'
-import { Failure } from '../../components/failure.tsx'
-import { Field } from '../../components/field.tsx'
-import { useAction } from '../../components/resource.ts'
+import type { User } from '../../../api/records.ts'
+import { path, request } from '../../../api/request.ts'
+import { Dialog } from '../../../components/dialog.tsx'
+import { Failure } from '../../../components/failure.tsx'
+import { Field } from '../../../components/field.tsx'
+import { useAction } from '../../../components/resource.ts'
 import { namesIn } from './name-list.ts'
 
 const ROLES = [

@@ -1,10 +1,10 @@
 /** People who log in: made, changed, removed. */
 import { useState } from 'preact/hooks'
-import type { User } from '../../api/records.ts'
-import { path, request } from '../../api/request.ts'
-import { ConfirmDialog } from '../../components/confirm-dialog.tsx'
-import { useResource } from '../../components/resource.ts'
-import { Loaded } from './loaded.tsx'
+import type { User } from '../../../api/records.ts'
+import { path, request } from '../../../api/request.ts'
+import { ConfirmDialog } from '../../../components/confirm-dialog.tsx'
+import { useResource } from '../../../components/resource.ts'
+import { Loaded } from '../loaded.tsx'
 import { UserDialog } from './user-dialog.tsx'
 
 export function UserList({ isLoginOn }: { readonly isLoginOn: boolean }) {

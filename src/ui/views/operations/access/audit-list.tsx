@@ -1,10 +1,10 @@
 /** What was changed by whom, the newest first. */
 import { useState } from 'preact/hooks'
-import type { AuditList as AuditPage } from '../../api/records.ts'
-import { request } from '../../api/request.ts'
-import { useResource } from '../../components/resource.ts'
-import { shownTime } from '../../format/numbers.ts'
-import { Loaded } from './loaded.tsx'
+import type { AuditList as AuditPage } from '../../../api/records.ts'
+import { request } from '../../../api/request.ts'
+import { useResource } from '../../../components/resource.ts'
+import { shownTime } from '../../../format/numbers.ts'
+import { Loaded } from '../loaded.tsx'
 
 const PAGE = 50
 const PAGES_MAX = 1000
@@ -53,7 +53,7 @@ function AuditTable({ items }: { readonly items: AuditPage['items'] }) {
   return (
     // biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls is reached by keyboard
     <section class="panel flush" tabIndex={0} aria-label="Entries">
-      <table>
+      <table class="operations-log">
         <thead>
           <tr>
             <th>When</th>
@@ -72,7 +72,9 @@ function AuditTable({ items }: { readonly items: AuditPage['items'] }) {
                 {one.action}
                 {one.occurrences > 1 && <span class="quiet"> ×{one.occurrences}</span>}
               </td>
-              <td dir="auto">{one.targets.join(', ')}</td>
+              <td class="operations-what" dir="auto">
+                {one.targets.join(', ')}
+              </td>
               <td>
                 <span class={`badge ${one.outcome === 'ok' ? 'good' : 'bad'}`}>{one.outcome}</span>
               </td>

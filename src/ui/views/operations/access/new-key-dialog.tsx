@@ -1,11 +1,11 @@
 /** What a new key may do, and for how long. */
 import { useState } from 'preact/hooks'
-import type { NewKey } from '../../api/records.ts'
-import { request } from '../../api/request.ts'
-import { Dialog } from '../../components/dialog.tsx'
-import { Failure } from '../../components/failure.tsx'
-import { Field } from '../../components/field.tsx'
-import { useAction } from '../../components/resource.ts'
+import type { NewKey } from '../../../api/records.ts'
+import { request } from '../../../api/request.ts'
+import { Dialog } from '../../../components/dialog.tsx'
+import { Failure } from '../../../components/failure.tsx'
+import { Field } from '../../../components/field.tsx'
+import { useAction } from '../../../components/resource.ts'
 import { namesIn } from './name-list.ts'
 
 const SCOPES = [

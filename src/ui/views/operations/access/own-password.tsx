@@ -1,10 +1,10 @@
 /** Another password for whoever is logged in. */
 import { useState } from 'preact/hooks'
-import { request } from '../../api/request.ts'
-import { Failure } from '../../components/failure.tsx'
-import { Field } from '../../components/field.tsx'
-import { useAction } from '../../components/resource.ts'
-import { tellDone } from '../../shell/notices.tsx'
+import { request } from '../../../api/request.ts'
+import { Failure } from '../../../components/failure.tsx'
+import { Field } from '../../../components/field.tsx'
+import { useAction } from '../../../components/resource.ts'
+import { tellDone } from '../../../shell/notices.tsx'
 
 export function OwnPassword() {
   const [current, setCurrent] = useState('')

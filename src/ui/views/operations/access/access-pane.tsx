@@ -1,5 +1,5 @@
 /** Who may use the server: keys, users, the own password, and what was changed by whom. */
-import { account, loginState, may, mayRunServer } from '../../api/session.ts'
+import { account, loginState, may, mayRunServer } from '../../../api/session.ts'
 import { AuditList } from './audit-list.tsx'
 import { KeyList } from './key-list.tsx'
 import { OwnPassword } from './own-password.tsx'
