@@ -1,277 +1,216 @@
 /**
- * Rows of a statement as a grid. Only what is seen is in the page, so that 200,000 rows scroll as ten do. Keys move a
- * cell; Mod+C copies it.
+ * Rows of a statement as a grid. Only what is seen is in the page, so that a million rows or a thousand columns scroll as
+ * ten do. Keys move a cell, with Shift they choose more; Mod+C copies, Enter opens.
  */
-import { useEffect, useRef, useState } from 'preact/hooks'
+import { useEffect, useLayoutEffect, useMemo, useRef, useState } from 'preact/hooks'
 import type { Cell, Column } from '../api/sql.ts'
-import { shownCount } from '../format/numbers.ts'
-import { CopyButton } from './copy-button.tsx'
-import { Dialog } from './dialog.tsx'
-import { cellText, compareCells, isNothing } from './table/cell-text.ts'
+import {
+  FIRST_CELL,
+  movedTo,
+  type Place,
+  pressedIn,
+  rectangleOf,
+  type Selection,
+} from './table/cell-selection.ts'
+import { type Order, ordered } from './table/cell-text.ts'
+import { cellId, TableBody } from './table/table-body.tsx'
+import { chosenText, TableFoot } from './table/table-foot.tsx'
+import { TableHead } from './table/table-head.tsx'
+import {
+  edgesOf,
+  HEAD_PX,
+  NUMBERS_PX,
+  type Range,
+  ROW_PX,
+  rowLayout,
+  scrollTopFor,
+  seenColumns,
+  suggestedWidths,
+} from './table/table-layout.ts'
+import { WholeCell } from './table/whole-cell.tsx'
 
-const ROW_PX = 30
-/** Rows beyond the edge, so that a step of the wheel shows no gap. */
-const BEYOND = 12
-const SHOWN_CHARS_MAX = 200
-/** A browser's element is at most so high: beyond it, the scroll position stands for rows by proportion. */
-const HEIGHT_PX_MAX = 8_000_000
+/** Below the rows, where the bar to scroll sideways may lie. */
+const BELOW_PX = 18
+const WIDTH_STEP_PX = 24
 
 export interface DataTableProps {
   readonly label: string
   readonly columns: readonly Column[]
+  /** A list that may grow. */
   readonly rows: readonly (readonly Cell[])[]
-  /** Rises when rows were added to the same list. */
-  readonly version: number
+  /** More rows come: they are not sorted before all are there. */
+  readonly isGrowing: boolean
 }
 
-interface Place {
-  readonly row: number
-  readonly column: number
-}
-
-export function DataTable({ label, columns, rows, version }: DataTableProps) {
+export function DataTable({ label, columns, rows: given, isGrowing }: DataTableProps) {
   const frame = useRef<HTMLDivElement>(null)
-  const [top, setTop] = useState(0)
-  const [height, setHeight] = useState(400)
-  const [at, setAt] = useState<Place>({ row: 0, column: 0 })
-  const [open, setOpen] = useState<Place>()
+  const [scroll, setScroll] = useState({ top: 0, left: 0 })
+  const [view, setView] = useState({ width: 1200, height: 600 })
+  const [selection, setSelection] = useState<Selection>(FIRST_CELL)
+  const [isOpen, setIsOpen] = useState(false)
   const [order, setOrder] = useState<Order>()
-  const sorted = useSorted({ rows, columns, version }, order)
-  useEffect(() => {
-    const element = frame.current
-    if (element === null) return
-    const observer = new ResizeObserver(() => setHeight(element.clientHeight))
-    observer.observe(element)
-    return () => observer.disconnect()
-  }, [])
-  const whole = Math.min(rows.length * ROW_PX, HEIGHT_PX_MAX)
-  const scale = rows.length === 0 ? 1 : (rows.length * ROW_PX) / Math.max(whole, 1)
-  const first = Math.max(0, Math.floor((top * scale) / ROW_PX) - BEYOND)
-  const count = Math.ceil(height / ROW_PX) + 2 * BEYOND
-  const seen = sorted.slice(first, first + count)
-  const move = (next: Place) => {
-    const row = Math.max(0, Math.min(rows.length - 1, next.row))
-    const column = Math.max(0, Math.min(columns.length - 1, next.column))
-    setAt({ row, column })
-    const element = frame.current
-    if (element === null) return
-    const y = (row * ROW_PX) / scale
-    if (y < element.scrollTop) element.scrollTop = y
-    else if (y > element.scrollTop + height - 2 * ROW_PX)
-      element.scrollTop = y - height + 3 * ROW_PX
+  const rows = useOrdered({ columns, rows: given, isGrowing }, order)
+  const { widths, setWidth } = useWidths(columns, given)
+  useSize(frame, setView)
+  const edges = useMemo(() => edgesOf(widths), [widths])
+  const seen = seenColumns(edges, scroll.left, view.width)
+  const viewPx = Math.max(ROW_PX, view.height - HEAD_PX)
+  const layout = rowLayout(rows.length, scroll.top, viewPx)
+  const size = { rowCount: rows.length, columnCount: columns.length }
+  const chosen = rectangleOf(selection)
+  const { at } = selection
+  const choose = (next: Selection) => {
+    setSelection(next)
+    if (frame.current) reveal(frame.current, next.at, { edges, viewPx, rowCount: rows.length })
   }
   const pressed = (event: KeyboardEvent) => {
-    const next = steppedTo(event.key, at, Math.floor(height / ROW_PX) - 2, columns.length)
-    if (next !== undefined) move(next)
-    else if (event.key === 'Enter') setOpen(at)
-    else if (event.key === 'c' && (event.ctrlKey || event.metaKey)) {
-      void navigator.clipboard.writeText(cellText(sorted[at.row]?.[at.column]))
-    } else return
+    const hasMod = event.ctrlKey || event.metaKey
+    const keys = { key: event.key, hasMod, hasShift: event.shiftKey }
+    const page = { ...size, pageRows: Math.floor(viewPx / ROW_PX) - 1 }
+    const next = event.altKey ? undefined : pressedIn(selection, keys, page)
+    if (next !== undefined) choose(next)
+    else if (event.key === 'Enter' && !hasMod) setIsOpen(true)
+    else if (event.altKey && widening(event.key) !== 0)
+      setWidth(at.column, (widths[at.column] ?? 0) + widening(event.key))
+    else return
     event.preventDefault()
   }
-  const sortBy = (column: number) => setOrder((before) => nextOrder(before, column))
+  const point = (place: Place, isExtended: boolean) => {
+    setSelection((before) => movedTo(before, place, size, isExtended))
+  }
+  const isAtSeen = isIn(layout, at.row) && isIn(seen, at.column)
+  const isWide = (edges.at(-1) ?? 0) + NUMBERS_PX > view.width
+  const height = layout.bodyPx + HEAD_PX + (isWide ? BELOW_PX : 0)
   return (
-    <>
+    <div class="data-frame">
       <div
         ref={frame}
         class="data-table"
+        style={{ height: `${height}px` }}
         role="grid"
         aria-label={label}
         aria-rowcount={rows.length + 1}
         aria-colcount={columns.length}
-        aria-activedescendant={`cell-${at.row}-${at.column}`}
+        aria-multiselectable="true"
+        aria-activedescendant={isAtSeen ? cellId(at) : undefined}
         tabIndex={0}
-        onScroll={(event) => setTop(event.currentTarget.scrollTop)}
+        onScroll={({ currentTarget: { scrollTop, scrollLeft } }) => {
+          setScroll({ top: scrollTop, left: scrollLeft })
+        }}
         onKeyDown={pressed}
+        onCopy={(event) => {
+          event.preventDefault()
+          event.clipboardData?.setData('text/plain', chosenText(rows, chosen))
+        }}
       >
-        <HeadRow columns={columns} order={order} onSort={sortBy} />
-        <div class="data-body" style={{ height: `${whole}px` }} role="presentation">
-          <div
-            style={{ transform: `translateY(${(first * ROW_PX) / scale}px)` }}
-            role="presentation"
-          >
-            {seen.map((row, index) => (
-              <div
-                key={first + index}
-                class="data-row"
-                role="row"
-                aria-rowindex={first + index + 2}
-              >
-                <span class="data-number" aria-hidden="true">
-                  {shownCount(first + index + 1)}
-                </span>
-                {columns.map(({ name }, column) => (
-                  <ShownCell
-                    key={`${column} ${name}`}
-                    place={{ row: first + index, column }}
-                    cell={row[column]}
-                    isAt={at.row === first + index && at.column === column}
-                    onAt={setAt}
-                    onOpen={setOpen}
-                  />
-                ))}
-              </div>
-            ))}
-          </div>
-        </div>
+        <TableHead
+          columns={columns}
+          widths={widths}
+          seen={seen}
+          leadPx={edges[seen.first] ?? 0}
+          order={order}
+          onSort={(column) => setOrder((before) => nextOrder(before, column))}
+          onWidth={setWidth}
+        />
+        <TableBody
+          {...{ columns, rows, widths, edges, seen, layout, chosen, at }}
+          onPoint={point}
+          onOpen={() => setIsOpen(true)}
+        />
       </div>
-      {open && (
+      {rows.length > 0 && (
+        <TableFoot columns={columns} rows={rows} chosen={chosen} onOpen={() => setIsOpen(true)} />
+      )}
+      {isOpen && (
         <WholeCell
-          name={columns[open.column]?.name ?? ''}
-          cell={sorted[open.row]?.[open.column]}
-          onClose={() => setOpen(undefined)}
+          name={columns[at.column]?.name ?? ''}
+          type={columns[at.column]?.type ?? ''}
+          cell={rows[at.row]?.[at.column]}
+          onClose={() => setIsOpen(false)}
         />
       )}
-    </>
-  )
-}
-
-interface Order {
-  readonly column: number
-  readonly descending: boolean
-}
-
-/** Up, down, and as the rows came. */
-function nextOrder(before: Order | undefined, column: number): Order | undefined {
-  if (before?.column !== column) return { column, descending: false }
-  return before.descending ? undefined : { column, descending: true }
-}
-
-function steppedTo(key: string, { row, column }: Place, page: number, columnCount: number) {
-  const steps: Readonly<Record<string, Place>> = {
-    ArrowDown: { row: row + 1, column },
-    ArrowUp: { row: row - 1, column },
-    ArrowRight: { row, column: column + 1 },
-    ArrowLeft: { row, column: column - 1 },
-    PageDown: { row: row + page, column },
-    PageUp: { row: row - page, column },
-    Home: { row, column: 0 },
-    End: { row, column: columnCount - 1 },
-  }
-  return steps[key]
-}
-
-function HeadRow({
-  columns,
-  order,
-  onSort,
-}: {
-  readonly columns: readonly Column[]
-  readonly order: Order | undefined
-  readonly onSort: (column: number) => void
-}) {
-  return (
-    <div class="data-row data-head" role="row" aria-rowindex={1}>
-      <span class="data-number" role="presentation" />
-      {columns.map(({ name }, index) => (
-        <span
-          key={`${index} ${name}`}
-          class="data-cell"
-          role="columnheader"
-          aria-sort={sortWord(order, index)}
-        >
-          <button
-            type="button"
-            tabIndex={-1}
-            title={`Sort by ${name}`}
-            onClick={() => onSort(index)}
-          >
-            <span dir="auto">{name}</span>
-            {order?.column === index && (
-              <span aria-hidden="true">{order.descending ? '↓' : '↑'}</span>
-            )}
-          </button>
-        </span>
-      ))}
     </div>
   )
 }
 
-interface ShownCellProps {
-  readonly place: Place
-  readonly cell: Cell
-  readonly isAt: boolean
-  readonly onAt: (place: Place) => void
-  readonly onOpen: (place: Place) => void
+function isIn({ first, end }: Range, index: number): boolean {
+  return index >= first && index < end
 }
 
-function ShownCell({ place, cell, isAt, onAt, onOpen }: ShownCellProps) {
-  const kind = cell === null || cell === undefined ? 'null' : typeof cell
-  return (
-    // biome-ignore lint/a11y/useKeyWithClickEvents: the grid has the keys
-    <span
-      id={`cell-${place.row}-${place.column}`}
-      class={`data-cell ${kind} ${isAt ? 'at' : ''}`}
-      role="gridcell"
-      aria-selected={isAt}
-      dir="auto"
-      onClick={() => onAt(place)}
-      onDblClick={() => onOpen(place)}
-    >
-      {cellText(cell, SHOWN_CHARS_MAX)}
-    </span>
-  )
+/** Alt with an arrow makes a column wider or narrower. */
+function widening(key: string): number {
+  if (key === 'ArrowRight') return WIDTH_STEP_PX
+  return key === 'ArrowLeft' ? -WIDTH_STEP_PX : 0
 }
 
-/** What is shown of a cell that somebody opened: a text of 50 MB would stop the browser. */
-const WHOLE_CHARS_MAX = 100_000
-
-function WholeCell({
-  name,
-  cell,
-  onClose,
-}: {
-  readonly name: string
-  readonly cell: Cell
-  readonly onClose: () => void
-}) {
-  const text =
-    typeof cell === 'object' && cell !== null ? JSON.stringify(cell, null, 2) : cellText(cell)
-  const isCut = text.length > WHOLE_CHARS_MAX
-  return (
-    <Dialog title={name} size="wide" onClose={onClose}>
-      <div class="row">
-        <CopyButton text={text} />
-        <span class="small quiet">{shownCount(text.length)} characters</span>
-        {isCut && <span class="badge warn">The first {shownCount(WHOLE_CHARS_MAX)} are shown</span>}
-      </div>
-      {/* biome-ignore lint/a11y/noNoninteractiveTabindex: it scrolls, so keys must reach it */}
-      <pre class="data-whole" dir="auto" tabIndex={0}>
-        {text.slice(0, WHOLE_CHARS_MAX)}
-      </pre>
-    </Dialog>
-  )
+/** Up, down, and as the rows came. */
+function nextOrder(before: Order | undefined, column: number): Order | undefined {
+  if (before?.column !== column) return { column, isDescending: false }
+  return before.isDescending ? undefined : { column, isDescending: true }
 }
 
-function sortWord(order: Order | undefined, column: number): 'ascending' | 'descending' | 'none' {
-  if (order?.column !== column) return 'none'
-  return order.descending ? 'descending' : 'ascending'
+interface Reach {
+  readonly edges: readonly number[]
+  readonly viewPx: number
+  readonly rowCount: number
 }
 
-interface Sorted {
-  readonly key: string
-  readonly rows: unknown
-  readonly sorted: readonly (readonly Cell[])[]
+/** Scrolls as far as needed. */
+function reveal(element: HTMLElement, { row, column }: Place, reach: Reach): void {
+  const { edges, viewPx, rowCount } = reach
+  const { scrollTop, scrollLeft, clientWidth } = element
+  element.scrollTop = scrollTopFor(row, rowCount, { scrollTop, viewPx })
+  const [left = 0, right = 0] = edges.slice(column, column + 2)
+  if (left < scrollLeft) element.scrollLeft = left
+  else if (right > scrollLeft + clientWidth - NUMBERS_PX)
+    element.scrollLeft = Math.min(left, right - clientWidth + NUMBERS_PX)
 }
 
-/** The rows in the order that was asked for; sorted again when more have come. Nothing comes last. */
-function useSorted(
-  { rows, columns, version }: Pick<DataTableProps, 'rows' | 'columns' | 'version'>,
+/** The rows in the order that was asked for, once all are there. */
+function useOrdered(
+  { columns, rows, isGrowing }: Omit<DataTableProps, 'label'>,
   order: Order | undefined,
 ): readonly (readonly Cell[])[] {
-  const memory = useRef<Sorted | undefined>(undefined)
-  if (order === undefined) return rows
-  const key = `${version} ${order.column} ${order.descending}`
-  if (memory.current?.key !== key || memory.current.rows !== rows) {
-    const { column } = order
-    const sign = order.descending ? -1 : 1
-    const type = columns[column]?.type ?? ''
-    const sorted = rows.toSorted((a, b) => {
-      const [x, y] = [a[column], b[column]]
-      if (isNothing(x) || isNothing(y)) return Number(isNothing(x)) - Number(isNothing(y))
-      return sign * compareCells(x, y, type)
-    })
-    memory.current = { key, rows, sorted }
+  return useMemo(() => {
+    if (order === undefined || isGrowing) return rows
+    return ordered(rows, order, columns[order.column]?.type ?? '')
+  }, [rows, isGrowing, order, columns])
+}
+
+/** As the first rows suggest, and as somebody dragged them. */
+function useWidths(columns: readonly Column[], rows: readonly (readonly Cell[])[]) {
+  const isKnown = rows.length > 0
+  const suggested = useMemo(() => suggestedWidths(columns, rows), [columns, isKnown])
+  const [dragged, setDragged] = useState<readonly (number | undefined)[]>([])
+  const widths = useMemo(() => {
+    return suggested.map((px, column) => dragged[column] ?? px)
+  }, [suggested, dragged])
+  const setWidth = (column: number, px: number) => {
+    setDragged((before) =>
+      Object.assign([...before], { [column]: Math.max(px, WIDTH_STEP_PX * 2) }),
+    )
   }
-  return memory.current.sorted
+  return { widths, setWidth }
+}
+
+function useSize(
+  frame: { readonly current: HTMLElement | null },
+  setView: (size: { width: number; height: number }) => void,
+): void {
+  const known = useRef({ width: 0, height: 0 })
+  const look = () => {
+    const { clientWidth: width = 0, clientHeight: height = 0 } = frame.current ?? {}
+    if (known.current.width === width && known.current.height === height) return
+    known.current = { width, height }
+    setView(known.current)
+  }
+  // Before the first frame is drawn, so that nothing is drawn twice.
+  useLayoutEffect(look)
+  useEffect(() => {
+    const element = frame.current
+    if (element === null) return
+    const observer = new ResizeObserver(look)
+    observer.observe(element)
+    return () => observer.disconnect()
+  }, [])
 }

@@ -3,9 +3,58 @@ import type { Cell } from '../../api/sql.ts'
 
 /** A cell as text: as it is copied, or as much of it as a line shows. */
 export function cellText(cell: Cell, charsMax = Number.POSITIVE_INFINITY): string {
-  if (cell === null || cell === undefined) return 'null'
-  const text = typeof cell === 'object' ? JSON.stringify(cell) : String(cell)
+  if (isNothing(cell)) return 'null'
+  const text = typeof cell === 'object' ? jsonText(cell, charsMax) : String(cell)
   return text.length > charsMax ? `${text.slice(0, charsMax)}…` : text
+}
+
+export function isNothing(cell: Cell): cell is null | undefined {
+  return cell === null || cell === undefined
+}
+
+/** As much of the JSON of a value as is asked for: a list of a million is not written to show its beginning. */
+function jsonText(value: unknown, charsMax: number): string {
+  if (charsMax === Number.POSITIVE_INFINITY) return JSON.stringify(value)
+  const pieces: string[] = []
+  let chars = 0
+  const add = (text: string) => {
+    pieces.push(text)
+    chars += text.length
+  }
+  const addAll = (values: Iterable<readonly [string, unknown]>) => {
+    let isFirst = true
+    for (const [lead, one] of values) {
+      if (chars > charsMax) return
+      add(isFirst ? lead : `,${lead}`)
+      isFirst = false
+      addValue(one)
+    }
+  }
+  const addValue = (one: unknown) => {
+    if (typeof one === 'string') add(JSON.stringify(one.slice(0, charsMax + 1)))
+    else if (typeof one !== 'object' || one === null) add(JSON.stringify(one))
+    else if (Array.isArray(one)) {
+      add('[')
+      addAll(listed(one))
+      add(']')
+    } else {
+      add('{')
+      addAll(Object.entries(one).map(([key, each]) => [`${JSON.stringify(key)}:`, each] as const))
+      add('}')
+    }
+  }
+  addValue(value)
+  return pieces.join('')
+}
+
+function* listed(values: readonly unknown[]): Generator<readonly [string, unknown]> {
+  for (const value of values) yield ['', value]
+}
+
+/** How a cell is shown in its line: without parts of a second that are zero. */
+export function shownCell(cell: Cell, type: string, charsMax: number): string {
+  const text = cellText(cell, charsMax)
+  return type.startsWith('TIME') ? text.replace(/\.0+(?=$|[+-])/, '') : text
 }
 
 /** Rows as spreadsheets take them: a cell with a tab, a line break or a quote stands in quotes, nothing is empty. */
@@ -14,39 +63,48 @@ export function tsvOf(rows: readonly (readonly Cell[])[]): string {
 }
 
 function tsvCell(cell: Cell): string {
-  if (cell === null || cell === undefined) return ''
+  if (isNothing(cell)) return ''
   const text = cellText(cell)
   return /["\t\n\r]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text
 }
 
 /** Integers, decimals and floats; a value that a JavaScript number would round is a text of digits. */
-const NUMBERS = /^(?:U?(?:TINY|SMALL|BIG|HUGE)INT|U?INTEGER|DECIMAL|NUMERIC|FLOAT|DOUBLE|REAL)\b/
+const NUMBERS =
+  /^(?:U?(?:TINY|SMALL|BIG|HUGE)INT|U?INTEGER|DECIMAL|NUMERIC|FLOAT|DOUBLE|REAL)(?!.*\])/
 
 export function isNumberType(type: string): boolean {
   return NUMBERS.test(type)
 }
 
-/** Two values of a column: numbers by their size, however long, all else by its text. */
-export function compareCells(a: Cell, b: Cell, type: string): number {
-  if (a === b) return 0
-  if (typeof a === 'number' && typeof b === 'number') return a - b
-  if (isNumberType(type)) return compareNumbers(a, b)
-  const [x, y] = [cellText(a), cellText(b)]
-  if (x === y) return 0
-  return x < y ? -1 : 1
+export interface Order {
+  readonly column: number
+  readonly isDescending: boolean
 }
 
-function compareNumbers(a: Cell, b: Cell): number {
-  const [x, y] = [exact(a), exact(b)]
-  if (x === y) return 0
-  return x < y ? -1 : 1
+/** Rows by a column: numbers by their size, however long, all else by its text. Nothing comes last. */
+export function ordered(
+  rows: readonly (readonly Cell[])[],
+  { column, isDescending }: Order,
+  type: string,
+): readonly (readonly Cell[])[] {
+  const isNumber = isNumberType(type)
+  const keyed = rows.map((row) => ({ row, key: sortKey(row[column], isNumber) }))
+  const sign = isDescending ? -1 : 1
+  keyed.sort((a, b) => {
+    if (a.key === undefined || b.key === undefined) {
+      return Number(a.key === undefined) - Number(b.key === undefined)
+    }
+    if (a.key === b.key) return 0
+    return a.key < b.key ? -sign : sign
+  })
+  return keyed.map(({ row }) => row)
 }
 
-/** An integer beyond what a number holds comes as its digits. JavaScript compares both kinds with each other. */
-function exact(cell: Cell): number | bigint {
+type SortKey = number | bigint | string | undefined
+
+function sortKey(cell: Cell, isNumber: boolean): SortKey {
+  if (isNothing(cell)) return undefined
+  if (typeof cell === 'number') return cell
+  if (!isNumber) return cellText(cell)
   return typeof cell === 'string' && /^-?\d+$/.test(cell) ? BigInt(cell) : Number(cell)
-}
-
-export function isNothing(cell: Cell): boolean {
-  return cell === null || cell === undefined
 }

@@ -24,8 +24,6 @@ export interface Run {
   readonly columns: readonly Column[]
   /** The same list, which grows while it runs. */
   readonly rows: readonly (readonly Cell[])[]
-  /** Rises when rows were added. */
-  readonly version: number
   /** The rest of the rows was not fetched. */
   readonly isCut: boolean
   readonly warnings: readonly string[]
@@ -105,7 +103,7 @@ function keep(tabId: string, next: TabRuns): void {
 }
 
 function waiting({ statement, offset }: ToRun): Run {
-  const nothing = { columns: [], rows: [], version: 0, isCut: false, warnings: [] }
+  const nothing = { columns: [], rows: [], isCut: false, warnings: [] }
   return { state: 'waiting', statement, offset, ...nothing, affectedRows: null, ms: 0 }
 }
 
@@ -115,7 +113,7 @@ async function followed(one: ToRun, all: AbortController, show: (run: Run) => vo
   const rows: (readonly Cell[])[] = []
   let run: Run = { ...waiting(one), state: 'running', rows }
   const shown = (changes: Partial<Run>) => {
-    run = { ...run, ...changes, version: run.version + 1, ms: performance.now() - startedAt }
+    run = { ...run, ...changes, ms: performance.now() - startedAt }
     show(run)
   }
   shown({})

@@ -15,7 +15,7 @@ const FORMS: readonly ResultForm[] = ['Table', 'Chart', 'JSON']
 
 export function ResultPane({ tab, run }: { readonly tab: SqlTab; readonly run: Run }) {
   const [isExporting, setIsExporting] = useState(false)
-  const { columns, rows, version, state } = run
+  const { columns, rows, state } = run
   if (columns.length === 0) return state === 'done' ? <Changed run={run} /> : null
   return (
     <section class="stack sql-result" aria-label="Result">
@@ -48,7 +48,7 @@ export function ResultPane({ tab, run }: { readonly tab: SqlTab; readonly run: R
         <ExportDialog name={tab.name} run={run} onClose={() => setIsExporting(false)} />
       )}
       {tab.form === 'Table' && (
-        <DataTable label="Rows" columns={columns} rows={rows} version={version} />
+        <DataTable label="Rows" columns={columns} rows={rows} isGrowing={state === 'running'} />
       )}
       {tab.form === 'Chart' && <ChartOfRun tab={tab} run={run} />}
       {tab.form === 'JSON' && <JsonOfRun run={run} />}
