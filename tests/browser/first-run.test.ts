@@ -13,7 +13,7 @@ browserTest('an empty server loads the sample, which can be searched and measure
     await page.getByRole('button', { name: 'Load the sample' }).click()
     const search = page.getByRole('link', { name: 'Search it' })
     await search.waitFor()
-    await page.getByRole('link', { name: 'sample_questions' }).waitFor()
+    await page.getByRole('link', { name: 'sample_questions', exact: true }).waitFor()
     await expectNoViolations(page)
     await page.getByText('240 documents').waitFor()
     // Once more over what is there: the same, and nothing doubled.

@@ -27,3 +27,13 @@ export function sendFile({ name, content, replaces, signal, onSent = () => {} }:
   const to = `${path`/api/files/${name}`}${replaces ? '?replace=true' : ''}`
   return request<UploadedFile>(to, { method: 'PUT', body, signal, onSent })
 }
+
+/** @throws ApiError */
+export function deleteFile(name: string): Promise<void> {
+  return request(path`/api/files/${name}`, { method: 'DELETE' })
+}
+
+/** Where its bytes are, as they were sent. */
+export function addressOfContent(name: string): string {
+  return path`/api/files/${name}/content`
+}

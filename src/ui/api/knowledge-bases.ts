@@ -1,6 +1,7 @@
 /** Knowledge bases: made, filled in the background, counted. */
 import type { DocumentList, Job, KnowledgeBase } from './records.ts'
 import { path, request } from './request.ts'
+import { runSql } from './sql.ts'
 
 const CHUNKS_PART = '/chunks?limit=1'
 const DOCUMENTS_PART = '/documents?limit=1'
@@ -77,4 +78,29 @@ export async function countContents(
     request<Pick<DocumentList, 'total'>>(`${base}${CHUNKS_PART}`, { signal }),
   ])
   return { documents: documents.total, chunks: chunks.total }
+}
+
+/** What finds the nearest vectors of a knowledge base now. */
+export interface IndexState {
+  readonly type: string
+  readonly state: string
+  /** `all vectors are compared, in 4 MiB of memory`. */
+  readonly detail: string
+}
+
+/** Of the knowledge base of a project; undefined: there is none of that name. */
+export type IndexStates = (project: string, name: string) => IndexState | undefined
+
+/** Of all knowledge bases at once. @throws ApiError */
+export async function indexStates(signal?: AbortSignal): Promise<IndexStates> {
+  const { columns, rows } = await runSql({ sql: 'SHOW INDEXES', signal })
+  const at = (row: readonly unknown[], column: string) => String(row[columns.indexOf(column)] ?? '')
+  const keyOf = (project: string, name: string) => JSON.stringify([project, name])
+  const states = new Map(
+    rows.map((row) => [
+      keyOf(at(row, 'project'), at(row, 'knowledge_base')),
+      { type: at(row, 'type'), state: at(row, 'state'), detail: at(row, 'detail') },
+    ]),
+  )
+  return (project, name) => states.get(keyOf(project, name))
 }

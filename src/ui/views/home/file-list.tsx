@@ -1,44 +1,114 @@
-/** The files on the server, the newest first. */
-import { listFiles } from '../../api/files.ts'
+/** The files on the server, the newest first: each opens in SQL, can be had back, and deleted. */
+import { useState } from 'preact/hooks'
+import { addressOfContent, deleteFile, listFiles } from '../../api/files.ts'
+import type { UploadedFile } from '../../api/records.ts'
+import { may } from '../../api/session.ts'
 import { quoted } from '../../api/sql.ts'
+import { ConfirmDialog } from '../../components/confirm-dialog.tsx'
 import { Failure } from '../../components/failure.tsx'
-import { useResource } from '../../components/resource.ts'
+import { Icon } from '../../components/icon.tsx'
+import { usePolling, useResource } from '../../components/resource.ts'
 import { counted, shownBytes } from '../../format/numbers.ts'
 import { addressOf } from '../../shell/addresses.ts'
 import { sampleLoading } from './load-sample.ts'
 
-const SHOWN_MAX = 8
+const SHOWN_AT_FIRST = 8
+const SHOWN_MAX = 500
+const ASK_AGAIN_MS = 15_000
 
 export function FileList() {
   const { data, failure, reload } = useResource(listFiles, [sampleLoading.value?.step])
+  usePolling(reload, ASK_AGAIN_MS)
+  const [areAllShown, setAreAllShown] = useState(false)
+  const [deleting, setDeleting] = useState<string>()
   if (failure && data === undefined) return <Failure error={failure} onRetry={reload} />
   if (data === undefined || data.length === 0) return null
-  const newest = [...data].sort((a, b) => b.id - a.id).slice(0, SHOWN_MAX)
+  const newest = [...data]
+    .sort((a, b) => b.id - a.id)
+    .slice(0, areAllShown ? SHOWN_MAX : SHOWN_AT_FIRST)
+  const bytes = data.reduce((sum, { size_bytes: size }) => sum + size, 0)
   return (
     <section class="panel stack" aria-labelledby="home-file-list">
       <h2 id="home-file-list">
-        Files <span class="quiet small">{data.length}</span>
+        Files{' '}
+        <span class="quiet small">
+          {data.length}, {shownBytes(bytes)}
+        </span>
       </h2>
-      <ul class="home-entries">
-        {newest.map(({ id, name, format, size_bytes: bytes, row_count: rows }) => (
-          <li key={id}>
-            <a
-              class="one-line"
-              dir="auto"
-              href={addressOf.statement(`SELECT * FROM files.${quoted(name)}`)}
-              title="Open in SQL"
-            >
-              {name}
-            </a>
-            <span class="small quiet">
-              {format} · {shownBytes(bytes)} · {counted(rows, 'row')}
-            </span>
-          </li>
+      <ul class="home-entries wide">
+        {newest.map((file) => (
+          <FileEntry key={file.id} file={file} onDelete={() => setDeleting(file.name)} />
         ))}
-        {data.length > SHOWN_MAX && (
-          <li class="small quiet">and {counted(data.length - SHOWN_MAX, 'more', 'more')}</li>
-        )}
       </ul>
+      {data.length > SHOWN_AT_FIRST && (
+        <div>
+          <button
+            type="button"
+            class="button small quiet"
+            aria-expanded={areAllShown}
+            onClick={() => setAreAllShown(!areAllShown)}
+          >
+            {areAllShown ? 'Show fewer' : `Show all ${data.length}`}
+          </button>
+        </div>
+      )}
+      {deleting !== undefined && (
+        <ConfirmDialog
+          title={`Delete the file ${deleting}?`}
+          verb="Delete"
+          onConfirm={async () => {
+            await deleteFile(deleting)
+            reload()
+          }}
+          onClose={() => setDeleting(undefined)}
+        >
+          Statements cannot read it any more. Documents that were made from it stay.
+        </ConfirmDialog>
+      )}
     </section>
+  )
+}
+
+interface FileEntryProps {
+  readonly file: UploadedFile
+  readonly onDelete: () => void
+}
+
+function FileEntry({ file, onDelete }: FileEntryProps) {
+  const { name, format, size_bytes: bytes, row_count: rows } = file
+  return (
+    <li>
+      <Icon name="file" />
+      <a
+        class="one-line"
+        dir="auto"
+        href={addressOf.statement(`SELECT * FROM files.${quoted(name)}`)}
+        title="Open in SQL"
+      >
+        {name}
+      </a>
+      <span class="home-about small quiet">
+        {format} · {shownBytes(bytes)} · {counted(rows, 'row')}
+      </span>
+      <span class="home-ways">
+        <a
+          href={addressOfContent(name)}
+          download={file.original_file_name}
+          aria-label={`Download ${name}`}
+        >
+          Download
+        </a>
+        {may('write') && (
+          <button
+            type="button"
+            class="button small icon-only quiet"
+            aria-label={`Delete ${name}`}
+            onClick={onDelete}
+          >
+            <Icon name="trash" />
+          </button>
+        )}
+      </span>
+    </li>
   )
 }

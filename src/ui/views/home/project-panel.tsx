@@ -1,31 +1,39 @@
-/** A project: its knowledge bases with what is in them, its agents and views. It can be deleted, but for the first one. */
+/** A project: its knowledge bases with what is in them, its agents, views and jobs. It can be deleted, but for the first one. */
 import { useState } from 'preact/hooks'
 import { deleteProject, type ProjectContents } from '../../api/catalog.ts'
-import { countContents } from '../../api/knowledge-bases.ts'
-import type { KnowledgeBase, View } from '../../api/records.ts'
+import type { IndexStates } from '../../api/knowledge-bases.ts'
+import type { Schedule, View } from '../../api/records.ts'
 import { path, request } from '../../api/request.ts'
+import { may } from '../../api/session.ts'
 import { quoted } from '../../api/sql.ts'
 import { ConfirmDialog } from '../../components/confirm-dialog.tsx'
 import { Icon } from '../../components/icon.tsx'
 import { useResource } from '../../components/resource.ts'
 import { counted, shownAge, shownTime } from '../../format/numbers.ts'
 import { addressOf } from '../../shell/addresses.ts'
+import { AgentEntry } from './agent-entry.tsx'
+import { EntryList } from './entry-list.tsx'
+import { KnowledgeBaseEntry } from './knowledge-base-entry.tsx'
 
 /** The project that is always there. */
 const FIRST_PROJECT = 'mindsdb'
-/** More are found by the navigation and the palette. */
-const SHOWN_MAX = 50
 
-export function ProjectPanel({ project }: { readonly project: ProjectContents }) {
+interface ProjectPanelProps {
+  readonly project: ProjectContents
+  readonly indexes: IndexStates | undefined
+}
+
+export function ProjectPanel({ project, indexes }: ProjectPanelProps) {
   const [isDeleting, setIsDeleting] = useState(false)
   const { name, knowledgeBases, agents } = project
+  const newHere = `?${new URLSearchParams({ project: name })}`
   return (
     <section class="panel stack" aria-label={`Project ${name}`}>
       <div class="row">
         <h2 class="grow" dir="auto">
           {name}
         </h2>
-        {name !== FIRST_PROJECT && (
+        {may('write') && name !== FIRST_PROJECT && (
           <button
             type="button"
             class="button small quiet"
@@ -37,24 +45,34 @@ export function ProjectPanel({ project }: { readonly project: ProjectContents })
           </button>
         )}
       </div>
-      <KnowledgeBases project={name} all={knowledgeBases} />
-      {agents.length > 0 && (
-        <>
-          <h3>Agents</h3>
-          <ul class="home-entries">
-            {agents.slice(0, SHOWN_MAX).map((agent) => (
-              <li key={agent.name}>
-                <Icon name="agent" />
-                <a class="one-line" dir="auto" href={addressOf.agent(name, agent.name)}>
-                  {agent.name}
-                </a>
-              </li>
-            ))}
-            <More count={agents.length - SHOWN_MAX} />
-          </ul>
-        </>
+      <EntryList title="Knowledge bases" all={knowledgeBases} isWide>
+        {(one) => (
+          <KnowledgeBaseEntry
+            key={one.id}
+            project={name}
+            knowledgeBase={one}
+            index={indexes?.(name, one.name)}
+          />
+        )}
+      </EntryList>
+      {knowledgeBases.length === 0 && (
+        <p class="quiet">
+          No knowledge base yet. <a href={`${addressOf.newKnowledgeBase()}${newHere}`}>Make one</a>
+          {agents.length === 0 && (
+            <>
+              , or <a href={`${addressOf.newAgent()}${newHere}`}>an agent</a>
+            </>
+          )}
+          .
+        </p>
       )}
-      <Views project={name} />
+      <div class="home-parts">
+        <EntryList title="Agents" all={agents}>
+          {(agent) => <AgentEntry key={agent.name} project={name} agent={agent} />}
+        </EntryList>
+        <Views project={name} />
+        <Schedules project={name} />
+      </div>
       {isDeleting && (
         <ConfirmDialog
           title={`Delete the project ${name}?`}
@@ -70,94 +88,49 @@ export function ProjectPanel({ project }: { readonly project: ProjectContents })
   )
 }
 
-interface KnowledgeBasesProps {
-  readonly project: string
-  readonly all: readonly KnowledgeBase[]
-}
-
-function KnowledgeBases({ project, all }: KnowledgeBasesProps) {
-  if (all.length === 0) return <p class="quiet">No knowledge base yet.</p>
-  return (
-    <ul class="home-entries">
-      {all.slice(0, SHOWN_MAX).map((one) => (
-        <KnowledgeBaseEntry key={one.id} project={project} knowledgeBase={one} />
-      ))}
-      <More count={all.length - SHOWN_MAX} />
-    </ul>
-  )
-}
-
-interface KnowledgeBaseEntryProps {
-  readonly project: string
-  readonly knowledgeBase: KnowledgeBase
-}
-
-function KnowledgeBaseEntry({ project, knowledgeBase }: KnowledgeBaseEntryProps) {
-  const {
-    name,
-    updated_at: changed,
-    insert_finished_at: filled,
-    insert_error: error,
-  } = knowledgeBase
-  const { data } = useResource(
-    (signal) => countContents(project, name, signal),
-    [project, name, changed, filled],
-  )
-  const last = filled ?? changed
-  return (
-    <li>
-      <Icon name="database" />
-      <a class="one-line" dir="auto" href={addressOf.knowledgeBase(project, name)}>
-        {name}
-      </a>
-      <span class="small quiet">
-        {data === undefined
-          ? '…'
-          : `${counted(data.documents, 'document')} · ${counted(data.chunks, 'chunk')} · `}
-        <span title={shownTime(last)}>{shownAge(last, Date.now())}</span>
-      </span>
-      {error && <span class="badge bad">The last insert failed</span>}
-      <span class="home-ways">
-        <a href={addressOf.searchLab(project, name)} aria-label={`Search ${name}`}>
-          Search
-        </a>
-        <a href={addressOf.addDocuments(project, name)} aria-label={`Add to ${name}`}>
-          Add
-        </a>
-      </span>
-    </li>
-  )
-}
-
 function Views({ project }: { readonly project: string }) {
   const { data } = useResource(
     (signal) => request<readonly View[]>(path`/api/projects/${project}/views`, { signal }),
     [project],
   )
-  if (data === undefined || data.length === 0) return null
   return (
-    <>
-      <h3>Views</h3>
-      <ul class="home-entries">
-        {data.slice(0, SHOWN_MAX).map(({ id, name }) => (
-          <li key={id}>
-            <Icon name="sql" />
-            <a
-              class="one-line"
-              dir="auto"
-              href={addressOf.statement(`SELECT * FROM ${quoted(project)}.${quoted(name)}`)}
-            >
-              {name}
-            </a>
-          </li>
-        ))}
-        <More count={data.length - SHOWN_MAX} />
-      </ul>
-    </>
+    <EntryList title="Views" all={data ?? []}>
+      {({ id, name }) => (
+        <li key={id}>
+          <Icon name="sql" />
+          <a
+            class="one-line"
+            dir="auto"
+            href={addressOf.statement(`SELECT * FROM ${quoted(project)}.${quoted(name)}`)}
+          >
+            {name}
+          </a>
+        </li>
+      )}
+    </EntryList>
   )
 }
 
-function More({ count }: { readonly count: number }) {
-  if (count <= 0) return null
-  return <li class="small quiet">and {counted(count, 'more', 'more')}: find them by Ctrl+K</li>
+function Schedules({ project }: { readonly project: string }) {
+  const { data } = useResource(
+    (signal) => request<readonly Schedule[]>(path`/api/projects/${project}/jobs`, { signal }),
+    [project],
+  )
+  return (
+    <EntryList title="Jobs by schedule" all={data ?? []}>
+      {({ id, name, schedule_str: schedule, next_run_at: next }) => (
+        <li key={id}>
+          <Icon name="clock" />
+          <a class="one-line" dir="auto" href="/operations/jobs">
+            {name}
+          </a>
+          <span class="home-about small quiet">
+            {schedule ?? 'once'}
+            {next === null ? ', is over' : ', next '}
+            {next !== null && <span title={shownTime(next)}>{shownAge(next, Date.now())}</span>}
+          </span>
+        </li>
+      )}
+    </EntryList>
+  )
 }

@@ -29,10 +29,10 @@ export function RunningJobs() {
   const shown = seen.filter((id) => id !== sampleJob)
   if (shown.length === 0 || loading !== undefined) return null
   return (
-    <section class="panel stack" aria-label="Jobs">
+    <section class="panel stack" aria-label="Running now">
       <div class="row">
-        <h2 class="grow">Jobs</h2>
-        <a class="small" href="/operations">
+        <h2 class="grow">Running now</h2>
+        <a class="small" href="/operations/jobs">
           All jobs
         </a>
       </div>

@@ -1,0 +1,76 @@
+/** A knowledge base: how much is in it, how it is searched, and the ways to it. */
+import { countContents, type IndexState } from '../../api/knowledge-bases.ts'
+import type { KnowledgeBase } from '../../api/records.ts'
+import { Icon } from '../../components/icon.tsx'
+import { useResource } from '../../components/resource.ts'
+import { counted, shownAge, shownTime } from '../../format/numbers.ts'
+import { addressOf } from '../../shell/addresses.ts'
+
+interface KnowledgeBaseEntryProps {
+  readonly project: string
+  readonly knowledgeBase: KnowledgeBase
+  readonly index: IndexState | undefined
+}
+
+export function KnowledgeBaseEntry({ project, knowledgeBase, index }: KnowledgeBaseEntryProps) {
+  const {
+    name,
+    updated_at: changed,
+    insert_finished_at: filled,
+    insert_error: error,
+  } = knowledgeBase
+  const { data } = useResource(
+    (signal) => countContents(project, name, signal),
+    [project, name, changed, filled],
+  )
+  const last = filled ?? changed
+  return (
+    <li>
+      <Icon name="database" />
+      <a class="one-line" dir="auto" href={addressOf.knowledgeBase(project, name)}>
+        {name}
+      </a>
+      <span class="home-about small quiet">
+        {data === undefined ? (
+          <span>…</span>
+        ) : (
+          <span>
+            {counted(data.documents, 'document')} · {counted(data.chunks, 'chunk')}
+          </span>
+        )}
+        <span title={shownTime(last)}>{shownAge(last, Date.now())}</span>
+        {index && data !== undefined && data.chunks > 0 && <Index state={index} />}
+        {error && <span class="badge bad">The last insert failed</span>}
+      </span>
+      <span class="home-ways">
+        <a href={addressOf.searchLab(project, name)} aria-label={`Search ${name}`}>
+          Search
+        </a>
+        <a href={addressOf.map(project, name)} aria-label={`Map of ${name}`}>
+          Map
+        </a>
+        <a href={addressOf.addDocuments(project, name)} aria-label={`Add to ${name}`}>
+          Add
+        </a>
+      </span>
+    </li>
+  )
+}
+
+const STATES: Readonly<Record<string, { readonly words: string; readonly look: string }>> = {
+  building: { words: 'Index is being built', look: 'accent' },
+  unavailable: { words: 'Index unavailable', look: 'warn' },
+}
+
+function Index({ state: { type, state, detail } }: { readonly state: IndexState }) {
+  const shown = STATES[state]
+  return (
+    <>
+      <span>
+        {type !== 'auto' && `${type}: `}
+        {detail}
+      </span>
+      {shown && <span class={`badge ${shown.look}`}>{shown.words}</span>}
+    </>
+  )
+}
