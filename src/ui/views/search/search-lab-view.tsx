@@ -4,7 +4,7 @@ import {
   type KnowledgeBaseAddress,
   KnowledgeBaseFrame,
 } from '../knowledge-base/knowledge-base-frame.tsx'
-import { MeasurePart } from './measure-part.tsx'
+import { MeasurePart } from './measure/measure-part.tsx'
 import { SearchPart } from './search-part.tsx'
 
 export function SearchLabView({ project, name }: KnowledgeBaseAddress) {

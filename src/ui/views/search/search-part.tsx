@@ -6,9 +6,10 @@ import { projects } from '../../api/catalog.ts'
 import { EmptyState } from '../../components/empty-state.tsx'
 import { useShortcuts } from '../../shell/keyboard.tsx'
 import type { KnowledgeBaseAddress } from '../knowledge-base/knowledge-base-frame.tsx'
-import { type ColumnState, useColumnSearch, useRested } from './column-search.ts'
+import { type ColumnState, useColumnSearch, useRested } from './columns/column-search.ts'
+import { ResultColumns } from './columns/result-columns.tsx'
 import { FilterBar } from './filter-bar.tsx'
-import { useJudgments } from './judging.ts'
+import { useJudgments } from './judgments/judging.ts'
 import {
   COLUMNS,
   type ColumnName,
@@ -19,7 +20,6 @@ import {
   settingsOf,
   withValue,
 } from './lab-settings.ts'
-import { ResultColumns } from './result-columns.tsx'
 import { SearchControls } from './search-controls.tsx'
 
 const TYPING_RESTS_MS = 30

@@ -1,16 +1,16 @@
 /** One chunk that was found: its places, its scores, its text with the words that matched, and what can be done with it. */
 
 import { useState } from 'preact/hooks'
-import { type SearchHit as Hit, type SearchOrder, search } from '../../api/search.ts'
-import { Failure } from '../../components/failure.tsx'
-import { MarkedText } from '../../components/marked-text.tsx'
-import { useAction } from '../../components/resource.ts'
-import { addressOf } from '../../shell/addresses.ts'
-import type { KnowledgeBaseAddress } from '../knowledge-base/knowledge-base-frame.tsx'
+import { type SearchHit as Hit, type SearchOrder, search } from '../../../api/search.ts'
+import { Failure } from '../../../components/failure.tsx'
+import { MarkedText } from '../../../components/marked-text.tsx'
+import { useAction } from '../../../components/resource.ts'
+import { addressOf } from '../../../shell/addresses.ts'
+import type { KnowledgeBaseAddress } from '../../knowledge-base/knowledge-base-frame.tsx'
+import type { Judged } from '../judgments/judgments.ts'
+import type { ColumnName, Ranks } from '../lab-settings.ts'
 import { HitRanks, HitScores } from './hit-places.tsx'
 import { HitValues } from './hit-values.tsx'
-import type { Judged } from './judgments.ts'
-import type { ColumnName, Ranks } from './lab-settings.ts'
 
 export interface HitActions {
   readonly onFilter: (column: string, value: unknown, isItem: boolean) => void

@@ -1,7 +1,7 @@
 /** EVALUATE on the judgments, and what its rows say. */
-import { literal, quoted, runSql } from '../../api/sql.ts'
-import type { KnowledgeBaseAddress } from '../knowledge-base/knowledge-base-frame.tsx'
-import { type Judgments, tableOf } from './judgments.ts'
+import { literal, quoted, runSql } from '../../../api/sql.ts'
+import type { KnowledgeBaseAddress } from '../../knowledge-base/knowledge-base-frame.tsx'
+import { type Judgments, tableOf } from '../judgments/judgments.ts'
 
 export interface EvaluationSetting {
   readonly mode: 'vector' | 'keyword' | 'hybrid'

@@ -1,6 +1,6 @@
 /** One setting, or two to compare. */
-import { FUSIONS, SEARCH_MODES } from '../../../domain/hybrid-search.ts'
-import { Field } from '../../components/field.tsx'
+import { FUSIONS, SEARCH_MODES } from '../../../../domain/hybrid-search.ts'
+import { Field } from '../../../components/field.tsx'
 import { DEFAULT_SETTING, type EvaluationSetting } from './evaluation.ts'
 
 interface EvaluationFormProps {

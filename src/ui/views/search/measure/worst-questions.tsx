@@ -1,6 +1,6 @@
 /** The questions that fared worst; of two settings, those that differ most. Each is a click away from being searched. */
-import { addressOf } from '../../shell/addresses.ts'
-import type { KnowledgeBaseAddress } from '../knowledge-base/knowledge-base-frame.tsx'
+import { addressOf } from '../../../shell/addresses.ts'
+import type { KnowledgeBaseAddress } from '../../knowledge-base/knowledge-base-frame.tsx'
 import type { Measured } from './evaluation.ts'
 
 const SHOWN_MAX = 50

@@ -1,9 +1,9 @@
 /** The answer to what is searched now; an answer that comes late is never shown. */
 
 import { useEffect, useState } from 'preact/hooks'
-import { reconnections } from '../../api/connection.ts'
-import { asError } from '../../api/request.ts'
-import { type SearchAnswer, type SearchOrder, search } from '../../api/search.ts'
+import { reconnections } from '../../../api/connection.ts'
+import { asError } from '../../../api/request.ts'
+import { type SearchAnswer, type SearchOrder, search } from '../../../api/search.ts'
 
 export interface ColumnState {
   /** What was found last; it stays until the next answer is there. */

@@ -1,6 +1,6 @@
 /** Which documents are right for a question: kept in this browser until they are saved in a table of the project. */
-import { literal, quoted, runSql } from '../../api/sql.ts'
-import type { KnowledgeBaseAddress } from '../knowledge-base/knowledge-base-frame.tsx'
+import { literal, quoted, runSql } from '../../../api/sql.ts'
+import type { KnowledgeBaseAddress } from '../../knowledge-base/knowledge-base-frame.tsx'
 
 export interface Judged {
   readonly question: string

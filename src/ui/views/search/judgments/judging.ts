@@ -1,7 +1,7 @@
 /** The marks of a knowledge base: those that are saved, and those of this browser over them. */
 import { useState } from 'preact/hooks'
-import { useResource } from '../../components/resource.ts'
-import type { KnowledgeBaseAddress } from '../knowledge-base/knowledge-base-frame.tsx'
+import { useResource } from '../../../components/resource.ts'
+import type { KnowledgeBaseAddress } from '../../knowledge-base/knowledge-base-frame.tsx'
 import {
   type Judged,
   type Judgments,

@@ -1,12 +1,14 @@
 /** How well the knowledge base finds what was marked as right. */
 
 import { useState } from 'preact/hooks'
-import { asError } from '../../api/request.ts'
-import { EmptyState } from '../../components/empty-state.tsx'
-import { Failure } from '../../components/failure.tsx'
-import { Progress } from '../../components/progress.tsx'
-import { counted } from '../../format/numbers.ts'
-import type { KnowledgeBaseAddress } from '../knowledge-base/knowledge-base-frame.tsx'
+import { asError } from '../../../api/request.ts'
+import { EmptyState } from '../../../components/empty-state.tsx'
+import { Failure } from '../../../components/failure.tsx'
+import { Progress } from '../../../components/progress.tsx'
+import { counted } from '../../../format/numbers.ts'
+import type { KnowledgeBaseAddress } from '../../knowledge-base/knowledge-base-frame.tsx'
+import { ImportQuestions } from '../judgments/import-questions.tsx'
+import { useJudgments } from '../judgments/judging.ts'
 import { Curve } from './curve.tsx'
 import {
   DEFAULT_SETTING,
@@ -16,8 +18,6 @@ import {
   means,
 } from './evaluation.ts'
 import { EvaluationForm } from './evaluation-form.tsx'
-import { ImportQuestions } from './import-questions.tsx'
-import { useJudgments } from './judging.ts'
 import { WorstQuestions } from './worst-questions.tsx'
 
 const NAMES = ['A', 'B'] as const

@@ -1,6 +1,6 @@
 /** Where a chunk stands in the other columns, and what it got. */
-import type { SearchHit } from '../../api/search.ts'
-import { COLUMNS, type ColumnName, type Ranks } from './lab-settings.ts'
+import type { SearchHit } from '../../../api/search.ts'
+import { COLUMNS, type ColumnName, type Ranks } from '../lab-settings.ts'
 
 const SHORT: Readonly<Record<ColumnName, string>> = {
   vector: 'V',

@@ -1,13 +1,13 @@
 /** Takes questions with the ids of their right documents from a file or table into the judgments. */
 import { useState } from 'preact/hooks'
-import { quoted, runSql } from '../../api/sql.ts'
-import { Dialog } from '../../components/dialog.tsx'
-import { EmptyState } from '../../components/empty-state.tsx'
-import { Failure } from '../../components/failure.tsx'
-import { Loading } from '../../components/progress.tsx'
-import { useAction, useResource } from '../../components/resource.ts'
-import { tellDone } from '../../shell/notices.tsx'
-import type { KnowledgeBaseAddress } from '../knowledge-base/knowledge-base-frame.tsx'
+import { quoted, runSql } from '../../../api/sql.ts'
+import { Dialog } from '../../../components/dialog.tsx'
+import { EmptyState } from '../../../components/empty-state.tsx'
+import { Failure } from '../../../components/failure.tsx'
+import { Loading } from '../../../components/progress.tsx'
+import { useAction, useResource } from '../../../components/resource.ts'
+import { tellDone } from '../../../shell/notices.tsx'
+import type { KnowledgeBaseAddress } from '../../knowledge-base/knowledge-base-frame.tsx'
 import { addRows } from './judgments.ts'
 
 interface ImportQuestionsProps {
