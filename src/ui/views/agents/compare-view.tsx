@@ -1,25 +1,37 @@
 /** One question to two agents, side by side. */
 import { useState } from 'preact/hooks'
 import { useLocation } from 'preact-iso/router'
+import { readTrace } from '../../api/agents.ts'
 import { projects } from '../../api/catalog.ts'
+import { asError } from '../../api/request.ts'
+import { EmptyState } from '../../components/empty-state.tsx'
+import { Failure } from '../../components/failure.tsx'
 import { Field } from '../../components/field.tsx'
+import { Icon } from '../../components/icon.tsx'
 import { PageHeader } from '../../components/page-header.tsx'
-import { shownDuration } from '../../format/numbers.ts'
-import { tellFailed } from '../../shell/notices.tsx'
+import { useResource } from '../../components/resource.ts'
+import { counted, shownDuration } from '../../format/numbers.ts'
+import { addressOf } from '../../shell/addresses.ts'
 import type { AskedTurn } from './asking/asked-turn.ts'
+import { draftAt, keepDraft } from './asking/composer.tsx'
 import { ask, forgetTurns, placeOf, stopAsking, turnsAt } from './asking/running-turns.ts'
 import { TurnCard } from './asking/turn-card.tsx'
+import { usageOf } from './asking/usage.ts'
 
 const SIDES = ['First agent', 'Second agent'] as const
+/** Where the question is kept that was typed. */
+const DRAFT = 'compare'
 
 export function CompareView() {
   const { query, route } = useLocation()
-  const [question, setQuestion] = useState(query.question ?? '')
+  const [question, setQuestion] = useState(query.question || draftAt(DRAFT))
+  const [failures, setFailures] = useState<readonly (Error | undefined)[]>([])
   const names = (query.agents ?? '').split(',')
   const known = (projects.value ?? []).flatMap(({ name, agents }) =>
     agents.map((agent) => `${name}.${agent.name}`),
   )
-  const chosen = SIDES.map((_, side) => names[side] || known[side] || known[0] || '')
+  const others = known.filter((one) => one !== names[0])
+  const chosen = [names[0] || known[0] || '', names[1] || others[0] || known[0] || '']
   const places = chosen.map((one, side) => placeOf(agentOf(one), `compare ${side}`))
   const turns = places.map((place) => turnsAt(place).at(-1))
   const isRunning = turns.some((turn) => turn?.state === 'running')
@@ -27,11 +39,15 @@ export function CompareView() {
   const address = (agents: readonly string[]) =>
     `/compare?${new URLSearchParams({ agents: agents.join(','), question })}`
   const askBoth = () => {
+    if (question.trim() === '' || isRunning || known.length === 0) return
     route(address(chosen), true)
+    setFailures([])
     chosen.forEach((one, side) => {
       forgetTurns(places[side] ?? '')
-      const conversation = `compare ${side}`
-      ask({ agent: agentOf(one), conversation, isKept: false, question }).catch(tellFailed)
+      const about = { agent: agentOf(one), conversation: `compare ${side}`, isKept: false }
+      ask({ ...about, question: question.trim() }).catch((error: unknown) => {
+        setFailures((before) => SIDES.map((_, at) => (at === side ? asError(error) : before[at])))
+      })
     })
   }
   return (
@@ -41,71 +57,154 @@ export function CompareView() {
         class="stack"
         onSubmit={(event) => {
           event.preventDefault()
-          if (question.trim() !== '' && !isRunning) askBoth()
+          askBoth()
         }}
       >
         <div class="agents-sides">
           {SIDES.map((label, side) => (
-            <Field key={label} label={label}>
-              {(control) => (
-                <select
-                  {...control}
-                  value={chosen[side]}
-                  onChange={(event) => {
-                    route(address(chosen.with(side, event.currentTarget.value)), true)
-                  }}
-                >
-                  {known.map((one) => (
-                    <option key={one}>{one}</option>
-                  ))}
-                </select>
-              )}
-            </Field>
+            <AgentField
+              key={label}
+              label={label}
+              chosen={chosen[side] ?? ''}
+              known={known}
+              isDisabled={isRunning}
+              onChoose={(one) => route(address(chosen.with(side, one)), true)}
+            />
           ))}
         </div>
-        <Field label="Question" hint="Nothing is kept but the traces.">
+        <Field label="Question" hint="Enter asks both. Nothing is kept but the traces">
           {(control) => (
             <textarea
               {...control}
               rows={2}
               dir="auto"
               value={question}
-              onInput={(event) => setQuestion(event.currentTarget.value)}
+              onInput={({ currentTarget: { value } }) => {
+                setQuestion(value)
+                keepDraft(DRAFT, value)
+              }}
+              onKeyDown={(event) => {
+                if (event.key !== 'Enter' || event.shiftKey || event.isComposing) return
+                event.preventDefault()
+                askBoth()
+              }}
             />
           )}
         </Field>
         <div class="row end">
           {isRunning && (
             <button type="button" class="button" onClick={() => places.forEach(stopAsking)}>
-              Stop
+              <Icon name="stop" /> Stop both
             </button>
           )}
-          <button type="submit" class="button primary" disabled={isRunning || known.length === 0}>
+          <button
+            type="submit"
+            class="button primary"
+            disabled={isRunning || known.length === 0 || question.trim() === ''}
+          >
             Ask both
           </button>
         </div>
       </form>
+      {projects.value !== undefined && known.length === 0 && (
+        <EmptyState icon="agent" title="There are no agents">
+          <a class="button primary" href={addressOf.newAgent()}>
+            New agent
+          </a>
+        </EmptyState>
+      )}
       <div class="agents-sides">
-        {turns.map((turn, side) => {
-          const [one = ''] = [chosen[side]]
-          return (
-            <section key={SIDES[side]} class="stack" aria-label={SIDES[side]}>
-              <h2 dir="auto">
-                {one}{' '}
-                {turn?.endedAtMs !== undefined && (
-                  <span class="small quiet">
-                    {shownDuration(turn.endedAtMs - turn.startedAtMs)}
-                  </span>
-                )}
-              </h2>
-              {turn !== undefined && (
-                <TurnCard turn={turn} project={agentOf(one).project} sharedChunks={shared} />
-              )}
-            </section>
-          )
-        })}
+        {SIDES.map((label, side) => (
+          <Side
+            key={label}
+            label={label}
+            name={chosen[side] ?? ''}
+            turn={turns[side]}
+            failure={failures[side]}
+            shared={shared}
+            onStop={() => stopAsking(places[side] ?? '')}
+          />
+        ))}
       </div>
     </>
+  )
+}
+
+interface AgentFieldProps {
+  readonly label: string
+  readonly chosen: string
+  readonly known: readonly string[]
+  readonly isDisabled: boolean
+  readonly onChoose: (name: string) => void
+}
+
+function AgentField({ label, chosen, known, isDisabled, onChoose }: AgentFieldProps) {
+  const isGone = chosen !== '' && known.length > 0 && !known.includes(chosen)
+  return (
+    <Field label={label} error={isGone ? 'There is no agent of this name any more' : undefined}>
+      {(control) => (
+        <select
+          {...control}
+          value={chosen}
+          disabled={isDisabled}
+          onChange={(event) => onChoose(event.currentTarget.value)}
+        >
+          {(known.includes(chosen) ? known : [chosen, ...known]).map((one) => (
+            <option key={one}>{one}</option>
+          ))}
+        </select>
+      )}
+    </Field>
+  )
+}
+
+interface SideProps {
+  readonly label: string
+  readonly name: string
+  readonly turn: AskedTurn | undefined
+  readonly failure: Error | undefined
+  readonly shared: ReadonlySet<string>
+  readonly onStop: () => void
+}
+
+function Side({ label, name, turn, failure, shared, onStop }: SideProps) {
+  const isOver = turn !== undefined && turn.state !== 'running' && turn.state !== 'cut'
+  const traceId = isOver ? turn.traceId : undefined
+  const trace = useResource(
+    async (signal) => (traceId === undefined ? undefined : readTrace(traceId, signal)),
+    [traceId],
+  )
+  if (turn === undefined && failure === undefined) return null
+  const tookMs = turn?.endedAtMs === undefined ? undefined : turn.endedAtMs - turn.startedAtMs
+  return (
+    <section class="stack" aria-label={label}>
+      <h2 dir="auto">{name}</h2>
+      {failure && <Failure error={failure} />}
+      {turn?.state === 'running' && (
+        <div class="row">
+          <button type="button" class="button small" onClick={onStop}>
+            <Icon name="stop" /> Stop this one
+          </button>
+        </div>
+      )}
+      {tookMs !== undefined && (
+        <p class="agents-spent">
+          <strong>{shownDuration(trace.data?.took_ms ?? tookMs)}</strong>
+          <span>{trace.data ? usageOf(trace.data.usage) : ''}</span>
+          <span>{counted(turn?.steps.length ?? 0, 'step')}</span>
+          <span>{counted(turn?.output?.citations.length ?? 0, 'source')}</span>
+        </p>
+      )}
+      {turn !== undefined && (
+        <TurnCard
+          turn={turn}
+          project={agentOf(name).project}
+          summary={trace.data}
+          sharedChunks={shared}
+          isBare
+        />
+      )}
+    </section>
   )
 }
 

@@ -21,15 +21,16 @@ export function StepList({
               <span class="one-line quiet small mono" dir="auto">
                 {gistOf(step.action.tool_input)}
               </span>
+              {step.observation?.startsWith('Error') && <span class="badge bad">error</span>}
               <span class="quiet small agents-took">
                 {step.endedAtMs === undefined
                   ? 'running …'
                   : shownDuration(step.endedAtMs - step.startedAtMs)}
               </span>
             </summary>
-            {step.action.log !== '' && (
+            {thoughtOf(step.action.log) !== '' && (
               <p class="small quiet pre" dir="auto">
-                {step.action.log}
+                {thoughtOf(step.action.log)}
               </p>
             )}
             <ToolInput input={step.action.tool_input} project={project} />
@@ -41,6 +42,11 @@ export function StepList({
       ))}
     </ol>
   )
+}
+
+/** What the model said before the call; the call itself stands below it. */
+function thoughtOf(log: string): string {
+  return log.split(/^Action: /m, 1)[0]?.trim() ?? ''
 }
 
 const GIST_CHARS = 160

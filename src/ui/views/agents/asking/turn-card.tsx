@@ -9,6 +9,7 @@ import { addressOf } from '../../../shell/addresses.ts'
 import { AnswerText, addressOfCitation, CitationChip } from './answer-text.tsx'
 import { type AskedTurn, NEXT_STEPS } from './asked-turn.ts'
 import { Feedback } from './feedback.tsx'
+import { Findings } from './findings.tsx'
 import { KeptSteps } from './kept-steps.tsx'
 import type { TraceSummary } from './kept-turns.ts'
 import { StepList } from './step-list.tsx'
@@ -23,10 +24,12 @@ interface TurnCardProps {
   readonly summary?: TraceSummary | undefined
   readonly sharedChunks?: ReadonlySet<string>
   readonly actions?: ComponentChildren
+  /** Time and tokens stand somewhere else. */
+  readonly isBare?: boolean
 }
 
 export function TurnCard(props: TurnCardProps) {
-  const { turn, project, citations, summary, sharedChunks, actions } = props
+  const { turn, project, citations, summary, sharedChunks, actions, isBare = false } = props
   const sources = turn.output?.citations ?? citations ?? NO_CITATIONS
   const isRunning = turn.state === 'running'
   const { traceId } = turn
@@ -47,10 +50,11 @@ export function TurnCard(props: TurnCardProps) {
           <Icon name="warning" /> {warning}
         </p>
       ))}
+      {turn.output && <Findings output={turn.output} project={project} />}
       <Sources citations={sources} shared={sharedChunks} />
       {!isRunning && (
         <div class="row small agents-actions">
-          <Spent turn={turn} summary={summary} />
+          {!isBare && <Spent turn={turn} summary={summary} />}
           {turn.text !== '' && <CopyButton text={turn.text} label="Copy the answer" />}
           {traceId !== undefined && <Feedback traceId={traceId} summary={summary} />}
           {traceId !== undefined && (
