@@ -1,5 +1,5 @@
 import { expect, test } from 'bun:test'
-import { blocksOf, piecesOf } from '../../src/ui/views/knowledge-base/chunk-marks.ts'
+import { blocksOf, piecesOf } from '../../src/ui/views/knowledge-base/documents/chunk-marks.ts'
 
 test('blocks are the whole text, and cut no character in two', () => {
   const text = `${'a'.repeat(5999)}😀${'line\n'.repeat(3000)}`

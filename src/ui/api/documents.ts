@@ -1,4 +1,5 @@
 /** What is stored in a knowledge base: its documents and chunks, read and changed. */
+import { signal as signalOf } from '@preact/signals'
 import type { Filters } from './filters.ts'
 import type {
   ChunkList,
@@ -12,6 +13,15 @@ import { path, request } from './request.ts'
 export interface KnowledgeBaseName {
   readonly project: string
   readonly name: string
+}
+
+/** Counts what was changed here, or what the page knows has changed: what is shown of it is read again. */
+export const documentChanges = signalOf(0)
+
+async function changed<T>(work: Promise<T>): Promise<T> {
+  const done = await work
+  documentChanges.value += 1
+  return done
 }
 
 export interface ListPart {
@@ -98,7 +108,7 @@ export function putDocument(
   id: string,
   json: SentDocument,
 ): Promise<StoredDocument> {
-  return request(addressOfDocument(of, id), { method: 'PUT', json })
+  return changed(request(addressOfDocument(of, id), { method: 'PUT', json }))
 }
 
 /** A null takes a key away. @throws ApiError */
@@ -107,7 +117,7 @@ export function patchDocument(
   id: string,
   metadata: Readonly<Record<string, unknown>>,
 ): Promise<StoredDocument> {
-  return request(addressOfDocument(of, id), { method: 'PATCH', json: { metadata } })
+  return changed(request(addressOfDocument(of, id), { method: 'PATCH', json: { metadata } }))
 }
 
 /** All of them, or none. @throws ApiError */
@@ -116,7 +126,7 @@ export function deleteDocuments(
   filters: Filters,
 ): Promise<{ readonly deleted: number; readonly chunks: number }> {
   const query = new URLSearchParams({ filters: JSON.stringify(filters) })
-  return request(`${addressOfApi(of)}/documents?${query}`, { method: 'DELETE' })
+  return changed(request(`${addressOfApi(of)}/documents?${query}`, { method: 'DELETE' }))
 }
 
 /** The ids `.` and `..` cannot stand in a path, see docs/documents.md. */

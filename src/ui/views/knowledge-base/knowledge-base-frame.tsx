@@ -1,8 +1,11 @@
 /** What all views of one knowledge base have around them: its name and the way to each of them. */
 import type { ComponentChildren } from 'preact'
+import { useLocation } from 'preact-iso/router'
 import { PageHeader } from '../../components/page-header.tsx'
 import { Tabs, useTabOf } from '../../components/tabs.tsx'
 import { addressOf } from '../../shell/addresses.ts'
+import { useShortcuts } from '../../shell/keyboard.tsx'
+import { KnowledgeBaseFacts } from './knowledge-base-facts.tsx'
 
 interface KnowledgeBaseFrameProps {
   readonly project: string
@@ -16,6 +19,7 @@ interface KnowledgeBaseFrameProps {
 
 export function KnowledgeBaseFrame(props: KnowledgeBaseFrameProps) {
   const { project, name, actions, children } = props
+  const { route } = useLocation()
   const tabs = [
     { href: addressOf.knowledgeBase(project, name), label: 'Documents', icon: 'file' },
     { href: addressOf.searchLab(project, name), label: 'Search', icon: 'search' },
@@ -24,12 +28,20 @@ export function KnowledgeBaseFrame(props: KnowledgeBaseFrameProps) {
     { href: addressOf.knowledgeBaseSettings(project, name), label: 'Settings', icon: 'settings' },
   ] as const
   const tab = useTabOf(tabs)
+  useShortcuts([
+    { keys: 'd', does: 'Its documents', run: () => route(tabs[0].href) },
+    { keys: 's', does: 'Search it', run: () => route(tabs[1].href) },
+    { keys: 'm', does: 'Its map', run: () => route(tabs[2].href) },
+    { keys: 'a', does: 'Add to it', run: () => route(tabs[3].href) },
+    { keys: ',', does: 'Its settings', run: () => route(tabs[4].href) },
+  ])
   return (
     <>
       <PageHeader
         title={name}
         part={props.part ?? tab?.label}
         above={[{ label: 'Home', href: '/' }]}
+        lead={<KnowledgeBaseFacts project={project} name={name} />}
       >
         {actions}
       </PageHeader>

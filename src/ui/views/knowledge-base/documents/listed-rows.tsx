@@ -1,6 +1,6 @@
 /** Documents or chunks, one below the other. */
-import type { KnowledgeBaseName } from '../../api/documents.ts'
-import { addressOf } from '../../shell/addresses.ts'
+import type { KnowledgeBaseName } from '../../../api/documents.ts'
+import { addressOf } from '../../../shell/addresses.ts'
 
 export interface Row {
   readonly key: string

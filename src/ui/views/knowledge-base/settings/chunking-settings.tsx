@@ -4,15 +4,15 @@ import type {
   DOCUMENT_LIST,
   DOCUMENT_TEXTS,
   PREVIEW,
-} from '../../../http/answers/records/knowledge-base-schemas.ts'
-import type { Wire } from '../../../http/openapi/schema-words.ts'
-import type { KnowledgeBase } from '../../api/records.ts'
-import { path, request } from '../../api/request.ts'
-import { Failure } from '../../components/failure.tsx'
-import { Field } from '../../components/field.tsx'
-import { Loading } from '../../components/progress.tsx'
-import { useAction, useResource } from '../../components/resource.ts'
-import { counted, shownCount } from '../../format/numbers.ts'
+} from '../../../../http/answers/records/knowledge-base-schemas.ts'
+import type { Wire } from '../../../../http/openapi/schema-words.ts'
+import type { KnowledgeBase } from '../../../api/records.ts'
+import { path, request } from '../../../api/request.ts'
+import { Failure } from '../../../components/failure.tsx'
+import { Field } from '../../../components/field.tsx'
+import { Loading } from '../../../components/progress.tsx'
+import { useAction, useResource } from '../../../components/resource.ts'
+import { counted, shownCount } from '../../../format/numbers.ts'
 
 type Preview = Wire<typeof PREVIEW>
 

@@ -1,11 +1,11 @@
 /** The values of one column, the most frequent first, each with how often it is there. */
 import { useState } from 'preact/hooks'
-import { columnOf, isFields, itemsOf, kindOfType, whereOf } from '../../api/filters.ts'
-import { quoted, runSql } from '../../api/sql.ts'
-import { Failure } from '../../components/failure.tsx'
-import { Loading } from '../../components/progress.tsx'
-import { useResource } from '../../components/resource.ts'
-import { counted, shownCount } from '../../format/numbers.ts'
+import { columnOf, isFields, itemsOf, kindOfType, whereOf } from '../../../api/filters.ts'
+import { quoted, runSql } from '../../../api/sql.ts'
+import { Failure } from '../../../components/failure.tsx'
+import { Loading } from '../../../components/progress.tsx'
+import { useResource } from '../../../components/resource.ts'
+import { counted, shownCount } from '../../../format/numbers.ts'
 import type { FacetProps } from './facet.ts'
 
 const SHOWN = 12

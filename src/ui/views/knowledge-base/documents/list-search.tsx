@@ -1,6 +1,6 @@
 /** What the list shows, and the words it is searched by. */
 import { useEffect, useState } from 'preact/hooks'
-import { Icon } from '../../components/icon.tsx'
+import { Icon } from '../../../components/icon.tsx'
 import type { ListAddress } from './list-address.ts'
 
 interface ListSearchProps {

@@ -1,5 +1,5 @@
 /** What the list of documents shows, as its address says it. */
-import { type Filters, isFields } from '../../api/filters.ts'
+import { type Filters, isFields } from '../../../api/filters.ts'
 
 export const PAGE_ROWS = 50
 

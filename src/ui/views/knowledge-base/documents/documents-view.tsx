@@ -1,21 +1,21 @@
 /** The documents of a knowledge base, or their chunks: looked through, narrowed down, deleted. */
 import { useState } from 'preact/hooks'
 import { useLocation } from 'preact-iso/router'
-import { deleteDocuments, findWords, listChunks, listDocuments } from '../../api/documents.ts'
-import { without } from '../../api/filters.ts'
-import type { KnowledgeBase } from '../../api/records.ts'
-import { path, request } from '../../api/request.ts'
-import { ConfirmDialog } from '../../components/confirm-dialog.tsx'
-import { EmptyState } from '../../components/empty-state.tsx'
-import { Failure } from '../../components/failure.tsx'
-import { Icon } from '../../components/icon.tsx'
-import { Loading } from '../../components/progress.tsx'
-import { useResource } from '../../components/resource.ts'
-import { counted } from '../../format/numbers.ts'
-import { addressOf } from '../../shell/addresses.ts'
-import { tellDone } from '../../shell/notices.tsx'
+import { deleteDocuments, findWords, listChunks, listDocuments } from '../../../api/documents.ts'
+import { without } from '../../../api/filters.ts'
+import type { KnowledgeBase } from '../../../api/records.ts'
+import { path, request } from '../../../api/request.ts'
+import { ConfirmDialog } from '../../../components/confirm-dialog.tsx'
+import { EmptyState } from '../../../components/empty-state.tsx'
+import { Failure } from '../../../components/failure.tsx'
+import { Icon } from '../../../components/icon.tsx'
+import { Loading } from '../../../components/progress.tsx'
+import { useResource } from '../../../components/resource.ts'
+import { counted, shownCount } from '../../../format/numbers.ts'
+import { addressOf } from '../../../shell/addresses.ts'
+import { tellDone } from '../../../shell/notices.tsx'
+import { type KnowledgeBaseAddress, KnowledgeBaseFrame } from '../knowledge-base-frame.tsx'
 import { FacetPanel } from './facet-panel.tsx'
-import { type KnowledgeBaseAddress, KnowledgeBaseFrame } from './knowledge-base-frame.tsx'
 import { type ListAddress, listAddressOf, PAGE_ROWS, queryOfList } from './list-address.ts'
 import { ListSearch } from './list-search.tsx'
 import { ListedRows, type Row } from './listed-rows.tsx'
@@ -95,7 +95,7 @@ export function DocumentsView({ project, name }: KnowledgeBaseAddress) {
             <>
               {page.data.total !== null && (
                 <p class="small quiet">
-                  {counted(page.data.total, shown.shows === 'chunks' ? 'chunk' : 'document')}
+                  {wordsOfPlace(shown.page, page.data.rows.length, page.data.total)}
                 </p>
               )}
               <ListedRows
@@ -121,6 +121,12 @@ export function DocumentsView({ project, name }: KnowledgeBaseAddress) {
       )}
     </KnowledgeBaseFrame>
   )
+}
+
+/** `51–100 of 1,398`. */
+function wordsOfPlace(page: number, rows: number, total: number): string {
+  const first = (page - 1) * PAGE_ROWS
+  return `${shownCount(first + 1)}–${shownCount(first + rows)} of ${shownCount(total)}`
 }
 
 async function readPage(

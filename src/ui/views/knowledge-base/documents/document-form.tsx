@@ -6,14 +6,14 @@ import {
   type KnowledgeBaseName,
   patchDocument,
   putDocument,
-} from '../../api/documents.ts'
-import { isFields } from '../../api/filters.ts'
-import type { DocumentTexts } from '../../api/records.ts'
-import { Dialog } from '../../components/dialog.tsx'
-import { Failure } from '../../components/failure.tsx'
-import { Field } from '../../components/field.tsx'
-import { useAction } from '../../components/resource.ts'
-import { tellDone } from '../../shell/notices.tsx'
+} from '../../../api/documents.ts'
+import { isFields } from '../../../api/filters.ts'
+import type { DocumentTexts } from '../../../api/records.ts'
+import { Dialog } from '../../../components/dialog.tsx'
+import { Failure } from '../../../components/failure.tsx'
+import { Field } from '../../../components/field.tsx'
+import { useAction } from '../../../components/resource.ts'
+import { tellDone } from '../../../shell/notices.tsx'
 
 interface DocumentFormProps {
   readonly of: KnowledgeBaseName

@@ -1,0 +1,88 @@
+/** What there is in a knowledge base, and what goes on in it: one line below its name, in all of its views. */
+import { useEffect, useRef } from 'preact/hooks'
+import { documentChanges, type KnowledgeBaseName } from '../../api/documents.ts'
+import { listJobs } from '../../api/jobs.ts'
+import { countContents, getKnowledgeBase, indexStates } from '../../api/knowledge-bases.ts'
+import type { Job } from '../../api/records.ts'
+import { Icon } from '../../components/icon.tsx'
+import { usePolling, useResource } from '../../components/resource.ts'
+import { counted, shownDuration } from '../../format/numbers.ts'
+import { addressOf } from '../../shell/addresses.ts'
+
+const ASK_AGAIN_MS = 4000
+
+export function KnowledgeBaseFacts({ project, name }: KnowledgeBaseName) {
+  const { data, reload } = useResource(
+    (signal) => readFacts(project, name, signal),
+    [project, name],
+  )
+  const running = useResource((signal) => readRunning(project, name, signal), [project, name])
+  const jobs = running.data ?? []
+  const isWorking = jobs.length > 0 || data?.kb.params.reembedding !== undefined
+  // Where nothing goes on only jobs are looked for: whatever else changes is changed here.
+  usePolling(() => {
+    running.reload()
+    if (isWorking || data?.index?.state === 'building') reload()
+  }, ASK_AGAIN_MS)
+  const changes = documentChanges.value
+  const isFirst = useRef(true)
+  useEffect(() => {
+    if (!isFirst.current) reload()
+    isFirst.current = false
+  }, [changes, isWorking])
+  // A line that is there from the beginning: what is below it does not jump.
+  if (data === undefined) return <span>&nbsp;</span>
+  const { contents, kb, index } = data
+  const { reembedding } = kb.params
+  return (
+    <span class="kb-facts-line" dir="ltr">
+      <span>{counted(contents.documents, 'document')}</span>
+      <span>{counted(contents.chunks, 'chunk')}</span>
+      <bdi>{kb.embedding_model.model_name}</bdi>
+      {kb.reranking_model && <bdi>reranked by {kb.reranking_model.model_name}</bdi>}
+      {index && <span title={index.detail}>{wordsOfIndex(index.type, index.state)}</span>}
+      {jobs.map((job) => (
+        <a key={job.id} href={addressOf.addDocuments(project, name)} class="kb-working">
+          <Icon name="clock" />
+          {wordsOfJob(job)}
+        </a>
+      ))}
+      {reembedding && (
+        <a href={addressOf.knowledgeBaseSettings(project, name)} class="kb-working">
+          <Icon name="clock" />
+          {`Changes its model${shareOf(reembedding.done ?? 0, reembedding.total ?? null)}`}
+        </a>
+      )}
+    </span>
+  )
+}
+
+async function readFacts(project: string, name: string, signal: AbortSignal) {
+  const [kb, contents, indexOf] = await Promise.all([
+    getKnowledgeBase(project, name, signal),
+    countContents(project, name, signal),
+    indexStates(signal),
+  ])
+  return { kb, contents, index: indexOf(project, name) }
+}
+
+async function readRunning(project: string, name: string, signal: AbortSignal) {
+  const order = { state: 'running', project, knowledgeBase: name, limit: 3 } as const
+  return (await listJobs(order, signal)).items
+}
+
+function wordsOfIndex(type: string, state: string): string {
+  if (state === 'building') return `${type} index is being built`
+  if (state === 'unavailable') return `${type} index is not available here`
+  return state === 'ready' ? `${type} index` : 'exact search'
+}
+
+function wordsOfJob({ title, rows, total, remaining_seconds: seconds }: Job): string {
+  const left = seconds === null ? '' : `, ${shownDuration(seconds * 1000)} left`
+  return `${title}${shareOf(rows, total)}${left}`
+}
+
+function shareOf(done: number, total: number | null): string {
+  if (total === null || total === 0) return ''
+  return `: ${Math.floor((Math.min(done, total) / total) * 100)} %`
+}
