@@ -24,6 +24,7 @@ import { insert } from './scenarios/insert.ts'
 import { inserting } from './scenarios/inserting.ts'
 import { keyword } from './scenarios/keyword.ts'
 import { largeText } from './scenarios/large-text.ts'
+import { maps } from './scenarios/maps.ts'
 import { million } from './scenarios/million.ts'
 import { misbehaviour } from './scenarios/misbehaviour.ts'
 import { page } from './scenarios/page.ts'
@@ -62,6 +63,7 @@ const SCENARIOS: readonly Scenario[] = [
   misbehaviour,
   eventLoop,
   page,
+  maps,
 ]
 
 process.exitCode = await main()

@@ -1,5 +1,5 @@
 /** An OpenAI-compatible embeddings server on loopback that knows one set: a text that begins with `row 17` is its row 17. */
-import { DIMENSIONS, type MadeVectors } from './vector-set.ts'
+import type { MadeVectors } from './vector-set.ts'
 
 export interface StubVectors {
   /** The `embedding_model` of a knowledge base. */
@@ -8,7 +8,11 @@ export interface StubVectors {
 }
 
 /** Other texts are tried when a knowledge base is made: they get the first row. */
-export function startStubVectors({ rows, rowCount }: MadeVectors): StubVectors {
+export function startStubVectors({
+  rows,
+  rowCount,
+}: Pick<MadeVectors, 'rows' | 'rowCount'>): StubVectors {
+  const dimensions = rows.length / rowCount
   const server = Bun.serve({
     hostname: '127.0.0.1',
     port: 0,
@@ -25,7 +29,7 @@ export function startStubVectors({ rows, rowCount }: MadeVectors): StubVectors {
   })
   const rowOf = (text: string) => {
     const row = Number(/^row (\d+)\b/.exec(text)?.[1] ?? 0) % rowCount
-    return rows.subarray(row * DIMENSIONS, (row + 1) * DIMENSIONS)
+    return rows.subarray(row * dimensions, (row + 1) * dimensions)
   }
   const base_url = `http://127.0.0.1:${server.port}/v1`
   const model = { provider: 'openai', model_name: 'stub-vectors', api_key: 'stub', base_url }
