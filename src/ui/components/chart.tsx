@@ -3,6 +3,7 @@ import { useEffect, useRef, useState } from 'preact/hooks'
 import type { Cell } from '../api/sql.ts'
 import { counted } from '../format/numbers.ts'
 import { binned, type ChartChoice, columnKind, shortNumber } from './chart-choice.ts'
+import { Failure, notLoaded } from './failure.tsx'
 
 export interface ChartProps {
   readonly choice: ChartChoice
@@ -23,6 +24,7 @@ const HEIGHT_PX = 360
 export function Chart({ choice, columns, rows }: ChartProps) {
   const frame = useRef<HTMLDivElement>(null)
   const [width, setWidth] = useState(0)
+  const [failure, setFailure] = useState<Error>()
   const series = seriesOf({ choice, columns, rows })
   useEffect(() => {
     const element = frame.current
@@ -37,10 +39,14 @@ export function Chart({ choice, columns, rows }: ChartProps) {
     if (element === null || width === 0) return
     let close = () => {}
     let isGone = false
-    void import('./plot.ts').then(({ drawPlot }) => {
-      if (!isGone)
-        close = drawPlot(element, { ...series, kind: choice.kind, width, height: HEIGHT_PX })
-    })
+    setFailure(undefined)
+    import('./plot.ts').then(
+      ({ drawPlot }) => {
+        if (!isGone)
+          close = drawPlot(element, { ...series, kind: choice.kind, width, height: HEIGHT_PX })
+      },
+      () => setFailure(notLoaded('The chart')),
+    )
     return () => {
       isGone = true
       close()
@@ -48,6 +54,7 @@ export function Chart({ choice, columns, rows }: ChartProps) {
   }, [key])
   return (
     <figure class="chart">
+      {failure && <Failure error={failure} onRetry={() => location.reload()} />}
       <div ref={frame} class="chart-frame" aria-hidden="true" />
       <figcaption class="small quiet">{said(choice, columns, series)}</figcaption>
     </figure>

@@ -5,6 +5,7 @@
 import { useEffect, useRef, useState } from 'preact/hooks'
 import type { EditorHandle, EditorMark, RunPlace } from './editor/code-mirror.ts'
 import type { CompleteSql } from './editor/sql-completion.ts'
+import { Failure, notLoaded } from './failure.tsx'
 
 export interface CodeEditorProps {
   readonly value: string
@@ -35,6 +36,7 @@ export function CodeEditor(props: CodeEditorProps) {
   const latest = useRef(props)
   latest.current = props
   const [isThere, setIsThere] = useState(false)
+  const [failure, setFailure] = useState<Error>()
   useEffect(() => {
     const abort = new AbortController()
     const show = async () => {
@@ -53,7 +55,7 @@ export function CodeEditor(props: CodeEditorProps) {
       setIsThere(true)
       latest.current.onReady?.(editor.current)
     }
-    void show()
+    show().catch(() => setFailure(notLoaded('The editor')))
     return () => {
       abort.abort()
       editor.current?.close()
@@ -64,6 +66,7 @@ export function CodeEditor(props: CodeEditorProps) {
   useEffect(() => editor.current?.mark(marks ?? []), [isThere, documentKey, marks])
   return (
     <div class="code-editor-frame">
+      {failure && <Failure error={failure} onRetry={() => location.reload()} />}
       <div ref={host} class="code-editor" />
       {!isThere && (
         <pre class="code-editor-waiting" aria-hidden="true">

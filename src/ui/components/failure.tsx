@@ -34,3 +34,13 @@ export function Failure({
     </div>
   )
 }
+
+/** Code that is loaded when it is needed did not come. */
+export function notLoaded(what: string): ApiError {
+  return new ApiError({
+    code: 'unreachable',
+    status: 0,
+    title: `${what} could not be loaded`,
+    message: 'The server is away, or newer than this page: load the page again',
+  })
+}

@@ -1,8 +1,7 @@
 /** A view whose code is loaded when it is opened for the first time. */
 import type { ComponentType } from 'preact'
 import { useEffect, useState } from 'preact/hooks'
-import { ApiError } from '../api/request.ts'
-import { Failure } from '../components/failure.tsx'
+import { Failure, notLoaded } from '../components/failure.tsx'
 import { Loading } from '../components/progress.tsx'
 
 /** @param load the import of its module, and which of its components it is */
@@ -20,17 +19,10 @@ export function lazyView<P extends object>(
           loaded = view
           setView(() => view)
         },
-        () => setFailure(NOT_LOADED),
+        () => setFailure(notLoaded('This view')),
       )
     }, [])
     if (failure) return <Failure error={failure} onRetry={() => location.reload()} />
     return View === undefined ? <Loading what="the view" /> : <View {...props} />
   }
 }
-
-const NOT_LOADED = new ApiError({
-  code: 'unreachable',
-  status: 0,
-  title: 'This view could not be loaded',
-  message: 'The server is away, or newer than this page: load the page again',
-})
