@@ -27,6 +27,7 @@ import { dataSourcesOf, sourceFilesOf } from './composition/source-clients.ts'
 import { databaseUses, liveTables } from './composition/source-parts.ts'
 import { sourceKeeperOf } from './composition/sync-parts.ts'
 import { runTracingOf } from './composition/trace-parts.ts'
+import { usageOf } from './composition/usage-parts.ts'
 import { useCases } from './composition/use-cases.ts'
 import type { Principal } from './domain/access/principal.ts'
 import { type Rights, rightsOf } from './domain/access/rights.ts'
@@ -123,7 +124,7 @@ export function createApp(options: AppOptions): App {
     options.embedders ?? embedderRegistry({ builtin, ...endpoints }),
     measurements,
   )
-  const { vectorCaches, rowCaches, ports } = openRetrieval(store, {
+  const { vectorCaches, rowCaches, indexStates, ports } = openRetrieval(store, {
     bytesMax: memoryBytesOf(settings.vectorMemory),
     wholeVectorsMax: WHOLE_VECTORS_MAX,
     rowBytesMax: memoryBytesOf(settings.rowMemory),
@@ -270,6 +271,9 @@ export function createApp(options: AppOptions): App {
     schedules,
     fileBytes: store.contents,
     serverState,
+    usage: usageOf({
+      ...{ sizes: store.sizes, vectors: vectorCaches, rows: rowCaches, indexes: indexStates },
+    }),
     health: healthOf({
       askDatabase: () => store.engine.memoryUsed(),
       isDiskFull: () => store.upkeep.diskState().full,

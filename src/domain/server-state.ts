@@ -1,4 +1,5 @@
 import type { BackupState } from './backup.ts'
+import type { VectorIndexState } from './index-definition.ts'
 
 /** What whoever runs the server wants to know of it. `/api/status` shows it to those who are logged in. */
 export interface ServerState {
@@ -91,6 +92,38 @@ export interface DiskState {
   readonly files: number
   /** Nothing more is stored; reading and removing go on. */
   readonly full: boolean
+}
+
+/** What a knowledge base takes of the disk, in bytes: whole blocks of the database file, what its log holds not counted. */
+export interface StoredSize {
+  readonly chunkCount: number
+  /** Chunks with their metadata. */
+  readonly texts: number
+  /** Of all models: while one takes the place of another, both are there. */
+  readonly vectors: number
+  /** What finds words. */
+  readonly keywords: number
+}
+
+/** The copy of the vectors in memory, by which searches find the nearest. */
+export interface VectorCopy {
+  /** `codes`: a fifth of the bytes; the vectors themselves are read from the disk. `none`: searches read all of them there. */
+  readonly kind: 'whole' | 'codes' | 'loading' | 'none'
+  readonly count: number
+  readonly bytes: number
+}
+
+/** What one knowledge base takes now. */
+export interface KnowledgeBaseUsage {
+  readonly project: string
+  readonly knowledgeBase: string
+  /** Of a vector; null: none was stored yet. */
+  readonly dimensions: number | null
+  readonly disk: StoredSize
+  readonly vectors: VectorCopy
+  /** Rows of chunks that are kept in memory for searches to show, in bytes. */
+  readonly rowBytes: number
+  readonly index: VectorIndexState
 }
 
 /** Nobody needs to see more of a statement than its first lines. */

@@ -26,7 +26,12 @@ import type { SourceKeeping } from '../domain/ports/sync-ports.ts'
 import type { TraceStore } from '../domain/ports/trace-ports.ts'
 import type { View } from '../domain/project.ts'
 import type { QueryResult } from '../domain/query-result.ts'
-import type { HealthChecks, ServerState, ShownSetting } from '../domain/server-state.ts'
+import type {
+  HealthChecks,
+  KnowledgeBaseUsage,
+  ServerState,
+  ShownSetting,
+} from '../domain/server-state.ts'
 import type { UploadedFile } from '../domain/uploaded-file.ts'
 import type { InsertFilesOutcome, InsertFilesRequest } from '../ingest/insert-files.ts'
 import type { InsertRequest } from '../ingest/insert-request.ts'
@@ -74,6 +79,10 @@ export interface ServerDeps extends UseCases, AuthenticationDeps, RequestDeps {
     readonly metricsOpen: boolean
   }
   readonly serverState: () => ServerState
+  readonly usage: (
+    knowledgeBases: readonly KnowledgeBase[],
+    signal: AbortSignal,
+  ) => Promise<readonly KnowledgeBaseUsage[]>
   /** What the server was started with. */
   readonly shownSettings: () => readonly ShownSetting[]
   readonly health: () => Promise<HealthChecks>

@@ -51,6 +51,7 @@ import { addLoginRoutes } from './routes/server/login-routes.ts'
 import { addPageRoutes } from './routes/server/page-routes.ts'
 import { addRequestRoutes } from './routes/server/request-routes.ts'
 import { addStatusRoutes } from './routes/server/status-routes.ts'
+import { addUsageRoutes } from './routes/server/usage-routes.ts'
 import { addDataSourceRoutes } from './routes/sql/data-source-routes.ts'
 import { addDatabaseRoutes } from './routes/sql/database-routes.ts'
 import { addFileRoutes } from './routes/sql/file-routes.ts'
@@ -120,6 +121,7 @@ type AnswerRequest = (request: Request, connection: Connection) => Promise<Respo
 const ROUTES: readonly AddRoutes[] = [
   addStatusRoutes,
   addRequestRoutes,
+  addUsageRoutes,
   addHealthRoutes,
   addLoginRoutes,
   addKeyRoutes,

@@ -40,7 +40,6 @@ export class VectorCache {
   readonly #parts: VectorCacheParts
   readonly #stopping = new AbortController()
   #index: ExactIndex | null = null
-  /** Memory holds the vectors themselves, not their codes alone. */
   #isWhole = true
   /** Writes that were committed while the vectors were loaded. */
   #pendingWrites: CommittedWrite[] | null = []
@@ -51,6 +50,11 @@ export class VectorCache {
 
   constructor(parts: VectorCacheParts) {
     this.#parts = parts
+  }
+
+  /** Memory holds the vectors themselves, not their codes alone. */
+  get isWhole(): boolean {
+    return this.#isWhole
   }
 
   /** null until all vectors are there. */

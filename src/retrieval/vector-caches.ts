@@ -18,6 +18,7 @@ import type {
   NearestSearch,
   VectorAccess,
 } from '../domain/ports/search-ports.ts'
+import type { VectorCopy } from '../domain/server-state.ts'
 import { AppError } from '../errors.ts'
 import { abortable } from '../runtime/cancellation.ts'
 import { IvfAccelerator } from './ivf/ivf-accelerator.ts'
@@ -185,6 +186,15 @@ export class VectorCaches implements NearestChunks, ChunkCounts, CommitListener 
     const report = isPrefiltered ? null : (entry?.cache.accelerator?.report() ?? null)
     if (report?.state !== 'ready') return { kind: 'memory', detail: `${vectors}, scanned exactly` }
     return { kind: 'memory', detail: `${vectors}, nearly: ${report.detail}` }
+  }
+
+  /** What is in memory of its vectors. */
+  copyOf(kb: KnowledgeBase): VectorCopy {
+    const entry = this.#entries.get(kb.id)
+    if (entry === undefined || entry.kind === 'refused') return { kind: 'none', count: 0, bytes: 0 }
+    const { index, isWhole } = entry.cache
+    if (index === null) return { kind: 'loading', count: 0, bytes: 0 }
+    return { kind: isWhole ? 'whole' : 'codes', count: index.count, bytes: index.bytes }
   }
 
   /** The state of the index that CREATE INDEX asked for; null: there is nothing but a cache, or not even that. */

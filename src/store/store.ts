@@ -41,6 +41,7 @@ import { StoredTraces, type TraceLimits } from './traces/stored-traces.ts'
 import { StoredImportFiles } from './transfer/import-files.ts'
 import { StoredKnowledgeBaseFiles } from './transfer/knowledge-base-files.ts'
 import { DiskSpace } from './upkeep/disk-space.ts'
+import { StoredSizes } from './upkeep/stored-sizes.ts'
 import { Upkeep } from './upkeep/upkeep.ts'
 
 export interface StoreOptions {
@@ -121,6 +122,7 @@ export interface Store {
   readonly contents: FileContents
   readonly backups: StoredBackups
   readonly upkeep: Upkeep
+  readonly sizes: StoredSizes
   /** For files on their way in: emptied when the data folder is opened. null: nothing is on disk. */
   readonly uploadsFolder: string | null
   /** Where rows from elsewhere are put for DuckDB to read, and what stays free on its disk. */
@@ -356,8 +358,9 @@ function documentStores(parts: {
   readonly database: Database
   readonly engine: StoredEngine
   readonly chunks: StoredChunks
-}): Pick<Store, 'documents' | 'transfers' | 'vectors'> {
+}): Pick<Store, 'documents' | 'transfers' | 'vectors' | 'sizes'> {
   return {
+    sizes: new StoredSizes(parts.database),
     documents: new ListedDocuments(parts.database),
     vectors: new StoredVectors(parts.database),
     transfers: new StoredKnowledgeBaseFiles(parts),

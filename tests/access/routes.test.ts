@@ -65,6 +65,7 @@ read GET /api/sql/query
 read GET /api/traces
 read GET /api/traces/{trace_id}
 read GET /api/tree
+read GET /api/usage
 read GET /api/tree/{database_name}
 read POST /v1/embeddings
 read GET /v1/files

@@ -218,6 +218,7 @@ export function testServer(overrides: Partial<ServerDeps> = {}): TestServer {
     },
     health: async () => ({ database: 'ok', disk: 'ok' }),
     shownSettings: () => [],
+    usage: async () => [],
     metrics: { page: async () => ({ contentType: 'text/plain', text: '' }) },
     ...{ jobs: NO_JOBS, insertInBackground: () => Promise.reject(new Error('no jobs')) },
     ...{ catalogFor: () => deps.catalog, jobsFor: () => deps.jobs },

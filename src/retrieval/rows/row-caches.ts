@@ -78,6 +78,13 @@ export class RowCaches implements ChunkRows, CommitListener {
     return this.#bytes
   }
 
+  /** Of the rows of one knowledge base. */
+  bytesOf({ id }: Pick<KnowledgeBase, 'id'>): number {
+    let bytes = 0
+    for (const block of this.#caches.get(id)?.table.blocks ?? []) bytes += block.bytes.length
+    return bytes
+  }
+
   async rowsOf(
     request: ChunkRowsRequest,
     signal: AbortSignal,

@@ -136,6 +136,48 @@ export const ANSWERED_REQUEST = t.Object(
   { $id: 'AnsweredRequest' },
 )
 
+const USAGE = t.Object(
+  {
+    project: t.String(),
+    knowledge_base: t.String(),
+    chunks: COUNT,
+    dimensions: orNull(t.Integer(), { description: 'Of a vector; null: none was stored yet' }),
+    disk: t.Object(
+      { texts: COUNT, vectors: COUNT, keywords: COUNT },
+      {
+        description:
+          'Bytes of the database file, in whole blocks; what its log holds is not counted',
+      },
+    ),
+    memory: t.Object({ vectors: COUNT, rows: COUNT }, { description: 'Bytes' }),
+    vectors: t.Object({
+      copy: oneOf(['whole', 'codes', 'loading', 'none'], {
+        description:
+          'What memory holds of them. `codes`: a fifth of the bytes, the vectors are read from the disk; `none`: searches read all of them there',
+      }),
+      count: COUNT,
+    }),
+    index: t.Object(
+      {
+        type: oneOf(['auto', 'exact', 'ivf', 'hnsw']),
+        state: oneOf(['ready', 'building', 'exact', 'unavailable']),
+        detail: t.String(),
+      },
+      { description: 'As SHOW INDEXES says' },
+    ),
+  },
+  { $id: 'Usage' },
+)
+
+export const USAGE_LIST = t.Object(
+  {
+    items: t.Array(USAGE),
+    total: COUNT,
+    next: orNull(t.Integer(), { description: 'The `offset` of the rest; null: there is none' }),
+  },
+  { $id: 'UsageList' },
+)
+
 export const SETTING = t.Object(
   {
     name: t.String(),

@@ -1,15 +1,29 @@
 /** How the server is: well or not, how busy, its memory and disk, and whether it had to be started again. */
 import type { Health, ServerStatus } from '../../api/records.ts'
 import { request } from '../../api/request.ts'
-import { mayRunServer } from '../../api/session.ts'
+import { may, mayRunServer } from '../../api/session.ts'
 import { useReloading, useResource } from '../../components/resource.ts'
 import { counted, shownAge, shownBytes, shownTime } from '../../format/numbers.ts'
 import { Fact, Facts } from './facts.tsx'
 import { Loaded } from './loaded.tsx'
+import { UsageTable } from './usage-table.tsx'
 
 const ASK_AGAIN_MS = 5000
 
 export function OverviewPane() {
+  return (
+    <div class="stack">
+      <State />
+      {may('read') ? (
+        <UsageTable />
+      ) : (
+        <p class="quiet">What knowledge bases take is shown to those who may read.</p>
+      )}
+    </div>
+  )
+}
+
+function State() {
   const state = useResource(async (signal) => {
     const [status, health] = await Promise.all([
       request<ServerStatus>('/api/status', { signal }),

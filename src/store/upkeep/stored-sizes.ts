@@ -1,0 +1,76 @@
+/** How large the tables of a knowledge base are in the database file. */
+import type { DuckDBConnection } from '@duckdb/node-api'
+import {
+  chunkTableName,
+  knowledgeBaseTablePrefix,
+  projectSchema,
+} from '../../domain/chunk-tables.ts'
+import { literal, quote } from '../../domain/identifier.ts'
+import type { KnowledgeBase } from '../../domain/knowledge-base.ts'
+import type { StoredSize } from '../../domain/server-state.ts'
+import type { Database } from '../duckdb/database.ts'
+
+/** Of DuckDB's files. */
+const BLOCK_BYTES = 262_144
+
+type Part = 'texts' | 'vectors' | 'keywords'
+
+export class StoredSizes {
+  readonly #database: Database
+
+  constructor(database: Database) {
+    this.#database = database
+  }
+
+  /** @returns null where it is gone */
+  of(kb: KnowledgeBase): Promise<StoredSize | null> {
+    return this.#database.lease(async (connection) => {
+      try {
+        return await sizeOf(connection, kb, this.#database.file === null)
+      } catch (error) {
+        if (error instanceof Error && /^Catalog Error/.test(error.message)) return null
+        throw error
+      }
+    })
+  }
+}
+
+async function sizeOf(
+  connection: DuckDBConnection,
+  kb: KnowledgeBase,
+  isInMemory: boolean,
+): Promise<StoredSize> {
+  const schema = projectSchema(kb.projectId)
+  const chunks = `${quote(schema)}.${quote(chunkTableName(kb, 'chunks'))}`
+  const counted = await connection.runAndReadAll(`SELECT count(*) FROM ${chunks}`)
+  const size = { chunkCount: Number(counted.getRows()[0]?.[0] ?? 0), ...NOTHING }
+  if (isInMemory) return size
+  const prefix = knowledgeBaseTablePrefix(kb)
+  const tables = await connection.runAndReadAll(
+    `SELECT table_name FROM duckdb_tables()
+      WHERE schema_name = ${literal(schema)} AND starts_with(table_name, ${literal(prefix)})`,
+  )
+  const names = tables.getRows().map(([name]) => String(name))
+  const blocks = await connection.runAndReadAll(names.map(blocksOf(schema)).join(' UNION ALL '))
+  const bytes: Record<Part, number> = { ...NOTHING }
+  for (const [name, count] of blocks.getRows()) {
+    bytes[partOf(String(name).slice(prefix.length))] += Number(count) * BLOCK_BYTES
+  }
+  return { ...size, ...bytes }
+}
+
+const NOTHING: Readonly<Record<Part, number>> = { texts: 0, vectors: 0, keywords: 0 }
+
+/** Columns that are small share a block; what is in the log alone has none. */
+function blocksOf(schema: string): (table: string) => string {
+  return (table) => {
+    const name = literal(`${quote(schema)}.${quote(table)}`)
+    return `SELECT ${literal(table)}, count(DISTINCT block_id) + sum(len(additional_block_ids))
+      FROM pragma_storage_info(${name}) WHERE persistent AND block_id >= 0`
+  }
+}
+
+function partOf(table: string): Part {
+  if (table.startsWith('vectors')) return 'vectors'
+  return /^(next_)?(recent_postings|postings|term_counts)$/.test(table) ? 'keywords' : 'texts'
+}
