@@ -1,5 +1,5 @@
 import { expect, test } from 'bun:test'
-import { binned, chooseChart } from '../../src/ui/components/chart-choice.ts'
+import { binned, chooseChart } from '../../src/ui/components/chart/chart-choice.ts'
 import { sqlCompletion } from '../../src/ui/components/editor/sql-completion.ts'
 import {
   isReading,

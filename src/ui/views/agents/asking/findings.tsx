@@ -1,6 +1,6 @@
 /** What an answer leans on besides its sources: charts, and the rows of statements. */
 import type { Evidence, OutputEvent } from '../../../../domain/agents/completion-event.ts'
-import { Chart } from '../../../components/chart.tsx'
+import { Chart } from '../../../components/chart/chart.tsx'
 import { counted } from '../../../format/numbers.ts'
 import { drawnChart } from './agent-chart.ts'
 import { ToolInput } from './step-list.tsx'

@@ -1,6 +1,10 @@
 /** The rows of a run as a chart: as they suggest it, or as somebody chose. The choice stays with the tab, and in its link. */
-import { Chart } from '../../../components/chart.tsx'
-import { type ChartChoice, type ChartKind, chooseChart } from '../../../components/chart-choice.ts'
+import { Chart } from '../../../components/chart/chart.tsx'
+import {
+  type ChartChoice,
+  type ChartKind,
+  chooseChart,
+} from '../../../components/chart/chart-choice.ts'
 import { EmptyState } from '../../../components/empty-state.tsx'
 import { shownCount } from '../../../format/numbers.ts'
 import type { Run } from '../runs.ts'

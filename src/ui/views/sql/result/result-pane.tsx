@@ -1,9 +1,9 @@
 /** What came of a run: its rows as a table, a chart or JSON, or how many it changed. */
 import { useState } from 'preact/hooks'
 import { CopyButton } from '../../../components/copy-button.tsx'
-import { DataTable } from '../../../components/data-table.tsx'
 import { Icon } from '../../../components/icon.tsx'
 import { tsvOf } from '../../../components/table/cell-text.ts'
+import { DataTable } from '../../../components/table/data-table.tsx'
 import { counted } from '../../../format/numbers.ts'
 import { ExportDialog } from '../actions/export-dialog.tsx'
 import type { Run } from '../runs.ts'

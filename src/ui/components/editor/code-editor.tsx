@@ -3,9 +3,9 @@
  * policy allows its styles. Tab indents; Escape and then Tab leaves.
  */
 import { useEffect, useRef, useState } from 'preact/hooks'
-import type { EditorHandle, EditorMark, RunPlace } from './editor/code-mirror.ts'
-import type { CompleteSql } from './editor/sql-completion.ts'
-import { Failure, notLoaded } from './failure.tsx'
+import { Failure, notLoaded } from '../failure.tsx'
+import type { EditorHandle, EditorMark, RunPlace } from './code-mirror.ts'
+import type { CompleteSql } from './sql-completion.ts'
 
 export interface CodeEditorProps {
   readonly value: string
@@ -40,7 +40,7 @@ export function CodeEditor(props: CodeEditorProps) {
   useEffect(() => {
     const abort = new AbortController()
     const show = async () => {
-      const { openEditor } = await import('./editor/code-mirror.ts')
+      const { openEditor } = await import('./code-mirror.ts')
       if (abort.signal.aborted || host.current === null) return
       editor.current = openEditor(host.current, {
         language,

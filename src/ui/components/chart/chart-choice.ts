@@ -1,5 +1,5 @@
 /** Which chart says most about some rows, without a setting. Pure. */
-import type { Cell } from '../api/sql.ts'
+import type { Cell } from '../../api/sql.ts'
 
 export type ChartKind = 'line' | 'bar' | 'scatter' | 'histogram'
 

@@ -1,9 +1,9 @@
 /** Rows as a chart. uPlot comes when the first one is shown. */
 import { useEffect, useRef, useState } from 'preact/hooks'
-import type { Cell } from '../api/sql.ts'
-import { counted } from '../format/numbers.ts'
+import type { Cell } from '../../api/sql.ts'
+import { counted } from '../../format/numbers.ts'
+import { Failure, notLoaded } from '../failure.tsx'
 import { binned, type ChartChoice, columnKind, shortNumber } from './chart-choice.ts'
-import { Failure, notLoaded } from './failure.tsx'
 
 export interface ChartProps {
   readonly choice: ChartChoice

@@ -3,7 +3,7 @@
  * ten do. Keys move a cell, with Shift they choose more; Mod+C copies, Enter opens.
  */
 import { useEffect, useLayoutEffect, useMemo, useRef, useState } from 'preact/hooks'
-import type { Cell, Column } from '../api/sql.ts'
+import type { Cell, Column } from '../../api/sql.ts'
 import {
   FIRST_CELL,
   movedTo,
@@ -11,11 +11,11 @@ import {
   pressedIn,
   rectangleOf,
   type Selection,
-} from './table/cell-selection.ts'
-import { type Order, ordered } from './table/cell-text.ts'
-import { cellId, TableBody } from './table/table-body.tsx'
-import { chosenText, TableFoot } from './table/table-foot.tsx'
-import { TableHead } from './table/table-head.tsx'
+} from './cell-selection.ts'
+import { type Order, ordered } from './cell-text.ts'
+import { cellId, TableBody } from './table-body.tsx'
+import { chosenText, TableFoot } from './table-foot.tsx'
+import { TableHead } from './table-head.tsx'
 import {
   edgesOf,
   HEAD_PX,
@@ -26,8 +26,8 @@ import {
   scrollTopFor,
   seenColumns,
   suggestedWidths,
-} from './table/table-layout.ts'
-import { WholeCell } from './table/whole-cell.tsx'
+} from './table-layout.ts'
+import { WholeCell } from './whole-cell.tsx'
 
 /** Below the rows, where the bar to scroll sideways may lie. */
 const BELOW_PX = 18
