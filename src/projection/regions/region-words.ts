@@ -16,6 +16,8 @@ export interface RegionText {
 const WORDS_MAX = 4
 const WORD_CHARS_MIN = 2
 const WORD_CHARS_MAX = 30
+/** No script has so many marks on one letter: they would cover what is above and below. */
+const PILED_MARKS = /\p{M}{4}/u
 /** A word that is not so much commoner in a region than outside tells nothing apart. */
 const LIFT_MIN = 2
 /** In fewer texts of a region a word is chance. */
@@ -101,7 +103,10 @@ class TermCounter {
     const known = this.#terms.get(word)
     if (known !== undefined) return known
     const isWord =
-      word.length >= WORD_CHARS_MIN && word.length <= WORD_CHARS_MAX && /\p{L}/u.test(word)
+      word.length >= WORD_CHARS_MIN &&
+      word.length <= WORD_CHARS_MAX &&
+      /\p{L}/u.test(word) &&
+      !PILED_MARKS.test(word)
     const [terms = []] = isWord ? this.#analyzer.terms(word) : []
     const term = terms[0]?.text ?? null
     this.#terms.set(word, term)

@@ -66,8 +66,14 @@ export function lineSelection(drawn: Line): Selection {
   return { kind: 'line', line: drawn.filter((_, corner) => corner % step === 0) }
 }
 
-export function regionSelection({ level, words }: MapRegion): Selection {
-  return { kind: 'region', level, words: words.join(' ') }
+/** @param index in the list of all regions */
+export function regionSelection({ level, words }: MapRegion, index: number): Selection {
+  return { kind: 'region', level, words: nameOf(words, index) }
+}
+
+/** One without words is counted. */
+function nameOf(words: readonly string[], index: number): string {
+  return words.length === 0 ? `#${index}` : words.join(' ')
 }
 
 interface PointsAndColours {
@@ -103,7 +109,9 @@ function areWithin(
   { level, words }: Extract<Selection, { kind: 'region' }>,
   regions: readonly MapRegion[],
 ): readonly boolean[] {
-  const meant = regions.findIndex((one) => one.level === level && one.words.join(' ') === words)
+  const meant = regions.findIndex((one, index) => {
+    return one.level === level && nameOf(one.words, index) === words
+  })
   return regions.map((_, region) => {
     for (let at: number | null = region; at !== null; at = regions[at]?.parent ?? null) {
       if (at === meant) return true

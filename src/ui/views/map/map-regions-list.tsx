@@ -44,8 +44,8 @@ function Parts(props: PartsProps) {
             type="button"
             class="map-entry"
             title="Select these chunks"
-            aria-pressed={selected === textOfSelection(regionSelection(region))}
-            onClick={() => onSelect(regionSelection(region))}
+            aria-pressed={selected === textOfSelection(regionSelection(region, index))}
+            onClick={() => onSelect(regionSelection(region, index))}
           >
             {of === null && isLegend && <MapSwatch place={placeOfRegion(regions, index)} />}
             <span class="map-words" dir="auto">

@@ -13,6 +13,8 @@ const WORDS = 3
 const LINE_PIXELS = 20
 const GAP_PIXELS = 10
 const EDGE_PIXELS = 4
+/** Above the middle of its points, which it would hide where they are few. */
+const ABOVE_PIXELS = 14
 /** From this zoom on, labels of the next level are shown. */
 const LEVEL_ZOOMS = [1, 2.2, 5]
 
@@ -44,7 +46,8 @@ function placeFor(
   placed: readonly Box[],
   widthOf: (text: string) => number,
 ): Box | null {
-  const [middle, y] = toScreen(view, mapX, mapY)
+  const [middle, pointsY] = toScreen(view, mapX, mapY)
+  const y = pointsY - ABOVE_PIXELS
   if (middle < 0 || middle > view.width) return null
   if (y < LINE_PIXELS || y > view.height - LINE_PIXELS) return null
   for (let count = Math.min(WORDS, words.length); count > 0; count--) {

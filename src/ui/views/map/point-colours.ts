@@ -140,18 +140,27 @@ function rangeOf(
 
 const DAY_MS = 86_400_000
 const NUMBER = new Intl.NumberFormat('en', { maximumSignificantDigits: 4 })
+/** From here on a number is shown by its power of ten. */
+const LARGE = 1e12
+const SMALL = 1e-4
 
 /** @param range from the least to the largest */
 function shownBy(kind: 'numbers' | 'times', range: number): (value: number) => string {
-  if (kind === 'numbers') return (value) => NUMBER.format(value)
+  if (kind === 'numbers') return shownNumber
   return (value) => {
     // The times of a database reach farther than those of a browser.
     const time = new Date(value)
-    if (Number.isNaN(time.getTime())) return NUMBER.format(value)
+    if (Number.isNaN(time.getTime())) return shownNumber(value)
     const text = time.toISOString()
     const [day = text, clock = ''] = text.split('T')
     return range < 2 * DAY_MS ? `${day} ${clock.slice(0, 5)}` : day
   }
+}
+
+function shownNumber(value: number): string {
+  const size = Math.abs(value)
+  const isPlain = size === 0 || (size >= SMALL && size < LARGE)
+  return isPlain ? NUMBER.format(value) : value.toExponential(2)
 }
 
 interface ColourSource {
