@@ -4,6 +4,7 @@ export const LATER = {
   documents: () => import('../query/documents/document-uses.ts'),
   maps: () => import('../projection/computed-maps.ts'),
   mapPoints: () => import('../query/documents/map-points.ts'),
+  sqlFunctions: () => import('../query/sql-functions.ts'),
   transfers: () => import('../query/transfer/move-knowledge-base.ts'),
   scheduled: () => import('../query/schedules/run-scheduled.ts'),
   checkScheduled: () => import('../query/schedules/check-scheduled.ts'),

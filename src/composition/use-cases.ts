@@ -79,6 +79,10 @@ export function useCases(
       const { exportRows } = await LATER.query()
       return exportRows(request, inSession(request, principal), signal)
     },
+    sqlFunctions: async (signal) => {
+      const { listSqlFunctions } = await LATER.sqlFunctions()
+      return listSqlFunctions(queryDeps, signal)
+    },
     dropSessions,
     search: async (kb, order, signal) => {
       return (await LATER.search()).runSearch(kb, order, queryDeps, signal)

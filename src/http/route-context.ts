@@ -42,6 +42,7 @@ import type { DocumentUses } from '../query/documents/document-uses.ts'
 import type { MapValues, MapValuesOf } from '../query/documents/map-points.ts'
 import type { QueryRequest } from '../query/run-query.ts'
 import type { SearchAnswer, SearchOrder } from '../query/search/run-search.ts'
+import type { SqlFunction } from '../query/sql-functions.ts'
 import type { TransferUses } from '../query/transfer/move-knowledge-base.ts'
 import type { NewView } from '../query/views.ts'
 import type { Authentication, AuthenticationDeps } from './access/authentication.ts'
@@ -136,6 +137,8 @@ export interface UseCases {
     principal: Principal,
     signal: AbortSignal,
   ) => Promise<ExportedRows>
+  /** Every function that a statement may call. */
+  readonly sqlFunctions: (signal: AbortSignal) => Promise<readonly SqlFunction[]>
   /** Ends the sessions of a login that was logged out. */
   readonly dropSessions: (login: string) => void
   readonly search: (

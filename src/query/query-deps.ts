@@ -111,7 +111,11 @@ export interface RunContext {
   readonly timer: StageTimer
 }
 
-export function runLimits({ queryMs: timeoutMs, spentMs = 0, readingMs }: QueryDeps): RunLimits {
+export function runLimits({
+  queryMs: timeoutMs,
+  spentMs = 0,
+  readingMs,
+}: Pick<QueryDeps, 'queryMs' | 'spentMs' | 'readingMs'>): RunLimits {
   const limits = { timeoutMs, spentMs, setting: 'EIDER_QUERY_MS' }
   return readingMs === undefined ? limits : { ...limits, readingMs }
 }

@@ -60,6 +60,7 @@ read GET /api/projects/{project_name}/knowledge_bases/{knowledge_base_name}/sour
 read GET /api/projects/{project_name}/knowledge_bases/{knowledge_base_name}/sources/{source_id}/runs
 read GET /api/projects/{project_name}/views
 read GET /api/projects/{project_name}/views/{view_name}
+read GET /api/sql/functions
 read GET /api/sql/list_databases
 read GET /api/sql/query
 read GET /api/traces

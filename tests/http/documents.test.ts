@@ -76,6 +76,7 @@ test('the OpenAPI document describes every route of the contract', async () => {
     `${one}/knowledge_bases/{knowledge_base_name}/search`,
     `${one}/views`,
     `${one}/views/{view_name}`,
+    '/api/sql/functions',
     '/api/sql/list_databases',
     '/api/sql/query',
     '/api/status',

@@ -269,6 +269,7 @@ export function testServer(overrides: Partial<ServerDeps> = {}): TestServer {
     },
     views: { create: noDocument, alter: noDocument },
     exportRows: async () => Promise.reject(new Error('not expected')),
+    sqlFunctions: async () => [],
     search: async () => ({ results: [], warnings: [], explanation: null }),
     ...NO_DOCUMENTS,
     transfers: { export: noDocument, import: noDocument, importInBackground: noDocument },

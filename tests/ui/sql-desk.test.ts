@@ -1,12 +1,12 @@
 import { expect, test } from 'bun:test'
 import { binned, chooseChart } from '../../src/ui/components/chart/chart-choice.ts'
+import { statementsOf } from '../../src/ui/components/editor/sql-code.ts'
 import { sqlCompletion } from '../../src/ui/components/editor/sql-completion.ts'
 import {
   isReading,
   meantStatement,
   parametersOf,
   placeOfError,
-  statementsOf,
 } from '../../src/ui/views/sql/statement-at.ts'
 
 test('statements end at semicolons that are code', () => {
@@ -73,22 +73,59 @@ test('what changes names is told from what reads', () => {
 })
 
 const NAMES = {
-  functions: ['sum'],
+  functions: [
+    { name: 'sum', kind: 'aggregate', signatures: ['sum(arg)'], description: null, example: null },
+  ],
   tables: [
-    { schema: 'mindsdb', name: 'teas', columns: [{ name: 'price', type: 'BIGINT' }] },
-    { schema: 'files', name: 'my list', columns: [{ name: 'a b', type: 'VARCHAR' }] },
+    {
+      schema: 'mindsdb',
+      name: 'teas',
+      kind: 'KNOWLEDGE BASE',
+      columns: [{ name: 'price', type: 'BIGINT' }],
+    },
+    { schema: 'mindsdb', name: 'guide', kind: 'AGENT', columns: [{ name: 'answer', type: '' }] },
+    {
+      schema: 'files',
+      name: 'my list',
+      kind: 'BASE TABLE',
+      columns: [{ name: 'a b', type: 'VARCHAR' }],
+    },
   ],
 }
+const complete = (text: string) => sqlCompletion(NAMES)(text, text.length)
+const labels = (text: string) => complete(text)?.options.map(({ label }) => label)
 
 test('completion knows tables after FROM, columns after a name, aliases, and quotes', () => {
-  const complete = (text: string) => sqlCompletion(NAMES)(text, text.length)
-  const labels = (text: string) => complete(text)?.options.map(({ label }) => label)
-  expect(labels('SELECT * FROM te')).toEqual(['teas', 'my list', 'mindsdb', 'files'])
-  expect(complete('SELECT * FROM ')?.options[1]?.insert).toBe('"my list"')
+  expect(labels('SELECT * FROM te')).toEqual(['teas', 'guide', 'my list', 'mindsdb', 'files'])
+  expect(complete('SELECT * FROM ')?.options[2]?.insert).toBe('files."my list"')
   expect(labels('SELECT * FROM files.')).toEqual(['my list'])
-  expect(labels('SELECT * FROM teas AS t WHERE t.')).toEqual(['price'])
-  expect(labels('SELECT * FROM teas WHERE ')?.slice(0, 2)).toEqual(['price', 'content'])
+  expect(labels('SELECT * FROM teas AS t WHERE t.')?.slice(0, 2)).toEqual(['price', 'content'])
+  expect(labels('SELECT * FROM files."my list" AS l WHERE l.')).toEqual(['a b'])
+  expect(complete('SELECT p FROM teas WHERE ')?.options[0]).toMatchObject({
+    label: 'price',
+    detail: 'BIGINT',
+  })
+  expect(labels('WITH cheap AS (SELECT 1) SELECT * FROM ')).toContain('cheap')
+})
+
+test('completion is silent in texts and comments, and knows where they end', () => {
   expect(labels("SELECT 'te")).toBeUndefined()
+  expect(labels('SELECT 1 -- FROM ')).toBeUndefined()
+  expect(labels("SELECT '--' AS a\n FROM ")).toContain('teas')
+})
+
+test('completion knows the options of searches, of statements, and functions', () => {
+  expect(labels('SELECT * FROM teas WHERE ')).toContain('hybrid_search_fusion')
+  expect(labels('SELECT * FROM guide WHERE ')).toContain('question')
+  expect(labels('SELECT 1; SELECT ')).not.toContain('hybrid_search')
+  expect(labels('SELECT s')).toContain('sum')
+  expect(labels('cr')).toContain('CREATE KNOWLEDGE_BASE')
+  expect(complete('SELECT 1; show know')).toMatchObject({ from: 10 })
+  expect(labels('SELECT 1;\n')).toContain('EVALUATE KNOWLEDGE_BASE')
+  expect(labels('CREATE KNOWLEDGE_BASE x USING ')).toContain('content_columns')
+  expect(labels("CREATE KNOWLEDGE_BASE x USING id_column = 'a', ")).toContain('content_columns')
+  expect(labels('EVALUATE KNOWLEDGE_BASE ')).toEqual(['teas'])
+  expect(labels('EVALUATE KNOWLEDGE_BASE teas USING ')?.[0]).toBe('test_table')
 })
 
 test('a chart is chosen by what the columns hold', () => {

@@ -13,6 +13,8 @@ export interface Statement {
   readonly project?: string | undefined
   readonly params?: Params
   readonly signal?: AbortSignal | undefined
+  /** Whose `@variables` it reads and sets: those of one tab are its own. Not given: they are gone with the request. */
+  readonly session?: string
   /** The server refuses it where it changes something or asks an agent: nobody here has asked for that. */
   readonly isReadOnly?: boolean
 }
@@ -29,11 +31,12 @@ export class SqlError extends ApiError {}
  * All rows of a statement, for short answers; empty for one that has none.
  * @throws SqlError, ApiError
  */
-export async function runSql({ sql, project, params, signal }: Statement): Promise<Rows> {
+export async function runSql({ sql, project, params, session, signal }: Statement): Promise<Rows> {
   const json = { query: sql, context: { db: project }, params }
   const answer = await request<Wire<typeof SQL_ANSWER>>('/api/sql/query', {
     method: 'POST',
     json,
+    headers: session === undefined ? {} : { 'x-session': session },
     signal,
   })
   if (answer.type === 'error') throw sqlError(answer.error_message, answer.error_code)
@@ -116,7 +119,7 @@ export interface RowReader {
  * @throws SqlError, also after some rows; ApiError
  */
 export async function streamSql(statement: Statement, reader: RowReader): Promise<void> {
-  const { sql, project, params, signal, isReadOnly } = statement
+  const { sql, project, params, signal, session, isReadOnly } = statement
   const json = {
     query: sql,
     context: { db: project },
@@ -124,7 +127,12 @@ export async function streamSql(statement: Statement, reader: RowReader): Promis
     response_format: 'jsonlines',
     ...(isReadOnly ? { read_only: true } : {}),
   }
-  const response = await requestStream('/api/sql/query', { method: 'POST', json, signal })
+  const response = await requestStream('/api/sql/query', {
+    method: 'POST',
+    json,
+    headers: session === undefined ? {} : { 'x-session': session },
+    signal,
+  })
   await bodyOf(response, async () => {
     for await (const text of linesOf(response)) {
       // What the server writes in this format.

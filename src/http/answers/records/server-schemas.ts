@@ -247,6 +247,20 @@ export const SQL_ANSWER = t.Union(
   { $id: 'SqlAnswer' },
 )
 
+export const SQL_FUNCTION = t.Object(
+  {
+    name: t.String(),
+    kind: oneOf(['scalar', 'aggregate', 'window']),
+    signatures: t.Array(t.String(), {
+      description: 'Without a type where that follows from the arguments',
+      examples: [['round(x)', 'round(x, precision)']],
+    }),
+    description: orNull(t.String()),
+    example: orNull(t.String()),
+  },
+  { $id: 'SqlFunction' },
+)
+
 export const FILE = t.Object(
   {
     id: t.Integer(),

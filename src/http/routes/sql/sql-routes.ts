@@ -1,7 +1,7 @@
 import { t } from 'elysia'
 import { DEFAULT_PROJECT } from '../../../domain/project.ts'
 import { AppError } from '../../../errors.ts'
-import { SQL_ANSWER } from '../../answers/records/server-schemas.ts'
+import { SQL_ANSWER, SQL_FUNCTION } from '../../answers/records/server-schemas.ts'
 import {
   type AnswerFormat,
   acceptedFormat,
@@ -56,6 +56,22 @@ const QUERY = bodySchema(
 
 export const addSqlRoutes: AddRoutes = (app, context) => {
   addSqlLinkRoute(app, context)
+  app.get(
+    '/api/sql/functions',
+    async ({ request }) => {
+      const functions = await context.deps.sqlFunctions(context.scopeOf(request).signal)
+      // They change with the version of the server alone.
+      return Response.json(functions, { headers: { 'cache-control': 'private, max-age=3600' } })
+    },
+    route({
+      needs: 'read',
+      id: 'listSqlFunctions',
+      summary: 'List the functions that statements may call',
+      description: 'For editors: each way to call one, what it does, and an example.',
+      tag: 'SQL',
+      answers: { 200: { description: 'By name', schema: t.Array(SQL_FUNCTION) } },
+    }),
+  )
   app.post(
     '/api/sql/query',
     async ({ request }) => {

@@ -1,17 +1,35 @@
-/** What may stand at a place in a statement: names of the catalog, functions, words. Pure: the editor asks it at each key. */
-
+/** What may stand at a place in a statement: names of the catalog, functions, words, options. Pure: the editor asks it at each key. */
 import { written } from '../../api/sql.ts'
+import { codeOf, endsInText, statementsOf } from './sql-code.ts'
+import {
+  CLAUSES,
+  type GrammarOption,
+  optionsAfterUsing,
+  optionsOfTable,
+  STATEMENTS,
+} from './sql-grammar.ts'
 
 export interface CatalogNames {
   /** A namespace, and the tables in it. */
   readonly tables: readonly TableNames[]
-  readonly functions: readonly string[]
+  readonly functions: readonly FunctionNames[]
 }
 
 export interface TableNames {
   readonly schema: string
   readonly name: string
+  /** `KNOWLEDGE BASE`, `AGENT`, `VIEW`, `BASE TABLE`. */
+  readonly kind: string
   readonly columns: readonly { readonly name: string; readonly type: string }[]
+}
+
+export interface FunctionNames {
+  readonly name: string
+  readonly kind: string
+  /** `round(x, precision) → DOUBLE`. */
+  readonly signatures: readonly string[]
+  readonly description: string | null
+  readonly example: string | null
 }
 
 export interface SqlOption {
@@ -35,89 +53,110 @@ export interface SqlCompletion {
 
 export type CompleteSql = (text: string, at: number) => SqlCompletion | undefined
 
-const WORDS = [
-  'SELECT',
-  'FROM',
-  'WHERE',
-  'GROUP BY',
-  'ORDER BY',
-  'LIMIT',
-  'HAVING',
-  'JOIN',
-  'LEFT JOIN',
-  'USING',
-  'WITH',
-  'UNION ALL',
-  'DISTINCT',
-  'CASE',
-  'WHEN',
-  'BETWEEN',
-  'DESC',
-  'SHOW KNOWLEDGE BASES',
-  'SHOW AGENTS',
-  'CREATE KNOWLEDGE_BASE',
-  'CREATE AGENT',
-  'CREATE VIEW',
-  'EVALUATE KNOWLEDGE_BASE',
-  'EXPLAIN',
-  'DESCRIBE',
-  'INSERT INTO',
+/** Words after which a table comes, and of which kind. */
+const BEFORE_TABLE: readonly (readonly [RegExp, string])[] = [
+  [/\b(knowledge_base|refresh|vacuum)\s+$/i, 'KNOWLEDGE BASE'],
+  [/\bagent\s+$/i, 'AGENT'],
+  [/\b(view)\s+$/i, 'VIEW'],
+  [/\b(from|join|into|update|describe|table)\s+$/i, ''],
+  [/\bfrom\s+[^()]*,\s*$/i, ''],
 ]
-
-/** Columns that searches of a knowledge base understand in a WHERE, and what they do. */
-const SEARCH_OPTIONS: readonly (readonly [string, string])[] = [
-  ['content', "ranks by meaning: content = 'text'"],
-  ['relevance', 'how near a chunk is, 0 to 1'],
-  ['distance', 'how far its vector is'],
-  ['hybrid_search', 'true: by keywords, too'],
-  ['hybrid_search_alpha', 'the weight of the meaning, 0 to 1'],
-  ['reranking', 'false: without the reranking model'],
-]
-
-/** Words after which a table comes. */
-const BEFORE_TABLE = /\b(from|join|into|update|describe|table|knowledge_base|agent)\s+$/i
 const LAST_WORD = /[\p{L}\p{N}_$]*$/u
+const SIGNATURES_SHOWN = 6
 
 export function sqlCompletion(names: CatalogNames): CompleteSql {
+  const functions = names.functions.map(functionOption)
   return (text, at) => {
     const before = text.slice(0, at)
-    if (isInText(before)) return undefined
+    if (endsInText(before)) return undefined
     const typed = LAST_WORD.exec(before)?.[0] ?? ''
     const from = at - typed.length
-    const lead = before.slice(0, from)
+    const statement = statementAround(text, at)
+    const lead = text.slice(statement.from, from)
+    const code = codeOf(lead)
     const owner = /([\p{L}\p{N}_$]+|"(?:[^"]|"")+")\.$/u.exec(lead)?.[1]
-    if (owner !== undefined)
-      return { from, options: ownedBy(plain(owner), text, names), isExpected: true }
-    if (BEFORE_TABLE.test(lead)) return { from, options: allTables(names), isExpected: true }
-    return { from, options: anything(text, names), isExpected: false }
+    if (owner !== undefined) {
+      return { from, options: ownedBy(plain(owner), statement.text, names), isExpected: true }
+    }
+    const begun = `${code}${typed}`.trimStart().toUpperCase()
+    const phrases = STATEMENTS.filter((phrase) => phrase.startsWith(begun) && phrase !== begun)
+    if (phrases.length > 0 || code.trim() === '') {
+      const isExpected = code.trim() !== ''
+      return { from: statement.from, options: words(STATEMENTS), isExpected }
+    }
+    const [, kind] = BEFORE_TABLE.find(([word]) => word.test(code)) ?? []
+    if (kind !== undefined && !isNewName(code)) {
+      const options = [...tablesOf(names, kind), ...ownNames(statement.text)]
+      return { from, options, isExpected: true }
+    }
+    const settings = optionsAfterUsing(code)
+    if (settings !== undefined && !/=\s*[^,]*$/.test(code)) {
+      return { from, options: settings.map(grammarOption), isExpected: true }
+    }
+    return { from, options: [...anything(statement.text, names), ...functions], isExpected: false }
   }
+}
+
+/** The one that is written at: names of others mean nothing to it. */
+function statementAround(text: string, at: number) {
+  const spans = statementsOf(text)
+  const index = spans.findIndex(({ to }) => at <= to)
+  const found = spans[index === -1 ? spans.length - 1 : index]
+  const isBehindEnd =
+    found !== undefined && at > found.to && codeOf(text).slice(found.to, at).includes(';')
+  if (found === undefined || isBehindEnd || at < found.from) return { from: at, text: '' }
+  return { from: found.from, text: text.slice(found.from, Math.max(found.to, at)) }
+}
+
+/** What is created has no name yet. */
+function isNewName(code: string): boolean {
+  return /^create\b(?!.*\b(from|join|into|as)\b)(?!.*\bindex\b)/is.test(code.trim())
 }
 
 /** What follows `a.`: tables of a namespace, columns of a table or of its alias. */
 function ownedBy(owner: string, text: string, names: CatalogNames): readonly SqlOption[] {
   const tables = names.tables.filter(({ schema }) => same(schema, owner)).map(tableOption)
   if (tables.length > 0) return tables
-  const alias = new RegExp(`([\\p{L}\\p{N}_$.]+)\\s+(?:as\\s+)?${owner}\\b`, 'iu').exec(text)?.[1]
-  const meant = alias?.split('.').at(-1) ?? owner
-  return names.tables.filter(({ name }) => same(name, owner) || same(name, meant)).flatMap(columns)
+  const alias = new RegExp(
+    `([\\p{L}\\p{N}_$.]+|"(?:[^"]|"")+")\\s+(?:as\\s+)?${escaped(owner)}(?![\\p{L}\\p{N}_])`,
+    'iu',
+  ).exec(text)?.[1]
+  const meant = alias === undefined ? owner : plain(alias.split('.').at(-1) ?? '')
+  return names.tables
+    .filter(({ name }) => same(name, owner) || same(name, meant))
+    .flatMap((table) => [...columns(table), ...optionsOfTable(table.kind).map(columnLike)])
+}
+
+/** `distance` of a search is a column of it. */
+function columnLike({ name, info }: GrammarOption): SqlOption {
+  return { label: name, kind: 'option', info }
 }
 
 function anything(text: string, names: CatalogNames): readonly SqlOption[] {
   const named = names.tables.filter(({ name }) => {
     return new RegExp(`(^|[^\\p{L}\\p{N}_])${escaped(name)}($|[^\\p{L}\\p{N}_])`, 'iu').test(text)
   })
-  const options = SEARCH_OPTIONS.map(([label, info]): SqlOption => {
-    return { label, kind: 'option', info, rank: 1 }
-  })
+  const kinds = new Set(named.map(({ kind }) => kind))
   return [
     ...named.flatMap(columns),
-    ...(named.length > 0 ? options : []),
-    ...WORDS.map((label): SqlOption => ({ label, kind: 'keyword' })),
+    ...[...kinds].flatMap(optionsOfTable).map(grammarOption),
+    ...words(CLAUSES),
+    ...ownNames(text),
     ...allTables(names),
-    ...names.functions.map((name): SqlOption => {
-      return { label: name, insert: `${name}(`, kind: 'function', rank: -1 }
-    }),
   ]
+}
+
+/** Tables that the statement makes for itself: `WITH name AS`. */
+function ownNames(text: string): readonly SqlOption[] {
+  const found = codeOf(text).matchAll(
+    /(?:\bwith(?:\s+recursive)?|,)\s+(\w+)\s+as\s*(?:materialized\s*)?\(/gi,
+  )
+  return [...found].map(([, label = '']) => ({ label, kind: 'table', detail: 'here', rank: 2 }))
+}
+
+function tablesOf(names: CatalogNames, kind: string): readonly SqlOption[] {
+  if (kind === '') return allTables(names)
+  return names.tables.filter((table) => table.kind === kind).map(tableOption)
 }
 
 function allTables(names: CatalogNames): readonly SqlOption[] {
@@ -128,19 +167,49 @@ function allTables(names: CatalogNames): readonly SqlOption[] {
   ]
 }
 
-function tableOption({ schema, name }: TableNames): SqlOption {
-  return { label: name, insert: written(name), kind: 'table', detail: schema, rank: 1 }
+function tableOption({ schema, name, kind }: TableNames): SqlOption {
+  const detail = kind === '' ? schema : `${schema}, ${kind.toLowerCase()}`
+  // A file is named with its database.
+  const insert = same(schema, 'files') ? `files.${written(name)}` : written(name)
+  return { label: name, insert, kind: 'table', detail, rank: 1 }
 }
 
-function columns({ name, columns }: TableNames): readonly SqlOption[] {
+function columns({ schema, name, columns }: TableNames): readonly SqlOption[] {
   return columns.map((column) => ({
     label: column.name,
     insert: written(column.name),
     kind: 'column',
     detail: column.type,
-    info: `of ${name}`,
-    rank: 2,
+    info: `of ${schema}.${name}`,
+    rank: 3,
   }))
+}
+
+function grammarOption({ name, insert, info }: GrammarOption): SqlOption {
+  return { label: name, insert, kind: 'option', info, rank: 2 }
+}
+
+function words(list: readonly string[]): readonly SqlOption[] {
+  return list.map((label) => ({ label, kind: 'keyword' }))
+}
+
+function functionOption(one: FunctionNames): SqlOption {
+  const { name, kind, signatures, description, example } = one
+  const [shortest = ''] = signatures
+  const info = [
+    ...signatures.slice(0, SIGNATURES_SHOWN),
+    ...(description === null ? [] : ['', description]),
+    ...(example === null ? [] : ['', `For example ${example}`]),
+  ]
+  const detail = kind === 'scalar' ? shortest.slice(name.length) : kind
+  return {
+    label: name,
+    insert: `${name}(`,
+    kind: 'function',
+    detail,
+    info: info.join('\n'),
+    rank: -1,
+  }
 }
 
 function plain(name: string): string {
@@ -153,13 +222,4 @@ function same(a: string, b: string): boolean {
 
 function escaped(text: string): string {
   return text.replaceAll(/[.*+?^${}()|[\]\\]/g, '\\$&')
-}
-
-/** Within quotes of a text, or a comment, nothing is completed. */
-function isInText(before: string): boolean {
-  const rest = before
-    .replaceAll(/--[^\n]*\n/g, '')
-    .replaceAll(/\/\*[\s\S]*?\*\//g, '')
-    .replaceAll(/'(?:[^']|'')*'/g, '')
-  return /'|--|\/\*/.test(rest)
 }

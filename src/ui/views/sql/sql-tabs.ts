@@ -29,7 +29,7 @@ interface Tabs {
 }
 
 const FIRST: SqlTab = {
-  id: 'first',
+  id: newId(),
   name: 'Statement 1',
   sql: '',
   project: 'mindsdb',

@@ -1,10 +1,11 @@
 /** Statements: several at hand, run by a key, their rows as a table, a chart, JSON or a plan. */
 import { useEffect, useMemo, useRef, useState } from 'preact/hooks'
 import { useLocation } from 'preact-iso/router'
-import { readTableNames } from '../../api/schema-names.ts'
+import { readFunctions, readTableNames } from '../../api/schema-names.ts'
 import { written } from '../../api/sql.ts'
 import { CodeEditor } from '../../components/editor/code-editor.tsx'
 import type { EditorHandle, EditorMark, RunPlace } from '../../components/editor/code-mirror.ts'
+import { type Span, statementsOf } from '../../components/editor/sql-code.ts'
 import { sqlCompletion } from '../../components/editor/sql-completion.ts'
 import { PageHeader } from '../../components/page-header.tsx'
 import { useResource } from '../../components/resource.ts'
@@ -19,7 +20,7 @@ import { RunRow } from './run-row.tsx'
 import { cancelRuns, catalogChanges, type Run, runsOf, startRuns } from './runs.ts'
 import { SchemaList } from './schema-list.tsx'
 import { changeTab, currentTab, openTab, type SqlTab, showTab, tabs } from './sql-tabs.ts'
-import { meantStatement, parametersOf, type Span, statementsOf } from './statement-at.ts'
+import { meantStatement, parametersOf } from './statement-at.ts'
 import { TabRow } from './tab-row.tsx'
 
 export function SqlView() {
@@ -29,9 +30,10 @@ export function SqlView() {
   const all = runsOf(tab.id)
   const run = all.runs[all.shown]
   const names = useTableNames()
+  const functions = useResource(readFunctions, ['functions'])
   const complete = useMemo(() => {
-    return sqlCompletion({ functions: [], tables: names.data ?? [] })
-  }, [names.data])
+    return sqlCompletion({ functions: functions.data ?? [], tables: names.data ?? [] })
+  }, [names.data, functions.data])
   const runSpans = (spans: readonly Span[]) => setRefused(startSpans(currentTab(), spans))
   const runAt = (place: RunPlace) => {
     const span = meantStatement(currentTab().sql, place)
@@ -116,7 +118,11 @@ function startSpans({ id, sql: text, project, params: typed }: SqlTab, spans: re
   const { params, problem } = valuesOf(typed, whole.flatMap(parametersOf))
   if (problem !== undefined) return problem
   const all = whole.map((sql, index) => {
-    return { statement: { sql, project, params }, offset: spans[index]?.from ?? 0, typed }
+    return {
+      statement: { sql, project, params, session: id },
+      offset: spans[index]?.from ?? 0,
+      typed,
+    }
   })
   void startRuns(id, all)
   return ''
@@ -148,7 +154,7 @@ function openLinked({ isRun, ...init }: OpenedLink): void {
   const { sql, project, params: typed } = tab
   const { params } = valuesOf(typed, parametersOf(sql))
   // What it does is the server's to judge: it refuses what changes something or asks an agent.
-  const statement = { sql, project, params, isReadOnly: true }
+  const statement = { sql, project, params, session: tab.id, isReadOnly: true }
   void startRuns(tab.id, [{ statement, offset: 0, typed }])
 }
 

@@ -1,39 +1,11 @@
 /** Which statement of a text is meant, and where an error of it stands. Pure. */
 
-export interface Span {
-  readonly from: number
-  readonly to: number
-}
-
-/** What is not code: texts, names in quotes, comments. */
-const NOT_CODE =
-  /'(?:[^']|'')*'?|"(?:[^"]|"")*"?|`[^`]*`?|--[^\n]*|\/\*[\s\S]*?(?:\*\/|$)|(\$[a-z_]*\$)[\s\S]*?(?:\1|$)/gi
-const COMMENT = /--[^\n]*|\/\*[\s\S]*?(?:\*\/|$)/g
-
-/** The same text, with blanks for all that is not code. */
-function codeOf(text: string): string {
-  return text.replaceAll(NOT_CODE, (found) => found.replaceAll(/[^\n]/g, ' '))
-}
-
-/** The statements of a text, without the semicolons between them. A comment alone is none. */
-export function statementsOf(text: string): readonly Span[] {
-  const code = codeOf(text)
-  const spans: Span[] = []
-  let from = 0
-  for (const end of [...code.matchAll(/;/g)].map(({ index }) => index).concat(code.length)) {
-    const piece = text.slice(from, end)
-    const lead = piece.length - piece.trimStart().length
-    const isThere = withoutComments(piece) !== ''
-    if (isThere) spans.push({ from: from + lead, to: from + piece.trimEnd().length })
-    from = end + 1
-  }
-  return spans
-}
-
-function withoutComments(sql: string): string {
-  // A text that holds `--` may lose its end: what is looked at here is how a statement begins.
-  return sql.replaceAll(COMMENT, ' ').trim()
-}
+import {
+  codeOf,
+  type Span,
+  statementsOf,
+  withoutComments,
+} from '../../components/editor/sql-code.ts'
 
 /** What runs: the selection, else the statement at the cursor. */
 export function meantStatement(text: string, { from, to }: Span): Span | undefined {

@@ -106,11 +106,14 @@ async function fetched(
   { type }: Form,
   { run: { statement }, signal, onBytes }: Wanted,
 ): Promise<Blob> {
-  const { sql, project, params } = statement
+  const { sql, project, params, session } = statement
   const isJson = type === 'application/json'
   const json = { query: sql, context: { db: project }, params, read_only: true }
   // Objects, one a line, are a list once commas stand between them.
-  const headers = { accept: isJson ? 'application/x-ndjson' : type }
+  const headers = {
+    accept: isJson ? 'application/x-ndjson' : type,
+    ...(session === undefined ? {} : { 'x-session': session }),
+  }
   const answer = await requestStream('/api/sql/query', { method: 'POST', json, headers, signal })
   const pieces: Uint8Array<ArrayBuffer>[] = []
   await bodyOf(answer, async () => {

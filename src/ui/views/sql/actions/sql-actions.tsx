@@ -1,11 +1,12 @@
 /** What else can be done with a statement: share it, keep it as a view, see its plan, run it again. */
 import { useState } from 'preact/hooks'
 import { CopyButton } from '../../../components/copy-button.tsx'
+import { statementsOf } from '../../../components/editor/sql-code.ts'
 import { linkOf } from '../link.ts'
 import { valuesOf } from '../parameters.ts'
 import type { Run } from '../runs.ts'
 import type { SqlTab } from '../sql-tabs.ts'
-import { parametersOf, statementsOf } from '../statement-at.ts'
+import { parametersOf } from '../statement-at.ts'
 import { HistoryDialog } from './history-dialog.tsx'
 import { PlanDialog } from './plan-dialog.tsx'
 import { ViewDialog } from './view-dialog.tsx'
@@ -57,5 +58,5 @@ function meantOf(tab: SqlTab, run: Run | undefined) {
   const [first] = statementsOf(text)
   const isThere = ran !== undefined && text.includes(ran)
   const sql = isThere ? ran : text.slice(first?.from ?? 0, first?.to)
-  return { sql, project, params: valuesOf(typed, parametersOf(sql)).params }
+  return { sql, project, params: valuesOf(typed, parametersOf(sql)).params, session: tab.id }
 }

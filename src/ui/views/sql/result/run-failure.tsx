@@ -1,9 +1,10 @@
 /** Why a statement failed, and where. */
 import { SqlError } from '../../../api/sql.ts'
+import type { Span } from '../../../components/editor/sql-code.ts'
 import { Failure } from '../../../components/failure.tsx'
 import { Icon } from '../../../components/icon.tsx'
 import type { Run } from '../runs.ts'
-import { placeOfError, type Span } from '../statement-at.ts'
+import { placeOfError } from '../statement-at.ts'
 
 interface RunFailureProps {
   readonly run: Run
