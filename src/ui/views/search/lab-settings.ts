@@ -80,13 +80,15 @@ export function withoutCondition(filters: Filters, key: string): Filters {
   return Object.fromEntries(Object.entries(filters).filter(([one]) => one !== key))
 }
 
-export type Ranks = ReadonlyMap<string, Partial<Record<ColumnName, number>>>
+/** The ranks of one chunk. */
+export type Places = Readonly<Partial<Record<ColumnName, number>>>
+export type Ranks = ReadonlyMap<string, Places>
 
 /** Where each chunk stands in each column. */
 export function ranksOf(
   found: readonly (readonly [ColumnName, readonly { chunk_id: string; rank: number }[]])[],
 ): Ranks {
-  const ranks = new Map<string, Partial<Record<ColumnName, number>>>()
+  const ranks = new Map<string, Places>()
   for (const [column, hits] of found) {
     for (const { chunk_id: id, rank } of hits) ranks.set(id, { ...ranks.get(id), [column]: rank })
   }

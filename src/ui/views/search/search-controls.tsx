@@ -6,6 +6,7 @@ import type { LabSettings } from './lab-settings.ts'
 
 interface SearchControlsProps {
   readonly settings: LabSettings
+  readonly hasReranker: boolean
   readonly onChange: (part: Partial<LabSettings>) => void
   readonly box: RefObject<HTMLInputElement | null>
   /** What may be slow is searched now. */
@@ -15,7 +16,13 @@ interface SearchControlsProps {
 const ALPHA_SHOWN = 0.5
 const COUNTS = [5, 10, 20, 50, 100]
 
-export function SearchControls({ settings, onChange, box, onEnter }: SearchControlsProps) {
+export function SearchControls({
+  settings,
+  hasReranker,
+  onChange,
+  box,
+  onEnter,
+}: SearchControlsProps) {
   const { text, alpha, fusion, k, reranks } = settings
   return (
     <form
@@ -88,14 +95,16 @@ export function SearchControls({ settings, onChange, box, onEnter }: SearchContr
             </select>
           )}
         </Field>
-        <label class="check">
-          <input
-            type="checkbox"
-            checked={reranks}
-            onChange={(event) => onChange({ reranks: event.currentTarget.checked })}
-          />
-          Rerank while I type
-        </label>
+        {hasReranker && (
+          <label class="check">
+            <input
+              type="checkbox"
+              checked={reranks}
+              onChange={(event) => onChange({ reranks: event.currentTarget.checked })}
+            />
+            Rerank while I type
+          </label>
+        )}
       </div>
     </form>
   )

@@ -4,15 +4,15 @@ import { useEffect, useRef, useState } from 'preact/hooks'
 import { useLocation } from 'preact-iso/router'
 import { projects } from '../../api/catalog.ts'
 import { EmptyState } from '../../components/empty-state.tsx'
+import { Failure } from '../../components/failure.tsx'
 import { useShortcuts } from '../../shell/keyboard.tsx'
 import type { KnowledgeBaseAddress } from '../knowledge-base/knowledge-base-frame.tsx'
-import { type ColumnState, useColumnSearch, useRested } from './columns/column-search.ts'
+import { type ColumnStates, useColumnSearch, useRested } from './columns/column-search.ts'
 import { ResultColumns } from './columns/result-columns.tsx'
 import { FilterBar } from './filter-bar.tsx'
 import { useJudgments } from './judgments/judging.ts'
 import {
   COLUMNS,
-  type ColumnName,
   type LabSettings,
   orderOf,
   queryOf,
@@ -22,8 +22,9 @@ import {
 } from './lab-settings.ts'
 import { SearchControls } from './search-controls.tsx'
 
-const TYPING_RESTS_MS = 30
 const ADDRESS_RESTS_MS = 250
+/** A model of another provider costs something with each search: it is asked once the typing rests. */
+const MODEL_RESTS_MS = 300
 
 export function SearchPart({ place }: { readonly place: KnowledgeBaseAddress }) {
   const [settings, setSettings] = useLabSettings()
@@ -31,15 +32,19 @@ export function SearchPart({ place }: { readonly place: KnowledgeBaseAddress }) 
   const box = useRef<HTMLInputElement>(null)
   const [lookedAt, setLookedAt] = useState<string | null>(null)
   useShortcuts([{ keys: '/', does: 'Type a search', run: () => box.current?.select() }])
-  const text = useRested(settings.text, TYPING_RESTS_MS)
-  const searched = { ...settings, text }
-  const hasReranker = knowledgeBaseOf(place)?.reranking_model != null
+  const { text } = settings
+  const { hasReranker, isOwnModel } = modelsOf(place)
   const isReranked = hasReranker && (settings.reranks || (text !== '' && askedText === text))
-  const states: Readonly<Record<ColumnName, ColumnState>> = {
-    vector: useColumnSearch(place, orderOf('vector', searched)),
-    keyword: useColumnSearch(place, orderOf('keyword', searched)),
-    hybrid: useColumnSearch(place, orderOf('hybrid', searched)),
-    reranked: useColumnSearch(place, isReranked ? orderOf('reranked', searched) : null),
+  const restMs = isOwnModel ? 0 : MODEL_RESTS_MS
+  const states: ColumnStates = {
+    vector: useColumnSearch(place, orderOf('vector', settings), restMs),
+    keyword: useColumnSearch(place, orderOf('keyword', settings), 0),
+    hybrid: useColumnSearch(place, orderOf('hybrid', settings), restMs),
+    reranked: useColumnSearch(
+      place,
+      isReranked ? orderOf('reranked', settings) : null,
+      settings.reranks ? MODEL_RESTS_MS : 0,
+    ),
   }
   const ranks = ranksOf(COLUMNS.map((column) => [column, states[column].answer?.results ?? []]))
   const judging = useJudgments(place)
@@ -48,11 +53,13 @@ export function SearchPart({ place }: { readonly place: KnowledgeBaseAddress }) 
     <>
       <SearchControls
         settings={settings}
+        hasReranker={hasReranker}
         onChange={change}
         box={box}
         onEnter={() => setAskedText(settings.text)}
       />
       <FilterBar filters={settings.filters} onChange={(filters) => change({ filters })} />
+      {judging.failure && <Failure error={judging.failure} onRetry={judging.reload} />}
       {text.trim() === '' ? (
         <EmptyState icon="search" title="Type a text to search for">
           <p>
@@ -62,19 +69,21 @@ export function SearchPart({ place }: { readonly place: KnowledgeBaseAddress }) 
       ) : (
         <ResultColumns
           place={place}
-          settings={searched}
+          settings={settings}
           states={states}
           ranks={ranks}
           hasReranker={hasReranker}
           lookedAt={lookedAt}
+          gradeOf={judging.gradeOf}
           onRerank={() => setAskedText(text)}
           actions={{
             onLookAt: setLookedAt,
             onFilter: (column, value, isItem) => {
-              change({ filters: withValue(settings.filters, column, value, isItem) })
+              setSettings((before) => {
+                return { ...before, filters: withValue(before.filters, column, value, isItem) }
+              })
             },
-            onJudge: (document, grade) => judging.judge({ question: text, document, grade }),
-            gradeOf: (document) => judging.gradeOf(text, document),
+            onJudge: (question, document, grade) => judging.judge({ question, document, grade }),
           }}
         />
       )}
@@ -82,9 +91,13 @@ export function SearchPart({ place }: { readonly place: KnowledgeBaseAddress }) 
   )
 }
 
-function knowledgeBaseOf({ project, name }: KnowledgeBaseAddress) {
+function modelsOf({ project, name }: KnowledgeBaseAddress) {
   const found = projects.value?.find((one) => one.name === project)
-  return found?.knowledgeBases.find((one) => one.name === name)
+  const kb = found?.knowledgeBases.find((one) => one.name === name)
+  return {
+    hasReranker: kb?.reranking_model != null,
+    isOwnModel: kb?.embedding_model.provider === 'builtin',
+  }
 }
 
 /** The settings as the address says; what changes is written there once it rests. */

@@ -1,9 +1,11 @@
-/** The answer to what is searched now; an answer that comes late is never shown. */
+/** The answer to what is searched now. An older answer never takes the place of a newer one. */
 
-import { useEffect, useState } from 'preact/hooks'
+import { useEffect, useRef, useState } from 'preact/hooks'
 import { reconnections } from '../../../api/connection.ts'
 import { asError } from '../../../api/request.ts'
 import { type SearchAnswer, type SearchOrder, search } from '../../../api/search.ts'
+import type { ColumnName } from '../lab-settings.ts'
+import { LatestOnly } from './latest-only.ts'
 
 export interface ColumnState {
   /** What was found last; it stays until the next answer is there. */
@@ -11,38 +13,62 @@ export interface ColumnState {
   /** The search that was answered. */
   readonly order?: SearchOrder | undefined
   readonly failure?: Error | undefined
+  /** The answer to what is searched now is still to come. */
   readonly isBusy: boolean
+  readonly retry: () => void
 }
+
+export type ColumnStates = Readonly<Record<ColumnName, ColumnState>>
 
 interface Place {
   readonly project: string
   readonly name: string
 }
 
-export function useColumnSearch(place: Place, order: SearchOrder | null): ColumnState {
-  const [state, setState] = useState<ColumnState>({ isBusy: false })
-  const key = order === null ? '' : JSON.stringify(order)
+/** From here on, an answer to what was typed before is not worth the wait. */
+const PATIENCE_MS = 250
+
+/** @param restMs for which the order has to stay the same before it is sent: 0 where an answer costs nothing */
+export function useColumnSearch(
+  place: Place,
+  order: SearchOrder | null,
+  restMs: number,
+): ColumnState {
+  const [state, setState] = useState<Omit<ColumnState, 'retry'>>({ isBusy: false })
+  const [turn, setTurn] = useState(0)
+  const [searches] = useState(() => new LatestOnly(PATIENCE_MS))
+  const wanted = useRef('')
+  const key = order === null ? '' : JSON.stringify([order, place, turn])
+  wanted.current = key
   const back = reconnections.value
   useEffect(() => {
     if (order === null) {
+      searches.stop()
       setState({ isBusy: false })
       return
     }
-    const abort = new AbortController()
-    setState((before) => ({ ...before, isBusy: true }))
-    search(place, order, abort.signal).then(
-      (answer) => {
-        if (!abort.signal.aborted) setState({ answer, order, isBusy: false })
-      },
-      (error: unknown) => {
-        if (abort.signal.aborted) return
-        const failure = asError(error)
-        setState({ failure, isBusy: false })
-      },
-    )
-    return () => abort.abort(new DOMException('Another search', 'AbortError'))
-  }, [key, place.project, place.name, back])
-  return state
+    setState((before) => (before.isBusy ? before : { ...before, isBusy: true }))
+    const task = async (signal: AbortSignal) => {
+      const next = await answered(place, order, signal)
+      if (!signal.aborted) setState({ ...next, order, isBusy: wanted.current !== key })
+    }
+    if (restMs === 0) {
+      searches.run(task)
+      return
+    }
+    const timer = setTimeout(() => searches.run(task), restMs)
+    return () => clearTimeout(timer)
+  }, [key, restMs, back])
+  useEffect(() => () => searches.stop(), [place.project, place.name])
+  return { ...state, retry: () => setTurn((before) => before + 1) }
+}
+
+async function answered(place: Place, order: SearchOrder, signal: AbortSignal) {
+  try {
+    return { answer: await search(place, order, signal) }
+  } catch (error) {
+    return { failure: asError(error) }
+  }
 }
 
 /** A value once it has rested. */

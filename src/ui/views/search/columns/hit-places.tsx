@@ -1,6 +1,6 @@
 /** Where a chunk stands in the other columns, and what it got. */
 import type { SearchHit } from '../../../api/search.ts'
-import { COLUMNS, type ColumnName, type Ranks } from '../lab-settings.ts'
+import { COLUMNS, type ColumnName, type Places } from '../lab-settings.ts'
 
 const SHORT: Readonly<Record<ColumnName, string>> = {
   vector: 'V',
@@ -11,12 +11,10 @@ const SHORT: Readonly<Record<ColumnName, string>> = {
 
 interface HitRanksProps {
   readonly column: ColumnName
-  readonly chunkId: string
-  readonly ranks: Ranks
+  readonly places: Places
 }
 
-export function HitRanks({ column, chunkId, ranks }: HitRanksProps) {
-  const of = ranks.get(chunkId) ?? {}
+export function HitRanks({ column, places: of }: HitRanksProps) {
   const mine = of[column] ?? 0
   return (
     <span class="search-ranks small">

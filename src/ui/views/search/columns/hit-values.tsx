@@ -10,23 +10,25 @@ const OWN = new Set([
   'original_row_index',
   'source',
 ])
-const SHOWN_MAX = 12
+const SHOWN_MAX = 6
+const WHOLE_MAX = 100
 const CHARS_MAX = 60
 
 interface HitValuesProps {
   readonly metadata: Readonly<Record<string, unknown>>
+  readonly isWhole: boolean
   readonly onFilter: (column: string, value: unknown, isItem: boolean) => void
 }
 
-export function HitValues({ metadata, onFilter }: HitValuesProps) {
+export function HitValues({ metadata, isWhole, onFilter }: HitValuesProps) {
   const values = Object.entries(metadata)
     .filter(([name]) => !OWN.has(name))
     .flatMap(([name, value]) => {
       if (!Array.isArray(value)) return [{ name, value, isItem: false }]
-      return value.map((item: unknown) => ({ name, value: item, isItem: true }))
+      return [...new Set(value)].map((item: unknown) => ({ name, value: item, isItem: true }))
     })
     .filter(({ value }) => value !== '' && (typeof value !== 'object' || value === null))
-    .slice(0, SHOWN_MAX)
+    .slice(0, isWhole ? WHOLE_MAX : SHOWN_MAX)
   if (values.length === 0) return null
   return (
     <ul class="search-values">

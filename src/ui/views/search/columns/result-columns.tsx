@@ -1,13 +1,14 @@
 /** The columns beside each other; on a phone one of them, with buttons for the others. */
 import { useState } from 'preact/hooks'
+import type { SearchHit as Hit } from '../../../api/search.ts'
 import { EmptyState } from '../../../components/empty-state.tsx'
 import { Failure } from '../../../components/failure.tsx'
 import { Loading } from '../../../components/progress.tsx'
-import { shownDuration } from '../../../format/numbers.ts'
 import { addressOf } from '../../../shell/addresses.ts'
 import type { KnowledgeBaseAddress } from '../../knowledge-base/knowledge-base-frame.tsx'
+import type { Judging } from '../judgments/judging.ts'
 import { COLUMNS, type ColumnName, type LabSettings, orderOf, type Ranks } from '../lab-settings.ts'
-import type { ColumnState } from './column-search.ts'
+import type { ColumnStates } from './column-search.ts'
 import { SameElsewhere } from './same-elsewhere.tsx'
 import { type HitActions, SearchHit } from './search-hit.tsx'
 
@@ -21,11 +22,12 @@ const TITLES: Readonly<Record<ColumnName, string>> = {
 interface ResultColumnsProps {
   readonly place: KnowledgeBaseAddress
   readonly settings: LabSettings
-  readonly states: Readonly<Record<ColumnName, ColumnState>>
+  readonly states: ColumnStates
   readonly ranks: Ranks
   readonly hasReranker: boolean
   readonly lookedAt: string | null
   readonly onRerank: () => void
+  readonly gradeOf: Judging['gradeOf']
   readonly actions: HitActions
 }
 
@@ -83,10 +85,10 @@ function Column({ column, isShown, ...props }: ColumnProps) {
 }
 
 function ColumnBody({ column, ...props }: Omit<ColumnProps, 'isShown'>) {
-  const { place, states, ranks, lookedAt, actions, hasReranker, onRerank } = props
-  const { answer, failure, isBusy, order } = states[column]
-  if (failure) return <Failure error={failure} />
+  const { place, states, hasReranker, onRerank } = props
+  const { answer, failure, isBusy, order, retry } = states[column]
   if (column === 'reranked' && !hasReranker) return <NoReranker place={place} />
+  if (failure) return <Failure error={failure} onRetry={retry} />
   if (answer === undefined || order === undefined) {
     if (isBusy) return <Loading what="results" />
     return (
@@ -100,27 +102,38 @@ function ColumnBody({ column, ...props }: Omit<ColumnProps, 'isShown'>) {
   return (
     <>
       {(answer.warnings ?? []).map((warning) => (
-        <p key={warning} class="small bad">
+        <p key={warning} class="search-warning small pre" dir="auto">
           {warning}
         </p>
       ))}
-      {answer.explain && <p class="small">{shownDuration(answer.explain.ms.total)}</p>}
       {answer.results.length === 0 && <p class="quiet">Nothing was found in this way.</p>}
-      <ol class="search-hits">
-        {answer.results.map((hit) => (
-          <SearchHit
-            key={hit.chunk_id}
-            hit={hit}
-            column={column}
-            place={place}
-            order={order}
-            ranks={ranks}
-            isLookedAt={lookedAt === hit.chunk_id}
-            actions={actions}
-          />
-        ))}
-      </ol>
+      <Hits column={column} question={order.query} hits={answer.results} {...props} />
     </>
+  )
+}
+
+interface HitsProps extends Omit<ColumnProps, 'isShown'> {
+  readonly question: string
+  readonly hits: readonly Hit[]
+}
+
+function Hits({ column, question, hits, place, ranks, lookedAt, gradeOf, actions }: HitsProps) {
+  return (
+    <ol class="search-hits">
+      {hits.map((hit) => (
+        <SearchHit
+          key={hit.chunk_id}
+          hit={hit}
+          question={question}
+          column={column}
+          place={place}
+          places={ranks.get(hit.chunk_id) ?? {}}
+          isLookedAt={lookedAt === hit.chunk_id}
+          grade={gradeOf(question, hit.id)}
+          actions={actions}
+        />
+      ))}
+    </ol>
   )
 }
 

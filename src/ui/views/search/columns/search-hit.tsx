@@ -1,141 +1,149 @@
 /** One chunk that was found: its places, its scores, its text with the words that matched, and what can be done with it. */
 
-import { useState } from 'preact/hooks'
-import { type SearchHit as Hit, type SearchOrder, search } from '../../../api/search.ts'
-import { Failure } from '../../../components/failure.tsx'
+import { useMemo, useRef, useState } from 'preact/hooks'
+import type { SearchHit as Hit } from '../../../api/search.ts'
 import { MarkedText } from '../../../components/marked-text.tsx'
-import { useAction } from '../../../components/resource.ts'
 import { addressOf } from '../../../shell/addresses.ts'
 import type { KnowledgeBaseAddress } from '../../knowledge-base/knowledge-base-frame.tsx'
 import type { Judged } from '../judgments/judgments.ts'
-import type { ColumnName, Ranks } from '../lab-settings.ts'
+import type { ColumnName, Places } from '../lab-settings.ts'
+import { excerptOf, wholeOf } from './excerpt.ts'
+import { HitNeighbours } from './hit-neighbours.tsx'
 import { HitRanks, HitScores } from './hit-places.tsx'
 import { HitValues } from './hit-values.tsx'
 
 export interface HitActions {
   readonly onFilter: (column: string, value: unknown, isItem: boolean) => void
   readonly onLookAt: (chunkId: string | null) => void
-  readonly onJudge: (documentId: string, grade: number | null) => void
-  readonly gradeOf: (documentId: string) => Judged['grade'] | undefined
+  readonly onJudge: (question: string, document: string, grade: number | null) => void
 }
 
 interface SearchHitProps {
   readonly hit: Hit
+  /** The text that found it. */
+  readonly question: string
   readonly column: ColumnName
   readonly place: KnowledgeBaseAddress
-  readonly order: SearchOrder
-  readonly ranks: Ranks
+  readonly places: Places
   readonly isLookedAt: boolean
+  readonly grade: Judged['grade'] | undefined
   readonly actions: HitActions
 }
 
 export function SearchHit(props: SearchHitProps) {
-  const { hit, column, place, order, ranks, isLookedAt, actions } = props
-  const [isWhole, setIsWhole] = useState(false)
-  const look = () => actions.onLookAt(hit.chunk_id)
-  const grade = actions.gradeOf(hit.id)
-  const judge = (next: number) => actions.onJudge(hit.id, grade === next ? null : next)
-  const chunk = addressOf.chunk(place.project, place.name, {
-    documentId: hit.id,
-    start: Number(hit.metadata.start_char ?? 0),
-    end: Number(hit.metadata.end_char ?? 0),
-    column: String(hit.metadata.content_column ?? 'content'),
-  })
+  const { hit, isLookedAt, places, question, grade, column } = props
+  const latest = useRef(props)
+  latest.current = props
+  const look = () => props.actions.onLookAt(hit.chunk_id)
+  // With each key that is typed some forty hits are drawn again: most of each stays as it is.
+  const content = useMemo(
+    () => <HitContent {...latest.current} />,
+    [hit, question, grade, column, JSON.stringify(places)],
+  )
   return (
     <li
       class={`search-hit ${isLookedAt ? 'looked-at' : ''}`}
       onMouseEnter={look}
-      onMouseLeave={() => actions.onLookAt(null)}
+      onMouseLeave={() => props.actions.onLookAt(null)}
       onFocusCapture={look}
     >
-      <div class="search-hit-head">
-        <strong>{hit.rank}</strong>
-        <a class="one-line" href={chunk} dir="auto" title="Open in its document">
-          {hit.id}
-        </a>
-        <HitRanks column={column} chunkId={hit.chunk_id} ranks={ranks} />
-      </div>
-      <HitScores hit={hit} column={column} />
-      <p class={`search-hit-text ${isWhole ? '' : 'cut'}`}>
-        <MarkedText text={hit.chunk_content} ranges={hit.highlights ?? []} />
-      </p>
-      <HitValues metadata={hit.metadata} onFilter={actions.onFilter} />
-      <div class="row">
-        <button
-          type="button"
-          class="button small quiet"
-          aria-expanded={isWhole}
-          onClick={() => setIsWhole(!isWhole)}
-        >
-          {isWhole ? 'Less' : 'More'}
-        </button>
-        <span class="grow" />
-        <button
-          type="button"
-          class="button small"
-          aria-pressed={grade === 1}
-          onClick={() => judge(1)}
-        >
-          {grade === 1 ? '✓ Right' : 'Right'}
-        </button>
-        <button
-          type="button"
-          class="button small"
-          aria-pressed={grade === 0}
-          onClick={() => judge(0)}
-        >
-          {grade === 0 ? '✗ Wrong' : 'Wrong'}
-        </button>
-      </div>
-      {isWhole && <Neighbours place={place} order={order} chunkId={hit.chunk_id} />}
+      {content}
     </li>
   )
 }
 
-interface NeighboursProps {
-  readonly place: KnowledgeBaseAddress
-  readonly order: SearchOrder
-  readonly chunkId: string
+function HitContent({ hit, question, column, place, places, grade, actions }: SearchHitProps) {
+  const [isWhole, setIsWhole] = useState(false)
+  const [isAround, setIsAround] = useState(false)
+  const excerpt = useMemo(() => excerptOf(hit.chunk_content, hit.highlights ?? []), [hit])
+  const shown = isWhole ? wholeOf(hit.chunk_content, hit.highlights ?? []) : excerpt
+  const canGrow = excerpt.isCut || hit.chunk_content.includes('\n')
+  const judge = (mark: 'right' | 'wrong', next: number) => {
+    actions.onJudge(question, hit.id, markOf(grade) === mark ? null : next)
+  }
+  return (
+    <>
+      <div class="search-hit-head">
+        <strong>{hit.rank}</strong>
+        <a
+          class="one-line"
+          href={chunkAddress(place, hit)}
+          dir="auto"
+          title={`Open in its document: ${hit.id}`}
+        >
+          {hit.id}
+        </a>
+        <HitRanks column={column} places={places} />
+      </div>
+      <HitScores hit={hit} column={column} />
+      <p class={`search-hit-text ${isWhole ? '' : 'cut'}`}>
+        <MarkedText text={shown.text} ranges={shown.ranges} />
+      </p>
+      <HitValues metadata={hit.metadata} isWhole={isWhole} onFilter={actions.onFilter} />
+      <div class="row search-hit-foot">
+        {canGrow && (
+          <button
+            type="button"
+            class="button small quiet"
+            aria-expanded={isWhole}
+            onClick={() => setIsWhole(!isWhole)}
+          >
+            {isWhole ? 'Less' : 'More'}
+          </button>
+        )}
+        <button
+          type="button"
+          class="button small quiet"
+          aria-expanded={isAround}
+          onClick={() => setIsAround(!isAround)}
+        >
+          Around it
+        </button>
+        <span class="grow" />
+        <Mark
+          label="Right"
+          sign="✓"
+          isOn={markOf(grade) === 'right'}
+          onClick={() => judge('right', 1)}
+        />
+        <Mark
+          label="Wrong"
+          sign="✗"
+          isOn={markOf(grade) === 'wrong'}
+          onClick={() => judge('wrong', 0)}
+        />
+      </div>
+      {isAround && <HitNeighbours place={place} chunkId={hit.chunk_id} />}
+    </>
+  )
 }
 
-/** What stands before and after the chunk, when it is asked for. */
-function Neighbours({ place, order, chunkId }: NeighboursProps) {
-  const [around, setAround] = useState<Hit['neighbours']>()
-  const { act, failure } = useAction()
-  const load = async () => {
-    await act(async () => {
-      const near = {
-        query: order.query,
-        mode: 'vector',
-        neighbours: 1,
-        k: 1,
-        rerank: false,
-      } as const
-      const answer = await search(place, { ...near, filters: { chunk_id: chunkId } })
-      setAround(answer.results[0]?.neighbours ?? { before: [], after: [] })
-    })
-  }
-  if (failure) return <Failure error={failure} onRetry={load} />
-  if (around === undefined) {
-    return (
-      <button type="button" class="button small" onClick={load}>
-        Show what stands before and after
-      </button>
-    )
-  }
-  const chunks = [
-    ...around.before.map((one) => ({ ...one, label: 'Before' })),
-    ...around.after.map((one) => ({ ...one, label: 'After' })),
-  ]
-  if (chunks.length === 0) return <p class="small quiet">This chunk is all of its text.</p>
+interface MarkProps {
+  readonly label: string
+  readonly sign: string
+  readonly isOn: boolean
+  readonly onClick: () => void
+}
+
+function Mark({ label, sign, isOn, onClick }: MarkProps) {
   return (
-    <dl class="search-neighbours small">
-      {chunks.map(({ label, chunk_id: id, chunk_content: content }) => (
-        <div key={id}>
-          <dt class="quiet">{label}</dt>
-          <dd dir="auto">{content}</dd>
-        </div>
-      ))}
-    </dl>
+    <button type="button" class="button small" aria-pressed={isOn} onClick={onClick}>
+      {isOn ? `${sign} ${label}` : label}
+    </button>
   )
+}
+
+/** Imported judgments may have more grades than one. */
+function markOf(grade: Judged['grade'] | undefined): 'right' | 'wrong' | null {
+  if (grade === null || grade === undefined) return null
+  return grade > 0 ? 'right' : 'wrong'
+}
+
+function chunkAddress({ project, name }: KnowledgeBaseAddress, { id, metadata }: Hit): string {
+  return addressOf.chunk(project, name, {
+    documentId: id,
+    start: Number(metadata.start_char ?? 0),
+    end: Number(metadata.end_char ?? 0),
+    column: String(metadata.content_column ?? 'content'),
+  })
 }

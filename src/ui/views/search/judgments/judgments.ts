@@ -38,9 +38,14 @@ export function keepUnsaved(place: KnowledgeBaseAddress, judgments: Judgments): 
 
 /** Later ones win. */
 export function withJudgments(before: Judgments, added: Judgments): Judgments {
-  const all = new Map(before.map((one) => [`${one.document}\n${one.question}`, one]))
-  for (const one of added) all.set(`${one.document}\n${one.question}`, one)
+  const all = new Map(before.map((one) => [keyOfJudged(one), one]))
+  for (const one of added) all.set(keyOfJudged(one), one)
   return [...all.values()]
+}
+
+/** As the statements below write it. */
+export function keyOfJudged({ question, document }: Omit<Judged, 'grade'>): string {
+  return `${document}\n${question}`
 }
 
 export function tableOf({ project, name }: KnowledgeBaseAddress): string {
@@ -72,7 +77,7 @@ async function hasTable({ project, name }: KnowledgeBaseAddress, signal?: AbortS
 export async function saveJudgments(place: KnowledgeBaseAddress, added: Judgments): Promise<void> {
   const graded = added.filter(({ grade }) => grade !== null)
   const params = {
-    keys: added.map(({ question, document }) => `${document}\n${question}`),
+    keys: added.map(keyOfJudged),
     questions: graded.map(({ question }) => question),
     documents: graded.map(({ document }) => document),
     grades: graded.map(({ grade }) => grade),
@@ -81,7 +86,12 @@ export async function saveJudgments(place: KnowledgeBaseAddress, added: Judgment
     unnest(:documents::VARCHAR[]) AS document, unnest(:grades::DOUBLE[]) AS grade`
   const others = 'concat(document, chr(10), question) NOT IN :keys'
   await addRows(place, { select, others, params })
-  keepUnsaved(place, [])
+  const savedGrades = new Map(added.map((one) => [keyOfJudged(one), one.grade]))
+  const isSaved = (one: Judged) => savedGrades.get(keyOfJudged(one)) === one.grade
+  keepUnsaved(
+    place,
+    unsavedJudgments(place).filter((one) => !isSaved(one)),
+  )
 }
 
 export interface AddedRows {
