@@ -53,6 +53,10 @@ browserTest('an address of no view says so, and shows the way home', async () =>
     await page.waitForURL('**/')
     await page.locator('h1:focus').waitFor()
   })
+  const gone = '/projects/mindsdb/knowledge_bases/gone/search'
+  await browser.visit(gone, { expectedErrors: /404/ }, async ({ page }) => {
+    await page.getByText('There is no knowledge base of this name').waitFor()
+  })
 })
 
 browserTest('a phone has a menu, and hundreds of names are found in it', async () => {

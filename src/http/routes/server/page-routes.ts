@@ -26,7 +26,9 @@ const POLICY = [
 
 /** The addresses of the page beside `/`; `src/ui/page.tsx` says what each of them shows. */
 const ADDRESSES = [
+  '/create',
   '/create/*',
+  '/projects',
   '/projects/*',
   '/sql',
   '/compare',

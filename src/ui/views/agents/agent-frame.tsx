@@ -1,10 +1,9 @@
 /** What all views of one agent have around them: its name, its model, what it reads, and the way to each of them. */
 import type { ComponentChildren } from 'preact'
-import { useEffect, useState } from 'preact/hooks'
 import { useLocation } from 'preact-iso/router'
-import { projects, refreshCatalog } from '../../api/catalog.ts'
 import type { Agent } from '../../api/records.ts'
 import { EmptyState } from '../../components/empty-state.tsx'
+import { knownOf, useIsMissing } from '../../components/known-name.ts'
 import { PageHeader } from '../../components/page-header.tsx'
 import { Tabs, useTabOf } from '../../components/tabs.tsx'
 import { addressOf } from '../../shell/addresses.ts'
@@ -20,8 +19,8 @@ interface AgentFrameProps extends AgentAddress {
 
 export function AgentFrame({ project, name, children }: AgentFrameProps) {
   const { path } = useLocation()
-  const agent = knownAgent({ project, name })
-  const isMissing = useIsMissing({ project, name }, agent)
+  const agent = knownOf('agents', { project, name })
+  const isMissing = useIsMissing('agents', { project, name })
   const ask = addressOf.agent(project, name)
   const traces = addressOf.agentTraces(project, name)
   const settings = addressOf.agentSettings(project, name)
@@ -50,33 +49,6 @@ export function AgentFrame({ project, name, children }: AgentFrameProps) {
       {children}
     </>
   )
-}
-
-export function knownAgent({ project, name }: AgentAddress): Agent | undefined {
-  const isSame = (one: string, other: string) => one.toLowerCase() === other.toLowerCase()
-  return projects.value
-    ?.find((one) => isSame(one.name, project))
-    ?.agents.find((one) => isSame(one.name, name))
-}
-
-/** Whether there is no such agent: only after the list was read once more, since it may just have been made elsewhere. */
-function useIsMissing(address: AgentAddress, agent: Agent | undefined): boolean {
-  const key = JSON.stringify([address.project, address.name])
-  const [missing, setMissing] = useState<string>()
-  const isUnknown = projects.value !== undefined && agent === undefined
-  useEffect(() => {
-    if (!isUnknown) return
-    const abort = new AbortController()
-    refreshCatalog(abort.signal).then(
-      () => {
-        if (!abort.signal.aborted) setMissing(key)
-      },
-      // The view says itself what cannot be reached.
-      () => {},
-    )
-    return () => abort.abort(new DOMException('The view went', 'AbortError'))
-  }, [key, isUnknown])
-  return isUnknown && missing === key
 }
 
 function Missing({ project, name }: AgentAddress) {

@@ -1,5 +1,6 @@
 /** Asking an agent, in a conversation that is kept. */
-import { type AgentAddress, AgentFrame, knownAgent } from './agent-frame.tsx'
+import { knownOf } from '../../components/known-name.ts'
+import { type AgentAddress, AgentFrame } from './agent-frame.tsx'
 import { ConversationList } from './asking/conversation-list.tsx'
 import { ConversationPane } from './asking/conversation-pane.tsx'
 
@@ -9,7 +10,7 @@ interface AgentViewProps extends AgentAddress {
 
 export function AgentView({ project, name, conversation }: AgentViewProps) {
   const agent = { project, name }
-  const data = knownAgent(agent)?.data
+  const data = knownOf('agents', agent)?.data
   return (
     <AgentFrame project={project} name={name}>
       <div class="agents-ask">

@@ -1,6 +1,8 @@
 /** What all views of one knowledge base have around them: its name and the way to each of them. */
 import type { ComponentChildren } from 'preact'
 import { useLocation } from 'preact-iso/router'
+import { EmptyState } from '../../components/empty-state.tsx'
+import { useIsMissing } from '../../components/known-name.ts'
 import { PageHeader } from '../../components/page-header.tsx'
 import { Tabs, useTabOf } from '../../components/tabs.tsx'
 import { addressOf } from '../../shell/addresses.ts'
@@ -28,6 +30,7 @@ export function KnowledgeBaseFrame(props: KnowledgeBaseFrameProps) {
     { href: addressOf.knowledgeBaseSettings(project, name), label: 'Settings', icon: 'settings' },
   ] as const
   const tab = useTabOf(tabs)
+  const isMissing = useIsMissing('knowledgeBases', { project, name })
   useShortcuts([
     { keys: 'd', does: 'Its documents', run: () => route(tabs[0].href) },
     { keys: 's', does: 'Search it', run: () => route(tabs[1].href) },
@@ -35,6 +38,7 @@ export function KnowledgeBaseFrame(props: KnowledgeBaseFrameProps) {
     { keys: 'a', does: 'Add to it', run: () => route(tabs[3].href) },
     { keys: ',', does: 'Its settings', run: () => route(tabs[4].href) },
   ])
+  if (isMissing) return <Missing project={project} name={name} />
   return (
     <>
       <PageHeader
@@ -47,6 +51,25 @@ export function KnowledgeBaseFrame(props: KnowledgeBaseFrameProps) {
       </PageHeader>
       <Tabs label="Views of this knowledge base" tabs={tabs} />
       {children}
+    </>
+  )
+}
+
+function Missing({ project, name }: KnowledgeBaseAddress) {
+  return (
+    <>
+      <PageHeader title={name} above={[{ label: 'Home', href: '/' }]} />
+      <EmptyState icon="database" title="There is no knowledge base of this name">
+        <p class="quiet" dir="auto">
+          {project} has none that is called {name}. It may have been deleted or renamed.
+        </p>
+        <a
+          class="button primary"
+          href={`${addressOf.newKnowledgeBase()}?${new URLSearchParams({ project })}`}
+        >
+          New knowledge base
+        </a>
+      </EmptyState>
     </>
   )
 }
