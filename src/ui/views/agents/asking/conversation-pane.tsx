@@ -1,28 +1,18 @@
 /** One conversation: its turns, what is being answered, and the field for the next question. */
 import { useEffect, useLayoutEffect, useMemo, useRef, useState } from 'preact/hooks'
-import { useLocation } from 'preact-iso/router'
-import { type AgentName, deleteTurnsFrom } from '../../../api/agents.ts'
+import type { AgentName } from '../../../api/agents.ts'
 import { ConfirmDialog } from '../../../components/confirm-dialog.tsx'
-import { EmptyState } from '../../../components/empty-state.tsx'
 import { Failure } from '../../../components/failure.tsx'
 import { Loading } from '../../../components/progress.tsx'
-import { useAction } from '../../../components/resource.ts'
-import { addressOf } from '../../../shell/addresses.ts'
 import { tellFailed } from '../../../shell/notices.tsx'
 import type { AskedTurn } from './asked-turn.ts'
-import { Composer, keepDraft } from './composer.tsx'
-import { type KeptTurns, useKeptTurns, useSummaries, watchedTurn } from './kept-turns.ts'
-import {
-  ask,
-  changes,
-  forgetTurns,
-  isWhole,
-  placeOf,
-  stopAsking,
-  turnsAt,
-} from './running-turns.ts'
+import { Composer } from './composer.tsx'
+import { EarlierButton, Invitation, MissingConversation } from './conversation-states.tsx'
+import { useKeptTurns, useSummaries, watchedTurn } from './kept-turns.ts'
+import { isWhole, placeOf, stopAsking, turnsAt } from './running-turns.ts'
 import { TurnActions } from './turn-actions.tsx'
 import { TurnCard } from './turn-card.tsx'
+import { type Doomed, isMissing, useConversation } from './use-conversation.ts'
 
 interface ConversationPaneProps {
   readonly agent: AgentName
@@ -32,15 +22,7 @@ interface ConversationPaneProps {
   readonly hasData: boolean
 }
 
-interface Doomed {
-  readonly traceId: string
-  readonly question: string
-  readonly isEdited: boolean
-}
-
 export function ConversationPane({ agent, id, hasData }: ConversationPaneProps) {
-  const { route } = useLocation()
-  const [draftCount, setDraftCount] = useState(0)
   const [doomed, setDoomed] = useState<Doomed>()
   const place = placeOf(agent, id)
   const live = turnsAt(place)
@@ -52,36 +34,23 @@ export function ConversationPane({ agent, id, hasData }: ConversationPaneProps) 
   }, [kept.turns.length, kept.turns.at(-1), watched])
   const isRunning = live.some(({ state }) => state === 'running')
   const following = useFollowing([live.at(-1), earlier.at(-1)])
-  const onAsk = async (question: string, begun: (to: string) => void = () => {}) => {
+  const { onAsk, remove, draftCount } = useConversation(agent, id, kept)
+  const askHere = (question: string, begun?: (to: string) => void) => {
     following.follow()
-    const moved = (to: string | undefined) => {
-      begun(to === undefined ? place : placeOf(agent, to))
-      changes.value += 1
-      const isHere = location.pathname === addressOf.agent(agent.project, agent.name)
-      if (id === 'new' && to !== undefined && isHere) {
-        route(addressOf.conversation(agent.project, agent.name, to), true)
-      }
-    }
-    await ask({ agent, conversation: id, isKept: true, question, begun: moved })
+    return onAsk(question, begun)
   }
-  const remove = async ({ traceId, question, isEdited }: Doomed) => {
-    await deleteTurnsFrom(agent, id, traceId)
-    const all = [...earlier.map((turn) => turn.trace_id), ...live.map((turn) => turn.traceId)]
-    const isFirst = all[0] === traceId
-    if (isEdited) keepDraft(isFirst ? placeOf(agent, 'new') : place, question)
-    forgetTurns(place)
-    changes.value += 1
-    if (isFirst) return route(addressOf.agent(agent.project, agent.name))
-    kept.reload()
-    setDraftCount(draftCount + 1)
-  }
+  const firstId = kept.readEarlier ? undefined : (earlier[0]?.trace_id ?? live[0]?.traceId)
   const actionsOf = (question: string, traceId: string | undefined) => (
     <TurnActions
       isDisabled={isRunning}
-      onAsk={() => void onAsk(question).catch(tellUnlessStopped)}
+      onAsk={() => void askHere(question).catch(tellUnlessStopped)}
       {...(traceId === undefined
         ? {}
-        : { onRemove: (isEdited: boolean) => setDoomed({ traceId, question, isEdited }) })}
+        : {
+            onRemove: (isEdited: boolean) => {
+              setDoomed({ traceId, question, isFirst: traceId === firstId, isEdited })
+            },
+          })}
     />
   )
   const earlierCards = useMemo(() => {
@@ -98,7 +67,12 @@ export function ConversationPane({ agent, id, hasData }: ConversationPaneProps) 
   }, [earlier, summaries, isRunning, place])
   return (
     <div class="agents-pane">
-      {kept.failure && <Failure error={kept.failure} onRetry={kept.reload} />}
+      {kept.failure && !isMissing(kept.failure) && (
+        <Failure error={kept.failure} onRetry={kept.reload} />
+      )}
+      {kept.failure && isMissing(kept.failure) && live.length === 0 && (
+        <MissingConversation agent={agent} onRetry={kept.reload} />
+      )}
       {kept.isLoading && live.length === 0 && <Loading what="the conversation" />}
       {id === 'new' && live.length === 0 && <Invitation agent={agent} hasData={hasData} />}
       {kept.readEarlier && <EarlierButton readEarlier={kept.readEarlier} />}
@@ -119,7 +93,7 @@ export function ConversationPane({ agent, id, hasData }: ConversationPaneProps) 
         key={`${place} ${draftCount}`}
         place={place}
         isRunning={isRunning}
-        onAsk={onAsk}
+        onAsk={askHere}
         onStop={() => stopAsking(place)}
         onDown={following.isAway ? following.follow : undefined}
       />
@@ -141,44 +115,6 @@ export function ConversationPane({ agent, id, hasData }: ConversationPaneProps) 
 
 function tellUnlessStopped(error: unknown): void {
   if (!(error instanceof DOMException && error.name === 'AbortError')) tellFailed(error)
-}
-
-function Invitation({ agent, hasData }: { readonly agent: AgentName; readonly hasData: boolean }) {
-  return (
-    <EmptyState icon="chat" title={`Ask ${agent.name}`}>
-      <p class="quiet">
-        {hasData
-          ? 'The answer comes with its steps and its sources, and the conversation is kept.'
-          : 'It has nothing to read yet, so it cannot know anything.'}
-      </p>
-      {!hasData && (
-        <a class="button" href={addressOf.agentSettings(agent.project, agent.name)}>
-          Pick what it may read
-        </a>
-      )}
-    </EmptyState>
-  )
-}
-
-function EarlierButton({
-  readEarlier,
-}: {
-  readonly readEarlier: NonNullable<KeptTurns['readEarlier']>
-}) {
-  const { act, failure, isBusy } = useAction()
-  return (
-    <div class="row">
-      <button
-        type="button"
-        class="button small"
-        aria-disabled={isBusy}
-        onClick={() => act(readEarlier)}
-      >
-        Show earlier questions
-      </button>
-      {failure && <Failure error={failure} />}
-    </div>
-  )
 }
 
 /** For those who do not see it: not each piece of the text, which would never end. */

@@ -69,7 +69,7 @@ function Rows({ label, rows, project, isOpen = false }: RowsProps) {
             {shown.map((row, at) => (
               <tr key={at}>
                 {row.map((cell, index) => (
-                  <td key={index} dir="auto" class={typeof cell === 'number' ? 'number' : ''}>
+                  <td key={index} dir="auto">
                     {cell === null ? <span class="quiet">null</span> : cellText(cell)}
                   </td>
                 ))}

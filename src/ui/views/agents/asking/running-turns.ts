@@ -60,6 +60,8 @@ interface Asked {
   readonly conversation: string
   readonly isKept: boolean
   readonly question: string
+  /** Where it is shown until it has a conversation; missing: the place of the conversation. */
+  readonly place?: string
   /** Called once it is under way: with the conversation to which it has moved. */
   readonly begun?: (conversationId: string | undefined) => void
 }
@@ -68,8 +70,9 @@ interface Asked {
  * Ends with the answer, however it ended.
  * @throws ApiError where it did not even begin, a DOMException where it was stopped before: nothing is shown of it then
  */
-export async function ask({ agent, conversation, isKept, question, begun }: Asked): Promise<void> {
-  let place = placeOf(agent, conversation)
+export async function ask(asked: Asked): Promise<void> {
+  const { agent, conversation, isKept, question, begun } = asked
+  let place = asked.place ?? placeOf(agent, conversation)
   const abort = new AbortController()
   aborts.set(place, abort)
   lastKey.value += 1
@@ -81,10 +84,11 @@ export async function ask({ agent, conversation, isKept, question, begun }: Aske
   }
   const begin = (conversationId: string | undefined) => {
     if (conversation === 'new' && conversationId !== undefined) {
-      // What was stopped before it had a conversation of its own is over with the next question.
-      replace(place, [])
+      const next = placeOf(agent, conversationId)
+      replace(next, turnsAt(place))
+      forgetTurns(place)
       aborts.delete(place)
-      place = placeOf(agent, conversationId)
+      place = next
       aborts.set(place, abort)
       whole.add(place)
     }

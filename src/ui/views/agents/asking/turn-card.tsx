@@ -24,7 +24,7 @@ interface TurnCardProps {
   readonly summary?: TraceSummary | undefined
   readonly sharedChunks?: ReadonlySet<string>
   readonly actions?: ComponentChildren
-  /** Time and tokens stand somewhere else. */
+  /** The question, time and tokens stand somewhere else. */
   readonly isBare?: boolean
 }
 
@@ -35,9 +35,11 @@ export function TurnCard(props: TurnCardProps) {
   const { traceId } = turn
   return (
     <article class="agents-turn" aria-busy={isRunning}>
-      <p class="agents-question pre" dir="auto">
-        {turn.question}
-      </p>
+      {!isBare && (
+        <p class="agents-question pre" dir="auto">
+          {turn.question}
+        </p>
+      )}
       {turn.steps.length > 0 && <StepList steps={turn.steps} project={project} />}
       {turn.steps.length === 0 && summary !== undefined && summary.step_count > 0 && (
         <KeptSteps traceId={summary.trace_id} count={summary.step_count} project={project} />

@@ -45,7 +45,7 @@ export function Waterfall({ calls, wholeMs, at, onOpen, detailOf }: WaterfallPro
   const body = useRef<HTMLTableSectionElement>(null)
   const step = (event: KeyboardEvent) => {
     const buttons = [...(body.current?.querySelectorAll<HTMLElement>('.agents-call') ?? [])]
-    const index = buttons.findIndex((one) => one === document.activeElement)
+    const index = buttons.findIndex((one) => one.matches(':focus'))
     const last = buttons.length - 1
     const steps: Readonly<Record<string, number>> = {
       ArrowDown: Math.min(last, index + 1),

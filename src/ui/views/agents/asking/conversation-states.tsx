@@ -1,0 +1,74 @@
+/** What stands where a conversation would: none yet, none any more, or more of it to read. */
+import type { AgentName } from '../../../api/agents.ts'
+import { EmptyState } from '../../../components/empty-state.tsx'
+import { Failure } from '../../../components/failure.tsx'
+import { useAction } from '../../../components/resource.ts'
+import { addressOf } from '../../../shell/addresses.ts'
+import type { KeptTurns } from './kept-turns.ts'
+
+export function Invitation({
+  agent,
+  hasData,
+}: {
+  readonly agent: AgentName
+  readonly hasData: boolean
+}) {
+  return (
+    <EmptyState icon="chat" title={`Ask ${agent.name}`}>
+      <p class="quiet">
+        {hasData
+          ? 'The answer comes with its steps and its sources, and the conversation is kept.'
+          : 'It has nothing to read yet, so it cannot know anything.'}
+      </p>
+      {!hasData && (
+        <a class="button" href={addressOf.agentSettings(agent.project, agent.name)}>
+          Pick what it may read
+        </a>
+      )}
+    </EmptyState>
+  )
+}
+
+export function EarlierButton({
+  readEarlier,
+}: {
+  readonly readEarlier: NonNullable<KeptTurns['readEarlier']>
+}) {
+  const { act, failure, isBusy } = useAction()
+  return (
+    <div class="row">
+      <button
+        type="button"
+        class="button small"
+        aria-disabled={isBusy}
+        onClick={() => act(readEarlier)}
+      >
+        Show earlier questions
+      </button>
+      {failure && <Failure error={failure} />}
+    </div>
+  )
+}
+
+interface MissingProps {
+  readonly agent: AgentName
+  readonly onRetry: () => void
+}
+
+export function MissingConversation({ agent, onRetry }: MissingProps) {
+  return (
+    <EmptyState icon="chat" title="This conversation is not there">
+      <p class="quiet">
+        It was deleted or kept long enough, or its first question is still being answered.
+      </p>
+      <div class="row">
+        <button type="button" class="button" onClick={onRetry}>
+          Look again
+        </button>
+        <a class="button" href={addressOf.agent(agent.project, agent.name)}>
+          New conversation
+        </a>
+      </div>
+    </EmptyState>
+  )
+}
