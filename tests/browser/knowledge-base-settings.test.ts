@@ -1,5 +1,5 @@
 import { expect } from 'bun:test'
-import { answered, browserOver, browserTest } from './browser-fixture.ts'
+import { answered, browserOver, browserTest, expectNoViolations } from './browser-fixture.ts'
 
 const browser = browserOver()
 
@@ -12,7 +12,10 @@ browserTest(
       'Assam is a strong black tea. Sencha is a green tea. Rooibos has no caffeine. '.repeat(9)
     await browser.send('PUT', `${all}/teas`, { knowledge_base: { rows: [{ id: 'a', content }] } })
     const stored = () => browser.send('GET', `${all}/teas`)
-    await browser.visit('/projects/mindsdb/knowledge_bases/teas/settings', {}, async ({ page }) => {
+    const address = '/projects/mindsdb/knowledge_bases/teas/settings'
+    // What is read again after a save may come when it is deleted already.
+    const expectedErrors = /404/
+    await browser.visit(address, { expectedErrors }, async ({ page }) => {
       const now = page.getByRole('region', { name: 'As it is now' })
       const then = page.getByRole('region', { name: 'With this change' })
       await now.getByText('1 chunk,').waitFor()
@@ -20,14 +23,16 @@ browserTest(
       await page.getByLabel('Overlap in characters').fill('0')
       await then.getByText(/^(9|1\d) chunks, /).waitFor()
       await now.getByText('1 chunk,').waitFor()
-      await answered(page, 'PUT', () => page.getByRole('button', { name: 'Save' }).first().click())
+      const chunks = page.getByRole('form', { name: 'Chunks' })
+      await answered(page, 'PUT', () => chunks.getByRole('button', { name: 'Save' }).click())
       expect(await stored()).toMatchObject({
         params: { preprocessing: { auto_config: { chunk_size: 100, chunk_overlap: 0 } } },
       })
       await now.getByText(/^(9|1\d) chunks, /).waitFor()
+      const searches = page.getByRole('form', { name: 'Searches' })
       await page.getByLabel('By meaning and keywords').check()
       await page.getByLabel('Weight of the meaning').fill('0.3')
-      await answered(page, 'PUT', () => page.getByRole('button', { name: 'Save' }).last().click())
+      await answered(page, 'PUT', () => searches.getByRole('button', { name: 'Save' }).click())
       expect(await stored()).toMatchObject({
         params: { hybrid_search: true, hybrid_search_alpha: 0.3 },
       })
@@ -41,3 +46,50 @@ browserTest(
     })
   },
 )
+
+browserTest('models and the index are changed in the page, with what that costs', async () => {
+  const all = '/api/projects/mindsdb/knowledge_bases'
+  await browser.send('POST', all, { knowledge_base: { name: 'leaves' } })
+  const rows = Array.from({ length: 40 }, (_, at) => ({ id: `${at}`, content: `leaf ${at}` }))
+  await browser.send('PUT', `${all}/leaves`, { knowledge_base: { rows } })
+  const stored = () => browser.send('GET', `${all}/leaves`)
+  // A model that does not answer is refused.
+  const expectedErrors = /502/
+  const address = '/projects/mindsdb/knowledge_bases/leaves/settings'
+  await browser.visit(address, { expectedErrors }, async ({ page, baseUrl }) => {
+    await page.getByText('40 chunks').first().waitFor()
+    const model = page.getByRole('region', { name: 'Embedding model' })
+    await model.getByRole('button', { name: 'Change the embedding model' }).click()
+    await model.getByLabel('Provider').selectOption('openai')
+    await model.getByText(/^40 chunks are embedded again: .* tokens$/).waitFor()
+    await model.getByLabel('Model', { exact: true }).fill('all-MiniLM-L6-v2')
+    await model.getByLabel('Key').fill('any')
+    await model.getByLabel('Address').fill('http://127.0.0.1:9/v1')
+    await model.getByRole('button', { name: 'Change and embed 40 chunks again' }).click()
+    const asked = page.getByRole('dialog')
+    await asked.getByRole('button', { name: 'Change it' }).click()
+    await asked.getByText('leaves keeps its model').waitFor()
+    await asked.getByRole('button', { name: 'Keep it' }).click()
+    // This server has the interface of a provider as well.
+    await model.getByLabel('Address').fill(`${baseUrl}/v1`)
+    await model.getByRole('button', { name: 'Change and embed 40 chunks again' }).click()
+    await asked.getByRole('button', { name: 'Change it' }).click()
+    await model.getByText('of openai').waitFor()
+    expect(await stored()).toMatchObject({ embedding_model: { provider: 'openai' } })
+
+    const index = page.getByRole('region', { name: 'Vector index' })
+    await index.getByLabel('Kind of index').selectOption('ivf')
+    await index.getByLabel('Lists').fill('4')
+    const change = index.getByRole('button', { name: 'Change the index' })
+    const isCreated = (one: { request(): { postData(): string | null } }) => {
+      return one.request().postData()?.includes('CREATE INDEX') === true
+    }
+    await Promise.all([page.waitForResponse(isCreated), change.click()])
+    await page.reload()
+    await index.getByLabel('Lists').waitFor()
+    const shown = await browser.send('POST', '/api/sql/query', { query: 'SHOW INDEXES' })
+    expect(JSON.stringify(shown)).toContain('"leaves","ivf"')
+    await page.getByRole('form', { name: 'Reranking model' }).getByText('cost no calls').waitFor()
+    await expectNoViolations(page)
+  })
+})

@@ -42,16 +42,20 @@ export function KnowledgeBaseFacts({ project, name }: KnowledgeBaseName) {
       {kb.reranking_model && <bdi>reranked by {kb.reranking_model.model_name}</bdi>}
       {index && <span title={index.detail}>{wordsOfIndex(index.type, index.state)}</span>}
       {jobs.map((job) => (
-        <a key={job.id} href={addressOf.addDocuments(project, name)} class="kb-working">
-          <Icon name="clock" />
-          {wordsOfJob(job)}
-        </a>
+        <span key={job.id} class="kb-working">
+          <a href={addressOf.addDocuments(project, name)}>
+            <Icon name="clock" />
+            {wordsOfJob(job)}
+          </a>
+        </span>
       ))}
       {reembedding && (
-        <a href={addressOf.knowledgeBaseSettings(project, name)} class="kb-working">
-          <Icon name="clock" />
-          {`Changes its model${shareOf(reembedding.done ?? 0, reembedding.total ?? null)}`}
-        </a>
+        <span class="kb-working">
+          <a href={addressOf.knowledgeBaseSettings(project, name)}>
+            <Icon name="clock" />
+            {`Changes its model${shareOf(reembedding.done ?? 0, reembedding.total ?? null)}`}
+          </a>
+        </span>
       )}
     </span>
   )

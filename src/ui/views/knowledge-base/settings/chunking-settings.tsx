@@ -1,20 +1,19 @@
 /** How documents are cut, with a live preview: today's chunks of a text beside those that the change would make. */
-import { useEffect, useState } from 'preact/hooks'
+import { useState } from 'preact/hooks'
 import type {
   DOCUMENT_LIST,
   DOCUMENT_TEXTS,
-  PREVIEW,
 } from '../../../../http/answers/records/knowledge-base-schemas.ts'
 import type { Wire } from '../../../../http/openapi/schema-words.ts'
 import type { KnowledgeBase } from '../../../api/records.ts'
 import { path, request } from '../../../api/request.ts'
 import { Failure } from '../../../components/failure.tsx'
 import { Field } from '../../../components/field.tsx'
-import { Loading } from '../../../components/progress.tsx'
 import { useAction, useResource } from '../../../components/resource.ts'
-import { counted, shownCount } from '../../../format/numbers.ts'
-
-type Preview = Wire<typeof PREVIEW>
+import { counted } from '../../../format/numbers.ts'
+import { Costs } from './embedding-settings.tsx'
+import { PreviewedChunks, TEXT_CHARS_MAX } from './previewed-chunks.tsx'
+import { type SettingsPartProps, useSaving } from './saving.ts'
 
 const TYPES = [
   'auto',
@@ -33,26 +32,19 @@ const WORDS: Readonly<Record<ChunkingType, string>> = {
   code_chunking: 'As source code',
 }
 
-/** What a preview is made of: more says no more, and takes long. */
-const TEXT_CHARS_MAX = 40_000
-const TYPED_MS = 250
-
 interface Chunking {
   readonly type: ChunkingType
   readonly size: string
   readonly overlap: string
 }
 
-interface ChunkingSettingsProps {
-  readonly project: string
-  readonly kb: KnowledgeBase
-  readonly onSave: (changes: object) => Promise<void>
-}
-
-export function ChunkingSettings({ project, kb, onSave }: ChunkingSettingsProps) {
+export function ChunkingSettings(props: SettingsPartProps & { readonly documents: number }) {
+  const { of, kb, documents } = props
+  const { project } = of
   const [chunking, setChunking] = useState(() => chunkingOf(kb))
   const [text, setText] = useState<string>()
-  const { act, failure } = useAction()
+  const { act, failure, isBusy } = useAction()
+  const onSave = useSaving(props, (one) => one.params.preprocessing)
   const first = useResource((signal) => firstText(project, kb, signal), ['first text', kb.id])
   const shown = text ?? first.data ?? ''
   const save = async (event: SubmitEvent) => {
@@ -62,27 +54,10 @@ export function ChunkingSettings({ project, kb, onSave }: ChunkingSettingsProps)
     })
   }
   return (
-    <form class="panel stack" onSubmit={save}>
+    <form class="panel stack" onSubmit={save} aria-label="Chunks">
       <h2>Chunks</h2>
       <div class="grid">
-        <Field label="How documents are cut">
-          {(control) => (
-            <select
-              {...control}
-              value={chunking.type}
-              onChange={({ currentTarget }) => {
-                const type = TYPES.find((one) => one === currentTarget.value)
-                if (type) setChunking({ ...chunking, type })
-              }}
-            >
-              {TYPES.map((type) => (
-                <option key={type} value={type}>
-                  {WORDS[type]}
-                </option>
-              ))}
-            </select>
-          )}
-        </Field>
+        <TypeField type={chunking.type} onChange={(type) => setChunking({ ...chunking, type })} />
         <Field label="Size in characters" hint="Empty: what the embedding model reads at once">
           {(control) => (
             <input
@@ -110,13 +85,19 @@ export function ChunkingSettings({ project, kb, onSave }: ChunkingSettingsProps)
           )}
         </Field>
       </div>
-      <p class="small quiet">
-        A change counts for what is stored from now on. What is stored already stays as it is cut
-        until it is stored again.
-      </p>
+      <Costs
+        lines={[
+          'Costs nothing at first: it counts for what is stored from now on',
+          ...(documents === 0
+            ? []
+            : [
+                `${counted(documents, 'document')} stay as they are cut until they are stored again`,
+              ]),
+        ]}
+      />
       {failure && <Failure error={failure} />}
       <div>
-        <button type="submit" class="button primary">
+        <button type="submit" class="button primary" aria-disabled={isBusy}>
           Save
         </button>
       </div>
@@ -151,70 +132,32 @@ export function ChunkingSettings({ project, kb, onSave }: ChunkingSettingsProps)
   )
 }
 
-interface PreviewedChunksProps {
-  readonly title: string
-  readonly project: string
-  readonly kb: KnowledgeBase
-  readonly text: string
-  readonly preprocessing: object
+interface TypeFieldProps {
+  readonly type: ChunkingType
+  readonly onChange: (type: ChunkingType) => void
 }
 
-function PreviewedChunks({ title, project, kb, text, preprocessing }: PreviewedChunksProps) {
-  const json = {
-    text: text.slice(0, TEXT_CHARS_MAX),
-    knowledge_base: kb.name,
-    preprocessing,
-  }
-  const key = useSettled(JSON.stringify(json))
-  const preview = useResource(
-    async (signal) => {
-      if (text.trim() === '') return undefined
-      const to = path`/api/projects/${project}/knowledge_bases/preview`
-      return request<Preview>(to, { method: 'POST', json: JSON.parse(key), signal })
-    },
-    [key],
-  )
-  const { data, failure } = preview
+function TypeField({ type, onChange }: TypeFieldProps) {
   return (
-    <section class="stack" aria-label={title}>
-      <h3>{title}</h3>
-      {failure && <Failure error={failure} />}
-      {preview.isLoading && data === undefined && <Loading what="the preview" />}
-      {text.trim() === '' && <p class="small quiet">Paste a text to see its chunks.</p>}
-      {data && (
-        <>
-          <p class="small" role="status">
-            {counted(data.total, 'chunk')}, {sizes(data)}
-          </p>
-          {data.warnings.map((warning) => (
-            <p key={warning} class="small bad">
-              {warning}
-            </p>
+    <Field label="How documents are cut">
+      {(control) => (
+        <select
+          {...control}
+          value={type}
+          onChange={({ currentTarget }) => {
+            const chosen = TYPES.find((one) => one === currentTarget.value)
+            if (chosen) onChange(chosen)
+          }}
+        >
+          {TYPES.map((one) => (
+            <option key={one} value={one}>
+              {WORDS[one]}
+            </option>
           ))}
-          <ol class="kb-previewed">
-            {data.chunks.map(({ chunk_id, content, start, end }) => (
-              <li key={chunk_id}>
-                <span class="small quiet">
-                  {shownCount(start)} to {shownCount(end)}
-                </span>
-                <p dir="auto">{content}</p>
-              </li>
-            ))}
-          </ol>
-        </>
+        </select>
       )}
-    </section>
+    </Field>
   )
-}
-
-/** A value once it has not changed for a moment. */
-function useSettled(value: string): string {
-  const [settled, setSettled] = useState(value)
-  useEffect(() => {
-    const timer = setTimeout(() => setSettled(value), TYPED_MS)
-    return () => clearTimeout(timer)
-  }, [value])
-  return settled
 }
 
 async function firstText(project: string, kb: KnowledgeBase, signal: AbortSignal): Promise<string> {
@@ -226,13 +169,6 @@ async function firstText(project: string, kb: KnowledgeBase, signal: AbortSignal
     signal,
   })
   return Object.values(one.content).join('\n\n').slice(0, TEXT_CHARS_MAX)
-}
-
-function sizes({ chunks }: Preview): string {
-  const lengths = chunks.map(({ content }) => content.length).sort((a, b) => a - b)
-  if (lengths.length === 0) return 'nothing to cut'
-  const middle = lengths[Math.floor(lengths.length / 2)] ?? 0
-  return `${shownCount(lengths[0] ?? 0)} to ${shownCount(lengths.at(-1) ?? 0)} characters, half of them up to ${shownCount(middle)}`
 }
 
 function chunkingOf(kb: KnowledgeBase): Chunking {

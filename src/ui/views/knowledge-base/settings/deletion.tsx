@@ -1,0 +1,65 @@
+/** The knowledge base out into a file, or gone. */
+import { useState } from 'preact/hooks'
+import { useLocation } from 'preact-iso/router'
+import { refreshCatalog } from '../../../api/catalog.ts'
+import { request } from '../../../api/request.ts'
+import { Dialog } from '../../../components/dialog.tsx'
+import { Failure } from '../../../components/failure.tsx'
+import { Field } from '../../../components/field.tsx'
+import { Icon } from '../../../components/icon.tsx'
+import { useAction } from '../../../components/resource.ts'
+import { tellDone } from '../../../shell/notices.tsx'
+
+export function Deletion({ at, name }: { readonly at: string; readonly name: string }) {
+  const { route } = useLocation()
+  const [isOpen, setIsOpen] = useState(false)
+  const [typed, setTyped] = useState('')
+  const { act, failure } = useAction()
+  const remove = async (event: SubmitEvent) => {
+    event.preventDefault()
+    await act(async () => {
+      await request(at, { method: 'DELETE' })
+      await refreshCatalog()
+      tellDone(`${name} is deleted`)
+      route('/')
+    })
+  }
+  return (
+    <section class="panel stack">
+      <h2>Export or delete</h2>
+      <div class="row">
+        <a class="button" href={`${at}/export`} download>
+          <Icon name="download" />
+          Export with its vectors
+        </a>
+        <button type="button" class="button" onClick={() => setIsOpen(true)}>
+          <Icon name="trash" />
+          Delete the knowledge base
+        </button>
+      </div>
+      {isOpen && (
+        <Dialog title={`Delete ${name}?`} onClose={() => setIsOpen(false)} staysOnClickBeside>
+          <form class="stack" onSubmit={remove}>
+            <p>
+              All its documents, chunks and vectors are gone for good. Agents that read it stay.
+            </p>
+            <Field label={`Type ${name} to delete it`}>
+              {(control) => (
+                <input
+                  {...control}
+                  value={typed}
+                  autocomplete="off"
+                  onInput={(event) => setTyped(event.currentTarget.value)}
+                />
+              )}
+            </Field>
+            {failure && <Failure error={failure} />}
+            <button type="submit" class="button danger" disabled={typed !== name}>
+              Delete
+            </button>
+          </form>
+        </Dialog>
+      )}
+    </section>
+  )
+}

@@ -1,0 +1,125 @@
+/** The embedding model: which it is, another one with what that costs, and the change as it goes on. */
+import { useState } from 'preact/hooks'
+import { ConfirmDialog } from '../../../components/confirm-dialog.tsx'
+import { Failure } from '../../../components/failure.tsx'
+import { Loading } from '../../../components/progress.tsx'
+import { useResource } from '../../../components/resource.ts'
+import { counted } from '../../../format/numbers.ts'
+import { costLines, readStoredChunks } from './embedding-cost.ts'
+import { EMPTY_MODEL, ModelInputs, modelOf } from './model-inputs.tsx'
+import { ReembeddingProgress } from './reembedding-progress.tsx'
+import { type SettingsPartProps, useSaving } from './saving.ts'
+
+const PROVIDERS = [
+  ['builtin', 'Built in: runs here, without a key'],
+  ['openai', 'OpenAI, or a server with its API'],
+  ['azure_openai', 'Azure OpenAI'],
+  ['gemini', 'Gemini'],
+  ['mistral', 'Mistral'],
+  ['openrouter', 'OpenRouter'],
+  ['together', 'Together'],
+  ['ollama', 'Ollama'],
+  ['lmstudio', 'LM Studio'],
+  ['vllm', 'vLLM'],
+  ['llamacpp', 'llama.cpp'],
+  ['localai', 'LocalAI'],
+  ['litellm', 'LiteLLM'],
+] as const
+const PLAIN = new Set(['builtin'])
+
+export function EmbeddingSettings(props: SettingsPartProps) {
+  const { kb } = props
+  const { provider, model_name: model } = kb.embedding_model
+  const [isOpen, setIsOpen] = useState(false)
+  return (
+    <section class="panel stack" aria-label="Embedding model">
+      <div class="row">
+        <h2 class="grow">Embedding model</h2>
+        {!isOpen && (
+          <button type="button" class="button small" onClick={() => setIsOpen(true)}>
+            Change the embedding model
+          </button>
+        )}
+      </div>
+      <p>
+        <bdi>{model}</bdi> <span class="quiet">of {provider}</span>
+      </p>
+      <ReembeddingProgress {...props} />
+      {isOpen && <ChangeForm {...props} onClose={() => setIsOpen(false)} />}
+    </section>
+  )
+}
+
+function ChangeForm({ onClose, ...props }: SettingsPartProps & { readonly onClose: () => void }) {
+  const { of, kb } = props
+  const { provider, base_url: baseUrl = '' } = kb.embedding_model
+  const [draft, setDraft] = useState({ ...EMPTY_MODEL, provider, baseUrl })
+  const [isAsking, setIsAsking] = useState(false)
+  const save = useSaving(props, (one) => [one.embedding_model, one.params.reembedding?.model_name])
+  const cost = useResource((signal) => readStoredChunks(of, kb, signal), ['cost', of, kb.id])
+  const chunks = cost.data?.chunks ?? 0
+  const known = modelOf(draft)
+  const isSame =
+    draft.provider === provider &&
+    (PLAIN.has(provider) || known.model_name === kb.embedding_model.model_name)
+  return (
+    <form
+      class="stack"
+      onSubmit={(event) => {
+        event.preventDefault()
+        setIsAsking(true)
+      }}
+    >
+      <ModelInputs
+        draft={draft}
+        providers={PROVIDERS}
+        example="text-embedding-3-small"
+        plain={PLAIN}
+        onChange={setDraft}
+      />
+      {cost.failure && <Failure error={cost.failure} onRetry={cost.reload} />}
+      {cost.isLoading && !cost.data && <Loading what="what it costs" />}
+      {cost.data && !isSame && <Costs lines={costLines(cost.data, draft.provider)} />}
+      {isSame && (
+        <p class="small quiet">
+          This is the present model. A key or an address of it changes at once, and nothing is
+          embedded again.
+        </p>
+      )}
+      <div class="row">
+        <button type="submit" class="button primary">
+          {isSame || chunks === 0 ? 'Save' : `Change and embed ${counted(chunks, 'chunk')} again`}
+        </button>
+        <button type="button" class="button" onClick={onClose}>
+          Cancel
+        </button>
+      </div>
+      {isAsking && (
+        <ConfirmDialog
+          title={isSame ? 'Save this model?' : `Change to ${known.model_name || draft.provider}?`}
+          verb={isSame ? 'Save' : 'Change it'}
+          onConfirm={async () => {
+            await save({ embedding_model: known })
+            onClose()
+          }}
+          onClose={() => setIsAsking(false)}
+        >
+          The model is tried once now; where it does not answer, nothing changes.
+          {!isSame && chunks > 0 && ' You can cancel the change while it goes on.'}
+        </ConfirmDialog>
+      )}
+    </form>
+  )
+}
+
+export function Costs({ lines }: { readonly lines: readonly string[] }) {
+  return (
+    <div class="kb-costs small" role="note" aria-label="What it costs">
+      <ul>
+        {lines.map((line) => (
+          <li key={line}>{line}</li>
+        ))}
+      </ul>
+    </div>
+  )
+}

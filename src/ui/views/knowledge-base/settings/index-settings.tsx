@@ -1,0 +1,220 @@
+/** What finds the nearest vectors: what it is now, another one, and what that takes. */
+import { useState } from 'preact/hooks'
+import type { STATUS } from '../../../../http/answers/records/server-schemas.ts'
+import type { Wire } from '../../../../http/openapi/schema-words.ts'
+import type { KnowledgeBaseName } from '../../../api/documents.ts'
+import { indexStates } from '../../../api/knowledge-bases.ts'
+import { request } from '../../../api/request.ts'
+import { quoted, runSql } from '../../../api/sql.ts'
+import { Failure } from '../../../components/failure.tsx'
+import { Field } from '../../../components/field.tsx'
+import { Loading } from '../../../components/progress.tsx'
+import { useAction, usePolling, useResource } from '../../../components/resource.ts'
+import { counted, shownCount } from '../../../format/numbers.ts'
+import { tellDone } from '../../../shell/notices.tsx'
+import { Costs } from './embedding-settings.tsx'
+
+const TYPES = ['auto', 'exact', 'ivf', 'hnsw'] as const
+type IndexType = (typeof TYPES)[number]
+
+const TYPE_WORDS: Readonly<Record<IndexType, string>> = {
+  auto: 'Chosen by the server',
+  exact: 'Exact: compares all vectors',
+  ivf: 'IVF: compares the lists near the query',
+  hnsw: 'HNSW: a graph, for searches without a filter',
+}
+
+/** What each can be told, with what holds where nothing is typed. */
+const OPTIONS: Readonly<Record<IndexType, readonly IndexOption[]>> = {
+  auto: [],
+  exact: [],
+  ivf: [{ name: 'nlist', label: 'Lists', usual: '2√n', min: 1, max: 65_536 }],
+  hnsw: [
+    { name: 'm', label: 'Links of a vector (m)', usual: '16', min: 2, max: 100 },
+    {
+      name: 'ef_construction',
+      label: 'Looked at while it is built',
+      usual: '128',
+      min: 4,
+      max: 2000,
+    },
+    { name: 'ef_search', label: 'Looked at by a search', usual: '64', min: 1, max: 4096 },
+  ],
+}
+
+interface IndexOption {
+  readonly name: string
+  readonly label: string
+  readonly usual: string
+  readonly min: number
+  readonly max: number
+}
+
+const ASK_AGAIN_MS = 1500
+/** Vectors that the lists of an IVF index are made of, for each list. */
+const TRAINED_PER_LIST = 32
+
+interface IndexSettingsProps {
+  readonly of: KnowledgeBaseName
+  readonly chunks: number
+  readonly onSaved: () => void
+}
+
+export function IndexSettings({ of, chunks, onSaved }: IndexSettingsProps) {
+  const { data, failure, reload } = useResource((signal) => readIndexes(of, signal), ['index', of])
+  usePolling(() => {
+    if (data?.now?.state === 'building') reload()
+  }, ASK_AGAIN_MS)
+  return (
+    <section class="panel stack" aria-label="Vector index">
+      <h2>Vector index</h2>
+      {failure && <Failure error={failure} onRetry={reload} />}
+      {!data && !failure && <Loading what="the index" />}
+      {data?.now && (
+        <>
+          <p role="status">
+            {stateWords(data.now.type, data.now.state)}: <bdi>{data.now.detail}</bdi>
+          </p>
+          <IndexForm
+            key={data.now.type}
+            of={of}
+            chunks={chunks}
+            now={data.now.type}
+            possible={data.possible}
+            onSaved={() => {
+              reload()
+              onSaved()
+            }}
+          />
+        </>
+      )}
+    </section>
+  )
+}
+
+type Possible = Wire<typeof STATUS>['indexes']
+
+interface IndexFormProps extends IndexSettingsProps {
+  readonly now: string
+  readonly possible: Possible
+}
+
+function IndexForm({ of, chunks, now, possible, onSaved }: IndexFormProps) {
+  const [type, setType] = useState<IndexType>(TYPES.find((one) => one === now) ?? 'auto')
+  const [values, setValues] = useState<Readonly<Record<string, string>>>({})
+  const { act, failure, isBusy } = useAction()
+  const refusal = refusalOf(possible, type)
+  const save = (event: SubmitEvent) => {
+    event.preventDefault()
+    act(async () => {
+      await runSql({ sql: statementOf(of, type, values), project: of.project })
+      tellDone('The index is changed')
+      onSaved()
+    })
+  }
+  return (
+    <form class="stack" onSubmit={save}>
+      <div class="grid">
+        <Field label="Kind of index" error={refusal}>
+          {(control) => (
+            <select
+              {...control}
+              value={type}
+              onChange={(event) => {
+                setType(TYPES.find((one) => one === event.currentTarget.value) ?? 'auto')
+                setValues({})
+              }}
+            >
+              {TYPES.map((one) => (
+                <option key={one} value={one}>
+                  {TYPE_WORDS[one]}
+                </option>
+              ))}
+            </select>
+          )}
+        </Field>
+        {OPTIONS[type].map(({ name, label, usual, min, max }) => (
+          <Field key={name} label={label} hint={`Empty: ${usual}`}>
+            {(control) => (
+              <input
+                {...control}
+                type="number"
+                min={min}
+                max={max}
+                value={values[name] ?? ''}
+                onInput={(event) => setValues({ ...values, [name]: event.currentTarget.value })}
+              />
+            )}
+          </Field>
+        ))}
+      </div>
+      <Costs lines={costsOf(type, chunks)} />
+      {failure && <Failure error={failure} />}
+      <div>
+        <button type="submit" class="button primary" aria-disabled={isBusy}>
+          Change the index
+        </button>
+      </div>
+    </form>
+  )
+}
+
+async function readIndexes({ project, name }: KnowledgeBaseName, signal: AbortSignal) {
+  const [states, { indexes: possible }] = await Promise.all([
+    indexStates(signal),
+    request<Pick<Wire<typeof STATUS>, 'indexes'>>('/api/status', { signal }),
+  ])
+  return { now: states(project, name), possible }
+}
+
+function statementOf(
+  { project, name }: KnowledgeBaseName,
+  type: IndexType,
+  values: Readonly<Record<string, string>>,
+): string {
+  const on = `ON KNOWLEDGE_BASE ${quoted(project)}.${quoted(name)}`
+  if (type === 'auto') return `DROP INDEX IF EXISTS ${on}`
+  const options = OPTIONS[type].flatMap(({ name: option }) => {
+    const value = values[option] ?? ''
+    return value === '' ? [] : [`, ${option} = ${Number(value)}`]
+  })
+  return `CREATE INDEX ${on} WITH (type = '${type}'${options.join('')})`
+}
+
+function refusalOf(possible: Possible, type: IndexType): string | undefined {
+  if (type === 'auto') return undefined
+  const state = possible[type]
+  return state === undefined || state.possible
+    ? undefined
+    : `Not on this server: ${state.reason ?? 'it is missing'}. Until it is there, all vectors are compared`
+}
+
+function costsOf(type: IndexType, chunks: number): readonly string[] {
+  const vectors = counted(chunks, 'vector')
+  const lists = Math.max(1, Math.round(2 * Math.sqrt(chunks)))
+  const meanwhile = 'It is built in the background; searches compare all vectors meanwhile'
+  if (type === 'ivf') {
+    const trained = Math.min(chunks, lists * TRAINED_PER_LIST)
+    return [
+      `About ${shownCount(lists)} lists are made of ${shownCount(trained)} of the ${vectors}. No text is embedded again`,
+      meanwhile,
+      'A search compares a part of the vectors only: it is faster with very many, and may miss a near chunk',
+    ]
+  }
+  if (type === 'hnsw') {
+    return [
+      `All ${vectors} are put into the graph, in memory only, again after each start`,
+      meanwhile,
+      'It may miss a near chunk',
+    ]
+  }
+  if (type === 'exact')
+    return [`Each search compares ${vectors}: nothing is missed, nothing is built`]
+  return ['The server compares all vectors while that is fast, and makes lists where it is not']
+}
+
+function stateWords(type: string, state: string): string {
+  if (state === 'building') return `The ${type} index is being built`
+  if (state === 'unavailable') return `The ${type} index cannot be built here`
+  return state === 'ready' ? `The ${type} index answers searches` : 'Searches are exact'
+}

@@ -1,0 +1,97 @@
+/** Which model, and how it is reached. */
+import type { ModelChoice } from '../../../api/knowledge-bases.ts'
+import { Field } from '../../../components/field.tsx'
+
+export interface ModelDraft {
+  readonly provider: string
+  readonly model: string
+  readonly apiKey: string
+  readonly baseUrl: string
+}
+
+export const EMPTY_MODEL: ModelDraft = { provider: '', model: '', apiKey: '', baseUrl: '' }
+
+/** Servers with one model, which needs no name. */
+const NAMELESS = new Set(['tei', 'rerank'])
+
+interface ModelInputsProps {
+  readonly draft: ModelDraft
+  readonly providers: readonly (readonly [string, string])[]
+  readonly example: string
+  /** Providers that need neither a name nor an address. */
+  readonly plain: ReadonlySet<string>
+  readonly onChange: (draft: ModelDraft) => void
+}
+
+export function ModelInputs({ draft, providers, example, plain, onChange }: ModelInputsProps) {
+  const { provider } = draft
+  return (
+    <div class="grid">
+      <Field label="Provider">
+        {(control) => (
+          <select
+            {...control}
+            value={provider}
+            // A key belongs to the provider that it was typed for.
+            onChange={(event) => onChange({ ...EMPTY_MODEL, provider: event.currentTarget.value })}
+          >
+            {providers.map(([value, label]) => (
+              <option key={value} value={value}>
+                {label}
+              </option>
+            ))}
+          </select>
+        )}
+      </Field>
+      {!plain.has(provider) && (
+        <>
+          <Field label="Model">
+            {(control) => (
+              <input
+                {...control}
+                required={!NAMELESS.has(provider)}
+                placeholder={example}
+                value={draft.model}
+                onInput={(event) => onChange({ ...draft, model: event.currentTarget.value })}
+              />
+            )}
+          </Field>
+          <Field
+            label="Key"
+            hint="Stored encrypted. Empty: the one that is stored, or the server's"
+          >
+            {(control) => (
+              <input
+                {...control}
+                type="password"
+                autocomplete="off"
+                value={draft.apiKey}
+                onInput={(event) => onChange({ ...draft, apiKey: event.currentTarget.value })}
+              />
+            )}
+          </Field>
+          <Field label="Address" hint="Empty: the provider's usual one">
+            {(control) => (
+              <input
+                {...control}
+                type="url"
+                placeholder="https://…/v1"
+                value={draft.baseUrl}
+                onInput={(event) => onChange({ ...draft, baseUrl: event.currentTarget.value })}
+              />
+            )}
+          </Field>
+        </>
+      )}
+    </div>
+  )
+}
+
+export function modelOf({ provider, model, apiKey, baseUrl }: ModelDraft): Partial<ModelChoice> {
+  return {
+    provider,
+    ...(model.trim() === '' ? {} : { model_name: model.trim() }),
+    ...(apiKey === '' ? {} : { api_key: apiKey }),
+    ...(baseUrl.trim() === '' ? {} : { base_url: baseUrl.trim() }),
+  }
+}

@@ -1,0 +1,38 @@
+/** One part of a knowledge base, saved unless somebody else has changed just that since it was read. */
+import { useState } from 'preact/hooks'
+import { refreshCatalog } from '../../../api/catalog.ts'
+import { addressOfApi, type KnowledgeBaseName } from '../../../api/documents.ts'
+import { getKnowledgeBase } from '../../../api/knowledge-bases.ts'
+import type { KnowledgeBase } from '../../../api/records.ts'
+import { request } from '../../../api/request.ts'
+import { tellDone } from '../../../shell/notices.tsx'
+
+export interface SettingsPartProps {
+  readonly of: KnowledgeBaseName
+  readonly kb: KnowledgeBase
+  /** Called when it was saved: what is shown is read again. */
+  readonly onSaved: () => void
+}
+
+/** @param partOf what a save replaces: the rest may change meanwhile, as metadata does with every insert */
+export function useSaving(
+  { of, kb, onSaved }: SettingsPartProps,
+  partOf: (kb: KnowledgeBase) => unknown,
+) {
+  const [before, setBefore] = useState(() => JSON.stringify(partOf(kb)))
+  /** @throws ApiError; Error where another window has changed it: the next call replaces that */
+  return async (changes: object): Promise<void> => {
+    const now = JSON.stringify(partOf(await getKnowledgeBase(of.project, of.name)))
+    if (now !== before) {
+      setBefore(now)
+      throw new Error(
+        'It was changed elsewhere since you opened it. Save again to replace that by what you chose',
+      )
+    }
+    await request(addressOfApi(of), { method: 'PUT', json: { knowledge_base: changes } })
+    setBefore(JSON.stringify(partOf(await getKnowledgeBase(of.project, of.name))))
+    tellDone('Saved')
+    onSaved()
+    await refreshCatalog()
+  }
+}
