@@ -3,9 +3,10 @@ import { destinations, found } from '../../src/ui/shell/destinations.ts'
 
 const knowledgeBases = ['teas', 'steak', 'old teas', 'a/b?c#d'].map((name) => ({ name }))
 // What the list looks at: names.
-const all = destinations([
+const projects = [
   { name: 'mindsdb', knowledgeBases, agents: [{ name: 'teas' }] },
-] as unknown as Parameters<typeof destinations>[0])
+] as unknown as Parameters<typeof destinations>[0]
+const all = destinations(projects, true)
 const labels = (typed: string) => found(all, typed, 8).map(({ label }) => label)
 
 test('whole names come before beginnings, these before the rest, parts after what they are of', () => {
@@ -25,4 +26,15 @@ test('every typed word counts, also those that say what it is and where', () => 
 test('without words there is no part of anything, and names are no addresses', () => {
   expect(labels('  ').some((label) => label.includes('›'))).toBe(false)
   expect(found(all, 'a/b', 1)[0]?.href).toBe('/projects/mindsdb/knowledge_bases/a%2Fb%3Fc%23d')
+})
+
+test('whoever may not write is not sent to what is for writing', () => {
+  const left = destinations(projects, false).map(({ label }) => label)
+  const gone = all.map(({ label }) => label).filter((label) => !left.includes(label))
+  expect(new Set(gone)).toEqual(
+    new Set([
+      ...['New knowledge base', 'New agent', 'a/b?c#d › Add'],
+      ...['teas › Add', 'steak › Add', 'old teas › Add'],
+    ]),
+  )
 })

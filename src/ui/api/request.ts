@@ -119,7 +119,25 @@ async function problemOf(response: Response): Promise<ApiError> {
   // As above.
   const { code, status, title, detail } = (await bodyOf(response, () => response.json())) as Problem
   if (code === 'shutting_down') noteLost()
+  if (code === 'forbidden') return new ApiError({ code, status, ...forbiddenWords(detail) })
   return new ApiError({ code, status, title, message: detail })
+}
+
+/** The server speaks of scopes, which are those of keys: a person has a role. */
+function forbiddenWords(detail: string): Pick<ApiError, 'title' | 'message'> {
+  const scope = /lacks the scope "(\w+)"/.exec(detail)?.[1] ?? ''
+  const role = ROLES[scope]
+  const title = 'Your account may not do this'
+  if (role === undefined) return { title, message: detail }
+  return {
+    title,
+    message: `It is for ${role}. Whoever runs this server can change what you may do`,
+  }
+}
+
+const ROLES: Readonly<Record<string, string>> = {
+  ...{ read: 'those who may read', ask: 'those who may ask agents' },
+  ...{ write: 'editors and admins', admin: 'admins' },
 }
 
 function notOurs({ status }: Response): ApiError {

@@ -40,3 +40,14 @@ export interface ChunkPlace {
   readonly end: number
   readonly column?: string | undefined
 }
+
+/** Addresses where there is nothing to look at. */
+const FOR_WRITING: readonly RegExp[] = [
+  /^\/create\//,
+  /^\/projects\/[^/]+\/knowledge_bases\/[^/]+\/add$/,
+]
+
+/** Whether there is nothing at an address for whoever may not write. */
+export function isForWriting(path: string): boolean {
+  return FOR_WRITING.some((pattern) => pattern.test(path))
+}

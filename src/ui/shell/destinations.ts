@@ -1,7 +1,7 @@
 /** Everywhere that one can go to by its name, and what of it some typed words mean. */
 import type { ProjectContents } from '../api/catalog.ts'
 import type { IconName } from '../components/icon.tsx'
-import { addressOf } from './addresses.ts'
+import { addressOf, isForWriting } from './addresses.ts'
 
 export interface Destination {
   readonly href: string
@@ -28,8 +28,12 @@ const VIEWS: readonly Destination[] = [
   { href: '/docs', label: 'Documentation', about: 'opens beside this', icon: 'book' },
 ]
 
-export function destinations(projects: readonly ProjectContents[]): readonly Destination[] {
-  return [...VIEWS, ...projects.flatMap(ofProject)]
+export function destinations(
+  projects: readonly ProjectContents[],
+  mayWrite: boolean,
+): readonly Destination[] {
+  const all = [...VIEWS, ...projects.flatMap(ofProject)]
+  return mayWrite ? all : all.filter(({ href }) => !isForWriting(href))
 }
 
 function ofProject({ name, knowledgeBases, agents }: ProjectContents): readonly Destination[] {

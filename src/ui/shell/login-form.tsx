@@ -21,7 +21,7 @@ export function LoginForm({ username = '' }: { readonly username?: string }) {
     try {
       await logIn(String(typed.get('username')), String(typed.get('password')))
     } catch (error) {
-      setFailure(inWords(error))
+      setFailure(inWords(error, String(typed.get('password'))))
       setIsBusy(false)
       const password = fieldOf(form.current, 'password')
       password?.focus()
@@ -67,10 +67,19 @@ function fieldOf(form: HTMLFormElement | null, name: string): HTMLInputElement |
   return field instanceof HTMLInputElement ? field : null
 }
 
-function inWords(error: unknown): Error {
+function inWords(error: unknown, password: string): Error {
   if (!(error instanceof ApiError)) return asError(error)
-  const words = WORDS[error.code]
+  const isKey = error.code === 'wrong_credentials' && password.startsWith(KEY_START)
+  const words = isKey ? KEY_WORDS : WORDS[error.code]
   return words === undefined ? error : new ApiError({ ...error, ...words })
+}
+
+/** How keys begin. */
+const KEY_START = 'eider_'
+
+const KEY_WORDS = {
+  title: 'This is a key',
+  message: 'Keys are for programs. People log in with their name and password',
 }
 
 const WORDS: Readonly<Record<string, { readonly title: string; readonly message: string }>> = {

@@ -2,6 +2,7 @@
 import { useEffect, useRef, useState } from 'preact/hooks'
 import { useLocation } from 'preact-iso/router'
 import { type ProjectContents, projects } from '../api/catalog.ts'
+import { may } from '../api/session.ts'
 import { Icon, type IconName } from '../components/icon.tsx'
 import { addressOf } from './addresses.ts'
 
@@ -42,10 +43,12 @@ export function Navigation() {
           typed={count > UNFILTERED_MAX ? typed : ''}
         />
       ))}
-      <ul>
-        <Entry href={addressOf.newKnowledgeBase()} icon="plus" label="New knowledge base" />
-        <Entry href={addressOf.newAgent()} icon="plus" label="New agent" />
-      </ul>
+      {may('write') && (
+        <ul>
+          <Entry href={addressOf.newKnowledgeBase()} icon="plus" label="New knowledge base" />
+          <Entry href={addressOf.newAgent()} icon="plus" label="New agent" />
+        </ul>
+      )}
     </nav>
   )
 }

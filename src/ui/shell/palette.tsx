@@ -3,6 +3,7 @@ import { signal } from '@preact/signals'
 import { useEffect, useId, useRef, useState } from 'preact/hooks'
 import { useLocation } from 'preact-iso/router'
 import { projects } from '../api/catalog.ts'
+import { may } from '../api/session.ts'
 import { Dialog } from '../components/dialog.tsx'
 import { Icon } from '../components/icon.tsx'
 import { type Destination, destinations, found } from './destinations.ts'
@@ -32,7 +33,7 @@ function OpenPalette() {
   const [at, setAt] = useState(0)
   const id = useId()
   const list = useRef<HTMLDivElement>(null)
-  const shown = found(destinations(projects.value ?? []), typed, SHOWN_MAX)
+  const shown = found(destinations(projects.value ?? [], may('write')), typed, SHOWN_MAX)
   const close = () => (isOpen.value = false)
   const go = ({ href }: Destination) => {
     close()

@@ -16,6 +16,7 @@ import { Navigation } from './navigation.tsx'
 import { Notices, tellFailed } from './notices.tsx'
 import { Palette } from './palette.tsx'
 import { TopBar, useMenu } from './top-bar.tsx'
+import { WriteGuard } from './write-guard.tsx'
 
 export function Shell({ children }: { readonly children: ComponentChildren }) {
   const { route, path } = useLocation()
@@ -52,7 +53,11 @@ export function Shell({ children }: { readonly children: ComponentChildren }) {
         </div>
         <main id="view" tabIndex={-1} inert={menu.isOpen}>
           <ConnectionBanner />
-          {loginState.value !== 'unknown' && <Guarded key={path}>{children}</Guarded>}
+          {loginState.value !== 'unknown' && (
+            <Guarded key={path}>
+              <WriteGuard path={path}>{children}</WriteGuard>
+            </Guarded>
+          )}
         </main>
         <Notices />
         <Keyboard />
