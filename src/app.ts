@@ -50,6 +50,7 @@ import { checkModelAddress } from './models/endpoint.ts'
 import { rerankerRegistry } from './models/reranker-registry.ts'
 import { addressPolicy } from './network/address-policy.ts'
 import { checkNamedAddress, type Guard, internet } from './network/pinned-fetch.ts'
+import { MapFileUpkeep } from './projection/map-files.ts'
 import { depsFor, limitedJobs } from './query/access/rights-deps.ts'
 import type { QueryDeps } from './query/query-deps.ts'
 import { KnownPhrases } from './query/select/known-phrases.ts'
@@ -124,11 +125,15 @@ export function createApp(options: AppOptions): App {
     options.embedders ?? embedderRegistry({ builtin, ...endpoints }),
     measurements,
   )
-  const { vectorCaches, rowCaches, indexStates, ports } = openRetrieval(store, {
-    bytesMax: memoryBytesOf(settings.vectorMemory),
-    wholeVectorsMax: WHOLE_VECTORS_MAX,
-    rowBytesMax: memoryBytesOf(settings.rowMemory),
-  })
+  const { vectorCaches, rowCaches, indexStates, ports } = openRetrieval(
+    store,
+    {
+      bytesMax: memoryBytesOf(settings.vectorMemory),
+      wholeVectorsMax: WHOLE_VECTORS_MAX,
+      rowBytesMax: memoryBytesOf(settings.rowMemory),
+    },
+    new MapFileUpkeep(store.mapFiles, store.catalog.snapshot()),
+  )
   store.engine.setReserved(() => vectorCaches.memoryBytes + rowCaches.memoryBytes)
   const reembedding = new Reembedding({
     store: store.reembeddingStore,

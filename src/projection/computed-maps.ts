@@ -5,6 +5,7 @@ import type { DerivedFiles } from '../domain/ports/retrieval-ports.ts'
 import { LruMap } from '../runtime/lru-map.ts'
 import { type ComputeMapDeps, computeMap, versionOf } from './compute-map.ts'
 import { bytesOfMap, mapOfBytes } from './map-bytes.ts'
+import { fileOf } from './map-files.ts'
 
 /** Of all maps in memory; the others are read again from their files. */
 const BYTES_MAX = 32 * 1024 ** 2
@@ -101,7 +102,8 @@ export class ComputedMaps implements ChunkMaps {
       entry.failure = null
       pauseMs = Math.max(PAUSE_MS_MIN, PAUSE_FACTOR * (nowMs() - startMs))
     } catch (error) {
-      if (!(error instanceof Gone) && !this.#closing.signal.aborted) {
+      // A table that went is no failure.
+      if (this.#names().has(fileOf(kb)) && !signal.aborted) {
         entry.failure = 'The map could not be computed. The log of the server says why'
         onFailure(error)
       }
@@ -121,24 +123,24 @@ export class ComputedMaps implements ChunkMaps {
   }
 
   async #keep(kb: KnowledgeBase, map: ChunkMap): Promise<void> {
-    const { files, snapshot } = this.#deps
+    const { files } = this.#deps
     this.#maps.set(fileOf(kb), map)
-    const names = new Set(snapshot().knowledgeBases.map(fileOf))
+    // Without a file it is computed again after a restart.
+    if (map.keys.length > 0) await files.write(fileOf(kb), bytesOfMap(map, kb)).catch(() => {})
+    const names = this.#names()
     for (const name of this.#entries.keys()) {
       if (names.has(name)) continue
       this.#entries.delete(name)
       this.#maps.delete(name)
     }
-    if (map.keys.length === 0) return
-    // Without a file it is computed again after a restart.
-    await files.write(fileOf(kb), bytesOfMap(map, kb)).catch(() => {})
+    // It may have gone while it was written.
     await files.keepOnly(names).catch(() => {})
+  }
+
+  #names(): ReadonlySet<string> {
+    return new Set(this.#deps.snapshot().knowledgeBases.map(fileOf))
   }
 }
 
 /** The knowledge base is not there any more, or not with these vectors. */
 class Gone extends Error {}
-
-function fileOf({ id, vectorsNumber }: Pick<KnowledgeBase, 'id' | 'vectorsNumber'>): string {
-  return `map-${id}-${vectorsNumber}.bin`
-}

@@ -57,19 +57,38 @@ export interface Retrieval {
   }
 }
 
-/** Searches in memory over what the store holds; from now on they follow its commits. */
-export function openRetrieval(store: RetrievalStore, options: RetrievalOptions): Retrieval {
+/**
+ * Searches in memory over what the store holds; from now on they follow its commits.
+ * @param follower is told of changes of the catalog as they are
+ */
+export function openRetrieval(
+  store: RetrievalStore,
+  options: RetrievalOptions,
+  follower?: Pick<CommitListener, 'catalogChanged'>,
+): Retrieval {
   const { vectors, engine: reader, hnsw, derived } = store
   const kept = derived === undefined ? {} : { derived }
   const snapshot = () => store.catalog.snapshot()
   const vectorCaches = new VectorCaches({ vectors, reader, hnsw, snapshot, ...kept }, options)
   const rowCaches = new RowCaches({ reader, snapshot }, { bytesMax: options.rowBytesMax })
   const commits = new CommitWatch(snapshot)
-  store.setListener(toldBoth(commits, toldBoth(vectorCaches, rowCaches)))
+  const all = toldBoth(commits, toldBoth(vectorCaches, rowCaches))
+  const alsoTold = {
+    ...NO_COMMITS,
+    catalogChanged: (changed: CatalogSnapshot) => follower?.catalogChanged(changed),
+  }
+  store.setListener(toldBoth(all, alsoTold))
   const indexStates = new IndexStates({ vectorCaches, hnsw, snapshot })
   const searched = { nearest: vectorCaches, counts: vectorCaches, rows: rowCaches }
   const ports = { ...searched, commits, indexes: indexStates }
   return { vectorCaches, rowCaches, commits, indexStates, ports }
+}
+
+const NO_COMMITS: CommitListener = {
+  needsChange: () => false,
+  beginCommit: () => {},
+  endCommit: () => {},
+  catalogChanged: () => {},
 }
 
 function toldBoth(one: CommitListener, other: CommitListener): CommitListener {

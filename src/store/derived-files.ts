@@ -1,5 +1,5 @@
 import { mkdir, readdir, readFile, rename, rm, stat, writeFile } from 'node:fs/promises'
-import { join } from 'node:path'
+import { basename, join } from 'node:path'
 import type { DerivedFiles } from '../domain/ports/retrieval-ports.ts'
 
 const UNFINISHED = '.part'
@@ -47,7 +47,10 @@ export class StoredDerivedFiles implements DerivedFiles {
     const folder = this.#folder
     if (folder === null) return
     const found = await readdir(folder).catch(() => [])
-    const others = found.filter((name) => !names.has(name))
+    // One of these may be being written.
+    const others = found.filter(
+      (name) => !names.has(name) && !names.has(basename(name, UNFINISHED)),
+    )
     await Promise.all(others.map((name) => rm(join(folder, name), { force: true })))
   }
 }

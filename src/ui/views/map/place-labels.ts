@@ -47,9 +47,9 @@ function placeFor(
   widthOf: (text: string) => number,
 ): Box | null {
   const [middle, pointsY] = toScreen(view, mapX, mapY)
-  const y = pointsY - ABOVE_PIXELS
-  if (middle < 0 || middle > view.width) return null
-  if (y < LINE_PIXELS || y > view.height - LINE_PIXELS) return null
+  if (middle < 0 || middle > view.width || pointsY < 0 || pointsY > view.height) return null
+  const hasRoomAbove = pointsY > ABOVE_PIXELS + LINE_PIXELS
+  const y = hasRoomAbove ? pointsY - ABOVE_PIXELS : pointsY + ABOVE_PIXELS
   for (let count = Math.min(WORDS, words.length); count > 0; count--) {
     const text = words.slice(0, count).join(' · ')
     const half = widthOf(text) / 2
