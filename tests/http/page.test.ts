@@ -27,7 +27,12 @@ function over(files: () => Promise<PageFiles>, logged: unknown[] = []) {
 
 test('every address of the page answers with the same file, whatever stands in it', async () => {
   const home = await (await server('/')).text()
-  const paths = ['/sql?q=%00', '/projects/%3Cscript%3E/knowledge_bases/..%2F..%2Fetc', '/traces/a', '/projects']
+  const paths = [
+    '/sql?q=%00',
+    '/projects/%3Cscript%3E/knowledge_bases/..%2F..%2Fetc',
+    '/traces/a',
+    '/projects',
+  ]
   for (const path of paths) expect(await (await server(path)).text()).toBe(home)
   expect(home).not.toContain('<script>')
 })
