@@ -4,10 +4,8 @@ import { useState } from 'preact/hooks'
 import { useLocation } from 'preact-iso/router'
 import { projects, refreshCatalog } from '../../api/catalog.ts'
 import { createKnowledgeBase } from '../../api/knowledge-bases.ts'
-import { Dialog } from '../../components/dialog.tsx'
-import { Failure } from '../../components/failure.tsx'
 import { Field } from '../../components/field.tsx'
-import { useAction } from '../../components/resource.ts'
+import { FormDialog } from '../../components/form-dialog.tsx'
 import { counted, shownBytes } from '../../format/numbers.ts'
 import { addressOf } from '../../shell/addresses.ts'
 import type { NamedFile } from '../add/picked-files.ts'
@@ -27,67 +25,55 @@ export function DropTarget({ files, onClose }: DropTargetProps) {
   })
   const [chosen, setChosen] = useState(places.length > 0 ? '0' : NEW)
   const [name, setName] = useState('documents')
-  const { act, failure, isBusy } = useAction()
   const place = places[chosen === NEW ? -1 : Number(chosen)]
-  const add = async (event: Event) => {
-    event.preventDefault()
-    await act(async () => {
-      const target = place ?? { project: projects.value?.[0]?.name ?? 'mindsdb', name: name.trim() }
-      if (place === undefined) {
-        await createKnowledgeBase(target.project, { name: target.name })
-        await refreshCatalog()
-      }
-      addUploads(target.project, target.name, files)
-      onClose()
-      route(addressOf.addDocuments(target.project, target.name))
-    })
+  const add = async () => {
+    const target = place ?? { project: projects.value?.[0]?.name ?? 'mindsdb', name: name.trim() }
+    if (place === undefined) {
+      await createKnowledgeBase(target.project, { name: target.name })
+      await refreshCatalog()
+    }
+    addUploads(target.project, target.name, files)
+    onClose()
+    route(addressOf.addDocuments(target.project, target.name))
   }
   const bytes = files.reduce((sum, { content }) => sum + content.size, 0)
   return (
-    <Dialog title={`Add ${counted(files.length, 'file')}`} onClose={onClose} staysOnClickBeside>
-      <form class="stack" onSubmit={add}>
-        <p class="quiet">
-          {shownBytes(bytes)}. They are read, cut into chunks and can be searched.
-        </p>
-        <Field label="Knowledge base">
+    <FormDialog
+      title={`Add ${counted(files.length, 'file')}`}
+      verb="Add"
+      onSubmit={add}
+      onClose={onClose}
+    >
+      <p class="quiet">{shownBytes(bytes)}. They are read, cut into chunks and can be searched.</p>
+      <Field label="Knowledge base">
+        {(control) => (
+          <select
+            {...control}
+            value={chosen}
+            onChange={(event) => setChosen(event.currentTarget.value)}
+          >
+            {places.map(({ project, name: known }, index) => (
+              <option key={`${project} ${known}`} value={String(index)}>
+                {known} ({project})
+              </option>
+            ))}
+            <option value={NEW}>A new one</option>
+          </select>
+        )}
+      </Field>
+      {place === undefined && (
+        <Field label="Name of the new knowledge base">
           {(control) => (
-            <select
+            <input
               {...control}
-              value={chosen}
-              onChange={(event) => setChosen(event.currentTarget.value)}
-            >
-              {places.map(({ project, name: known }, index) => (
-                <option key={`${project} ${known}`} value={String(index)}>
-                  {known} ({project})
-                </option>
-              ))}
-              <option value={NEW}>A new one</option>
-            </select>
+              required
+              dir="auto"
+              value={name}
+              onInput={(event) => setName(event.currentTarget.value)}
+            />
           )}
         </Field>
-        {place === undefined && (
-          <Field label="Name of the new knowledge base">
-            {(control) => (
-              <input
-                {...control}
-                required
-                dir="auto"
-                value={name}
-                onInput={(event) => setName(event.currentTarget.value)}
-              />
-            )}
-          </Field>
-        )}
-        {failure && <Failure error={failure} />}
-        <div class="row end">
-          <button type="button" class="button" onClick={onClose}>
-            Cancel
-          </button>
-          <button type="submit" class="button primary" aria-disabled={isBusy}>
-            Add
-          </button>
-        </div>
-      </form>
-    </Dialog>
+      )}
+    </FormDialog>
   )
 }

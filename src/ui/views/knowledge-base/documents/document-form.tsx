@@ -9,10 +9,8 @@ import {
 } from '../../../api/documents.ts'
 import { isFields } from '../../../api/filters.ts'
 import type { DocumentTexts } from '../../../api/records.ts'
-import { Dialog } from '../../../components/dialog.tsx'
-import { Failure } from '../../../components/failure.tsx'
 import { Field } from '../../../components/field.tsx'
-import { useAction } from '../../../components/resource.ts'
+import { FormDialog } from '../../../components/form-dialog.tsx'
 import { tellDone } from '../../../shell/notices.tsx'
 
 interface DocumentFormProps {
@@ -27,74 +25,65 @@ export function DocumentForm({ of, document: opened, onSaved, onClose }: Documen
   const [before] = useState(opened)
   const [content, setContent] = useState<Readonly<Record<string, string>>>(before.content)
   const [metadata, setMetadata] = useState(() => JSON.stringify(before.metadata, null, 2))
-  const { act, failure, isBusy } = useAction()
   const [isForced, setIsForced] = useState(false)
-  const save = async (event: SubmitEvent) => {
-    event.preventDefault()
-    await act(async () => {
-      const fields = fieldsIn(metadata)
-      const now = await getDocument(of, before.id)
-      if (!isForced && stateOf(now) !== stateOf(before)) {
-        setIsForced(true)
-        throw new Error(
-          'Somebody changed this document since you opened it. Save again to replace their changes by yours.',
-        )
-      }
-      if (JSON.stringify(content) === JSON.stringify(now.content)) {
-        const gone = Object.keys(now.metadata).filter((name) => !Object.hasOwn(fields, name))
-        const nulls = Object.fromEntries(gone.map((name) => [name, null]))
-        await patchDocument(of, before.id, { ...nulls, ...fields })
-      } else await putDocument(of, before.id, { content, metadata: fields })
-      tellDone('Saved the document')
-      onSaved()
-      onClose()
-    })
+  const save = async () => {
+    const fields = fieldsIn(metadata)
+    const now = await getDocument(of, before.id)
+    if (!isForced && stateOf(now) !== stateOf(before)) {
+      setIsForced(true)
+      throw new Error(
+        'Somebody changed this document since you opened it. Save again to replace their changes by yours.',
+      )
+    }
+    if (JSON.stringify(content) === JSON.stringify(now.content)) {
+      const gone = Object.keys(now.metadata).filter((name) => !Object.hasOwn(fields, name))
+      const nulls = Object.fromEntries(gone.map((name) => [name, null]))
+      await patchDocument(of, before.id, { ...nulls, ...fields })
+    } else await putDocument(of, before.id, { content, metadata: fields })
+    tellDone('Saved the document')
+    onSaved()
+    onClose()
   }
   return (
-    <Dialog title="Edit the document" size="wide" onClose={onClose} staysOnClickBeside>
-      <form class="stack" onSubmit={save}>
-        {Object.entries(content).map(([column, text]) => (
-          <Field
-            key={column}
-            label={`Text of ${column}`}
-            hint="A new text is cut into chunks and embedded again"
-          >
-            {(control) => (
-              <textarea
-                {...control}
-                rows={10}
-                dir="auto"
-                value={text}
-                onInput={(event) => setContent({ ...content, [column]: event.currentTarget.value })}
-              />
-            )}
-          </Field>
-        ))}
+    <FormDialog
+      title="Edit the document"
+      size="wide"
+      verb={isForced ? 'Replace what is stored' : 'Save'}
+      onSubmit={save}
+      onClose={onClose}
+    >
+      {Object.entries(content).map(([column, text]) => (
         <Field
-          label="Metadata"
-          hint="As JSON. Metadata alone costs nothing: no text is embedded again"
+          key={column}
+          label={`Text of ${column}`}
+          hint="A new text is cut into chunks and embedded again"
         >
           {(control) => (
             <textarea
               {...control}
-              class="mono"
-              rows={6}
-              value={metadata}
-              onInput={(event) => setMetadata(event.currentTarget.value)}
+              rows={10}
+              dir="auto"
+              value={text}
+              onInput={(event) => setContent({ ...content, [column]: event.currentTarget.value })}
             />
           )}
         </Field>
-        {failure && <Failure error={failure} />}
-        <div class="row end">
-          <button type="button" class="button" onClick={onClose}>
-            Cancel
-          </button>
-          <button type="submit" class="button primary" aria-disabled={isBusy}>
-            {isForced ? 'Replace what is stored' : 'Save'}
-          </button>
-        </div>
-      </form>
-    </Dialog>
+      ))}
+      <Field
+        label="Metadata"
+        hint="As JSON. Metadata alone costs nothing: no text is embedded again"
+      >
+        {(control) => (
+          <textarea
+            {...control}
+            class="mono"
+            rows={6}
+            value={metadata}
+            onInput={(event) => setMetadata(event.currentTarget.value)}
+          />
+        )}
+      </Field>
+    </FormDialog>
   )
 }
 

@@ -2,10 +2,8 @@
 import { useState } from 'preact/hooks'
 import type { NewKey } from '../../../api/records.ts'
 import { request } from '../../../api/request.ts'
-import { Dialog } from '../../../components/dialog.tsx'
-import { Failure } from '../../../components/failure.tsx'
 import { Field } from '../../../components/field.tsx'
-import { useAction } from '../../../components/resource.ts'
+import { FormDialog } from '../../../components/form-dialog.tsx'
 import { namesIn } from './name-list.ts'
 
 const SCOPES = [
@@ -25,83 +23,68 @@ export function NewKeyDialog({ onMade, onClose }: NewKeyProps) {
   const [scopes, setScopes] = useState<readonly string[]>(['read'])
   const [projects, setProjects] = useState('')
   const [expires, setExpires] = useState('')
-  const { act, failure, isBusy } = useAction()
-  const make = () =>
-    act(async () => {
-      const json = {
-        ...{ name, scopes, projects: namesIn(projects) },
-        expires_at: expires === '' ? null : expires,
-      }
-      onMade(await request<NewKey>('/api/keys', { method: 'POST', json }))
-    })
+  const make = async () => {
+    const json = {
+      ...{ name, scopes, projects: namesIn(projects) },
+      expires_at: expires === '' ? null : expires,
+    }
+    onMade(await request<NewKey>('/api/keys', { method: 'POST', json }))
+  }
   const toggle = (scope: string) => {
     const has = scopes.includes(scope)
     setScopes(has ? scopes.filter((one) => one !== scope) : [...scopes, scope])
   }
   return (
-    <Dialog title="New key" onClose={onClose} staysOnClickBeside>
-      <form
-        class="stack"
-        onSubmit={(event) => {
-          event.preventDefault()
-          make()
-        }}
-      >
-        <Field label="Name" hint="What it is for: notebook">
-          {(control) => (
+    <FormDialog
+      title="New key"
+      verb="Make the key"
+      isIncomplete={scopes.length === 0}
+      onSubmit={make}
+      onClose={onClose}
+    >
+      <Field label="Name" hint="What it is for: notebook">
+        {(control) => (
+          <input
+            {...control}
+            required
+            value={name}
+            onInput={({ currentTarget }) => setName(currentTarget.value)}
+          />
+        )}
+      </Field>
+      <fieldset class="operations-scopes">
+        <legend>It may</legend>
+        {SCOPES.map(([scope, words]) => (
+          <label key={scope} class="check">
             <input
-              {...control}
-              required
-              value={name}
-              onInput={({ currentTarget }) => setName(currentTarget.value)}
+              type="checkbox"
+              checked={scopes.includes(scope)}
+              onChange={() => toggle(scope)}
             />
-          )}
-        </Field>
-        <fieldset class="operations-scopes">
-          <legend>It may</legend>
-          {SCOPES.map(([scope, words]) => (
-            <label key={scope} class="check">
-              <input
-                type="checkbox"
-                checked={scopes.includes(scope)}
-                onChange={() => toggle(scope)}
-              />
-              {words}
-            </label>
-          ))}
-        </fieldset>
-        <Field label="Projects" hint="Names, separated by commas. Empty: all">
-          {(control) => (
-            <input
-              {...control}
-              dir="auto"
-              value={projects}
-              onInput={({ currentTarget }) => setProjects(currentTarget.value)}
-            />
-          )}
-        </Field>
-        <Field label="Expires" hint="At the beginning of this day, UTC. Empty: never">
-          {(control) => (
-            <input
-              {...control}
-              type="date"
-              value={expires}
-              onInput={({ currentTarget }) => setExpires(currentTarget.value)}
-            />
-          )}
-        </Field>
-        {failure && <Failure error={failure} />}
-        <div class="row end">
-          <button
-            type="submit"
-            class="button primary"
-            disabled={scopes.length === 0}
-            aria-disabled={isBusy}
-          >
-            Make the key
-          </button>
-        </div>
-      </form>
-    </Dialog>
+            {words}
+          </label>
+        ))}
+      </fieldset>
+      <Field label="Projects" hint="Names, separated by commas. Empty: all">
+        {(control) => (
+          <input
+            {...control}
+            dir="auto"
+            value={projects}
+            onInput={({ currentTarget }) => setProjects(currentTarget.value)}
+          />
+        )}
+      </Field>
+      <Field label="Expires" hint="At the beginning of this day, UTC. Empty: never">
+        {(control) => (
+          <input
+            {...control}
+            type="date"
+            value={expires}
+            onInput={({ currentTarget }) => setExpires(currentTarget.value)}
+          />
+        )}
+      </Field>
+    </FormDialog>
   )
 }

@@ -2,10 +2,8 @@
 import { useState } from 'preact/hooks'
 import type { User } from '../../../api/records.ts'
 import { path, request } from '../../../api/request.ts'
-import { Dialog } from '../../../components/dialog.tsx'
-import { Failure } from '../../../components/failure.tsx'
 import { Field } from '../../../components/field.tsx'
-import { useAction } from '../../../components/resource.ts'
+import { FormDialog } from '../../../components/form-dialog.tsx'
 import { namesIn } from './name-list.ts'
 
 const ROLES = [
@@ -26,89 +24,77 @@ export function UserDialog({ user, onSaved, onClose }: UserDialogProps) {
   const [role, setRole] = useState<string>(user?.role ?? 'viewer')
   const [projects, setProjects] = useState(user?.projects?.join(', ') ?? '')
   const [password, setPassword] = useState('')
-  const { act, failure, isBusy } = useAction()
-  const save = () =>
-    act(async () => {
-      const secret = password === '' ? {} : { password }
-      const json = { role, projects: namesIn(projects), ...secret }
-      if (user === undefined)
-        await request('/api/users', { method: 'POST', json: { name, ...json } })
-      else await request(path`/api/users/${String(user.id)}`, { method: 'PATCH', json })
-      onSaved()
-    })
+  const save = async () => {
+    const secret = password === '' ? {} : { password }
+    const json = { role, projects: namesIn(projects), ...secret }
+    if (user === undefined) await request('/api/users', { method: 'POST', json: { name, ...json } })
+    else await request(path`/api/users/${String(user.id)}`, { method: 'PATCH', json })
+    onSaved()
+  }
   return (
-    <Dialog title={user?.name ?? 'New user'} onClose={onClose} staysOnClickBeside>
-      <form
-        class="stack"
-        onSubmit={(event) => {
-          event.preventDefault()
-          save()
-        }}
-      >
-        {user === undefined && (
-          <Field label="Name">
-            {(control) => (
-              <input
-                {...control}
-                required
-                autocomplete="off"
-                value={name}
-                onInput={({ currentTarget }) => setName(currentTarget.value)}
-              />
-            )}
-          </Field>
+    <FormDialog
+      title={user?.name ?? 'New user'}
+      verb={user === undefined ? 'Make the user' : 'Save'}
+      onSubmit={save}
+      onClose={onClose}
+    >
+      {user === undefined && (
+        <Field label="Name">
+          {(control) => (
+            <input
+              {...control}
+              required
+              autocomplete="off"
+              value={name}
+              onInput={({ currentTarget }) => setName(currentTarget.value)}
+            />
+          )}
+        </Field>
+      )}
+      <Field label="Role">
+        {(control) => (
+          <select
+            {...control}
+            value={role}
+            onChange={({ currentTarget }) => setRole(currentTarget.value)}
+          >
+            {ROLES.map(([value, words]) => (
+              <option key={value} value={value}>
+                {words}
+              </option>
+            ))}
+          </select>
         )}
-        <Field label="Role">
-          {(control) => (
-            <select
-              {...control}
-              value={role}
-              onChange={({ currentTarget }) => setRole(currentTarget.value)}
-            >
-              {ROLES.map(([value, words]) => (
-                <option key={value} value={value}>
-                  {words}
-                </option>
-              ))}
-            </select>
-          )}
-        </Field>
-        <Field label="Projects" hint="Names, separated by commas. Empty: all">
-          {(control) => (
-            <input
-              {...control}
-              dir="auto"
-              value={projects}
-              onInput={({ currentTarget }) => setProjects(currentTarget.value)}
-            />
-          )}
-        </Field>
-        <Field
-          label="Password"
-          hint={
-            user === undefined
-              ? 'At least 8 characters'
-              : 'Empty: it stays. Another one ends their sessions'
-          }
-        >
-          {(control) => (
-            <input
-              {...control}
-              type="password"
-              autocomplete="new-password"
-              required={user === undefined}
-              value={password}
-              onInput={({ currentTarget }) => setPassword(currentTarget.value)}
-            />
-          )}
-        </Field>
-        {failure && <Failure error={failure} />}
-        <div class="row end">
-          <button type="submit" class="button primary" aria-disabled={isBusy}>
-            {user === undefined ? 'Make the user' : 'Save'}
-          </button>
-        </div>
-      </form>
-    </Dialog>
+      </Field>
+      <Field label="Projects" hint="Names, separated by commas. Empty: all">
+        {(control) => (
+          <input
+            {...control}
+            dir="auto"
+            value={projects}
+            onInput={({ currentTarget }) => setProjects(currentTarget.value)}
+          />
+        )}
+      </Field>
+      <Field
+        label="Password"
+        hint={
+          user === undefined
+            ? 'At least 8 characters'
+            : 'Empty: it stays. Another one ends their sessions'
+        }
+      >
+        {(control) => (
+          <input
+            {...control}
+            type="password"
+            autocomplete="new-password"
+            required={user === undefined}
+            value={password}
+            onInput={({ currentTarget }) => setPassword(currentTarget.value)}
+          />
+        )}
+      </Field>
+    </FormDialog>
   )
 }
