@@ -3,6 +3,7 @@ import { render } from 'preact'
 import { LocationProvider, Route, Router } from 'preact-iso/router'
 import { lazyView } from './shell/lazy-view.tsx'
 import { Shell } from './shell/shell.tsx'
+import { DropAnywhere } from './views/home/drop-target.tsx'
 import { HomeView } from './views/home/home-view.tsx'
 import { NotFoundView } from './views/home/not-found-view.tsx'
 
@@ -55,6 +56,7 @@ function Page() {
   return (
     <LocationProvider scope={SCOPE}>
       <Shell>
+        <DropAnywhere />
         <Router>
           <Route path="/" component={HomeView} />
           <Route path="/create/knowledge-base" component={NewKnowledgeBaseView} />

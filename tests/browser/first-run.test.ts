@@ -1,7 +1,7 @@
 /** Two paths of somebody who never read a manual: the sample on an empty server, and files that are dropped and then found. */
 import { expect } from 'bun:test'
-import type { Page } from 'playwright-core'
 import { browserOver, browserTest, expectNoViolations, settled } from './browser-fixture.ts'
+import { drop, type SmallFile } from './dropped-files.ts'
 
 const browser = browserOver()
 
@@ -73,11 +73,6 @@ browserTest('ten files are dropped, one cannot be read, the others are found', a
   expect(found).toMatchObject({ results: [{ id: 'note 7.md' }] })
 })
 
-interface SmallFile {
-  readonly name: string
-  readonly bytes: readonly number[]
-}
-
 function tenFiles(): readonly SmallFile[] {
   const notes = Array.from({ length: 8 }, (_, index) => {
     const text = `# Note ${index}\n\nA herbal infusion with the number ${index}.`
@@ -85,18 +80,6 @@ function tenFiles(): readonly SmallFile[] {
   })
   const binary = { name: 'unknown.xyz', bytes: [0, 1, 2, 255, 254, 0, 7, 8] }
   return [...notes, binary, { name: 'empty.txt', bytes: [] }]
-}
-
-/** As files come from a folder of the system. */
-async function drop(page: Page, files: readonly SmallFile[]): Promise<void> {
-  const dataTransfer = await page.evaluateHandle((all) => {
-    const transfer = new DataTransfer()
-    for (const { name, bytes } of all) transfer.items.add(new File([new Uint8Array(bytes)], name))
-    return transfer
-  }, files)
-  await page.dispatchEvent('main', 'dragover', { dataTransfer })
-  await page.getByText(/^Drop to add to/).waitFor()
-  await page.dispatchEvent('main', 'drop', { dataTransfer })
 }
 
 function columnOf(answer: unknown, name: string): unknown {

@@ -4,21 +4,26 @@ import { counted, shownBytes } from '../../format/numbers.ts'
 import type { KnowledgeBaseAddress } from '../knowledge-base/knowledge-base-frame.tsx'
 import { FilePicker } from './file-picker.tsx'
 import type { NamedFile } from './picked-files.ts'
+import { SendingProgress } from './sending-progress.tsx'
 import {
   addUploads,
   forgetUpload,
   isNameTaken,
+  mayRetry,
   retryUpload,
+  sendings,
   type Upload,
   uploads,
 } from './uploads.ts'
 import { WindowDrop } from './window-drop.tsx'
 
 /** Of more files than these the rest is counted. */
-const SHOWN_MAX = 100
+const FAILED_MAX = 100
+const GOING_MAX = 10
 
 export function AddFiles({ project, name }: KnowledgeBaseAddress) {
   const add = (files: readonly NamedFile[]) => addUploads(project, name, files)
+  const sending = sendings().find((one) => one.project === project && one.knowledgeBase === name)
   const mine = uploads.value.filter((one) => one.project === project && one.knowledgeBase === name)
   return (
     <>
@@ -31,6 +36,7 @@ export function AddFiles({ project, name }: KnowledgeBaseAddress) {
         </p>
         <FilePicker onFiles={add} />
       </div>
+      {sending && sending.files > 1 && <SendingProgress of={sending} />}
       {mine.length > 0 && <UploadList all={mine} />}
       <WindowDrop label={`Drop to add to ${name}`} onFiles={add} />
     </>
@@ -39,50 +45,70 @@ export function AddFiles({ project, name }: KnowledgeBaseAddress) {
 
 function UploadList({ all }: { readonly all: readonly Upload[] }) {
   const failed = all.filter(({ state }) => state === 'failed')
-  const taken = failed.filter(isNameTaken)
-  const going = all.length - failed.length
+  const going = all.filter(({ state }) => state !== 'failed')
+  // What needs somebody stands first, then what is under way.
+  const shown = [
+    ...failed.slice(0, FAILED_MAX),
+    ...going.toSorted((a, b) => ORDER[a.state] - ORDER[b.state]).slice(0, GOING_MAX),
+  ]
+  const rest = all.length - shown.length
   return (
     <>
       <p role="status">
-        {going > 0 && `${counted(going, 'file')} on the way. `}
+        {going.length > 0 && `${counted(going.length, 'file')} on the way. `}
         {failed.length > 0 && `${counted(failed.length, 'file')} could not be added.`}
       </p>
-      {failed.length > 1 && (
-        <div class="row">
-          {taken.length > 1 && (
-            <button
-              type="button"
-              class="button small"
-              onClick={() => {
-                for (const { id } of taken) retryUpload(id, true)
-              }}
-            >
-              Replace all {taken.length}
-            </button>
-          )}
-          <button
-            type="button"
-            class="button small quiet"
-            onClick={() => {
-              for (const { id } of failed) forgetUpload(id)
-            }}
-          >
-            Clear these {failed.length}
-          </button>
-        </div>
-      )}
+      {all.length > 1 && <OfAll going={going} failed={failed} />}
       <ul class="add-files" aria-label="Files on their way">
-        {/* What needs somebody stands first. */}
-        {[...failed, ...all.filter(({ state }) => state !== 'failed')]
-          .slice(0, SHOWN_MAX)
-          .map((upload) => (
-            <UploadEntry key={upload.id} upload={upload} />
-          ))}
-        {all.length > SHOWN_MAX && (
-          <li class="small quiet">and {counted(all.length - SHOWN_MAX, 'more', 'more')}</li>
-        )}
+        {shown.map((upload) => (
+          <UploadEntry key={upload.id} upload={upload} />
+        ))}
+        {rest > 0 && <li class="small quiet">and {counted(rest, 'more', 'more')}</li>}
       </ul>
     </>
+  )
+}
+
+const ORDER = { failed: 0, sending: 1, waiting: 2, arrived: 3 } as const
+
+interface OfAllProps {
+  readonly going: readonly Upload[]
+  readonly failed: readonly Upload[]
+}
+
+/** What can be done with many at once. */
+function OfAll({ going, failed }: OfAllProps) {
+  const taken = failed.filter(isNameTaken)
+  const retried = failed.filter((upload) => mayRetry(upload) && !isNameTaken(upload))
+  const forget = (some: readonly Upload[]) => {
+    for (const { id } of some) forgetUpload(id)
+  }
+  const retry = (some: readonly Upload[], replaces: boolean) => {
+    for (const { id } of some) retryUpload(id, replaces)
+  }
+  return (
+    <div class="row">
+      {taken.length > 1 && (
+        <button type="button" class="button small" onClick={() => retry(taken, true)}>
+          Replace all {taken.length}
+        </button>
+      )}
+      {retried.length > 1 && (
+        <button type="button" class="button small" onClick={() => retry(retried, false)}>
+          Try these {retried.length} again
+        </button>
+      )}
+      {failed.length > 1 && (
+        <button type="button" class="button small quiet" onClick={() => forget(failed)}>
+          Clear these {failed.length}
+        </button>
+      )}
+      {going.length > 1 && (
+        <button type="button" class="button small quiet" onClick={() => forget(going)}>
+          Stop sending all {going.length}
+        </button>
+      )}
+    </div>
   )
 }
 
@@ -97,7 +123,7 @@ function UploadEntry({ upload }: { readonly upload: Upload }) {
           {name}
         </span>
         <span class="small quiet">{wordsOf(upload)}</span>
-        {state === 'failed' && content.size > 0 && (
+        {state === 'failed' && mayRetry(upload) && (
           <button
             type="button"
             class="button small"
@@ -128,7 +154,8 @@ function UploadEntry({ upload }: { readonly upload: Upload }) {
   )
 }
 
-function wordsOf({ state, sentBytes, content }: Upload): string {
+function wordsOf({ state, sentBytes, content, cuts }: Upload): string {
+  if (state === 'waiting' && cuts > 0) return 'Was cut off, is sent again'
   if (state === 'waiting') return `${shownBytes(content.size)}, waits`
   if (state === 'arrived') return 'Arrived'
   if (state === 'failed') return shownBytes(content.size)

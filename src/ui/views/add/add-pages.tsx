@@ -3,28 +3,28 @@ import { useState } from 'preact/hooks'
 import { Failure } from '../../components/failure.tsx'
 import { Field } from '../../components/field.tsx'
 import { useBegin, type WayInProps } from './use-begin.ts'
+import { useDraft } from './use-draft.ts'
 
 export function AddPages(props: WayInProps) {
-  const [addresses, setAddresses] = useState('')
-  const [limit, setLimit] = useState('')
-  const [depth, setDepth] = useState('0')
-  const [domains, setDomains] = useState('')
+  const addresses = useDraft(props, 'addresses')
+  const limit = useDraft(props, 'limit')
+  const depth = useDraft(props, 'depth')
+  const domains = useDraft(props, 'domains')
   const [wrong, setWrong] = useState<string>()
   const { begin, failure, isBusy } = useBegin(props)
   const add = async (event: Event) => {
     event.preventDefault()
-    const urls = words(addresses)
+    const urls = words(addresses.text)
     const bad = urls.find((url) => !/^https?:\/\/./.test(url))
     setWrong(bad === undefined ? undefined : `Not an address of a page: ${bad}`)
     if (bad !== undefined) return
-    const allowed = words(domains)
-    const isBegun = await begin({
+    const allowed = words(domains.text)
+    await begin({
       urls,
-      crawl_depth: Number(depth),
-      ...(limit === '' ? {} : { limit: Number(limit) }),
+      crawl_depth: Number(depth.text),
+      ...(limit.text === '' ? {} : { limit: Number(limit.text) }),
       ...(allowed.length === 0 ? {} : { filters: { allowed_domains: allowed } }),
     })
-    if (isBegun) setAddresses('')
   }
   return (
     <form class="stack" onSubmit={add}>
@@ -35,22 +35,25 @@ export function AddPages(props: WayInProps) {
             required
             rows={4}
             placeholder="https://example.org/handbook"
-            value={addresses}
-            onInput={(event) => setAddresses(event.currentTarget.value)}
+            value={addresses.text}
+            onInput={(event) => addresses.set(event.currentTarget.value)}
           />
         )}
       </Field>
       <div class="grid">
-        <Field label="Follow links" hint="How many links away from these pages.">
+        <Field
+          label="Follow links"
+          hint="How many links away from these pages. Empty or 0: these alone."
+        >
           {(control) => (
             <input
               {...control}
               type="number"
               min={0}
               max={1000}
-              required
-              value={depth}
-              onInput={(event) => setDepth(event.currentTarget.value)}
+              placeholder="0"
+              value={depth.text}
+              onInput={(event) => depth.set(event.currentTarget.value)}
             />
           )}
         </Field>
@@ -61,8 +64,8 @@ export function AddPages(props: WayInProps) {
               type="number"
               min={1}
               max={1_000_000}
-              value={limit}
-              onInput={(event) => setLimit(event.currentTarget.value)}
+              value={limit.text}
+              onInput={(event) => limit.set(event.currentTarget.value)}
             />
           )}
         </Field>
@@ -71,8 +74,8 @@ export function AddPages(props: WayInProps) {
             <input
               {...control}
               placeholder="docs.example.org"
-              value={domains}
-              onInput={(event) => setDomains(event.currentTarget.value)}
+              value={domains.text}
+              onInput={(event) => domains.set(event.currentTarget.value)}
             />
           )}
         </Field>

@@ -1,15 +1,15 @@
 /** One document, typed or pasted. */
-import { useState } from 'preact/hooks'
 import { getKnowledgeBase } from '../../api/knowledge-bases.ts'
 import { Failure } from '../../components/failure.tsx'
 import { Field } from '../../components/field.tsx'
 import { useResource } from '../../components/resource.ts'
 import { useBegin, type WayInProps } from './use-begin.ts'
+import { useDraft } from './use-draft.ts'
 
 export function AddText(props: WayInProps) {
   const { project, name } = props
-  const [id, setId] = useState('')
-  const [text, setText] = useState('')
+  const id = useDraft(props, 'id')
+  const text = useDraft(props, 'text')
   const { begin, failure, isBusy } = useBegin(props)
   const { data, failure: unread } = useResource(
     (signal) => getKnowledgeBase(project, name, signal),
@@ -19,10 +19,11 @@ export function AddText(props: WayInProps) {
     event.preventDefault()
     if (data === undefined) return
     const content = data.content_columns[0] ?? 'content'
-    const row = { ...(id === '' ? {} : { [data.id_column]: id }), [content]: text }
-    if (!(await begin({ rows: [row] }))) return
-    setId('')
-    setText('')
+    const row = { ...(id.text === '' ? {} : { [data.id_column]: id.text }), [content]: text.text }
+    await begin({ rows: [row] }, () => {
+      id.clear(id.text)
+      text.clear(text.text)
+    })
   }
   const shownFailure = failure ?? unread
   return (
@@ -35,8 +36,8 @@ export function AddText(props: WayInProps) {
           <input
             {...control}
             dir="auto"
-            value={id}
-            onInput={(event) => setId(event.currentTarget.value)}
+            value={id.text}
+            onInput={(event) => id.set(event.currentTarget.value)}
           />
         )}
       </Field>
@@ -47,8 +48,8 @@ export function AddText(props: WayInProps) {
             required
             dir="auto"
             rows={10}
-            value={text}
-            onInput={(event) => setText(event.currentTarget.value)}
+            value={text.text}
+            onInput={(event) => text.set(event.currentTarget.value)}
           />
         )}
       </Field>

@@ -6,7 +6,8 @@ export interface NamedFile {
   readonly content: File
 }
 
-const FILES_MAX = 5000
+/** Of one drop. */
+export const FILES_MAX = 5000
 const NAME_CHARS_MAX = 255
 
 /** What was picked in a field. */

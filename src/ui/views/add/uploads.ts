@@ -1,8 +1,10 @@
 /**
- * Files on their way into knowledge bases. They go on when another view is opened. What has arrived of a knowledge base's
- * files becomes one job, with which the server goes on whether this page is open or not.
+ * Files on their way into knowledge bases. They go on when another view is opened, and by themselves after the connection
+ * was cut. What has arrived of a knowledge base's files becomes one job, with which the server goes on whether this page is
+ * open or not.
  */
 import { signal } from '@preact/signals'
+import { isLost } from '../../api/connection.ts'
 import { sendFile } from '../../api/files.ts'
 import { insertInBackground } from '../../api/knowledge-bases.ts'
 import type { Job } from '../../api/records.ts'
@@ -12,6 +14,9 @@ import type { NamedFile } from './picked-files.ts'
 const SENDING_MAX = 2
 /** Of more files than these the first are stored while the rest is sent. */
 const JOB_FILES_MAX = 200
+/** How often something that was cut off is sent again by itself. */
+const ATTEMPTS_MAX = 4
+const ATTEMPT_PAUSE_MS = 2000
 
 export interface Upload extends NamedFile {
   readonly id: number
@@ -21,7 +26,24 @@ export interface Upload extends NamedFile {
   readonly state: 'waiting' | 'sending' | 'arrived' | 'failed'
   readonly replaces: boolean
   readonly sentBytes: number
+  /** How often the connection was cut while it was sent. */
+  readonly cuts: number
   readonly failure?: Error
+}
+
+/** The files of one knowledge base, since the first of those that are still on their way. */
+export interface Sending {
+  readonly project: string
+  readonly knowledgeBase: string
+  readonly files: number
+  readonly filesSent: number
+  readonly bytes: number
+  readonly bytesSent: number
+  readonly failed: number
+  /** Since it began. */
+  readonly ms: number
+  /** The server does not answer. */
+  readonly isHeld: boolean
 }
 
 export const uploads = signal<readonly Upload[]>([])
@@ -29,26 +51,36 @@ export const uploads = signal<readonly Upload[]>([])
 export const lastUploadJob = signal<Job | undefined>(undefined)
 
 const stops = new Map<number, AbortController>()
+/** By knowledge base: what jobs have begun with already, while other files are still on their way. */
+const begunWith = new Map<string, { files: number; bytes: number; sinceMs: number }>()
+const pause = { isOn: false }
 
 export function addUploads(
   project: string,
   knowledgeBase: string,
   files: readonly NamedFile[],
 ): void {
-  const first = (uploads.value.at(-1)?.id ?? 0) + 1
+  const first = Math.max(0, ...uploads.value.map(({ id }) => id)) + 1
   const added = files.map((file, index): Upload => {
-    const base = { ...file, id: first + index, project, knowledgeBase, replaces: false }
+    const base = { ...file, id: first + index, project, knowledgeBase, replaces: false, cuts: 0 }
     if (file.content.size > 0) return { ...base, state: 'waiting', sentBytes: 0 }
     return { ...base, state: 'failed', sentBytes: 0, failure: new Error('The file is empty') }
   })
+  const key = keyOf({ project, knowledgeBase })
+  if (!uploads.value.some((one) => keyOf(one) === key && isGoing(one))) beginCount(key)
   uploads.value = [...uploads.value, ...added]
   goOn()
 }
 
 /** Sends it again; with `replaces`, a file that has its name gives way. */
 export function retryUpload(id: number, replaces: boolean): void {
+  const again = uploads.value.find((one) => one.id === id)
+  if (again === undefined) return
+  const key = keyOf(again)
+  if (!uploads.value.some((one) => keyOf(one) === key && isGoing(one))) beginCount(key)
   change(id, ({ failure: _, ...upload }) => {
-    return { ...upload, state: 'waiting', replaces: upload.replaces || replaces, sentBytes: 0 }
+    const isReplacing = upload.replaces || replaces
+    return { ...upload, state: 'waiting', replaces: isReplacing, sentBytes: 0, cuts: 0 }
   })
   goOn()
 }
@@ -64,8 +96,52 @@ export function isNameTaken({ failure }: Upload): boolean {
   return failure instanceof ApiError && failure.code === 'file_exists'
 }
 
-export function isUploading(): boolean {
-  return uploads.value.some(({ state }) => state !== 'failed')
+/** Whether it may go better the next time: not where the file itself is what is wrong. */
+export function mayRetry({ failure, content }: Upload): boolean {
+  const isUnreadable = failure instanceof ApiError && failure.code === 'file_unreadable'
+  return content.size > 0 && !isUnreadable
+}
+
+/** One for each knowledge base that files are on their way to, or were refused of. */
+export function sendings(): readonly Sending[] {
+  const groups = Map.groupBy(uploads.value, keyOf)
+  return [...groups].flatMap(([key, group]) => {
+    const [one] = group
+    if (one === undefined) return []
+    const { project, knowledgeBase } = one
+    const going = group.filter(isGoing)
+    const before = begunWith.get(key) ?? { files: 0, bytes: 0, sinceMs: performance.now() }
+    const arrived = going.filter(({ state }) => state === 'arrived')
+    const sum = (sizes: readonly number[]) => sizes.reduce((all, size) => all + size, before.bytes)
+    return {
+      project,
+      knowledgeBase,
+      files: going.length === 0 ? 0 : before.files + going.length,
+      filesSent: before.files + arrived.length,
+      bytes: sum(going.map(({ content }) => content.size)),
+      bytesSent: sum(going.map(sentOf)),
+      failed: group.length - going.length,
+      ms: performance.now() - before.sinceMs,
+      isHeld: isLost.value,
+    }
+  })
+}
+
+/** What the body of a request holds beside the file counts for nothing. */
+function sentOf({ state, sentBytes, content }: Upload): number {
+  return state === 'arrived' ? content.size : Math.min(sentBytes, content.size)
+}
+
+function isGoing({ state }: Upload): boolean {
+  return state !== 'failed'
+}
+
+function keyOf({ project, knowledgeBase }: Pick<Upload, 'project' | 'knowledgeBase'>): string {
+  return JSON.stringify([project, knowledgeBase])
+}
+
+function beginCount(key: string): void {
+  begunWith.set(key, { files: 0, bytes: 0, sinceMs: performance.now() })
 }
 
 function change(id: number, changed: (upload: Upload) => Upload): void {
@@ -73,12 +149,27 @@ function change(id: number, changed: (upload: Upload) => Upload): void {
 }
 
 function goOn(): void {
+  if (pause.isOn || isLost.peek()) return
   const all = uploads.value
   const free = SENDING_MAX - stops.size
   const next = all.filter(({ state }) => state === 'waiting').slice(0, Math.max(0, free))
   for (const upload of next) void send(upload)
   for (const arrived of completeGroups(uploads.value)) void begin(arrived)
 }
+
+/** A connection was cut: nothing more is sent for a moment, and nothing before the server is back. */
+function waitThenGoOn(): void {
+  if (pause.isOn) return
+  pause.isOn = true
+  setTimeout(() => {
+    pause.isOn = false
+    goOn()
+  }, ATTEMPT_PAUSE_MS)
+}
+
+isLost.subscribe((isAway) => {
+  if (!isAway) goOn()
+})
 
 async function send({ id, name, content, replaces }: Upload): Promise<void> {
   const stop = new AbortController()
@@ -93,28 +184,41 @@ async function send({ id, name, content, replaces }: Upload): Promise<void> {
       onSent: (bytes) => change(id, (upload) => ({ ...upload, sentBytes: bytes })),
     })
     // Where it has to be sent once more, it takes the place of what it has itself stored.
-    change(id, (upload) => ({ ...upload, state: 'arrived', replaces: true }))
+    change(id, (upload) => ({ ...upload, state: 'arrived', replaces: true, cuts: 0 }))
   } catch (error) {
-    change(id, (upload) => failed(upload, error))
+    const failure = (await isThere(content)) ? error : new Error(CHANGED)
+    change(id, (upload) => failed(upload, failure, 'waiting'))
   } finally {
     stops.delete(id)
     goOn()
   }
 }
 
-function failed(upload: Upload, error: unknown): Upload {
+const CHANGED = 'The file was changed or moved after it was chosen. Choose it again'
+
+/** A file that was changed meanwhile can no longer be read, which looks as if the connection was cut. */
+async function isThere(content: File): Promise<boolean> {
+  return await content
+    .slice(0, 1)
+    .arrayBuffer()
+    .then(
+      () => true,
+      () => false,
+    )
+}
+
+/** What was cut off goes back to `before`, to be tried again by itself, as often as that is worth it. */
+function failed(upload: Upload, error: unknown, before: 'waiting' | 'arrived'): Upload {
   const failure = asError(error)
-  return { ...upload, state: 'failed', failure }
+  const isCut = failure instanceof ApiError && failure.code === 'unreachable'
+  if (!isCut || upload.cuts + 1 >= ATTEMPTS_MAX) return { ...upload, state: 'failed', failure }
+  waitThenGoOn()
+  return { ...upload, state: before, cuts: upload.cuts + 1 }
 }
 
 /** Arrived files of each knowledge base of which no other is still on its way, or of which there are enough for a job. */
 function completeGroups(all: readonly Upload[]): readonly (readonly Upload[])[] {
-  const groups = new Map<string, Upload[]>()
-  for (const upload of all) {
-    const key = JSON.stringify([upload.project, upload.knowledgeBase])
-    groups.set(key, [...(groups.get(key) ?? []), upload])
-  }
-  return [...groups.values()].flatMap((group) => {
+  return [...Map.groupBy(all, keyOf).values()].flatMap((group) => {
     const arrived = group.filter(({ state }) => state === 'arrived')
     const isComplete = group.every(({ state }) => state === 'arrived' || state === 'failed')
     return arrived.length >= (isComplete ? 1 : JOB_FILES_MAX) ? [arrived] : []
@@ -126,13 +230,23 @@ async function begin(arrived: readonly Upload[]): Promise<void> {
   const [first] = arrived
   if (first === undefined) return
   const ids = new Set(arrived.map(({ id }) => id))
+  const count = begunWith.get(keyOf(first))
+  if (count !== undefined) {
+    count.files += arrived.length
+    count.bytes += arrived.reduce((sum, { content }) => sum + content.size, 0)
+  }
   uploads.value = uploads.value.filter(({ id }) => !ids.has(id))
   try {
     const files = arrived.map(({ name }) => name)
     lastUploadJob.value = await insertInBackground(first.project, first.knowledgeBase, { files })
   } catch (error) {
-    uploads.value = [...uploads.value, ...arrived.map((upload) => failed(upload, error))]
+    beginCount(keyOf(first))
+    uploads.value = [...uploads.value, ...arrived.map((upload) => failed(upload, error, 'arrived'))]
   }
+}
+
+export function isUploading(): boolean {
+  return uploads.value.some(isGoing)
 }
 
 addEventListener('beforeunload', (event) => {

@@ -1,42 +1,81 @@
-/** Files may be dropped anywhere over a view that takes some. */
+/** Files may be dropped anywhere over the page: the view that is open takes them, or asks where they go. */
+import { signal } from '@preact/signals'
 import { useEffect, useRef, useState } from 'preact/hooks'
+import { may } from '../../api/session.ts'
+import { shownCount } from '../../format/numbers.ts'
 import { tellFailed } from '../../shell/notices.tsx'
-import { droppedFiles, hasFiles, type NamedFile } from './picked-files.ts'
+import { droppedFiles, FILES_MAX, hasFiles, type NamedFile } from './picked-files.ts'
 
 interface WindowDropProps {
-  /** What happens with them: `Add to teas`. */
+  /** What happens with them: `Drop to add to teas`. */
   readonly label: string
   readonly onFiles: (files: NamedFile[]) => void
 }
 
+const taker = signal<WindowDropProps | undefined>(undefined)
+
+/** Takes what is dropped while the view that holds it is open. */
 export function WindowDrop({ label, onFiles }: WindowDropProps) {
-  const [isOver, setIsOver] = useState(false)
   const latest = useRef(onFiles)
   latest.current = onFiles
   useEffect(() => {
+    const mine = { label, onFiles: (files: NamedFile[]) => latest.current(files) }
+    taker.value = mine
+    return () => {
+      if (taker.peek() === mine) taker.value = undefined
+    }
+  }, [label])
+  return null
+}
+
+/** Without it, a browser opens a dropped file in place of the page, and all that was typed there is gone. */
+export function DropZone({ label, onFiles }: WindowDropProps) {
+  const [isOver, setIsOver] = useState(false)
+  const here = taker.value ?? { label, onFiles }
+  const latest = useRef(here)
+  latest.current = here
+  useEffect(() => {
     const abort = new AbortController()
-    const { signal } = abort
+    const { signal: ended } = abort
     const over = (event: DragEvent) => {
-      if (!hasFiles(event.dataTransfer)) return
+      if (event.defaultPrevented || !hasFiles(event.dataTransfer) || isOwnField(event)) return
       event.preventDefault()
-      setIsOver(true)
+      setIsOver(canTake())
     }
     const leave = (event: DragEvent) => {
       if (event.relatedTarget === null) setIsOver(false)
     }
     const drop = (event: DragEvent) => {
-      const { dataTransfer } = event
-      if (dataTransfer === null || !hasFiles(dataTransfer)) return
-      event.preventDefault()
+      const { dataTransfer, defaultPrevented } = event
       setIsOver(false)
+      if (defaultPrevented || dataTransfer === null || isOwnField(event)) return
+      if (!hasFiles(dataTransfer)) return
+      event.preventDefault()
+      if (!canTake()) return
       droppedFiles(dataTransfer).then((files) => {
-        if (files.length > 0) latest.current(files)
+        if (files.length === 0) tellFailed('There is no file in what was dropped')
+        else latest.current.onFiles(files)
+        if (files.length >= FILES_MAX) {
+          tellFailed(
+            `Only the first ${shownCount(FILES_MAX)} files are taken. Drop the rest after them`,
+          )
+        }
       }, tellFailed)
     }
-    addEventListener('dragover', over, { signal })
-    addEventListener('dragleave', leave, { signal })
-    addEventListener('drop', drop, { signal })
+    addEventListener('dragover', over, { signal: ended })
+    addEventListener('dragleave', leave, { signal: ended })
+    addEventListener('drop', drop, { signal: ended })
     return () => abort.abort()
   }, [])
-  return isOver ? <div class="window-drop">{label}</div> : null
+  return isOver ? <div class="window-drop">{here.label}</div> : null
+}
+
+/** Whoever may only read adds nothing; what stands over the page comes first. */
+function canTake(): boolean {
+  return may('write') && document.querySelector('dialog[open]') === null
+}
+
+/** A field for files takes them itself. */
+function isOwnField({ target }: DragEvent): boolean {
+  return target instanceof HTMLInputElement && target.type === 'file'
 }

@@ -1,5 +1,6 @@
-/** Asks which knowledge base dropped files go into, and makes a new one where that is wanted. */
+/** Asks which knowledge base files go into, and makes a new one where that is wanted. */
 
+import { signal } from '@preact/signals'
 import { useState } from 'preact/hooks'
 import { useLocation } from 'preact-iso/router'
 import { projects, refreshCatalog } from '../../api/catalog.ts'
@@ -10,6 +11,33 @@ import { counted, shownBytes } from '../../format/numbers.ts'
 import { addressOf } from '../../shell/addresses.ts'
 import type { NamedFile } from '../add/picked-files.ts'
 import { addUploads } from '../add/uploads.ts'
+import { DropZone } from '../add/window-drop.tsx'
+
+/** Files that somebody gave, before it is said where they go. */
+export const givenFiles = signal<readonly NamedFile[] | undefined>(undefined)
+
+/** What every view has that does not say itself what happens with files. */
+export function DropAnywhere() {
+  const files = givenFiles.value
+  return (
+    <>
+      <DropZone
+        label="Drop to add to a knowledge base"
+        onFiles={(dropped) => {
+          givenFiles.value = dropped
+        }}
+      />
+      {files && (
+        <DropTarget
+          files={files}
+          onClose={() => {
+            givenFiles.value = undefined
+          }}
+        />
+      )}
+    </>
+  )
+}
 
 interface DropTargetProps {
   readonly files: readonly NamedFile[]
@@ -18,12 +46,17 @@ interface DropTargetProps {
 
 const NEW = ''
 
-export function DropTarget({ files, onClose }: DropTargetProps) {
-  const { route } = useLocation()
+function DropTarget({ files, onClose }: DropTargetProps) {
+  const { route, path } = useLocation()
   const places = (projects.value ?? []).flatMap(({ name: project, knowledgeBases }) => {
     return knowledgeBases.map(({ name }) => ({ project, name }))
   })
-  const [chosen, setChosen] = useState(places.length > 0 ? '0' : NEW)
+  // The one that is looked at, or the first.
+  const here = places.findIndex(({ project, name }) => {
+    const address = addressOf.knowledgeBase(project, name)
+    return path === address || path.startsWith(`${address}/`)
+  })
+  const [chosen, setChosen] = useState(places.length > 0 ? String(Math.max(here, 0)) : NEW)
   const [name, setName] = useState('documents')
   const place = places[chosen === NEW ? -1 : Number(chosen)]
   const add = async () => {

@@ -8,9 +8,8 @@ import { PageHeader } from '../../components/page-header.tsx'
 import { Loading } from '../../components/progress.tsx'
 import { usePolling, useResource } from '../../components/resource.ts'
 import { addressOf } from '../../shell/addresses.ts'
-import type { NamedFile } from '../add/picked-files.ts'
-import { WindowDrop } from '../add/window-drop.tsx'
-import { DropTarget } from './drop-target.tsx'
+import { SendingFiles } from '../add/sending-progress.tsx'
+import { givenFiles } from './drop-target.tsx'
 import { FileList } from './file-list.tsx'
 import { FirstSteps } from './first-steps.tsx'
 import { LastJobs } from './last-jobs.tsx'
@@ -25,7 +24,6 @@ import { ServerSummary } from './server-summary.tsx'
 const ASK_AGAIN_MS = 15_000
 
 export function HomeView() {
-  const [dropped, setDropped] = useState<readonly NamedFile[]>()
   const [isNewProject, setIsNewProject] = useState(false)
   const all = projects.value
   const isEmpty = all?.every((one) => one.knowledgeBases.length + one.agents.length === 0) === true
@@ -42,7 +40,14 @@ export function HomeView() {
       </PageHeader>
       <SampleProgress />
       {all === undefined && <Loading what="projects" />}
-      {isEmpty && may('write') && !isSampleShown && <FirstSteps onFiles={setDropped} />}
+      {isEmpty && may('write') && !isSampleShown && (
+        <FirstSteps
+          onFiles={(files) => {
+            givenFiles.value = files
+          }}
+        />
+      )}
+      <SendingFiles />
       <RunningJobs />
       {all?.map((project) => (
         <ProjectPanel key={project.name} project={project} indexes={indexes} />
@@ -63,8 +68,6 @@ export function HomeView() {
           </button>
         </p>
       )}
-      <WindowDrop label="Drop to add to a knowledge base" onFiles={setDropped} />
-      {dropped && <DropTarget files={dropped} onClose={() => setDropped(undefined)} />}
       {isNewProject && <NewProject onClose={() => setIsNewProject(false)} />}
     </>
   )

@@ -1,0 +1,49 @@
+/** How far the files of a knowledge base are on their way, all together. */
+import { Progress } from '../../components/progress.tsx'
+import { counted, shownBytes, shownDuration } from '../../format/numbers.ts'
+import { addressOf } from '../../shell/addresses.ts'
+import { type Sending, sendings } from './uploads.ts'
+
+export function SendingProgress({ of }: { readonly of: Sending }) {
+  return <Progress label={wordsOf(of)} done={of.bytesSent} total={of.bytes} />
+}
+
+/** Those of all knowledge bases, for where they are not looked at. */
+export function SendingFiles() {
+  const all = sendings()
+  if (all.length === 0) return null
+  return (
+    <section class="panel stack" aria-label="Files on their way">
+      <h2>Files on their way</h2>
+      {all.map((one) => (
+        <div key={`${one.project} ${one.knowledgeBase}`}>
+          <a dir="auto" href={addressOf.addDocuments(one.project, one.knowledgeBase)}>
+            {one.knowledgeBase}
+          </a>
+          {one.files > 0 && <SendingProgress of={one} />}
+          {one.failed > 0 && (
+            <p class="small bad">{counted(one.failed, 'file')} could not be added</p>
+          )}
+        </div>
+      ))}
+    </section>
+  )
+}
+
+/** Sooner, a rate says nothing. */
+const RATE_AFTER_MS = 1500
+
+/** `128 of 300 files sent · 12.0 MB of 30.0 MB · 4.0 MB a second · 4.5 s left`. */
+export function wordsOf({ files, filesSent, bytes, bytesSent, ms, isHeld }: Sending): string {
+  const rate = ms < RATE_AFTER_MS || bytesSent === 0 ? undefined : (bytesSent / ms) * 1000
+  const left = bytes - bytesSent
+  return [
+    `${filesSent} of ${counted(files, 'file')} sent`,
+    `${shownBytes(bytesSent)} of ${shownBytes(bytes)}`,
+    ...(isHeld
+      ? ['goes on when the server answers']
+      : rate === undefined || left === 0
+        ? []
+        : [`${shownBytes(rate)} a second`, `${shownDuration((left / rate) * 1000)} left`]),
+  ].join(' · ')
+}

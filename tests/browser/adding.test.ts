@@ -1,0 +1,57 @@
+/** Adding when something is in the way: a connection that is cut, statements that fail, addresses that are refused. */
+import { expect } from 'bun:test'
+import { browserOver, browserTest, expectNoViolations, settled } from './browser-fixture.ts'
+import { drop } from './dropped-files.ts'
+
+const browser = browserOver()
+
+browserTest('files that were cut off are sent again, and what was typed stays', async () => {
+  const base = '/projects/mindsdb/knowledge_bases'
+  await browser.send('POST', `/api${base}`, { knowledge_base: { name: 'teas' } })
+  const expectedErrors = /ERR_|400|Failed to load/
+  await browser.visit(`${base}/teas`, { expectedErrors }, async ({ page }) => {
+    await page.getByRole('link', { name: 'Add', exact: true }).first().waitFor()
+    await settled(page)
+    // The first connection of one of them is cut.
+    let cuts = 0
+    await page.route('**/api/files/cut.md', async (route) => {
+      cuts += 1
+      await (cuts === 1 ? route.abort('connectionreset') : route.continue())
+    })
+    const bytes = [...new TextEncoder().encode('# Sencha\n\nGreen, from Uji.')]
+    await drop(page, [
+      { name: 'cut.md', bytes },
+      { name: 'whole.md', bytes },
+    ])
+    // Over a view that takes no files itself, it is asked where they go: into what is looked at.
+    const dialog = page.getByRole('dialog', { name: 'Add 2 files' })
+    await dialog.getByLabel('Knowledge base', { exact: true }).waitFor()
+    await dialog.getByRole('button', { name: 'Add', exact: true }).click()
+    await page.getByText('2 of 2 rows').waitFor()
+    expect(cuts).toBe(2)
+
+    await page.getByRole('link', { name: 'SQL', exact: true }).last().click()
+    const statement = page.getByRole('textbox', { name: 'SELECT' })
+    const look = page.getByRole('button', { name: 'Show the first rows' })
+    await statement.fill('SELECT 1 AS id\nFROM nowhere')
+    await look.click()
+    await page.getByText("Table 'nowhere' not found").waitFor()
+    await statement.fill('DROP VIEW teas')
+    await look.click()
+    await page.getByText('It has not been run').waitFor()
+    await statement.fill("SELECT i AS id, 'tea ' || i AS words FROM range(1000000) t(i)")
+    await look.click()
+    await page.getByRole('cell', { name: 'tea 4' }).waitFor()
+    await page.getByText('No column is the text').waitFor()
+    await expectNoViolations(page)
+
+    await page.getByRole('link', { name: 'Web pages' }).click()
+    const addresses = page.getByRole('textbox', { name: 'Addresses' })
+    await addresses.fill('http://127.0.0.1:9/private')
+    await page.getByRole('button', { name: 'Add the pages' }).click()
+    await page.getByText('is not a public address').waitFor()
+    await page.reload()
+    await addresses.waitFor()
+    expect(await addresses.inputValue()).toBe('http://127.0.0.1:9/private')
+  })
+})
