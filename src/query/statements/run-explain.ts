@@ -1,6 +1,11 @@
 import { PART_CHUNKS } from '../../domain/hybrid-search.ts'
 import type { KnowledgeBase } from '../../domain/knowledge-base.ts'
-import type { QueryResult, ResultValue, RowStream } from '../../domain/query-result.ts'
+import {
+  type QueryResult,
+  type ResultValue,
+  type RowStream,
+  rowsOf,
+} from '../../domain/query-result.ts'
 import type { ExplainStatement } from '../../sql/dialect/parse-explain.ts'
 import { alphaParameter, isFedBackParameter } from '../../sql/search/plan-inputs.ts'
 import type { HybridSearch } from '../../sql/search/ranking.ts'
@@ -11,23 +16,24 @@ import { AMONG_FILTERED, findCandidates } from '../select/find-candidates.ts'
 import type { PlannedReranking, SelectPlan } from '../select/plan-cache.ts'
 import { type BoundSelect, planAndBind } from '../select/run-select.ts'
 import type { StatementRequest } from '../statement-request.ts'
+import { planTree } from './plan-tree.ts'
 
 /**
  * DuckDB's own plan (`explain_key`, `explain_value`) of the SELECT as it runs: searches, views and agents in it are
  * sub-queries there. Before it, a row `source` for each SELECT that is sent to a database elsewhere, and a row `search` for
- * each search: how its chunks are found, and why so.
+ * each search: how its chunks are found, and why so. As JSON the plan is a tree.
  */
 export async function runExplainStatement(
   { statement, db, params }: StatementRequest<ExplainStatement>,
   deps: QueryDeps,
   signal: AbortSignal,
 ): Promise<QueryResult> {
-  const { isAnalyzed } = statement
+  const { isAnalyzed, format } = statement
   const request = { sql: statement.select, database: db, params, isDescribed: !isAnalyzed }
   const planDeps = isAnalyzed ? deps : withoutModelCalls(deps)
   const bound = await planAndBind(request, planDeps, signal)
   try {
-    const rows = await explained(bound, isAnalyzed, deps, signal)
+    const rows = await explained(bound, { isAnalyzed, format }, deps, signal)
     return { kind: 'table', rows, context: { db } }
   } finally {
     // A plan is one row, which is there already.
@@ -37,20 +43,31 @@ export async function runExplainStatement(
 
 async function explained(
   { plan, statement: scan, binding }: BoundSelect,
-  isAnalyzed: boolean,
+  { isAnalyzed, format }: Pick<ExplainStatement, 'isAnalyzed' | 'format'>,
   deps: QueryDeps,
   signal: AbortSignal,
 ): Promise<RowStream> {
   const overCandidates =
     plan.candidates && (await findCandidates(plan.candidates, scan.values, binding))
   const select = overCandidates?.statement() ?? scan
-  const explain = isAnalyzed ? 'EXPLAIN ANALYZE' : 'EXPLAIN'
+  const explain = `EXPLAIN (${isAnalyzed ? 'ANALYZE, ' : ''}FORMAT ${format})`
   const explaining = { ...select, sql: `${explain} ${select.sql}` }
   const rows = await deps.engine.run(explaining, runLimits(deps), signal)
   const found = { isFound: overCandidates !== null, values: scan.values }
   const choices = choicesOf(plan, found, deps).map((choice) => ['search', choice])
   const sent = describedReads(plan, binding).map((read) => ['source', read])
-  return withFirstRows(rows, [...sent, ...choices])
+  return withFirstRows(format === 'json' ? await asTree(rows) : rows, [...sent, ...choices])
+}
+
+/** The row with the plan, as a tree of one shape. */
+async function asTree({ columns, batches, ready }: RowStream): Promise<RowStream> {
+  const read: (readonly ResultValue[])[] = [...(ready ?? [])]
+  if (ready === undefined) for await (const batch of batches) read.push(...batch)
+  const rows = read.map(([key = null, text]) => [key, JSON.stringify(planTree(String(text)))])
+  return rowsOf(
+    columns.map(({ name }) => name),
+    rows,
+  )
 }
 
 /** Memory answers all searches of a statement, or none. */

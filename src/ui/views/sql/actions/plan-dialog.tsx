@@ -1,30 +1,44 @@
+import { useState } from 'preact/hooks'
 import { runSql, type Statement } from '../../../api/sql.ts'
 import { Dialog } from '../../../components/dialog.tsx'
 import { Failure } from '../../../components/failure.tsx'
+import { Icon } from '../../../components/icon.tsx'
 import { Loading } from '../../../components/progress.tsx'
 import { useResource } from '../../../components/resource.ts'
+import { PlanOfRun } from '../result/plan-of-run.tsx'
 
 interface PlanDialogProps {
   readonly statement: Statement
   readonly onClose: () => void
 }
 
+/** How the statement would be done; or, run once more, where its time goes. */
 export function PlanDialog({ statement, onClose }: PlanDialogProps) {
   const { sql, project, params } = statement
+  const [isMeasured, setIsMeasured] = useState(false)
+  const explain = isMeasured ? 'EXPLAIN (ANALYZE, FORMAT JSON)' : 'EXPLAIN (FORMAT JSON)'
   const plan = useResource(
-    (signal) => runSql({ ...statement, sql: `EXPLAIN ${sql}`, signal }),
-    ['plan', sql, project, params],
+    (signal) => runSql({ ...statement, sql: `${explain} ${sql}`, signal }),
+    ['plan', explain, sql, project, params],
   )
   return (
     <Dialog title="Plan" size="wide" onClose={onClose}>
+      <div class="row">
+        <p class="small quiet grow">
+          {isMeasured
+            ? 'It ran, and this is where its time went. Times of several threads are added up.'
+            : 'Nothing ran. Numbers of rows are what the database expects.'}
+        </p>
+        {!isMeasured && (
+          <button type="button" class="button" onClick={() => setIsMeasured(true)}>
+            <Icon name="play" />
+            Run it and measure
+          </button>
+        )}
+      </div>
       {plan.failure && <Failure error={plan.failure} onRetry={plan.reload} />}
       {plan.isLoading && <Loading what="the plan" />}
-      {plan.data && (
-        // biome-ignore lint/a11y/noNoninteractiveTabindex: it scrolls, so keys must reach it
-        <pre class="data-whole" tabIndex={0}>
-          {plan.data.rows.map((row) => row.map(String).join('\n')).join('\n')}
-        </pre>
-      )}
+      {plan.data && <PlanOfRun rows={plan.data.rows} />}
     </Dialog>
   )
 }

@@ -10,6 +10,7 @@ import type { Run } from '../runs.ts'
 import { changeTab, type ResultForm, type SqlTab } from '../sql-tabs.ts'
 import { ChartOfRun } from './chart-of-run.tsx'
 import { JsonOfRun } from './json-of-run.tsx'
+import { isPlan, PlanOfRun } from './plan-of-run.tsx'
 
 const FORMS: readonly ResultForm[] = ['Table', 'Chart', 'JSON']
 
@@ -17,6 +18,13 @@ export function ResultPane({ tab, run }: { readonly tab: SqlTab; readonly run: R
   const [isExporting, setIsExporting] = useState(false)
   const { columns, rows, state } = run
   if (columns.length === 0) return state === 'done' ? <Changed run={run} /> : null
+  if (isPlan(columns.map(({ name }) => name))) {
+    return (
+      <section class="stack" aria-label="Result">
+        <PlanOfRun rows={rows} />
+      </section>
+    )
+  }
   return (
     <section class="stack sql-result" aria-label="Result">
       <Warnings of={run} />
