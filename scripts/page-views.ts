@@ -9,14 +9,15 @@ export interface ShownView {
 
 const PROJECT = 'mindsdb'
 /** As hostile as a name may be. */
-const HOSTILE_NAME = '<img src=x onerror=alert(1)> \u202Eשלום'
+const HOSTILE_NAME = '<img src=x onerror=alert(1)> \u202Eשלום "q" %2F&?#'
 const LONG_WORD = 'Rindfleischetikettierungsüberwachungsaufgabenübertragungsgesetz'.repeat(4)
 
 /** Views of a server that holds nothing yet, beside one empty knowledge base and an agent that nobody asked. */
 export async function emptyViews(baseUrl: string): Promise<readonly ShownView[]> {
   const client = eiderClient(baseUrl)
-  await create(client, 'empty')
-  return [...COMMON, ...viewsOfKnowledgeBase('empty'), ...viewsOfAgent('empty_agent')]
+  const empty = { project: PROJECT, name: 'empty' }
+  await create(client, empty)
+  return [...COMMON, ...viewsOfKnowledgeBase(empty), ...viewsOfAgent(empty)]
 }
 
 /** Views of a server with documents of some kinds, a name that is hostile, and an agent that was asked. */
@@ -25,35 +26,82 @@ export async function fullViews(
   documents: readonly SampleDocument[] = sampleDocuments(),
 ): Promise<readonly ShownView[]> {
   const client = eiderClient(baseUrl)
-  await create(client, 'teas')
-  await create(client, HOSTILE_NAME)
-  const rows = `/projects/${PROJECT}/knowledge_bases/teas`
-  await client.request('PUT', rows, { knowledge_base: { rows: documents } })
+  const teas = { project: PROJECT, name: 'teas' }
+  await create(client, teas, documents)
   await client.request('POST', `/projects/${PROJECT}/views`, {
     view: { name: 'cheap_teas', query: 'SELECT id, chunk_content FROM teas WHERE price < 6' },
   })
-  let trace = ''
-  const agent = `/projects/${PROJECT}/agents/teas_agent`
-  for await (const event of client.ask(agent, 'Which tea has no caffeine?')) {
-    if (event.kind === 'start') trace = event.traceId
-  }
+  const trace = await asked(client, teas)
   return [
     ...COMMON,
-    ...viewsOfKnowledgeBase('teas'),
-    ...viewsOfKnowledgeBase(HOSTILE_NAME).slice(0, 1),
+    ...viewsOfKnowledgeBase(teas),
     { name: 'document', address: addressOf.document(PROJECT, 'teas', 'rooibos') },
     { name: 'document-hostile', address: addressOf.document(PROJECT, 'teas', '<b>x</b> & "y"') },
     { name: 'search-found', address: `${addressOf.searchLab(PROJECT, 'teas')}?q=evening%20tea` },
-    ...viewsOfAgent('teas_agent'),
+    ...viewsOfAgent(teas),
     { name: 'trace', address: addressOf.trace(trace) },
   ]
 }
 
-async function create(client: EiderClient, name: string): Promise<void> {
-  const of = `/projects/${PROJECT}`
-  await client.request('POST', `${of}/knowledge_bases`, { knowledge_base: { name } })
-  const data = { knowledge_bases: [`${PROJECT}.${name}`] }
+/** Views of a project in which whatever has a name has one that is made to break out of the page, to turn it, or to widen it. */
+export async function hostileViews(baseUrl: string): Promise<readonly ShownView[]> {
+  const client = eiderClient(baseUrl)
+  const place = { project: HOSTILE_NAME, name: HOSTILE_NAME }
+  await client.request('POST', '/projects', { project: { name: HOSTILE_NAME } })
+  await create(client, place, [
+    { id: HOSTILE_NAME, content: `${HOSTILE_NAME} \u0007 a tea`, [HOSTILE_NAME]: HOSTILE_NAME },
+    { id: LONG_WORD, content: `${LONG_WORD} of tea`, [HOSTILE_NAME]: LONG_WORD },
+  ])
+  const query = `SELECT 1 AS "${HOSTILE_NAME.replaceAll('"', '""')}"`
+  const views = `/projects/${encodeURIComponent(HOSTILE_NAME)}/views`
+  await client.request('POST', views, { view: { name: `${HOSTILE_NAME}_view`, query } })
+  const trace = await asked(client, place)
+  const found = new URLSearchParams({ q: `${HOSTILE_NAME} tea` })
+  const shown = [
+    { name: 'home', address: '/' },
+    { name: 'sql', address: addressOf.statement(query) },
+    ...viewsOfKnowledgeBase(place),
+    { name: 'found', address: `${addressOf.searchLab(HOSTILE_NAME, HOSTILE_NAME)}?${found}` },
+    { name: 'document', address: addressOf.document(HOSTILE_NAME, HOSTILE_NAME, HOSTILE_NAME) },
+    ...viewsOfAgent(place),
+    { name: 'new-agent', address: addressOf.newAgent() },
+    { name: 'compare', address: '/compare' },
+    { name: 'trace', address: addressOf.trace(trace) },
+  ]
+  return shown.map(({ name, address }) => ({ name: `hostile-${name}`, address }))
+}
+
+interface Place {
+  readonly project: string
+  /** Of the knowledge base; its agent is called so, too. */
+  readonly name: string
+}
+
+async function create(
+  client: EiderClient,
+  { project, name }: Place,
+  rows: readonly SampleDocument[] = [],
+): Promise<void> {
+  const of = `/projects/${encodeURIComponent(project)}`
+  const all = `${of}/knowledge_bases`
+  await client.request('POST', all, { knowledge_base: { name } })
+  if (rows.length > 0) {
+    const one = `${all}/${encodeURIComponent(name)}`
+    await client.request('PUT', one, { knowledge_base: { rows } })
+  }
+  const data = { knowledge_bases: [`${project}.${name}`] }
   await client.request('POST', `${of}/agents`, { agent: { name: `${name}_agent`, data } })
+}
+
+/** @returns the id of the trace of a question */
+async function asked(client: EiderClient, { project, name }: Place): Promise<string> {
+  const of = `/projects/${encodeURIComponent(project)}`
+  let trace = ''
+  const agent = `${of}/agents/${encodeURIComponent(`${name}_agent`)}`
+  for await (const event of client.ask(agent, 'Which tea has no caffeine?')) {
+    if (event.kind === 'start') trace = event.traceId
+  }
+  return trace
 }
 
 const COMMON: readonly ShownView[] = [
@@ -69,21 +117,22 @@ const COMMON: readonly ShownView[] = [
   { name: 'not-found', address: '/projects/none' },
 ]
 
-function viewsOfKnowledgeBase(name: string): readonly ShownView[] {
+function viewsOfKnowledgeBase({ project, name }: Place): readonly ShownView[] {
   return [
-    { name: 'documents', address: addressOf.knowledgeBase(PROJECT, name) },
-    { name: 'add', address: addressOf.addDocuments(PROJECT, name) },
-    { name: 'search', address: addressOf.searchLab(PROJECT, name) },
-    { name: 'map', address: addressOf.map(PROJECT, name) },
-    { name: 'settings', address: addressOf.knowledgeBaseSettings(PROJECT, name) },
+    { name: 'documents', address: addressOf.knowledgeBase(project, name) },
+    { name: 'add', address: addressOf.addDocuments(project, name) },
+    { name: 'search', address: addressOf.searchLab(project, name) },
+    { name: 'map', address: addressOf.map(project, name) },
+    { name: 'settings', address: addressOf.knowledgeBaseSettings(project, name) },
   ]
 }
 
-function viewsOfAgent(name: string): readonly ShownView[] {
+function viewsOfAgent({ project, name: knowledgeBase }: Place): readonly ShownView[] {
+  const name = `${knowledgeBase}_agent`
   return [
-    { name: 'agent', address: addressOf.agent(PROJECT, name) },
-    { name: 'agent-settings', address: addressOf.agentSettings(PROJECT, name) },
-    { name: 'traces', address: addressOf.agentTraces(PROJECT, name) },
+    { name: 'agent', address: addressOf.agent(project, name) },
+    { name: 'agent-settings', address: addressOf.agentSettings(project, name) },
+    { name: 'traces', address: addressOf.agentTraces(project, name) },
   ]
 }
 

@@ -7,7 +7,7 @@ import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
 import type { Browser } from 'playwright-core'
 import { startChromium, untilLoaded } from './chromium.ts'
-import { emptyViews, fullViews, type ShownView } from './page-views.ts'
+import { emptyViews, fullViews, hostileViews, type ShownView } from './page-views.ts'
 import { startServer, whileRunning } from './server-process.ts'
 
 const SIZES = { wide: { width: 1440, height: 900 }, narrow: { width: 390, height: 844 } }
@@ -19,6 +19,7 @@ const browser = await startChromium()
 try {
   await pictures('empty', emptyViews)
   await pictures('full', fullViews)
+  await pictures('hostile', hostileViews)
 } finally {
   await browser.close()
 }

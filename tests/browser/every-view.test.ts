@@ -1,7 +1,7 @@
 /** Every view, empty and full, wide and narrow, light and dark: nothing that axe finds, no error, nothing sideways. */
 import type { Page } from 'playwright-core'
 import { untilLoaded } from '../../scripts/chromium.ts'
-import { emptyViews, fullViews, type ShownView } from '../../scripts/page-views.ts'
+import { emptyViews, fullViews, hostileViews, type ShownView } from '../../scripts/page-views.ts'
 import {
   browserOver,
   browserTest,
@@ -17,6 +17,10 @@ browserTest('a server with nothing', async () => {
 
 browserTest('a server with documents and answers', async () => {
   await lookAt(await fullViews(await browser.baseUrl()))
+})
+
+browserTest('names and texts that are made to break the page', async () => {
+  await lookAt(await hostileViews(await browser.baseUrl()))
 })
 
 /** All of them, before it says what is wrong with which. */
@@ -54,6 +58,7 @@ async function look(
     for (let frame = 0; frame < 2; frame += 1) await new Promise(requestAnimationFrame)
   }, address)
   await untilLoaded(page)
+  if ((await page.locator('img[src="x"]').count()) > 0) throw new Error('a text is HTML')
   const isMissing = await page.getByRole('heading', { name: 'There is no such view' }).isVisible()
   if (isMissing !== (name === 'not-found')) throw new Error('it shows another view')
   const [title, path] = [await page.title(), new URL(address, page.url()).pathname]

@@ -69,7 +69,7 @@ browserTest('models and the index are changed in the page, with what that costs'
     const asked = page.getByRole('dialog')
     await asked.getByRole('button', { name: 'Change it' }).click()
     await asked.getByText('leaves keeps its model').waitFor()
-    await asked.getByRole('button', { name: 'Keep it' }).click()
+    await asked.getByRole('button', { name: 'Cancel' }).click()
     // This server has the interface of a provider as well.
     await model.getByLabel('Address').fill(`${baseUrl}/v1`)
     await model.getByRole('button', { name: 'Change and embed 40 chunks again' }).click()

@@ -30,7 +30,7 @@ export function ConfirmDialog({ title, children, verb, onConfirm, onClose }: Con
         {failure && <Failure error={failure} />}
         <div class="row end">
           <button type="button" class="button" onClick={onClose}>
-            Keep it
+            Cancel
           </button>
           <button type="button" class="button danger" aria-disabled={isBusy} onClick={confirm}>
             {verb}
