@@ -45,13 +45,13 @@ export function SearchControls({
       />
       <div class="search-settings">
         <Field
-          label={`Weight of meaning: ${alpha === null ? 'as it fits the text' : alpha.toFixed(2)}`}
+          label={`Weight of meaning: ${alpha === null ? 'automatic' : alpha.toFixed(2)}`}
           hint={
             alpha === null ? (
-              'Moves the hybrid column between words and meaning'
+              'It fits the text. Left: words, right: meaning'
             ) : (
               <button type="button" class="button small" onClick={() => onChange({ alpha: null })}>
-                As it fits the text
+                Automatic again
               </button>
             )
           }

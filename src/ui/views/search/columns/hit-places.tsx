@@ -40,7 +40,7 @@ export function HitRanks({ column, places: of }: HitRanksProps) {
 
 const SCORES: Readonly<Record<ColumnName, string>> = {
   vector: 'similarity',
-  keyword: 'words (BM25)',
+  keyword: 'words',
   hybrid: 'relevance',
   reranked: 'reranker',
 }

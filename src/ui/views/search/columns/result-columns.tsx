@@ -3,7 +3,7 @@ import { useState } from 'preact/hooks'
 import type { SearchHit as Hit } from '../../../api/search.ts'
 import { EmptyState } from '../../../components/empty-state.tsx'
 import { Failure } from '../../../components/failure.tsx'
-import { Loading } from '../../../components/progress.tsx'
+import { Loading, Progress } from '../../../components/progress.tsx'
 import { addressOf } from '../../../shell/addresses.ts'
 import type { KnowledgeBaseAddress } from '../../knowledge-base/knowledge-base-frame.tsx'
 import type { Judging } from '../judgments/judging.ts'
@@ -33,11 +33,12 @@ interface ResultColumnsProps {
 
 export function ResultColumns(props: ResultColumnsProps) {
   const [shown, setShown] = useState<ColumnName>('hybrid')
+  const columns = COLUMNS.filter((column) => column !== 'reranked' || props.hasReranker)
   return (
     <>
       <fieldset class="search-choice row">
         <legend class="visually-hidden">Column to show</legend>
-        {COLUMNS.map((column) => (
+        {columns.map((column) => (
           <button
             key={column}
             type="button"
@@ -49,8 +50,9 @@ export function ResultColumns(props: ResultColumnsProps) {
           </button>
         ))}
       </fieldset>
+      {!props.hasReranker && <NoReranker place={props.place} />}
       <div class="search-columns">
-        {COLUMNS.map((column) => (
+        {columns.map((column) => (
           <Column key={column} column={column} isShown={shown === column} {...props} />
         ))}
       </div>
@@ -74,8 +76,8 @@ function Column({ column, isShown, ...props }: ColumnProps) {
       aria-busy={state.isBusy}
       data-searched={state.order?.query}
     >
-      <header class="row">
-        <h2>{TITLES[column]}</h2>
+      <header class="row search-column-head">
+        <h2 class="one-line">{TITLES[column]}</h2>
         <span class="grow" />
         {order !== null && state.answer && <SameElsewhere place={place} order={order} />}
       </header>
@@ -85,11 +87,11 @@ function Column({ column, isShown, ...props }: ColumnProps) {
 }
 
 function ColumnBody({ column, ...props }: Omit<ColumnProps, 'isShown'>) {
-  const { place, states, hasReranker, onRerank } = props
+  const { states, onRerank } = props
   const { answer, failure, isBusy, order, retry } = states[column]
-  if (column === 'reranked' && !hasReranker) return <NoReranker place={place} />
   if (failure) return <Failure error={failure} onRetry={retry} />
   if (answer === undefined || order === undefined) {
+    if (isBusy && column === 'reranked') return <Progress label="The reranking model reads …" />
     if (isBusy) return <Loading what="results" />
     return (
       <EmptyState icon="search" title="Press Enter to rerank">
@@ -137,15 +139,13 @@ function Hits({ column, question, hits, place, ranks, lookedAt, gradeOf, actions
   )
 }
 
-function NoReranker({ place: { project, name } }: { readonly place: KnowledgeBaseAddress }) {
+/** A line above the others: an empty column would take the room of what was found. */
+function NoReranker({ place }: { readonly place: KnowledgeBaseAddress }) {
+  const settings = addressOf.knowledgeBaseSettings(place.project, place.name)
   return (
-    <EmptyState icon="settings" title="There is no reranking model">
-      <p>
-        A reranking model reads the best candidates once more and orders them anew. Choose one in
-        the{' '}
-        <a href={addressOf.knowledgeBaseSettings(project, name)}>settings of this knowledge base</a>
-        .
-      </p>
-    </EmptyState>
+    <section class="small quiet" aria-label={TITLES.reranked}>
+      There is no reranking model, which would read the best candidates once more and order them
+      anew. <a href={settings}>Choose one in the settings</a>.
+    </section>
   )
 }
