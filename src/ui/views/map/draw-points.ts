@@ -64,10 +64,14 @@ function drawSome(
   }
 }
 
+/** Beyond whole pixels: with more a small disc is a square, with less a cross. */
+const ROUNDNESS = 0.35
+
 /** Of a disc, row by row: how far it goes to each side. */
 function spansOf(radius: number): Int32Array {
   const reach = Math.floor(radius)
+  const squared = (reach + ROUNDNESS) ** 2
   return Int32Array.from({ length: 2 * reach + 1 }, (_, at) => {
-    return Math.floor(Math.sqrt(Math.max(0, radius * radius - (at - reach) ** 2)))
+    return Math.floor(Math.sqrt(squared - (at - reach) ** 2))
   })
 }

@@ -34,7 +34,9 @@ interface MapBoardProps extends KnowledgeBaseAddress {
 }
 
 export function MapBoard({ project, name, map, note, onStale }: MapBoardProps) {
-  const { version, regions } = map
+  const { version } = map
+  // Read again and again, they are the same.
+  const regions = useMemo(() => map.regions, [version])
   const address = useMemo(() => ({ project, name, version }), [project, name, version])
   const { query, change, look, leave } = useMapAddress()
   const [tool, setTool] = useState<PointerTool>('move')

@@ -14,20 +14,21 @@ import {
 import { MapBoard } from './map-board.tsx'
 
 const ASK_AGAIN_MS = 700
-/** While an older map is shown. */
+/** While a map is shown: a newer one replaces it. */
 const ASK_CALMLY_MS = 5000
 
 export function MapView({ project, name }: KnowledgeBaseAddress) {
-  const { data, failure, reload } = useResource(
+  const { data, failure, isLoading, reload } = useResource(
     (signal) => readMap(project, name, signal),
     [project, name],
   )
-  const isReady = data?.state === 'ready'
+  const isAwaited = data?.state === 'computing' || data?.progress != null
   usePolling(
     () => {
-      if (data?.state === 'computing' || data?.progress || (isReady && !data.map?.current)) reload()
+      // One that failed is tried again when somebody asks for it.
+      if (!isLoading && data?.state !== 'failed') reload()
     },
-    isReady ? ASK_CALMLY_MS : ASK_AGAIN_MS,
+    isAwaited ? ASK_AGAIN_MS : ASK_CALMLY_MS,
   )
   return (
     <KnowledgeBaseFrame project={project} name={name}>

@@ -2,6 +2,7 @@
 import { useState } from 'preact/hooks'
 import { Field } from '../../components/field.tsx'
 import { Icon } from '../../components/icon.tsx'
+import { counted } from '../../format/numbers.ts'
 import { type Filters, parsedFilters, withoutCondition } from './lab-settings.ts'
 
 interface FilterBarProps {
@@ -38,7 +39,7 @@ export function FilterBar({ filters, onChange }: FilterBarProps) {
             }}
           >
             <bdi>
-              {key.replace(/^metadata\./, '')}: {JSON.stringify(value)}
+              {key.replace(/^metadata\./, '')}: {shownCondition(value)}
             </bdi>{' '}
             ×
           </button>
@@ -72,4 +73,14 @@ export function FilterBar({ filters, onChange }: FilterBarProps) {
       )}
     </div>
   )
+}
+
+const LISTED_MAX = 5
+
+/** As JSON; of a long list, as a map gives one, how long it is. */
+function shownCondition(condition: unknown): string {
+  const isList = typeof condition === 'object' && condition !== null && 'in' in condition
+  const list = isList && Array.isArray(condition.in) ? condition.in : []
+  if (list.length > LISTED_MAX) return `one of ${counted(list.length, 'value')}`
+  return JSON.stringify(condition)
 }
