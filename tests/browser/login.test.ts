@@ -1,32 +1,37 @@
 import { expect } from 'bun:test'
+import type { Page } from 'playwright-core'
 import { browserOver, browserTest } from './browser-fixture.ts'
+
+const PASSWORD = 'right and long'
 
 const browser = browserOver({
   EIDER_USERNAME: 'ada',
-  EIDER_PASSWORD: 'right and long',
+  EIDER_PASSWORD: PASSWORD,
 })
+
+/** On the page of the login, or over what is shown. */
+async function logIn(page: Page, name: string, password: string): Promise<void> {
+  const form = page.locator('form').filter({ has: page.locator('[name=username]') })
+  await form.getByLabel('Name').fill(name)
+  await form.getByLabel('Password').fill(password)
+  await form.getByRole('button', { name: 'Log in' }).click()
+}
 
 /** The browser writes each refused request to its console. */
 const REFUSED = /status of 401|status of 400/
 
 browserTest('a login, one that ends while somebody types, and signing out', async () => {
   await browser.visit('/sql', { expectedErrors: REFUSED }, async ({ page }) => {
-    const logIn = async (password: string) => {
-      const name = page.getByRole('textbox', { name: 'Name' })
-      if ((await name.inputValue()) === '') await name.fill('ada')
-      await page.getByLabel('Password').fill(password)
-      await page.getByRole('button', { name: 'Log in' }).click()
-    }
-    await logIn('wrong')
+    await logIn(page, 'ada', 'wrong')
     await page.getByRole('alert').waitFor()
-    await logIn('right and long')
+    await logIn(page, 'ada', PASSWORD)
     await page.locator('.cm-content').click()
     await page.keyboard.type('SELECT 40 + 2 AS answer')
     // The token is revoked behind the page's back: its next request finds out.
     await page.request.post('/api/logout')
     await page.keyboard.press('Control+Enter')
     await page.getByRole('dialog', { name: 'Log in again' }).waitFor()
-    await logIn('right and long')
+    await logIn(page, 'ada', PASSWORD)
     await page.getByRole('gridcell', { name: '42' }).waitFor()
     expect(await page.locator('.cm-content').textContent()).toContain('SELECT 40 + 2')
     await page.getByRole('button', { name: 'ada' }).click()
@@ -35,5 +40,72 @@ browserTest('a login, one that ends while somebody types, and signing out', asyn
     await asked.click()
     await page.getByRole('button', { name: 'Log in' }).waitFor()
     expect(await page.evaluate(() => localStorage.getItem('eider.sql.tabs'))).toBeNull()
+  })
+})
+
+browserTest('a key and a user are made, used and taken away', async () => {
+  await browser.visit(
+    '/operations/access',
+    { expectedErrors: REFUSED },
+    async ({ page, baseUrl }) => {
+      await logIn(page, 'ada', PASSWORD)
+      await page.getByRole('button', { name: 'New key' }).click()
+      await page.getByLabel('Name').fill('notebook')
+      await page.getByRole('button', { name: 'Make the key' }).click()
+      const key = await page.getByText(/^eider_/).textContent()
+      const asked = async () => {
+        const headers = { authorization: `Bearer ${key}` }
+        return (await fetch(`${baseUrl}/api/projects`, { headers })).status
+      }
+      expect(await asked()).toBe(200)
+      await page.getByRole('button', { name: 'Done' }).click()
+      await page.getByRole('button', { name: 'Revoke notebook' }).click()
+      await page.getByRole('dialog').getByRole('button', { name: 'Revoke' }).click()
+      await page.getByText('No keys yet').waitFor()
+      expect(await asked()).toBe(401)
+      await page.getByRole('button', { name: 'New user' }).click()
+      await page.getByLabel('Name').fill('vera')
+      await page.getByLabel('Password').fill('looks and reads')
+      await page.getByRole('button', { name: 'Make the user' }).click()
+      await page.getByRole('button', { name: 'Change vera' }).waitFor()
+      await browser.visit('/create/agent', { expectedErrors: REFUSED }, async ({ page: hers }) => {
+        await logIn(hers, 'vera', 'looks and reads')
+        // The address that was asked for, and who may do there what she may not.
+        await hers.getByText('You may look, not change').waitFor()
+        await hers.goto('/operations/settings')
+        await hers.getByText('This is for admins').waitFor()
+        await page.getByRole('button', { name: 'Delete vera' }).click()
+        await page.getByRole('dialog').getByRole('button', { name: 'Delete' }).click()
+        await page.getByRole('button', { name: 'Change vera' }).waitFor({ state: 'detached' })
+        await hers.getByRole('link', { name: 'Overview' }).click()
+        // She signs out of a login that has ended already.
+        const again = hers.getByRole('dialog', { name: 'Log in again' })
+        await again.getByRole('button', { name: /Sign out/ }).click()
+        await hers.getByRole('main').getByLabel('Password').waitFor()
+      })
+    },
+  )
+})
+
+browserTest('what happens to the login in one tab happens in the other', async () => {
+  await browser.visit('/', { expectedErrors: REFUSED }, async ({ page, context }) => {
+    await logIn(page, 'ada', 'eider_00000000')
+    await page.getByText('This is a key').waitFor()
+    await logIn(page, 'ada', PASSWORD)
+    await page.getByRole('button', { name: 'ada' }).waitFor()
+    const other = await context.newPage()
+    await other.goto('/operations')
+    await other.getByRole('button', { name: 'ada' }).waitFor()
+    await page.getByRole('button', { name: 'ada' }).click()
+    await page.getByRole('button', { name: 'Sign out' }).click()
+    // It asks first where the browser keeps something of hers.
+    const asked = page.getByRole('dialog').getByRole('button', { name: 'Sign out' })
+    const out = page.getByRole('button', { name: 'Log in' })
+    await asked.or(out).waitFor()
+    if (await asked.isVisible()) await asked.click()
+    await out.waitFor()
+    await other.getByRole('button', { name: 'Log in' }).waitFor()
+    await logIn(other, 'ada', PASSWORD)
+    await page.getByRole('button', { name: 'ada' }).waitFor()
   })
 })

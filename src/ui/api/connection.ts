@@ -6,8 +6,8 @@ import { signal } from '@preact/signals'
 
 const ASK_AGAIN_MS = 1000
 const ASK_AGAIN_MS_MAX = 5000
-/** Without an answer for so long, it is away. */
-const ANSWER_MS_MAX = 5000
+/** Without an answer for so long, it is away; a busy one may be slow. */
+const ANSWER_MS_MAX = 15_000
 /** A window that is seen and has asked for nothing for so long looks whether the server is there. */
 const LOOK_MS = 15_000
 /** What fails again and again while the server answers is not loaded again more often than that. */

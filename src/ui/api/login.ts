@@ -34,7 +34,12 @@ export async function logIn(username: string, password: string): Promise<void> {
 
 /** Ends the session, and forgets what the page kept for its user. @throws ApiError */
 export async function logOut(): Promise<void> {
-  await request('/api/logout', { method: 'POST' })
+  try {
+    await request('/api/logout', { method: 'POST', waitsForLogin: false })
+  } catch (error) {
+    // It had ended already.
+    if (!(error instanceof ApiError) || error.code !== 'unauthorized') throw error
+  }
   forgetKept()
   otherTabs?.postMessage('logout')
   beginAfresh()
@@ -48,7 +53,9 @@ export function hasKept(): boolean {
 function entered(status: ServerStatus): void {
   const { principal, auth } = status
   const before = account.value
-  if (before !== undefined && principal !== undefined && !isSame(before, principal)) {
+  // Where the server has got a login meanwhile, everybody was `anyone` before: what they typed is theirs.
+  const wasSomebody = before !== undefined && before.kind !== 'open'
+  if (wasSomebody && principal !== undefined && !isSame(before, principal)) {
     forgetKept()
     localStorage.setItem(OWNER, nameOf(principal))
     beginAfresh()

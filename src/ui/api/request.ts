@@ -34,6 +34,8 @@ export interface ApiRequest {
   readonly body?: FormData | Blob
   readonly headers?: Readonly<Record<string, string>>
   readonly signal?: AbortSignal | undefined
+  /** False: whoever is logged in no more is told so, and not asked to log in again. */
+  readonly waitsForLogin?: boolean
   /** How much of a large body has gone out. */
   readonly onSent?: (sentBytes: number, totalBytes: number) => void
 }
@@ -64,7 +66,7 @@ export async function requestStream(path: string, init: ApiRequest = {}): Promis
     const response = await sent(path, init)
     if (response.ok) return response
     const problem = await problemOf(response)
-    if (problem.code !== 'unauthorized') throw problem
+    if (problem.code !== 'unauthorized' || init.waitsForLogin === false) throw problem
     // Whoever was logged in typed something: it waits for the new login, and then goes on. Another request may have waited
     // for the same one, and be ahead.
     if (loginCount.value === loginsBefore) await loggedInAgain(init.signal)

@@ -30,8 +30,7 @@ export function mayRunServer(): boolean {
 
 /** Ends with the next login. @throws what `abort` was aborted with */
 export function loggedInAgain(abort?: AbortSignal): Promise<void> {
-  if (loginState.value === 'on') loginState.value = 'expired'
-  else if (loginState.value !== 'expired') loginState.value = 'needed'
+  loginState.value = stateWithoutLogin()
   return new Promise((resolve, reject) => {
     const stop = loginState.subscribe((state) => {
       if (state !== 'on') return
@@ -45,11 +44,16 @@ export function loggedInAgain(abort?: AbortSignal): Promise<void> {
   })
 }
 
+/** What is shown stays, where something was: also where the server had no login before it was started again. */
+function stateWithoutLogin(): LoginState {
+  const state = loginState.value
+  return state === 'unknown' || state === 'needed' ? 'needed' : 'expired'
+}
+
 /** What the server says of whoever asks. Who was logged in before stays known while the login has expired. */
 export function noteStatus({ auth, principal }: ServerStatus): void {
   if (auth.http_auth_enabled && !auth.confirmed) {
-    const hasEntered = loginState.value === 'on' || loginState.value === 'expired'
-    loginState.value = hasEntered ? 'expired' : 'needed'
+    loginState.value = stateWithoutLogin()
     return
   }
   account.value = principal

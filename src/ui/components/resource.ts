@@ -11,6 +11,7 @@ export interface Resource<T> {
   readonly data: T | undefined
   readonly failure: Error | undefined
   readonly isLoading: boolean
+  /** Where it is being loaded, it is loaded once more afterwards: asking often ends nothing that a slow server is about to answer. */
   readonly reload: () => void
 }
 
@@ -30,22 +31,33 @@ export function useResource<T>(
     key,
     done: false,
   })
-  const reload = useCallback(() => setTurn((before) => before + 1), [])
+  const isUnderWay = useRef(false)
+  const isWantedAgain = useRef(false)
+  const reload = useCallback(() => {
+    if (isUnderWay.current) isWantedAgain.current = true
+    else setTurn((before) => before + 1)
+  }, [])
   const back = reconnections.value
   useEffect(() => {
     const abort = new AbortController()
-    const shown = (next: { data?: T; failure?: Error }) => {
-      if (!abort.signal.aborted) setState({ key, done: true, ...next })
+    const over = () => {
+      isUnderWay.current = false
+      if (isWantedAgain.current) reload()
     }
+    isUnderWay.current = true
+    isWantedAgain.current = false
     setState((before) => (before.key === key ? { ...before, done: false } : { key, done: false }))
     latest.current(abort.signal).then(
-      (data) => shown({ data }),
+      (data) => {
+        if (abort.signal.aborted) return
+        setState({ key, done: true, data })
+        over()
+      },
       (error: unknown) => {
+        if (abort.signal.aborted) return
         const failure = asError(error)
-        setState((before) => {
-          if (abort.signal.aborted) return before
-          return { ...before, done: true, failure }
-        })
+        setState((before) => ({ ...before, done: true, failure }))
+        over()
       },
     )
     return () => abort.abort(new DOMException('The view went', 'AbortError'))
@@ -92,13 +104,6 @@ export function useAction(): Action {
     }
   }
   return { act, failure, isBusy }
-}
-
-/** Loads a resource again every `ms`; one that takes longer is waited for. */
-export function useReloading({ isLoading, reload }: Resource<unknown>, ms: number): void {
-  usePolling(() => {
-    if (!isLoading) reload()
-  }, ms)
 }
 
 /** Calls `tick` every `ms`, while the window is seen and the view is there. */

@@ -1,9 +1,11 @@
 /** Who is logged in decides what is shown: the page, the page with a question over it, or only the login. */
 import type { ComponentChildren } from 'preact'
 import { useEffect } from 'preact/hooks'
+import { logOut } from '../api/login.ts'
 import { account, loginState } from '../api/session.ts'
 import { Dialog } from '../components/dialog.tsx'
 import { LoginForm } from './login-form.tsx'
+import { tellFailed } from './notices.tsx'
 import { ThemeButton } from './theme.tsx'
 
 /** Its children are shown to those who may see them, and to nobody before that is known. */
@@ -44,13 +46,20 @@ function LoginPage() {
 
 /** Over whatever is shown, which stays as it is: the requests that wait go on afterwards. */
 function LoginAgain() {
+  const here = account.value
+  const leave = () => {
+    logOut().catch(tellFailed)
+  }
   return (
     <Dialog title="Log in again" staysOnClickBeside>
       <p class="quiet">
         Your login has ended. What you typed is still here, and goes on when you are back. If
         somebody else logs in, the page begins afresh for them.
       </p>
-      <LoginForm username={account.value?.name ?? ''} />
+      <LoginForm username={here?.kind === 'user' ? here.name : ''} />
+      <button type="button" class="button quiet" onClick={leave}>
+        Sign out, and drop what was typed
+      </button>
     </Dialog>
   )
 }

@@ -8,7 +8,7 @@ import { may } from '../../api/session.ts'
 import { EmptyState } from '../../components/empty-state.tsx'
 import { Field } from '../../components/field.tsx'
 import { JobProgress, JobState, wordsOf } from '../../components/job-progress.tsx'
-import { useReloading, useResource } from '../../components/resource.ts'
+import { usePolling, useResource } from '../../components/resource.ts'
 import { counted, shownAge } from '../../format/numbers.ts'
 import { tellFailed } from '../../shell/notices.tsx'
 import { Loaded } from './loaded.tsx'
@@ -32,7 +32,7 @@ export function JobsPane() {
     (signal) => listJobs({ ...(state === undefined ? {} : { state }), limit }, signal),
     [state, limit],
   )
-  useReloading(jobs, ASK_AGAIN_MS)
+  usePolling(jobs.reload, ASK_AGAIN_MS)
   const show = (next: string) => {
     route(next === '' ? '/operations/jobs' : `/operations/jobs?state=${next}`, true)
   }

@@ -2,7 +2,7 @@
 import type { Health, ServerStatus } from '../../api/records.ts'
 import { request } from '../../api/request.ts'
 import { may, mayRunServer } from '../../api/session.ts'
-import { useReloading, useResource } from '../../components/resource.ts'
+import { usePolling, useResource } from '../../components/resource.ts'
 import { counted, shownAge, shownBytes, shownTime } from '../../format/numbers.ts'
 import { Fact, Facts } from './facts.tsx'
 import { Loaded } from './loaded.tsx'
@@ -31,7 +31,7 @@ function State() {
     ])
     return { status, health }
   }, [])
-  useReloading(state, ASK_AGAIN_MS)
+  usePolling(state.reload, ASK_AGAIN_MS)
   return (
     <Loaded of={state} what="the state of the server">
       {({ status, health }) => (

@@ -34,7 +34,7 @@ export function RequestsPane() {
     [filters],
   )
   usePolling(() => {
-    if (!isPaused && !isHeld && !requests.isLoading) requests.reload()
+    if (!isPaused && !isHeld) requests.reload()
   }, ASK_AGAIN_MS)
   return (
     <div class="stack">

@@ -4,7 +4,7 @@ import { path, request } from '../../api/request.ts'
 import { mayRunServer } from '../../api/session.ts'
 import { EmptyState } from '../../components/empty-state.tsx'
 import { Icon } from '../../components/icon.tsx'
-import { useReloading, useResource } from '../../components/resource.ts'
+import { usePolling, useResource } from '../../components/resource.ts'
 import { shownDuration } from '../../format/numbers.ts'
 import { tellDone, tellFailed } from '../../shell/notices.tsx'
 import { Loaded } from './loaded.tsx'
@@ -16,7 +16,7 @@ export function RunningPane() {
     (signal) => request<readonly RunningRequest[]>('/api/requests/running', { signal }),
     [],
   )
-  useReloading(running, ASK_AGAIN_MS)
+  usePolling(running.reload, ASK_AGAIN_MS)
   const cancel = async (number: number) => {
     try {
       await request(path`/api/requests/${String(number)}`, { method: 'DELETE' })
