@@ -7,6 +7,7 @@ import {
   browserTest,
   expectNoSidewaysScroll,
   expectNoViolations,
+  settled,
 } from './browser-fixture.ts'
 
 const browser = browserOver()
@@ -69,6 +70,8 @@ async function look(
   await expectNoViolations(page)
   await page.setViewportSize(NARROW)
   await page.emulateMedia({ colorScheme: 'dark' })
+  // What is as wide as its place learns of it with the next frame.
+  await settled(page)
   await expectNoSidewaysScroll(page)
   await expectNoViolations(page)
 }
