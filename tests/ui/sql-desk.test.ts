@@ -1,5 +1,6 @@
 import { expect, test } from 'bun:test'
-import { binned, chooseChart } from '../../src/ui/components/chart/chart-choice.ts'
+import { chooseChart } from '../../src/ui/components/chart/chart-choice.ts'
+import { binned, chartData } from '../../src/ui/components/chart/chart-data.ts'
 import { statementsOf } from '../../src/ui/components/editor/sql-code.ts'
 import { sqlCompletion } from '../../src/ui/components/editor/sql-completion.ts'
 import {
@@ -128,14 +129,54 @@ test('completion knows the options of searches, of statements, and functions', (
   expect(labels('EVALUATE KNOWLEDGE_BASE teas USING ')?.[0]).toBe('test_table')
 })
 
+const named = (names: string, type = '') => {
+  return names.split(' ').map((name) => ({ name, type }))
+}
+
 test('a chart is chosen by what the columns hold', () => {
-  const kind = (...rows: (readonly unknown[])[]) => chooseChart(['a', 'b'], rows)?.kind
+  const kind = (...rows: (readonly unknown[])[]) => chooseChart(named('a b'), rows)?.kind
   expect(kind(['2024-01-01', 1], ['2024-01-02', 2])).toBe('line')
   expect(kind(['x', 1], ['y', 2])).toBe('bar')
   expect(kind([1, 5], [2, 3], [3, 4])).toBe('line')
   expect(kind([3, 5], [1, 3], [2, 4])).toBe('scatter')
   expect(kind([3], [1], [3])).toBe('histogram')
-  expect(kind(['x', null])).toBeUndefined()
+  expect(kind(['x', null], ['x', null], ['y', null])).toBe('histogram')
+  expect(kind(['x', 1])).toBeUndefined()
+})
+
+test('a chart measures no ids, counts digits of integers, and splits times by groups', () => {
+  const ids = [
+    [7, 'x', 3],
+    [9, 'y', 4],
+  ]
+  expect(chooseChart(named('tea_id name price'), ids)).toEqual({ kind: 'bar', x: 1, y: [2] })
+  const large = [['9007199254740993'], ['9007199254740995']]
+  expect(chooseChart(named('n', 'BIGINT'), large)?.kind).toBe('histogram')
+  const rows = [
+    ['2024-01-02', 'b', 4],
+    ['2024-01-01', 'a', 1],
+    ['2024-01-01', 'b', 3],
+    ['2024-01-02', 'a', null],
+  ]
+  const choice = chooseChart(named('day group n'), rows)
+  expect(choice).toEqual({ kind: 'line', x: 0, y: [2], by: 1 })
+  expect(choice && chartData(choice, named('day group n'), rows)).toMatchObject({
+    x: [1704067200, 1704153600],
+    isTime: true,
+    y: [
+      { label: 'b', values: [3, 4] },
+      { label: 'a', values: [1, null] },
+    ],
+  })
+})
+
+test('more bars than can be read are drawn where the first ones are the largest', () => {
+  const rows = Array.from({ length: 100 }, (_, index) => [`tea ${index}`, 100 - index])
+  const columns = named('name n')
+  const choice = chooseChart(columns, rows)
+  expect(choice?.kind).toBe('bar')
+  expect(choice && chartData(choice, columns, rows).left).toBe('the first 60 of 100 are drawn')
+  expect(chooseChart(columns, rows.toReversed())?.kind).toBe('histogram')
 })
 
 test('bins have round borders and hold every number once', () => {
@@ -143,5 +184,11 @@ test('bins have round borders and hold every number once', () => {
   expect(labels[0]).toBe('0')
   expect(counts.reduce((sum, one) => sum + one, 0)).toBe(5)
   expect(binned([7, 7]).counts).toEqual([2])
-  expect(binned(['a', 'b', 'a', null])).toEqual({ labels: ['a', 'b', 'null'], counts: [2, 1, 1] })
+  expect(binned(['a', 'b', 'a', null])).toMatchObject({
+    labels: ['a', 'b', 'null'],
+    counts: [2, 1, 1],
+  })
+  expect(binned(['2024-01-01', '2024-01-31 10:00:00+02', '0001-01-01'], true).counts).toHaveLength(
+    21,
+  )
 })

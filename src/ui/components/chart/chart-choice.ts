@@ -1,5 +1,6 @@
 /** Which chart says most about some rows, without a setting. Pure. */
-import type { Cell } from '../../api/sql.ts'
+import type { Cell, Column } from '../../api/sql.ts'
+import { isNumberType } from '../table/cell-text.ts'
 
 export type ChartKind = 'line' | 'bar' | 'scatter' | 'histogram'
 
@@ -9,107 +10,118 @@ export interface ChartChoice {
   readonly x: number
   /** Indexes of the columns drawn. */
   readonly y: readonly number[]
+  /** Index of the column whose values each have a line or bar of their own. */
+  readonly by?: number
 }
 
 export type ColumnKind = 'number' | 'time' | 'text' | 'nothing'
 
-const TIME = /^\d{4}-\d{2}-\d{2}([ T]\d{2}:\d{2}(:\d{2}(\.\d+)?)?)?$/
+/** What a browser can count in milliseconds: years of four digits. */
+const TIME = /^\d{4}-\d{2}-\d{2}([ T]\d{2}:\d{2}(:\d{2}(\.\d+)?)?)?([+-]\d{2}(:?\d{2})?|Z)?$/
+const NUMBER = /^-?\d+(\.\d+)?$/
 /** Rows that are looked at to tell what a column holds. */
 const LOOKED_AT_MAX = 500
-const BARS_MAX = 60
-const LINES_MAX = 4
+export const BARS_MAX = 60
+export const SERIES_MAX = 8
 
-export function columnKind(rows: readonly (readonly Cell[])[], column: number): ColumnKind {
+type Rows = readonly (readonly Cell[])[]
+
+export function columnKind(rows: Rows, column: number, type = ''): ColumnKind {
   const cells = rows
     .slice(0, LOOKED_AT_MAX)
     .map((row) => row[column])
     .filter((cell) => cell !== null && cell !== undefined)
   if (cells.length === 0) return 'nothing'
-  if (cells.every((cell) => typeof cell === 'number')) return 'number'
+  const isNumber = isNumberType(type)
+    ? (cell: Cell) => typeof cell === 'number' || NUMBER.test(String(cell))
+    : (cell: Cell) => typeof cell === 'number'
+  if (cells.every(isNumber)) return 'number'
   return cells.every((cell) => typeof cell === 'string' && TIME.test(cell)) ? 'time' : 'text'
 }
 
+/** A cell of a column of numbers; null where it is none. */
+export function numberOf(cell: Cell): number | null {
+  if (typeof cell === 'number') return cell
+  return typeof cell === 'string' && NUMBER.test(cell) ? Number(cell) : null
+}
+
 /** @returns undefined where there is nothing to draw */
-export function chooseChart(
-  columns: readonly string[],
-  rows: readonly (readonly Cell[])[],
-): ChartChoice | undefined {
-  const kinds = columns.map((_, index) => columnKind(rows, index))
+export function chooseChart(columns: readonly Column[], rows: Rows): ChartChoice | undefined {
+  if (rows.length < 2) return undefined
+  const kinds = columns.map(({ type }, index) => columnKind(rows, index, type))
   const of = (kind: ColumnKind) => kinds.flatMap((one, index) => (one === kind ? [index] : []))
-  const numbers = of('number')
+  const numbers = measuresOf(columns, of('number'))
   const [time] = of('time')
-  const [text] = of('text')
+  const texts = of('text').filter((column) => isShort(rows, column))
+  const [text] = texts
   const [first, second] = numbers
-  if (rows.length === 0 || first === undefined) {
-    return text === undefined || rows.length < 2 ? undefined : { kind: 'histogram', x: text, y: [] }
+  if (first === undefined) {
+    const counted = texts.find((column) => hasRepeats(rows, column)) ?? time ?? text
+    return counted === undefined ? undefined : { kind: 'histogram', x: counted, y: [] }
   }
-  if (time !== undefined) return { kind: 'line', x: time, y: numbers.slice(0, LINES_MAX) }
-  if (text !== undefined && rows.length <= BARS_MAX)
-    return { kind: 'bar', x: text, y: numbers.slice(0, LINES_MAX) }
+  const y = numbers.slice(0, SERIES_MAX)
+  if (time !== undefined) return withGroups({ kind: 'line', x: time, y }, rows, text)
+  if (text !== undefined) return ofText({ kind: 'bar', x: text, y }, rows, texts[1])
   if (second === undefined) return { kind: 'histogram', x: first, y: [] }
-  if (isRising(rows, first)) return { kind: 'line', x: first, y: numbers.slice(1, LINES_MAX + 1) }
+  if (isRising(rows, first)) {
+    return { kind: 'line', x: first, y: numbers.slice(1, SERIES_MAX + 1) }
+  }
   return { kind: 'scatter', x: first, y: [second] }
 }
 
-function isRising(rows: readonly (readonly Cell[])[], column: number): boolean {
+/** Names of rows are numbers at times, but measure nothing: they count only where there is nothing else. */
+function measuresOf(columns: readonly Column[], numbers: readonly number[]): readonly number[] {
+  const measures = numbers.filter((column) => !/(^|_)id$/i.test(columns[column]?.name ?? ''))
+  return measures.length === 0 ? numbers : measures
+}
+
+/** A row for each time and group: each group is a line. */
+function withGroups(choice: ChartChoice, rows: Rows, text: number | undefined): ChartChoice {
+  if (text === undefined || !hasRepeats(rows, choice.x)) return choice
+  return { ...choice, y: choice.y.slice(0, 1), by: text }
+}
+
+function ofText(bars: ChartChoice, rows: Rows, second: number | undefined): ChartChoice {
+  const [first = 0, other] = bars.y
+  if (second !== undefined && hasRepeats(rows, bars.x) && rows.length <= BARS_MAX * SERIES_MAX) {
+    return { ...bars, y: [first], by: second }
+  }
+  // More bars than can be read are drawn where the first ones are the largest.
+  if (rows.length <= BARS_MAX || isFalling(rows, first)) return bars
+  if (other === undefined) return { kind: 'histogram', x: first, y: [] }
+  return { kind: 'scatter', x: first, y: [other] }
+}
+
+const SHORT_CHARS = 60
+
+/** Words to stand below an axis, and no long texts. */
+function isShort(rows: Rows, column: number): boolean {
+  const looked = rows.slice(0, LOOKED_AT_MAX)
+  const isWord = (cell: Cell) => typeof cell !== 'object' && String(cell).length <= SHORT_CHARS
+  return looked.every((row) => row[column] === null || isWord(row[column]))
+}
+
+function hasRepeats(rows: Rows, column: number): boolean {
+  const looked = rows.slice(0, LOOKED_AT_MAX)
+  return new Set(looked.map((row) => String(row[column]))).size < looked.length
+}
+
+function isRising(rows: Rows, column: number): boolean {
   let before = Number.NEGATIVE_INFINITY
   for (const row of rows) {
-    const value = row[column]
-    if (typeof value !== 'number' || value <= before) return false
+    const value = numberOf(row[column])
+    if (value === null || value <= before) return false
     before = value
   }
   return rows.length > 2
 }
 
-export interface Bins {
-  readonly labels: readonly string[]
-  readonly counts: readonly number[]
-}
-
-const BINS = 30
-const VALUES_MAX = 40
-
-/** How often values occur: of numbers in ranges of a round width, of other values each. */
-export function binned(cells: readonly Cell[]): Bins {
-  const numbers = cells.filter((cell) => typeof cell === 'number' && Number.isFinite(cell))
-  // The filter left numbers alone.
-  if (numbers.length > 0) return numberBins(numbers as readonly number[])
-  const counts = new Map<string, number>()
-  for (const cell of cells) {
-    const word = cell === null || cell === undefined ? 'null' : String(cell)
-    counts.set(word, (counts.get(word) ?? 0) + 1)
+function isFalling(rows: Rows, column: number): boolean {
+  let before = Number.POSITIVE_INFINITY
+  for (const row of rows) {
+    const value = numberOf(row[column])
+    if (value === null || value > before) return false
+    before = value
   }
-  const best = [...counts].sort((a, b) => b[1] - a[1]).slice(0, VALUES_MAX)
-  return { labels: best.map(([label]) => label), counts: best.map(([, count]) => count) }
-}
-
-function numberBins(numbers: readonly number[]): Bins {
-  let low = Number.POSITIVE_INFINITY
-  let high = Number.NEGATIVE_INFINITY
-  for (const one of numbers) {
-    low = Math.min(low, one)
-    high = Math.max(high, one)
-  }
-  const width = roundWidth((high - low) / BINS)
-  const start = Math.floor(low / width) * width
-  const count = Math.max(1, Math.floor((high - start) / width) + 1)
-  const counts = new Array<number>(count).fill(0)
-  for (const one of numbers) {
-    const at = Math.min(count - 1, Math.floor((one - start) / width))
-    counts[at] = (counts[at] ?? 0) + 1
-  }
-  const labels = counts.map((_, index) => shortNumber(start + index * width))
-  return { labels, counts }
-}
-
-/** 1, 2 or 5 times a power of ten, at least so wide. */
-function roundWidth(width: number): number {
-  if (!(width > 0)) return 1
-  const power = 10 ** Math.floor(Math.log10(width))
-  const factor = [1, 2, 5, 10].find((one) => one * power >= width) ?? 10
-  return factor * power
-}
-
-export function shortNumber(value: number): string {
-  return Number(value.toPrecision(6)).toString()
+  return true
 }

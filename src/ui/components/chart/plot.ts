@@ -1,13 +1,10 @@
 /** uPlot as this page wants it. Loaded when the first chart is shown. */
 import uPlot from 'uplot'
 import type { ChartKind } from './chart-choice.ts'
+import type { ChartData } from './chart-data.ts'
 
-export interface Plot {
+export interface Plot extends ChartData {
   readonly kind: ChartKind
-  readonly x: readonly number[]
-  readonly words?: readonly string[]
-  readonly isTime: boolean
-  readonly y: readonly { readonly label: string; readonly values: readonly (number | null)[] }[]
   readonly width: number
   readonly height: number
 }
@@ -15,6 +12,25 @@ export interface Plot {
 const WORD_CHARS_MAX = 14
 const BAR_SHARE = 0.7
 const BAR_PX_MAX = 60
+
+/** What stands below a time axis, by how far its marks are apart, and where a new day or year begins. */
+const TIMES: (string | number | null)[][] = [
+  [365 * 86_400, '{YYYY}', null, null, null, null, null, null, 1],
+  [28 * 86_400, '{MMM}', '\n{YYYY}', null, null, null, null, null, 1],
+  [86_400, '{D} {MMM}', '\n{YYYY}', null, null, null, null, null, 1],
+  [60, '{HH}:{mm}', '\n{D} {MMM} {YYYY}', null, '\n{D} {MMM}', null, null, null, 1],
+  [0.001, '{HH}:{mm}:{ss}', '\n{D} {MMM} {YYYY}', null, '\n{D} {MMM}', null, null, null, 1],
+]
+
+function hasBars({ kind }: Plot): boolean {
+  return kind === 'bar' || kind === 'histogram'
+}
+
+/** Bars are compared by their length. */
+function fromNothing(_: uPlot, low: number, high: number): [number, number] {
+  const room = (Math.max(high, 0) - Math.min(low, 0)) * 0.05 || 1
+  return [low < 0 ? low - room : 0, high > 0 ? high + room : 0]
+}
 
 /** @returns what takes it away */
 export function drawPlot(host: HTMLElement, plot: Plot): () => void {
@@ -29,7 +45,10 @@ export function drawPlot(host: HTMLElement, plot: Plot): () => void {
     {
       width: plot.width,
       height: plot.height,
+      // Times are shown as they were written, which is without a zone.
+      tzDate: (seconds) => uPlot.tzDate(new Date(seconds * 1000), 'Etc/UTC'),
       scales: {
+        ...(hasBars(plot) ? { y: { range: fromNothing } } : {}),
         x: {
           time: plot.isTime,
           ...(words === undefined ? {} : { range: [-0.6, Math.max(0.6, words.length - 0.4)] }),
@@ -38,6 +57,7 @@ export function drawPlot(host: HTMLElement, plot: Plot): () => void {
       axes: [
         {
           ...axis,
+          ...(plot.isTime ? { values: TIMES } : {}),
           ...(words === undefined
             ? {}
             : {
@@ -49,7 +69,7 @@ export function drawPlot(host: HTMLElement, plot: Plot): () => void {
       ],
       series: [
         axisSeries(words),
-        ...plot.y.map(({ label }, index) => seriesOf(plot, label, colour(index))),
+        ...plot.y.map(({ label }, index) => seriesOf(plot, label, index, colour(index))),
       ],
     },
     // uPlot reads them and changes nothing.
@@ -63,14 +83,26 @@ function axisSeries(words: Plot['words']): uPlot.Series {
   return words === undefined ? {} : { value: (_: uPlot, at: number) => words[at] ?? '' }
 }
 
-function seriesOf({ kind, y }: Plot, label: string, stroke: string): uPlot.Series {
+function seriesOf(plot: Plot, label: string, at: number, stroke: string): uPlot.Series {
+  const { kind } = plot
   const drawn = { label, stroke, width: 2 }
   if (kind === 'scatter') {
     return { ...drawn, paths: () => null, points: { show: true, size: 6, fill: stroke } }
   }
-  if (kind === 'line') return drawn
-  const paths = uPlot.paths.bars?.({ size: [BAR_SHARE / y.length, BAR_PX_MAX] })
-  return { ...drawn, fill: stroke, ...(paths ? { paths } : {}), points: { show: false } }
+  // A group that has no row at a time goes on to its next one.
+  if (kind === 'line') return { ...drawn, spanGaps: plot.isGrouped }
+  const paths = uPlot.paths.bars?.({ disp: besideOthers(plot, at), size: [1, BAR_PX_MAX] })
+  return { ...drawn, width: 0, fill: stroke, ...(paths ? { paths } : {}), points: { show: false } }
+}
+
+/** Bars of one place stand beside each other. */
+function besideOthers({ x, y }: Plot, at: number): uPlot.Series.BarsPathBuilderDisplay {
+  const width = BAR_SHARE / y.length
+  const scale = { unit: 1 } as const
+  return {
+    x0: { ...scale, values: () => x.map((one) => one - BAR_SHARE / 2 + at * width) },
+    size: { ...scale, values: () => x.map(() => width) },
+  }
 }
 
 /** A colour as a canvas takes it: a token may say `light-dark(…)`. */

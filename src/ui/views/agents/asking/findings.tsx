@@ -19,7 +19,13 @@ export function Findings({ output, project }: FindingsProps) {
         return (
           <section key={index} class="panel stack" aria-label={drawn?.title || 'Chart'}>
             {drawn?.title && <h3 dir="auto">{drawn.title}</h3>}
-            {drawn && <Chart choice={drawn.choice} columns={drawn.columns} rows={drawn.rows} />}
+            {drawn && (
+              <Chart
+                choice={drawn.choice}
+                columns={drawn.columns.map((name) => ({ name, type: '' }))}
+                rows={drawn.rows}
+              />
+            )}
             <Rows label="Rows of the chart" rows={{ ...chart, is_cut: false }} project={project} />
           </section>
         )

@@ -1,4 +1,5 @@
 /** The rows of a run as a chart: as they suggest it, or as somebody chose. The choice stays with the tab, and in its link. */
+import { useMemo } from 'preact/hooks'
 import { Chart } from '../../../components/chart/chart.tsx'
 import {
   type ChartChoice,
@@ -15,13 +16,15 @@ const ROWS_MAX = 50_000
 const KINDS: readonly ChartKind[] = ['line', 'bar', 'scatter', 'histogram']
 
 export function ChartOfRun({ tab, run }: { readonly tab: SqlTab; readonly run: Run }) {
-  const names = run.columns.map(({ name }) => name)
-  const shown = run.rows.length > ROWS_MAX ? run.rows.slice(0, ROWS_MAX) : run.rows
-  const chosen = chooseChart(names, shown)
+  const { columns } = run
+  const names = columns.map(({ name }) => name)
+  // The list grows while it runs: another number of rows is another chart.
+  const shown = useMemo(() => run.rows.slice(0, ROWS_MAX), [run.rows, run.rows.length])
+  const chosen = chooseChart(columns, shown)
   if (chosen === undefined) {
     return (
       <EmptyState icon="chart" title="Nothing to draw">
-        <p>A chart needs a column of numbers, or several rows of words to count.</p>
+        <p>A chart needs two rows or more, with a column of numbers or words to count.</p>
       </EmptyState>
     )
   }
@@ -50,9 +53,26 @@ export function ChartOfRun({ tab, run }: { readonly tab: SqlTab; readonly run: R
           <ColumnSelect
             label="Up"
             columns={names}
+            several={choice.y.length > 1 ? choice.y : undefined}
             value={choice.y[0] ?? 0}
             onChange={(y) => set('y', String(y))}
           />
+        )}
+        {choice.kind !== 'histogram' && (
+          <label class="row small">
+            For each
+            <select
+              value={choice.by ?? ''}
+              onChange={({ currentTarget }) => set('by', currentTarget.value || 'none')}
+            >
+              <option value="">all together</option>
+              {names.map((name, index) => (
+                <option key={`${index} ${name}`} value={index}>
+                  {name}
+                </option>
+              ))}
+            </select>
+          </label>
         )}
         {Object.keys(tab.chart).length > 0 && (
           <button
@@ -67,7 +87,7 @@ export function ChartOfRun({ tab, run }: { readonly tab: SqlTab; readonly run: R
           <span class="badge warn">The first {shownCount(ROWS_MAX)} rows</span>
         )}
       </div>
-      <Chart choice={choice} columns={names} rows={shown} />
+      <Chart choice={choice} columns={columns} rows={shown} />
     </div>
   )
 }
@@ -75,35 +95,54 @@ export function ChartOfRun({ tab, run }: { readonly tab: SqlTab; readonly run: R
 /** What was chosen, as far as this result has such columns. */
 function changed(
   chosen: ChartChoice,
-  { kind, x, y }: SqlTab['chart'],
+  { kind, x, y, by }: SqlTab['chart'],
   columnCount: number,
 ): ChartChoice {
-  const isColumn = (index: string | undefined): index is string => {
-    return index !== undefined && Number(index) >= 0 && Number(index) < columnCount
+  const column = (index: string | undefined) => {
+    const isOne = index !== undefined && Number(index) >= 0 && Number(index) < columnCount
+    return isOne ? Number(index) : undefined
   }
+  const [chosenY, chosenBy] = [column(y), column(by)]
+  const { by: suggested, ...others } = chosen
+  // A column chosen by hand is drawn as it is, unless groups are asked for.
+  const group =
+    chosenBy ?? (by === 'none' || y !== undefined || x !== undefined ? undefined : suggested)
   return {
-    ...chosen,
+    ...others,
     kind: KINDS.find((one) => one === kind) ?? chosen.kind,
-    x: isColumn(x) ? Number(x) : chosen.x,
-    y: isColumn(y) ? [Number(y)] : chosen.y,
+    x: column(x) ?? chosen.x,
+    y: chosenY === undefined ? fallbackOf(chosen, columnCount) : [chosenY],
+    ...(group === undefined ? {} : { by: group }),
   }
+}
+
+/** A histogram draws no column: where it becomes a line, the one that it counted. */
+function fallbackOf({ x, y }: ChartChoice, columnCount: number): readonly number[] {
+  return y.length > 0 ? y : [columnCount > x ? x : 0]
 }
 
 function ColumnSelect({
   label,
   columns,
+  several,
   value,
   onChange,
 }: {
   readonly label: string
   readonly columns: readonly string[]
+  /** These are drawn together. */
+  readonly several?: readonly number[] | undefined
   readonly value: number
   readonly onChange: (index: number) => void
 }) {
   return (
     <label class="row small">
       {label}
-      <select value={value} onChange={({ currentTarget }) => onChange(Number(currentTarget.value))}>
+      <select
+        value={several ? '' : value}
+        onChange={({ currentTarget }) => onChange(Number(currentTarget.value))}
+      >
+        {several && <option value="">{several.map((one) => columns[one]).join(', ')}</option>}
         {columns.map((name, index) => (
           <option key={`${index} ${name}`} value={index}>
             {name}
