@@ -6,8 +6,8 @@ export type Said =
   | { readonly kind: 'text'; readonly pieces: readonly string[] }
   | { readonly kind: 'call'; readonly name: string; readonly input: object }
   | { readonly kind: 'status'; readonly status: number }
-  /** The answer begins and never goes on. */
-  | { readonly kind: 'stall' }
+  /** The answer begins, perhaps with some text, and never goes on. */
+  | { readonly kind: 'stall'; readonly pieces?: readonly string[] }
 
 export interface ChatServer {
   readonly url: string
@@ -59,7 +59,10 @@ function streamOf(said: Exclude<Said, { kind: 'status' }>, onCancel: () => void)
   return new ReadableStream({
     start(controller) {
       controller.enqueue(chunk({ role: 'assistant', content: '' }))
-      if (said.kind === 'stall') return
+      if (said.kind === 'stall') {
+        for (const content of said.pieces ?? []) controller.enqueue(chunk({ content }))
+        return
+      }
       for (const delta of deltasOf(said)) controller.enqueue(chunk(delta))
       controller.enqueue(chunk({}, said.kind === 'text' ? 'stop' : 'tool_calls'))
       controller.enqueue(new TextEncoder().encode('data: [DONE]\n\n'))

@@ -1,5 +1,11 @@
 import { expect } from 'bun:test'
-import { browserOver, browserTest } from './browser-fixture.ts'
+import { chatServer } from '../agents/chat-server.ts'
+import {
+  browserOver,
+  browserTest,
+  expectNoSidewaysScroll,
+  expectNoViolations,
+} from './browser-fixture.ts'
 
 const browser = browserOver()
 
@@ -34,4 +40,68 @@ browserTest('an agent is asked, a source opens at its place, the conversation st
     await main.locator('mark').first().waitFor()
     expect(await main.locator('mark').first().textContent()).toContain('Rooibos')
   })
+})
+
+const HOSTILE = [
+  '# <img src=x onerror=alert(1)>\n\n<script>alert(1)</scr',
+  'ipt> [click](javascript:alert(1)) ![i](data:image/png;base64,AAAA) [out](https://example.org/)\n\n',
+  `|a|b|\n|-|-|\n${'|wide words in a cell|<iframe src="/">|\n'.repeat(40)}\n`,
+  `1. **bold**\n   - inner\n\n2. ${'w'.repeat(900)}\n\n`,
+  'مرحبا بالعالم \u202e \u0007 end\n\n```html\n<b>unclosed',
+]
+
+browserTest('an answer is stopped, asked otherwise, and asked again after a crash', async () => {
+  const chat = chatServer(
+    { kind: 'stall', pieces: ['It begins'] },
+    { kind: 'text', pieces: HOSTILE },
+    { kind: 'stall', pieces: ['Half an answer'] },
+    { kind: 'text', pieces: ['Forty-two it is'] },
+  )
+  const model = { provider: 'openai', model_name: 'm', api_key: 'k', base_url: chat.url }
+  await browser.send('POST', '/api/projects/mindsdb/agents', { agent: { name: 'writer', model } })
+  const expectedErrors = /Failed to load resource/
+  await browser.visit('/projects/mindsdb/agents/writer', { expectedErrors }, async ({ page }) => {
+    const main = page.getByRole('main')
+    const field = main.getByPlaceholder('Ask something')
+    await field.fill('First?')
+    await page.keyboard.press('Enter')
+    await main.getByText('It begins').waitFor()
+    await main.getByRole('button', { name: 'Stop' }).click()
+    // The call of the model ends with the run of the server.
+    await chat.hasLeft
+    await main.getByText('Stopped', { exact: true }).last().waitFor()
+    await main.getByRole('button', { name: 'Edit' }).click()
+    await page.getByRole('button', { name: 'Delete and edit' }).click()
+    await page.waitForURL('**/agents/writer')
+    await field.and(page.locator(':focus')).waitFor()
+    expect(await field.inputValue()).toBe('First?')
+    await field.fill('Second?')
+    await page.keyboard.press('Enter')
+    await main.getByText('<b>unclosed').waitFor()
+    await main.getByRole('button', { name: 'Ask again' }).waitFor()
+    expect(await main.locator('article').count()).toBe(1)
+    expect(await main.locator('script, img, iframe, b, [href^="javascript"]').count()).toBe(0)
+    expect(await main.getByRole('link', { name: 'out' }).getAttribute('href')).toBe(
+      'https://example.org/',
+    )
+    await main.getByText('<img src=x onerror=alert(1)>').waitFor()
+    await expectNoSidewaysScroll(page)
+    await expectNoViolations(page)
+    await field.fill('Third?')
+    await page.keyboard.press('Enter')
+    await main.getByText('Half an answer').waitFor()
+    await field.fill('Something for later')
+    await browser.crashServer()
+    await main.getByText('The connection broke off').waitFor()
+    await main.getByText('Half an answer').waitFor()
+    await page.getByText('The server does not answer').waitFor({ state: 'hidden' })
+    await main.getByRole('button', { name: 'Ask again' }).last().click()
+    await main.getByRole('button', { name: 'Ask again' }).nth(2).waitFor()
+    await main.getByText('Forty-two it is').waitFor()
+    expect(await field.inputValue()).toBe('Something for later')
+    await main.getByRole('link', { name: 'Trace' }).last().click()
+    await page.getByRole('button', { name: 'Model, turn 1' }).press('Enter')
+    await page.getByText('ended by stop').waitFor()
+  })
+  chat.close()
 })

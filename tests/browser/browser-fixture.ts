@@ -89,6 +89,13 @@ export function browserOver(environment: Readonly<Record<string, string>> = {}) 
       server = started({ port: Number(new URL(before.baseUrl).port) })
       await server
     },
+    /** Ends the server as a crash does, in the middle of whatever it does, and starts it again at the same address. */
+    async crashServer(): Promise<void> {
+      const { pid, baseUrl } = await serverOf()
+      process.kill(pid, 'SIGKILL')
+      server = started({ port: Number(new URL(baseUrl).port) })
+      await server
+    },
     /** Opens an address in a fresh profile, walks the path, and closes it. @throws what the page complained about */
     async visit(
       address: string,

@@ -121,7 +121,7 @@ function tellUnlessStopped(error: unknown): void {
 function saidOf(turn: AskedTurn | undefined): string {
   if (turn === undefined) return ''
   if (turn.state === 'stopped') return 'Stopped'
-  if (turn.state === 'answered') return `The answer is there: ${turn.text.slice(0, 500)}`
+  if (turn.state === 'answered') return 'The answer is there'
   if (turn.state !== 'running') return ''
   if (turn.text !== '') return 'It is answering'
   const step = turn.steps.at(-1)

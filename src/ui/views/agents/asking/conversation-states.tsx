@@ -2,7 +2,7 @@
 import type { AgentName } from '../../../api/agents.ts'
 import { EmptyState } from '../../../components/empty-state.tsx'
 import { Failure } from '../../../components/failure.tsx'
-import { useAction } from '../../../components/resource.ts'
+import { useAction, usePolling } from '../../../components/resource.ts'
 import { addressOf } from '../../../shell/addresses.ts'
 import type { KeptTurns } from './kept-turns.ts'
 
@@ -50,12 +50,15 @@ export function EarlierButton({
   )
 }
 
+const POLL_MS = 2000
+
 interface MissingProps {
   readonly agent: AgentName
   readonly onRetry: () => void
 }
 
 export function MissingConversation({ agent, onRetry }: MissingProps) {
+  usePolling(onRetry, POLL_MS)
   return (
     <EmptyState icon="chat" title="This conversation is not there">
       <p class="quiet">

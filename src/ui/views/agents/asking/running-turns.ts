@@ -1,6 +1,6 @@
 /** Questions that this page has asked. They go on while another view is open. */
 import { signal } from '@preact/signals'
-import { type AgentName, askAgent } from '../../../api/agents.ts'
+import { type AgentName, askAgent, cancelRun } from '../../../api/agents.ts'
 import { ApiError } from '../../../api/request.ts'
 import { type AskedTurn, endedTurn, newTurn, withEvent } from './asked-turn.ts'
 
@@ -9,8 +9,10 @@ const turnsByPlace = signal<ReadonlyMap<string, readonly AskedTurn[]>>(new Map()
 /** Rises with each question that began or ended: lists of conversations are read again. */
 export const changes = signal(0)
 const lastKey = signal(0)
-/** By the place where a question is under way. */
-const aborts = new Map<string, AbortController>()
+/** What stops the question that is under way at a place. */
+const stops = new Map<string, () => void>()
+/** A run that was cancelled ends its stream by itself, or the stream is left after this time. */
+const STOP_MS_MAX = 3000
 /** Conversations that began on this page: nothing of them has to be read. */
 const whole = new Set<string>()
 
@@ -51,7 +53,7 @@ export function forgetTurns(place: string): void {
 }
 
 export function stopAsking(place: string): void {
-  aborts.get(place)?.abort(new DOMException('It was stopped', 'AbortError'))
+  stops.get(place)?.()
 }
 
 interface Asked {
@@ -74,7 +76,8 @@ export async function ask(asked: Asked): Promise<void> {
   const { agent, conversation, isKept, question, begun } = asked
   let place = asked.place ?? placeOf(agent, conversation)
   const abort = new AbortController()
-  aborts.set(place, abort)
+  const { stop, wasStopped } = stopper(abort, () => turn.traceId)
+  stops.set(place, stop)
   lastKey.value += 1
   let turn = newTurn(question, Date.now(), lastKey.peek())
   const paint = oncePerFrame(() => show(place, turn))
@@ -87,9 +90,9 @@ export async function ask(asked: Asked): Promise<void> {
       const next = placeOf(agent, conversationId)
       replace(next, turnsAt(place))
       forgetTurns(place)
-      aborts.delete(place)
+      stops.delete(place)
       place = next
-      aborts.set(place, abort)
+      stops.set(place, stop)
       whole.add(place)
     }
     paint.now()
@@ -102,7 +105,10 @@ export async function ask(asked: Asked): Promise<void> {
       { ...agent, text: question, conversationId },
       (event) => {
         const isBegin = turn.traceId === undefined
-        turn = withEvent(turn, event, Date.now())
+        const isCancelled = wasStopped() && 'type' in event && event.type === 'error'
+        turn = isCancelled
+          ? endedTurn(turn, 'stopped', Date.now())
+          : withEvent(turn, event, Date.now())
         if (isBegin && turn.traceId !== undefined) begin(turn.conversationId)
         else if ('type' in event && event.type === 'delta') paint.soon()
         else paint.now()
@@ -121,7 +127,23 @@ export async function ask(asked: Asked): Promise<void> {
   } finally {
     paint.close()
     changes.value += 1
-    if (aborts.get(place) === abort) aborts.delete(place)
+    if (stops.get(place) === stop) stops.delete(place)
+  }
+}
+
+/** Cancels the run. What it leaves is kept before its stream says that it is over: what is asked next finds it so. */
+function stopper(abort: AbortController, traceIdOf: () => string | undefined) {
+  let isStopped = false
+  const leave = () => abort.abort(new DOMException('It was stopped', 'AbortError'))
+  return {
+    wasStopped: () => isStopped,
+    stop: () => {
+      isStopped = true
+      const traceId = traceIdOf()
+      if (traceId === undefined) return leave()
+      cancelRun(traceId).catch(leave)
+      setTimeout(leave, STOP_MS_MAX)
+    },
   }
 }
 

@@ -128,7 +128,7 @@ function Row({ call, wholeMs, isOpen, onOpen, detailOf }: RowProps) {
         <td class="number agents-wide-only">{usage ? shownCount(usage.output_tokens) : ''}</td>
       </tr>
       {isOpen && (
-        <tr>
+        <tr class="agents-detail">
           <td colSpan={COLUMNS}>{detailOf(call)}</td>
         </tr>
       )}
