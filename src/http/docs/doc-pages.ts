@@ -119,6 +119,7 @@ export class DocPages {
 }
 
 const READER_ASSETS = `<link rel="stylesheet" href="/docs/assets/swagger-ui.css">
+<link rel="stylesheet" href="/docs/assets/api-reader.css">
 <script src="/docs/assets/swagger-ui-bundle.js" defer></script>
 <script src="/docs/assets/api-reader.js" defer></script>`
 

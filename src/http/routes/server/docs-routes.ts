@@ -12,6 +12,7 @@ const ASSETS: Readonly<Record<string, () => URL>> = {
   'docs.css': () => new URL('../../../ui/docs/docs.css', import.meta.url),
   'docs-theme.js': () => new URL('../../../ui/docs/docs-theme.js', import.meta.url),
   'docs.js': () => new URL('../../../ui/docs/docs.js', import.meta.url),
+  'api-reader.css': () => new URL('../../../ui/docs/api-reader.css', import.meta.url),
   'api-reader.js': () => new URL('../../../ui/docs/api-reader.js', import.meta.url),
   'swagger-ui.css': () => packaged('swagger-ui-dist/swagger-ui.css'),
   'swagger-ui-bundle.js': () => packaged('swagger-ui-dist/swagger-ui-bundle.js'),
