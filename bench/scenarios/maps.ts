@@ -3,6 +3,7 @@ import { chromiumPath, startChromium } from '../../scripts/chromium.ts'
 import type { EiderClient } from '../../scripts/eider-client.ts'
 import { framesDuring, newContext } from '../browser.ts'
 import { type FeltBench, felt, withFeltServer } from '../felt-work.ts'
+import { mapQuality } from '../map-quality.ts'
 import { clusteredVectors } from '../peers/clustered-vectors.ts'
 import { fillWithVectors, KNOWLEDGE_BASE } from '../peers/eider-peer.ts'
 import { startStubVectors } from '../peers/stub-vectors.ts'
@@ -32,7 +33,7 @@ export const maps: Scenario = {
   title: 'Maps of knowledge bases: seconds for 10 000 chunks, less than a minute for 100 000',
   onlyWhenNamed: true,
   run: async (size) => {
-    const measures: Measure[] = []
+    const measures: Measure[] = [...(await mapQuality())]
     for (const mapSize of SIZES[size]) measures.push(...(await measured(mapSize)))
     return measures
   },

@@ -6,11 +6,12 @@ import type { RunLimits } from '../domain/ports/engine-ports.ts'
 import type { ChunkMap, MapProgress } from '../domain/ports/map-ports.ts'
 import type { RowReader, VectorRows, VectorSource } from '../domain/ports/retrieval-ports.ts'
 import { WorkerHost } from '../runtime/worker-host.ts'
-import type { FromMapThread, ToMapThread, WantedTexts } from './map-protocol.ts'
+import { type FromMapThread, type ToMapThread, WAY, type WantedTexts } from './map-protocol.ts'
 import type { RegionText } from './regions/region-words.ts'
 
 /** With more chunks, these many from everywhere. */
 const POINTS_MAX = 200_000
+/** Vectors that suffice to find the components of all. */
 const SAMPLE_MAX = 4_000
 /** Of each text, to name its region. */
 const TEXT_CHARS = 600
@@ -88,7 +89,7 @@ async function sampleOf({ revision, count, dimensions, batches }: VectorRows, si
   return { revision, dimensions, rowsMax, values: values.slice(0, taken * dimensions) }
 }
 
-/** `wanted` of `count` rows, evenly from all. */
+/** `wanted` of `count` rows, evenly from all: always the same ones. */
 function isChosen(row: number, count: number, wanted: number): boolean {
   if (count <= wanted) return true
   return Math.floor(((row + 1) * wanted) / count) > Math.floor((row * wanted) / count)
@@ -122,12 +123,10 @@ async function sendRows(
     sent += taken
     const part = { keys: keys.slice(0, taken), values: values.slice(0, taken * dimensions) }
     if (taken > 0) await thread.ask({ kind: 'rows', ...part }, [part.values.buffer])
-    onProgress({ stage: 'reading', share: (READING_SHARE * row) / Math.max(1, count) })
+    onProgress({ stage: 'reading', share: (WAY.reading[1] * row) / Math.max(1, count) })
   }
   return { revision, chunkCount: count }
 }
-
-const READING_SHARE = 0.15
 
 async function textsOf(
   kb: KnowledgeBase,

@@ -31,3 +31,12 @@ export type FromMapThread =
   | { readonly kind: 'taken' }
   | ({ readonly kind: 'placed' } & WantedTexts)
   | ({ readonly kind: 'named' } & PlacedMap)
+
+/** Where each stage begins and ends on the whole way, about as long as each takes. */
+export const WAY: Readonly<Record<MapProgress['stage'], readonly [number, number]>> = {
+  waiting: [0, 0],
+  reading: [0, 0.15],
+  neighbours: [0.15, 0.6],
+  layout: [0.6, 0.95],
+  labels: [0.95, 1],
+}

@@ -3,28 +3,38 @@ import { MAP_SIDE, type MapProgress } from '../domain/ports/map-ports.ts'
 import { layOut } from './layout/lay-out.ts'
 import { type Components, principalComponents, projectRows } from './layout/principal-components.ts'
 import { SeededRandom } from './layout/seeded-random.ts'
-import type { FromMapThread, PlacedMap, ToMapThread, WantedTexts } from './map-protocol.ts'
+import {
+  type FromMapThread,
+  type PlacedMap,
+  type ToMapThread,
+  WAY,
+  type WantedTexts,
+} from './map-protocol.ts'
 import { type MapRegions, mapRegions } from './regions/map-regions.ts'
 import { regionWords } from './regions/region-words.ts'
 
 /** Numbers of a vector that are left: neighbours in these are neighbours in all, nearly. */
 const COMPONENTS = 64
+/** Any will do; with another one all maps look otherwise. */
 const SEED = 20_180_209
-/** Texts that are read to name the regions. */
+/** Texts that are read to name the regions: some for each, and of all not more than about so many. */
 const TEXTS_MAX = 6_000
 const TEXTS_PER_REGION_MIN = 20
-/** Farther out than this share of the points on a side, one is drawn at the edge. */
+/** On each of the four sides, this share of the points may lie farther out: they are drawn at the edge. */
 const OUTER_SHARE = 0.002
-const EDGE = 0.03
+/** Left free on each side, as a share of the size of what is shown. */
+const EDGE_SHARE = 0.03
 
 type Post = (message: FromMapThread, transfer?: readonly ArrayBuffer[]) => void
 
+/** Told in this order: a sample, the rows in as many parts as there are, to place them, to name the regions. */
 export class MapThread {
   readonly #post: Post
   #components: Components | null = null
   #dimensions = 0
   #rowCount = 0
   #keys = new BigInt64Array()
+  /** Row by row, `#components.count` numbers each: the only ones of a vector that are kept. */
   #reduced = new Float32Array()
   #placed: PlacedMap | null = null
 
@@ -98,15 +108,6 @@ export class MapThread {
   }
 }
 
-/** Where each stage begins and ends on the whole way, about as long as each takes. */
-export const WAY: Readonly<Record<MapProgress['stage'], readonly [number, number]>> = {
-  waiting: [0, 0],
-  reading: [0, 0.15],
-  neighbours: [0.15, 0.6],
-  layout: [0.6, 0.95],
-  labels: [0.95, 1],
-}
-
 /** A row with a number that is none has no direction: it lies in the middle. */
 function finiteRows(values: Float32Array, dimensions: number): Float32Array {
   for (let from = 0; from < values.length; from += dimensions) {
@@ -130,12 +131,16 @@ function byKey(keys: BigInt64Array, values: Float32Array, dimensions: number) {
   return { keys: BigInt64Array.from(order, (from) => keys[from] ?? 0n), values: sorted }
 }
 
-/** Places as whole numbers from 0 to `MAP_SIDE`, with the same scale in both directions. */
+/**
+ * Places as whole numbers from 0 to `MAP_SIDE`, with the same scale in both directions.
+ * @param places x and y of each point, in any unit
+ * @returns `scaled`: x and y of each point again, one after the other
+ */
 function onSide(places: Float32Array) {
   const pointCount = places.length / 2
   const [left, right] = bounds(places, 0)
   const [top, bottom] = bounds(places, 1)
-  const size = Math.max(right - left, bottom - top) * (1 + 2 * EDGE)
+  const size = Math.max(right - left, bottom - top) * (1 + 2 * EDGE_SHARE)
   const scale = size > 0 ? MAP_SIDE / size : 0
   const x = new Uint16Array(pointCount)
   const y = new Uint16Array(pointCount)
@@ -159,7 +164,7 @@ function bounds(places: Float32Array, direction: 0 | 1): readonly [number, numbe
   return [sorted[outer] ?? 0, sorted[sorted.length - 1 - outer] ?? 0]
 }
 
-/** Chunks from everywhere in each region, the more the larger it is. */
+/** Chunks from everywhere in each region of the last level, the more the larger it is. */
 function wantedTexts(keys: BigInt64Array, { ofPoints, regions }: MapRegions): WantedTexts {
   const share = Math.min(1, TEXTS_MAX / Math.max(1, keys.length))
   const seen = new Int32Array(regions.length)
@@ -167,7 +172,7 @@ function wantedTexts(keys: BigInt64Array, { ofPoints, regions }: MapRegions): Wa
   const points: number[] = []
   for (const [point, region] of ofPoints.entries()) {
     seen[region] = (seen[region] ?? 0) + 1
-    const wanted = Math.max((seen[region] ?? 0) * share, 0)
+    const wanted = (seen[region] ?? 0) * share
     const isFew = (taken[region] ?? 0) < TEXTS_PER_REGION_MIN
     if (!isFew && (taken[region] ?? 0) >= wanted) continue
     taken[region] = (taken[region] ?? 0) + 1

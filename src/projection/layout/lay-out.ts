@@ -14,17 +14,24 @@ export interface LayoutOptions {
   readonly onShare?: (stage: 'neighbours' | 'layout', share: number) => void
 }
 
+/** As UMAP has them, like those of the next three names: of each point, and others for each pull. */
 const NEIGHBOURS = 15
 const PUSHED_AWAY = 5
+/** The longest step in one direction, in units of the layout. */
+const STEP_MAX = 4
+/** Half the width of the picture at first, in units of the layout. */
+const START_SIZE = 10
+/** Squared: points in the same place are not pushed apart without end. */
+const NOT_NOTHING = 1e-3
+/** Rounds over all edges. With more points, fewer do. */
 const EPOCHS_FEW = 400
 const EPOCHS_MANY = 160
-/** With more points, fewer epochs do. */
 const FEW_POINTS = 10_000
-/** Half the width of the picture at first. */
-const START_SIZE = 10
-const STEP_MAX = 4
 
-/** @param table principal components, so that the first two numbers say where a point begins. @returns x and y of each */
+/**
+ * @param table principal components, so that the first two numbers say where a point begins
+ * @returns x and y of each point, one point after the other
+ */
 export function layOut(
   table: VectorTable,
   { seed, onShare = () => {} }: LayoutOptions,
@@ -78,7 +85,7 @@ interface Edges {
   readonly due: Float32Array
 }
 
-/** Weaker than this share of the strongest would never have its turn. */
+/** One weaker than this share of the strongest would never have its turn. */
 const WEIGHT_SHARE_MIN = 1 / EPOCHS_FEW
 
 function weightedEdges(graph: NearestGraph): Edges {
@@ -122,7 +129,10 @@ function placeOf(neighbours: Int32Array, point: number, other: number, count: nu
 
 const SEARCH_ROUNDS = 40
 
-/** How much each neighbour is one: 1 for the nearest, and as much in all for a point in a crowd as for one far out. */
+/**
+ * How much each neighbour is one: 1 for the nearest, and log2 of their count in all, for a point in a crowd as for one far
+ * out. UMAP calls the distance to the nearest ρ, and σ the `width` that is searched for here.
+ */
 function membershipOf({ count, neighbours, distances }: NearestGraph): Float32Array {
   const weights = new Float32Array(neighbours.length)
   const wanted = Math.log2(count)
@@ -149,7 +159,11 @@ function membershipOf({ count, neighbours, distances }: NearestGraph): Float32Ar
   return weights
 }
 
-/** One epoch: each edge whose turn it is pulls its ends together, and pushes others away from one of them. */
+/**
+ * One epoch of stochastic gradient descent: each edge whose turn it is pulls its ends together, and pushes one of them away
+ * from some random others.
+ * @param epoch from 0 on. @param rate the share of each step that is gone, from 1 down to 0
+ */
 function moveOnce(
   places: Float32Array,
   { heads, tails, periods, due }: Edges,
@@ -180,7 +194,7 @@ function moveOnce(
       const awayX = x - (places[other] ?? 0)
       const awayY = y - (places[other + 1] ?? 0)
       const squared = awayX * awayX + awayY * awayY
-      const push = 2 / ((0.001 + squared) * (1 + squared))
+      const push = 2 / ((NOT_NOTHING + squared) * (1 + squared))
       x += rate * bounded(push * awayX)
       y += rate * bounded(push * awayY)
     }

@@ -13,7 +13,9 @@ export interface NearestGraph {
   readonly distances: Float32Array
 }
 
+/** Points that are all compared: up to two million pairs are quicker than trees. */
 const COMPARED_ALL_MAX = 2_000
+/** More of each find more of the true neighbours, and take longer. */
 const TREES = 6
 const LEAF_POINTS_MAX = 50
 const ROUNDS_MAX = 6
