@@ -331,9 +331,11 @@ function hasBody({ headers }: Request): boolean {
   return headers.has('transfer-encoding') || (headers.get('content-length') ?? '0') !== '0'
 }
 
-/** The page says so itself; a browser says it of the files that the page loads. */
+/** The page says so itself; a browser says it of the files that the page loads, and of an address that was typed. */
 function isFromPage({ headers }: Request): boolean {
-  return headers.has('x-eider-page') || headers.get('sec-fetch-site') === 'same-origin'
+  if (headers.has('x-eider-page')) return true
+  const site = headers.get('sec-fetch-site')
+  return site === 'same-origin' || site === 'none'
 }
 
 /** The path of an absolute URL as it was sent, without the query string. */
