@@ -1,4 +1,5 @@
 /** The parts of a view, each with an address of its own. */
+import { useEffect, useRef } from 'preact/hooks'
 import { useLocation } from 'preact-iso/router'
 import { Icon, type IconName } from './icon.tsx'
 
@@ -12,8 +13,14 @@ export interface Tab {
 
 export function Tabs({ label, tabs }: { readonly label: string; readonly tabs: readonly Tab[] }) {
   const { path } = useLocation()
+  const row = useRef<HTMLElement>(null)
+  useEffect(() => {
+    // In a narrow window it may be beyond the edge.
+    const current = row.current?.querySelector('[aria-current]')
+    current?.scrollIntoView({ block: 'nearest', inline: 'nearest' })
+  }, [path])
   return (
-    <nav class="tabs" aria-label={label}>
+    <nav ref={row} class="tabs" aria-label={label}>
       {tabs.map(({ href, label, icon, isCurrent = samePath(path, href) }) => (
         <a key={href} href={href} aria-current={isCurrent ? 'page' : undefined}>
           {icon && <Icon name={icon} />}
