@@ -1,3 +1,4 @@
+import { expect } from 'bun:test'
 import { browserOver, browserTest, expectNoSidewaysScroll } from './browser-fixture.ts'
 
 const browser = browserOver()
@@ -31,6 +32,20 @@ browserTest('documents are filtered, opened with their chunks marked, and delete
     await page.getByRole('heading', { level: 1 }).waitFor()
     await main.getByText('<script>alert(1)</script>').first().waitFor()
     await expectNoSidewaysScroll(page)
+    // A field by its type, and one that another window changes meanwhile.
+    await main.getByRole('button', { name: 'Edit' }).click()
+    const form = page.getByRole('dialog')
+    await form.getByRole('spinbutton', { name: 'price' }).fill('9')
+    const id = encodeURIComponent('<b>שלום</b>')
+    const address = `/api/projects/mindsdb/knowledge_bases/teas/documents/${id}`
+    await browser.send('PATCH', address, { metadata: { origin: 'Haifa' } })
+    await form.getByRole('button', { name: 'Save' }).click()
+    await form.getByText('Somebody changed "origin"').waitFor()
+    await form.getByRole('button', { name: 'Replace what is stored' }).click()
+    await main.getByText('Haifa').waitFor()
+    expect(await browser.send('GET', address)).toMatchObject({
+      metadata: { price: 9, origin: 'Haifa' },
+    })
     await main.getByRole('button', { name: 'Delete' }).click()
     await page.getByRole('dialog').getByRole('button', { name: 'Delete' }).click()
     await main.getByText('2 documents').waitFor()
@@ -39,3 +54,42 @@ browserTest('documents are filtered, opened with their chunks marked, and delete
     await page.waitForURL('**/search')
   })
 })
+
+browserTest(
+  'a long list is gone through page by page, and all that filters find is deleted',
+  async () => {
+    const all = '/api/projects/mindsdb/knowledge_bases'
+    const metadata_columns = ['kind']
+    await browser.send('POST', all, { knowledge_base: { name: 'pots', metadata_columns } })
+    const rows = Array.from({ length: 160 }, (_, at) => {
+      return { id: `pot ${at + 1}`, content: `A pot of tea`, kind: at < 60 ? 'clay' : 'iron' }
+    })
+    await browser.send('PUT', `${all}/pots`, { knowledge_base: { rows } })
+    await browser.visit('/projects/mindsdb/knowledge_bases/pots', {}, async ({ page }) => {
+      const main = page.getByRole('main')
+      await main.getByText('1–50 of 160').waitFor()
+      await main.getByRole('link', { name: 'Next page' }).click()
+      await main.getByText('51–100 of 160').waitFor()
+      const place = main.getByRole('spinbutton', { name: 'Page' })
+      await place.fill('4')
+      await place.press('Enter')
+      await main.getByText('151–160 of 160').waitFor()
+      await page.goBack()
+      await main.getByText('51–100 of 160').waitFor()
+
+      await main.locator('summary', { hasText: 'kind' }).click()
+      await main.getByRole('checkbox', { name: 'clay' }).check()
+      await main.getByText('1–50 of 60').waitFor()
+      await main.getByRole('checkbox', { name: 'Select all of this page' }).check()
+      await main.getByText('50 documents selected').waitFor()
+      await main.getByRole('button', { name: 'Select all 60' }).click()
+      await main.getByText('60 documents selected').waitFor()
+      await main.getByRole('button', { name: 'Delete' }).click()
+      await page.getByRole('dialog').getByRole('button', { name: 'Delete' }).click()
+      await main.getByText('Nothing matches').waitFor()
+      await main.getByText('100 documents').waitFor()
+      await main.getByRole('button', { name: 'Show everything' }).click()
+      await main.getByText('1–50 of 100').waitFor()
+    })
+  },
+)

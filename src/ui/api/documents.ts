@@ -129,6 +129,33 @@ export function deleteDocuments(
   return changed(request(`${addressOfApi(of)}/documents?${query}`, { method: 'DELETE' }))
 }
 
+/** Of addresses: what stands between may allow no more. */
+const IDS_CHARS_MAX = 6000
+
+/** Those with these ids, some hundred at a time. @throws ApiError: those before are deleted */
+export async function deleteNamedDocuments(of: KnowledgeBaseName, ids: readonly string[]) {
+  let deleted = 0
+  let chunks = 0
+  for (let first = 0; first < ids.length; ) {
+    let next = first
+    for (let chars = 0; next < ids.length && (next === first || chars < IDS_CHARS_MAX); next += 1) {
+      chars += encodeURIComponent(ids[next] ?? '').length
+    }
+    const done = await deleteDocuments(of, { id: { in: ids.slice(first, next) } })
+    deleted += done.deleted
+    chunks += done.chunks
+    first = next
+  }
+  return { deleted, chunks }
+}
+
+/** Every one of them. @throws ApiError */
+export function deleteAllDocuments(
+  of: KnowledgeBaseName,
+): Promise<{ readonly deleted: number; readonly chunks: number }> {
+  return changed(request(`${addressOfApi(of)}/documents?all=true`, { method: 'DELETE' }))
+}
+
 /** The ids `.` and `..` cannot stand in a path, see docs/documents.md. */
 function addressOfDocument(of: KnowledgeBaseName, id: string): string {
   return `${addressOfApi(of)}${path`/documents/${id}`}`

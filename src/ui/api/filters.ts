@@ -1,6 +1,6 @@
 /** Conditions on metadata as a search takes them (docs/search.md), and the same in SQL, for counts. */
 import type { Params } from './sql.ts'
-import { quoted } from './sql.ts'
+import { literal, quoted } from './sql.ts'
 
 /** Column to condition: a value, or an object of operators. */
 export type Filters = Readonly<Record<string, unknown>>
@@ -25,6 +25,13 @@ export function whereOf(filters: Filters, types: ColumnTypes): Where {
   }
   const sql = allOf(filters, { bound, types })
   return { sql: sql === '' ? '' : ` WHERE ${sql}`, params }
+}
+
+/** The same with its values in it, for people to read. */
+export function literalWhereOf(filters: Filters, types: ColumnTypes): string {
+  const bound = (value: unknown) => (typeof value === 'string' ? literal(value) : String(value))
+  const sql = allOf(filters, { bound, types })
+  return sql === '' ? '' : ` WHERE ${sql}`
 }
 
 interface Writing {

@@ -7,11 +7,18 @@ import {
   patchDocument,
   putDocument,
 } from '../../../api/documents.ts'
-import { isFields } from '../../../api/filters.ts'
+import { getKnowledgeBase } from '../../../api/knowledge-bases.ts'
 import type { DocumentTexts } from '../../../api/records.ts'
+import { Dialog } from '../../../components/dialog.tsx'
+import { Failure } from '../../../components/failure.tsx'
 import { Field } from '../../../components/field.tsx'
 import { FormDialog } from '../../../components/form-dialog.tsx'
+import { Loading } from '../../../components/progress.tsx'
+import { useResource } from '../../../components/resource.ts'
+import { counted } from '../../../format/numbers.ts'
 import { tellDone } from '../../../shell/notices.tsx'
+import { changesOf, type DraftField, differences, draftOf, metadataOf } from './metadata-draft.ts'
+import { MetadataFields } from './metadata-fields.tsx'
 
 interface DocumentFormProps {
   readonly of: KnowledgeBaseName
@@ -20,26 +27,47 @@ interface DocumentFormProps {
   readonly onClose: () => void
 }
 
-export function DocumentForm({ of, document: opened, onSaved, onClose }: DocumentFormProps) {
+export function DocumentForm(props: DocumentFormProps) {
+  const { of, onClose } = props
+  const { data, failure, reload } = useResource(
+    (signal) => getKnowledgeBase(of.project, of.name, signal),
+    ['types', of],
+  )
+  if (data) return <OpenedForm {...props} types={data.metadata_types} />
+  return (
+    <Dialog title="Edit the document" size="wide" onClose={onClose}>
+      {failure ? <Failure error={failure} onRetry={reload} /> : <Loading what="the columns" />}
+    </Dialog>
+  )
+}
+
+function OpenedForm({
+  of,
+  document: opened,
+  types,
+  onSaved,
+  onClose,
+}: DocumentFormProps & { readonly types: Readonly<Record<string, string>> }) {
   // What was opened stays what is compared with, even when the view reads it again behind this window.
-  const [before] = useState(opened)
-  const [content, setContent] = useState<Readonly<Record<string, string>>>(before.content)
-  const [metadata, setMetadata] = useState(() => JSON.stringify(before.metadata, null, 2))
-  const [isForced, setIsForced] = useState(false)
+  const [first] = useState(opened)
+  const [before, setBefore] = useState(opened)
+  const [content, setContent] = useState<Readonly<Record<string, string>>>(opened.content)
+  const [draft, setDraft] = useState<readonly DraftField[]>(() => draftOf(opened.metadata, types))
+  const isForced = before !== first
+  const isTextSame = JSON.stringify(content) === JSON.stringify(first.content)
   const save = async () => {
-    const fields = fieldsIn(metadata)
+    const metadata = metadataOf(draft)
     const now = await getDocument(of, before.id)
-    if (!isForced && stateOf(now) !== stateOf(before)) {
-      setIsForced(true)
+    const changed = differences(before, now)
+    if (changed !== '') {
+      setBefore(now)
       throw new Error(
-        'Somebody changed this document since you opened it. Save again to replace their changes by yours.',
+        `Somebody changed ${changed} since you opened it. Save again to replace what you edited by yours`,
       )
     }
-    if (JSON.stringify(content) === JSON.stringify(now.content)) {
-      const gone = Object.keys(now.metadata).filter((name) => !Object.hasOwn(fields, name))
-      const nulls = Object.fromEntries(gone.map((name) => [name, null]))
-      await patchDocument(of, before.id, { ...nulls, ...fields })
-    } else await putDocument(of, before.id, { content, metadata: fields })
+    // Where the text stays, only what was typed over is sent: changes of others to the rest stay.
+    if (isTextSame) await patchDocument(of, before.id, changesOf(draft))
+    else await putDocument(of, before.id, { content, metadata })
     tellDone('Saved the document')
     onSaved()
     onClose()
@@ -53,47 +81,52 @@ export function DocumentForm({ of, document: opened, onSaved, onClose }: Documen
       onClose={onClose}
     >
       {Object.entries(content).map(([column, text]) => (
-        <Field
+        <TextField
           key={column}
-          label={`Text of ${column}`}
-          hint="A new text is cut into chunks and embedded again"
-        >
-          {(control) => (
-            <textarea
-              {...control}
-              rows={10}
-              dir="auto"
-              value={text}
-              onInput={(event) => setContent({ ...content, [column]: event.currentTarget.value })}
-            />
-          )}
-        </Field>
+          column={column}
+          text={text}
+          onText={(next) => setContent({ ...content, [column]: next })}
+        />
       ))}
-      <Field
-        label="Metadata"
-        hint="As JSON. Metadata alone costs nothing: no text is embedded again"
-      >
-        {(control) => (
-          <textarea
-            {...control}
-            class="mono"
-            rows={6}
-            value={metadata}
-            onInput={(event) => setMetadata(event.currentTarget.value)}
-          />
-        )}
-      </Field>
+      <MetadataFields draft={draft} onChange={setDraft} />
     </FormDialog>
   )
 }
 
-/** @throws Error where it is not an object of JSON */
-function fieldsIn(text: string): Readonly<Record<string, unknown>> {
-  const parsed: unknown = JSON.parse(text)
-  if (isFields(parsed)) return parsed
-  throw new Error('The metadata must be an object: {"name": "value"}')
+interface TextFieldProps {
+  readonly column: string
+  readonly text: string
+  readonly onText: (text: string) => void
 }
 
-function stateOf({ content, metadata }: DocumentTexts): string {
-  return JSON.stringify([content, metadata])
+/** A field with more makes every key slow: it is opened by whoever wants it. */
+const OPEN_CHARS_MAX = 200_000
+
+function TextField({ column, text, onText }: TextFieldProps) {
+  const [isOpen, setIsOpen] = useState(text.length <= OPEN_CHARS_MAX)
+  if (!isOpen) {
+    return (
+      <div class="row">
+        <span class="grow">
+          The text of {column} has {counted(text.length, 'character')}.
+        </span>
+        <button type="button" class="button small" onClick={() => setIsOpen(true)}>
+          Edit it here
+        </button>
+      </div>
+    )
+  }
+  return (
+    <Field label={`Text of ${column}`} hint="A new text is cut into chunks and embedded again">
+      {(control) => (
+        <textarea
+          {...control}
+          rows={10}
+          dir="auto"
+          value={text}
+          onInput={(event) => onText(event.currentTarget.value)}
+        />
+      )}
+    </Field>
+  )
 }

@@ -1,6 +1,7 @@
 /** What the list shows, and the words it is searched by. */
-import { useEffect, useState } from 'preact/hooks'
+import { useEffect, useRef, useState } from 'preact/hooks'
 import { Icon } from '../../../components/icon.tsx'
+import { useShortcuts } from '../../../shell/keyboard.tsx'
 import type { ListAddress } from './list-address.ts'
 
 interface ListSearchProps {
@@ -11,6 +12,8 @@ interface ListSearchProps {
 export function ListSearch({ shown, onShow }: ListSearchProps) {
   const [words, setWords] = useState(shown.words)
   useEffect(() => setWords(shown.words), [shown.words])
+  const box = useRef<HTMLInputElement>(null)
+  useShortcuts([{ keys: '/', does: 'Find words in the list', run: () => box.current?.select() }])
   return (
     <form
       class="row"
@@ -34,6 +37,7 @@ export function ListSearch({ shown, onShow }: ListSearchProps) {
         ))}
       </fieldset>
       <input
+        ref={box}
         class="grow"
         type="search"
         aria-label="Words to find in this list"

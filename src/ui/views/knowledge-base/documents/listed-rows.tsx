@@ -55,14 +55,14 @@ export function ListedRows({ of, rows, selected, onSelect }: ListedRowsProps) {
             {selected && (
               <input
                 type="checkbox"
-                aria-label={`Select ${row.title}`}
+                aria-label={`Select ${shortened(row.title, TITLE_CHARS_MAX)}`}
                 checked={selected.has(row.id)}
                 onChange={(event) => select([row.id], event.currentTarget.checked)}
               />
             )}
             <div class="grow">
               <a href={addressOfRow(of, row)} dir="auto">
-                {row.title}
+                {shortened(row.title, TITLE_CHARS_MAX)}
               </a>
               {row.excerpt !== undefined && (
                 <p class="small kb-excerpt" dir="auto">
@@ -82,19 +82,38 @@ export function ListedRows({ of, rows, selected, onSelect }: ListedRowsProps) {
 }
 
 function addressOfRow({ project, name }: KnowledgeBaseName, { id, place }: Row): string {
+  // Browsers take these two for parts of the path.
+  if (id === '.' || id === '..') {
+    const query = new URLSearchParams({ show: 'chunks', filters: JSON.stringify({ id }) })
+    return `${addressOf.knowledgeBase(project, name)}?${query}`
+  }
   if (place === undefined) return addressOf.document(project, name, id)
   return addressOf.chunk(project, name, { documentId: id, ...place })
 }
 
 /** A cell may be megabytes long. */
 const VALUE_CHARS_MAX = 80
+const TITLE_CHARS_MAX = 200
+/** Digits of a number that say something in a list. */
+const DIGITS_SHOWN = 6
 
 function wordsOf({ metadata }: Row): string {
   return Object.entries(metadata)
     .filter(([name, value]) => value !== null && name !== 'title')
     .map(([name, value]) => {
-      const text = typeof value === 'string' ? value : JSON.stringify(value)
-      return ` · ${name}: ${text.slice(0, VALUE_CHARS_MAX)}`
+      return ` · ${name}: ${shortened(textOf(value), VALUE_CHARS_MAX)}`
     })
     .join('')
+}
+
+function textOf(value: unknown): string {
+  if (typeof value === 'string') return value
+  if (typeof value === 'number' && !Number.isInteger(value)) {
+    return String(Number(value.toPrecision(DIGITS_SHOWN)))
+  }
+  return Array.isArray(value) ? value.map(textOf).join(', ') : JSON.stringify(value)
+}
+
+function shortened(text: string, charsMax: number): string {
+  return text.length > charsMax ? `${text.slice(0, charsMax).toWellFormed()}…` : text
 }

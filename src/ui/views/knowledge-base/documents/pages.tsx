@@ -1,0 +1,58 @@
+/** Which page of how many, and the way to the others. */
+import { useLocation } from 'preact-iso/router'
+import { shownCount } from '../../../format/numbers.ts'
+import { type ListAddress, PAGE_ROWS, queryOfList } from './list-address.ts'
+
+interface PagesProps {
+  readonly here: string
+  readonly shown: ListAddress
+  readonly next: string | null
+  /** Of all rows; null: nobody counted. */
+  readonly total: number | null
+}
+
+export function Pages({ here, shown, next, total }: PagesProps) {
+  const { route } = useLocation()
+  if (shown.page === 1 && next === null) return null
+  const last = total === null ? null : Math.max(1, Math.ceil(total / PAGE_ROWS))
+  const to = (page: number, cursor?: string) => {
+    return `${here}${queryOfList({ ...shown, page, cursor: cursor || undefined })}`
+  }
+  const toTop = () => scrollTo({ top: 0 })
+  const jump = (text: string) => {
+    const page = Math.max(1, Math.min(Number.parseInt(text, 10) || 1, last ?? 1))
+    if (page === shown.page) return
+    toTop()
+    route(to(page))
+  }
+  return (
+    <nav class="row" aria-label="Pages">
+      {shown.page > 1 && (
+        <a class="button small" href={to(shown.page - 1)} onClick={toTop}>
+          Page before
+        </a>
+      )}
+      {last === null ? (
+        <span class="small quiet">Page {shown.page}</span>
+      ) : (
+        <label class="row small quiet">
+          Page
+          <input
+            class="kb-page"
+            type="number"
+            min="1"
+            max={last}
+            value={shown.page}
+            onChange={(event) => jump(event.currentTarget.value)}
+          />
+          of {shownCount(last)}
+        </label>
+      )}
+      {next !== null && (
+        <a class="button small" href={to(shown.page + 1, next)} onClick={toTop}>
+          Next page
+        </a>
+      )}
+    </nav>
+  )
+}

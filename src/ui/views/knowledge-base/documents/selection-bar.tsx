@@ -1,0 +1,73 @@
+/** What is selected in the list, and what can be done with it: deleted, after a question. */
+import { useState } from 'preact/hooks'
+import {
+  deleteAllDocuments,
+  deleteDocuments,
+  deleteNamedDocuments,
+  type KnowledgeBaseName,
+} from '../../../api/documents.ts'
+import type { Filters } from '../../../api/filters.ts'
+import { ConfirmDialog } from '../../../components/confirm-dialog.tsx'
+import { Icon } from '../../../components/icon.tsx'
+import { counted, shownCount } from '../../../format/numbers.ts'
+import { tellDone } from '../../../shell/notices.tsx'
+
+interface SelectionBarProps {
+  readonly of: KnowledgeBaseName
+  readonly selected: ReadonlySet<string>
+  /** Of the list, all of which can be selected at once; undefined: it cannot. */
+  readonly whole: { readonly filters: Filters; readonly total: number } | undefined
+  readonly onSelect: (ids: ReadonlySet<string>) => void
+  readonly onDeleted: () => void
+}
+
+export function SelectionBar({ of, selected, whole, onSelect, onDeleted }: SelectionBarProps) {
+  const [isWhole, setIsWhole] = useState(false)
+  const [isAsking, setIsAsking] = useState(false)
+  const all = isWhole ? whole : undefined
+  const count = all?.total ?? selected.size
+  if (selected.size === 0) return null
+  const clear = () => {
+    setIsWhole(false)
+    onSelect(new Set())
+  }
+  return (
+    <div class="row kb-selected">
+      <strong role="status">{counted(count, 'document')} selected</strong>
+      {!all && whole && whole.total > selected.size && (
+        <button type="button" class="button small" onClick={() => setIsWhole(true)}>
+          Select all {shownCount(whole.total)}
+        </button>
+      )}
+      <button type="button" class="button small" onClick={() => setIsAsking(true)}>
+        <Icon name="trash" />
+        Delete
+      </button>
+      <button type="button" class="button small" onClick={clear}>
+        Select none
+      </button>
+      {isAsking && (
+        <ConfirmDialog
+          title={`Delete ${counted(count, 'document')}?`}
+          verb="Delete"
+          onConfirm={async () => {
+            const { deleted, chunks } = await (all === undefined
+              ? deleteNamedDocuments(of, [...selected])
+              : Object.keys(all.filters).length > 0
+                ? deleteDocuments(of, all.filters)
+                : deleteAllDocuments(of))
+            tellDone(`Deleted ${counted(deleted, 'document')} with ${counted(chunks, 'chunk')}`)
+            clear()
+            onDeleted()
+          }}
+          onClose={() => setIsAsking(false)}
+        >
+          {all && Object.keys(all.filters).length > 0
+            ? 'All documents that the filters find, on every page, are gone with all of their chunks.'
+            : 'They are gone with all of their chunks.'}{' '}
+          This cannot be undone.
+        </ConfirmDialog>
+      )}
+    </div>
+  )
+}
