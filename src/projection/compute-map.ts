@@ -4,7 +4,12 @@ import { chunkTables } from '../domain/chunk-tables.ts'
 import type { KnowledgeBase } from '../domain/knowledge-base.ts'
 import type { RunLimits } from '../domain/ports/engine-ports.ts'
 import type { ChunkMap, MapProgress } from '../domain/ports/map-ports.ts'
-import type { RowReader, VectorRows, VectorSource } from '../domain/ports/retrieval-ports.ts'
+import type {
+  RowReader,
+  VectorBatch,
+  VectorRows,
+  VectorSource,
+} from '../domain/ports/retrieval-ports.ts'
 import { WorkerHost } from '../runtime/worker-host.ts'
 import { type FromMapThread, type ToMapThread, WAY, type WantedTexts } from './map-protocol.ts'
 import type { RegionText } from './regions/region-words.ts'
@@ -111,21 +116,29 @@ async function sendRows(
   let sent = 0
   for await (const batch of batches) {
     signal.throwIfAborted()
-    const keys = new BigInt64Array(batch.keys.length)
-    const values = new Float32Array(batch.vectors.length)
-    let taken = 0
-    for (let at = 0; at < batch.keys.length; at++, row++) {
-      if (sent + taken >= wanted || !isChosen(row, count, wanted)) continue
-      keys[taken] = batch.keys[at] ?? 0n
-      values.set(batch.vectors.subarray(at * dimensions, (at + 1) * dimensions), taken * dimensions)
-      taken += 1
-    }
-    sent += taken
-    const part = { keys: keys.slice(0, taken), values: values.slice(0, taken * dimensions) }
-    if (taken > 0) await thread.ask({ kind: 'rows', ...part }, [part.values.buffer])
+    const isWanted = (at: number) => sent < wanted && isChosen(row + at, count, wanted)
+    const part = chosenRows(batch, dimensions, isWanted)
+    row += batch.keys.length
+    sent += part.keys.length
+    if (part.keys.length > 0) await thread.ask({ kind: 'rows', ...part }, [part.values.buffer])
     onProgress({ stage: 'reading', share: (WAY.reading[1] * row) / Math.max(1, count) })
   }
   return { revision, chunkCount: count }
+}
+
+/** Copies, as a batch is valid until the next one only. */
+function chosenRows(
+  { keys, vectors }: VectorBatch,
+  dimensions: number,
+  isWanted: (at: number) => boolean,
+) {
+  const rows = [...keys.keys()].filter(isWanted)
+  if (rows.length === keys.length) return { keys: keys.slice(), values: vectors.slice() }
+  const values = new Float32Array(rows.length * dimensions)
+  for (const [to, at] of rows.entries()) {
+    values.set(vectors.subarray(at * dimensions, (at + 1) * dimensions), to * dimensions)
+  }
+  return { keys: BigInt64Array.from(rows, (at) => keys[at] ?? 0n), values }
 }
 
 async function textsOf(

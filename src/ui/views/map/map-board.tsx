@@ -76,6 +76,11 @@ export function MapBoard({ project, name, map, note, onStale }: MapBoardProps) {
             change({ colour: null, q: null, ...withoutColours(query.select), ...by })
           }
         />
+        {note && (
+          <p class="small quiet" role="status">
+            {note}
+          </p>
+        )}
         {colours.failure && <Failure error={colours.failure} onRetry={colours.reload} />}
         <MapCanvas
           address={address}
@@ -90,11 +95,6 @@ export function MapBoard({ project, name, map, note, onStale }: MapBoardProps) {
           onLook={look}
           onOpen={(point) => void openPoint(address, point, { leave, onStale })}
         />
-        {note && (
-          <p class="small quiet" role="status">
-            {note}
-          </p>
-        )}
       </div>
       <aside class="stack">
         {chosen && (
@@ -105,12 +105,13 @@ export function MapBoard({ project, name, map, note, onStale }: MapBoardProps) {
             onClear={() => select(null)}
           />
         )}
+        {isWaiting && !colours.failure && <Loading what="the colours" />}
         {coloured.legend && (
           <MapLegend legend={coloured.legend} selected={query.select} onSelect={select} />
         )}
         <MapRegionsList
           regions={regions}
-          isLegend={coloured.legend === null}
+          isLegend={coloured.legend === null && !isWaiting}
           selected={query.select}
           onSelect={select}
         />

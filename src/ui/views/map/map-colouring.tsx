@@ -1,6 +1,7 @@
 /** What colours the points: their regions, a column, or how near they are to a text; and what dragging does. */
-import { useState } from 'preact/hooks'
+import { useRef, useState } from 'preact/hooks'
 import { projects } from '../../api/catalog.ts'
+import { useShortcuts } from '../../shell/keyboard.tsx'
 import type { KnowledgeBaseAddress } from '../knowledge-base/knowledge-base-frame.tsx'
 import type { PointerTool } from './pointer-moves.ts'
 
@@ -17,6 +18,12 @@ interface MapColouringProps extends KnowledgeBaseAddress {
 export function MapColouring(props: MapColouringProps) {
   const { project, name, column, searched, tool, onTool, onColour } = props
   const [text, setText] = useState(searched)
+  const box = useRef<HTMLInputElement>(null)
+  const toggle = () => onTool(tool === 'lasso' ? 'move' : 'lasso')
+  useShortcuts([
+    { keys: '/', does: 'Colour by nearness to a text', run: () => box.current?.select() },
+    { keys: 'l', does: 'Draw a line around chunks, or move the map again', run: toggle },
+  ])
   const kb = projects.value
     ?.find((one) => one.name === project)
     ?.knowledgeBases.find((one) => one.name === name)
@@ -51,6 +58,7 @@ export function MapColouring(props: MapColouringProps) {
         }}
       >
         <input
+          ref={box}
           type="search"
           class="grow"
           aria-label="Colour by nearness to a text"
@@ -68,7 +76,7 @@ export function MapColouring(props: MapColouringProps) {
         class="button"
         aria-pressed={tool === 'lasso'}
         title="Draw a line around points to select them"
-        onClick={() => onTool(tool === 'lasso' ? 'move' : 'lasso')}
+        onClick={toggle}
       >
         Lasso
       </button>

@@ -1,5 +1,7 @@
 /** What was selected on the map: how many chunks, of which documents, and what can be done with them. */
-import { type MapAddress, readValues } from '../../api/maps.ts'
+import { useMemo } from 'preact/hooks'
+import { projects } from '../../api/catalog.ts'
+import { type MapAddress, type PointValues, readValues } from '../../api/maps.ts'
 import { CopyButton } from '../../components/copy-button.tsx'
 import { Failure } from '../../components/failure.tsx'
 import { Loading } from '../../components/progress.tsx'
@@ -21,12 +23,17 @@ const ADDRESS_CHARS_MAX = 7000
 
 export function MapSelection({ address, chosen, searched, onClear }: MapSelectionProps) {
   const { project, name } = address
+  const hasTitles = knowledgeBaseOf(address)?.metadata_types.title === 'VARCHAR'
   const { data, failure, reload } = useResource(
-    (signal) => readValues(address, { column: 'id' }, signal),
-    [address],
+    async (signal) => {
+      const ids = readValues(address, { column: 'id' }, signal)
+      const titles = hasTitles ? readValues(address, { column: 'title' }, signal) : null
+      return { ids: await ids, titles: await titles }
+    },
+    [address, hasTitles],
   )
-  const documents = data?.kind === 'categories' ? documentsOf(data, chosen) : []
-  const filter = JSON.stringify({ id: { in: documents } })
+  const documents = useMemo(() => (data ? documentsOf(data, chosen) : []), [data, chosen])
+  const filter = JSON.stringify({ id: { in: documents.map(({ id }) => id) } })
   const query = new URLSearchParams({ filters: filter })
   const isShort = query.toString().length <= ADDRESS_CHARS_MAX
   if (searched !== undefined) query.set('q', searched)
@@ -68,11 +75,12 @@ export function MapSelection({ address, chosen, searched, onClear }: MapSelectio
             </p>
           )}
           <ul class="map-documents">
-            {documents.slice(0, SHOWN_MAX).map((id) => (
-              <li key={id} class="one-line">
-                <a href={addressOf.document(project, name, id)} dir="auto">
-                  {id}
+            {documents.slice(0, SHOWN_MAX).map(({ id, title, count }) => (
+              <li key={id}>
+                <a class="one-line" href={addressOf.document(project, name, id)} dir="auto">
+                  {title ?? id}
                 </a>
+                <span class="quiet small">{count}</span>
               </li>
             ))}
           </ul>
@@ -85,17 +93,35 @@ export function MapSelection({ address, chosen, searched, onClear }: MapSelectio
   )
 }
 
+interface ChosenDocument {
+  readonly id: string
+  readonly title: string | undefined
+  /** Of its chunks, those that are selected. */
+  readonly count: number
+}
+
+/** Those with the most chunks first. */
 function documentsOf(
-  {
-    values,
-    codes,
-  }: { readonly values: readonly { readonly value: string }[]; readonly codes: Uint32Array },
+  { ids, titles }: { readonly ids: PointValues; readonly titles: PointValues | null },
   chosen: ReadonlySet<number>,
-): readonly string[] {
-  const found = new Set<string>()
+): readonly ChosenDocument[] {
+  const found = new Map<string, ChosenDocument>()
   for (const point of chosen) {
-    const document = values[(codes[point] ?? 0) - 1]
-    if (document !== undefined) found.add(document.value)
+    const id = valueAt(ids, point)
+    if (id === undefined) continue
+    const title = found.get(id)?.title ?? (titles === null ? undefined : valueAt(titles, point))
+    found.set(id, { id, title, count: 1 + (found.get(id)?.count ?? 0) })
   }
-  return [...found]
+  return [...found.values()].sort((a, b) => b.count - a.count)
+}
+
+/** Undefined: none, or an empty one. */
+function valueAt(values: PointValues, point: number): string | undefined {
+  if (values.kind !== 'categories') return undefined
+  return values.values[(values.codes[point] ?? 0) - 1]?.value || undefined
+}
+
+function knowledgeBaseOf({ project, name }: MapAddress) {
+  const found = projects.value?.find((one) => one.name === project)
+  return found?.knowledgeBases.find((one) => one.name === name)
 }

@@ -50,7 +50,7 @@ export function MapView({ project, name }: KnowledgeBaseAddress) {
 }
 
 const STAGES = {
-  waiting: 'Waiting for another map',
+  waiting: 'Waiting for its turn',
   reading: 'Reading the vectors',
   neighbours: 'Looking for the neighbours of each chunk',
   layout: 'Laying them out',
