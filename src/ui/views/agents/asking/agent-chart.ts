@@ -10,8 +10,6 @@ export interface DrawnChart {
   readonly rows: readonly (readonly Cell[])[]
 }
 
-/** Clouds, lines or bars beside each other that can still be told apart. */
-const SERIES_MAX = 8
 const KINDS: Readonly<Record<string, ChartKind>> = {
   line: 'line',
   bar: 'bar',
@@ -36,26 +34,7 @@ export function drawnChart({ spec, column_names: columns, data }: Chart): DrawnC
   if (y < 0) return
   const series = isPie ? -1 : along('color')
   if (series < 0) return { title, choice: { kind, x, y: [y] }, columns, rows: data }
-  const apart = besideEachOther(data, { x, y, series })
-  const names = [columns[x] ?? '', ...apart.names]
-  const choice = { kind, x: 0, y: apart.names.map((_, index) => index + 1) }
-  return { title, choice, columns: names, rows: apart.rows }
-}
-
-/** One row for each place along the axis, one column for each series. */
-function besideEachOther(
-  rows: readonly (readonly Cell[])[],
-  { x, y, series }: { readonly x: number; readonly y: number; readonly series: number },
-) {
-  const names = [...new Set(rows.map((row) => String(row[series])))].slice(0, SERIES_MAX)
-  const places = Map.groupBy(rows, (row) => row[x])
-  return {
-    names,
-    rows: [...places].map(([place, members]) => {
-      const cellOf = (name: string) => members.find((row) => String(row[series]) === name)?.[y]
-      return [place, ...names.map((name) => cellOf(name) ?? null)]
-    }),
-  }
+  return { title, choice: { kind, x, y: [y], by: series }, columns, rows: data }
 }
 
 function fieldOf(value: unknown, field: string): unknown {

@@ -8,7 +8,7 @@ import { Icon } from '../../../components/icon.tsx'
 import { useResource } from '../../../components/resource.ts'
 import { shownAge } from '../../../format/numbers.ts'
 import { addressOf } from '../../../shell/addresses.ts'
-import { changes, forgetTurns, placeOf, stopAsking } from './running-turns.ts'
+import { changes, forgetTurns, placeOf, stopped } from './running-turns.ts'
 
 const PAGE = 30
 
@@ -29,7 +29,7 @@ export function ConversationList({ project, name, open }: ConversationListProps)
   }, [version, limit])
   const remove = async (id: string) => {
     // One that is being answered would be kept again with its answer.
-    stopAsking(placeOf(agent, id))
+    await stopped(placeOf(agent, id))
     await deleteConversation(agent, id)
     forgetTurns(placeOf(agent, id))
     if (id === open) route(addressOf.agent(project, name))

@@ -1,5 +1,5 @@
 /** Questions that this page has asked. They go on while another view is open. */
-import { signal } from '@preact/signals'
+import { effect, signal } from '@preact/signals'
 import { type AgentName, askAgent, cancelRun } from '../../../api/agents.ts'
 import { ApiError } from '../../../api/request.ts'
 import { type AskedTurn, endedTurn, newTurn, withEvent } from './asked-turn.ts'
@@ -54,6 +54,17 @@ export function forgetTurns(place: string): void {
 
 export function stopAsking(place: string): void {
   stops.get(place)?.()
+}
+
+/** Stops what is under way there, and waits until it is over. */
+export async function stopped(place: string): Promise<void> {
+  stopAsking(place)
+  const over = Promise.withResolvers<void>()
+  const unsubscribe = effect(() => {
+    if (turnsAt(place).every(({ state }) => state !== 'running')) over.resolve()
+  })
+  await over.promise
+  unsubscribe()
 }
 
 interface Asked {
