@@ -24,6 +24,11 @@ export interface Rows {
   readonly rows: readonly (readonly Cell[])[]
 }
 
+export interface WarnedRows extends Rows {
+  /** What did not go as it was asked: a reranking model that failed. */
+  readonly warnings: readonly string[]
+}
+
 /** A statement that failed: the message begins with `line 1, column 8: ` where a place is known. */
 export class SqlError extends ApiError {}
 
@@ -31,7 +36,13 @@ export class SqlError extends ApiError {}
  * All rows of a statement, for short answers; empty for one that has none.
  * @throws SqlError, ApiError
  */
-export async function runSql({ sql, project, params, session, signal }: Statement): Promise<Rows> {
+export async function runSql({
+  sql,
+  project,
+  params,
+  session,
+  signal,
+}: Statement): Promise<WarnedRows> {
   const json = { query: sql, context: { db: project }, params }
   const answer = await request<Wire<typeof SQL_ANSWER>>('/api/sql/query', {
     method: 'POST',
@@ -40,8 +51,9 @@ export async function runSql({ sql, project, params, session, signal }: Statemen
     signal,
   })
   if (answer.type === 'error') throw sqlError(answer.error_message, answer.error_code)
-  if (answer.type === 'ok') return { columns: [], rows: [] }
-  return { columns: answer.column_names, rows: answer.data }
+  const warnings = answer.warnings ?? []
+  if (answer.type === 'ok') return { columns: [], rows: [], warnings }
+  return { columns: answer.column_names, rows: answer.data, warnings }
 }
 
 /** The number of `sql_not_a_query`. */

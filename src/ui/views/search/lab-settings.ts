@@ -19,6 +19,16 @@ export interface LabSettings {
 export const K_DEFAULT = 10
 const K_MAX = 100
 
+/** Nothing is searched, everything is as the knowledge base says. */
+export const DEFAULT_LAB: LabSettings = {
+  text: '',
+  alpha: null,
+  fusion: null,
+  k: K_DEFAULT,
+  filters: {},
+  reranks: false,
+}
+
 export function settingsOf(query: Readonly<Record<string, string | undefined>>): LabSettings {
   const alpha = query.alpha === undefined ? Number.NaN : Number(query.alpha)
   const k = Number(query.k)

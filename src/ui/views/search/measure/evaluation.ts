@@ -1,16 +1,26 @@
 /** EVALUATE on the judgments, and what its rows say. */
+import type { Fusion, SearchMode } from '../../../../domain/hybrid-search.ts'
 import { literal, quoted, runSql } from '../../../api/sql.ts'
 import type { KnowledgeBaseAddress } from '../../knowledge-base/knowledge-base-frame.tsx'
 import { type Judgments, tableOf } from '../judgments/judgments.ts'
 
 export interface EvaluationSetting {
-  readonly mode: 'vector' | 'keyword' | 'hybrid'
+  /** Another one of the project that holds the same documents; null: the one that is looked at. */
+  readonly knowledgeBase: string | null
+  readonly mode: SearchMode
   /** null: as it fits the text. */
   readonly alpha: number | null
-  readonly fusion: string | null
+  readonly fusion: Fusion | null
+  readonly reranks: boolean
 }
 
-export const DEFAULT_SETTING: EvaluationSetting = { mode: 'hybrid', alpha: null, fusion: null }
+export const DEFAULT_SETTING: EvaluationSetting = {
+  knowledgeBase: null,
+  mode: 'hybrid',
+  alpha: null,
+  fusion: null,
+  reranks: false,
+}
 
 export const K_MAX = 20
 
@@ -19,6 +29,17 @@ export interface Measured {
   readonly question: string
   readonly ndcg: readonly number[]
   readonly recall: readonly number[]
+  /** Where the first right document stands; null: not among the first `K_MAX`. */
+  readonly firstRank: number | null
+}
+
+export interface Evaluated {
+  readonly setting: EvaluationSetting
+  /** Questions with a right document, in the order of the table. */
+  readonly questions: readonly Measured[]
+  /** As where the reranking model failed, and something else was measured. */
+  readonly warnings: readonly string[]
+  readonly meanSeconds: number
 }
 
 interface EvaluationOrder {
@@ -27,34 +48,41 @@ interface EvaluationOrder {
   readonly judgments: Judgments
 }
 
-/** Questions with a right document, in the order of the table. @throws ApiError */
+/** @throws ApiError */
 export async function evaluated(
   { place, setting, judgments }: EvaluationOrder,
   signal: AbortSignal,
-): Promise<readonly Measured[]> {
-  const { rows, columns } = await runSql({
+): Promise<Evaluated> {
+  const { rows, columns, warnings } = await runSql({
     sql: evaluateStatement(place, setting),
     project: place.project,
     signal,
   })
-  const question = columns.indexOf('question')
-  const found = columns.indexOf('found_documents')
-  const grades = new Map<string, Map<string, number>>()
-  for (const { question: asked, document, grade } of judgments) {
-    const known = grades.get(asked) ?? new Map<string, number>()
-    grades.set(asked, known.set(document, grade ?? 0))
-  }
-  return rows.flatMap((row) => {
+  const at = (column: string) => columns.indexOf(column)
+  const [question, found, seconds] = [at('question'), at('found_documents'), at('query_time')]
+  const grades = gradesOf(judgments)
+  const questions = rows.flatMap((row) => {
     const asked = String(row[question])
     const documents: unknown = JSON.parse(String(row[found]))
     const ranking = Array.isArray(documents) ? documents.map(String) : []
     const measured = measuredOf(ranking, grades.get(asked) ?? new Map())
     return measured === null ? [] : [{ question: asked, ...measured }]
   })
+  const totalSeconds = rows.reduce((sum, row) => sum + Number(row[seconds]), 0)
+  return { setting, questions, warnings, meanSeconds: totalSeconds / (rows.length || 1) }
+}
+
+function gradesOf(judgments: Judgments) {
+  const grades = new Map<string, Map<string, number>>()
+  for (const { question, document, grade } of judgments) {
+    const known = grades.get(question) ?? new Map<string, number>()
+    grades.set(question, known.set(document, grade ?? 0))
+  }
+  return grades
 }
 
 export function evaluateStatement(place: KnowledgeBaseAddress, setting: EvaluationSetting): string {
-  const { mode, alpha, fusion } = setting
+  const { knowledgeBase, mode, alpha, fusion, reranks } = setting
   const isHybrid = mode === 'hybrid'
   const options = [
     `test_table = ${literal(tableOf(place))}`,
@@ -64,8 +92,9 @@ export function evaluateStatement(place: KnowledgeBaseAddress, setting: Evaluati
     `mode = '${mode}'`,
     ...(isHybrid && alpha !== null ? [`alpha = ${alpha}`] : []),
     ...(isHybrid && fusion !== null ? [`fusion = ${literal(fusion)}`] : []),
+    `reranking = ${reranks}`,
   ]
-  const kb = `${quoted(place.project)}.${quoted(place.name)}`
+  const kb = `${quoted(place.project)}.${quoted(knowledgeBase ?? place.name)}`
   return `EVALUATE KNOWLEDGE_BASE ${kb} USING ${options.join(', ')}`
 }
 
@@ -78,25 +107,29 @@ export function measuredOf(
   if (best.length === 0) return null
   const ndcg: number[] = []
   const recall: number[] = []
+  let firstRank: number | null = null
   let [gain, bestGain, hits] = [0, 0, 0]
   for (let index = 0; index < K_MAX; index += 1) {
     const grade = Math.max(0, grades.get(ranking[index] ?? '') ?? 0)
     const discount = Math.log2(index + 2)
     gain += grade / discount
     bestGain += (best[index] ?? 0) / discount
-    if (grade > 0) hits += 1
+    if (grade > 0) {
+      hits += 1
+      firstRank ??= index + 1
+    }
     ndcg.push(gain / bestGain)
     recall.push(hits / best.length)
   }
-  return { ndcg, recall }
+  return { ndcg, recall, firstRank }
 }
 
-/** The means over all questions, for each k. */
-export function means(measured: readonly Measured[]): Omit<Measured, 'question'> {
-  const mean = (of: 'ndcg' | 'recall') => {
-    return Array.from({ length: K_MAX }, (_, index) => {
-      return measured.reduce((sum, one) => sum + (one[of][index] ?? 0), 0) / (measured.length || 1)
-    })
-  }
-  return { ndcg: mean('ndcg'), recall: mean('recall') }
+export type Metric = 'ndcg' | 'recall'
+
+/** The mean over all questions, for each k. */
+export function meanOf(questions: readonly Measured[], metric: Metric): readonly number[] {
+  return Array.from({ length: K_MAX }, (_, index) => {
+    const sum = questions.reduce((total, one) => total + (one[metric][index] ?? 0), 0)
+    return sum / (questions.length || 1)
+  })
 }

@@ -1,64 +1,40 @@
 /** How well the knowledge base finds what was marked as right. */
 
-import { useState } from 'preact/hooks'
+import { useMemo, useState } from 'preact/hooks'
+import { useLocation } from 'preact-iso/router'
 import { asError } from '../../../api/request.ts'
 import { EmptyState } from '../../../components/empty-state.tsx'
 import { Failure } from '../../../components/failure.tsx'
-import { Progress } from '../../../components/progress.tsx'
+import { Loading, Progress } from '../../../components/progress.tsx'
 import { counted } from '../../../format/numbers.ts'
 import type { KnowledgeBaseAddress } from '../../knowledge-base/knowledge-base-frame.tsx'
 import { ImportQuestions } from '../judgments/import-questions.tsx'
-import { useJudgments } from '../judgments/judging.ts'
-import { Curve } from './curve.tsx'
-import {
-  DEFAULT_SETTING,
-  type EvaluationSetting,
-  evaluated,
-  type Measured,
-  means,
-} from './evaluation.ts'
+import { type Judging, useJudgments } from '../judgments/judging.ts'
+import { tableOf } from '../judgments/judgments.ts'
+import { type Evaluated, evaluated } from './evaluation.ts'
 import { EvaluationForm } from './evaluation-form.tsx'
-import { WorstQuestions } from './worst-questions.tsx'
+import { type MeasureSettings, measureQuery, measureSettingsOf } from './measure-address.ts'
+import { MeasureResults } from './measure-results.tsx'
 
-const NAMES = ['A', 'B'] as const
+/** What was measured last, for whoever comes back from a question. */
+const KEPT = new Map<string, readonly Evaluated[]>()
 
 export function MeasurePart({ place }: { readonly place: KnowledgeBaseAddress }) {
+  const { query, path, route } = useLocation()
   const judging = useJudgments(place)
-  const [settings, setSettings] = useState<readonly EvaluationSetting[]>([DEFAULT_SETTING])
-  const [results, setResults] = useState<readonly (readonly Measured[])[]>([])
-  const [failure, setFailure] = useState<Error>()
-  const [running, setRunning] = useState<AbortController>()
-  const questionCount = new Set(judging.all.map(({ question }) => question)).size
-  const run = async () => {
-    const abort = new AbortController()
-    setRunning(abort)
-    setFailure(undefined)
-    try {
-      if (judging.unsaved.length > 0) await judging.save()
-      const grades = judging.all.filter(({ grade }) => grade !== null)
-      const all: (readonly Measured[])[] = []
-      for (const setting of settings) {
-        all.push(await evaluated({ place, setting, judgments: grades }, abort.signal))
-      }
-      setResults(all)
-    } catch (error) {
-      if (!abort.signal.aborted) setFailure(asError(error))
-    } finally {
-      setRunning(undefined)
-    }
+  const chosen = useMemo(() => measureSettingsOf(query), [JSON.stringify(query)])
+  const change = (part: Partial<MeasureSettings>) => {
+    route(`${path}${measureQuery({ ...chosen, ...part })}`, true)
   }
+  const run = useEvaluation(place, judging, chosen)
+  const questionCount = new Set(
+    judging.all.filter(({ grade }) => grade !== null).map(({ question }) => question),
+  ).size
   if (judging.failure) return <Failure error={judging.failure} onRetry={judging.reload} />
-  const drawn = results.map((measured, index) => ({ name: NAMES[index] ?? '', ...means(measured) }))
+  if (judging.isLoading) return <Loading what="judgments" />
   return (
     <div class="stack">
-      <div class="row">
-        <p>
-          {counted(questionCount, 'question')}, {counted(judging.all.length, 'judgment')}
-          {judging.unsaved.length > 0 && `, ${judging.unsaved.length} not saved yet`}
-        </p>
-        <span class="grow" />
-        <ImportQuestions place={place} onDone={judging.reload} />
-      </div>
+      <Judged place={place} judging={judging} questionCount={questionCount} />
       {questionCount === 0 ? (
         <EmptyState icon="check" title="Nothing is marked as right yet">
           <p>
@@ -67,37 +43,107 @@ export function MeasurePart({ place }: { readonly place: KnowledgeBaseAddress })
           </p>
         </EmptyState>
       ) : (
-        <EvaluationForm settings={settings} onChange={setSettings} />
-      )}
-      {questionCount > 0 && (
-        <div class="row">
-          <button
-            type="button"
-            class="button primary"
-            disabled={running !== undefined}
-            onClick={run}
-          >
-            {judging.unsaved.length > 0 ? 'Save and evaluate' : 'Evaluate'}
-          </button>
-          {running && (
-            <button type="button" class="button" onClick={() => running.abort()}>
-              Stop
-            </button>
-          )}
-        </div>
-      )}
-      {running && <Progress label={`Searching ${counted(questionCount, 'question')} …`} />}
-      {failure && <Failure error={failure} onRetry={run} />}
-      {drawn.length > 0 && (
-        <div class="grid">
-          <Curve title="nDCG@k" lines={drawn.map(({ name, ndcg }) => ({ name, values: ndcg }))} />
-          <Curve
-            title="recall@k"
-            lines={drawn.map(({ name, recall }) => ({ name, values: recall }))}
+        <>
+          <EvaluationForm
+            place={place}
+            settings={chosen.settings}
+            onChange={(settings) => change({ settings })}
           />
-        </div>
+          <div class="row">
+            <button
+              type="button"
+              class="button primary"
+              aria-disabled={run.step !== undefined}
+              onClick={run.start}
+            >
+              {judging.unsaved.length > 0 ? 'Save and evaluate' : 'Evaluate'}
+            </button>
+            {run.step !== undefined && (
+              <button type="button" class="button" onClick={run.stop}>
+                Stop
+              </button>
+            )}
+          </div>
+        </>
       )}
-      {results.length > 0 && <WorstQuestions place={place} results={results} />}
+      {run.step !== undefined && (
+        <Progress
+          label={`Searching ${counted(questionCount, 'question')} with settings ${'AB'[run.step]} …`}
+        />
+      )}
+      {run.failure && <Failure error={run.failure} onRetry={run.start} />}
+      {run.results.length > 0 && (
+        <MeasureResults
+          place={place}
+          results={run.results}
+          k={chosen.k}
+          onK={(k) => change({ k })}
+        />
+      )}
     </div>
   )
+}
+
+interface JudgedProps {
+  readonly place: KnowledgeBaseAddress
+  readonly judging: Judging
+  readonly questionCount: number
+}
+
+function Judged({ place, judging, questionCount }: JudgedProps) {
+  const graded = judging.all.filter(({ grade }) => grade !== null)
+  const isSaved = graded.length > judging.unsaved.length
+  const sql = `SELECT * FROM ${tableOf(place)} ORDER BY question`
+  return (
+    <div class="row">
+      <p>
+        {counted(questionCount, 'question')}, {counted(graded.length, 'judgment')}
+        {judging.unsaved.length > 0 && `, ${judging.unsaved.length} not saved yet`}
+      </p>
+      <span class="grow" />
+      {isSaved && (
+        <a
+          class="button quiet"
+          href={`/sql?${new URLSearchParams({ q: sql, project: place.project })}`}
+        >
+          Open the judgments in SQL
+        </a>
+      )}
+      <ImportQuestions place={place} onDone={judging.reload} />
+    </div>
+  )
+}
+
+/** Evaluates one setting after the other: beside each other, each would slow the other down. */
+function useEvaluation(
+  place: KnowledgeBaseAddress,
+  judging: Judging,
+  { settings }: MeasureSettings,
+) {
+  const key = JSON.stringify(place)
+  const [results, setResults] = useState(KEPT.get(key) ?? [])
+  const [failure, setFailure] = useState<Error>()
+  const [running, setRunning] = useState<{ readonly abort: AbortController; step: number }>()
+  const start = async () => {
+    if (running !== undefined) return
+    const abort = new AbortController()
+    setFailure(undefined)
+    setRunning({ abort, step: 0 })
+    try {
+      if (judging.unsaved.length > 0) await judging.save()
+      const judgments = judging.all.filter(({ grade }) => grade !== null)
+      const all: Evaluated[] = []
+      for (const [step, setting] of settings.entries()) {
+        setRunning({ abort, step })
+        all.push(await evaluated({ place, setting, judgments }, abort.signal))
+      }
+      KEPT.set(key, all)
+      setResults(all)
+    } catch (error) {
+      if (!abort.signal.aborted) setFailure(asError(error))
+    } finally {
+      setRunning(undefined)
+    }
+  }
+  return { results, failure, start, step: running?.step, stop: () => running?.abort.abort() }
 }

@@ -1,0 +1,54 @@
+/** What EVALUATE found: curves, which setting is better, and the questions to look at. */
+import { useMemo } from 'preact/hooks'
+import type { KnowledgeBaseAddress } from '../../knowledge-base/knowledge-base-frame.tsx'
+import { comparedOf } from './comparison.ts'
+import { Curve } from './curve.tsx'
+import { type Evaluated, type Metric, meanOf } from './evaluation.ts'
+import { KS } from './measure-address.ts'
+import { QuestionTable } from './question-table.tsx'
+import { Verdict } from './verdict.tsx'
+
+interface MeasureResultsProps {
+  readonly place: KnowledgeBaseAddress
+  readonly results: readonly Evaluated[]
+  readonly k: number
+  readonly onK: (k: number) => void
+}
+
+export function MeasureResults({ place, results, k, onK }: MeasureResultsProps) {
+  const [first, second] = results
+  const compared = useMemo(
+    () => (second ? comparedOf(first?.questions ?? [], second.questions, k) : []),
+    [results, k],
+  )
+  const linesOf = (metric: Metric) => {
+    return results.map(({ questions }, index) => {
+      return { name: 'AB'[index] ?? '', values: meanOf(questions, metric) }
+    })
+  }
+  return (
+    <>
+      <fieldset class="search-ks row">
+        <legend class="visually-hidden">Results that count</legend>
+        <span aria-hidden="true">Results that count</span>
+        {KS.map((one) => (
+          <button
+            key={one}
+            type="button"
+            class="button small"
+            aria-pressed={one === k}
+            onClick={() => onK(one)}
+          >
+            {one}
+          </button>
+        ))}
+      </fieldset>
+      <Verdict results={results} compared={compared} k={k} />
+      <div class="search-compared">
+        <Curve title="nDCG@k" lines={linesOf('ndcg')} k={k} />
+        <Curve title="recall@k" lines={linesOf('recall')} k={k} />
+      </div>
+      <QuestionTable place={place} results={results} compared={compared} k={k} />
+    </>
+  )
+}
