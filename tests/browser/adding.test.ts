@@ -29,6 +29,10 @@ browserTest('files that were cut off are sent again, and what was typed stays', 
     await dialog.getByRole('button', { name: 'Add', exact: true }).click()
     await page.getByText('2 of 2 rows').waitFor()
     expect(cuts).toBe(2)
+    // One that the server has already is sent again, or taken as it is.
+    await drop(page, [{ name: 'whole.md', bytes }])
+    await page.getByRole('button', { name: 'Use that one: whole.md' }).click()
+    await page.getByText('1 of 1 row').waitFor()
 
     await page.getByRole('link', { name: 'SQL', exact: true }).last().click()
     const statement = page.getByRole('textbox', { name: 'SELECT' })

@@ -48,7 +48,7 @@ browserTest('ten files are dropped, one cannot be read, the others are found', a
     await expectNoViolations(page)
     // A name that is taken is said, and replaced where that is wanted.
     await drop(page, tenFiles().slice(0, 1))
-    await failed.getByText('There is a file of this name already').waitFor()
+    await failed.getByText('There is a file of this name on the server').waitFor()
     await page.getByRole('button', { name: 'Replace it: note 0.md' }).click()
     await page.getByText('Insert 1 file into').waitFor()
     await page.getByText('1 of 1 row').waitFor()

@@ -12,6 +12,7 @@ import {
   mayRetry,
   retryUpload,
   sendings,
+  takeStored,
   type Upload,
   uploads,
 } from './uploads.ts'
@@ -89,9 +90,20 @@ function OfAll({ going, failed }: OfAllProps) {
   return (
     <div class="row">
       {taken.length > 1 && (
-        <button type="button" class="button small" onClick={() => retry(taken, true)}>
-          Replace all {taken.length}
-        </button>
+        <>
+          <button type="button" class="button small" onClick={() => retry(taken, true)}>
+            Replace all {taken.length}
+          </button>
+          <button
+            type="button"
+            class="button small"
+            onClick={() => {
+              for (const { id } of taken) takeStored(id)
+            }}
+          >
+            Use all {taken.length} that are there
+          </button>
+        </>
       )}
       {retried.length > 1 && (
         <button type="button" class="button small" onClick={() => retry(retried, false)}>
@@ -133,6 +145,16 @@ function UploadEntry({ upload }: { readonly upload: Upload }) {
             {isTaken ? 'Replace it' : 'Try again'}
           </button>
         )}
+        {isTaken && (
+          <button
+            type="button"
+            class="button small"
+            aria-label={`Use that one: ${name}`}
+            onClick={() => takeStored(id)}
+          >
+            Use that one
+          </button>
+        )}
         <button
           type="button"
           class="button small icon-only quiet"
@@ -147,7 +169,7 @@ function UploadEntry({ upload }: { readonly upload: Upload }) {
       )}
       {failure && (
         <p class="small bad pre" role="alert" dir="auto">
-          {isTaken ? 'There is a file of this name already.' : failure.message}
+          {isTaken ? 'There is a file of this name on the server already.' : failure.message}
         </p>
       )}
     </li>

@@ -1,6 +1,6 @@
 /** A new knowledge base: its name is enough, everything else has a default that fits most documents. */
 
-import { useState } from 'preact/hooks'
+import { useEffect, useRef, useState } from 'preact/hooks'
 import { useLocation } from 'preact-iso/router'
 import { LANGUAGES } from '../../../domain/language.ts'
 import { projects, refreshCatalog } from '../../api/catalog.ts'
@@ -24,6 +24,11 @@ export function NewKnowledgeBaseView() {
     set: (change) => setDraft((before) => ({ ...before, ...change })),
     wrong: failure && field && { field, message: failure.message },
   }
+  // What is wrong may be far from the button.
+  const formElement = useRef<HTMLFormElement>(null)
+  useEffect(() => {
+    if (field) formElement.current?.querySelector<HTMLElement>('[aria-invalid="true"]')?.focus()
+  }, [failure])
   const create = async (event: Event) => {
     event.preventDefault()
     await act(async () => {
@@ -37,7 +42,7 @@ export function NewKnowledgeBaseView() {
   return (
     <>
       <PageHeader title="New knowledge base" above={[{ label: 'Home', href: '/' }]} />
-      <form class="panel stack add-form" onSubmit={create}>
+      <form ref={formElement} class="panel stack add-form" onSubmit={create}>
         <DraftInput
           {...form}
           of="name"

@@ -2,7 +2,7 @@
 import { Progress } from '../../components/progress.tsx'
 import { counted, shownBytes, shownDuration } from '../../format/numbers.ts'
 import { addressOf } from '../../shell/addresses.ts'
-import { type Sending, sendings } from './uploads.ts'
+import { forgetFailed, type Sending, sendings } from './uploads.ts'
 
 export function SendingProgress({ of }: { readonly of: Sending }) {
   return <Progress label={wordsOf(of)} done={of.bytesSent} total={of.bytes} />
@@ -22,7 +22,17 @@ export function SendingFiles() {
           </a>
           {one.files > 0 && <SendingProgress of={one} />}
           {one.failed > 0 && (
-            <p class="small bad">{counted(one.failed, 'file')} could not be added</p>
+            <div class="row">
+              <span class="small bad">{counted(one.failed, 'file')} could not be added</span>
+              <button
+                type="button"
+                class="button small quiet"
+                aria-label={`Clear those of ${one.knowledgeBase}`}
+                onClick={() => forgetFailed(one)}
+              >
+                Clear
+              </button>
+            </div>
           )}
         </div>
       ))}

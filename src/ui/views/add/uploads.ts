@@ -85,11 +85,23 @@ export function retryUpload(id: number, replaces: boolean): void {
   goOn()
 }
 
+/** Takes the file that has its name on the server already, as it is. */
+export function takeStored(id: number): void {
+  change(id, ({ failure: _, ...upload }) => ({ ...upload, state: 'arrived', replaces: true }))
+  goOn()
+}
+
 /** Takes it off the list, and stops it where it is being sent. */
 export function forgetUpload(id: number): void {
   uploads.value = uploads.value.filter((one) => one.id !== id)
   stops.get(id)?.abort(new DOMException('Stopped', 'AbortError'))
   goOn()
+}
+
+/** Takes those off the list that could not be added to a knowledge base. */
+export function forgetFailed(of: Pick<Upload, 'project' | 'knowledgeBase'>): void {
+  const key = keyOf(of)
+  uploads.value = uploads.value.filter((one) => isGoing(one) || keyOf(one) !== key)
 }
 
 export function isNameTaken({ failure }: Upload): boolean {

@@ -49,21 +49,26 @@ const NEW = ''
 function DropTarget({ files, onClose }: DropTargetProps) {
   const { route, path } = useLocation()
   const places = (projects.value ?? []).flatMap(({ name: project, knowledgeBases }) => {
-    return knowledgeBases.map(({ name }) => ({ project, name }))
+    return knowledgeBases.map(({ name }) => ({
+      project,
+      name,
+      key: JSON.stringify([project, name]),
+    }))
   })
   // The one that is looked at, or the first.
-  const here = places.findIndex(({ project, name }) => {
+  const here = places.find(({ project, name }) => {
     const address = addressOf.knowledgeBase(project, name)
     return path === address || path.startsWith(`${address}/`)
   })
-  const [chosen, setChosen] = useState(places.length > 0 ? String(Math.max(here, 0)) : NEW)
+  const [chosen, setChosen] = useState((here ?? places[0])?.key ?? NEW)
   const [name, setName] = useState('documents')
-  const place = places[chosen === NEW ? -1 : Number(chosen)]
+  const place = places.find(({ key }) => key === chosen)
   const add = async () => {
     const target = place ?? { project: projects.value?.[0]?.name ?? 'mindsdb', name: name.trim() }
     if (place === undefined) {
       await createKnowledgeBase(target.project, { name: target.name })
-      await refreshCatalog()
+      // It is there, whether the list of all can be read now or not.
+      await refreshCatalog().catch(() => {})
     }
     addUploads(target.project, target.name, files)
     onClose()
@@ -82,11 +87,11 @@ function DropTarget({ files, onClose }: DropTargetProps) {
         {(control) => (
           <select
             {...control}
-            value={chosen}
+            value={place?.key ?? NEW}
             onChange={(event) => setChosen(event.currentTarget.value)}
           >
-            {places.map(({ project, name: known }, index) => (
-              <option key={`${project} ${known}`} value={String(index)}>
+            {places.map(({ project, name: known, key }) => (
+              <option key={key} value={key}>
                 {known} ({project})
               </option>
             ))}

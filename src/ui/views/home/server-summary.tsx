@@ -37,11 +37,7 @@ function Facts({ status }: { readonly status: ServerStatus }) {
   return (
     <dl class="home-facts">
       <Fact name="State">
-        {disk?.full ? (
-          <span class="badge bad">The disk is full: nothing can be stored</span>
-        ) : (
-          <span class="badge good">Healthy</span>
-        )}
+        <Health status={status} />
       </Fact>
       <Fact name="Version">{version}</Fact>
       {memory && (
@@ -69,6 +65,20 @@ function Facts({ status }: { readonly status: ServerStatus }) {
       </Fact>
     </dl>
   )
+}
+
+/** What is amiss, worst first; what to do about it stands in the operations. */
+function Health({ status: { disk, backups } }: { readonly status: ServerStatus }) {
+  const failedBackup = backups?.failed
+  if (disk?.full) return <span class="badge bad">The disk is full: nothing can be stored</span>
+  if (failedBackup) {
+    return (
+      <a class="badge bad" href="/operations">
+        The last backup failed
+      </a>
+    )
+  }
+  return <span class="badge good">Healthy</span>
 }
 
 const INDEX_NAMES: Readonly<Record<string, string>> = { exact: 'exact', ivf: 'IVF', hnsw: 'HNSW' }
