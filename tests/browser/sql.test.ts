@@ -1,37 +1,50 @@
 import { expect } from 'bun:test'
 import { readFile } from 'node:fs/promises'
-import { browserOver, browserTest } from './browser-fixture.ts'
+import type { Page } from 'playwright-core'
+import { browserOver, browserTest, settled } from './browser-fixture.ts'
 
 const browser = browserOver()
 
 /** Chromium tries to carry a style over when a coloured text is typed over; the policy refuses, and nothing is lost. */
 const TYPED_OVER = /Applying inline style/
 
+const link = (sql: string, more: Readonly<Record<string, string>> = {}) => {
+  return `/sql?${new URLSearchParams({ q: sql, run: '1', ...more })}`
+}
+
+/** In the place of what stands there, without what the editor adds by itself. */
+async function write(page: Page, sql: string): Promise<void> {
+  await page.locator('.cm-content').click()
+  await page.keyboard.press('Control+a')
+  await page.keyboard.insertText(sql)
+}
+
 browserTest(
   'a statement: an error at its place, then rows, a chart, an export, a reload',
   async () => {
     await browser.visit('/sql', { expectedErrors: TYPED_OVER }, async ({ page }) => {
-      await page.locator('.cm-content').click()
-      await page.keyboard.type('SELECT wrong,\n  2 AS b FROM range(3) AS t(a)')
+      await write(page, "SELECT 1;\nSELECT '🙂',\n  wrong FROM range(3) AS t(a)")
       await page.keyboard.press('Control+Enter')
       await page.getByRole('alert').getByText('wrong').first().waitFor()
-      await page.locator('.cm-lintRange-error').waitFor()
-      // The whole text is typed anew.
-      await page.locator('.cm-content').click()
-      await page.keyboard.press('Control+a')
-      await page.keyboard.type(
-        "SELECT 'tea ' || a AS name, a * :factor AS amount FROM range(5) AS t(a)",
-      )
+      expect(await page.locator('.cm-lintRange-error').textContent()).toBe('wrong')
+      await write(page, "SELECT 'tea ' || a AS name, a * :factor AS amount FROM range(5) AS t(a)")
       await page.getByLabel(':factor', { exact: true }).fill('10')
-      await page.getByRole('button', { name: 'Run' }).click()
+      await page.getByText('sent as the number 10').waitFor()
+      await page.getByRole('button', { name: 'Run', exact: true }).click()
       await page.getByText('5 rows in').waitFor()
-      await page.getByRole('gridcell', { name: '40' }).waitFor()
       expect(await page.getByRole('gridcell').allTextContents()).toEqual(
         [0, 1, 2, 3, 4].flatMap((row) => [`tea ${row}`, String(row * 10)]),
       )
       await page.getByRole('columnheader', { name: 'amount' }).getByRole('button').click()
       await page.getByRole('columnheader', { name: 'amount' }).getByRole('button').click()
       expect(await page.getByRole('gridcell').first().textContent()).toBe('tea 4')
+      await page.getByRole('grid').focus()
+      await page.keyboard.press('Shift+ArrowRight')
+      await page.keyboard.press('Shift+ArrowDown')
+      await page.getByText('sum 70').waitFor()
+      await page.keyboard.press('Control+c')
+      const copied = await page.evaluate(() => navigator.clipboard.readText())
+      expect(copied).toBe('tea 4\t40\ntea 3\t30')
       await page.getByRole('button', { name: 'Chart', exact: true }).click()
       await page.getByText('bar of 5 values along name: amount from 0 to 40').waitFor()
       await page.getByRole('button', { name: 'Export' }).click()
@@ -41,40 +54,90 @@ browserTest(
       ])
       expect(await readFile(await download.path(), 'utf8')).toContain('tea 4,40')
       await page.reload()
-      await page
-        .getByRole('group', { name: /^Parameters/ })
-        .getByText(':factor')
-        .waitFor()
       await page.locator('.cm-content', { hasText: 'range(5)' }).waitFor()
+      expect(await page.getByLabel(':factor', { exact: true }).inputValue()).toBe('10')
     })
   },
 )
 
 browserTest('a link opens statement and result; what writes does not run by itself', async () => {
-  const link = (sql: string) => `/sql?${new URLSearchParams({ q: sql, run: '1' })}`
-  await browser.visit(link('SELECT 41 + 1 AS answer'), {}, async ({ page }) => {
-    expect(await page.getByRole('gridcell').first().textContent()).toBe('42')
+  const chart = link('SELECT * FROM range(:n) AS t(a)', { 'p.n': '30', as: 'Chart' })
+  await browser.visit(chart, {}, async ({ page }) => {
+    await page.getByText('histogram of 30 values along a').waitFor()
+    await page.goto(link('SELECT 41 + 1 AS answer'))
+    await page.getByRole('gridcell', { name: '42' }).waitFor()
+    const long = `SELECT 7 AS seven -- ${'long '.repeat(2000)}`
+    await page.goto(link(long).replace('?', '#'))
+    await page.getByRole('gridcell', { name: '7' }).waitFor()
     await page.goto(link('CREATE PROJECT by_link'))
-    await page.getByText('CREATE PROJECT by_link').first().waitFor()
+    await page.getByText('The statement did not run by itself').waitFor()
     expect(await browser.send('GET', '/api/projects')).toHaveLength(1)
     await browser.send('POST', '/api/projects/mindsdb/agents', { agent: { name: 'helper' } })
     await page.goto(link("SELECT answer FROM helper WHERE question = 'x'"))
-    await page.getByText('The statement did not run by itself').waitFor()
+    await page.getByText('asks an agent').first().waitFor()
   })
 })
 
+browserTest(
+  'several statements at once, their plan, their history; two windows keep each other',
+  async () => {
+    await browser.visit('/sql', { expectedErrors: TYPED_OVER }, async ({ page, context }) => {
+      await page.locator('.cm-content').click()
+      await page.keyboard.type('create know')
+      await page.locator('.cm-tooltip-autocomplete', { hasText: 'KNOWLEDGE_BASE' }).waitFor()
+      await page.keyboard.press('Escape')
+      await write(
+        page,
+        'CREATE TABLE teas AS SELECT 3 AS price;\nSELECT price FROM teas;\nSELECT no',
+      )
+      await page.keyboard.press('Control+Shift+Enter')
+      await page.getByRole('alert').waitFor()
+      await page.getByRole('button', { name: /SELECT price/ }).click()
+      await page.getByRole('gridcell', { name: '3' }).waitFor()
+      await page.getByText('mindsdb.teas').waitFor()
+      await page.getByRole('button', { name: 'Plan' }).click()
+      await page.getByRole('button', { name: 'Run it and measure' }).click()
+      await page.getByRole('dialog').locator('meter').first().waitFor()
+      await page.keyboard.press('Escape')
+      const second = await context.newPage()
+      await second.goto('/sql')
+      await second.getByRole('button', { name: 'New' }).click()
+      await second.locator('.cm-content').click()
+      await second.keyboard.insertText('SELECT 2 AS second')
+      await page.getByRole('button', { name: 'Statement 2', exact: true }).waitFor()
+      await write(page, 'SELECT 1 AS first')
+      await second.getByRole('button', { name: 'Statement 1', exact: true }).click()
+      await second.locator('.cm-content', { hasText: 'SELECT 1 AS first' }).waitFor()
+      await second.getByRole('button', { name: 'Statement 2', exact: true }).click()
+      await second.locator('.cm-content', { hasText: 'SELECT 2 AS second' }).waitFor()
+      await second.getByRole('button', { name: 'History' }).click()
+      await second.getByRole('button', { name: /CREATE TABLE teas/ }).waitFor()
+    })
+  },
+)
+
 browserTest('100,000 rows scroll to their end, and a long statement is cancelled', async () => {
-  const sql = 'SELECT i FROM range(100000) AS t(i)'
-  await browser.visit(`/sql?${new URLSearchParams({ q: sql, run: '1' })}`, {}, async ({ page }) => {
+  await browser.visit(link('SELECT i FROM range(100000) AS t(i)'), {}, async ({ page }) => {
     await page.getByText('100,000 rows in').waitFor()
     await page.getByRole('grid').evaluate((grid) => grid.scrollTo(0, grid.scrollHeight))
     await page.getByRole('gridcell', { name: '99999' }).waitFor()
     expect(await page.getByRole('gridcell').count()).toBeLessThan(100)
     await page.getByRole('button', { name: 'New' }).click()
-    await page.locator('.cm-content').click()
-    await page.keyboard.type('SELECT count(*) FROM range(3000000) a, range(3000000) b')
+    await write(page, 'SELECT count(*) FROM range(3000000) a, range(3000000) b')
+    await settled(page)
     await page.keyboard.press('Control+Enter')
+    await page.getByText('Running for').waitFor()
+    while ((await runningStatements()) === 0) await settled(page)
     await page.getByRole('button', { name: 'Cancel' }).click()
     await page.getByText('Cancelled after').waitFor()
+    while ((await runningStatements()) > 0) await settled(page)
+    await page.getByRole('button', { name: 'Statement 1', exact: true }).click()
+    await page.getByText('100,000 rows in').waitFor()
   })
 })
+
+/** Of the long one, on the server, which lists them without their values. */
+async function runningStatements(): Promise<number> {
+  const running = JSON.stringify(await browser.send('GET', '/api/requests/running'))
+  return running.split('range(?) a, range(?) b').length - 1
+}

@@ -7,6 +7,7 @@ import {
   type CompletionResult,
   closeBrackets,
   closeBracketsKeymap,
+  closeCompletion,
   completionKeymap,
 } from '@codemirror/autocomplete'
 import { defaultKeymap, history, historyKeymap, indentWithTab } from '@codemirror/commands'
@@ -93,6 +94,7 @@ export function openEditor(host: HTMLElement, options: EditorOptions): EditorHan
   return {
     show(key, text) {
       if (key !== shown.key) {
+        closeCompletion(view)
         kept.set(shown.key, view.state)
         told = []
         shown = { key, text }
@@ -142,10 +144,13 @@ function selectionOf(state: EditorState): RunPlace {
 
 function extensionsOf(options: EditorOptions): Extension {
   const run = (view: EditorView) => {
+    // What it would cover is the result.
+    closeCompletion(view)
     options.onRun(selectionOf(view.state))
     return true
   }
-  const runAll = () => {
+  const runAll = (view: EditorView) => {
+    closeCompletion(view)
     options.onRunAll()
     return true
   }
