@@ -177,6 +177,17 @@ export class JobRunner implements Jobs {
     })
   }
 
+  async removeOver(ids: readonly number[]): Promise<number> {
+    const { store } = this.#options
+    const over = ids.filter((id) => {
+      const job = store.get(id)
+      return job !== undefined && isOver(job) && !this.#turns.has(id)
+    })
+    await store.remove(over)
+    for (const id of over) this.#watchers.changed(id)
+    return over.length
+  }
+
   watch(id: number, signal: AbortSignal): AsyncIterable<Job> {
     this.#stored(id)
     return this.#watchers.watch(id, signal)

@@ -93,6 +93,7 @@ ask GET /v1/responses/{response_id}
 write POST /api/files
 write PUT /api/files/{file_name}
 write DELETE /api/files/{file_name}
+write DELETE /api/jobs
 write DELETE /api/jobs/{job_id}
 write POST /api/jobs/{job_id}/cancel
 write POST /api/jobs/{job_id}/resume

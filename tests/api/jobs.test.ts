@@ -94,6 +94,16 @@ test('a job that is over cannot be cancelled, and can be forgotten', async () =>
   expect((await app.send('GET', `/api/jobs/${id}`)).status).toBe(404)
 })
 
+test('all jobs that are over are forgotten at once, those that run stay', async () => {
+  for (const rows of [rowsOf(2), rowsOf(3)]) {
+    await endOf((await insert({ rows, background: true })).body as JobBody)
+  }
+  expect((await app.send('DELETE', '/api/jobs?state=failed')).body).toEqual({ deleted: 0 })
+  expect((await app.send('DELETE', '/api/jobs?state=running')).status).toBe(400)
+  expect((await app.send('DELETE', '/api/jobs')).body).toEqual({ deleted: 2 })
+  expect((await app.send('GET', '/api/jobs')).body).toMatchObject({ items: [], total: 0 })
+})
+
 test('a cancelled job says what it stored, goes on from there, and can begin again', async () => {
   const gate = gatedEmbedders()
   const gated = await createTestApp({ embedders: gate.embedders })

@@ -89,6 +89,8 @@ export interface Jobs {
   resume(id: number): Promise<Job>
   /** Forgets one that is over. @throws AppError `job_not_found`, `job_state` */
   remove(id: number): Promise<void>
+  /** Forgets those of them that are over. @returns how many these were */
+  removeOver(ids: readonly number[]): Promise<number>
   /**
    * The job now, and after its changes until it is over, at most some times a second.
    * @throws AppError `job_not_found`, `too_busy` where too many watch

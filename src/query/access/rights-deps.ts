@@ -84,6 +84,15 @@ export function limitedJobs(
       return jobs.resume(id)
     },
     remove: async (id) => jobs.remove(seen(id).id),
+    removeOver: (ids) => {
+      const own = new Set(
+        jobs
+          .list()
+          .filter(isSeen)
+          .map(({ id }) => id),
+      )
+      return jobs.removeOver(ids.filter((id) => own.has(id)))
+    },
     watch: (id, signal) => jobs.watch(seen(id).id, signal),
   }
 }

@@ -43,6 +43,13 @@ export function forgetJob(id: number): Promise<void> {
   return request(addressOfJob(id), { method: 'DELETE' })
 }
 
+/** Forgets those that are over, of one state or all. @returns how many. @throws ApiError */
+export async function forgetJobs(state?: Job['state']): Promise<number> {
+  const chosen = state === undefined ? '' : `?state=${state}`
+  const answer = await request<{ deleted: number }>(`/api/jobs${chosen}`, { method: 'DELETE' })
+  return answer.deleted
+}
+
 export function isJobOver({ state }: Job): boolean {
   return state === 'done' || state === 'failed' || state === 'cancelled'
 }

@@ -125,6 +125,8 @@ export const JOB_LIST = t.Object(
   { $id: 'JobList' },
 )
 
+export const DELETED_JOBS = t.Object({ deleted: t.Integer({ minimum: 0 }) }, { $id: 'DeletedJobs' })
+
 export const SCHEDULE = t.Object(
   {
     id: t.Integer(),

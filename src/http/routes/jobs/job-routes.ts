@@ -2,7 +2,7 @@ import { requireProject } from '../../../domain/catalog-snapshot.ts'
 import { isOver, JOB_KINDS, JOB_STATES, type Job } from '../../../domain/flow/job.ts'
 import { nameKey } from '../../../domain/identifier.ts'
 import { AppError } from '../../../errors.ts'
-import { JOB, JOB_LIST } from '../../answers/records/catalog-schemas.ts'
+import { DELETED_JOBS, JOB, JOB_LIST } from '../../answers/records/catalog-schemas.ts'
 import { streamedResponse } from '../../answers/streamed-response.ts'
 import { jobRecord } from '../../answers/wire.ts'
 import { choice, queryParameters, text, wholeNumber } from '../../bodies/query-parameters.ts'
@@ -14,11 +14,18 @@ const ONE = '/api/jobs/:job_id'
 
 const tag = 'Jobs'
 const missing = { 404: 'No such job' }
-const LIST = queryParameters({
-  state: choice(JOB_STATES, { description: 'Those in a state' }),
+const FILTER = {
   kind: choice(JOB_KINDS, { description: 'Those of a kind' }),
   project: text({ description: 'Those of a project' }),
   knowledge_base: text({ description: 'Those of a knowledge base' }),
+}
+const OVER = queryParameters({
+  state: choice(['done', 'failed', 'cancelled'], { description: 'Those in a state' }),
+  ...FILTER,
+})
+const LIST = queryParameters({
+  state: choice(JOB_STATES, { description: 'Those in a state' }),
+  ...FILTER,
   limit: wholeNumber({
     min: 0,
     max: 1000,
@@ -120,6 +127,22 @@ const addChangeRoutes: AddRoutes = (app, context) => {
     )
   }
   app.delete(
+    ALL,
+    async ({ request }) => {
+      const ids = jobsFound(context, request, OVER.read(request)).map(({ id }) => id)
+      return Response.json({ deleted: await jobsOf(request).removeOver(ids) })
+    },
+    route({
+      needs: 'write',
+      id: 'deleteJobs',
+      summary: 'Forget the jobs that are over',
+      description: 'Those that wait or run stay.',
+      tag,
+      query: OVER,
+      answers: { 200: { description: 'How many were forgotten', schema: DELETED_JOBS } },
+    }),
+  )
+  app.delete(
     ONE,
     async ({ request, params }) => {
       await jobsOf(request).remove(idOf(params.job_id))
@@ -136,25 +159,35 @@ const addChangeRoutes: AddRoutes = (app, context) => {
 }
 
 function listOf(context: RouteContext, request: Request) {
-  const { state, kind, project, knowledge_base: knowledgeBase, limit, offset } = LIST.read(request)
-  if (project !== undefined) requireProject(context.snapshotFor(request), project)
-  const found = context.deps
-    .jobsFor(context.scopeOf(request).principal)
-    .list()
-    .filter((job) => {
-      return (
-        (state === undefined || job.state === state) &&
-        (kind === undefined || job.kind === kind) &&
-        (project === undefined || isSame(job.projectName, project)) &&
-        (knowledgeBase === undefined || isSame(job.knowledgeBase ?? '', knowledgeBase))
-      )
-    })
+  const { limit, offset, ...filter } = LIST.read(request)
+  const found = jobsFound(context, request, filter)
   const end = offset + limit
   return {
     items: found.slice(offset, end).map(jobRecord),
     total: found.length,
     next: end < found.length ? end : null,
   }
+}
+
+interface JobFilter {
+  readonly state: Job['state'] | undefined
+  readonly kind: Job['kind'] | undefined
+  readonly project: string | undefined
+  readonly knowledge_base: string | undefined
+}
+
+function jobsFound(context: RouteContext, request: Request, filter: JobFilter): readonly Job[] {
+  const { state, kind, project, knowledge_base: knowledgeBase } = filter
+  if (project !== undefined) requireProject(context.snapshotFor(request), project)
+  const jobs = context.deps.jobsFor(context.scopeOf(request).principal).list()
+  return jobs.filter((job) => {
+    return (
+      (state === undefined || job.state === state) &&
+      (kind === undefined || job.kind === kind) &&
+      (project === undefined || isSame(job.projectName, project)) &&
+      (knowledgeBase === undefined || isSame(job.knowledgeBase ?? '', knowledgeBase))
+    )
+  })
 }
 
 const HEADERS = {

@@ -2,16 +2,18 @@
 
 import { useState } from 'preact/hooks'
 import { useLocation } from 'preact-iso/router'
-import { changeJob, forgetJob, isJobOver, listJobs } from '../../api/jobs.ts'
+import { forgetJobs, isJobOver, listJobs } from '../../api/jobs.ts'
 import type { Job } from '../../api/records.ts'
 import { may } from '../../api/session.ts'
+import { ConfirmDialog } from '../../components/confirm-dialog.tsx'
 import { EmptyState } from '../../components/empty-state.tsx'
 import { Field } from '../../components/field.tsx'
-import { JobProgress, JobState, wordsOf } from '../../components/job-progress.tsx'
+import { JobProgress } from '../../components/job-progress.tsx'
 import { usePolling, useResource } from '../../components/resource.ts'
-import { counted, shownAge } from '../../format/numbers.ts'
-import { tellFailed } from '../../shell/notices.tsx'
+import { counted, shownCount } from '../../format/numbers.ts'
+import { tellDone } from '../../shell/notices.tsx'
 import { Loaded } from './loaded.tsx'
+import { OverJob } from './over-job.tsx'
 import { ScheduleList } from './schedule-list.tsx'
 
 const ASK_AGAIN_MS = 3000
@@ -24,37 +26,59 @@ const STATES = {
   cancelled: 'Cancelled',
 }
 
-export function JobsPane() {
+/** Which jobs are shown; it stands in the address. */
+function useShownJobs() {
   const { query, route } = useLocation()
   const state = stateOf(query.state)
-  const [limit, setLimit] = useState(PAGE)
+  const offset = Math.max(0, Math.floor(Number(query.offset) || 0))
+  const show = (next: { state?: string | undefined; offset?: number }) => {
+    const given = {
+      ...(next.state ? { state: next.state } : {}),
+      ...(next.offset ? { offset: String(next.offset) } : {}),
+    }
+    const words = new URLSearchParams(given).toString()
+    route(words === '' ? '/operations/jobs' : `/operations/jobs?${words}`, true)
+  }
+  return { state, offset, show }
+}
+
+export function JobsPane() {
+  const { state, offset, show } = useShownJobs()
+  const [isClearing, setIsClearing] = useState(false)
   const jobs = useResource(
-    (signal) => listJobs({ ...(state === undefined ? {} : { state }), limit }, signal),
-    [state, limit],
+    (signal) => {
+      return listJobs({ ...(state === undefined ? {} : { state }), limit: PAGE, offset }, signal)
+    },
+    [state, offset],
   )
   usePolling(jobs.reload, ASK_AGAIN_MS)
-  const show = (next: string) => {
-    route(next === '' ? '/operations/jobs' : `/operations/jobs?state=${next}`, true)
-  }
+  const canClear = may('write') && jobs.data?.items.some(isJobOver)
   return (
     <div class="stack">
-      <Field label="Show">
-        {(control) => (
-          <select
-            {...control}
-            class="operations-narrow"
-            value={state ?? ''}
-            onChange={({ currentTarget }) => show(currentTarget.value)}
-          >
-            <option value="">All jobs</option>
-            {Object.entries(STATES).map(([value, words]) => (
-              <option key={value} value={value}>
-                {words}
-              </option>
-            ))}
-          </select>
+      <div class="operations-filters">
+        <Field label="Show">
+          {(control) => (
+            <select
+              {...control}
+              class="operations-narrow"
+              value={state ?? ''}
+              onChange={({ currentTarget }) => show({ state: currentTarget.value })}
+            >
+              <option value="">All jobs</option>
+              {Object.entries(STATES).map(([value, words]) => (
+                <option key={value} value={value}>
+                  {words}
+                </option>
+              ))}
+            </select>
+          )}
+        </Field>
+        {canClear && (
+          <button type="button" class="button" onClick={() => setIsClearing(true)}>
+            Forget those that are over
+          </button>
         )}
-      </Field>
+      </div>
       <Loaded of={jobs} what="the jobs">
         {({ items, total }) => (
           <>
@@ -75,20 +99,64 @@ export function JobsPane() {
                 </div>
               ),
             )}
-            {items.length < total && (
-              <div class="row">
-                <span class="quiet">
-                  {items.length} of {counted(total, 'job')}
-                </span>
-                <button type="button" class="button" onClick={() => setLimit(limit + PAGE)}>
-                  Show more
-                </button>
-              </div>
-            )}
+            <Pages
+              {...{ offset, total, count: items.length }}
+              onShow={(next) => show({ state, offset: next })}
+            />
           </>
         )}
       </Loaded>
       <ScheduleList />
+      {isClearing && (
+        <ConfirmDialog
+          title={`Forget ${state === undefined ? 'the jobs that are over' : `those that are ${STATES[state].toLowerCase()}`}?`}
+          verb="Forget"
+          onClose={() => setIsClearing(false)}
+          onConfirm={async () => {
+            tellDone(`Forgot ${counted(await forgetJobs(state), 'job')}`)
+            show({ state })
+            jobs.reload()
+          }}
+        >
+          <p>What they stored stays. Those that failed or were cancelled cannot go on any more.</p>
+        </ConfirmDialog>
+      )}
+    </div>
+  )
+}
+
+interface PagesProps {
+  readonly offset: number
+  readonly count: number
+  readonly total: number
+  readonly onShow: (offset: number) => void
+}
+
+function Pages({ offset, count, total, onShow }: PagesProps) {
+  if (total <= PAGE && offset === 0) return null
+  const isLast = offset + count >= total
+  return (
+    <div class="row">
+      <span class="quiet">
+        {count === 0 ? 'None here' : `${shownCount(offset + 1)}–${shownCount(offset + count)}`} of{' '}
+        {counted(total, 'job')}
+      </span>
+      <button
+        type="button"
+        class="button small"
+        aria-disabled={offset === 0}
+        onClick={() => offset > 0 && onShow(Math.max(0, offset - PAGE))}
+      >
+        Newer
+      </button>
+      <button
+        type="button"
+        class="button small"
+        aria-disabled={isLast}
+        onClick={() => !isLast && onShow(offset + PAGE)}
+      >
+        Older
+      </button>
     </div>
   )
 }
@@ -96,77 +164,4 @@ export function JobsPane() {
 function stateOf(text: string | undefined): Job['state'] | undefined {
   const states = ['queued', 'running', 'done', 'failed', 'cancelled'] as const
   return states.find((one) => one === text)
-}
-
-interface OverJobProps {
-  readonly job: Job
-  readonly onChange: () => void
-}
-
-function OverJob({ job, onChange }: OverJobProps) {
-  const [isBusy, setIsBusy] = useState(false)
-  const change = async (how: () => Promise<unknown>) => {
-    if (isBusy) return
-    setIsBusy(true)
-    try {
-      await how()
-      onChange()
-    } catch (error) {
-      tellFailed(error)
-    } finally {
-      setIsBusy(false)
-    }
-  }
-  const buttons = [
-    ...(job.state === 'done'
-      ? []
-      : [
-          { words: 'Go on', act: () => changeJob(job.id, 'resume') },
-          { words: 'Start over', act: () => changeJob(job.id, 'retry') },
-        ]),
-    { words: 'Forget', act: () => forgetJob(job.id) },
-  ]
-  return (
-    <section class="panel operations-job" aria-label={job.title}>
-      <div class="row">
-        <strong class="grow" dir="auto">
-          {job.title}
-        </strong>
-        <JobState state={job.state} />
-        {may('write') &&
-          buttons.map(({ words, act }) => (
-            <button
-              key={words}
-              type="button"
-              class="button small"
-              aria-disabled={isBusy}
-              onClick={() => change(act)}
-            >
-              {words}
-            </button>
-          ))}
-      </div>
-      <p class="small quiet">
-        <span dir="auto">{job.project}</span> · {wordsOf(job)} ·{' '}
-        {shownAge(job.created_at, Date.now())}
-      </p>
-      {job.error !== null && (
-        <p class="small pre bad" dir="auto">
-          {job.error}
-        </p>
-      )}
-      {job.error_count > 0 && (
-        <details>
-          <summary class="small bad">{counted(job.error_count, 'item')} left out</summary>
-          <ul class="operations-list small">
-            {job.errors.map(({ item, message }, index) => (
-              <li key={`${index} ${item}`}>
-                <strong dir="auto">{item}</strong>: <span dir="auto">{message}</span>
-              </li>
-            ))}
-          </ul>
-        </details>
-      )}
-    </section>
-  )
 }

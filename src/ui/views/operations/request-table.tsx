@@ -65,7 +65,9 @@ export function RequestTable({ items, onHold }: RequestTableProps) {
                   {one.code !== null && ` ${one.code}`}
                 </span>
               </td>
-              <td class="number operations-when">{shownDuration(one.ms)}</td>
+              <td class="number operations-when">
+                {one.ms < 1 ? '< 1 ms' : shownDuration(one.ms)}
+              </td>
               <td dir="auto">{whoOf(one)}</td>
             </tr>
           ))}
