@@ -83,6 +83,10 @@ test('points, values and chunks of a map belong together', async () => {
   expect(chunks.body).toMatchObject({ items: [{ point: 7, chunk: { metadata: { topic } } }] })
   const days = await t.send('GET', `${ALL}/topics/map/values?column=number`)
   expect(days.body).toMatchObject({ kind: 'numbers' })
+  const dates = await t.send('GET', `${ALL}/topics/map/values?column=day`)
+  const { kind, numbers } = dates.body as { kind: string; numbers: string }
+  const first = new Date(Buffer.from(numbers, 'base64').readDoubleLE(0)).toISOString()
+  expect([kind, first]).toEqual(['times', '2026-01-02T00:00:00.000Z'])
 })
 
 test('nearness to a text is highest where the text is', async () => {

@@ -115,3 +115,23 @@ test('rare values share a colour, and one huge number does not make all others a
   expect(new Set(coloured.places).size).toBe(6)
   expect(coloured.places[5]).toBe(FAINT)
 })
+
+test('a legend names what its colours stand for, with counts, and a point its value', () => {
+  const days = Array.from({ length: 40 }, (_, day) => Date.UTC(2026, 0, 1 + day))
+  const times = colouredBy({ kind: 'times', numbers: Float64Array.from([...days, Number.NaN]) })
+  expect(times.legend?.map(({ label, count }) => `${label}: ${count}`)).toEqual([
+    '2026-01-31 – 2026-02-09: 10',
+    '2026-01-21 – 2026-01-30: 10',
+    '2026-01-11 – 2026-01-20: 10',
+    '2026-01-01 – 2026-01-10: 10',
+    'no value: 1',
+  ])
+  expect([times.shownOf(0), times.shownOf(40)]).toEqual(['2026-01-01', 'no value'])
+  const hours = days.map((_, hour) => Date.UTC(2026, 0, 1, hour))
+  const clock = colouredBy({ kind: 'times', numbers: Float64Array.from(hours) })
+  expect(clock.shownOf(3)).toBe('2026-01-01 03:00')
+  const same = colouredBy({ kind: 'numbers', numbers: Float64Array.from([7, 7]) })
+  expect(same.legend?.map(({ label, count }) => `${label}: ${count}`)).toEqual(['7: 2'])
+  const huge = colouredBy({ kind: 'numbers', numbers: Float64Array.from([-1e308, 1e308]) })
+  expect(huge.legend?.map(({ label }) => label)).toEqual(['1.00e+308', '-1.00e+308'])
+})

@@ -49,7 +49,7 @@ export async function mapValues(
   const params = of.kind === 'query' ? { query: of.query } : {}
   const request = { sql, database: kb.projectName, params, readsChunkKeys: true }
   const pointOf = new Map(Array.from(map.keys, (key, point) => [Number(key), point]))
-  const values = found.kind === 'categories' ? new Categories(map) : new Numbers(map, found.kind)
+  const values = collectorOf(found, map)
   for await (const batch of (await runSelect(request, deps, signal)).batches) {
     for (const [key, value = null] of batch) {
       const point = pointOf.get(Number(key))
@@ -59,8 +59,14 @@ export async function mapValues(
   return values.all()
 }
 
+function collectorOf({ kind }: ValueExpression, map: ChunkMap): Categories | Numbers {
+  if (kind === 'numbers' || kind === 'times') return new Numbers(map, kind)
+  return new Categories(map, kind === 'categories')
+}
+
 interface ValueExpression {
-  readonly kind: MapValues['kind']
+  /** Ids are categories, also those that look like dates. */
+  readonly kind: MapValues['kind'] | 'ids'
   readonly sql: string
 }
 
@@ -68,7 +74,7 @@ interface ValueExpression {
 const NEARNESS: ValueExpression = { kind: 'numbers', sql: '1 - distance' }
 
 function expressionOf(kb: KnowledgeBase, column: string): ValueExpression {
-  if (nameKey(column) === 'id') return { kind: 'categories', sql: 'id' }
+  if (nameKey(column) === 'id') return { kind: 'ids', sql: 'id' }
   const known = kb.storedMetadata.find(({ name }) => nameKey(name) === nameKey(column))
   if (known !== undefined) return expressionOfColumn(known)
   const names = ['id', ...kb.storedMetadata.map(({ name }) => name)].join(', ')
@@ -107,8 +113,11 @@ class Categories {
   readonly #codes: Uint32Array
   readonly #known = new Map<string, { readonly code: number; count: number }>()
 
-  constructor({ keys }: ChunkMap) {
+  readonly #mayBeTimes: boolean
+
+  constructor({ keys }: ChunkMap, mayBeTimes: boolean) {
     this.#codes = new Uint32Array(keys.length)
+    this.#mayBeTimes = mayBeTimes
   }
 
   set(point: number, shown: unknown): void {
@@ -119,8 +128,10 @@ class Categories {
     this.#codes[point] = known.code + 1
   }
 
-  /** By how common they are: the first get the colours that are told apart best. */
+  /** By how common they are: the first get the colours that are told apart best. Texts that are all dates are times. */
   all(): MapValues {
+    const times = this.#mayBeTimes ? timesOf([...this.#known.keys()]) : null
+    if (times !== null) return { kind: 'times', numbers: this.#numbersOf(times) }
     const sorted = [...this.#known].sort(([, a], [, b]) => b.count - a.count || a.code - b.code)
     const placeOf = new Uint32Array(sorted.length + 1)
     for (const [place, [, { code }]] of sorted.entries()) placeOf[code + 1] = place + 1
@@ -130,6 +141,28 @@ class Categories {
       codes: this.#codes.map((code) => placeOf[code] ?? 0),
     }
   }
+
+  /** @param byCode of each value that is known */
+  #numbersOf(byCode: readonly number[]): Float64Array {
+    return Float64Array.from(this.#codes, (code) => byCode[code - 1] ?? Number.NaN)
+  }
+}
+
+/** A day, with a time or not: JSON has no other dates than texts. */
+const DATE = /^\d{4}-\d{2}-\d{2}(?:[T ]\d{2}:\d{2}.{0,24})?$/
+
+const DAY_CHARS = 10
+const ZONE = /(?:Z|[+-]\d{2}(?::?\d{2})?)$/i
+
+/** Milliseconds since 1970 of each, where all are dates. */
+function timesOf(values: readonly string[]): readonly number[] | null {
+  if (!values.every((value) => DATE.test(value))) return null
+  const times = values.map((value) => {
+    // Without a zone it is that of the database, which has UTC.
+    const isWithoutZone = value.length > DAY_CHARS && !ZONE.test(value)
+    return Date.parse(`${value.replace(' ', 'T')}${isWithoutZone ? 'Z' : ''}`)
+  })
+  return times.length > 0 && times.every(Number.isFinite) ? times : null
 }
 
 /**

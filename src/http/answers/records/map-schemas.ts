@@ -49,7 +49,7 @@ export const MAP_VALUES = t.Object(
   {
     version: t.String(),
     kind: oneOf(['categories', 'numbers', 'times'], {
-      description: '`times`: milliseconds since 1970',
+      description: '`times`: milliseconds since 1970, also of texts that are all dates',
     }),
     values: t.Optional(
       t.Array(t.Object({ value: t.String(), count: COUNT }), {

@@ -3,7 +3,7 @@
  * graphics card.
  */
 import type { MapPoints } from '../../api/maps.ts'
-import { FAINT } from './point-colours.ts'
+import { FAINT, OTHERS } from './point-colours.ts'
 import { type Viewport, zoomOf } from './viewport.ts'
 
 export interface PointStyle {
@@ -28,18 +28,25 @@ export function drawPoints(
   style: PointStyle & { readonly radius: number },
 ): void {
   pixels.fill(0)
-  // What is faint lies below.
-  drawSome(pixels, view, points, { ...style, isFaint: true })
-  drawSome(pixels, view, points, { ...style, isFaint: false })
+  // What is faint lies below, and what has a colour of its own above.
+  for (const layer of LAYERS) drawSome(pixels, view, points, { ...style, layer })
+}
+
+const LAYERS = ['faint', 'others', 'coloured'] as const
+type Layer = (typeof LAYERS)[number]
+
+function layerOf(place: number): Layer {
+  if (place === FAINT) return 'faint'
+  return place === OTHERS ? 'others' : 'coloured'
 }
 
 function drawSome(
   pixels: Uint32Array,
   view: Viewport,
   { count, x, y }: MapPoints,
-  style: PointStyle & { readonly radius: number; readonly isFaint: boolean },
+  style: PointStyle & { readonly radius: number; readonly layer: Layer },
 ): void {
-  const { places, palette, chosen, isFaint } = style
+  const { places, palette, chosen, layer } = style
   const { width, height, scale } = view
   const left = width / 2 - view.x * scale
   const top = height / 2 - view.y * scale
@@ -47,7 +54,7 @@ function drawSome(
   const reach = (spans.length - 1) >> 1
   for (let point = 0; point < count; point++) {
     const place = chosen !== null && chosen[point] !== 1 ? FAINT : (places[point] ?? 0)
-    if ((place === FAINT) !== isFaint) continue
+    if (layerOf(place) !== layer) continue
     const middleX = Math.round((x[point] ?? 0) * scale + left)
     const middleY = Math.round((y[point] ?? 0) * scale + top)
     if (middleX < -reach || middleX >= width + reach) continue
