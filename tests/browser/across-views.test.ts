@@ -5,7 +5,6 @@ import {
   browserOver,
   browserTest,
   expectNoSidewaysScroll,
-  expectNoViolations,
   settled,
 } from './browser-fixture.ts'
 
@@ -100,7 +99,6 @@ browserTest(
       await main.getByRole('button', { name: 'Ask', exact: true }).click()
       await main.getByRole('button', { name: 'Ask again' }).waitFor()
       await isFine()
-      await expectNoViolations(page)
       await page.goBack()
       await page.waitForURL(/\/teas\/search\?/)
       await found.waitFor()

@@ -32,7 +32,7 @@ browserTest('files that were cut off are sent again, and what was typed stays', 
     // One that the server has already is sent again, or taken as it is.
     await drop(page, [{ name: 'whole.md', bytes }])
     await page.getByRole('button', { name: 'Use that one: whole.md' }).click()
-    await page.getByText('1 of 1 row').waitFor()
+    await page.getByText('1 of 1 row').first().waitFor()
 
     await page.getByRole('link', { name: 'SQL', exact: true }).last().click()
     const statement = page.getByRole('textbox', { name: 'SELECT' })
