@@ -29,10 +29,12 @@ export function TraceView({ id }: { readonly id: string }) {
           </a>
         )}
       </PageHeader>
-      {isUnknown && (
-        <LiveRuns isShown={({ trace_id }) => trace_id === id} onEnd={() => found.reload()} />
+      {isUnknown && found.failure && (
+        <LiveRuns isShown={({ trace_id }) => trace_id === id} onEnd={() => found.reload()}>
+          <Failure error={found.failure} onRetry={found.reload} />
+        </LiveRuns>
       )}
-      {found.failure && <Failure error={found.failure} onRetry={found.reload} />}
+      {!isUnknown && found.failure && <Failure error={found.failure} onRetry={found.reload} />}
       {found.isLoading && trace === undefined && <Loading what="the trace" />}
       {trace !== undefined && <Shown trace={trace} />}
     </>

@@ -17,11 +17,13 @@ export function AnswerText({ text, citations }: AnswerTextProps) {
   const read = useRef(NOTHING_READ)
   read.current = readOn(read.current, text)
   const { blocks } = read.current
+  const pending = citations.length === 0 ? pendingIds(text) : ''
   const inline = useMemo(() => {
-    const ids = [...new Set(citations.map(({ chunk_id }) => chunk_id))]
+    const known = [...new Set(citations.map(({ chunk_id }) => chunk_id))]
+    const ids = pending === '' ? known : pending.split('\n')
     const citation = (index: number) => citationOf(index, citations, ids)
     return (one: string) => shown(inlinesOf(one, ids), citation)
-  }, [citations])
+  }, [citations, pending])
   const groups = Array.from({ length: Math.ceil(blocks.length / GROUP) }, (_, index) => {
     return blocks.slice(index * GROUP, (index + 1) * GROUP)
   })
@@ -32,6 +34,13 @@ export function AnswerText({ text, citations }: AnswerTextProps) {
       ))}
     </div>
   )
+}
+
+const CITED = /\[([^\][\n]{1,300}:\d+of\d+:\d+to\d+)\]/g
+
+/** Ids of chunks in a text whose sources come at its end: they are numbered until then as they will be. */
+function pendingIds(text: string): string {
+  return [...new Set([...text.matchAll(CITED)].map(([, id = '']) => id))].join('\n')
 }
 
 type ShowInline = (text: string) => ComponentChildren
@@ -158,7 +167,13 @@ function shown(
 
 function citationOf(index: number, citations: readonly Citation[], ids: readonly string[]) {
   const citation = citations.find(({ chunk_id }) => chunk_id === ids[index])
-  if (citation === undefined) return null
+  if (citation === undefined) {
+    return (
+      <span class="agents-chip" title={ids[index]}>
+        {index + 1}
+      </span>
+    )
+  }
   return <CitationChip number={index + 1} citation={citation} />
 }
 

@@ -33,7 +33,10 @@ export function Composer({ place, isRunning, onAsk, onStop, onDown }: ComposerPr
   const [text, setText] = useState(() => draftAt(place))
   const [failure, setFailure] = useState<Error>()
   const field = useRef<HTMLTextAreaElement>(null)
-  useEffect(() => field.current?.focus({ preventScroll: true }), [])
+  useEffect(() => {
+    // A finger that opens a conversation wants to read: a focus would raise the keyboard over it.
+    if (matchMedia('(hover: hover)').matches) field.current?.focus({ preventScroll: true })
+  }, [])
   const type = (next: string) => {
     setText(next)
     keepDraft(place, next)

@@ -1,4 +1,5 @@
 /** Questions that are being answered, each to be cancelled. */
+import type { ComponentChildren } from 'preact'
 import { useEffect, useRef } from 'preact/hooks'
 import { cancelRun, listRuns } from '../../../api/agents.ts'
 import type { RunningQuestion } from '../../../api/records.ts'
@@ -12,9 +13,11 @@ interface LiveRunsProps {
   readonly isShown: (run: RunningQuestion) => boolean
   /** Called when one of them is over. */
   readonly onEnd: () => void
+  /** What stands there where none is being answered. */
+  readonly children?: ComponentChildren
 }
 
-export function LiveRuns({ isShown, onEnd }: LiveRunsProps) {
+export function LiveRuns({ isShown, onEnd, children }: LiveRunsProps) {
   const runs = useResource((signal) => listRuns(signal), [])
   usePolling(runs.reload, POLL_MS)
   const mine = (runs.data ?? []).filter(isShown)
@@ -25,7 +28,7 @@ export function LiveRuns({ isShown, onEnd }: LiveRunsProps) {
     if (before.current.some((id) => !ids.includes(id))) onEnd()
     before.current = ids
   }, [runs.data])
-  if (mine.length === 0) return null
+  if (mine.length === 0) return <>{children}</>
   return (
     <section class="panel stack" aria-label="Under way">
       <h2>Under way</h2>
