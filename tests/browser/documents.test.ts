@@ -32,6 +32,10 @@ browserTest('documents are filtered, opened with their chunks marked, and delete
     await page.getByRole('heading', { level: 1 }).waitFor()
     await main.getByText('<script>alert(1)</script>').first().waitFor()
     await expectNoSidewaysScroll(page)
+    await main.getByRole('link', { name: 'More like this' }).click()
+    await page.waitForURL(/\/search\?q=%3Cscript%3E/)
+    await page.goBack()
+    await main.getByText('<script>alert(1)</script>').first().waitFor()
     // A field by its type, and one that another window changes meanwhile.
     await main.getByRole('button', { name: 'Edit' }).click()
     const form = page.getByRole('dialog')

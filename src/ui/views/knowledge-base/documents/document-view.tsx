@@ -9,11 +9,10 @@ import { Failure } from '../../../components/failure.tsx'
 import { Icon } from '../../../components/icon.tsx'
 import { Loading } from '../../../components/progress.tsx'
 import { useResource } from '../../../components/resource.ts'
-import { counted, shownCount } from '../../../format/numbers.ts'
 import { addressOf } from '../../../shell/addresses.ts'
 import { tellDone } from '../../../shell/notices.tsx'
 import { type KnowledgeBaseAddress, KnowledgeBaseFrame } from '../knowledge-base-frame.tsx'
-import { ChunkedText } from './chunked-text.tsx'
+import { ColumnText } from './column-text.tsx'
 import { DocumentForm } from './document-form.tsx'
 
 export function DocumentView({
@@ -31,6 +30,7 @@ export function DocumentView({
   const start = Number(query.start)
   const end = Number(query.end)
   const marked = query.start !== undefined && end > start ? { start, end } : undefined
+  const shownColumn = query.column ?? data?.content_columns[0]
   return (
     <KnowledgeBaseFrame project={project} name={name} part={id}>
       {failure && <Failure error={failure} onRetry={reload} />}
@@ -38,7 +38,7 @@ export function DocumentView({
       {data && (
         <>
           <div class="row">
-            <h2 class="grow" dir="auto">
+            <h2 class="grow kb-title" dir="auto" title={data.id}>
               {data.title ?? data.id}
             </h2>
             <CopyButton text={data.id} label="Copy id" />
@@ -55,13 +55,12 @@ export function DocumentView({
           {Object.entries(data.content).map(([column, text]) => (
             <ColumnText
               key={column}
+              of={of}
               document={data}
               column={column}
               text={text}
-              marked={(query.column ?? data.content_columns[0]) === column ? marked : undefined}
-              addressOfChunk={(place) =>
-                addressOf.chunk(project, name, { documentId: id, column, ...place })
-              }
+              marked={shownColumn === column ? marked : undefined}
+              hasKeys={shownColumn === column}
             />
           ))}
         </>
@@ -123,54 +122,5 @@ function Value({ value }: { readonly value: unknown }) {
     <a href={text} target="_blank" rel="noreferrer">
       {text}
     </a>
-  )
-}
-
-interface ColumnTextProps {
-  readonly document: DocumentTexts
-  readonly column: string
-  readonly text: string
-  readonly marked: { readonly start: number; readonly end: number } | undefined
-  readonly addressOfChunk: (place: { start: number; end: number }) => string
-}
-
-const LISTED_MAX = 200
-
-function ColumnText({ document, column, text, marked, addressOfChunk }: ColumnTextProps) {
-  const [pointed, setPointed] = useState<number>()
-  const chunks = document.chunks
-    .filter(({ content_column: own }) => own === column)
-    .map(({ start_char: start, end_char: end }) => ({ start, end }))
-  const at = marked ? chunks.findIndex(({ start }) => start === marked.start) : -1
-  const shown = pointed ?? (at < 0 ? 0 : at)
-  const first = Math.max(0, Math.min(at - 20, chunks.length - LISTED_MAX))
-  const now = chunks[shown]
-  return (
-    <section class="kb-document" aria-label={column}>
-      <ChunkedText text={text} chunks={chunks} marked={marked} onPoint={setPointed} />
-      <aside class="panel kb-chunks" aria-label={`Chunks of ${column}`}>
-        <h3>{counted(chunks.length, 'chunk')}</h3>
-        {now && (
-          <p class="small quiet">
-            Chunk {shown + 1}: {counted(now.end - now.start, 'character')}, {shownCount(now.start)}–
-            {shownCount(now.end)}
-          </p>
-        )}
-        <ol class="kb-values">
-          {chunks.slice(first, first + LISTED_MAX).map((chunk, index) => (
-            <li key={chunk.start}>
-              <a
-                class="small"
-                href={addressOfChunk(chunk)}
-                aria-current={first + index === at ? 'true' : undefined}
-              >
-                {first + index + 1}: {shownCount(chunk.start)}–{shownCount(chunk.end)}
-              </a>
-            </li>
-          ))}
-        </ol>
-        {chunks.length > LISTED_MAX && <p class="small quiet">{LISTED_MAX} of them are listed.</p>}
-      </aside>
-    </section>
   )
 }

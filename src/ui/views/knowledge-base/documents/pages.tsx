@@ -2,6 +2,7 @@
 import { useLocation } from 'preact-iso/router'
 import { shownCount } from '../../../format/numbers.ts'
 import { type ListAddress, PAGE_ROWS, queryOfList } from './list-address.ts'
+import { TypedInput } from './typed-input.tsx'
 
 interface PagesProps {
   readonly here: string
@@ -35,18 +36,19 @@ export function Pages({ here, shown, next, total }: PagesProps) {
       {last === null ? (
         <span class="small quiet">Page {shown.page}</span>
       ) : (
-        <label class="row small quiet">
+        <span class="row small quiet">
           Page
-          <input
+          <TypedInput
+            kind="number"
+            label="Page"
             class="kb-page"
-            type="number"
-            min="1"
+            min={1}
             max={last}
-            value={shown.page}
-            onChange={(event) => jump(event.currentTarget.value)}
+            value={String(shown.page)}
+            onCommit={jump}
           />
           of {shownCount(last)}
-        </label>
+        </span>
       )}
       {next !== null && (
         <a class="button small" href={to(shown.page + 1, next)} onClick={toTop}>

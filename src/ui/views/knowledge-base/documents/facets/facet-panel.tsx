@@ -1,11 +1,11 @@
 /** Every metadata column with its values or its range, and how many there are of each: what is chosen narrows the list down. */
 
 import { useState } from 'preact/hooks'
-import type { KnowledgeBaseName } from '../../../api/documents.ts'
-import { type ColumnTypes, type Filters, kindOfType, without } from '../../../api/filters.ts'
-import { Icon } from '../../../components/icon.tsx'
+import type { KnowledgeBaseName } from '../../../../api/documents.ts'
+import { type ColumnTypes, type Filters, kindOfType, without } from '../../../../api/filters.ts'
+import { Icon } from '../../../../components/icon.tsx'
+import type { ListAddress } from '../list-address.ts'
 import type { FacetProps } from './facet.ts'
-import type { ListAddress } from './list-address.ts'
 import { RangeFacet } from './range-facet.tsx'
 import { ValueFacet } from './value-facet.tsx'
 

@@ -1,6 +1,6 @@
 /** How many values there are of each size. A drag over the bars chooses a range; two fields beside it do the same by keyboard. */
 import { useRef, useState } from 'preact/hooks'
-import { shownCount } from '../../../format/numbers.ts'
+import { shownCount } from '../../../../format/numbers.ts'
 
 export interface Bar {
   readonly from: number

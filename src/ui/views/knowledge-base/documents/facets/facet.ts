@@ -1,6 +1,6 @@
 /** What a facet of one column is given. */
-import type { KnowledgeBaseName } from '../../../api/documents.ts'
-import type { ColumnTypes, Filters } from '../../../api/filters.ts'
+import type { KnowledgeBaseName } from '../../../../api/documents.ts'
+import type { ColumnTypes, Filters } from '../../../../api/filters.ts'
 
 export interface FacetProps {
   readonly of: KnowledgeBaseName

@@ -1,11 +1,12 @@
 /** The values of one column, the most frequent first, each with how often it is there. */
 import { useState } from 'preact/hooks'
-import { columnOf, isFields, itemsOf, kindOfType, whereOf } from '../../../api/filters.ts'
-import { quoted, runSql } from '../../../api/sql.ts'
-import { Failure } from '../../../components/failure.tsx'
-import { Loading } from '../../../components/progress.tsx'
-import { useResource } from '../../../components/resource.ts'
-import { counted, shownCount } from '../../../format/numbers.ts'
+import { columnOf, isFields, itemsOf, kindOfType, whereOf } from '../../../../api/filters.ts'
+import { quoted, runSql } from '../../../../api/sql.ts'
+import { Failure } from '../../../../components/failure.tsx'
+import { Loading } from '../../../../components/progress.tsx'
+import { useResource } from '../../../../components/resource.ts'
+import { counted, shownCount } from '../../../../format/numbers.ts'
+import { TypedInput } from '../typed-input.tsx'
 import type { FacetProps } from './facet.ts'
 
 const SHOWN = 12
@@ -31,12 +32,12 @@ export function ValueFacet(props: FacetProps) {
   return (
     <div class="stack kb-facet-content">
       {isSearched && (
-        <input
-          type="search"
-          aria-label={`Find a value of ${column}`}
+        <TypedInput
+          kind="search"
+          label={`Find a value of ${column}`}
           placeholder={data ? `Find among ${counted(data.total, 'value')}` : 'Find a value'}
           value={sought}
-          onChange={(event) => setSought(event.currentTarget.value.trim())}
+          onCommit={(text) => setSought(text.trim())}
         />
       )}
       {data === undefined && <Loading what="the values" />}

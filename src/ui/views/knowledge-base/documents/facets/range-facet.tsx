@@ -1,10 +1,10 @@
 /** The range of a column of numbers or dates: bars to drag over, and two fields. */
-import { columnOf, isFields, kindOfType, whereOf } from '../../../api/filters.ts'
-import { quoted, runSql } from '../../../api/sql.ts'
-import { Failure } from '../../../components/failure.tsx'
-import { Loading } from '../../../components/progress.tsx'
-import { useResource } from '../../../components/resource.ts'
-import { counted } from '../../../format/numbers.ts'
+import { columnOf, isFields, kindOfType, whereOf } from '../../../../api/filters.ts'
+import { quoted, runSql } from '../../../../api/sql.ts'
+import { Failure } from '../../../../components/failure.tsx'
+import { Loading } from '../../../../components/progress.tsx'
+import { useResource } from '../../../../components/resource.ts'
+import { counted } from '../../../../format/numbers.ts'
 import type { FacetProps } from './facet.ts'
 import { type Bar, barsOver, Histogram } from './histogram.tsx'
 

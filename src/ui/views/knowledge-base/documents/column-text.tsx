@@ -1,0 +1,178 @@
+/** The text of one column with its chunks marked, and the list of them, from one to the next by keys. */
+import { useMemo, useState } from 'preact/hooks'
+import { useLocation } from 'preact-iso/router'
+import type { KnowledgeBaseName } from '../../../api/documents.ts'
+import type { DocumentChunk, DocumentTexts } from '../../../api/records.ts'
+import { Icon } from '../../../components/icon.tsx'
+import { counted, shownCount } from '../../../format/numbers.ts'
+import { addressOf } from '../../../shell/addresses.ts'
+import { useShortcuts } from '../../../shell/keyboard.tsx'
+import type { Span } from './chunk-marks.ts'
+import { ChunkedText } from './chunked-text.tsx'
+import { TypedInput } from './typed-input.tsx'
+
+interface ColumnTextProps {
+  readonly of: KnowledgeBaseName
+  readonly document: DocumentTexts
+  readonly column: string
+  readonly text: string
+  readonly marked: Span | undefined
+  /** Of several columns one has them. */
+  readonly hasKeys: boolean
+}
+
+interface PlacedChunk extends Span {
+  readonly facts: DocumentChunk['metadata']
+}
+
+export function ColumnText({ of, document, column, text, marked, hasKeys }: ColumnTextProps) {
+  const { route } = useLocation()
+  const [pointed, setPointed] = useState<number>()
+  const chunks = useMemo(() => chunksIn(document, column), [document, column])
+  const at = marked ? placeOf(marked, chunks) : -1
+  const shown = pointed ?? Math.max(0, at)
+  const open = (index: number) => {
+    const chunk = chunks[index]
+    if (chunk === undefined) return
+    setPointed(undefined)
+    const { start, end } = chunk
+    route(addressOf.chunk(of.project, of.name, { documentId: document.id, column, start, end }))
+  }
+  useShortcuts([
+    { keys: 'j', does: 'The next chunk', run: () => hasKeys && open(at + 1) },
+    { keys: 'k', does: 'The chunk before', run: () => hasKeys && open(at - 1) },
+  ])
+  // The same element while only the pointer moves: a long text is not compared again.
+  const marks = useMemo(
+    () => <ChunkedText text={text} chunks={chunks} marked={marked} onPoint={setPointed} />,
+    [text, chunks, marked?.start, marked?.end],
+  )
+  return (
+    <section class="kb-document" aria-label={column}>
+      {marks}
+      <aside class="panel kb-chunks stack" aria-label={`Chunks of ${column}`}>
+        <div class="row">
+          <h3 class="grow">{counted(chunks.length, 'chunk')}</h3>
+          <button
+            type="button"
+            class="button small"
+            aria-disabled={at <= 0}
+            onClick={() => open(at - 1)}
+          >
+            Before
+          </button>
+          <button
+            type="button"
+            class="button small"
+            aria-disabled={at >= chunks.length - 1}
+            onClick={() => open(at + 1)}
+          >
+            Next
+          </button>
+        </div>
+        <ChunkFacts of={of} chunk={chunks[shown]} index={shown} text={text} />
+        <ChunkLinks {...{ of, column, chunks, at }} documentId={document.id} onOpen={open} />
+      </aside>
+    </section>
+  )
+}
+
+/** Of the chunk that is marked, or that holds the beginning of what is; -1: none. */
+function placeOf({ start, end }: Span, chunks: readonly Span[]): number {
+  const exact = chunks.findIndex((chunk) => chunk.start === start && chunk.end === end)
+  return exact >= 0 ? exact : chunks.findIndex((chunk) => chunk.start <= start && start < chunk.end)
+}
+
+function chunksIn({ chunks }: DocumentTexts, column: string): readonly PlacedChunk[] {
+  return chunks
+    .filter(({ content_column: own }) => own === column)
+    .map(({ start_char: start, end_char: end, metadata: facts }) => ({ start, end, facts }))
+}
+
+interface ChunkFactsProps {
+  readonly of: KnowledgeBaseName
+  readonly chunk: PlacedChunk | undefined
+  readonly index: number
+  readonly text: string
+}
+
+/** Of an address: what stands between may allow no more, and a model reads little more. */
+const SOUGHT_CHARS_MAX = 1000
+
+function ChunkFacts({ of, chunk, index, text }: ChunkFactsProps) {
+  if (chunk === undefined) return null
+  const { start, end, facts } = chunk
+  const sought = text.slice(start, Math.min(end, start + SOUGHT_CHARS_MAX)).toWellFormed()
+  const query = new URLSearchParams({ q: sought.trim() })
+  const known = Object.entries(facts).filter(([, value]) => value !== null)
+  return (
+    <div class="stack small">
+      <p>
+        Chunk {shownCount(index + 1)}: {counted(end - start, 'character')}, {shownCount(start)}–
+        {shownCount(end)}
+        {known.map(([name, value]) => (
+          <span key={name} class="quiet" dir="auto">
+            {` · ${name} ${String(value).slice(0, 80)}`}
+          </span>
+        ))}
+      </p>
+      <a class="button small" href={`${addressOf.searchLab(of.project, of.name)}?${query}`}>
+        <Icon name="search" />
+        More like this
+      </a>
+    </div>
+  )
+}
+
+interface ChunkLinksProps {
+  readonly of: KnowledgeBaseName
+  readonly documentId: string
+  readonly column: string
+  readonly chunks: readonly PlacedChunk[]
+  /** The one that is opened; -1: none. */
+  readonly at: number
+  readonly onOpen: (index: number) => void
+}
+
+const LISTED_MAX = 200
+const LISTED_BEFORE = 20
+
+function ChunkLinks({ of, documentId, column, chunks, at, onOpen }: ChunkLinksProps) {
+  const first = Math.max(0, Math.min(at - LISTED_BEFORE, chunks.length - LISTED_MAX))
+  return (
+    <>
+      {chunks.length > LISTED_MAX && (
+        <span class="row small">
+          Go to chunk
+          <TypedInput
+            kind="number"
+            label="Go to chunk"
+            class="kb-page"
+            min={1}
+            max={chunks.length}
+            value={at < 0 ? '' : String(at + 1)}
+            onCommit={(text) => onOpen(Number(text) - 1)}
+          />
+        </span>
+      )}
+      <ol class="kb-values">
+        {chunks.slice(first, first + LISTED_MAX).map(({ start, end }, index) => (
+          <li key={start}>
+            <a
+              class="small"
+              href={addressOf.chunk(of.project, of.name, { documentId, column, start, end })}
+              aria-current={first + index === at ? 'true' : undefined}
+            >
+              {first + index + 1}: {shownCount(start)}–{shownCount(end)}
+            </a>
+          </li>
+        ))}
+      </ol>
+      {chunks.length > LISTED_MAX && (
+        <p class="small quiet">
+          {LISTED_MAX} of {shownCount(chunks.length)} are listed.
+        </p>
+      )}
+    </>
+  )
+}
