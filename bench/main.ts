@@ -28,6 +28,7 @@ import { maps } from './scenarios/maps.ts'
 import { million } from './scenarios/million.ts'
 import { misbehaviour } from './scenarios/misbehaviour.ts'
 import { page } from './scenarios/page.ts'
+import { pageSql } from './scenarios/page-sql.ts'
 import { planning } from './scenarios/planning.ts'
 import { responsiveness } from './scenarios/responsiveness.ts'
 import { search } from './scenarios/search.ts'
@@ -63,6 +64,7 @@ const SCENARIOS: readonly Scenario[] = [
   misbehaviour,
   eventLoop,
   page,
+  pageSql,
   maps,
 ]
 

@@ -29,7 +29,6 @@ const FRAME = EditorView.theme({
     fontFamily: 'var(--mono)',
     lineHeight: '1.55',
     overflow: 'auto',
-    minHeight: 'inherit',
   },
   // As high as the frame: a click below the last line goes into the text in every browser.
   '.cm-content, .cm-gutters': { alignSelf: 'stretch' },
@@ -39,7 +38,6 @@ const FRAME = EditorView.theme({
     backgroundColor: 'var(--panel)',
     color: 'var(--quiet)',
     border: 'none',
-    borderRight: '1px solid var(--line)',
   },
   '.cm-activeLine': { backgroundColor: 'color-mix(in srgb, var(--raised) 55%, transparent)' },
   '.cm-activeLineGutter': { backgroundColor: 'var(--raised)' },

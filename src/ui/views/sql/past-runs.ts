@@ -7,6 +7,7 @@ const KEY = 'eider.sql.history'
 const RUNS_MAX = 300
 /** A browser gives a site some 5,000,000 characters: the statements at hand need them, too. */
 const CHARS_MAX = 1_000_000
+const RUN_CHARS_MAX = 100_000
 
 export interface PastRun {
   readonly sql: string
@@ -37,6 +38,8 @@ export function forgetRuns(gone: (run: PastRun) => boolean): void {
 function keep(runs: readonly PastRun[]): void {
   let chars = 0
   const kept = runs.slice(0, RUNS_MAX).filter(({ sql }) => {
+    // A text that would leave no room for others stands in its tab.
+    if (sql.length > RUN_CHARS_MAX) return false
     chars += sql.length
     return chars <= CHARS_MAX
   })

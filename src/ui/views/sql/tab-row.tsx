@@ -27,8 +27,11 @@ export function TabRow() {
             <button
               type="button"
               aria-pressed={id === current}
-              title="Double click renames it"
+              title="F2 or a double click renames it"
               onClick={() => showTab(id)}
+              onKeyDown={(event) => {
+                if (event.key === 'F2') setRenaming(id)
+              }}
               onDblClick={() => setRenaming(id)}
             >
               <span class="one-line" dir="auto">

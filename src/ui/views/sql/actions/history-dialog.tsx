@@ -1,4 +1,5 @@
 import { useState } from 'preact/hooks'
+import { ConfirmDialog } from '../../../components/confirm-dialog.tsx'
 import { Dialog } from '../../../components/dialog.tsx'
 import { EmptyState } from '../../../components/empty-state.tsx'
 import { Icon } from '../../../components/icon.tsx'
@@ -11,6 +12,7 @@ const SHOWN_CHARS_MAX = 500
 /** What was run in this browser; one is opened again in a tab. */
 export function HistoryDialog({ onClose }: { readonly onClose: () => void }) {
   const [typed, setTyped] = useState('')
+  const [isForgetting, setIsForgetting] = useState(false)
   const found = pastRuns.value.filter(({ sql }) => sql.toLowerCase().includes(typed.toLowerCase()))
   return (
     <Dialog title="History" size="wide" onClose={onClose}>
@@ -24,16 +26,22 @@ export function HistoryDialog({ onClose }: { readonly onClose: () => void }) {
           onInput={(event) => setTyped(event.currentTarget.value)}
         />
         {found.length > 0 && (
-          <button
-            type="button"
-            class="button"
-            onClick={() => forgetRuns((run) => found.includes(run) || isAmong(run, found))}
-          >
+          <button type="button" class="button" onClick={() => setIsForgetting(true)}>
             <Icon name="trash" />
             {typed === '' ? 'Forget all' : 'Forget these'}
           </button>
         )}
       </div>
+      {isForgetting && (
+        <ConfirmDialog
+          title={`Forget ${counted(found.length, 'statement')}?`}
+          verb="Forget"
+          onConfirm={async () => forgetRuns((run) => isAmong(run, found))}
+          onClose={() => setIsForgetting(false)}
+        >
+          They leave the history of this browser. Open tabs stay.
+        </ConfirmDialog>
+      )}
       {found.length === 0 && (
         <EmptyState icon="sql" title={typed === '' ? 'Nothing was run yet' : 'No such statement'}>
           <p>Statements that you run are listed here. They stay in this browser.</p>
