@@ -1,7 +1,7 @@
 /** All that there is: projects with what is in them, what runs, how the server is. An empty server offers two doors. */
 import { useState } from 'preact/hooks'
 import { projects, refreshCatalog } from '../../api/catalog.ts'
-import { indexStates } from '../../api/knowledge-bases.ts'
+import { type IndexStates, indexStates } from '../../api/knowledge-bases.ts'
 import { may } from '../../api/session.ts'
 import { Icon } from '../../components/icon.tsx'
 import { PageHeader } from '../../components/page-header.tsx'
@@ -22,15 +22,18 @@ import { ServerSummary } from './server-summary.tsx'
 
 /** What others make, or this person in another window, appears by itself. */
 const ASK_AGAIN_MS = 15_000
+const ASK_INDEXES_AGAIN_MS = 60_000
+/** It is a statement: the state of the server, which is asked for at the same time, would count it as one that runs. */
+const INDEXES_AFTER_MS = 500
 
 export function HomeView() {
   const [isNewProject, setIsNewProject] = useState(false)
   const all = projects.value
   const isEmpty = all?.every((one) => one.knowledgeBases.length + one.agents.length === 0) === true
-  const { data: indexes, reload } = useResource(indexStates, [])
+  const { data: indexes, reload } = useResource(indexesLater, [])
+  usePolling(reload, ASK_INDEXES_AGAIN_MS)
   usePolling(() => {
     refreshCatalog().catch(() => {})
-    reload()
   }, ASK_AGAIN_MS)
   const isSampleShown = sampleLoading.value !== undefined
   return (
@@ -71,6 +74,12 @@ export function HomeView() {
       {isNewProject && <NewProject onClose={() => setIsNewProject(false)} />}
     </>
   )
+}
+
+async function indexesLater(signal: AbortSignal): Promise<IndexStates> {
+  await new Promise((resolve) => setTimeout(resolve, INDEXES_AFTER_MS))
+  signal.throwIfAborted()
+  return indexStates(signal)
 }
 
 function Make({ onNewProject }: { readonly onNewProject: () => void }) {

@@ -1,6 +1,7 @@
 /** A knowledge base: how much is in it, how it is searched, and the ways to it. */
 import { countContents, type IndexState } from '../../api/knowledge-bases.ts'
 import type { KnowledgeBase } from '../../api/records.ts'
+import { may } from '../../api/session.ts'
 import { Icon } from '../../components/icon.tsx'
 import { useResource } from '../../components/resource.ts'
 import { counted, shownAge, shownTime } from '../../format/numbers.ts'
@@ -49,9 +50,11 @@ export function KnowledgeBaseEntry({ project, knowledgeBase, index }: KnowledgeB
         <a href={addressOf.map(project, name)} aria-label={`Map of ${name}`}>
           Map
         </a>
-        <a href={addressOf.addDocuments(project, name)} aria-label={`Add to ${name}`}>
-          Add
-        </a>
+        {may('write') && (
+          <a href={addressOf.addDocuments(project, name)} aria-label={`Add to ${name}`}>
+            Add
+          </a>
+        )}
       </span>
     </li>
   )

@@ -57,13 +57,18 @@ export function ProjectPanel({ project, indexes }: ProjectPanelProps) {
       </EntryList>
       {knowledgeBases.length === 0 && (
         <p class="quiet">
-          No knowledge base yet. <a href={`${addressOf.newKnowledgeBase()}${newHere}`}>Make one</a>
-          {agents.length === 0 && (
+          No knowledge base yet.{' '}
+          {may('write') && (
             <>
-              , or <a href={`${addressOf.newAgent()}${newHere}`}>an agent</a>
+              <a href={`${addressOf.newKnowledgeBase()}${newHere}`}>Make one</a>
+              {agents.length === 0 && (
+                <>
+                  , or <a href={`${addressOf.newAgent()}${newHere}`}>an agent</a>
+                </>
+              )}
+              .
             </>
           )}
-          .
         </p>
       )}
       <div class="home-parts">
