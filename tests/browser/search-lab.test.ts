@@ -63,3 +63,106 @@ browserTest('a search is seen in columns, filtered, marked and measured', async 
     expect(await page.getByRole('dialog').textContent()).toContain(`content = 'tea milk'`)
   })
 })
+
+/** Scores passages by their length, the longest first; says no while `isDown`. */
+function startReranker() {
+  const state = { isDown: false }
+  const server = Bun.serve({
+    port: 0,
+    hostname: '127.0.0.1',
+    fetch: async (request) => {
+      if (state.isDown) return new Response('{"error": "too many passages"}', { status: 400 })
+      // What the server sends to such a model.
+      const { documents } = (await request.json()) as { documents: readonly string[] }
+      const results = documents.map((text, index) => {
+        return { index, relevance_score: Math.min(1, text.length / 1000) }
+      })
+      return Response.json({ results })
+    },
+  })
+  return { state, url: `http://127.0.0.1:${server.port}`, stop: () => server.stop(true) }
+}
+
+browserTest(
+  'a reranked column, the same by SQL and HTTP, imported questions compared',
+  async () => {
+    const reranker = startReranker()
+    try {
+      const kb = '/api/projects/mindsdb/knowledge_bases'
+      const model = { provider: 'rerank', base_url: reranker.url }
+      await browser.send('POST', kb, { knowledge_base: { name: 'ranked', reranking_model: model } })
+      const rows = [
+        { id: 'short', content: `Tea's ready` },
+        {
+          id: 'long',
+          content: `Green tea from Japan is steamed after the harvest, unlike black tea`,
+        },
+        { id: 'html', content: '<b>Coffee</b> from \u202eBrazil' },
+      ]
+      await browser.send('PUT', `${kb}/ranked`, { knowledge_base: { rows } })
+      const address = '/projects/mindsdb/knowledge_bases/ranked/search'
+      await browser.visit(
+        `${address}?q=${encodeURIComponent(`tea's "green"`)}`,
+        {},
+        async (visit) => {
+          const { page } = visit
+          const column = (name: string) => page.getByRole('region', { name })
+          await page.getByRole('button', { name: 'Rerank now' }).click()
+          const names = ['Meaning (vectors)', 'Words (keywords)', 'Both (hybrid)', 'Reranked']
+          for (const name of names) {
+            await column(name).getByRole('link', { name: 'long' }).waitFor()
+            const shown = await column(name).locator('.search-hit-head a').allTextContents()
+            await column(name).getByRole('button', { name: 'SQL, HTTP' }).click()
+            const dialog = page.getByRole('dialog')
+            await dialog.getByRole('link', { name: 'Open in SQL' }).waitFor()
+            const [sql = '', curl = ''] = await dialog.locator('pre').allTextContents()
+            const context = { db: 'mindsdb' }
+            const bySql = await browser.send('POST', '/api/sql/query', { query: sql, context })
+            expect(bySql).toMatchObject({ data: shown.map((id) => expect.arrayContaining([id])) })
+            const body = /-d '(.*)'$/s.exec(curl)?.[1]?.replaceAll(`'\\''`, `'`) ?? ''
+            const byHttp = await browser.send('POST', `${kb}/ranked/search`, JSON.parse(body))
+            expect(byHttp).toMatchObject({ results: shown.map((id) => ({ id })) })
+            await page.keyboard.press('Escape')
+            await dialog.waitFor({ state: 'detached' })
+          }
+          expect(await column('Reranked').locator('.search-hit-head a').first().textContent()).toBe(
+            'long',
+          )
+          await column('Reranked').getByRole('button', { name: 'Around it' }).first().click()
+          await page.getByText('This chunk is all of its text').waitFor()
+          reranker.state.isDown = true
+          await page.getByRole('searchbox').fill('coffee')
+          await page.keyboard.press('Enter')
+          await column('Reranked').getByText('too many passages').waitFor()
+          await column('Reranked').getByText('<b>Coffee</b> from').waitFor()
+
+          await page.getByRole('link', { name: 'Measure' }).click()
+          await page.getByRole('button', { name: 'Import questions' }).click()
+          const csv = (text: string) => {
+            return { name: 'asked.csv', mimeType: 'text/csv', buffer: Buffer.from(text) }
+          }
+          const file = page.getByLabel('From a file of yours')
+          await file.setInputFiles(csv('a,b\n1,2\n'))
+          await page.getByText('Its columns: a, b').waitFor()
+          await file.setInputFiles(csv('question,doc_id\nBrazil,html\ndrink of the harvest,long\n'))
+          await page.getByText('2 questions, 2 judgments').waitFor()
+          await page.getByLabel('Compare with other settings').check()
+          await page.getByRole('group', { name: 'Settings B' }).getByLabel('Search by').waitFor()
+          await page.getByRole('group', { name: 'Settings B' }).getByLabel('Rerank').check()
+          await page.getByRole('button', { name: 'Evaluate' }).click()
+          await page
+            .getByRole('img', { name: /^recall@k\. A: 1.000 at 10, B: 1.000 at 10/ })
+            .waitFor()
+          // What was measured without the model is not what was asked for.
+          await page.getByText('was searched without reranking').waitFor()
+          await page.getByRole('link', { name: 'Brazil' }).click()
+          await column('Words (keywords)').getByRole('link', { name: 'html' }).waitFor()
+          await page.goBack()
+          await page.getByRole('link', { name: 'drink of the harvest' }).waitFor()
+        },
+      )
+    } finally {
+      reranker.stop()
+    }
+  },
+)

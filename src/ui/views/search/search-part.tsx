@@ -76,6 +76,9 @@ export function SearchPart({ place }: { readonly place: KnowledgeBaseAddress }) 
           lookedAt={lookedAt}
           gradeOf={judging.gradeOf}
           onRerank={() => setAskedText(text)}
+          onRetry={() => {
+            for (const column of COLUMNS) states[column].retry()
+          }}
           actions={{
             onLookAt: setLookedAt,
             onFilter: (column, value, isItem) => {
@@ -103,7 +106,7 @@ function modelsOf({ project, name }: KnowledgeBaseAddress) {
 /** The settings as the address says; what changes is written there once it rests. */
 function useLabSettings() {
   const { query, path } = useLocation()
-  const [settings, setSettings] = useState(() => settingsOf(query))
+  const [settings, setSettings] = useState(() => settingsOf({ ...query, ...longText() }))
   const given = JSON.stringify(query)
   const known = useRef(given)
   useEffect(() => {
@@ -113,9 +116,24 @@ function useLabSettings() {
   }, [given])
   const rested = useRested(settings, ADDRESS_RESTS_MS)
   useEffect(() => {
-    const next = `${path}${queryOf(rested)}`
+    const next = `${path}${addressPartOf(rested)}`
     // Not by the router: nothing else has to be drawn again.
-    if (next !== `${location.pathname}${location.search}`) history.replaceState(null, '', next)
+    const now = `${location.pathname}${location.search}${location.hash}`
+    if (next !== now) history.replaceState(null, '', next)
   }, [rested])
   return [settings, setSettings] as const
+}
+
+/** A longer address may be refused by the server, which never sees what stands behind the `#`. */
+const QUERY_CHARS_MAX = 6000
+
+function addressPartOf(settings: LabSettings): string {
+  const query = queryOf(settings)
+  if (query.length <= QUERY_CHARS_MAX) return query
+  return `${queryOf({ ...settings, text: '' })}#${new URLSearchParams({ q: settings.text })}`
+}
+
+function longText(): { readonly q?: string } {
+  const text = new URLSearchParams(location.hash.slice(1)).get('q')
+  return text === null ? {} : { q: text }
 }

@@ -1,6 +1,6 @@
 /** Where a chunk stands in the other columns, and what it got. */
 import type { SearchHit } from '../../../api/search.ts'
-import { COLUMNS, type ColumnName, type Places } from '../lab-settings.ts'
+import type { ColumnName, Places } from '../lab-settings.ts'
 
 const SHORT: Readonly<Record<ColumnName, string>> = {
   vector: 'V',
@@ -12,24 +12,32 @@ const SHORT: Readonly<Record<ColumnName, string>> = {
 interface HitRanksProps {
   readonly column: ColumnName
   readonly places: Places
+  /** The columns that have an answer. */
+  readonly answered: readonly ColumnName[]
 }
 
-export function HitRanks({ column, places: of }: HitRanksProps) {
-  const mine = of[column] ?? 0
+export function HitRanks({ column, places, answered }: HitRanksProps) {
+  const mine = places[column] ?? 0
   return (
     <span class="search-ranks small">
-      {COLUMNS.filter((other) => other !== column && of[other] !== undefined).map((other) => {
-        const rank = of[other] ?? 0
-        const moved = rank === mine ? '=' : rank < mine ? '↑' : '↓'
+      {answered.map((other) => {
+        if (other === column) return null
+        const rank = places[other]
+        const moved = rank === undefined ? '' : rank === mine ? '=' : rank < mine ? '↑' : '↓'
+        const inWords = rank === undefined ? 'not among those shown' : `rank ${rank}`
         return (
-          <span key={other} title={`Rank ${rank} in the column ${other}`}>
+          <span
+            key={other}
+            class={rank === undefined ? 'quiet' : ''}
+            title={`In the column ${other}: ${inWords}`}
+          >
             <span aria-hidden="true">
               {SHORT[other]}
-              {rank}
+              {rank ?? '–'}
               {moved}
             </span>
             <span class="visually-hidden">
-              {other} {rank}{' '}
+              {other} {inWords}{' '}
             </span>
           </span>
         )

@@ -1,6 +1,6 @@
 /** The columns beside each other; on a phone one of them, with buttons for the others. */
 import { useState } from 'preact/hooks'
-import type { SearchHit as Hit } from '../../../api/search.ts'
+import type { SearchHit as Hit, SearchOrder } from '../../../api/search.ts'
 import { EmptyState } from '../../../components/empty-state.tsx'
 import { Failure } from '../../../components/failure.tsx'
 import { Loading, Progress } from '../../../components/progress.tsx'
@@ -27,6 +27,7 @@ interface ResultColumnsProps {
   readonly hasReranker: boolean
   readonly lookedAt: string | null
   readonly onRerank: () => void
+  readonly onRetry: () => void
   readonly gradeOf: Judging['gradeOf']
   readonly actions: HitActions
 }
@@ -34,6 +35,16 @@ interface ResultColumnsProps {
 export function ResultColumns(props: ResultColumnsProps) {
   const [shown, setShown] = useState<ColumnName>('hybrid')
   const columns = COLUMNS.filter((column) => column !== 'reranked' || props.hasReranker)
+  const { vector, keyword, hybrid } = props.states
+  const isSameFailure = [keyword, hybrid].every(({ failure }) => {
+    return failure !== undefined && failure.message === vector.failure?.message
+  })
+  if (isSameFailure && vector.failure) {
+    return <Failure error={vector.failure} onRetry={() => props.onRetry()} />
+  }
+  if (vector.answer?.results.length === 0 && vector.order) {
+    return <NothingToFind place={props.place} order={vector.order} />
+  }
   return (
     <>
       <fieldset class="search-choice row">
@@ -92,7 +103,7 @@ function ColumnBody({ column, ...props }: Omit<ColumnProps, 'isShown'>) {
   if (failure) return <Failure error={failure} onRetry={retry} />
   if (answer === undefined || order === undefined) {
     if (isBusy && column === 'reranked') return <Progress label="The reranking model reads …" />
-    if (isBusy) return <Loading what="results" />
+    if (column !== 'reranked') return <Loading what="results" />
     return (
       <EmptyState icon="search" title="Press Enter to rerank">
         <button type="button" class="button" onClick={onRerank}>
@@ -119,7 +130,9 @@ interface HitsProps extends Omit<ColumnProps, 'isShown'> {
   readonly hits: readonly Hit[]
 }
 
-function Hits({ column, question, hits, place, ranks, lookedAt, gradeOf, actions }: HitsProps) {
+function Hits({ column, question, hits, ...props }: HitsProps) {
+  const { place, states, ranks, lookedAt, gradeOf, actions } = props
+  const answered = COLUMNS.filter((one) => states[one].answer !== undefined)
   return (
     <ol class="search-hits">
       {hits.map((hit) => (
@@ -130,12 +143,31 @@ function Hits({ column, question, hits, place, ranks, lookedAt, gradeOf, actions
           column={column}
           place={place}
           places={ranks.get(hit.chunk_id) ?? {}}
+          answered={answered}
           isLookedAt={lookedAt === hit.chunk_id}
           grade={gradeOf(question, hit.id)}
           actions={actions}
         />
       ))}
     </ol>
+  )
+}
+
+/** Every chunk is near to a text, more or less: where no vector is found, there is no chunk. */
+function NothingToFind({ place, order }: { place: KnowledgeBaseAddress; order: SearchOrder }) {
+  if (Object.keys(order.filters ?? {}).length > 0) {
+    return (
+      <EmptyState icon="filter" title="No chunk fits the filter">
+        <p>Take a condition away above, whatever the text is.</p>
+      </EmptyState>
+    )
+  }
+  return (
+    <EmptyState icon="database" title="There is nothing in this knowledge base yet">
+      <a class="button primary" href={addressOf.addDocuments(place.project, place.name)}>
+        Add documents
+      </a>
+    </EmptyState>
   )
 }
 

@@ -25,20 +25,21 @@ interface SearchHitProps {
   readonly column: ColumnName
   readonly place: KnowledgeBaseAddress
   readonly places: Places
+  readonly answered: readonly ColumnName[]
   readonly isLookedAt: boolean
   readonly grade: Judged['grade'] | undefined
   readonly actions: HitActions
 }
 
 export function SearchHit(props: SearchHitProps) {
-  const { hit, isLookedAt, places, question, grade, column } = props
+  const { hit, isLookedAt, places, answered, question, grade, column } = props
   const latest = useRef(props)
   latest.current = props
   const look = () => props.actions.onLookAt(hit.chunk_id)
   // With each key that is typed some forty hits are drawn again: most of each stays as it is.
   const content = useMemo(
     () => <HitContent {...latest.current} />,
-    [hit, question, grade, column, JSON.stringify(places)],
+    [hit, question, grade, column, JSON.stringify([places, answered])],
   )
   return (
     <li
@@ -52,7 +53,8 @@ export function SearchHit(props: SearchHitProps) {
   )
 }
 
-function HitContent({ hit, question, column, place, places, grade, actions }: SearchHitProps) {
+function HitContent(props: SearchHitProps) {
+  const { hit, question, column, place, places, answered, grade, actions } = props
   const [isWhole, setIsWhole] = useState(false)
   const [isAround, setIsAround] = useState(false)
   const excerpt = useMemo(() => excerptOf(hit.chunk_content, hit.highlights ?? []), [hit])
@@ -73,7 +75,7 @@ function HitContent({ hit, question, column, place, places, grade, actions }: Se
         >
           {hit.id}
         </a>
-        <HitRanks column={column} places={places} />
+        <HitRanks column={column} places={places} answered={answered} />
       </div>
       <HitScores hit={hit} column={column} />
       <p class={`search-hit-text ${isWhole ? '' : 'cut'}`}>
