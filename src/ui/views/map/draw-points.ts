@@ -16,7 +16,8 @@ export interface PointStyle {
 
 /** How large a point is, in pixels of the window. */
 export function radiusOf(count: number, view: Viewport): number {
-  const size = Math.min(4, Math.max(1.1, 110 / Math.sqrt(Math.max(1, count))))
+  // Of very many, single pixels: larger ones would be one plane without any structure.
+  const size = Math.min(4, Math.max(0.7, 110 / Math.sqrt(Math.max(1, count))))
   return Math.min(7, size * zoomOf(view) ** 0.4)
 }
 
@@ -29,9 +30,15 @@ export function drawPoints(
 ): void {
   pixels.fill(0)
   // What is faint lies below, and what has a colour of its own above.
-  for (const layer of LAYERS) drawSome(pixels, view, points, { ...style, layer })
+  for (const layer of LAYERS) {
+    // Few chosen ones are seen among many.
+    const isLarger = layer !== 'faint' && style.chosen !== null
+    const radius = style.radius + (isLarger ? CHOSEN_LARGER : 0)
+    drawSome(pixels, view, points, { ...style, radius, layer })
+  }
 }
 
+const CHOSEN_LARGER = 1
 const LAYERS = ['faint', 'others', 'coloured'] as const
 type Layer = (typeof LAYERS)[number]
 

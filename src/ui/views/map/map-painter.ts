@@ -28,6 +28,8 @@ export class MapPainter {
   #frame = 0
   #image: ImageData | null = null
   #colours: Colours | null = null
+  /** What the points were drawn of. */
+  #drawn: readonly unknown[] = []
   readonly #onLook: (view: Viewport) => void
 
   /** @param onLook told of another view, but not of a window of another size */
@@ -81,7 +83,13 @@ export class MapPainter {
     if (picture === null || width === 0 || height === 0) return
     const density = Math.min(DENSITY_MAX, devicePixelRatio)
     this.#colours ??= coloursOf(this.#above)
-    this.#drawPoints(picture, density, this.#colours)
+    // A pointer that moves over them changes the marks alone.
+    const { points, places, chosen } = picture
+    const parts = [points, places, chosen, this.#view, this.#colours, density]
+    if (parts.some((part, at) => part !== this.#drawn[at])) {
+      this.#drawPoints(picture, density, this.#colours)
+      this.#drawn = parts
+    }
     this.#drawMarks(picture, density, this.#colours)
   }
 
