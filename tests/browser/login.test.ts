@@ -21,7 +21,7 @@ async function logIn(page: Page, name: string, password: string): Promise<void> 
 const REFUSED = /status of 401|status of 400/
 
 browserTest('a login, one that ends while somebody types, and signing out', async () => {
-  await browser.visit('/sql', { expectedErrors: REFUSED }, async ({ page }) => {
+  await browser.visit('/sql', { expectedErrors: REFUSED }, async ({ page, baseUrl }) => {
     await logIn(page, 'ada', 'wrong')
     await page.getByRole('alert').waitFor()
     await logIn(page, 'ada', PASSWORD)
@@ -34,11 +34,16 @@ browserTest('a login, one that ends while somebody types, and signing out', asyn
     await logIn(page, 'ada', PASSWORD)
     await page.getByRole('gridcell', { name: '42' }).waitFor()
     expect(await page.locator('.cm-content').textContent()).toContain('SELECT 40 + 2')
+    const token = (await page.context().cookies()).map(({ value }) => value)[0]
+    const headers = { cookie: `session=${token}` }
+    expect((await fetch(`${baseUrl}/api/projects`, { headers })).status).toBe(200)
     await page.getByRole('button', { name: 'ada' }).click()
     await page.getByRole('button', { name: 'Sign out' }).click()
     const asked = page.getByRole('dialog').getByRole('button', { name: 'Sign out' })
     await asked.click()
     await page.getByRole('button', { name: 'Log in' }).waitFor()
+    // It is the server that ends it: whoever had copied the cookie is out, too.
+    expect((await fetch(`${baseUrl}/api/projects`, { headers })).status).toBe(401)
     expect(await page.evaluate(() => localStorage.getItem('eider.sql.tabs'))).toBeNull()
   })
 })

@@ -90,8 +90,9 @@ function forgetKept(): void {
   sessionStorage.clear()
 }
 
-/** Nothing of the former user stays in memory. */
+/** Nothing of the former user stays in memory, nor in the one that the browser keeps for its button `Back`. */
 function beginAfresh(): void {
+  addEventListener('pageshow', () => location.replace('/'))
   location.assign('/')
 }
 

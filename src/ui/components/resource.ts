@@ -3,7 +3,7 @@
  * sends.
  */
 import { useCallback, useEffect, useRef, useState } from 'preact/hooks'
-import { reconnections } from '../api/connection.ts'
+import { isLost, reconnections } from '../api/connection.ts'
 import { asError } from '../api/request.ts'
 
 export interface Resource<T> {
@@ -106,13 +106,13 @@ export function useAction(): Action {
   return { act, failure, isBusy }
 }
 
-/** Calls `tick` every `ms`, while the window is seen and the view is there. */
+/** Calls `tick` every `ms`, while the window is seen, the view is there, and the server too. */
 export function usePolling(tick: () => void, ms: number): void {
   const latest = useRef(tick)
   latest.current = tick
   useEffect(() => {
     const timer = setInterval(() => {
-      if (!document.hidden) latest.current()
+      if (!document.hidden && !isLost.value) latest.current()
     }, ms)
     return () => clearInterval(timer)
   }, [ms])
