@@ -27,7 +27,7 @@ browserTest('files that were cut off are sent again, and what was typed stays', 
     const dialog = page.getByRole('dialog', { name: 'Add 2 files' })
     await dialog.getByLabel('Knowledge base', { exact: true }).waitFor()
     await dialog.getByRole('button', { name: 'Add', exact: true }).click()
-    await page.getByText('2 of 2 rows').waitFor()
+    await page.getByText('2 of 2 rows').first().waitFor()
     expect(cuts).toBe(2)
     // One that the server has already is sent again, or taken as it is.
     await drop(page, [{ name: 'whole.md', bytes }])

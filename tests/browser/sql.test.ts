@@ -43,8 +43,9 @@ browserTest(
       await page.keyboard.press('Shift+ArrowDown')
       await page.getByText('sum 70').waitFor()
       await page.keyboard.press('Control+c')
-      const copied = await page.evaluate(() => navigator.clipboard.readText())
-      expect(copied).toBe('tea 4\t40\ntea 3\t30')
+      await page.waitForFunction(async () => {
+        return (await navigator.clipboard.readText()) === 'tea 4\t40\ntea 3\t30'
+      })
       await page.getByRole('button', { name: 'Chart', exact: true }).click()
       await page.getByText('bar of 5 values along name: amount from 0 to 40').waitFor()
       await page.getByRole('button', { name: 'Export' }).click()
