@@ -121,7 +121,7 @@ browserTest('two agents answer side by side, one fails, both are stopped', async
     await left.getByText('By seventeen').waitFor()
     await left.getByText('tokens not counted').waitFor()
     await right.getByText('The model refused the key').waitFor()
-    await page.getByRole('button', { name: 'Ask both' }).click()
+    await page.getByLabel('Question').press('Enter')
     await Promise.all([first.hasStalled, second.hasStalled])
     await page.getByRole('button', { name: 'Stop both' }).click()
     await Promise.all([first.hasLeft, second.hasLeft])

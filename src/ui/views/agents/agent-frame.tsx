@@ -7,6 +7,7 @@ import { knownOf, useIsMissing } from '../../components/known-name.ts'
 import { PageHeader } from '../../components/page-header.tsx'
 import { Tabs, useTabOf } from '../../components/tabs.tsx'
 import { addressOf } from '../../shell/addresses.ts'
+import { useShortcuts } from '../../shell/keyboard.tsx'
 
 export interface AgentAddress {
   readonly project: string
@@ -18,7 +19,7 @@ interface AgentFrameProps extends AgentAddress {
 }
 
 export function AgentFrame({ project, name, children }: AgentFrameProps) {
-  const { path } = useLocation()
+  const { path, route } = useLocation()
   const agent = knownOf('agents', { project, name })
   const isMissing = useIsMissing('agents', { project, name })
   const ask = addressOf.agent(project, name)
@@ -31,6 +32,11 @@ export function AgentFrame({ project, name, children }: AgentFrameProps) {
     { href: settings, label: 'Settings', icon: 'settings' },
   ] as const
   const tab = useTabOf(tabs)
+  useShortcuts([
+    { keys: 'a', does: 'Ask it', run: () => route(ask) },
+    { keys: 't', does: 'Its traces', run: () => route(traces) },
+    { keys: ',', does: 'Its settings', run: () => route(settings) },
+  ])
   if (isMissing) return <Missing project={project} name={name} />
   const compare = `/compare?${new URLSearchParams({ agents: `${project}.${name}` })}`
   return (

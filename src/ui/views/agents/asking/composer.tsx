@@ -4,6 +4,7 @@ import { useEffect, useRef, useState } from 'preact/hooks'
 import { asError } from '../../../api/request.ts'
 import { Failure } from '../../../components/failure.tsx'
 import { Icon } from '../../../components/icon.tsx'
+import { useShortcuts } from '../../../shell/keyboard.tsx'
 
 const ROWS_MAX = 10
 
@@ -37,6 +38,10 @@ export function Composer({ place, isRunning, onAsk, onStop, onDown }: ComposerPr
     // A finger that opens a conversation wants to read: a focus would raise the keyboard over it.
     if (matchMedia('(hover: hover)').matches) field.current?.focus({ preventScroll: true })
   }, [])
+  useShortcuts([
+    { keys: '/', does: 'Go to the question', run: () => field.current?.focus() },
+    { keys: 'Mod+.', does: 'Stop the answer', run: onStop },
+  ])
   const type = (next: string) => {
     setText(next)
     keepDraft(place, next)
@@ -81,13 +86,16 @@ export function Composer({ place, isRunning, onAsk, onStop, onDown }: ComposerPr
         value={text}
         onInput={(event) => type(event.currentTarget.value)}
         onKeyDown={(event) => {
+          if (event.key === 'Escape' && isRunning) onStop()
           if (event.key !== 'Enter' || event.shiftKey || event.isComposing) return
           event.preventDefault()
           void send()
         }}
       />
       <div class="row end">
-        <span class="small quiet grow">Enter asks, Shift+Enter begins a line</span>
+        <span class="small quiet grow">
+          {isRunning ? 'Escape stops' : 'Enter asks, Shift+Enter begins a line'}
+        </span>
         {onDown && (
           <button type="button" class="button" onClick={onDown}>
             <Icon name="down" /> Newest

@@ -8,6 +8,7 @@ import { Icon } from '../../../components/icon.tsx'
 import { useResource } from '../../../components/resource.ts'
 import { shownAge } from '../../../format/numbers.ts'
 import { addressOf } from '../../../shell/addresses.ts'
+import { useShortcuts } from '../../../shell/keyboard.tsx'
 import { changes, forgetTurns, placeOf, stopped } from './running-turns.ts'
 
 const PAGE = 30
@@ -23,6 +24,9 @@ export function ConversationList({ project, name, open }: ConversationListProps)
   const [isUnfolded, setIsUnfolded] = useState(false)
   const agent = { project, name }
   const found = useResource((signal) => listConversations(agent, limit, signal), [project, name])
+  useShortcuts([
+    { keys: 'n', does: 'New conversation', run: () => route(addressOf.agent(project, name)) },
+  ])
   const version = changes.value
   useEffect(() => {
     if (version > 0 || limit > PAGE) found.reload()
