@@ -6,12 +6,30 @@ const KB = '/projects/mindsdb/knowledge_bases/teas'
 
 async function fill(): Promise<void> {
   const all = '/api/projects/mindsdb/knowledge_bases'
-  const metadata_columns = ['origin', 'price']
+  const metadata_columns = ['origin', 'price', 'picked']
   await browser.send('POST', all, { knowledge_base: { name: 'teas', metadata_columns } })
   const rows = [
-    { id: 'assam', content: 'Assam is a strong black tea', origin: 'India', price: 6 },
-    { id: 'darjeeling', content: 'Darjeeling is a light black tea', origin: 'India', price: 11 },
-    { id: '<b>שלום</b>', content: '<script>alert(1)</script> 🍵 שלום', origin: 'Israel', price: 4 },
+    {
+      id: 'assam',
+      content: 'Assam is a strong black tea',
+      origin: 'India',
+      price: 6,
+      picked: '2024-03-01',
+    },
+    {
+      id: 'darjeeling',
+      content: 'Darjeeling is a light black tea',
+      origin: 'India',
+      price: 11,
+      picked: '2024-05-06T10:00:00',
+    },
+    {
+      id: '<b>שלום</b>',
+      content: '<script>alert(1)</script> 🍵 שלום',
+      origin: 'Israel',
+      price: 4,
+      picked: '2024-06-01',
+    },
   ]
   await browser.send('PUT', `${all}/teas`, { knowledge_base: { rows } })
 }
@@ -28,6 +46,15 @@ browserTest('documents are filtered, opened with their chunks marked, and delete
     await main.getByText('1–2 of 2').waitFor()
     await main.getByRole('link', { name: 'assam' }).waitFor()
     await page.goto(KB)
+    // Texts that are days have a range, and its last day is meant whole.
+    await main.locator('summary', { hasText: 'picked' }).click()
+    const to = main.getByLabel('picked to')
+    await to.fill('2024-05-06')
+    await to.press('Enter')
+    await main.getByText('1–2 of 2').waitFor()
+    await page.waitForURL(/filters=.*2024-05-07/)
+    await main.getByRole('button', { name: 'Clear filters' }).click()
+    await main.getByText('1–3 of 3').waitFor()
     await main.getByRole('link', { name: '<b>שלום</b>' }).click()
     await page.getByRole('heading', { level: 1 }).waitFor()
     await main.getByText('<script>alert(1)</script>').first().waitFor()

@@ -10,6 +10,8 @@ export interface FacetProps {
   readonly others: Filters
   readonly condition: unknown
   readonly countsChunks: boolean
+  /** Texts of which each begins with a day, as `2024-05-06`: narrowed down as dates are. */
+  readonly holdsDays?: boolean
   /** Undefined: no condition. */
   readonly onChange: (condition: unknown) => void
 }

@@ -5,6 +5,7 @@ import { Failure } from '../../../../components/failure.tsx'
 import { Loading } from '../../../../components/progress.tsx'
 import { useResource } from '../../../../components/resource.ts'
 import { counted } from '../../../../format/numbers.ts'
+import { TypedInput } from '../typed-input.tsx'
 import type { FacetProps } from './facet.ts'
 import { type Bar, barsOver, Histogram } from './histogram.tsx'
 
@@ -13,7 +14,7 @@ const DAY_MS = 86_400_000
 export function RangeFacet(props: FacetProps) {
   const { of, column, types, others, condition, countsChunks, onChange } = props
   const type = types[column] ?? ''
-  const isTime = kindOfType(type) === 'time'
+  const isTime = isOfTime(props)
   const { data, failure, reload } = useResource(
     (signal) => readBars(props, signal),
     [of, column, others, countsChunks],
@@ -21,11 +22,14 @@ export function RangeFacet(props: FacetProps) {
   if (failure) return <Failure error={failure} onRetry={reload} />
   if (data === undefined) return <Loading what="the values" />
   const shown = (value: number) => (isTime ? dayOf(value) : String(value))
-  const { '>=': from, '<=': to } = isFields(condition) ? condition : {}
+  // The last day is meant whole, where a value may be a time of it.
+  const hasTimes = isTime && type !== 'DATE'
+  const { from, to } = rangeIn(condition)
   const choose = (least: unknown, most: unknown) => {
+    const end = hasTimes ? { '<': dayAfter(most) } : { '<=': most }
     const range = {
       ...(least === undefined ? {} : { '>=': least }),
-      ...(most === undefined ? {} : { '<=': most }),
+      ...(most === undefined ? {} : end),
     }
     onChange(Object.keys(range).length === 0 ? undefined : range)
   }
@@ -33,34 +37,42 @@ export function RangeFacet(props: FacetProps) {
     if (text === '') return undefined
     return isTime ? text : Number(text)
   }
-  const field = isTime ? ({ type: 'date' } as const) : ({ type: 'number', step: 'any' } as const)
+  const kind = isTime ? 'date' : 'number'
+  const [first, last] = [data.bars[0], data.bars.at(-1)]
   return (
     <div class="stack kb-facet-content">
-      {data.bars.length > 0 && (
-        <Histogram
-          label={`How many of each ${column}. The fields below choose a range`}
-          bars={data.bars}
-          chosen={{ from: placeOf(from), to: placeOf(to) }}
-          shown={shown}
-          onChoose={(first, last) => {
-            if (isTime) choose(dayOf(first.from), dayOf(last.to - DAY_MS))
-            else choose(first.from, data.isWhole ? last.to - 1 : last.to)
-          }}
-        />
+      {first && last && (
+        <>
+          <Histogram
+            label={`How many of each ${column}. The fields below choose a range`}
+            bars={data.bars}
+            chosen={{ from: placeOf(from), to: placeOf(to) }}
+            shown={shown}
+            onChoose={(start, end) => {
+              if (isTime) choose(dayOf(start.from), dayOf(end.to - DAY_MS))
+              else choose(start.from, data.isWhole ? end.to - 1 : end.to)
+            }}
+          />
+          <p class="row small quiet kb-ends">
+            <span class="grow">{shown(first.from)}</span>
+            <span>{shown(isTime ? last.to - DAY_MS : last.to)}</span>
+          </p>
+        </>
       )}
+      {data.bars.length === 0 && <p class="small quiet">No values</p>}
       <div class="row kb-range">
-        <input
-          {...field}
-          aria-label={`${column} from`}
+        <TypedInput
+          kind={kind}
+          label={`${column} from`}
           value={textOf(from)}
-          onChange={(event) => choose(typedValue(event.currentTarget.value), to)}
+          onCommit={(text) => choose(typedValue(text), to)}
         />
         <span class="small quiet">to</span>
-        <input
-          {...field}
-          aria-label={`${column} to`}
+        <TypedInput
+          kind={kind}
+          label={`${column} to`}
           value={textOf(to)}
-          onChange={(event) => choose(from, typedValue(event.currentTarget.value))}
+          onCommit={(text) => choose(from, typedValue(text))}
         />
       </div>
       {data.without > 0 && (
@@ -70,18 +82,25 @@ export function RangeFacet(props: FacetProps) {
             checked={condition === null}
             onChange={(event) => onChange(event.currentTarget.checked ? null : undefined)}
           />
-          {counted(data.without, 'chunk')} without a value
+          {counted(data.without, countsChunks ? 'chunk' : 'document')} without a value
         </label>
       )}
     </div>
   )
 }
 
-async function readBars({ of, column, types, others }: FacetProps, signal: AbortSignal) {
+function isOfTime({ types, column, holdsDays = false }: FacetProps): boolean {
+  return holdsDays || kindOfType(types[column] ?? '') === 'time'
+}
+
+async function readBars(props: FacetProps, signal: AbortSignal) {
+  const { of, column, types, others, holdsDays, countsChunks } = props
   const type = types[column] ?? ''
-  const isTime = kindOfType(type) === 'time'
+  const isTime = isOfTime(props)
   const isWhole = /INT/.test(type)
-  const value = isTime ? `epoch_ms(${columnOf(column)}::TIMESTAMP)` : columnOf(column)
+  const own = columnOf(column)
+  const moment = holdsDays ? `try_cast(left(${own}, 10) AS DATE)::TIMESTAMP` : `${own}::TIMESTAMP`
+  const value = isTime ? `epoch_ms(${moment})` : own
   const table = `${quoted(of.project)}.${quoted(of.name)}`
   const { rows: ends } = await runSql({
     sql: `SELECT min(v)::DOUBLE, max(v)::DOUBLE FROM (SELECT ${value} AS v FROM ${table}) WHERE isfinite(v::DOUBLE)`,
@@ -94,8 +113,9 @@ async function readBars({ of, column, types, others }: FacetProps, signal: Abort
   const first = bars[0]
   if (first === undefined) return { bars, isWhole, without: 0 }
   const where = whereOf(others, types)
+  const count = countsChunks ? 'count(*)' : 'count(DISTINCT document)'
   const { rows } = await runSql({
-    sql: `SELECT floor((v::DOUBLE - :least) / :width) AS bar, count(*) FROM (SELECT ${value} AS v FROM ${table}${where.sql})
+    sql: `SELECT floor((v::DOUBLE - :least) / :width) AS bar, ${count} FROM (SELECT id AS document, ${value} AS v FROM ${table}${where.sql})
       WHERE v IS NULL OR isfinite(v::DOUBLE) GROUP BY bar`,
     project: of.project,
     params: { ...where.params, least: first.from, width: first.to - first.from },
@@ -112,6 +132,18 @@ function daysOver(least: number, most: number): readonly Bar[] {
   return barsOver(Math.floor(least / DAY_MS), Math.floor(most / DAY_MS), true).map(
     ({ from, to }) => ({ from: from * DAY_MS, to: to * DAY_MS, count: 0 }),
   )
+}
+
+/** The range that is chosen; its end is the last day that is in it. */
+function rangeIn(condition: unknown) {
+  if (!isFields(condition)) return { from: undefined, to: undefined }
+  const { '>=': from, '<=': most, '<': below } = condition
+  const end = placeOf(below)
+  return { from, to: end === undefined ? most : dayOf(end - DAY_MS) }
+}
+
+function dayAfter(day: unknown): string {
+  return dayOf(Number(placeOf(day) ?? 0) + DAY_MS)
 }
 
 function dayOf(ms: number): string {
