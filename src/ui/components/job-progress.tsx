@@ -4,11 +4,13 @@ import { useEffect, useRef, useState } from 'preact/hooks'
 import { changeJob, isJobOver, watchJob } from '../api/jobs.ts'
 import type { Job } from '../api/records.ts'
 import { asError } from '../api/request.ts'
-import { counted, shownCount, shownDuration } from '../format/numbers.ts'
+import { counted, shownCount, shownDuration, timeOf } from '../format/numbers.ts'
 import { Failure } from './failure.tsx'
 import { Icon } from './icon.tsx'
 import { Loading } from './progress.tsx'
-import { useAction } from './resource.ts'
+import { useAction, usePolling } from './resource.ts'
+
+const TICK_MS = 1000
 
 interface JobProgressProps {
   readonly id: number
@@ -28,6 +30,11 @@ export function JobProgress({ id, job: known, onOver, hasTitle = true }: JobProg
       watchAgain(await changeJob(id, how))
     })
   }
+  // The time goes on where nothing else does.
+  const [, setTick] = useState(0)
+  usePolling(() => {
+    if (job?.state === 'running') setTick((before) => before + 1)
+  }, TICK_MS)
   if (failure) return <Failure error={failure} onRetry={() => watchAgain(job)} />
   if (job === undefined) return <Loading what="the job" />
   const canEnd = job.state === 'queued' || job.state === 'running'
@@ -111,7 +118,7 @@ export function JobState({ state }: { readonly state: Job['state'] }) {
   return <span class={`badge ${look}`}>{words}</span>
 }
 
-/** `1,200 of 5,000 rows · 1,200 documents · 1,312 chunks · 240 a second · 16.0 s left`. */
+/** `1,200 of 5,000 rows · 1,200 documents · 1,312 chunks · 240 a second · 5.0 s so far · 16.0 s left`. */
 export function wordsOf(job: Job): string {
   const isGoing = job.state === 'running'
   const rows =
@@ -123,12 +130,22 @@ export function wordsOf(job: Job): string {
     counted(job.documents, 'document'),
     counted(job.chunks, 'chunk'),
     isGoing && job.rate !== null ? `${shownCount(Math.round(job.rate * 10) / 10)} a second` : '',
+    durationOf(job),
     isGoing && job.remaining_seconds !== null
       ? `${shownDuration(job.remaining_seconds * 1000)} left`
       : '',
   ]
     .filter((words) => words !== '')
     .join(' · ')
+}
+
+/** How long it has run: the first rows of a long document may take a minute, in which nothing else changes. */
+function durationOf({ state, started_at: begin, finished_at: end }: Job): string {
+  if (begin === null) return ''
+  const endMs = end === null ? Date.now() : timeOf(end).getTime()
+  const ms = Math.max(0, endMs - timeOf(begin).getTime())
+  if (state === 'running') return `${shownDuration(ms)} so far`
+  return state === 'done' ? `took ${shownDuration(ms)}` : ''
 }
 
 function LeftOut({ job: { errors, error_count: count } }: { readonly job: Job }) {
