@@ -111,6 +111,7 @@ type Line =
   | {
       readonly type: 'ok'
       readonly affected_rows: number | null
+      readonly context: { readonly db: string }
       readonly warnings?: readonly string[]
     }
   | { readonly type: 'error'; readonly error_message: string; readonly error_code: number }
@@ -122,8 +123,8 @@ export interface RowReader {
   readonly rows: (rows: readonly (readonly Cell[])[], chars: number) => void
   /** What is amiss although there is an answer. */
   readonly warned: (warnings: readonly string[]) => void
-  /** Of a statement without rows, how many it changed; null: it does not count them. */
-  readonly changed: (affectedRows: number | null) => void
+  /** Of a statement without rows, how many it changed, where it counts them; and where plain names are looked up after it. */
+  readonly changed: (affectedRows: number | null, project: string) => void
 }
 
 /**
@@ -159,7 +160,7 @@ export async function streamSql(statement: Statement, reader: RowReader): Promis
 function told(line: Extract<Line, { type: 'table' | 'ok' }>, reader: RowReader): void {
   if (line.warnings !== undefined) reader.warned(line.warnings)
   if (line.type === 'ok') {
-    reader.changed(line.affected_rows)
+    reader.changed(line.affected_rows, line.context.db)
     return
   }
   const { column_names: names, column_types: types = [] } = line

@@ -10,6 +10,8 @@ export interface Plot extends ChartData {
 }
 
 const WORD_CHARS_MAX = 14
+/** So far apart at least are the words below an axis. */
+const WORD_PX = 76
 const BAR_SHARE = 0.7
 const BAR_PX_MAX = 60
 
@@ -63,6 +65,7 @@ export function drawPlot(host: HTMLElement, plot: Plot): () => void {
             : {
                 values: (_: uPlot, splits: number[]) => splits.map((at) => shortWord(words[at])),
                 incrs: [1, 2, 5, 10, 20, 50],
+                space: WORD_PX,
               }),
         },
         { ...axis, size: 72 },

@@ -18,13 +18,17 @@ import { linter, setDiagnostics } from '@codemirror/lint'
 import { highlightSelectionMatches, searchKeymap } from '@codemirror/search'
 import { EditorState, type Extension, Prec } from '@codemirror/state'
 import {
+  Decoration,
   drawSelection,
   EditorView,
   highlightActiveLine,
   highlightSpecialChars,
   keymap,
   lineNumbers,
+  MatchDecorator,
   placeholder,
+  ViewPlugin,
+  type ViewUpdate,
 } from '@codemirror/view'
 import { EDITOR_THEME } from './editor-theme.ts'
 import type { CompleteSql } from './sql-completion.ts'
@@ -218,6 +222,7 @@ function sqlExtensions(complete: CompleteSql): Extension {
   }
   return [
     SQL_LANGUAGE,
+    parameterMarks,
     autocompletion({ override: [source], icons: false, maxRenderedOptions: 60 }),
   ]
 }
@@ -240,7 +245,21 @@ const DIALECT = SQLDialect.define({
   types: `${PostgreSQL.spec.types ?? ''} ${TYPES.trim()}`,
   identifierQuotes: '"`',
   doubleDollarQuotedStrings: true,
-  specialVar: '@:$',
+  specialVar: '@$',
 })
+
+/** `:name` is a parameter, `::name` a type: the language tells them not apart. */
+const PARAMETER = Decoration.mark({ class: 'cm-parameter' })
+const PARAMETERS = new MatchDecorator({ regexp: /(?<![:\w]):[a-z_]\w*/gi, decoration: PARAMETER })
+
+const parameterMarks = ViewPlugin.define(
+  (view) => ({
+    marks: PARAMETERS.createDeco(view),
+    update(update: ViewUpdate) {
+      this.marks = PARAMETERS.updateDeco(update, this.marks)
+    },
+  }),
+  { decorations: ({ marks }) => marks },
+)
 
 const SQL_LANGUAGE = sql({ dialect: DIALECT, upperCaseKeywords: true }).language

@@ -50,6 +50,7 @@ const FRAME = EditorView.theme({
     outline: '1px solid var(--accent)',
   },
   '&.cm-focused .cm-nonmatchingBracket': { backgroundColor: 'var(--bad-soft)' },
+  '.cm-parameter, .cm-parameter *': { color: 'var(--series-5)', fontWeight: '600' },
   '.cm-specialChar': { color: 'var(--bad)' },
   '.cm-lintRange-error': {
     backgroundImage: 'none',

@@ -6,8 +6,10 @@ import { signal } from '@preact/signals'
 import { refreshCatalog } from '../../api/catalog.ts'
 import { asError } from '../../api/request.ts'
 import { type Cell, type Column, type Statement, streamSql } from '../../api/sql.ts'
+import { withoutComments } from '../../components/editor/sql-code.ts'
 import type { Parameters } from './parameters.ts'
 import { noteRun } from './past-runs.ts'
+import { changeTab } from './sql-tabs.ts'
 import { isReading } from './statement-at.ts'
 
 /** What the page holds of a result, whichever comes first; an export has all of it. */
@@ -29,6 +31,8 @@ export interface Run {
   readonly warnings: readonly string[]
   /** Rows that a statement without rows changed, where it counts them. */
   readonly affectedRows: number | null
+  /** Where plain names are looked up after it: `USE` says so. */
+  readonly project?: string
   readonly ms: number
   readonly failure?: Error
 }
@@ -79,15 +83,23 @@ export async function startRuns(tabId: string, all: readonly ToRun[]): Promise<v
   aborts.set(tabId, abort)
   const isMine = () => aborts.get(tabId) === abort
   keep(tabId, { runs: all.map(waiting), shown: 0 })
+  let used: string | undefined
   for (const [index, one] of all.entries()) {
     if (!isMine()) return
     keep(tabId, { ...runsOf(tabId), shown: index })
-    const last = await followed(one, abort, (run) => {
+    const last = await followed(within(one, used), abort, (run) => {
       if (isMine()) keep(tabId, withRun(runsOf(tabId), index, run))
     })
     if (last.state !== 'done') break
+    if (!/^use\b/i.test(withoutComments(one.statement.sql))) continue
+    used = last.project
+    if (used !== undefined) changeTab(tabId, { project: used })
   }
   if (isMine()) keep(tabId, { ...runsOf(tabId), runs: runsOf(tabId).runs.filter(hasBegun) })
+}
+
+function within(one: ToRun, project: string | undefined): ToRun {
+  return project === undefined ? one : { ...one, statement: { ...one.statement, project } }
 }
 
 function hasBegun({ state }: Run): boolean {
@@ -128,7 +140,7 @@ async function followed(one: ToRun, all: AbortController, show: (run: Run) => vo
       {
         columns: (columns) => shown({ columns }),
         warned: (warnings) => shown({ warnings }),
-        changed: (affectedRows) => shown({ affectedRows }),
+        changed: (affectedRows, project) => shown({ affectedRows, project }),
         rows: (added, addedChars) => {
           chars += addedChars
           const isFirst = rows.length === 0

@@ -1,5 +1,5 @@
 /** The statements at hand. */
-import { useState } from 'preact/hooks'
+import { useEffect, useRef, useState } from 'preact/hooks'
 import { Icon } from '../../components/icon.tsx'
 import { forgetRuns } from './runs.ts'
 import { changeTab, closeTab, openTab, showTab, tabs } from './sql-tabs.ts'
@@ -7,21 +7,26 @@ import { changeTab, closeTab, openTab, showTab, tabs } from './sql-tabs.ts'
 export function TabRow() {
   const [renaming, setRenaming] = useState('')
   const [undo, setUndo] = useState<() => void>()
+  const row = useRef<HTMLDivElement>(null)
   const { open, current } = tabs.value
+  const endRenaming = (id: string, changed: string, isByKey: boolean) => {
+    if (changed.trim() !== '') changeTab(id, { name: changed.trim() })
+    setRenaming('')
+    if (!isByKey) return
+    // Its button is back with the next frame.
+    requestAnimationFrame(() => {
+      const buttons = row.current?.querySelectorAll<HTMLElement>('[aria-pressed]')
+      buttons?.[open.findIndex((one) => one.id === id)]?.focus()
+    })
+  }
   return (
-    <div class="sql-tabs" role="group" aria-label="Statements">
+    <div ref={row} class="sql-tabs" role="group" aria-label="Statements">
       {open.map(({ id, name }) => (
         <span key={id} class={`sql-tab ${id === current ? 'current' : ''}`}>
           {renaming === id ? (
-            <input
-              aria-label="Name of the statement"
-              value={name}
-              autofocus
-              onBlur={() => setRenaming('')}
-              onKeyDown={(event) => {
-                if (event.key === 'Enter' || event.key === 'Escape') setRenaming('')
-              }}
-              onInput={(event) => changeTab(id, { name: event.currentTarget.value })}
+            <NameField
+              name={name}
+              onEnd={(changed, isByKey) => endRenaming(id, changed, isByKey)}
             />
           ) : (
             <button
@@ -69,5 +74,35 @@ export function TabRow() {
         </button>
       )}
     </div>
+  )
+}
+
+/** Enter keeps what was typed, and so does leaving it; Escape does not. */
+function NameField({
+  name,
+  onEnd,
+}: {
+  readonly name: string
+  readonly onEnd: (changed: string, isByKey: boolean) => void
+}) {
+  const field = useRef<HTMLInputElement>(null)
+  const isOver = useRef(false)
+  useEffect(() => field.current?.select(), [])
+  const end = (changed: string, isByKey: boolean) => {
+    if (!isOver.current) onEnd(changed, isByKey)
+    isOver.current = true
+  }
+  return (
+    <input
+      ref={field}
+      aria-label="Name of the statement"
+      defaultValue={name}
+      maxLength={100}
+      onBlur={(event) => end(event.currentTarget.value, false)}
+      onKeyDown={(event) => {
+        if (event.key === 'Enter') end(event.currentTarget.value, true)
+        if (event.key === 'Escape') end(name, true)
+      }}
+    />
   )
 }
