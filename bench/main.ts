@@ -28,6 +28,7 @@ import { maps } from './scenarios/maps.ts'
 import { million } from './scenarios/million.ts'
 import { misbehaviour } from './scenarios/misbehaviour.ts'
 import { page } from './scenarios/page.ts'
+import { pageSearch } from './scenarios/page-search.ts'
 import { pageSql } from './scenarios/page-sql.ts'
 import { planning } from './scenarios/planning.ts'
 import { responsiveness } from './scenarios/responsiveness.ts'
@@ -64,6 +65,7 @@ const SCENARIOS: readonly Scenario[] = [
   misbehaviour,
   eventLoop,
   page,
+  pageSearch,
   pageSql,
   maps,
 ]

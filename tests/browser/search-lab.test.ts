@@ -154,7 +154,7 @@ browserTest(
             .getByRole('img', { name: /^recall@k\. A: 1.000 at 10, B: 1.000 at 10/ })
             .waitFor()
           // What was measured without the model is not what was asked for.
-          await page.getByText('was searched without reranking').waitFor()
+          await page.getByText('was searched without reranking').first().waitFor()
           await page.getByRole('link', { name: 'Brazil' }).click()
           await column('Words (keywords)').getByRole('link', { name: 'html' }).waitFor()
           await page.goBack()
