@@ -1,5 +1,5 @@
 /** A field whose value counts when it is left or Enter is pressed: what is typed stays while the rest is drawn again. */
-import { useEffect, useState } from 'preact/hooks'
+import { useLayoutEffect, useState } from 'preact/hooks'
 
 interface TypedInputProps {
   readonly kind: 'number' | 'date' | 'search'
@@ -20,7 +20,8 @@ const INPUTS = {
 
 export function TypedInput({ kind, label, value, onCommit, ...others }: TypedInputProps) {
   const [text, setText] = useState(value)
-  useEffect(() => setText(value), [value])
+  // Before anybody can type into what has just appeared.
+  useLayoutEffect(() => setText(value), [value])
   const { min, max, placeholder, class: look } = others
   const bounds = { ...(min === undefined ? {} : { min }), ...(max === undefined ? {} : { max }) }
   return (
