@@ -125,8 +125,8 @@ export class ComputedMaps implements ChunkMaps {
   async #keep(kb: KnowledgeBase, map: ChunkMap): Promise<void> {
     const { files } = this.#deps
     this.#maps.set(fileOf(kb), map)
-    // Without a file it is computed again after a restart.
-    if (map.keys.length > 0) await files.write(fileOf(kb), bytesOfMap(map, kb)).catch(() => {})
+    // Without a file it is computed again after a restart. An empty one replaces the words of texts that were deleted.
+    await files.write(fileOf(kb), bytesOfMap(map, kb)).catch(() => {})
     const names = this.#names()
     for (const name of this.#entries.keys()) {
       if (names.has(name)) continue

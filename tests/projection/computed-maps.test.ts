@@ -33,6 +33,7 @@ function fixture({ write = async () => {}, beforeRows = async () => {} }: Settin
   const files = new Map<string, Uint8Array>()
   const failures: unknown[] = []
   const clock = { nowMs: 0 }
+  const stored = { count: COUNT }
   let readings = 0
   const derived: DerivedFiles = {
     read: async (name) => files.get(name) ?? null,
@@ -48,13 +49,14 @@ function fixture({ write = async () => {}, beforeRows = async () => {} }: Settin
     readAll: async (_, read) => {
       readings += 1
       if (readings % 2 === 0) await beforeRows()
-      const keys = BigInt64Array.from({ length: COUNT }, (_, at) => BigInt(at))
-      const values = Float32Array.from({ length: COUNT * DIMENSIONS }, (_, at) => Math.sin(at))
+      const { count } = stored
+      const keys = BigInt64Array.from({ length: count }, (_, at) => BigInt(at))
+      const values = Float32Array.from({ length: count * DIMENSIONS }, (_, at) => Math.sin(at))
       const batches = (async function* () {
         yield { keys, vectors: values }
       })()
       const [kb] = shown.knowledgeBases
-      return read({ revision: kb?.revision ?? 0, dimensions: DIMENSIONS, count: COUNT, batches })
+      return read({ revision: kb?.revision ?? 0, dimensions: DIMENSIONS, count, batches })
     },
   }
   const maps = new ComputedMaps({
@@ -68,7 +70,7 @@ function fixture({ write = async () => {}, beforeRows = async () => {} }: Settin
     nowMs: () => clock.nowMs,
     onFailure: (error) => failures.push(error),
   })
-  return { maps, shown, files, derived, failures, clock }
+  return { maps, shown, files, derived, failures, clock, stored }
 }
 
 /** Longer than the pause between two maps. */
@@ -92,6 +94,22 @@ test('a map is made when somebody looks, and the next one when something was sto
   await maps.settled()
   expect((await maps.stateOf(stored)).map?.revision).toBe(2)
   expect(failures).toEqual([])
+})
+
+test('where all chunks are deleted, nothing of their map stays', async () => {
+  const { maps, shown, files, clock, stored } = fixture()
+  const [kb = knowledgeBase()] = shown.knowledgeBases
+  await maps.stateOf(kb)
+  await maps.settled()
+  const bytes = files.get('map-1-0.bin')?.length ?? 0
+  stored.count = 0
+  clock.nowMs += PAUSE_MS
+  const emptied = knowledgeBase({ revision: 2 })
+  shown.knowledgeBases = [emptied]
+  await maps.stateOf(emptied)
+  await maps.settled()
+  expect(await maps.stateOf(emptied)).toMatchObject({ isCurrent: true, progress: null })
+  expect(files.get('map-1-0.bin')?.length).toBeLessThan(bytes)
 })
 
 test('one that is deleted meanwhile leaves neither a file nor a failure', async () => {
