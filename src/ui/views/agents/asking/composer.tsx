@@ -1,7 +1,8 @@
 /** Where a question is typed. What was typed is kept in this window until it is under way. */
 
 import { useEffect, useRef, useState } from 'preact/hooks'
-import { asError } from '../../../api/request.ts'
+import { refreshCatalog } from '../../../api/catalog.ts'
+import { ApiError, asError } from '../../../api/request.ts'
 import { Failure } from '../../../components/failure.tsx'
 import { Icon } from '../../../components/icon.tsx'
 import { useShortcuts } from '../../../shell/keyboard.tsx'
@@ -62,7 +63,9 @@ export function Composer({ place, isRunning, onAsk, onStop, onDown }: ComposerPr
       const next = draftAt(place)
       type(next.trim() === question || next === '' ? question : `${question}\n${next}`)
       const isStopped = error instanceof DOMException && error.name === 'AbortError'
-      if (!isStopped) setFailure(asError(error))
+      if (!isStopped) setFailure(inWords(asError(error)))
+      const isGone = error instanceof ApiError && error.code === 'agent_not_found'
+      if (isGone) await refreshCatalog().catch(() => {})
     }
   }
   return (
@@ -113,4 +116,13 @@ export function Composer({ place, isRunning, onAsk, onStop, onDown }: ComposerPr
       </div>
     </form>
   )
+}
+
+/** What the server says to clients that call it by themselves, as whoever reads this page can do it. */
+function inWords(error: Error): Error {
+  if (!(error instanceof ApiError) || error.code !== 'conversation_busy') return error
+  const { code, status, title } = error
+  const message =
+    'Another window is asking here. Wait until it has its answer, then ask again, or begin a new conversation'
+  return new ApiError({ code, status, title, message })
 }
