@@ -11,6 +11,7 @@ import { Failure } from '../../../components/failure.tsx'
 import { Field } from '../../../components/field.tsx'
 import { useAction, useResource } from '../../../components/resource.ts'
 import { counted } from '../../../format/numbers.ts'
+import { addressOf } from '../../../shell/addresses.ts'
 import { Costs } from './embedding-settings.tsx'
 import { PreviewedChunks, TEXT_CHARS_MAX } from './previewed-chunks.tsx'
 import { type SettingsPartProps, useSaving } from './saving.ts'
@@ -92,14 +93,20 @@ export function ChunkingSettings(props: SettingsPartProps & { readonly documents
             ? []
             : [
                 `${counted(documents, 'document')} stay as they are cut until they are stored again`,
+                'To cut them anew, add the same files, pages or rows again: a document takes the place of the one with its id, and a chunk that stays the same is not embedded again',
               ]),
         ]}
       />
       {failure && <Failure error={failure} />}
-      <div>
+      <div class="row">
         <button type="submit" class="button primary" aria-disabled={isBusy}>
           Save
         </button>
+        {documents > 0 && (
+          <a class="button" href={addressOf.addDocuments(project, of.name)}>
+            Add documents again
+          </a>
+        )}
       </div>
       <Field label="Try it on this text" hint="The first document, until you paste another text">
         {(control) => (
