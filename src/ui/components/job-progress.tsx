@@ -4,6 +4,7 @@ import { useEffect, useRef, useState } from 'preact/hooks'
 import { changeJob, isJobOver, watchJob } from '../api/jobs.ts'
 import type { Job } from '../api/records.ts'
 import { asError } from '../api/request.ts'
+import { may } from '../api/session.ts'
 import { counted, shownCount, shownDuration, timeOf } from '../format/numbers.ts'
 import { Failure } from './failure.tsx'
 import { Icon } from './icon.tsx'
@@ -37,6 +38,7 @@ export function JobProgress({ id, job: known, onOver, hasTitle = true }: JobProg
   }, TICK_MS)
   if (failure) return <Failure error={failure} onRetry={() => watchAgain(job)} />
   if (job === undefined) return <Loading what="the job" />
+  const mayChange = may('write')
   const canEnd = job.state === 'queued' || job.state === 'running'
   const canGoOn = job.state === 'failed' || job.state === 'cancelled'
   return (
@@ -48,7 +50,7 @@ export function JobProgress({ id, job: known, onOver, hasTitle = true }: JobProg
           </strong>
         )}
         <JobState state={job.state} />
-        {canEnd && (
+        {mayChange && canEnd && (
           <button
             type="button"
             class="button small"
@@ -59,7 +61,7 @@ export function JobProgress({ id, job: known, onOver, hasTitle = true }: JobProg
             Cancel
           </button>
         )}
-        {canGoOn && (
+        {mayChange && canGoOn && (
           <>
             <button
               type="button"

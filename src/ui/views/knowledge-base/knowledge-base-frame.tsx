@@ -1,6 +1,7 @@
 /** What all views of one knowledge base have around them: its name and the way to each of them. */
 import type { ComponentChildren } from 'preact'
 import { useLocation } from 'preact-iso/router'
+import { may } from '../../api/session.ts'
 import { EmptyState } from '../../components/empty-state.tsx'
 import { useIsMissing } from '../../components/known-name.ts'
 import { PageHeader } from '../../components/page-header.tsx'
@@ -49,7 +50,10 @@ export function KnowledgeBaseFrame(props: KnowledgeBaseFrameProps) {
       >
         {actions}
       </PageHeader>
-      <Tabs label="Views of this knowledge base" tabs={tabs} />
+      <Tabs
+        label="Views of this knowledge base"
+        tabs={may('write') ? tabs : tabs.filter(({ label }) => label !== 'Add')}
+      />
       {children}
     </>
   )

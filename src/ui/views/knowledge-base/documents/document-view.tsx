@@ -3,6 +3,7 @@ import { useState } from 'preact/hooks'
 import { useLocation } from 'preact-iso/router'
 import { deleteDocuments, getDocument } from '../../../api/documents.ts'
 import type { DocumentTexts } from '../../../api/records.ts'
+import { may } from '../../../api/session.ts'
 import { ConfirmDialog } from '../../../components/confirm-dialog.tsx'
 import { CopyButton } from '../../../components/copy-button.tsx'
 import { Failure } from '../../../components/failure.tsx'
@@ -42,14 +43,18 @@ export function DocumentView({
               {data.title ?? data.id}
             </h2>
             <CopyButton text={data.id} label="Copy id" />
-            <button type="button" class="button small" onClick={() => setOpen('edit')}>
-              <Icon name="edit" />
-              Edit
-            </button>
-            <button type="button" class="button small" onClick={() => setOpen('delete')}>
-              <Icon name="trash" />
-              Delete
-            </button>
+            {may('write') && (
+              <>
+                <button type="button" class="button small" onClick={() => setOpen('edit')}>
+                  <Icon name="edit" />
+                  Edit
+                </button>
+                <button type="button" class="button small" onClick={() => setOpen('delete')}>
+                  <Icon name="trash" />
+                  Delete
+                </button>
+              </>
+            )}
           </div>
           <Metadata document={data} />
           {Object.entries(data.content).map(([column, text]) => (

@@ -7,6 +7,7 @@ import {
   type KnowledgeBaseName,
 } from '../../../api/documents.ts'
 import type { Filters } from '../../../api/filters.ts'
+import { may } from '../../../api/session.ts'
 import { ConfirmDialog } from '../../../components/confirm-dialog.tsx'
 import { Icon } from '../../../components/icon.tsx'
 import { counted, shownCount } from '../../../format/numbers.ts'
@@ -39,10 +40,12 @@ export function SelectionBar({ of, selected, whole, onSelect, onDeleted }: Selec
           Select all {shownCount(whole.total)}
         </button>
       )}
-      <button type="button" class="button small" onClick={() => setIsAsking(true)}>
-        <Icon name="trash" />
-        Delete
-      </button>
+      {may('write') && (
+        <button type="button" class="button small" onClick={() => setIsAsking(true)}>
+          <Icon name="trash" />
+          Delete
+        </button>
+      )}
       <button type="button" class="button small" onClick={clear}>
         Select none
       </button>
