@@ -95,7 +95,10 @@ export function ordered(
       return Number(a.key === undefined) - Number(b.key === undefined)
     }
     if (a.key === b.key) return 0
-    return a.key < b.key ? -sign : sign
+    // JSON may hold both: a number and a text are compared as texts.
+    const isText = typeof a.key === 'string' || typeof b.key === 'string'
+    const isLess = isText ? String(a.key) < String(b.key) : a.key < b.key
+    return isLess ? -sign : sign
   })
   return keyed.map(({ row }) => row)
 }

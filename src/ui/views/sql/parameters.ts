@@ -15,7 +15,7 @@ export const NOT_TYPED: Parameter = { typed: '', kind: 'auto' }
 
 export type ParameterValue =
   | { readonly value: unknown; readonly problem?: undefined }
-  | { readonly problem: string }
+  | { readonly value?: undefined; readonly problem: string }
 
 /** What is sent for it, or why it cannot be that. */
 export function parameterValue({ typed, kind }: Parameter): ParameterValue {

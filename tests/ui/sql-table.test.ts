@@ -1,0 +1,100 @@
+import { expect, test } from 'bun:test'
+import { FIRST_CELL, pressedIn, rectangleOf } from '../../src/ui/components/table/cell-selection.ts'
+import { cellText, ordered, tsvOf } from '../../src/ui/components/table/cell-text.ts'
+import {
+  edgesOf,
+  ROW_PX,
+  rowLayout,
+  scrollTopFor,
+  seenColumns,
+} from '../../src/ui/components/table/table-layout.ts'
+import { linked, linkOf } from '../../src/ui/views/sql/link.ts'
+import { parameterValue } from '../../src/ui/views/sql/parameters.ts'
+
+const VIEW_PX = 600
+
+test('each of three million rows is reached, also the last', () => {
+  const count = 3_000_000
+  const { bodyPx } = rowLayout(count, 0, VIEW_PX)
+  expect(bodyPx).toBeLessThan(count * ROW_PX)
+  const bottom = bodyPx - VIEW_PX
+  const last = rowLayout(count, bottom, VIEW_PX)
+  expect(last.end).toBe(count)
+  // It ends where what is seen ends.
+  expect(last.y + (last.end - last.first) * ROW_PX).toBeCloseTo(bodyPx, 0)
+  const middle = scrollTopFor(1_500_000, count, { scrollTop: 0, viewPx: VIEW_PX })
+  const seen = rowLayout(count, middle, VIEW_PX)
+  expect(seen.first).toBeLessThan(1_500_000)
+  expect(seen.end).toBeGreaterThan(1_500_000)
+})
+
+test('of many columns those that are seen are drawn', () => {
+  const edges = edgesOf(Array<number>(500).fill(100))
+  expect(seenColumns(edges, 0, 1000)).toEqual({ first: 0, end: 14 })
+  const { first, end } = seenColumns(edges, 49_000, 1000)
+  expect([first > 480, end]).toEqual([true, 500])
+})
+
+test('rows are in order by the type of a column, nothing last', () => {
+  const rows = [['10'], [9], ['9007199254740993'], [null], ['9007199254740992']]
+  const sorted = (type: string, isDescending = false) => {
+    return ordered(rows, { column: 0, isDescending }, type).map(([cell]) => cell)
+  }
+  expect(sorted('HUGEINT')).toEqual([9, '10', '9007199254740992', '9007199254740993', null])
+  expect(sorted('HUGEINT', true).at(-1)).toBeNull()
+  expect(sorted('VARCHAR')[0]).toBe('10')
+})
+
+test('cells are copied as spreadsheets take them, and shown no further than a line', () => {
+  expect(tsvOf([['a\tb', 'say "x"', null, [1, { c: 2 }]]])).toBe(
+    '"a\tb"\t"say ""x"""\t\t"[1,{""c"":2}]"',
+  )
+  expect(cellText(Array(1_000_000).fill(7), 10)).toBe('[7,7,7,7,7…')
+  expect(cellText({ a: [null, true, 'x'] })).toBe('{"a":[null,true,"x"]}')
+})
+
+test('keys choose cells: with Shift more of them, whole rows and columns', () => {
+  const size = { rowCount: 10, columnCount: 4, pageRows: 5 }
+  const press = (key: string, hasMod = false, hasShift = false) => {
+    const next = pressedIn(FIRST_CELL, { key, hasMod, hasShift }, size)
+    return next && rectangleOf(next)
+  }
+  expect(press('ArrowDown', false, true)).toEqual({ top: 0, bottom: 1, left: 0, right: 0 })
+  expect(press('End', true, true)).toEqual({ top: 0, bottom: 9, left: 0, right: 3 })
+  expect(press(' ', false, true)).toEqual({ top: 0, bottom: 0, left: 0, right: 3 })
+  expect(press(' ', true)).toEqual({ top: 0, bottom: 9, left: 0, right: 0 })
+  expect(press('x')).toBeUndefined()
+})
+
+test('a link gives back statement, parameters and chart, however long', () => {
+  const tab = {
+    sql: "SELECT '🙂&#' WHERE a = :a",
+    project: 'my shop',
+    params: { a: { typed: '007', kind: 'text' } },
+    form: 'Chart',
+    chart: { kind: 'bar', x: '1' },
+  } as const
+  const opened = (sql: string) => {
+    const address = linkOf({ ...tab, sql }, 'http://here') ?? ''
+    return {
+      mark: address.charAt('http://here/sql'.length),
+      ...linked(new URL(address).search.slice(1) || new URL(address).hash.slice(1)),
+    }
+  }
+  expect(opened(tab.sql)).toEqual({ mark: '?', isRun: true, ...tab })
+  const long = `SELECT 1 -- ${'é '.repeat(2000)}`
+  expect(opened(long)).toMatchObject({ mark: '#', sql: long })
+  expect(linkOf({ ...tab, sql: 'x'.repeat(200_000) }, '')).toBeUndefined()
+})
+
+test('a parameter is what its type says; without one, a number only where nothing is lost', () => {
+  const value = (typed: string, kind: 'auto' | 'number' | 'JSON' = 'auto') => {
+    return parameterValue({ typed, kind })
+  }
+  expect(
+    ['007', '1.5', '-3', '1e3', 'true', 'null', ''].map((typed) => value(typed).value),
+  ).toEqual(['007', 1.5, -3, '1e3', true, null, ''])
+  expect(value('9007199254740993', 'number').value).toBe('9007199254740993')
+  expect(value('x', 'number').problem).toBe('A number is expected')
+  expect(value('[1,', 'JSON').problem).toContain('JSON is expected')
+})
