@@ -25,8 +25,8 @@ interface Place {
   readonly name: string
 }
 
-/** From here on, an answer to what was typed before is not worth the wait. */
-const PATIENCE_MS = 250
+/** Shorter, and a slow server would show nothing while somebody types or moves the slider: each would give up the one before. */
+const PATIENCE_MS = 1000
 
 /** @param restMs for which the order has to stay the same before it is sent: 0 where an answer costs nothing */
 export function useColumnSearch(
@@ -59,7 +59,13 @@ export function useColumnSearch(
     const timer = setTimeout(() => searches.run(task), restMs)
     return () => clearTimeout(timer)
   }, [key, restMs, back])
-  useEffect(() => () => searches.stop(), [place.project, place.name])
+  useEffect(() => {
+    return () => {
+      searches.stop()
+      // What was found in one knowledge base is nothing of another.
+      setState({ isBusy: false })
+    }
+  }, [place.project, place.name])
   return { ...state, retry: () => setTurn((before) => before + 1) }
 }
 
