@@ -1,6 +1,6 @@
 /** The bar at the top, and the menu of a narrow window: over the view while it is open, closed by Escape or by going somewhere. */
 import type { RefObject } from 'preact'
-import { useEffect, useRef, useState } from 'preact/hooks'
+import { useEffect, useLayoutEffect, useRef, useState } from 'preact/hooks'
 import { useLocation } from 'preact-iso/router'
 import { Icon } from '../components/icon.tsx'
 import { AccountButton } from './account-button.tsx'
@@ -71,7 +71,8 @@ export function useMenu(): Menu {
   const { url } = useLocation()
   const [isOpen, setIsOpen] = useState(false)
   const button = useRef<HTMLButtonElement>(null)
-  useEffect(() => setIsOpen(false), [url])
+  // At once: a menu that is opened right after stays open.
+  useLayoutEffect(() => setIsOpen(false), [url])
   useEffect(() => {
     if (!isOpen) return
     const narrow = matchMedia(NARROW)

@@ -1,5 +1,5 @@
 /** What the list shows, and the words it is searched by. */
-import { useEffect, useRef, useState } from 'preact/hooks'
+import { useLayoutEffect, useRef, useState } from 'preact/hooks'
 import { Icon } from '../../../components/icon.tsx'
 import { useShortcuts } from '../../../shell/keyboard.tsx'
 import type { ListAddress } from './list-address.ts'
@@ -11,7 +11,7 @@ interface ListSearchProps {
 
 export function ListSearch({ shown, onShow }: ListSearchProps) {
   const [words, setWords] = useState(shown.words)
-  useEffect(() => setWords(shown.words), [shown.words])
+  useLayoutEffect(() => setWords(shown.words), [shown.words])
   const box = useRef<HTMLInputElement>(null)
   useShortcuts([{ keys: '/', does: 'Find words in the list', run: () => box.current?.select() }])
   return (
