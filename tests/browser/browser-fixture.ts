@@ -91,9 +91,11 @@ export function browserOver(environment: Readonly<Record<string, string>> = {}) 
     },
     /** Ends the server as a crash does, in the middle of whatever it does, and starts it again at the same address. */
     async crashServer(): Promise<void> {
-      const { pid, baseUrl } = await serverOf()
-      process.kill(pid, 'SIGKILL')
-      server = started({ port: Number(new URL(baseUrl).port) })
+      const before = await serverOf()
+      process.kill(before.pid, 'SIGKILL')
+      // Its folder is free when it has ended, which is not a clean end.
+      await before.stop().catch(() => {})
+      server = started({ port: Number(new URL(before.baseUrl).port) })
       await server
     },
     /** Opens an address in a fresh profile, walks the path, and closes it. @throws what the page complained about */
