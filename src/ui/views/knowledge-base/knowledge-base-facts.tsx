@@ -39,7 +39,9 @@ export function KnowledgeBaseFacts({ project, name }: KnowledgeBaseName) {
       <span>{counted(contents.documents, 'document')}</span>
       <span>{counted(contents.chunks, 'chunk')}</span>
       <bdi>{kb.embedding_model.model_name}</bdi>
-      {kb.reranking_model && <bdi>reranked by {kb.reranking_model.model_name}</bdi>}
+      {kb.reranking_model && (
+        <bdi>reranked by {kb.reranking_model.model_name || kb.reranking_model.provider}</bdi>
+      )}
       {index && <span title={index.detail}>{wordsOfIndex(index.type, index.state)}</span>}
       {jobs.map((job) => (
         <span key={job.id} class="kb-working">

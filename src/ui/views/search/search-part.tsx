@@ -114,14 +114,24 @@ function useLabSettings() {
     known.current = given
     setSettings(settingsOf(query))
   }, [given])
+  const latest = useRef(settings)
+  latest.current = settings
   const rested = useRested(settings, ADDRESS_RESTS_MS)
   useEffect(() => {
-    const next = `${path}${addressPartOf(rested)}`
-    // Not by the router: nothing else has to be drawn again.
-    const now = `${location.pathname}${location.search}${location.hash}`
-    if (next !== now) history.replaceState(null, '', next)
-  }, [rested])
+    const write = () => writeAddress(path, latest.current)
+    write()
+    // Whoever goes on at once, by a link or a menu, leaves what was typed last in the address as well.
+    document.addEventListener('focusout', write)
+    return () => document.removeEventListener('focusout', write)
+  }, [rested, path])
   return [settings, setSettings] as const
+}
+
+/** Not by the router: nothing else has to be drawn again. */
+function writeAddress(path: string, settings: LabSettings): void {
+  if (location.pathname !== path) return
+  const next = `${path}${addressPartOf(settings)}`
+  if (next !== `${path}${location.search}${location.hash}`) history.replaceState(null, '', next)
 }
 
 /** A longer address may be refused by the server, which never sees what stands behind the `#`. */
