@@ -1,10 +1,7 @@
 /** Knowledge bases: made, filled in the background, counted. */
-import type { DocumentList, Job, KnowledgeBase } from './records.ts'
+import type { Job, KnowledgeBase } from './records.ts'
 import { path, request } from './request.ts'
-import { runSql } from './sql.ts'
-
-const CHUNKS_PART = '/chunks?limit=1'
-const DOCUMENTS_PART = '/documents?limit=1'
+import { quoted, runSql } from './sql.ts'
 
 export interface ModelChoice {
   readonly provider: string
@@ -66,18 +63,15 @@ export interface ContentCounts {
   readonly chunks: number
 }
 
-/** Both numbers are kept by the server: nothing is read to count them. @throws ApiError */
+/** @throws SqlError, ApiError */
 export async function countContents(
   project: string,
   name: string,
   signal?: AbortSignal,
 ): Promise<ContentCounts> {
-  const base = path`/api/projects/${project}/knowledge_bases/${name}`
-  const [documents, chunks] = await Promise.all([
-    request<Pick<DocumentList, 'total'>>(`${base}${DOCUMENTS_PART}`, { signal }),
-    request<Pick<DocumentList, 'total'>>(`${base}${CHUNKS_PART}`, { signal }),
-  ])
-  return { documents: documents.total, chunks: chunks.total }
+  const sql = `SELECT count(DISTINCT id), count(*) FROM ${quoted(project)}.${quoted(name)}`
+  const [counts = []] = (await runSql({ sql, signal })).rows
+  return { documents: Number(counts[0]), chunks: Number(counts[1]) }
 }
 
 /** What finds the nearest vectors of a knowledge base now. */
