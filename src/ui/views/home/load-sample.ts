@@ -22,7 +22,7 @@ export const SAMPLE = {
   questions: 'sample_questions',
 } as const
 
-const COLUMNS = ['article', 'subject', 'words']
+const COLUMNS = ['title', 'article', 'subject', 'words']
 
 export type SampleLoading =
   | { readonly step: 'preparing' }

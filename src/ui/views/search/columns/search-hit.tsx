@@ -53,6 +53,12 @@ export function SearchHit(props: SearchHitProps) {
   )
 }
 
+/** What its document is called, as in the list of documents. */
+function nameOf({ id, metadata }: Hit): string {
+  const { title } = metadata
+  return typeof title === 'string' && title !== '' ? title : id
+}
+
 function HitContent(props: SearchHitProps) {
   const { hit, question, column, place, places, answered, grade, actions } = props
   const [isWhole, setIsWhole] = useState(false)
@@ -73,7 +79,7 @@ function HitContent(props: SearchHitProps) {
           dir="auto"
           title={`Open in its document: ${hit.id}`}
         >
-          {hit.id}
+          {nameOf(hit)}
         </a>
         <HitRanks column={column} places={places} answered={answered} />
       </div>
