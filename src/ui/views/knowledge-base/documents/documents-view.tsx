@@ -1,5 +1,5 @@
 /** The documents of a knowledge base, or their chunks: looked through, narrowed down, deleted. */
-import { useRef, useState } from 'preact/hooks'
+import { useLayoutEffect, useRef, useState } from 'preact/hooks'
 import { useLocation } from 'preact-iso/router'
 import type { KnowledgeBase } from '../../../api/records.ts'
 import { path, request } from '../../../api/request.ts'
@@ -24,6 +24,13 @@ export function DocumentsView({ project, name }: KnowledgeBaseAddress) {
   const { query, path: here, route } = useLocation()
   const shown = listAddressOf(query)
   const [selected, setSelected] = useState<ReadonlySet<string>>(new Set())
+  const [isWhole, setIsWhole] = useState(false)
+  const select = (ids: ReadonlySet<string>) => {
+    setIsWhole(false)
+    setSelected(ids)
+  }
+  // Whichever way another list or page came, "all" was said of the one before.
+  useLayoutEffect(() => setIsWhole(false), [here, queryOfList(shown)])
   const kb = useResource(
     (signal) =>
       request<KnowledgeBase>(path`/api/projects/${project}/knowledge_bases/${name}`, { signal }),
@@ -34,7 +41,7 @@ export function DocumentsView({ project, name }: KnowledgeBaseAddress) {
     [project, name, shown],
   )
   const show = (change: Partial<ListAddress>) => {
-    setSelected(new Set())
+    select(new Set())
     route(`${here}${queryOfList({ ...shown, page: 1, cursor: undefined, ...change })}`)
   }
   // What was shown last stays until the next page is there: nothing jumps, and the focus stays.
@@ -44,7 +51,8 @@ export function DocumentsView({ project, name }: KnowledgeBaseAddress) {
   const isNarrowed = shown.words !== '' || Object.keys(shown.filters).length > 0
   const isEmpty = listed?.rows.length === 0
   const isChunks = shown.shows === 'chunks'
-  const canTakeAll = shown.words === '' && listed !== undefined && listed.total !== null
+  // Not of the list before: its total is not that of these filters.
+  const total = shown.words === '' ? (page.data?.total ?? null) : null
   return (
     <KnowledgeBaseFrame project={project} name={name}>
       <div class="kb-documents">
@@ -62,8 +70,13 @@ export function DocumentsView({ project, name }: KnowledgeBaseAddress) {
           <SelectionBar
             of={{ project, name }}
             selected={selected}
-            whole={canTakeAll ? { filters: shown.filters, total: listed.total ?? 0 } : undefined}
-            onSelect={setSelected}
+            whole={total === null ? undefined : { filters: shown.filters, total }}
+            isWhole={isWhole}
+            onWhole={() => {
+              setSelected(new Set([...selected, ...(page.data?.rows ?? []).map(({ id }) => id)]))
+              setIsWhole(true)
+            }}
+            onSelect={select}
             onDeleted={page.reload}
           />
           {page.failure && <Failure error={page.failure} onRetry={page.reload} />}
@@ -87,7 +100,7 @@ export function DocumentsView({ project, name }: KnowledgeBaseAddress) {
                 of={{ project, name }}
                 rows={listed.rows}
                 selected={isChunks ? undefined : selected}
-                onSelect={setSelected}
+                onSelect={select}
               />
               <Pages here={here} shown={shown} next={listed.next} total={listed.total} />
             </div>

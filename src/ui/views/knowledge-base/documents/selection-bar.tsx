@@ -18,25 +18,25 @@ interface SelectionBarProps {
   readonly selected: ReadonlySet<string>
   /** Of the list, all of which can be selected at once; undefined: it cannot. */
   readonly whole: { readonly filters: Filters; readonly total: number } | undefined
+  /** Whether all of it is selected, on every page. */
+  readonly isWhole: boolean
+  readonly onWhole: () => void
   readonly onSelect: (ids: ReadonlySet<string>) => void
   readonly onDeleted: () => void
 }
 
-export function SelectionBar({ of, selected, whole, onSelect, onDeleted }: SelectionBarProps) {
-  const [isWhole, setIsWhole] = useState(false)
+export function SelectionBar(props: SelectionBarProps) {
+  const { of, selected, whole, isWhole, onWhole, onSelect, onDeleted } = props
   const [isAsking, setIsAsking] = useState(false)
   const all = isWhole ? whole : undefined
   const count = all?.total ?? selected.size
   if (selected.size === 0) return null
-  const clear = () => {
-    setIsWhole(false)
-    onSelect(new Set())
-  }
+  const clear = () => onSelect(new Set())
   return (
     <div class="row kb-selected">
       <strong role="status">{counted(count, 'document')} selected</strong>
       {!all && whole && whole.total > selected.size && (
-        <button type="button" class="button small" onClick={() => setIsWhole(true)}>
+        <button type="button" class="button small" onClick={onWhole}>
           Select all {shownCount(whole.total)}
         </button>
       )}
