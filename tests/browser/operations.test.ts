@@ -30,12 +30,28 @@ browserTest('a backup is made at once, and what takes memory and disk is listed'
   await browser.send('POST', '/api/sql/query', { query: 'CREATE KNOWLEDGE_BASE teas' })
   const insert = "INSERT INTO teas SELECT 'a' AS id, 'Assam is malty' AS content"
   await browser.send('POST', '/api/sql/query', { query: insert })
-  await browser.visit('/operations/backups', {}, async ({ page }) => {
+  const expectedErrors = /status of 503/
+  await browser.visit('/operations/backups', { expectedErrors }, async ({ page }) => {
     await page.getByText('No backups yet').waitFor()
     await page.getByRole('button', { name: 'Back up now' }).click()
     const backups = page.getByRole('region', { name: 'Backups' })
     await backups.getByRole('row').nth(1).waitFor()
+    // What fails is said beside what is known, which is wanted then more than ever.
+    const sick = {
+      code: 'unhealthy',
+      status: 503,
+      title: 'Not healthy',
+      detail: 'the disk is full',
+    }
+    await page.route('**/healthz', (route) => {
+      return route.fulfill({ status: 503, contentType: 'application/problem+json', json: sick })
+    })
     await page.getByRole('link', { name: 'Overview' }).click()
+    const server = page.getByRole('region', { name: 'Server', exact: true })
+    await server.getByText('Not well').waitFor()
+    await server.getByText('the disk is full').waitFor()
+    await page.getByRole('heading', { name: 'Memory', exact: true }).waitFor()
+    await page.unrouteAll({ behavior: 'wait' })
     const used = page.getByRole('region', { name: 'Memory and disk by knowledge base' })
     const row = used.getByRole('row', { name: /^teas/ })
     await row.getByText('whole in memory').waitFor()

@@ -1,6 +1,6 @@
 /** How the server is: well or not, how busy, its memory and disk, and whether it had to be started again. */
 import type { Health, ServerStatus } from '../../api/records.ts'
-import { request } from '../../api/request.ts'
+import { ApiError, request } from '../../api/request.ts'
 import { may, mayRunServer } from '../../api/session.ts'
 import { usePolling, useResource } from '../../components/resource.ts'
 import { counted, shownAge, shownBytes, shownTime } from '../../format/numbers.ts'
@@ -25,19 +25,19 @@ export function OverviewPane() {
 
 function State() {
   const state = useResource(async (signal) => {
-    const [status, health] = await Promise.all([
+    const [status, trouble] = await Promise.all([
       request<ServerStatus>('/api/status', { signal }),
-      request<Health>('/healthz', { signal }),
+      readTrouble(signal),
     ])
-    return { status, health }
+    return { status, trouble }
   }, [])
   usePolling(state.reload, ASK_AGAIN_MS)
   return (
     <Loaded of={state} what="the state of the server">
-      {({ status, health }) => (
+      {({ status, trouble }) => (
         <div class="stack">
           <div class="grid">
-            <Server status={status} health={health} />
+            <Server status={status} trouble={trouble} />
             <Memory status={status} />
             <Disk status={status} />
             <BackupState status={status} />
@@ -52,20 +52,32 @@ function State() {
   )
 }
 
+/** What is wrong with the server, in its words; undefined where it is well. */
+async function readTrouble(signal: AbortSignal): Promise<string | undefined> {
+  try {
+    await request<Health>('/healthz', { signal })
+    return undefined
+  } catch (error) {
+    if (error instanceof ApiError && error.code === 'unhealthy') return error.message
+    throw error
+  }
+}
+
 interface PartProps {
   readonly status: ServerStatus
 }
 
-function Server({ status, health }: PartProps & { readonly health: Health }) {
+function Server({ status, trouble }: PartProps & { readonly trouble: string | undefined }) {
   const { eider_version: version, statements, auth, indexes } = status
   const possible = Object.entries(indexes).filter(([, one]) => one.possible)
   return (
     <section class="panel stack" aria-labelledby="operations-server">
       <h2 id="operations-server">Server</h2>
+      {trouble !== undefined && <p class="bad">{trouble}</p>}
       <Facts>
         <Fact name="Health">
-          <span class={`badge ${health.status === 'ok' ? 'good' : 'bad'}`}>
-            {health.status === 'ok' ? 'Well' : health.status}
+          <span class={`badge ${trouble === undefined ? 'good' : 'bad'}`}>
+            {trouble === undefined ? 'Well' : 'Not well'}
           </span>
         </Fact>
         <Fact name="Version">{version}</Fact>
