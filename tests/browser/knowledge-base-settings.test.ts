@@ -89,7 +89,20 @@ browserTest('models and the index are changed in the page, with what that costs'
     await index.getByLabel('Lists').waitFor()
     const shown = await browser.send('POST', '/api/sql/query', { query: 'SHOW INDEXES' })
     expect(JSON.stringify(shown)).toContain('"leaves","ivf"')
-    await page.getByRole('form', { name: 'Reranking model' }).getByText('cost no calls').waitFor()
+    const reranking = page.getByRole('form', { name: 'Reranking model' })
+    await reranking.getByText('cost no calls').waitFor()
     await expectNoViolations(page)
+
+    // What no field shows stays over a save: the key, and how many hits are put in order.
+    const model_name = 'rerank-v3.5'
+    const sent = { provider: 'cohere', model_name, api_key: 'k-0', candidates: 7 }
+    await browser.send('PUT', `${all}/leaves`, { knowledge_base: { reranking_model: sent } })
+    await page.reload()
+    await reranking.getByText('best 50 chunks').waitFor()
+    await reranking.getByLabel('Model', { exact: true }).fill('rerank-v4.0')
+    await answered(page, 'PUT', () => reranking.getByRole('button', { name: 'Save' }).click())
+    expect(await stored()).toMatchObject({
+      reranking_model: { ...sent, model_name: 'rerank-v4.0', api_key: '******' },
+    })
   })
 })

@@ -1,5 +1,6 @@
 /** Which model, and how it is reached. */
 import type { ModelChoice } from '../../../api/knowledge-bases.ts'
+import type { KnowledgeBase } from '../../../api/records.ts'
 import { Field } from '../../../components/field.tsx'
 
 export interface ModelDraft {
@@ -10,6 +11,9 @@ export interface ModelDraft {
 }
 
 export const EMPTY_MODEL: ModelDraft = { provider: '', model: '', apiKey: '', baseUrl: '' }
+
+/** A stored secret as the API shows it; sent back, it means the stored one. */
+const MASKED = '******'
 
 /** Servers with one model, which needs no name. */
 const NAMELESS = new Set(['tei', 'rerank'])
@@ -94,4 +98,25 @@ export function modelOf({ provider, model, apiKey, baseUrl }: ModelDraft): Parti
     ...(apiKey === '' ? {} : { api_key: apiKey }),
     ...(baseUrl.trim() === '' ? {} : { base_url: baseUrl.trim() }),
   }
+}
+
+/** The same with what no field shows: the options of the stored model, and its key at the address it was given for. */
+export function changedModelOf(
+  draft: ModelDraft,
+  stored: KnowledgeBase['reranking_model'],
+): Partial<ModelChoice> {
+  if (stored?.provider !== draft.provider) return modelOf(draft)
+  const { model_name: _name, api_key: key, base_url: url, ...options } = stored
+  const isSameAddress = originOf(url ?? '') === originOf(draft.baseUrl.trim())
+  const kept = Object.entries({ ...options, ...(key === '' ? {} : { api_key: MASKED }) })
+  return {
+    ...Object.fromEntries(kept.filter(([, value]) => isSameAddress || value !== MASKED)),
+    // Without a name the server would take that of the stored model.
+    model_name: '',
+    ...modelOf(draft),
+  }
+}
+
+function originOf(url: string): string {
+  return URL.parse(url)?.origin ?? ''
 }

@@ -3,7 +3,7 @@ import { useState } from 'preact/hooks'
 import { Failure } from '../../../components/failure.tsx'
 import { useAction } from '../../../components/resource.ts'
 import { Costs } from './embedding-settings.tsx'
-import { EMPTY_MODEL, ModelInputs, modelOf } from './model-inputs.tsx'
+import { changedModelOf, EMPTY_MODEL, ModelInputs } from './model-inputs.tsx'
 import { type SettingsPartProps, useSaving } from './saving.ts'
 
 const NONE = ''
@@ -35,7 +35,7 @@ export function RerankingSettings(props: SettingsPartProps) {
       aria-label="Reranking model"
       onSubmit={(event) => {
         event.preventDefault()
-        act(() => save({ reranking_model: isNone ? false : modelOf(draft) }))
+        act(() => save({ reranking_model: isNone ? false : changedModelOf(draft, stored) }))
       }}
     >
       <h2>Reranking model</h2>
