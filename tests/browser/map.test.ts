@@ -54,6 +54,16 @@ browserTest('a map is read, coloured, selected and opened', async () => {
     await page.goBack()
     await page.getByText('20 chunks selected').waitFor({ state: 'detached' })
 
+    // The box says what colours the map, also after Back.
+    const nearness = page.getByRole('searchbox', { name: 'Colour by nearness to a text' })
+    await nearness.fill('steel')
+    await nearness.press('Enter')
+    await page.waitForURL(/q=steel/)
+    await page.goBack()
+    await page.waitForFunction(() => {
+      return document.querySelector<HTMLInputElement>('.map-search input')?.value === ''
+    })
+
     await page.getByRole('button', { name: 'Lasso' }).click()
     await settled(page)
     const [left, top, right, bottom] = [5, 5, box.width - 5, box.height - 5]

@@ -1,11 +1,18 @@
 /** A map that is there: its picture, what colours it, what is selected. */
 
-import { useEffect, useMemo, useState } from 'preact/hooks'
-import { type MapAddress, type MapRecord, readChunks, readPoints } from '../../api/maps.ts'
+import { useEffect, useMemo, useRef, useState } from 'preact/hooks'
+import {
+  type MapAddress,
+  type MapPoints,
+  type MapRecord,
+  type MapRegion,
+  readChunks,
+  readPoints,
+} from '../../api/maps.ts'
 import { ApiError } from '../../api/request.ts'
 import { Failure } from '../../components/failure.tsx'
 import { Loading } from '../../components/progress.tsx'
-import { useResource } from '../../components/resource.ts'
+import { type Resource, useResource } from '../../components/resource.ts'
 import { addressOf } from '../../shell/addresses.ts'
 import { tellFailed } from '../../shell/notices.tsx'
 import type { KnowledgeBaseAddress } from '../knowledge-base/knowledge-base-frame.tsx'
@@ -34,14 +41,9 @@ interface MapBoardProps extends KnowledgeBaseAddress {
 }
 
 export function MapBoard({ project, name, map, note, onStale }: MapBoardProps) {
-  const { version } = map
-  // Read again and again, they are the same.
-  const regions = useMemo(() => map.regions, [version])
-  const address = useMemo(() => ({ project, name, version }), [project, name, version])
+  const { address, regions, points, failure, reload } = useShownMap({ project, name }, map)
   const { query, change, look, leave } = useMapAddress()
   const [tool, setTool] = useState<PointerTool>('move')
-  const read = useResource((signal) => readPoints(address, signal), [address])
-  const points = read.data
   const colours = useColours(address, { column: query.colour, query: query.q })
   const plain = useMemo(() => points && colouredByRegion(points, regions), [points, regions])
   const index = useMemo(() => points && new PointIndex(points), [points])
@@ -55,10 +57,12 @@ export function MapBoard({ project, name, map, note, onStale }: MapBoardProps) {
     return selectedPoints(selection, { points, index, regions, places })
   }, [points, index, regions, places, isWaiting, query.select])
   useEffect(() => {
-    if (isStale(read.failure) || isStale(colours.failure)) onStale()
-  }, [read.failure, colours.failure])
-  if (read.failure) return <Failure error={read.failure} onRetry={read.reload} />
-  if (!points || !index || !coloured) return <Loading what="the points" />
+    if (isStale(failure) || isStale(colours.failure)) onStale()
+  }, [failure, colours.failure])
+  if (!points || !index || !coloured) {
+    if (failure) return <Failure error={failure} onRetry={reload} />
+    return <Loading what="the points" />
+  }
   const select = (selection: Selection | null) => {
     change({ select: selection === null ? null : textOfSelection(selection) })
   }
@@ -81,6 +85,7 @@ export function MapBoard({ project, name, map, note, onStale }: MapBoardProps) {
             {note}
           </p>
         )}
+        {failure && <Failure error={failure} onRetry={reload} />}
         {colours.failure && <Failure error={colours.failure} onRetry={colours.reload} />}
         <MapCanvas
           address={address}
@@ -118,6 +123,30 @@ export function MapBoard({ project, name, map, note, onStale }: MapBoardProps) {
       </aside>
     </div>
   )
+}
+
+interface ShownMap {
+  readonly address: MapAddress
+  readonly regions: readonly MapRegion[]
+  readonly points: MapPoints | undefined
+}
+
+/** Until the points of a newer map are read, the former one stays. */
+function useShownMap(
+  { project, name }: KnowledgeBaseAddress,
+  { version, regions }: MapBoardProps['map'],
+): ShownMap & Pick<Resource<MapPoints>, 'failure' | 'reload'> {
+  const newest = useMemo(() => ({ project, name, version }), [project, name, version])
+  const read = useResource((signal) => readPoints(newest, signal), [newest])
+  const { data: points, failure, reload } = read
+  const kept = useRef<ShownMap>({ address: newest, regions, points })
+  const { current } = kept
+  // The state is read again and again: the regions of one version are the same.
+  const isFirst = current.points === undefined && current.address !== newest
+  if (points === undefined ? isFirst : points !== current.points) {
+    kept.current = { address: newest, regions, points }
+  }
+  return { ...kept.current, failure, reload }
 }
 
 /** Points of some colours are others as soon as something else colours them. */

@@ -33,7 +33,7 @@ const REACH_PIXELS = 12
 const KEY_REACH_PIXELS = 60
 
 export function MapCanvas(props: MapCanvasProps) {
-  const { address, points, index, regions, coloured, chosen, best, tool } = props
+  const { address, points, regions, coloured, chosen, best, tool } = props
   const below = useRef<HTMLCanvasElement>(null)
   const above = useRef<HTMLCanvasElement>(null)
   const painter = useRef<MapPainter | undefined>(undefined)
@@ -60,9 +60,13 @@ export function MapCanvas(props: MapCanvasProps) {
     const { places } = coloured
     painter.current?.show({ points, regions, places, chosen: mask, ringed, lasso })
   }, [points, regions, coloured, mask, best, hovered, lasso])
+  // In a newer map it is another point.
+  useEffect(() => setHovered(null), [address])
   const pointAt = (x: number, y: number, reach = REACH_PIXELS) => {
     const own = painter.current
-    return own ? index.nearest(...toMap(own.view, x, y), reach / own.view.scale) : null
+    return own
+      ? latest.current.index.nearest(...toMap(own.view, x, y), reach / own.view.scale)
+      : null
   }
   useEffect(() => {
     const element = above.current
@@ -86,7 +90,7 @@ export function MapCanvas(props: MapCanvasProps) {
         if (isRead && point !== null) latest.current.onOpen(point)
       },
     })
-  }, [index, tool])
+  }, [tool])
   const pressed = (event: KeyboardEvent) => {
     const own = painter.current
     if (own === undefined) return

@@ -1,5 +1,5 @@
 /** What colours the points: their regions, a column, or how near they are to a text; and what dragging does. */
-import { useRef, useState } from 'preact/hooks'
+import { useLayoutEffect, useRef, useState } from 'preact/hooks'
 import { projects } from '../../api/catalog.ts'
 import { useShortcuts } from '../../shell/keyboard.tsx'
 import type { KnowledgeBaseAddress } from '../knowledge-base/knowledge-base-frame.tsx'
@@ -18,6 +18,8 @@ interface MapColouringProps extends KnowledgeBaseAddress {
 export function MapColouring(props: MapColouringProps) {
   const { project, name, column, searched, tool, onTool, onColour } = props
   const [text, setText] = useState(searched)
+  // Back and Forward change it too.
+  useLayoutEffect(() => setText(searched), [searched])
   const box = useRef<HTMLInputElement>(null)
   const toggle = () => onTool(tool === 'lasso' ? 'move' : 'lasso')
   useShortcuts([

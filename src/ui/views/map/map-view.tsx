@@ -37,7 +37,8 @@ export function MapView({ project, name }: KnowledgeBaseAddress) {
       {data && <MapState data={data} project={project} name={name} onRetry={reload} />}
       {data?.state === 'ready' && data.map && (
         <MapBoard
-          key={data.map.version}
+          // A newer map takes the place of its points alone: what is typed or drawn stays.
+          key={addressOf.knowledgeBase(project, name)}
           project={project}
           name={name}
           map={data.map}
