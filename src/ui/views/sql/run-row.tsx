@@ -1,5 +1,6 @@
 /** What runs a statement, in which project, how it goes, and what else can be done with it. */
 import { projects } from '../../api/catalog.ts'
+import type { Span } from '../../components/editor/sql-code.ts'
 import { Icon } from '../../components/icon.tsx'
 import { counted, shownDuration } from '../../format/numbers.ts'
 import { SqlActions } from './actions/sql-actions.tsx'
@@ -11,12 +12,14 @@ interface RunRowProps {
   readonly run: Run | undefined
   /** Why nothing was started. */
   readonly refused: string
+  /** Where the cursor is, or what is selected. */
+  readonly selection: () => Span
   readonly onRun: () => void
   /** Not given: there is one statement. */
   readonly onRunAll?: () => void
 }
 
-export function RunRow({ tab, run, refused, onRun, onRunAll }: RunRowProps) {
+export function RunRow({ tab, run, refused, selection, onRun, onRunAll }: RunRowProps) {
   const names = [...new Set([tab.project, ...(projects.value ?? []).map(({ name }) => name)])]
   return (
     <div class="row">
@@ -53,7 +56,7 @@ export function RunRow({ tab, run, refused, onRun, onRunAll }: RunRowProps) {
         {refused || saidOf(run)}
       </span>
       <span class="grow" />
-      <SqlActions tab={tab} run={run} />
+      <SqlActions tab={tab} run={run} selection={selection} />
     </div>
   )
 }

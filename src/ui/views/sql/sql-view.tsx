@@ -39,7 +39,8 @@ export function SqlView() {
     const span = meantStatement(currentTab().sql, place)
     runSpans(span === undefined ? [] : [span])
   }
-  const runHere = () => runAt(editor.current?.selection() ?? { from: 0, to: 0 })
+  const selection = () => editor.current?.selection() ?? { from: 0, to: 0 }
+  const runHere = () => runAt(selection())
   const runAll = () => runSpans(statementsOf(currentTab().sql))
   useLink()
   useShortcuts([
@@ -92,6 +93,7 @@ export function SqlView() {
             tab={tab}
             run={run}
             refused={refused}
+            selection={selection}
             onRun={runHere}
             {...(statementCount > 1 ? { onRunAll: runAll } : {})}
           />

@@ -14,6 +14,14 @@ export function meantStatement(text: string, { from, to }: Span): Span | undefin
   return all.find((span) => from <= span.to + 1) ?? all.at(-1)
 }
 
+/** What ran, as long as it is a statement of the text, unchanged; else what would run now. */
+export function statementAtHand(text: string, ran: string | undefined, at: Span): string {
+  const isThere = statementsOf(text).some(({ from, to }) => text.slice(from, to) === ran)
+  if (ran !== undefined && isThere) return ran
+  const span = meantStatement(text, at)
+  return span === undefined ? '' : text.slice(span.from, span.to)
+}
+
 /** Names of `:name` in a statement, each once. */
 export function parametersOf(sql: string): readonly string[] {
   const found = [...codeOf(sql).matchAll(/(?<![:\w]):([a-z_]\w*)/gi)].map(([, name = '']) => name)

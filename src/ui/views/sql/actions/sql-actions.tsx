@@ -1,22 +1,29 @@
 /** What else can be done with a statement: share it, keep it as a view, see its plan, run it again. */
 import { useState } from 'preact/hooks'
 import { CopyButton } from '../../../components/copy-button.tsx'
-import { statementsOf } from '../../../components/editor/sql-code.ts'
+import type { Span } from '../../../components/editor/sql-code.ts'
 import { linkOf } from '../link.ts'
 import { valuesOf } from '../parameters.ts'
 import type { Run } from '../runs.ts'
 import type { SqlTab } from '../sql-tabs.ts'
-import { parametersOf } from '../statement-at.ts'
+import { parametersOf, statementAtHand } from '../statement-at.ts'
 import { HistoryDialog } from './history-dialog.tsx'
 import { PlanDialog } from './plan-dialog.tsx'
 import { ViewDialog } from './view-dialog.tsx'
 
 type Open = 'none' | 'plan' | 'history' | 'view'
 
-export function SqlActions({ tab, run }: { readonly tab: SqlTab; readonly run: Run | undefined }) {
+interface SqlActionsProps {
+  readonly tab: SqlTab
+  readonly run: Run | undefined
+  /** Where the cursor is, or what is selected. */
+  readonly selection: () => Span
+}
+
+export function SqlActions({ tab, run, selection }: SqlActionsProps) {
   const [open, setOpen] = useState<Open>('none')
   const close = () => setOpen('none')
-  const statement = meantOf(tab, run)
+  const meant = () => meantOf(tab, run, selection())
   const isEmpty = tab.sql.trim() === ''
   const link = linkOf(tab, location.origin)
   const others = [
@@ -44,19 +51,18 @@ export function SqlActions({ tab, run }: { readonly tab: SqlTab; readonly run: R
       <button type="button" class="button small" onClick={() => setOpen('history')}>
         History
       </button>
-      {open === 'plan' && <PlanDialog statement={statement} onClose={close} />}
-      {open === 'view' && <ViewDialog sql={statement.sql} project={tab.project} onClose={close} />}
+      {open === 'plan' && <PlanDialog statement={meant()} onClose={close} />}
+      {open === 'view' && <ViewDialog sql={meant().sql} project={tab.project} onClose={close} />}
       {open === 'history' && <HistoryDialog onClose={close} />}
     </div>
   )
 }
 
-/** What ran last, as long as it stands in the text; else the first statement of the text. */
-function meantOf(tab: SqlTab, run: Run | undefined) {
-  const { sql: text, project, params: typed } = tab
-  const ran = run?.statement.sql
-  const [first] = statementsOf(text)
-  const isThere = ran !== undefined && text.includes(ran)
-  const sql = isThere ? ran : text.slice(first?.from ?? 0, first?.to)
-  return { sql, project, params: valuesOf(typed, parametersOf(sql)).params, session: tab.id }
+function meantOf(
+  { id, sql: text, project, params: typed }: SqlTab,
+  run: Run | undefined,
+  at: Span,
+) {
+  const sql = statementAtHand(text, run?.statement.sql, at)
+  return { sql, project, params: valuesOf(typed, parametersOf(sql)).params, session: id }
 }
