@@ -180,6 +180,44 @@ test('a chart measures no ids, counts digits of integers, and splits times by gr
   })
 })
 
+test('no row of a group is lost: bars add values that share a place, lines draw each', () => {
+  const columns = named('x group n')
+  const drawn = (kind: 'bar' | 'line' | 'scatter', [a, b]: readonly [string, string]) => {
+    const rows = [
+      [a, 'g', 1],
+      [a, 'g', 2],
+      [a, 'h', 4],
+      [b, 'g', 8],
+      [b, 'g', null],
+    ]
+    const { x, y, left } = chartData({ kind, x: 0, y: [2], by: 1 }, columns, rows)
+    return { x, y: y.map(({ values }) => values), left }
+  }
+  const added = '2 rows share a place: their values are added'
+  const sums = [
+    [3, 8],
+    [4, null],
+  ]
+  expect(drawn('bar', ['tea', 'cup'])).toEqual({ x: [0, 1], y: sums, left: added })
+  expect(drawn('line', ['tea', 'cup'])).toEqual({ x: [0, 1], y: sums, left: added })
+  expect(drawn('line', ['1970-01-01', '1970-01-02'])).toEqual({
+    x: [0, 0, 86_400, 86_400],
+    y: [
+      [1, 2, 8, null],
+      [4, null, null, null],
+    ],
+    left: '',
+  })
+  expect(drawn('scatter', ['tea', 'cup'])).toEqual({
+    x: [0, 1, 2, 3, 4],
+    y: [
+      [1, 2, null, 8, null],
+      [null, null, 4, null, null],
+    ],
+    left: '',
+  })
+})
+
 test('more bars than can be read are drawn where the first ones are the largest', () => {
   const rows = Array.from({ length: 100 }, (_, index) => [`tea ${index}`, 100 - index])
   const columns = named('name n')

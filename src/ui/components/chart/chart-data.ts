@@ -16,7 +16,7 @@ export interface ChartData {
   /** Each series has the rows of one group. */
   readonly isGrouped: boolean
   readonly y: readonly Series[]
-  /** What is not drawn, in words; empty: nothing. */
+  /** What is not drawn as it is, in words; empty: nothing. */
   readonly left: string
 }
 
@@ -29,25 +29,24 @@ export function chartData(choice: ChartChoice, columns: readonly Column[], rows:
   const nameOf = (column: number) => columns[column]?.name ?? ''
   const groups = choice.by === undefined ? undefined : groupsOf(rows, choice.by)
   const place = isWords
-    ? wordPlaces(rows, choice, groups !== undefined)
-    : numberPlaces(rows, choice, {
-        isTime: kind === 'time',
-        isEach: groups === undefined || choice.kind === 'scatter',
-      })
-  const series =
+    ? wordPlaces(rows, choice, groups !== undefined && choice.kind !== 'scatter')
+    : numberPlaces(rows, choice, kind === 'time')
+  const drawn =
     groups === undefined
       ? choice.y.map((column) => seriesOf({ label: nameOf(column), column }, place, rows))
       : groups.shown.map((label) => {
           const isOwn = (row: readonly Cell[]) => textOf(row[choice.by ?? 0]) === label
           return seriesOf({ label, column: choice.y[0] ?? 0, isOwn }, place, rows)
         })
-  const left = [place.left, groups?.left ?? ''].filter((one) => one !== '').join('; ')
+  const shared = drawn.reduce((sum, one) => sum + one.shared, 0)
+  const added = shared === 0 ? '' : `${shared} rows share a place: their values are added`
+  const left = [place.left, groups?.left ?? '', added].filter((one) => one !== '').join('; ')
   return {
     x: place.x,
     ...(place.words === undefined ? {} : { words: place.words }),
     isTime: kind === 'time' && !isWords,
     isGrouped: groups !== undefined,
-    y: series,
+    y: drawn.map(({ label, values }) => ({ label, values })),
     left,
   }
 }
@@ -67,13 +66,18 @@ interface OneSeries {
   readonly isOwn?: (row: readonly Cell[]) => boolean
 }
 
-function seriesOf({ label, column, isOwn }: OneSeries, { x, indexOf }: Places, rows: Rows): Series {
+function seriesOf({ label, column, isOwn }: OneSeries, { x, indexOf }: Places, rows: Rows) {
   const values = new Array<number | null>(x.length).fill(null)
+  const rowCounts = new Array<number>(x.length).fill(0)
   for (const [rowIndex, row] of rows.entries()) {
     const index = isOwn?.(row) === false ? undefined : indexOf(row, rowIndex)
-    if (index !== undefined) values[index] = numberOf(row[column])
+    const value = numberOf(row[column])
+    if (index === undefined || value === null) continue
+    values[index] = (values[index] ?? 0) + value
+    rowCounts[index] = (rowCounts[index] ?? 0) + 1
   }
-  return { label, values }
+  const shared = rowCounts.filter((count) => count > 1).reduce((sum, count) => sum + count, 0)
+  return { label, values, shared }
 }
 
 /** A word for each row; where rows are grouped, for each word. */
@@ -94,26 +98,30 @@ function wordPlaces(rows: Rows, { x, kind }: ChartChoice, isGrouped: boolean): P
   }
 }
 
-/** @param kind isEach: two rows with one value are two points, one behind the other */
-function numberPlaces(
-  rows: Rows,
-  { x }: ChartChoice,
-  { isTime, isEach }: { readonly isTime: boolean; readonly isEach: boolean },
-): Places {
+/** Rows of one group with one value are points of their own, one behind the other; those of two groups share a place. */
+function numberPlaces(rows: Rows, { x, by }: ChartChoice, isTime: boolean): Places {
   const along = (row: readonly Cell[]) => (isTime ? secondsOf(row[x]) : numberOf(row[x]))
   const known = rows.map((row, rowIndex) => ({ value: along(row), rowIndex }))
   const points = known.filter(({ value }) => value !== null && Number.isFinite(value))
   // Lines run from left to right whatever the order of the rows.
   const sorted = points.toSorted((a, b) => Number(a.value) - Number(b.value))
   const left = sorted.length < rows.length ? `${rows.length - sorted.length} without a place` : ''
-  if (isEach) {
-    const indexes = new Map(sorted.map(({ rowIndex }, index) => [rowIndex, index]))
-    const values = sorted.map(({ value }) => Number(value))
-    return { x: values, left, indexOf: (_, rowIndex) => indexes.get(rowIndex) }
+  const values: number[] = []
+  const indexes = new Map<number, number>()
+  const taken = new Map<string, number>()
+  let start = 0
+  for (const { value, rowIndex } of sorted) {
+    if (values[start] !== Number(value)) {
+      start = values.length
+      taken.clear()
+    }
+    const group = by === undefined ? '' : textOf(rows[rowIndex]?.[by])
+    const index = start + (taken.get(group) ?? 0)
+    taken.set(group, index - start + 1)
+    values[index] = Number(value)
+    indexes.set(rowIndex, index)
   }
-  const values = [...new Set(sorted.map(({ value }) => Number(value)))]
-  const indexes = new Map(values.map((value, index) => [value, index]))
-  return { x: values, left, indexOf: (row) => indexes.get(Number(along(row))) }
+  return { x: values, left, indexOf: (_, rowIndex) => indexes.get(rowIndex) }
 }
 
 /** The values with the most rows. */
