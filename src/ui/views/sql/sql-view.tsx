@@ -26,7 +26,7 @@ import { TabRow } from './tab-row.tsx'
 export function SqlView() {
   const tab = currentTab()
   const editor = useRef<EditorHandle | undefined>(undefined)
-  const [refused, setRefused] = useState('')
+  const [refused, setRefused] = useState<Refused>()
   const all = runsOf(tab.id)
   const run = all.runs[all.shown]
   const names = useTableNames()
@@ -42,7 +42,7 @@ export function SqlView() {
   const selection = () => editor.current?.selection() ?? { from: 0, to: 0 }
   const runHere = () => runAt(selection())
   const runAll = () => runSpans(statementsOf(currentTab().sql))
-  useLink()
+  useLink(setRefused)
   useShortcuts([
     { keys: 'e', does: 'Go to the editor', run: () => editor.current?.focus() },
     { keys: 'r', does: 'Go to the rows', run: focusRows },
@@ -65,7 +65,8 @@ export function SqlView() {
           onInsert={(text) => editor.current?.insert(text)}
           onPreview={({ schema, name }) => {
             const sql = `SELECT * FROM ${written(schema)}.${written(name)} LIMIT 50`
-            startSpans(openTab({ sql, name, project: tab.project }), statementsOf(sql))
+            const opened = openTab({ sql, name, project: tab.project })
+            setRefused(startSpans(opened, statementsOf(sql)))
           }}
         />
         <div class="stack">
@@ -92,7 +93,7 @@ export function SqlView() {
           <RunRow
             tab={tab}
             run={run}
-            refused={refused}
+            refused={refused?.id === tab.id ? refused.text : ''}
             selection={selection}
             onRun={runHere}
             {...(statementCount > 1 ? { onRunAll: runAll } : {})}
@@ -113,31 +114,41 @@ export function SqlView() {
   )
 }
 
+/** Why nothing was started in a tab. */
+interface Refused {
+  readonly id: string
+  readonly text: string
+}
+
 /** Runs parts of a tab's text. @returns why it does not */
-function startSpans({ id, sql: text, project, params: typed }: SqlTab, spans: readonly Span[]) {
-  if (spans.length === 0) return 'Write a statement first'
+function startSpans(
+  { id, sql: text, project, params: typed }: SqlTab,
+  spans: readonly Span[],
+  isReadOnly = false,
+): Refused | undefined {
+  if (spans.length === 0) return { id, text: 'Write a statement first' }
   const whole = spans.map(({ from, to }) => text.slice(from, to))
   const { params, problem } = valuesOf(typed, whole.flatMap(parametersOf))
-  if (problem !== undefined) return problem
+  if (problem !== undefined) return { id, text: problem }
   const all = whole.map((sql, index) => {
     return {
-      statement: { sql, project, params, session: id },
+      statement: { sql, project, params, session: id, isReadOnly },
       offset: spans[index]?.from ?? 0,
       typed,
     }
   })
   void startRuns(id, all)
-  return ''
+  return undefined
 }
 
 /** Opens the statement of the address in a tab, once, and runs what only reads. */
-function useLink(): void {
+function useLink(onRefused: (refused: Refused | undefined) => void): void {
   const { url, route } = useLocation()
   useEffect(() => {
     const follow = () => {
       const opened = linked(location.search.slice(1)) ?? linked(location.hash.slice(1))
       if (opened === undefined) return
-      openLinked(opened)
+      onRefused(openLinked(opened))
       // The address of the tab stays plain: what is typed on is not what the link said.
       history.replaceState(history.state, '', '/sql')
       route('/sql', true)
@@ -148,16 +159,12 @@ function useLink(): void {
   }, [url])
 }
 
-function openLinked({ isRun, ...init }: OpenedLink): void {
+function openLinked({ isRun, ...init }: OpenedLink): Refused | undefined {
   const there = tabs.value.open.find((one) => isSame(one, init))
   const tab = there ?? openTab(init)
   if (there !== undefined) showTab(there.id)
-  if (!isRun) return
-  const { sql, project, params: typed } = tab
-  const { params } = valuesOf(typed, parametersOf(sql))
   // What it does is the server's to judge: it refuses what changes something or asks an agent.
-  const statement = { sql, project, params, session: tab.id, isReadOnly: true }
-  void startRuns(tab.id, [{ statement, offset: 0, typed }])
+  return isRun ? startSpans(tab, statementsOf(tab.sql), true) : undefined
 }
 
 function isSame(tab: SqlTab, { sql, project = tab.project, params }: Omit<OpenedLink, 'isRun'>) {
