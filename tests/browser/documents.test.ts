@@ -132,6 +132,14 @@ browserTest(
       await main.getByText('100 documents').waitFor()
       await main.getByRole('button', { name: 'Show everything' }).click()
       await main.getByText('1–50 of 100').waitFor()
+      // The last page goes as a whole: the first one is shown, not that there is nothing.
+      await main.getByRole('link', { name: 'Next page' }).click()
+      await main.getByText('51–100 of 100').waitFor()
+      await main.getByRole('checkbox', { name: 'Select all of this page' }).check()
+      await main.getByText('50 documents selected').waitFor()
+      await main.getByRole('button', { name: 'Delete' }).click()
+      await page.getByRole('dialog').getByRole('button', { name: 'Delete' }).click()
+      await main.getByText('1–50 of 50').waitFor()
     })
   },
 )

@@ -46,8 +46,13 @@ export function DocumentsView({ project, name }: KnowledgeBaseAddress) {
   }
   // What was shown last stays until the next page is there: nothing jumps, and the focus stays.
   const last = useRef<Page | undefined>(undefined)
-  if (page.data !== undefined) last.current = page.data
+  const isPastEnd = shown.page > 1 && page.data?.rows.length === 0
+  if (page.data !== undefined) last.current = isPastEnd ? undefined : page.data
   const listed = page.data ?? (page.isLoading ? last.current : undefined)
+  // What stood on the last page was deleted: there may be others before it.
+  useLayoutEffect(() => {
+    if (isPastEnd) route(`${here}${queryOfList({ ...shown, page: 1, cursor: undefined })}`, true)
+  }, [isPastEnd])
   const isNarrowed = shown.words !== '' || Object.keys(shown.filters).length > 0
   const isEmpty = listed?.rows.length === 0
   const isChunks = shown.shows === 'chunks'
