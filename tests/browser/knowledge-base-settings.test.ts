@@ -29,6 +29,20 @@ browserTest(
         params: { preprocessing: { auto_config: { chunk_size: 100, chunk_overlap: 0 } } },
       })
       await now.getByText(/^(9|1\d) chunks, /).waitFor()
+      // What no field shows stays over a save.
+      const others = { window_size: 2, window_overlap: 1 }
+      const sent = { type: 'sentence_chunking', sentence_chunking_config: others }
+      await browser.send('PUT', `${all}/teas`, { knowledge_base: { preprocessing: sent } })
+      await page.reload()
+      await then.getByText(/chunks, /).waitFor()
+      expect(await page.getByLabel('Overlap in characters').count()).toBe(0)
+      await page.getByLabel('Size in characters').fill('90')
+      await answered(page, 'PUT', () => chunks.getByRole('button', { name: 'Save' }).click())
+      expect(await stored()).toMatchObject({
+        params: {
+          preprocessing: { sentence_chunking_config: { ...others, chunk_size: 90 } },
+        },
+      })
       const searches = page.getByRole('form', { name: 'Searches' })
       await page.getByLabel('By meaning and keywords').check()
       await page.getByLabel('Weight of the meaning').fill('0.3')

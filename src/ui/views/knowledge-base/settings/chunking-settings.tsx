@@ -16,25 +16,27 @@ import { Costs } from './embedding-settings.tsx'
 import { PreviewedChunks, TEXT_CHARS_MAX } from './previewed-chunks.tsx'
 import { type SettingsPartProps, useSaving } from './saving.ts'
 
-const TYPES = [
-  'auto',
-  'text_chunking',
-  'markdown_chunking',
-  'sentence_chunking',
-  'code_chunking',
-] as const
-type ChunkingType = (typeof TYPES)[number]
+/** The types to choose from. Another one that is stored, as by SQL, is a choice as long as it is stored. */
+const TYPES = ['auto', 'text_chunking', 'markdown_chunking', 'sentence_chunking', 'code_chunking']
 
-const WORDS: Readonly<Record<ChunkingType, string>> = {
+const WORDS: Readonly<Record<string, string>> = {
   auto: 'By what the document is',
   text_chunking: 'As plain text',
   markdown_chunking: 'By headings (Markdown)',
   sentence_chunking: 'By sentences',
   code_chunking: 'As source code',
+  json_chunking: 'As JSON',
+  contextual: 'With a context that a model writes',
+}
+
+/** Types of which a chunk has a size, and of which it shares some text with the next. */
+const hasSize = (type: string) => type !== 'json_chunking'
+const hasOverlap = (type: string) => {
+  return hasSize(type) && type !== 'sentence_chunking' && type !== 'code_chunking'
 }
 
 interface Chunking {
-  readonly type: ChunkingType
+  readonly type: string
   readonly size: string
   readonly overlap: string
 }
@@ -42,7 +44,8 @@ interface Chunking {
 export function ChunkingSettings(props: SettingsPartProps & { readonly documents: number }) {
   const { of, kb, documents } = props
   const { project } = of
-  const [chunking, setChunking] = useState(() => chunkingOf(kb))
+  const stored = kb.params.preprocessing ?? {}
+  const [chunking, setChunking] = useState(() => chunkingOf(stored))
   const [text, setText] = useState<string>()
   const { act, failure, isBusy } = useAction()
   const onSave = useSaving(props, (one) => one.params.preprocessing)
@@ -51,40 +54,19 @@ export function ChunkingSettings(props: SettingsPartProps & { readonly documents
   const save = async (event: SubmitEvent) => {
     event.preventDefault()
     await act(async () => {
-      await onSave({ preprocessing: preprocessingOf(chunking) })
+      await onSave({ preprocessing: preprocessingOf(chunking, stored) })
     })
   }
   return (
     <form class="panel stack" onSubmit={save} aria-label="Chunks">
       <h2>Chunks</h2>
       <div class="grid">
-        <TypeField type={chunking.type} onChange={(type) => setChunking({ ...chunking, type })} />
-        <Field label="Size in characters" hint="Empty: what the embedding model reads at once">
-          {(control) => (
-            <input
-              {...control}
-              type="number"
-              min="1"
-              value={chunking.size}
-              onInput={({ currentTarget }) =>
-                setChunking({ ...chunking, size: currentTarget.value })
-              }
-            />
-          )}
-        </Field>
-        <Field label="Overlap in characters">
-          {(control) => (
-            <input
-              {...control}
-              type="number"
-              min="0"
-              value={chunking.overlap}
-              onInput={({ currentTarget }) => {
-                setChunking({ ...chunking, overlap: currentTarget.value })
-              }}
-            />
-          )}
-        </Field>
+        <TypeField
+          type={chunking.type}
+          storedType={typeOf(stored)}
+          onChange={(type) => setChunking({ ...chunking, type })}
+        />
+        <SizeFields chunking={chunking} onChange={setChunking} />
       </div>
       <Costs
         lines={[
@@ -125,40 +107,78 @@ export function ChunkingSettings(props: SettingsPartProps & { readonly documents
           project={project}
           kb={kb}
           text={shown}
-          preprocessing={preprocessingOf(chunkingOf(kb))}
+          preprocessing={stored}
         />
         <PreviewedChunks
           title="With this change"
           project={project}
           kb={kb}
           text={shown}
-          preprocessing={preprocessingOf(chunking)}
+          preprocessing={preprocessingOf(chunking, stored)}
         />
       </div>
     </form>
   )
 }
 
-interface TypeFieldProps {
-  readonly type: ChunkingType
-  readonly onChange: (type: ChunkingType) => void
+interface SizeFieldsProps {
+  readonly chunking: Chunking
+  readonly onChange: (chunking: Chunking) => void
 }
 
-function TypeField({ type, onChange }: TypeFieldProps) {
+function SizeFields({ chunking, onChange }: SizeFieldsProps) {
+  return (
+    <>
+      {hasSize(chunking.type) && (
+        <Field label="Size in characters" hint="Empty: what the embedding model reads at once">
+          {(control) => (
+            <input
+              {...control}
+              type="number"
+              min="1"
+              value={chunking.size}
+              onInput={({ currentTarget }) => onChange({ ...chunking, size: currentTarget.value })}
+            />
+          )}
+        </Field>
+      )}
+      {hasOverlap(chunking.type) && (
+        <Field label="Overlap in characters">
+          {(control) => (
+            <input
+              {...control}
+              type="number"
+              min="0"
+              value={chunking.overlap}
+              onInput={({ currentTarget }) => {
+                onChange({ ...chunking, overlap: currentTarget.value })
+              }}
+            />
+          )}
+        </Field>
+      )}
+    </>
+  )
+}
+
+interface TypeFieldProps {
+  readonly type: string
+  readonly storedType: string
+  readonly onChange: (type: string) => void
+}
+
+function TypeField({ type, storedType, onChange }: TypeFieldProps) {
   return (
     <Field label="How documents are cut">
       {(control) => (
         <select
           {...control}
           value={type}
-          onChange={({ currentTarget }) => {
-            const chosen = TYPES.find((one) => one === currentTarget.value)
-            if (chosen) onChange(chosen)
-          }}
+          onChange={({ currentTarget }) => onChange(currentTarget.value)}
         >
-          {TYPES.map((one) => (
+          {[...new Set([...TYPES, storedType])].map((one) => (
             <option key={one} value={one}>
-              {WORDS[one]}
+              {WORDS[one] ?? one}
             </option>
           ))}
         </select>
@@ -178,27 +198,38 @@ async function firstText(project: string, kb: KnowledgeBase, signal: AbortSignal
   return Object.values(one.content).join('\n\n').slice(0, TEXT_CHARS_MAX)
 }
 
-function chunkingOf(kb: KnowledgeBase): Chunking {
-  const sent = kb.params.preprocessing ?? {}
-  const type = TYPES.find((one) => one === sent.type) ?? 'auto'
-  const config: unknown = sent[configName(type)] ?? sent.text_chunking_config
-  const number = (name: string) => {
-    if (typeof config !== 'object' || config === null) return ''
-    const value: unknown = Reflect.get(config, name)
-    return typeof value === 'number' ? String(value) : ''
-  }
-  return { type, size: number('chunk_size'), overlap: number('chunk_overlap') }
+type Stored = NonNullable<KnowledgeBase['params']['preprocessing']>
+
+/** Where no type is named, the options say which one it is. */
+function typeOf(stored: Stored): string {
+  if (typeof stored.type === 'string') return stored.type
+  return Object.keys(WORDS).find((type) => stored[configName(type)] != null) ?? 'auto'
 }
 
-function configName(type: ChunkingType): string {
+function chunkingOf(stored: Stored): Chunking {
+  const type = typeOf(stored)
+  const { chunk_size: size, chunk_overlap: overlap } = configOf(stored, type)
+  return { type, size: String(size ?? ''), overlap: String(overlap ?? '') }
+}
+
+function configName(type: string): string {
   return `${type}_config`
 }
 
-function preprocessingOf({ type, size, overlap }: Chunking): object {
-  const hasOverlap = type !== 'sentence_chunking' && type !== 'code_chunking'
+function configOf(stored: Stored, type: string): Stored {
+  const config = stored[configName(type)]
+  return typeof config === 'object' && config !== null
+    ? Object.fromEntries(Object.entries(config))
+    : {}
+}
+
+/** What no field shows stays, as the separators of a text, as long as the type does. */
+function preprocessingOf({ type, size, overlap }: Chunking, stored: Stored): object {
+  const { chunk_size: _size, chunk_overlap: _overlap, ...others } = configOf(stored, type)
   const config = {
-    ...(size === '' ? {} : { chunk_size: Number(size) }),
-    ...(overlap === '' || !hasOverlap ? {} : { chunk_overlap: Number(overlap) }),
+    ...others,
+    ...(size === '' || !hasSize(type) ? {} : { chunk_size: Number(size) }),
+    ...(overlap === '' || !hasOverlap(type) ? {} : { chunk_overlap: Number(overlap) }),
   }
   return Object.keys(config).length === 0 ? { type } : { type, [configName(type)]: config }
 }
