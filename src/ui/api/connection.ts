@@ -112,7 +112,7 @@ function ownFiles(): readonly string[] {
 }
 
 /** Ends when somebody looks at the window. */
-function seen(): Promise<void> {
+export function seen(): Promise<void> {
   if (!document.hidden) return Promise.resolve()
   return new Promise((resolve) => {
     document.addEventListener('visibilitychange', () => resolve(), { once: true })

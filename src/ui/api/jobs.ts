@@ -1,4 +1,5 @@
 /** Work that goes on without a request: read, watched while it goes on, and changed. */
+import { seen } from './connection.ts'
 import type { Job, JobList } from './records.ts'
 import { ApiError, bodyOf, path, request, requestStream } from './request.ts'
 import { linesOf } from './sql.ts'
@@ -55,7 +56,8 @@ export function isJobOver({ state }: Job): boolean {
 }
 
 /**
- * Shows a job now and after each change, until it is over. A connection that is lost is made again.
+ * Shows a job now and after each change, until it is over. A connection that is lost is made again; a window that nobody
+ * sees asks nothing.
  * @throws ApiError where there is no such job; what `signal` was aborted with
  */
 export async function watchJob(
@@ -71,6 +73,7 @@ export async function watchJob(
       if (!(error instanceof ApiError) || error.code !== 'unreachable') throw error
     }
     await new Promise((resolve) => setTimeout(resolve, ASK_AGAIN_MS))
+    await seen()
     signal.throwIfAborted()
   }
 }

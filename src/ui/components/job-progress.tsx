@@ -21,10 +21,13 @@ interface JobProgressProps {
   readonly onOver?: ((job: Job) => void) | undefined
   /** Without a title where the words around it say what it is. */
   readonly hasTitle?: boolean
+  /** False: it is shown as `job` says, which whoever shows many of them asks for again. */
+  readonly isWatched?: boolean
 }
 
-export function JobProgress({ id, job: known, onOver, hasTitle = true }: JobProgressProps) {
-  const { job, failure, watchAgain } = useJob(id, known, onOver)
+export function JobProgress(props: JobProgressProps) {
+  const { id, job: known, onOver, hasTitle = true, isWatched = true } = props
+  const { job, failure, watchAgain } = useJob({ id, known, onOver, isWatched })
   const { act, failure: refusal, isBusy } = useAction()
   const change = async (how: 'cancel' | 'retry' | 'resume') => {
     await act(async () => {
@@ -169,14 +172,25 @@ function LeftOut({ job: { errors, error_count: count } }: { readonly job: Job })
   )
 }
 
+interface WatchedJob {
+  readonly id: number
+  readonly known: Job | undefined
+  readonly onOver: ((job: Job) => void) | undefined
+  readonly isWatched: boolean
+}
+
 /** A job as it is now; after it was retried, `watchAgain` follows it further. */
-export function useJob(id: number, known?: Job, onOver?: (job: Job) => void) {
+function useJob({ id, known, onOver, isWatched }: WatchedJob) {
   const [job, setJob] = useState(known)
   const [failure, setFailure] = useState<Error>()
   const [turn, setTurn] = useState(0)
   const told = useRef(onOver)
   told.current = onOver
   useEffect(() => {
+    if (!isWatched) setJob(known)
+  }, [known, isWatched])
+  useEffect(() => {
+    if (!isWatched) return
     const abort = new AbortController()
     const show = (next: Job) => {
       setJob(next)
@@ -186,10 +200,11 @@ export function useJob(id: number, known?: Job, onOver?: (job: Job) => void) {
       if (!abort.signal.aborted) setFailure(asError(error))
     })
     return () => abort.abort(new DOMException('The view went', 'AbortError'))
-  }, [id, turn])
+  }, [id, turn, isWatched])
   const watchAgain = (next: Job | undefined) => {
     setFailure(undefined)
     setJob(next)
+    if (!isWatched && next !== undefined && isJobOver(next)) told.current?.(next)
     setTurn((before) => before + 1)
   }
   return { job, failure, watchAgain }

@@ -18,6 +18,8 @@ import { ScheduleList } from './schedule-list.tsx'
 
 const ASK_AGAIN_MS = 3000
 const PAGE = 50
+/** Those that run are followed row by row, but no more than these: each is a connection. The others are asked for together. */
+const WATCHED_MAX = 2
 const STATES = {
   queued: 'Waiting',
   running: 'Running',
@@ -95,7 +97,10 @@ export function JobsPane() {
                 <OverJob key={job.id} job={job} onChange={jobs.reload} />
               ) : (
                 <div key={job.id} class="panel">
-                  <JobProgress id={job.id} job={job} onOver={jobs.reload} />
+                  <JobProgress
+                    {...{ id: job.id, job, onOver: jobs.reload }}
+                    isWatched={isWatched(job, items)}
+                  />
                 </div>
               ),
             )}
@@ -159,6 +164,13 @@ function Pages({ offset, count, total, onShow }: PagesProps) {
       </button>
     </div>
   )
+}
+
+function isWatched(job: Job, items: readonly Job[]): boolean {
+  return items
+    .filter(({ state }) => state === 'running')
+    .slice(0, WATCHED_MAX)
+    .includes(job)
 }
 
 function stateOf(text: string | undefined): Job['state'] | undefined {
