@@ -30,6 +30,22 @@ browserTest('an agent is created and changed in two windows; the second is told'
     expect(await agent()).toMatchObject({ prompt_template: 'Be brief', params: { max_steps: 3 } })
     await answered(page, 'PUT', () => page.getByRole('button', { name: 'Keep mine' }).click())
     expect(await agent()).toMatchObject({ prompt_template: 'Say it in verse' })
+    await page.getByLabel('Provider').selectOption('openai')
+    await page.getByLabel('Model name').fill('m')
+    await page.getByLabel('API key').fill('sk-typed-here')
+    await answered(page, 'PUT', () => page.getByRole('button', { name: 'Save' }).click())
+    await page.getByText('One is stored').waitFor()
+    await page.getByLabel('Instructions').fill('Say it in prose')
+    const kept = await page.evaluate(() => JSON.stringify([sessionStorage, localStorage]))
+    expect(kept).toContain('Say it in prose')
+    expect(kept).not.toContain('sk-typed-here')
+    await page.getByLabel('API key').fill('half a k')
+    await page.reload()
+    await answered(page, 'PUT', () => page.getByRole('button', { name: 'Save' }).click())
+    expect(await agent()).toMatchObject({
+      prompt_template: 'Say it in prose',
+      model: { provider: 'openai', api_key: '******' },
+    })
     await page.getByRole('button', { name: 'Delete the agent' }).click()
     await page.getByRole('dialog').getByRole('button', { name: 'Delete' }).click()
     await page.waitForURL('**/')

@@ -1,7 +1,13 @@
 import { expect, test } from 'bun:test'
 import type { Agent } from '../../src/ui/api/records.ts'
 import { drawnChart } from '../../src/ui/views/agents/asking/agent-chart.ts'
-import { definitionOf, draftOf, MASKED } from '../../src/ui/views/agents/settings/agent-draft.ts'
+import {
+  definitionOf,
+  draftAfter,
+  draftOf,
+  MASKED,
+  withoutKey,
+} from '../../src/ui/views/agents/settings/agent-draft.ts'
 import { isCovered } from '../../src/ui/views/agents/settings/pick-group.tsx'
 import { callsOf } from '../../src/ui/views/agents/traces/waterfall.tsx'
 
@@ -30,6 +36,15 @@ test('saving an agent keeps what is no field, and sends no key that was shown', 
   const other = definitionOf({ ...draft, provider: 'openai', apiKey: '' }, AGENT)
   expect(other.model).toEqual({ provider: 'openai', model_name: 'q' })
   expect(definitionOf({ ...draft, provider: '' }, AGENT).model).toEqual({})
+})
+
+test('what is typed while an agent is saved stays, and the key that the answer repeats does not', () => {
+  const begun = draftOf({ ...AGENT, model: {} })
+  const sent = { ...begun, apiKey: 'k-shown-once', promptTemplate: ' Be brief' }
+  const latest = { ...sent, maxSteps: '4' }
+  expect(draftAfter(AGENT, sent, latest)).toEqual({ ...draftOf(AGENT), maxSteps: '4' })
+  expect(draftAfter(AGENT, latest, latest)).toEqual(draftOf(AGENT))
+  expect(JSON.stringify(withoutKey(AGENT))).not.toContain('k-shown-once')
 })
 
 test('a name is picked by itself, quoted, in other letters, or with all of its project', () => {

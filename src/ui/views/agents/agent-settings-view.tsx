@@ -1,5 +1,5 @@
 /** An agent's definition: changed, tried, deleted. */
-import { useState } from 'preact/hooks'
+import { useRef, useState } from 'preact/hooks'
 import { useLocation } from 'preact-iso/router'
 import type { AGENT_PROBE } from '../../../http/answers/records/agent-schemas.ts'
 import type { Wire } from '../../../http/openapi/schema-words.ts'
@@ -15,12 +15,16 @@ import { shownDuration } from '../../format/numbers.ts'
 import { tellDone, tellFailed } from '../../shell/notices.tsx'
 import { type AgentAddress, AgentFrame } from './agent-frame.tsx'
 import {
+  type AgentDraft,
   definitionOf,
+  draftAfter,
   draftOf,
   forgetDraft,
   isSameDraft,
   keepDraft,
   keptDraft,
+  keyedProviderOf,
+  withoutKey,
 } from './settings/agent-draft.ts'
 import { AgentForm } from './settings/agent-form.tsx'
 
@@ -38,18 +42,14 @@ export function AgentSettingsView({ project, name }: AgentAddress) {
 
 function Settings({ at, agent }: { readonly at: string; readonly agent: Agent }) {
   const { route } = useLocation()
-  /** What the draft began with. It stays while the agent is read again: what is typed is not lost by that. */
-  const [base, setBase] = useState(() => keptDraft(at)?.base ?? agent)
-  const [draft, setDraft] = useState(() => keptDraft(at)?.draft ?? draftOf(agent))
+  const { base, draft, type, begin: beginWith } = useAgentDraft(at, agent)
   const { act, failure, isBusy } = useAction()
   const [newer, setNewer] = useState<Agent>()
   const [isDeleting, setIsDeleting] = useState(false)
   const isChanged = !isSameDraft(draft, draftOf(base))
-  const begin = (from: Agent) => {
-    setBase(from)
-    setDraft(draftOf(from))
+  const begin = (from: Agent, sent?: AgentDraft) => {
+    beginWith(from, sent)
     setNewer(undefined)
-    forgetDraft(at)
   }
   const save = (known: Agent) => {
     void act(async () => {
@@ -66,7 +66,7 @@ function Settings({ at, agent }: { readonly at: string; readonly agent: Agent })
       const headers = version === null ? {} : { 'if-match': version }
       const json = { agent: changes }
       const saved = await request<SavedAgent>(at, { method: 'PUT', json, headers })
-      begin(saved)
+      begin(saved, draft)
       tellDone('Saved')
       for (const warning of saved.warnings) tellFailed(new Error(warning))
       void refreshCatalog().catch(() => {})
@@ -87,14 +87,7 @@ function Settings({ at, agent }: { readonly at: string; readonly agent: Agent })
         save(newer ?? base)
       }}
     >
-      <AgentForm
-        draft={draft}
-        onChange={(next) => {
-          setDraft(next)
-          keepDraft(at, { draft: next, base })
-        }}
-        isNameFixed
-      />
+      <AgentForm draft={draft} onChange={type} keyedProvider={keyedProviderOf(base)} isNameFixed />
       {failure && <Failure error={failure} />}
       {newer && <ChangedElsewhere before={base} now={newer} onTake={() => begin(newer)} />}
       <div class="row">
@@ -129,6 +122,32 @@ function Settings({ at, agent }: { readonly at: string; readonly agent: Agent })
       )}
     </form>
   )
+}
+
+/** What is typed, and the agent that it was begun with. */
+function useAgentDraft(at: string, agent: Agent) {
+  /** It stays while the agent is read again: what is typed is not lost by that. */
+  const [base, setBase] = useState(() => keptDraft(at)?.base ?? agent)
+  const [draft, setDraft] = useState(() => keptDraft(at)?.draft ?? draftOf(agent))
+  /** For what began before it was typed: saving takes a while. */
+  const latest = useRef(draft)
+  const show = (next: AgentDraft, from: Agent) => {
+    latest.current = next
+    setDraft(next)
+    if (isSameDraft(next, draftOf(from))) forgetDraft(at)
+    else keepDraft(at, { draft: next, base: from })
+  }
+  return {
+    base,
+    draft,
+    type: (next: AgentDraft) => show(next, base),
+    /** @param sent what was saved: what was typed since then stays; missing: nothing of it does */
+    begin: (from: Agent, sent: AgentDraft = latest.current) => {
+      const known = withoutKey(from)
+      setBase(known)
+      show(draftAfter(known, sent, latest.current), known)
+    },
+  }
 }
 
 function ChangedElsewhere({

@@ -19,14 +19,13 @@ export interface AgentDraft {
 }
 
 export function draftOf(agent?: Agent): AgentDraft {
-  const model = agent !== undefined && 'provider' in agent.model ? agent.model : undefined
+  const model = modelIn(agent)
   return {
     name: agent?.name ?? '',
     knowledgeBases: agent?.data.knowledge_bases ?? [],
     tables: agent?.data.tables ?? [],
     provider: model?.provider ?? '',
     modelName: model?.model_name ?? '',
-    // The answer to a request that sent a key shows it once more.
     apiKey: model?.api_key ? MASKED : '',
     baseUrl: model?.base_url ?? '',
     promptTemplate: agent?.prompt_template ?? '',
@@ -34,6 +33,31 @@ export function draftOf(agent?: Agent): AgentDraft {
     timeoutSeconds: String(agent?.params.timeout ?? ''),
     maxSteps: String(agent?.params.max_steps ?? ''),
   }
+}
+
+function modelIn(agent: Agent | undefined) {
+  return agent !== undefined && 'provider' in agent.model ? agent.model : undefined
+}
+
+/** The answer to a request that sent a key shows it once more: what stays on the page has none. */
+export function withoutKey(agent: Agent): Agent {
+  const model = modelIn(agent)
+  return model?.api_key ? { ...agent, model: { ...model, api_key: MASKED } } : agent
+}
+
+/** Whose key is stored with the agent. */
+export function keyedProviderOf(agent: Agent | undefined): string | undefined {
+  const model = modelIn(agent)
+  return model?.api_key ? model.provider : undefined
+}
+
+/** What the form holds once `sent` was saved: what was typed meanwhile, and else what the server has now. */
+export function draftAfter(saved: Agent, sent: AgentDraft, latest: AgentDraft): AgentDraft {
+  const before = new Map<string, unknown>(Object.entries(sent))
+  const typed = Object.entries(latest).filter(([key, value]) => {
+    return JSON.stringify(value) !== JSON.stringify(before.get(key))
+  })
+  return { ...draftOf(saved), ...Object.fromEntries(typed) }
 }
 
 /** The agent as the API takes it. What is not a field here stays as it is. */
@@ -56,7 +80,7 @@ export function definitionOf(draft: AgentDraft, before?: Agent) {
 function modelOf(draft: AgentDraft, before: Agent | undefined) {
   const { provider, modelName, apiKey, baseUrl } = draft
   if (provider === '') return {}
-  const model = before !== undefined && 'provider' in before.model ? before.model : undefined
+  const model = modelIn(before)
   const { model_name: _name, api_key: _key, base_url: _url, ...options } = model ?? {}
   return {
     ...(model?.provider === provider ? options : {}),
@@ -79,10 +103,14 @@ interface KeptDraft {
 
 const keyOf = (place: string) => `eider.agent.${place}`
 
-/** In this window alone, and without a key that was typed: that is nothing to lie about in a browser. */
+/**
+ * In this window alone, and without a key that was typed: that is nothing to lie about in a browser. In its place stands
+ * the stored one, which it would have replaced: saving what is left must not delete that.
+ */
 export function keepDraft(place: string, { draft, base }: KeptDraft): void {
-  const apiKey = draft.apiKey === MASKED ? MASKED : ''
-  const kept = { draft: { ...draft, apiKey }, base }
+  const isStored = draft.provider === keyedProviderOf(base)
+  const apiKey = draft.apiKey !== '' && (isStored || draft.apiKey === MASKED) ? MASKED : ''
+  const kept = { draft: { ...draft, apiKey }, base: base && withoutKey(base) }
   try {
     sessionStorage.setItem(keyOf(place), JSON.stringify(kept))
   } catch {

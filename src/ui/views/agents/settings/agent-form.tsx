@@ -8,6 +8,8 @@ interface AgentFormProps {
   readonly draft: AgentDraft
   readonly onChange: (draft: AgentDraft) => void
   readonly isNameFixed?: boolean
+  /** Whose key is stored. */
+  readonly keyedProvider?: string | undefined
 }
 
 const MODES = [
@@ -15,7 +17,7 @@ const MODES = [
   ['sql', 'In words, with the rows of its last statement'],
 ] as const
 
-export function AgentForm({ draft, onChange, isNameFixed = false }: AgentFormProps) {
+export function AgentForm({ draft, onChange, isNameFixed = false, keyedProvider }: AgentFormProps) {
   const set = (changes: Partial<AgentDraft>) => onChange({ ...draft, ...changes })
   const text = (key: 'name' | 'promptTemplate' | 'timeoutSeconds' | 'maxSteps') => ({
     value: draft[key],
@@ -31,7 +33,7 @@ export function AgentForm({ draft, onChange, isNameFixed = false }: AgentFormPro
         </Field>
       )}
       <DataFields draft={draft} onChange={set} />
-      <ModelFields draft={draft} onChange={set} />
+      <ModelFields draft={draft} onChange={set} keyedProvider={keyedProvider} />
       <Field
         label="Instructions"
         hint="Who asks, what the data means, how to answer. May be empty; the built-in model reads none"

@@ -22,9 +22,11 @@ const PROVIDERS = [
 interface ModelFieldsProps {
   readonly draft: AgentDraft
   readonly onChange: (changes: Partial<AgentDraft>) => void
+  /** Whose key is stored. */
+  readonly keyedProvider: string | undefined
 }
 
-export function ModelFields({ draft, onChange }: ModelFieldsProps) {
+export function ModelFields({ draft, onChange, keyedProvider }: ModelFieldsProps) {
   const { provider, modelName, apiKey, baseUrl } = draft
   const keyHint =
     apiKey === MASKED
@@ -38,10 +40,11 @@ export function ModelFields({ draft, onChange }: ModelFieldsProps) {
           <select
             {...control}
             value={provider}
-            onChange={(event) => {
+            onChange={({ currentTarget: { value } }) => {
               // A key belongs to the provider that it was given for.
-              const key = apiKey === MASKED ? { apiKey: '' } : {}
-              onChange({ provider: event.currentTarget.value, ...key })
+              const storedKey = value === keyedProvider ? MASKED : ''
+              const isTyped = apiKey !== '' && apiKey !== MASKED
+              onChange({ provider: value, ...(isTyped ? {} : { apiKey: storedKey }) })
             }}
           >
             {PROVIDERS.map(([value, words]) => (
