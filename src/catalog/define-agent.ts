@@ -64,7 +64,7 @@ export async function createAgent(
 }
 
 /**
- * Changes only the fields that were sent; `""` and `{}` clear theirs.
+ * Changes only the fields that were sent; `""` and `{}` clear theirs, as null does for a limit in `params`.
  * @param check sees the agent as it is stored just before; nothing changes where it throws
  * @throws AppError `agent_exists`, `invalid_agent`
  */
@@ -143,12 +143,12 @@ function changesOf(read: FieldReader, stored: Agent | null, deps: CatalogDeps): 
   const model = modelFieldsOf(read)
   const data = read.object('data')
   const promptTemplate = read.text('prompt_template')
-  const params = paramsOf(read)
+  const params = paramsOf(read, stored?.params)
   return definedFields({
     model: model && modelOf(model, stored?.model ?? null, deps),
     data: data && dataOf(data, stored?.data ?? null),
     promptTemplate: promptTemplate === '' ? null : promptTemplate,
-    params: params && { ...stored?.params, ...params },
+    params,
   })
 }
 
@@ -255,18 +255,30 @@ function checkedPattern(name: string, { min, max, shown }: PatternParts): string
   throw new AppError(CODE, `"${name.slice(0, 60)}" is not a name in "data": ${expected}`)
 }
 
-function paramsOf(read: FieldReader): AgentParams | undefined {
+/** With what stays of the stored ones; a limit that is null is the server's again. Undefined: nothing changes. */
+function paramsOf(read: FieldReader, stored: AgentParams = {}): AgentParams | undefined {
   const mode = read.text('mode')
   if (mode !== undefined && mode !== 'text' && mode !== 'sql') {
     throw new AppError(CODE, `Field "mode" must be "text" or "sql"; it is "${mode}"`)
   }
-  const params: AgentParams = definedFields({
+  const sent: AgentParams = definedFields({
     timeoutSeconds: read.integer('timeout', { min: 1, max: 86_400 }),
     maxSteps: read.integer('max_steps', { min: 1, max: 100 }),
     mode,
     returnContext: read.truth('return_context'),
   })
-  return Object.keys(params).length === 0 ? undefined : params
+  const hasTimeout = !read.isNull('timeout')
+  const hasMaxSteps = !read.isNull('max_steps')
+  if (Object.keys(sent).length === 0 && hasTimeout && hasMaxSteps) return
+  const { timeoutSeconds, maxSteps, ...kept } = stored
+  return {
+    ...kept,
+    ...definedFields({
+      timeoutSeconds: hasTimeout ? timeoutSeconds : undefined,
+      maxSteps: hasMaxSteps ? maxSteps : undefined,
+    }),
+    ...sent,
+  }
 }
 
 /** The parameters that are set, under the contract's names. */

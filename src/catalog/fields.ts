@@ -53,6 +53,10 @@ export class FieldReader {
     this.#code = code
   }
 
+  isNull(name: string): boolean {
+    return this.#fields[name] === null
+  }
+
   text(name: string): string | undefined {
     const value = this.#fields[name]
     if (value === undefined || value === null) return undefined

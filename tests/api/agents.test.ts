@@ -51,6 +51,22 @@ describe('records', () => {
     expect(changed.body).toMatchObject({ model: { api_key: 'sk-other' } })
   })
 
+  test('null takes a limit back, one that is not sent stays', async () => {
+    const name = 'limited'
+    await post({ name, data, params: { timeout: 9, max_steps: 3, mode: 'sql' } })
+    const paramsAfter = async (params: object) => {
+      await put(name, { params })
+      return (await t.send('GET', `${AGENTS}/${name}`)).body
+    }
+    const steps = { max_steps: 3, mode: 'sql' }
+    expect(await paramsAfter({ timeout: null })).toHaveProperty('params', steps)
+    expect(await paramsAfter({ mode: null })).toHaveProperty('params', steps)
+    const both = { timeout: 5, mode: 'text' }
+    expect(await paramsAfter({ ...both, max_steps: null })).toHaveProperty('params', both)
+    await put(name, { timeout: null, params: null })
+    expect(await paramsAfter({})).toHaveProperty('params', both)
+  })
+
   test('the empty string and the empty object clear', async () => {
     await post({ name: 'cleared', data, prompt_template: 'x' })
     await put('cleared', { prompt_template: '', data: {} })

@@ -29,7 +29,9 @@ browserTest('an agent is created and changed in two windows; the second is told'
     await page.getByText('What is other: instructions, limits').waitFor()
     expect(await agent()).toMatchObject({ prompt_template: 'Be brief', params: { max_steps: 3 } })
     await answered(page, 'PUT', () => page.getByRole('button', { name: 'Keep mine' }).click())
-    expect(await agent()).toMatchObject({ prompt_template: 'Say it in verse' })
+    const limitless = { prompt_template: 'Say it in verse', params: { mode: 'text' } }
+    expect(await agent()).toMatchObject(limitless)
+    expect(await agent()).not.toHaveProperty('params.max_steps')
     await page.getByLabel('Provider').selectOption('openai')
     await page.getByLabel('Model name').fill('m')
     await page.getByLabel('API key').fill('sk-typed-here')

@@ -31,7 +31,7 @@ test('saving an agent keeps what is no field, and sends no key that was shown', 
     data: { ...AGENT.data, tables: ['p.*'] },
     model: { provider: 'ollama', model_name: 'q', api_key: MASKED, context_tokens: 16384 },
     prompt_template: 'Be brief',
-    params: { return_context: true, max_steps: 4 },
+    params: { return_context: true, mode: 'text', timeout: null, max_steps: 4 },
   })
   const other = definitionOf({ ...draft, provider: 'openai', apiKey: '' }, AGENT)
   expect(other.model).toEqual({ provider: 'openai', model_name: 'q' })

@@ -29,7 +29,7 @@ export function draftOf(agent?: Agent): AgentDraft {
     apiKey: model?.api_key ? MASKED : '',
     baseUrl: model?.base_url ?? '',
     promptTemplate: agent?.prompt_template ?? '',
-    mode: agent?.params.mode ?? '',
+    mode: agent?.params.mode === 'sql' ? 'sql' : '',
     timeoutSeconds: String(agent?.params.timeout ?? ''),
     maxSteps: String(agent?.params.max_steps ?? ''),
   }
@@ -62,19 +62,24 @@ export function draftAfter(saved: Agent, sent: AgentDraft, latest: AgentDraft): 
 
 /** The agent as the API takes it. What is not a field here stays as it is. */
 export function definitionOf(draft: AgentDraft, before?: Agent) {
-  const { timeout: _timeout, max_steps: _steps, mode: _mode, ...params } = before?.params ?? {}
   return {
     name: draft.name.trim(),
     data: { ...before?.data, knowledge_bases: draft.knowledgeBases, tables: draft.tables },
     model: modelOf(draft, before),
     prompt_template: draft.promptTemplate,
     params: {
-      ...params,
-      ...(draft.mode === '' ? {} : { mode: draft.mode }),
-      ...(draft.timeoutSeconds === '' ? {} : { timeout: Number(draft.timeoutSeconds) }),
-      ...(draft.maxSteps === '' ? {} : { max_steps: Number(draft.maxSteps) }),
+      ...before?.params,
+      // What is empty has to be sent: what is left out stays as it is stored.
+      mode: draft.mode === '' ? 'text' : draft.mode,
+      timeout: limitOf(draft.timeoutSeconds),
+      max_steps: limitOf(draft.maxSteps),
     },
   }
+}
+
+/** None: the server's. */
+function limitOf(typed: string): number | null {
+  return typed === '' ? null : Number(typed)
 }
 
 function modelOf(draft: AgentDraft, before: Agent | undefined) {

@@ -45,7 +45,7 @@ export function AgentForm({ draft, onChange, isNameFixed = false, keyedProvider 
           {(control) => (
             <select
               {...control}
-              value={draft.mode === 'text' ? '' : draft.mode}
+              value={draft.mode}
               onChange={(event) => set({ mode: event.currentTarget.value })}
             >
               {MODES.map(([value, words]) => (
