@@ -26,7 +26,7 @@ export function mapUsesOf(
     return maps
   }
   return {
-    stateOf: async (kb) => (await computed()).stateOf(kb),
+    stateOf: async (...asked) => (await computed()).stateOf(...asked),
     values: async (at, of, signal) => {
       return (await LATER.mapPoints()).mapValues(at, of, queryDeps, signal)
     },

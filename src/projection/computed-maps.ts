@@ -1,6 +1,12 @@
 import type { CatalogSnapshot } from '../domain/catalog-snapshot.ts'
 import type { KnowledgeBase } from '../domain/knowledge-base.ts'
-import type { ChunkMap, ChunkMaps, MapProgress, MapState } from '../domain/ports/map-ports.ts'
+import type {
+  ChunkMap,
+  ChunkMaps,
+  MapAsking,
+  MapProgress,
+  MapState,
+} from '../domain/ports/map-ports.ts'
 import type { DerivedFiles } from '../domain/ports/retrieval-ports.ts'
 import { LruMap } from '../runtime/lru-map.ts'
 import { type ComputeMapDeps, computeMap, versionOf } from './compute-map.ts'
@@ -10,9 +16,11 @@ import { fileOf } from './map-files.ts'
 /** Of all maps in memory; the others are read again from their files. */
 const BYTES_MAX = 32 * 1024 ** 2
 const POINT_BYTES = 14
-/** Between two maps of one knowledge base, so that one that is being filled is not mapped all the time; after a failure the least. */
+/** Between two maps of one knowledge base, so that one that is being filled is not mapped all the time. */
 const PAUSE_MS_MIN = 3_000
 const PAUSE_FACTOR = 4
+/** Each further failure doubles the pause up to this: what fails again and again costs little. */
+const FAILED_PAUSE_MS_MAX = 600_000
 
 export interface ComputedMapsDeps extends ComputeMapDeps {
   readonly files: DerivedFiles
@@ -25,6 +33,8 @@ interface Entry {
   /** null: none is being computed. */
   progress: MapProgress | null
   failure: string | null
+  /** Since the last one that was made. */
+  failureCount: number
   /** When the next one may begin, by `nowMs`. */
   nextMs: number
 }
@@ -47,15 +57,16 @@ export class ComputedMaps implements ChunkMaps {
     this.#deps = deps
   }
 
-  async stateOf(kb: KnowledgeBase): Promise<MapState> {
+  async stateOf(kb: KnowledgeBase, { isRetry = false }: MapAsking = {}): Promise<MapState> {
     const name = fileOf(kb)
     const entry = this.#entries.get(name) ?? {
-      ...{ progress: null, failure: null, nextMs: Number.NEGATIVE_INFINITY },
+      ...{ progress: null, failure: null, failureCount: 0, nextMs: Number.NEGATIVE_INFINITY },
     }
     this.#entries.set(name, entry)
     const map = this.#maps.get(name) ?? (await this.#fromFile(name, kb))
     const isCurrent = map?.version === versionOf(kb, kb.revision)
-    const mayBegin = entry.progress === null && this.#deps.nowMs() >= entry.nextMs
+    const isDue = this.#deps.nowMs() >= entry.nextMs || (isRetry && entry.failure !== null)
+    const mayBegin = entry.progress === null && isDue
     const hasVectors = kb.dimensions !== null && kb.revision > 0
     if (!isCurrent && mayBegin && hasVectors) this.#begin(kb, entry)
     return { map, isCurrent, progress: entry.progress, failure: entry.failure }
@@ -90,7 +101,6 @@ export class ComputedMaps implements ChunkMaps {
     const { nowMs, onFailure } = this.#deps
     const startMs = nowMs()
     const { signal } = this.#closing
-    let pauseMs = PAUSE_MS_MIN
     try {
       const current = this.#current(kb)
       entry.progress = { stage: 'reading', share: 0 }
@@ -100,16 +110,17 @@ export class ComputedMaps implements ChunkMaps {
       })
       await this.#keep(this.#current(kb), map)
       entry.failure = null
-      pauseMs = Math.max(PAUSE_MS_MIN, PAUSE_FACTOR * (nowMs() - startMs))
+      entry.failureCount = 0
     } catch (error) {
       // A table that went is no failure.
       if (this.#names().has(fileOf(kb)) && !signal.aborted) {
         entry.failure = 'The map could not be computed. The log of the server says why'
+        entry.failureCount += 1
         onFailure(error)
       }
     } finally {
       entry.progress = null
-      entry.nextMs = nowMs() + pauseMs
+      entry.nextMs = nowMs() + pauseMs(nowMs() - startMs, entry.failureCount)
     }
   }
 
@@ -140,6 +151,13 @@ export class ComputedMaps implements ChunkMaps {
   #names(): ReadonlySet<string> {
     return new Set(this.#deps.snapshot().knowledgeBases.map(fileOf))
   }
+}
+
+/** @param tookMs of the last one */
+function pauseMs(tookMs: number, failureCount: number): number {
+  const least = Math.max(PAUSE_MS_MIN, PAUSE_FACTOR * tookMs)
+  if (failureCount < 2) return least
+  return Math.max(least, Math.min(FAILED_PAUSE_MS_MAX, least * 2 ** (failureCount - 1)))
 }
 
 /** The knowledge base is not there any more, or not with these vectors. */

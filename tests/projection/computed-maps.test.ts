@@ -176,6 +176,39 @@ test('one that failed is tried again, and says so meanwhile', async () => {
   expect(await maps.stateOf(kb)).toMatchObject({ isCurrent: true, failure: null })
 })
 
+test('one that keeps failing is tried less and less often, and at once when somebody asks', async () => {
+  const reading = { fails: true }
+  const { maps, shown, clock, failures } = fixture({
+    beforeRows: async () => {
+      clock.nowMs += 1_000
+      if (reading.fails) throw new Error('cannot be read')
+    },
+  })
+  const [kb = knowledgeBase()] = shown.knowledgeBases
+  const asked = async (isRetry = false) => {
+    await maps.stateOf(kb, { isRetry })
+    await maps.settled()
+    return failures.length
+  }
+  let count = 0
+  // Each takes a second.
+  for (const pauseMs of [4_000, 8_000, 16_000, 32_000]) {
+    count += 1
+    expect(await asked()).toBe(count)
+    clock.nowMs += pauseMs - 1
+    expect(await asked()).toBe(count)
+    clock.nowMs += 1
+  }
+  expect(await asked()).toBe(count + 1)
+  clock.nowMs += 600_000
+  expect(await asked()).toBe(count + 2)
+  expect(await asked()).toBe(count + 2)
+  expect(await asked(true)).toBe(count + 3)
+  reading.fails = false
+  await asked(true)
+  expect(await maps.stateOf(kb)).toMatchObject({ isCurrent: true, failure: null })
+})
+
 test('several are made one after the other, and those of a server that stops end', async () => {
   const { maps, shown, failures } = fixture()
   const all = [1, 2, 3].map((id) => knowledgeBase({ id }))

@@ -52,7 +52,12 @@ export interface MapState {
   readonly failure: string | null
 }
 
+export interface MapAsking {
+  /** Somebody wants one that failed to begin now: without it, the pause after failures grows. */
+  readonly isRetry?: boolean
+}
+
 export interface ChunkMaps {
   /** At once. Where there is none of this revision, one begins to be computed. */
-  stateOf(kb: KnowledgeBase): Promise<MapState>
+  stateOf(kb: KnowledgeBase, asking?: MapAsking): Promise<MapState>
 }

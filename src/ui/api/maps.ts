@@ -37,8 +37,18 @@ export type PointValues =
 const of = (project: string, name: string) =>
   path`/api/projects/${project}/knowledge_bases/${name}/map`
 
-export function readMap(project: string, name: string, signal: AbortSignal): Promise<MapRecord> {
-  return request<MapRecord>(of(project, name), { signal })
+interface MapAsking {
+  readonly signal: AbortSignal
+  /** One that failed begins at once. */
+  readonly isRetry: boolean
+}
+
+export function readMap(
+  project: string,
+  name: string,
+  { signal, isRetry }: MapAsking,
+): Promise<MapRecord> {
+  return request<MapRecord>(`${of(project, name)}${isRetry ? '?retry=true' : ''}`, { signal })
 }
 
 export async function readPoints(at: MapAddress, signal: AbortSignal): Promise<MapPoints> {

@@ -3,7 +3,13 @@ import type { ChunkMap, MapState } from '../../../domain/ports/map-ports.ts'
 import { AppError } from '../../../errors.ts'
 import type { MapValues, MapValuesOf } from '../../../query/documents/map-points.ts'
 import { MAP, MAP_CHUNKS, MAP_VALUES } from '../../answers/records/map-schemas.ts'
-import { parsedText, queryParameters, text, wrongParameter } from '../../bodies/query-parameters.ts'
+import {
+  parsedText,
+  queryParameters,
+  text,
+  truth,
+  wrongParameter,
+} from '../../bodies/query-parameters.ts'
 import { route } from '../../openapi/openapi.ts'
 import type { AddRoutes, RouteContext } from '../../route-context.ts'
 import { type KnowledgeBasePath, knowledgeBaseAt } from './knowledge-base-path.ts'
@@ -18,6 +24,11 @@ const version = text({
     '`map.version` of the state. Where the map is another one by now, the answer is 409, as its points are others',
 })
 const VERSION = queryParameters({ version })
+const ASKING = queryParameters({
+  retry: truth({
+    description: 'Begins a map that failed at once: without it, the pause after failures grows',
+  }),
+})
 const VALUES = queryParameters({
   version,
   column: text({
@@ -52,9 +63,10 @@ export const addMapRoutes: AddRoutes = (app, context) => {
   const { maps } = context.deps
   app.get(
     MAP_PATH,
-    async ({ params }) => {
+    async ({ request, params }) => {
+      const { retry: isRetry } = ASKING.read(request)
       const kb = knowledgeBaseAt(context, params)
-      return Response.json(stateRecord(kb, await maps.stateOf(kb)))
+      return Response.json(stateRecord(kb, await maps.stateOf(kb, { isRetry })))
     },
     route({
       needs: 'read',
@@ -63,6 +75,7 @@ export const addMapRoutes: AddRoutes = (app, context) => {
       description:
         'Answers at once. Where there is no map of the current revision, one is computed in the background: ask again until `state` is `ready`.',
       tag,
+      query: ASKING,
       answers: {
         200: { description: 'The map', schema: MAP },
         404: missing[404],

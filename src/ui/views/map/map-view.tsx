@@ -1,4 +1,5 @@
 /** The chunks of a knowledge base as points: those that mean nearly the same lie beside each other. */
+import { useRef } from 'preact/hooks'
 import type { MapRecord } from '../../api/maps.ts'
 import { readMap } from '../../api/maps.ts'
 import { EmptyState } from '../../components/empty-state.tsx'
@@ -18,10 +19,19 @@ const ASK_AGAIN_MS = 700
 const ASK_CALMLY_MS = 5000
 
 export function MapView({ project, name }: KnowledgeBaseAddress) {
+  const isRetryWanted = useRef(false)
   const { data, failure, isLoading, reload } = useResource(
-    (signal) => readMap(project, name, signal),
+    (signal) => {
+      const isRetry = isRetryWanted.current
+      isRetryWanted.current = false
+      return readMap(project, name, { signal, isRetry })
+    },
     [project, name],
   )
+  const retry = () => {
+    isRetryWanted.current = true
+    reload()
+  }
   const isAwaited = data?.state === 'computing' || data?.progress != null
   usePolling(
     () => {
@@ -34,7 +44,7 @@ export function MapView({ project, name }: KnowledgeBaseAddress) {
     <KnowledgeBaseFrame project={project} name={name}>
       {failure && <Failure error={failure} onRetry={reload} />}
       {!data && !failure && <Loading what="the map" />}
-      {data && <MapState data={data} project={project} name={name} onRetry={reload} />}
+      {data && <MapState data={data} project={project} name={name} onRetry={retry} />}
       {data?.state === 'ready' && data.map && (
         <MapBoard
           // A newer map takes the place of its points alone: what is typed or drawn stays.
@@ -89,18 +99,26 @@ function MapState({ data, project, name, onRetry }: MapStateProps) {
       </div>
     )
   }
+  if (hasFailed(data)) return <Failure error={new Error(data.error ?? '')} onRetry={onRetry} />
   return null
 }
 
+/** A former map is shown, and no newer one could be made. */
+function hasFailed({ map, progress, error }: MapRecord): boolean {
+  return map?.current === false && progress === null && error !== null
+}
+
 /** What is to be said of a map that is shown. */
-function noteOf({ map, reembedding, progress }: MapRecord): string | null {
+function noteOf(data: MapRecord): string | null {
+  const { map, reembedding, progress } = data
   if (map === null) return null
   if (reembedding) {
     return 'Another embedding model is being applied. Until it has taken over, this is the map of the former vectors.'
   }
   if (!map.current) {
-    const what = progress === null ? 'A new map will be made soon.' : 'A new map is being made.'
-    return `Documents have changed since this map was made. ${what}`
+    const changed = 'Documents have changed since this map was made.'
+    if (hasFailed(data)) return changed
+    return `${changed} A new map ${progress === null ? 'will be made soon' : 'is being made'}.`
   }
   if (map.point_count < map.chunk_count) {
     return `${counted(map.point_count, 'chunk')} of ${counted(map.chunk_count, 'chunk')} are shown, from everywhere.`
