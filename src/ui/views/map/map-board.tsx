@@ -43,6 +43,7 @@ interface MapBoardProps extends KnowledgeBaseAddress {
 export function MapBoard({ project, name, map, note, onStale }: MapBoardProps) {
   const { address, regions, points, failure, reload } = useShownMap({ project, name }, map)
   const { query, change, look, leave } = useMapAddress()
+  const opening = useLastSignal()
   const [tool, setTool] = useState<PointerTool>('move')
   const colours = useColours(address, { column: query.colour, query: query.q })
   const plain = useMemo(() => points && colouredByRegion(points, regions), [points, regions])
@@ -98,7 +99,7 @@ export function MapBoard({ project, name, map, note, onStale }: MapBoardProps) {
           tool={tool}
           onLine={(line) => select(index.inside(line).length === 0 ? null : lineSelection(line))}
           onLook={look}
-          onOpen={(point) => void openPoint(address, point, { leave, onStale })}
+          onOpen={(point) => void openPoint(address, point, { signal: opening(), leave, onStale })}
         />
       </div>
       <aside class="stack">
@@ -158,7 +159,19 @@ function isStale(failure: Error | undefined): boolean {
   return failure instanceof ApiError && failure.code === 'map_not_ready'
 }
 
+/** @returns a signal that the next one aborts, and leaving the view */
+function useLastSignal(): () => AbortSignal {
+  const last = useRef<AbortController | undefined>(undefined)
+  useEffect(() => () => last.current?.abort(), [])
+  return () => {
+    last.current?.abort()
+    last.current = new AbortController()
+    return last.current.signal
+  }
+}
+
 interface Leaving {
+  readonly signal: AbortSignal
   readonly leave: (to: string) => void
   readonly onStale: () => void
 }
@@ -167,10 +180,11 @@ interface Leaving {
 async function openPoint(
   address: MapAddress,
   point: number,
-  { leave, onStale }: Leaving,
+  { signal, leave, onStale }: Leaving,
 ): Promise<void> {
   try {
-    const [item] = await readChunks(address, [point])
+    const [item] = await readChunks(address, [point], signal)
+    if (signal.aborted) return
     const chunk = item?.chunk ?? null
     if (chunk === null) throw new Error('This chunk was deleted since the map was made')
     const { start_char: start, end_char: end, content_column: column } = chunk.metadata
@@ -182,6 +196,7 @@ async function openPoint(
     }
     leave(addressOf.chunk(address.project, address.name, place))
   } catch (error) {
+    if (signal.aborted) return
     tellFailed(error)
     if (isStale(error instanceof Error ? error : undefined)) onStale()
   }

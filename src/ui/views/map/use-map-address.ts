@@ -28,7 +28,13 @@ export function useMapAddress(): MapAddressing {
     waiting.current = null
     history.replaceState(null, '', addressWith({ at: current.text }))
   }
-  useEffect(() => () => clearTimeout(waiting.current?.timer), [])
+  useEffect(() => {
+    return () => {
+      clearTimeout(waiting.current?.timer)
+      // Nothing is written any more: the address is that of another view.
+      waiting.current = null
+    }
+  }, [])
   return {
     query,
     change: (change) => {
