@@ -30,6 +30,7 @@ export function followPointer(element: HTMLElement, moves: PointerMoves): () => 
   let dragged = 0
   const placeOf = ({ offsetX, offsetY }: PointerEvent): Place => [offsetX, offsetY]
   const pressed = (event: PointerEvent) => {
+    if (event.button !== 0) return
     element.setPointerCapture(event.pointerId)
     down.set(event.pointerId, placeOf(event))
     dragged = 0
@@ -39,6 +40,8 @@ export function followPointer(element: HTMLElement, moves: PointerMoves): () => 
     if (!isLine) moves.onLine([])
   }
   const went = (event: PointerEvent) => {
+    // A menu that opened took the release.
+    if (event.buttons === 0 && down.has(event.pointerId)) cancelled(event)
     const before = down.get(event.pointerId)
     const now = placeOf(event)
     if (before === undefined) {
@@ -57,6 +60,7 @@ export function followPointer(element: HTMLElement, moves: PointerMoves): () => 
     moves.onHover(null)
   }
   const released = (event: PointerEvent) => {
+    if (!down.has(event.pointerId)) return
     const isClick = dragged < CLICK_PIXELS && down.size === 1
     down.delete(event.pointerId)
     if (isClick) moves.onClick(...placeOf(event), event.pointerType === 'touch')
