@@ -14,10 +14,16 @@ interface MapTipProps {
 }
 
 const TEXT_CHARS = 280
+/** A pointer that crosses points does not read them. */
+const REST_MS = 80
 
 export function MapTip({ address, point, value, view, at }: MapTipProps) {
   const { data, failure } = useResource(
-    async (signal) => (await readChunks(address, [point], signal))[0]?.chunk ?? null,
+    async (signal) => {
+      await new Promise((resolve) => setTimeout(resolve, REST_MS))
+      signal.throwIfAborted()
+      return (await readChunks(address, [point], signal))[0]?.chunk ?? null
+    },
     [address, point],
   )
   return (
