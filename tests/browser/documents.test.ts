@@ -77,6 +77,19 @@ browserTest('documents are filtered, opened with their chunks marked, and delete
     expect(await browser.send('GET', address)).toMatchObject({
       metadata: { price: 9, origin: 'Haifa' },
     })
+    // A new text stores the document anew, and still only what was typed over is replaced.
+    await main.getByRole('button', { name: 'Edit' }).click()
+    await form.getByRole('textbox', { name: /^Text of/ }).fill('A new tea')
+    await browser.send('PATCH', address, { metadata: { origin: 'Akko' } })
+    await form.getByRole('button', { name: 'Save' }).click()
+    await form.getByText('Somebody changed "origin"').waitFor()
+    await form.getByRole('button', { name: 'Replace what is stored' }).click()
+    await main.getByText('Akko').waitFor()
+    await main.getByText('A new tea').first().waitFor()
+    expect(await browser.send('GET', address)).toMatchObject({
+      content: { content: 'A new tea' },
+      metadata: { price: 9, origin: 'Akko' },
+    })
     await main.getByRole('button', { name: 'Delete' }).click()
     await page.getByRole('dialog').getByRole('button', { name: 'Delete' }).click()
     await main.getByText('2 documents').waitFor()

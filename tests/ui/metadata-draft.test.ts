@@ -4,7 +4,8 @@ import {
   type DraftField,
   differences,
   draftOf,
-  metadataOf,
+  overStored,
+  textsOver,
 } from '../../src/ui/views/knowledge-base/documents/metadata-draft.ts'
 
 const TYPES = {
@@ -42,7 +43,7 @@ test('only what was typed over is sent, with its type; empty takes a value away'
   const stored = { year: 1999, price: 2.5, note: 'old', tags: ['a'], seen: '2024-01-02 03:04:05' }
   const draft = draftOf(stored, TYPES)
   expect(changesOf(draft)).toEqual({})
-  expect(metadataOf(draft)).toEqual(stored)
+  expect(overStored(stored, changesOf(draft))).toEqual(stored)
   const texts = { year: '2001', price: '', isGood: 'false', day: '2024-05-06', tags: '["a", "b"]' }
   expect(changesOf(typed(draft, texts))).toEqual({
     year: 2001,
@@ -54,7 +55,7 @@ test('only what was typed over is sent, with its type; empty takes a value away'
   expect(changesOf(typed(draft, { seen: '2024-01-02T03:05' }))).toEqual({
     seen: '2024-01-02 03:05',
   })
-  expect(metadataOf(typed(draft, texts))).not.toHaveProperty('price')
+  expect(overStored(stored, changesOf(typed(draft, texts)))).not.toHaveProperty('price')
 })
 
 test('whole numbers beyond those of JSON keep their digits, what is wrong is named', () => {
@@ -63,6 +64,18 @@ test('whole numbers beyond those of JSON keep their digits, what is wrong is nam
     huge: '170141183460469231731',
   })
   expect(() => changesOf(typed(draft, { tags: '[1' }))).toThrow('"tags" is not JSON')
+})
+
+test('what another window changed stays where nothing was typed over it', () => {
+  const draft = typed(draftOf({ price: 1, note: 'x', year: 1999 }, TYPES), { price: '2', year: '' })
+  const now = { price: 5, note: 'theirs', year: 2000, more: true, day: null }
+  expect(overStored(now, changesOf(draft))).toEqual({ price: 2, note: 'theirs', more: true })
+  const opened = { body: 'a', summary: 'b' }
+  const stored = { body: 'a', summary: 'theirs' }
+  expect(textsOver(stored, opened, { body: 'mine', summary: 'b' })).toEqual({
+    body: 'mine',
+    summary: 'theirs',
+  })
 })
 
 test('what another window changed is said', () => {

@@ -17,7 +17,14 @@ import { Loading } from '../../../components/progress.tsx'
 import { useResource } from '../../../components/resource.ts'
 import { counted } from '../../../format/numbers.ts'
 import { tellDone } from '../../../shell/notices.tsx'
-import { changesOf, type DraftField, differences, draftOf, metadataOf } from './metadata-draft.ts'
+import {
+  changesOf,
+  type DraftField,
+  differences,
+  draftOf,
+  overStored,
+  textsOver,
+} from './metadata-draft.ts'
 import { MetadataFields } from './metadata-fields.tsx'
 
 interface DocumentFormProps {
@@ -56,7 +63,7 @@ function OpenedForm({
   const isForced = before !== first
   const isTextSame = JSON.stringify(content) === JSON.stringify(first.content)
   const save = async () => {
-    const metadata = metadataOf(draft)
+    const changes = changesOf(draft)
     const now = await getDocument(of, before.id)
     const changed = differences(before, now)
     if (changed !== '') {
@@ -65,9 +72,14 @@ function OpenedForm({
         `Somebody changed ${changed} since you opened it. Save again to replace what you edited by yours`,
       )
     }
-    // Where the text stays, only what was typed over is sent: changes of others to the rest stay.
-    if (isTextSame) await patchDocument(of, before.id, changesOf(draft))
-    else await putDocument(of, before.id, { content, metadata })
+    // Only what was typed over replaces what is stored: changes of others to the rest stay.
+    if (isTextSame) await patchDocument(of, before.id, changes)
+    else {
+      await putDocument(of, before.id, {
+        content: textsOver(now.content, first.content, content),
+        metadata: overStored(now.metadata, changes),
+      })
+    }
     tellDone('Saved the document')
     onSaved()
     onClose()

@@ -13,6 +13,7 @@ export interface DraftField {
 }
 
 type Fields = Readonly<Record<string, unknown>>
+type Texts = Readonly<Record<string, string>>
 
 /** Every column of the knowledge base, and what else the document says. */
 export function draftOf(metadata: Fields, types: Readonly<Record<string, string>>): DraftField[] {
@@ -75,10 +76,16 @@ function numberOf(name: string, text: string): unknown {
   return Number.isInteger(value) && !Number.isSafeInteger(value) ? text.trim() : value
 }
 
-/** All values that there are, for a document that is stored anew. @throws Error as `typedValue` */
-export function metadataOf(draft: readonly DraftField[]): Fields {
-  const values = draft.map((field): [string, unknown] => [field.name, typedValue(field)])
+/** What is stored now with what was changed put over it, for a document that is stored anew. */
+export function overStored(stored: Fields, changes: Fields): Fields {
+  const values = Object.entries({ ...stored, ...changes })
   return Object.fromEntries(values.filter(([, value]) => value !== null))
+}
+
+/** The texts that are stored now, but for those that were typed over since they were opened. */
+export function textsOver(stored: Texts, opened: Texts, typed: Texts): Texts {
+  const changed = Object.entries(typed).filter(([column, text]) => text !== opened[column])
+  return { ...stored, ...Object.fromEntries(changed) }
 }
 
 /** What was typed over; null takes a value away. @throws Error as `typedValue` */
