@@ -34,6 +34,12 @@ function fromNothing(_: uPlot, low: number, high: number): [number, number] {
   return [low < 0 ? low - room : 0, high > 0 ? high + room : 0]
 }
 
+/** Where the axis ends at a value of several rows, uPlot draws the first of them alone. */
+function withRoom(_: uPlot, low: number, high: number): [number, number] {
+  const room = (high - low) * 0.01 || 1
+  return [low - room, high + room]
+}
+
 /** @returns what takes it away */
 export function drawPlot(host: HTMLElement, plot: Plot): () => void {
   const style = getComputedStyle(host)
@@ -53,7 +59,7 @@ export function drawPlot(host: HTMLElement, plot: Plot): () => void {
         ...(hasBars(plot) ? { y: { range: fromNothing } } : {}),
         x: {
           time: plot.isTime,
-          ...(words === undefined ? {} : { range: [-0.6, Math.max(0.6, words.length - 0.4)] }),
+          range: words === undefined ? withRoom : [-0.6, Math.max(0.6, words.length - 0.4)],
         },
       },
       axes: [
