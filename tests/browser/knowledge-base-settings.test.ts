@@ -45,6 +45,10 @@ browserTest(
       })
       const searches = page.getByRole('form', { name: 'Searches' })
       await page.getByLabel('By meaning and keywords').check()
+      await answered(page, 'PUT', () => searches.getByRole('button', { name: 'Save' }).click())
+      // What nobody touched stays automatic.
+      expect(JSON.stringify(await stored())).not.toMatch(/hybrid_search_(alpha|fusion)/)
+      await page.reload()
       await page.getByLabel('Weight of the meaning').fill('0.3')
       await answered(page, 'PUT', () => searches.getByRole('button', { name: 'Save' }).click())
       expect(await stored()).toMatchObject({

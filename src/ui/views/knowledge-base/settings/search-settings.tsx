@@ -1,6 +1,6 @@
 /** What searches of a knowledge base do unless they say otherwise, and the language of its words. */
 import { useState } from 'preact/hooks'
-import { FUSIONS, type Fusion } from '../../../../domain/hybrid-search.ts'
+import { DEFAULT_FUSION, FUSIONS, type Fusion } from '../../../../domain/hybrid-search.ts'
 import { LANGUAGES } from '../../../../domain/language.ts'
 import type { KnowledgeBase } from '../../../api/records.ts'
 import { Failure } from '../../../components/failure.tsx'
@@ -27,8 +27,10 @@ export function SearchSettings(props: SettingsPartProps & { readonly chunks: num
   const stored = params.language ?? ''
   const [language, setLanguage] = useState(stored)
   const [isHybrid, setIsHybrid] = useState(params.hybrid_search ?? false)
-  const [alpha, setAlpha] = useState(params.hybrid_search_alpha ?? 0.5)
-  const [fusion, setFusion] = useState(params.hybrid_search_fusion ?? 'convex')
+  const storedAlpha = params.hybrid_search_alpha ?? null
+  const storedFusion = params.hybrid_search_fusion ?? DEFAULT_FUSION
+  const [alpha, setAlpha] = useState(storedAlpha)
+  const [fusion, setFusion] = useState(storedFusion)
   const { act, failure, isBusy } = useAction()
   const save = useSaving(props, searchPart)
   const send = (event: SubmitEvent) => {
@@ -37,8 +39,8 @@ export function SearchSettings(props: SettingsPartProps & { readonly chunks: num
       save({
         ...(language === '' || language === stored ? {} : { language }),
         hybrid_search: isHybrid,
-        hybrid_search_alpha: alpha,
-        hybrid_search_fusion: fusion,
+        ...(alpha === storedAlpha ? {} : { hybrid_search_alpha: alpha }),
+        ...(fusion === storedFusion ? {} : { hybrid_search_fusion: fusion }),
       }),
     )
   }
@@ -55,22 +57,7 @@ export function SearchSettings(props: SettingsPartProps & { readonly chunks: num
         By meaning and keywords, unless a search says otherwise
       </label>
       <div class="grid">
-        <Field
-          label={`Weight of the meaning: ${alpha.toFixed(2)}`}
-          hint="0: keywords alone, 1: meaning alone"
-        >
-          {(control) => (
-            <input
-              {...control}
-              type="range"
-              min="0"
-              max="1"
-              step="0.05"
-              value={alpha}
-              onInput={(event) => setAlpha(Number(event.currentTarget.value))}
-            />
-          )}
-        </Field>
+        <WeightField stored={storedAlpha} alpha={alpha} onChange={setAlpha} />
         <Field label="How both become one order">
           {(control) => (
             <select
@@ -108,6 +95,42 @@ export function SearchSettings(props: SettingsPartProps & { readonly chunks: num
         </button>
       </div>
     </form>
+  )
+}
+
+interface WeightFieldProps {
+  /** Null: automatic. A stored weight cannot be made automatic again. */
+  readonly stored: number | null
+  readonly alpha: number | null
+  readonly onChange: (alpha: number | null) => void
+}
+
+function WeightField({ stored, alpha, onChange }: WeightFieldProps) {
+  return (
+    <Field
+      label={`Weight of the meaning: ${alpha === null ? 'automatic' : alpha.toFixed(2)}`}
+      hint={
+        alpha === null || stored !== null ? (
+          '0: keywords alone, 1: meaning alone'
+        ) : (
+          <button type="button" class="button small" onClick={() => onChange(null)}>
+            Automatic again
+          </button>
+        )
+      }
+    >
+      {(control) => (
+        <input
+          {...control}
+          type="range"
+          min="0"
+          max="1"
+          step="0.05"
+          value={alpha ?? 0.5}
+          onInput={(event) => onChange(Number(event.currentTarget.value))}
+        />
+      )}
+    </Field>
   )
 }
 
