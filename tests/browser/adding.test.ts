@@ -51,11 +51,11 @@ browserTest('files that were cut off are sent again, and what was typed stays', 
 
     await page.getByRole('link', { name: 'Web pages' }).click()
     const addresses = page.getByRole('textbox', { name: 'Addresses' })
-    await addresses.fill('http://127.0.0.1:9/private')
+    await addresses.fill('http://127.0.0.1:9/private,teas')
     await page.getByRole('button', { name: 'Add the pages' }).click()
     await page.getByText('is not a public address').waitFor()
     await page.reload()
     await addresses.waitFor()
-    expect(await addresses.inputValue()).toBe('http://127.0.0.1:9/private')
+    expect(await addresses.inputValue()).toBe('http://127.0.0.1:9/private,teas')
   })
 })

@@ -14,11 +14,12 @@ export function AddPages(props: WayInProps) {
   const { begin, failure, isBusy } = useBegin(props)
   const add = async (event: Event) => {
     event.preventDefault()
-    const urls = words(addresses.text)
+    // A comma may be part of an address.
+    const urls = split(addresses.text, /\s+/)
     const bad = urls.find((url) => !/^https?:\/\/./.test(url))
     setWrong(bad === undefined ? undefined : `Not an address of a page: ${bad}`)
     if (bad !== undefined) return
-    const allowed = words(domains.text)
+    const allowed = split(domains.text, /[\s,]+/)
     await begin({
       urls,
       crawl_depth: Number(depth.text),
@@ -90,6 +91,6 @@ export function AddPages(props: WayInProps) {
   )
 }
 
-function words(text: string): string[] {
-  return text.split(/[\s,]+/).filter((word) => word !== '')
+function split(text: string, between: RegExp): string[] {
+  return text.split(between).filter((word) => word !== '')
 }
