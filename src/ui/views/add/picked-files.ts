@@ -11,10 +11,11 @@ export const FILES_MAX = 5000
 const NAME_CHARS_MAX = 255
 
 /** What was picked in a field. */
-export function pickedFiles(list: FileList | null): NamedFile[] {
-  return [...(list ?? [])]
-    .map((content) => named(content.webkitRelativePath || content.name, content))
-    .filter(isVisible)
+export function pickedFiles(list: Iterable<File> | null): NamedFile[] {
+  return [...(list ?? [])].flatMap((content) => {
+    const path = content.webkitRelativePath || content.name
+    return path.split('/').every(isVisible) ? [named(path, content)] : []
+  })
 }
 
 /** What was dropped. Its folders are read one after the other. */
@@ -24,7 +25,7 @@ export async function droppedFiles(transfer: DataTransfer): Promise<NamedFile[]>
   if (entries.length === 0) return pickedFiles(transfer.files)
   const found: NamedFile[] = []
   for (const entry of entries) await collect(entry, found)
-  return found.filter(isVisible)
+  return found
 }
 
 export function hasFiles(transfer: DataTransfer | null): boolean {
@@ -32,7 +33,7 @@ export function hasFiles(transfer: DataTransfer | null): boolean {
 }
 
 async function collect(entry: FileSystemEntry, found: NamedFile[]): Promise<void> {
-  if (found.length >= FILES_MAX) return
+  if (found.length >= FILES_MAX || !isVisible(entry.name)) return
   if (isFile(entry)) {
     const content = await new Promise<File>((resolve, reject) => entry.file(resolve, reject))
     found.push(named(entry.fullPath.replace(/^\//, ''), content))
@@ -67,7 +68,7 @@ function named(path: string, content: File): NamedFile {
   return { name: name.slice(-NAME_CHARS_MAX), content }
 }
 
-/** Not what systems leave in folders. */
-function isVisible({ content }: NamedFile): boolean {
-  return !content.name.startsWith('.') && content.name !== 'Thumbs.db'
+/** A file or a folder. Not what systems leave in folders, nor hidden folders as `.git` with all that is in them. */
+function isVisible(name: string): boolean {
+  return !name.startsWith('.') && name !== 'Thumbs.db'
 }

@@ -1,0 +1,19 @@
+import { expect, test } from 'bun:test'
+import { pickedFiles } from '../../src/ui/views/add/picked-files.ts'
+
+test('a folder is taken without its hidden files, and without what is in its hidden folders', () => {
+  const paths = [
+    'teas/green/sencha.txt',
+    'teas/.git/config',
+    'teas/green/.venv/lib/site.py',
+    'teas/.DS_Store',
+    'teas/Thumbs.db',
+    'teas/a.b.md',
+  ]
+  const files = paths.map((path) => {
+    const file = new File([], path.slice(path.lastIndexOf('/') + 1))
+    return Object.defineProperty(file, 'webkitRelativePath', { value: path })
+  })
+  const names = pickedFiles(files).map(({ name }) => name)
+  expect(names).toEqual(['teas - green - sencha.txt', 'teas - a.b.md'])
+})
