@@ -16,7 +16,9 @@ import { definitionOf, EMPTY_DRAFT, fieldOf } from './knowledge-base-draft.ts'
 
 export function NewKnowledgeBaseView() {
   const { route, query } = useLocation()
-  const [draft, setDraft] = useState({ ...EMPTY_DRAFT, project: query.project ?? 'mindsdb' })
+  const [draft, setDraft] = useState({ ...EMPTY_DRAFT, project: query.project ?? '' })
+  // Some may use other projects alone, which are known a moment after the page.
+  const project = draft.project || (projects.value?.[0]?.name ?? 'mindsdb')
   const { act, failure, isBusy } = useAction()
   const field = failure && fieldOf(failure)
   const form: DraftProps = {
@@ -32,13 +34,13 @@ export function NewKnowledgeBaseView() {
   const create = async (event: Event) => {
     event.preventDefault()
     await act(async () => {
-      const { name, params } = await createKnowledgeBase(draft.project, definitionOf(draft))
+      const { name, params } = await createKnowledgeBase(project, definitionOf(draft))
       for (const warning of params.warnings ?? []) tellFailed(warning)
       await refreshCatalog()
-      route(addressOf.addDocuments(draft.project, name))
+      route(addressOf.addDocuments(project, name))
     })
   }
-  const names = projects.value?.map(({ name }) => name) ?? [draft.project]
+  const names = [...new Set([project, ...(projects.value ?? []).map(({ name }) => name)])]
   return (
     <>
       <PageHeader title="New knowledge base" above={[{ label: 'Home', href: '/' }]} />
@@ -55,7 +57,7 @@ export function NewKnowledgeBaseView() {
             {(control) => (
               <select
                 {...control}
-                value={draft.project}
+                value={project}
                 onChange={(event) => form.set({ project: event.currentTarget.value })}
               >
                 {names.map((name) => (

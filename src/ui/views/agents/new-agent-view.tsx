@@ -19,7 +19,9 @@ const PLACE = '/new'
 
 export function NewAgentView() {
   const { route, query } = useLocation()
-  const [project, setProject] = useState(query.project ?? 'mindsdb')
+  const [chosen, setProject] = useState(query.project)
+  // Some may use other projects alone, which are known a moment after the page.
+  const project = chosen ?? projects.value?.[0]?.name ?? 'mindsdb'
   const [draft, setDraft] = useState(() => keptDraft(PLACE)?.draft ?? draftOf())
   const { act, failure, isBusy } = useAction()
   const create = async (event: SubmitEvent) => {
