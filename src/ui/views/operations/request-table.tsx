@@ -1,4 +1,5 @@
 /** Requests that were answered, a line each, and what they come to. */
+import { useEffect } from 'preact/hooks'
 import type { AnsweredRequest } from '../../api/records.ts'
 import { counted, shownDuration, shownTime, timeOf } from '../../format/numbers.ts'
 
@@ -29,6 +30,8 @@ interface RequestTableProps {
 }
 
 export function RequestTable({ items, onHold }: RequestTableProps) {
+  // Gone from under the pointer, it is left without an event.
+  useEffect(() => () => onHold(false), [])
   return (
     <section
       class="panel flush"
