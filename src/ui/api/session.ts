@@ -28,12 +28,12 @@ export function mayRunServer(): boolean {
   return may('admin') && (account.value?.projects ?? null) === null
 }
 
-/** Ends with the next login. @throws what `abort` was aborted with */
+/** Ends with the next login, or when the server has no login any more. @throws what `abort` was aborted with */
 export function loggedInAgain(abort?: AbortSignal): Promise<void> {
   loginState.value = stateWithoutLogin()
   return new Promise((resolve, reject) => {
     const stop = loginState.subscribe((state) => {
-      if (state !== 'on') return
+      if (state !== 'on' && state !== 'off') return
       queueMicrotask(() => stop())
       resolve()
     })
