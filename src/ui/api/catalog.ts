@@ -12,23 +12,31 @@ export interface ProjectContents {
 /** Undefined until they were read for the first time. */
 export const projects = signal<readonly ProjectContents[] | undefined>(undefined)
 
+/** The answers to several questions may come in another order: an older one does not replace a newer one. */
+const turns = { asked: 0, shown: 0 }
+
 /** Reads them again, after something was created, renamed or deleted. @throws ApiError */
 export async function refreshCatalog(abort?: AbortSignal): Promise<void> {
+  turns.asked += 1
+  const turn = turns.asked
   const init = { signal: abort }
   const named = await request<readonly Project[]>('/api/projects', init)
-  projects.value = (
-    await Promise.all(
-      named.map(async ({ name }) => {
-        const [knowledgeBases, agents] = await Promise.all([
-          orNone(
-            request<readonly KnowledgeBase[]>(path`/api/projects/${name}/knowledge_bases`, init),
-          ),
-          orNone(request<readonly Agent[]>(path`/api/projects/${name}/agents`, init)),
-        ])
-        return { name, knowledgeBases, agents }
-      }),
-    )
-  ).sort((a, b) => Number(b.name === 'mindsdb') - Number(a.name === 'mindsdb'))
+  const contents = await Promise.all(
+    named.map(async ({ name }) => {
+      const [knowledgeBases, agents] = await Promise.all([
+        orNone(
+          request<readonly KnowledgeBase[]>(path`/api/projects/${name}/knowledge_bases`, init),
+        ),
+        orNone(request<readonly Agent[]>(path`/api/projects/${name}/agents`, init)),
+      ])
+      return { name, knowledgeBases, agents }
+    }),
+  )
+  if (turn < turns.shown) return
+  turns.shown = turn
+  projects.value = contents.sort(
+    (a, b) => Number(b.name === 'mindsdb') - Number(a.name === 'mindsdb'),
+  )
 }
 
 /** A project may have been deleted since its name was read. */
