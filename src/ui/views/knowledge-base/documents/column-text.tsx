@@ -1,5 +1,5 @@
 /** The text of one column with its chunks marked, and the list of them, from one to the next by keys. */
-import { useMemo, useState } from 'preact/hooks'
+import { useLayoutEffect, useMemo, useState } from 'preact/hooks'
 import { useLocation } from 'preact-iso/router'
 import type { KnowledgeBaseName } from '../../../api/documents.ts'
 import type { DocumentChunk, DocumentTexts } from '../../../api/records.ts'
@@ -28,6 +28,8 @@ interface PlacedChunk extends Span {
 export function ColumnText({ of, document, column, text, marked, hasKeys }: ColumnTextProps) {
   const { route } = useLocation()
   const [pointed, setPointed] = useState<number>()
+  // However another chunk was opened, it is the one that is told about.
+  useLayoutEffect(() => setPointed(undefined), [marked?.start, marked?.end])
   const chunks = useMemo(() => chunksIn(document, column), [document, column])
   const at = marked ? placeOf(marked, chunks) : -1
   const shown = pointed ?? Math.max(0, at)
