@@ -4,13 +4,16 @@ import { Icon } from './icon.tsx'
 
 export function Failure({
   error,
+  title: given,
   onRetry,
 }: {
   readonly error: Error
+  /** Of what the server says in an answer; without it, what is no answer of the API is a mistake of the page. */
+  readonly title?: string
   readonly onRetry?: (() => void) | undefined
 }) {
   const isKnown = error instanceof ApiError
-  const title = isKnown ? error.title : 'Something in this page went wrong'
+  const title = given ?? (isKnown ? error.title : 'Something in this page went wrong')
   const hasPage = isKnown && error.code !== 'unreachable'
   return (
     <div class="failure" role="alert">

@@ -85,7 +85,13 @@ function MapState({ data, project, name, onRetry }: MapStateProps) {
     )
   }
   if (data.state === 'failed') {
-    return <Failure error={new Error(data.error ?? 'The map failed')} onRetry={onRetry} />
+    return (
+      <Failure
+        title="There is no map"
+        error={new Error(data.error ?? 'The map failed')}
+        onRetry={onRetry}
+      />
+    )
   }
   if (data.state === 'computing') {
     const { stage = 'waiting', share = 0 } = data.progress ?? {}
@@ -99,7 +105,14 @@ function MapState({ data, project, name, onRetry }: MapStateProps) {
       </div>
     )
   }
-  if (hasFailed(data)) return <Failure error={new Error(data.error ?? '')} onRetry={onRetry} />
+  if (hasFailed(data))
+    return (
+      <Failure
+        title="There is no newer map"
+        error={new Error(data.error ?? '')}
+        onRetry={onRetry}
+      />
+    )
   return null
 }
 
