@@ -19,12 +19,13 @@ import { TurnCard } from './asking/turn-card.tsx'
 import { usageOf } from './asking/usage.ts'
 
 const SIDES = ['First agent', 'Second agent'] as const
-/** Where the question is kept that was typed. */
+/** Where the question is kept that was typed, and that of the address in whose place it was. */
 const DRAFT = 'compare'
+const DRAFTED_OVER = 'compare over'
 
 export function CompareView() {
   const { query, route } = useLocation()
-  const [question, setQuestion] = useState(query.question || draftAt(DRAFT))
+  const [question, setQuestion] = useState(() => questionAt(query.question ?? ''))
   const [failures, setFailures] = useState<readonly (Error | undefined)[]>([])
   const names = (query.agents ?? '').split(',')
   const known = (projects.value ?? []).flatMap(({ name, agents }) =>
@@ -82,6 +83,7 @@ export function CompareView() {
               onInput={({ currentTarget: { value } }) => {
                 setQuestion(value)
                 keepDraft(DRAFT, value)
+                keepDraft(DRAFTED_OVER, query.question ?? '')
               }}
               onKeyDown={(event) => {
                 if (event.key !== 'Enter' || event.shiftKey || event.isComposing) return
@@ -128,6 +130,13 @@ export function CompareView() {
       </div>
     </>
   )
+}
+
+/** What was typed is newer than the question of the address that it was typed over, and older than another one. */
+function questionAt(address: string): string {
+  const typed = draftAt(DRAFT)
+  const isNewer = address === '' || address === draftAt(DRAFTED_OVER)
+  return (isNewer && typed) || address
 }
 
 interface AgentFieldProps {

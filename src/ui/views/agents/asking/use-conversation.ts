@@ -4,7 +4,7 @@ import { useLocation } from 'preact-iso/router'
 import { type AgentName, deleteTurnsFrom } from '../../../api/agents.ts'
 import { ApiError } from '../../../api/request.ts'
 import { addressOf } from '../../../shell/addresses.ts'
-import { keepDraft } from './composer.tsx'
+import { draftAt, keepDraft } from './composer.tsx'
 import type { KeptTurns } from './kept-turns.ts'
 import { ask, changes, forgetTurns, placeOf } from './running-turns.ts'
 
@@ -43,7 +43,11 @@ export function useConversation(agent: AgentName, id: string, kept: KeptTurns) {
     await deleteTurnsFrom(agent, id, traceId).catch((error: unknown) => {
       if (!isMissing(error)) throw error
     })
-    if (isEdited) keepDraft(isFirst ? placeOf(agent, 'new') : place, question)
+    // What is in the field, and where the conversation goes with all its turns, in the next one's.
+    const target = isFirst ? placeOf(agent, 'new') : place
+    const texts = [isEdited ? question : '', draftAt(place), draftAt(target)]
+    keepDraft(place, '')
+    keepDraft(target, [...new Set(texts)].filter(Boolean).join('\n'))
     forgetTurns(place)
     changes.value += 1
     if (isFirst) return route(addressAt(agent, 'new'))
