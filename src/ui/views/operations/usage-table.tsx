@@ -4,7 +4,7 @@ import type { Usage, UsageList } from '../../api/records.ts'
 import { request } from '../../api/request.ts'
 import { EmptyState } from '../../components/empty-state.tsx'
 import { useResource } from '../../components/resource.ts'
-import { shownBytes, shownCount } from '../../format/numbers.ts'
+import { counted, shownBytes, shownCount } from '../../format/numbers.ts'
 import { addressOf } from '../../shell/addresses.ts'
 import { Loaded } from './loaded.tsx'
 
@@ -33,7 +33,7 @@ export function UsageTable() {
         </button>
       </div>
       <Loaded of={usage} what="what each knowledge base takes">
-        {({ items, next }) =>
+        {({ items, total, next }) =>
           items.length === 0 ? (
             <EmptyState icon="database" title="No knowledge base yet">
               <p>
@@ -43,6 +43,12 @@ export function UsageTable() {
             </EmptyState>
           ) : (
             <>
+              {next !== null && (
+                <p class="small quiet">
+                  {shownCount(items.length)} of {counted(total, 'knowledge base')}, the largest of
+                  these first.
+                </p>
+              )}
               <Rows items={items} />
               {next !== null && limit < PAGE_MAX && (
                 <button type="button" class="button" onClick={() => setLimit(PAGE_MAX)}>
