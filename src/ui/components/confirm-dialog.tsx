@@ -1,4 +1,4 @@
-/** Asks before something is gone for good. It stays open while it is done, and shows why it could not be. */
+/** Asks before something is gone for good. Nobody closes it while it is done: it shows why it could not be. */
 
 import type { ComponentChildren } from 'preact'
 import { Dialog } from './dialog.tsx'
@@ -24,12 +24,17 @@ export function ConfirmDialog({ title, children, verb, onConfirm, onClose }: Con
     })
   }
   return (
-    <Dialog title={title} onClose={onClose}>
+    <Dialog title={title} {...(isBusy ? {} : { onClose })}>
       <div class="stack">
         <div>{children}</div>
         {failure && <Failure error={failure} />}
         <div class="row end">
-          <button type="button" class="button" onClick={onClose}>
+          <button
+            type="button"
+            class="button"
+            aria-disabled={isBusy}
+            onClick={() => !isBusy && onClose()}
+          >
             Cancel
           </button>
           <button type="button" class="button danger" aria-disabled={isBusy} onClick={confirm}>
