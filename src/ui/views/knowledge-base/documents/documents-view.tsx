@@ -45,10 +45,14 @@ export function DocumentsView({ project, name }: KnowledgeBaseAddress) {
     route(`${here}${queryOfList({ ...shown, page: 1, cursor: undefined, ...change })}`)
   }
   // What was shown last stays until the next page is there: nothing jumps, and the focus stays.
-  const last = useRef<Page | undefined>(undefined)
+  const last = useRef<{ readonly listed: Page; readonly place: ListAddress } | undefined>(undefined)
   const isPastEnd = shown.page > 1 && page.data?.rows.length === 0
-  if (page.data !== undefined) last.current = isPastEnd ? undefined : page.data
-  const listed = page.data ?? (page.isLoading ? last.current : undefined)
+  if (page.data !== undefined) {
+    last.current = isPastEnd ? undefined : { listed: page.data, place: shown }
+  }
+  const listed = page.data ?? (page.isLoading ? last.current?.listed : undefined)
+  // Of the rows that are there: whoever selects and deletes them reads which ones they are.
+  const place = page.data === undefined ? (last.current?.place ?? shown) : shown
   // What stood on the last page was deleted: there may be others before it.
   useLayoutEffect(() => {
     if (isPastEnd) route(`${here}${queryOfList({ ...shown, page: 1, cursor: undefined })}`, true)
@@ -97,7 +101,7 @@ export function DocumentsView({ project, name }: KnowledgeBaseAddress) {
             <div class="stack" aria-busy={page.isLoading}>
               <div class="row small quiet">
                 <span class="grow" role="status">
-                  {wordsOfPlace(shown.page, listed.rows.length, listed.total)}
+                  {wordsOfPlace(place.page, listed.rows.length, listed.total)}
                 </span>
                 <ExportLinks of={{ project, name }} shown={shown} types={kb.data?.metadata_types} />
               </div>
@@ -107,7 +111,7 @@ export function DocumentsView({ project, name }: KnowledgeBaseAddress) {
                 selected={isChunks ? undefined : selected}
                 onSelect={select}
               />
-              <Pages here={here} shown={shown} next={listed.next} total={listed.total} />
+              <Pages here={here} shown={place} next={listed.next} total={listed.total} />
             </div>
           )}
         </div>
