@@ -38,6 +38,7 @@ const PASSWORD = "s3cr3t'pass"
 const DATABASE = 'shop'
 const HOST = '127.0.0.1'
 const START_MS = 60_000
+const RESTART_PAUSE_MS = 2000
 const ROOT = 0
 
 /** Lines of its configuration, and files that they name, which the server gets beside its data. */
@@ -246,7 +247,11 @@ async function started({ command, user, folder, ready }: Startable) {
   return {
     async restart() {
       await kill()
-      child = await start()
+      // Processes of the one that was killed may hold its memory for a moment longer.
+      child = await start().catch(async () => {
+        await Bun.sleep(RESTART_PAUSE_MS)
+        return start()
+      })
     },
     async stop() {
       // PostgreSQL's other processes end when they miss the first one.
