@@ -21,7 +21,16 @@ export function modelRefOf(
   // Clients send the empty text for "not set".
   const provider = (read.text('provider')?.trim() || defaults.provider).toLowerCase()
   const { baseUrl, version } = withoutVersion(read.text('base_url'))
-  const unmasked = (name: string, value: unknown, secret: unknown) => {
+  const unmasked = (name: string, value: unknown, secret: unknown): unknown => {
+    if (isObject(value) && isObject(secret)) {
+      const entries = Object.entries(value)
+      return Object.fromEntries(
+        entries.map(([inner, one]) => [inner, unmasked(`${name}.${inner}`, one, secret[inner])]),
+      )
+    }
+    if (Array.isArray(value) && Array.isArray(secret)) {
+      return value.map((one, index) => unmasked(`${name}[${index}]`, one, secret[index]))
+    }
     if (value !== MASK || secret === undefined) return value
     if (stored !== null && isSameAddress(stored, { provider, baseUrl })) return secret
     const why = 'provider or base_url is another one than that for which it was given'
