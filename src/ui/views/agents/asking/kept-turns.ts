@@ -20,20 +20,27 @@ export interface KeptTurns {
   readonly readEarlier?: () => Promise<void>
 }
 
+interface EarlierPages {
+  /** The newest page, before which these stand. */
+  readonly of: Conversation | undefined
+  readonly pages: readonly Conversation[]
+}
+
 /** @param id undefined: nothing of it has to be read */
 export function useKeptTurns(agent: AgentName, id: string | undefined): KeptTurns {
   const key = JSON.stringify([agent.project, agent.name, id])
-  const [before, setBefore] = useState<{ key: string; pages: readonly Conversation[] }>()
+  const [before, setBefore] = useState<EarlierPages>()
   const newest = useResource(
     async (signal) => (id === undefined ? undefined : readConversation(agent, id, { signal })),
     [key],
   )
-  const pages = before?.key === key ? before.pages : []
+  // Behind a newest page that was read again there may be other turns between.
+  const pages = before !== undefined && before.of === newest.data ? before.pages : []
   const oldest = pages[0] ?? newest.data
   const readEarlier = async () => {
     if (id === undefined || !oldest?.next) return
     const page = await readConversation(agent, id, { cursor: oldest.next })
-    setBefore({ key, pages: [page, ...pages] })
+    setBefore({ of: newest.data, pages: [page, ...pages] })
   }
   const all = [...pages, ...(newest.data ? [newest.data] : [])].flatMap(({ turns }) => turns)
   return {
