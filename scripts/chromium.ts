@@ -12,13 +12,16 @@ const PATHS = [
 
 export const chromiumPath = PATHS.find((path) => path !== '' && existsSync(path))
 
-/** @throws Error where there is none */
-export async function startChromium(): Promise<Browser> {
+/**
+ * @param slowMo milliseconds between two steps
+ * @throws Error where there is none
+ */
+export async function startChromium({ slowMo = 0 } = {}): Promise<Browser> {
   if (chromiumPath === undefined) {
     throw new Error('There is no Chromium here: install one, or name it in CHROMIUM')
   }
   // Tests run as root where there is nobody else, as in CI.
-  return chromium.launch({ executablePath: chromiumPath, args: ['--no-sandbox'] })
+  return chromium.launch({ executablePath: chromiumPath, args: ['--no-sandbox'], slowMo })
 }
 
 /** Ends when the view has its heading, and nothing of it is still on its way. */

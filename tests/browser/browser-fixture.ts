@@ -25,6 +25,13 @@ export function browserTest(name: string, walk: () => Promise<void>): void {
 const hasBrowser = chromiumPath !== undefined || process.env.BROWSER === 'required'
 if (!hasBrowser) process.stderr.write('skipped: there is no Chromium here (docs/page.md)\n')
 
+/**
+ * Two ways to see whether a test depends on who is quicker. Pauses between its steps: the page is always done before. And
+ * answers of the server that wait, each by another time up to this: the page is never done before, and they change places.
+ */
+const SLOW_STEPS_MS = Number(process.env.BROWSER_SLOW_STEPS_MS ?? 0)
+const SLOW_ANSWERS_MS = Number(process.env.BROWSER_SLOW_ANSWERS_MS ?? 0)
+
 export type Viewport = 'desktop' | 'phone'
 export type Scheme = 'light' | 'dark'
 
@@ -59,7 +66,7 @@ export function browserOver(environment: Readonly<Record<string, string>> = {}) 
     return startServer({ dataDirectory: await folder, environment, ...place })
   }
   const browserOf = () => {
-    browser ??= startChromium()
+    browser ??= startChromium({ slowMo: SLOW_STEPS_MS })
     return browser
   }
   afterAll(async () => {
@@ -114,6 +121,12 @@ export function browserOver(environment: Readonly<Record<string, string>> = {}) 
       })
       context.setDefaultTimeout(STEP_MS_MAX)
       await context.grantPermissions(['clipboard-read', 'clipboard-write'])
+      if (SLOW_ANSWERS_MS > 0) {
+        await context.route('**/api/**', async (route) => {
+          await Bun.sleep(Math.random() * SLOW_ANSWERS_MS)
+          await route.continue().catch(() => {})
+        })
+      }
       const page = await context.newPage()
       const complaints: string[] = []
       page.on('pageerror', (error) => complaints.push(error.message))

@@ -57,7 +57,11 @@ browserTest('a key and a user are made, used and taken away', async () => {
       await page.getByRole('button', { name: 'New key' }).click()
       await page.getByLabel('Name').fill('notebook')
       await page.getByRole('button', { name: 'Make the key' }).click()
-      const key = await page.getByText(/^eider_/).textContent()
+      // Behind the dialog the list has it as well, by its first letters.
+      const key = await page
+        .getByRole('dialog')
+        .getByText(/^eider_/)
+        .textContent()
       const asked = async () => {
         const headers = { authorization: `Bearer ${key}` }
         return (await fetch(`${baseUrl}/api/projects`, { headers })).status
