@@ -1,6 +1,7 @@
 import { agentWarnings } from '../agents/questions/agent-check.ts'
 import { AgentPool } from '../agents/questions/agent-pool.ts'
 import { Conversations } from '../agents/questions/conversations.ts'
+import { LiveTurns } from '../agents/questions/live-turns.ts'
 import type { Rights } from '../domain/access/rights.ts'
 import { BUILTIN_CHAT_MODEL, BUILTIN_PROVIDER } from '../domain/model-ref.ts'
 import type { ForeignTools } from '../domain/ports/foreign-tool-ports.ts'
@@ -77,8 +78,9 @@ export function askedAgents(
   { conversationTurnsMax: turnsMax }: Settings,
   log: { readonly failure: (error: LoggedError) => void },
 ): Pick<UseCases, 'agents' | 'conversations'> {
+  const live = new LiveTurns(store)
   const kept = new Conversations({
-    ...{ pool, store, turnsMax },
+    ...{ pool, store, live, turnsMax },
     newId: () => Bun.randomUUIDv7(),
     now: Date.now,
     onFailure: (error) => log.failure({ requestId: 'conversations', error }),
@@ -91,8 +93,9 @@ export function askedAgents(
       cancelRun: (traceId) => pool.cancelRun(traceId),
     },
     conversations: {
-      list: (agent, page, asker) => store.list(agent, page, asker),
-      get: (agent, id, page, asker) => store.get(agent, id, page, asker),
+      list: (agent, page, asker) => live.list(agent, page, asker),
+      get: (agent, id, page, asker) => live.get(agent, id, page, asker),
+      watch: (agent, id, asker, signal) => live.watch(agent, id, asker, signal),
       remove: (agent, id, asker) => kept.remove(agent, id, asker),
       removeFrom: (agent, id, traceId, asker) => kept.removeFrom(agent, id, traceId, asker),
     },

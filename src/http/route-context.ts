@@ -2,6 +2,7 @@ import type { Elysia } from 'elysia'
 import type { AgentProbe } from '../agents/questions/agent-check.ts'
 import type { Answer } from '../agents/questions/completion-stream.ts'
 import type { AskedQuestion } from '../agents/questions/conversations.ts'
+import type { LiveTurns } from '../agents/questions/live-turns.ts'
 import type { RunningQuestion } from '../agents/questions/running-questions.ts'
 import type { DatabaseDeps } from '../catalog/catalog-deps.ts'
 import type { Asker, Principal } from '../domain/access/principal.ts'
@@ -12,7 +13,6 @@ import type { Activity } from '../domain/flow/activity.ts'
 import type { Job } from '../domain/flow/job.ts'
 import type { KnowledgeBase } from '../domain/knowledge-base.ts'
 import type { AuditLog, Users } from '../domain/ports/access-ports.ts'
-import type { ConversationStore } from '../domain/ports/conversation-ports.ts'
 import type { StoredChunk } from '../domain/ports/document-ports.ts'
 import type { ExportedRows } from '../domain/ports/engine-ports.ts'
 import type { Jobs } from '../domain/ports/job-ports.ts'
@@ -186,7 +186,7 @@ export interface UseCases {
   readonly fileBytes: FileBytes
   readonly backups: BackupStore
   readonly schedules: Schedules
-  readonly conversations: Pick<ConversationStore, 'list' | 'get'> & {
+  readonly conversations: Pick<LiveTurns, 'list' | 'get' | 'watch'> & {
     readonly remove: (agent: Agent, conversationId: string, asker: Asker) => Promise<void>
     readonly removeFrom: (
       agent: Agent,

@@ -86,6 +86,7 @@ ask POST /api/projects/{project_name}/agents/{agent_name}/completions
 ask POST /api/projects/{project_name}/agents/{agent_name}/completions/stream
 ask GET /api/projects/{project_name}/agents/{agent_name}/conversations
 ask GET /api/projects/{project_name}/agents/{agent_name}/conversations/{conversation_id}
+ask GET /api/projects/{project_name}/agents/{agent_name}/conversations/{conversation_id}/stream
 ask DELETE /api/projects/{project_name}/agents/{agent_name}/conversations/{conversation_id}
 ask DELETE /api/projects/{project_name}/agents/{agent_name}/conversations/{conversation_id}/turns/{trace_id}
 ask POST /api/traces/{trace_id}/feedback

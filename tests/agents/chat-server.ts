@@ -6,6 +6,13 @@ export type Said =
   | { readonly kind: 'text'; readonly pieces: readonly string[] }
   | { readonly kind: 'call'; readonly name: string; readonly input: object }
   | { readonly kind: 'status'; readonly status: number }
+  /** The answer begins, and goes on when something has happened. */
+  | {
+      readonly kind: 'held'
+      readonly pieces: readonly string[]
+      readonly until: Promise<void>
+      readonly rest: readonly string[]
+    }
   /** The answer begins, perhaps with some text, and never goes on. */
   | { readonly kind: 'stall'; readonly pieces?: readonly string[] }
 
@@ -57,14 +64,18 @@ function streamOf(said: Exclude<Said, { kind: 'status' }>, onCancel: () => void)
     return new TextEncoder().encode(`data: ${JSON.stringify(body)}\n\n`)
   }
   return new ReadableStream({
-    start(controller) {
+    async start(controller) {
       controller.enqueue(chunk({ role: 'assistant', content: '' }))
+      if (said.kind === 'held') {
+        for (const content of said.pieces) controller.enqueue(chunk({ content }))
+        await said.until
+      }
       if (said.kind === 'stall') {
         for (const content of said.pieces ?? []) controller.enqueue(chunk({ content }))
         return
       }
       for (const delta of deltasOf(said)) controller.enqueue(chunk(delta))
-      controller.enqueue(chunk({}, said.kind === 'text' ? 'stop' : 'tool_calls'))
+      controller.enqueue(chunk({}, said.kind === 'call' ? 'tool_calls' : 'stop'))
       controller.enqueue(new TextEncoder().encode('data: [DONE]\n\n'))
       controller.close()
     },
@@ -75,6 +86,7 @@ function streamOf(said: Exclude<Said, { kind: 'status' }>, onCancel: () => void)
 /** A call's arguments come in pieces, as from the real one. */
 function deltasOf(said: Exclude<Said, { kind: 'status' } | { kind: 'stall' }>): readonly object[] {
   if (said.kind === 'text') return said.pieces.map((content) => ({ content }))
+  if (said.kind === 'held') return said.rest.map((content) => ({ content }))
   const text = JSON.stringify(said.input)
   const middle = Math.floor(text.length / 2)
   const opened = { index: 0, id: 'call_1', type: 'function' }

@@ -259,6 +259,10 @@ export function testServer(overrides: Partial<ServerDeps> = {}): TestServer {
     conversations: {
       list: noDocument,
       get: noDocument,
+      // biome-ignore lint/correctness/useYield: nothing is watched
+      watch: async function* () {
+        throw new Error('not expected')
+      },
       remove: noDocument,
       removeFrom: noDocument,
     },

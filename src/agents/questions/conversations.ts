@@ -9,9 +9,13 @@ import type {
 } from '../../domain/ports/conversation-ports.ts'
 import { timestampOfMillis } from '../../domain/timestamp.ts'
 import { AppError, toAppError } from '../../errors.ts'
+import { callerOf, onAbort, originOf, setCaller, setOrigin } from '../../runtime/cancellation.ts'
 import type { AgentPool } from './agent-pool.ts'
 import { type AgentQuestion, failedRun, type OpenConversation } from './agent-question.ts'
 import type { Answer } from './completion-stream.ts'
+import { keptFindings } from './kept-findings.ts'
+import type { LiveTurn } from './live-turn.ts'
+import type { LiveTurns } from './live-turns.ts'
 
 /** The word with which a client begins a conversation that is kept. */
 export const NEW_CONVERSATION = 'new'
@@ -21,11 +25,14 @@ export interface AskedQuestion extends Omit<AgentQuestion, 'conversation' | 'ask
   readonly asker: Asker
   /** Of a conversation with this agent, or `new`. Missing: nothing is kept. */
   readonly conversationId?: string
+  /** It is answered to its end, also when whoever asked goes away. Only of a conversation. */
+  readonly isBackground?: boolean
 }
 
 interface ConversationDeps {
   readonly pool: Pick<AgentPool, 'ask'>
   readonly store: ConversationStore
+  readonly live: Pick<LiveTurns, 'begin' | 'end'>
   /** Questions in one conversation. */
   readonly turnsMax: number
   /** A UUID. */
@@ -59,12 +66,15 @@ export class Conversations {
   /**
    * As `AgentPool.ask`. A turn of a conversation is on disk before its output is given.
    * @throws AppError before the first event: `conversation_not_found`, `conversation_busy`, `conversation_full`,
-   * `invalid_request` for a history beside the kept one
+   * `invalid_request` for a history beside the kept one, or work in the background that nobody could read later
    */
   async *ask(asked: AskedQuestion, signal: AbortSignal): AsyncGenerator<CompletionEvent, Answer> {
-    const { conversationId: sent, asker, ...rest } = asked
+    const { conversationId: sent, asker, isBackground = false, ...rest } = asked
     const question = { ...rest, askedBy: asker.by }
-    if (sent === undefined) return yield* this.#deps.pool.ask(question, signal)
+    if (sent === undefined) {
+      if (isBackground) throw nobodyCouldRead()
+      return yield* this.#deps.pool.ask(question, signal)
+    }
     if (question.history.length > 0) throw historyTwice()
     const { agent } = question
     const isNew = sent === NEW_CONVERSATION
@@ -74,15 +84,36 @@ export class Conversations {
     this.#refuseBusy(agent, id)
     const key = keyOf(agent, id)
     this.#busy.add(key)
+    let leave = () => {
+      this.#busy.delete(key)
+    }
     try {
       const none = { ...NO_HISTORY, askedBy: asker.by }
       const known = isNew ? none : await this.#deps.store.history(agent, id, asker)
       this.#refuseFull(known)
       signal.throwIfAborted()
-      return yield* this.#kept(question, new TurnUnderWay(id, known), signal)
+      const turn = new TurnUnderWay(
+        id,
+        known,
+        this.#deps.live.begin(this.#asLive(question, id, known)),
+      )
+      if (!isBackground) return yield* this.#told(question, turn, signal)
+      const answer = this.#inBackground(question, turn, signal).finally(leave)
+      // Whoever still watches is told of a failure by the turn.
+      answer.catch(() => {})
+      leave = () => {}
+      for await (const { event } of turn.live.watch(signal)) yield event
+      return await answer
     } finally {
-      this.#busy.delete(key)
+      leave()
     }
+  }
+
+  #asLive({ agent, question }: AgentQuestion, conversationId: string, known: KeptHistory) {
+    const { askedBy, turnCount } = known
+    const isFirst = turnCount === 0
+    const startedAt = this.#now()
+    return { conversationId, agentId: agent.id, question, askedBy, isFirst, startedAt }
   }
 
   /** @throws AppError `conversation_not_found`, `conversation_busy` while it has a question under way */
@@ -110,6 +141,60 @@ export class Conversations {
     }
   }
 
+  /** For who watches, too. */
+  async *#told(
+    question: AgentQuestion,
+    turn: TurnUnderWay,
+    signal: AbortSignal,
+  ): AsyncGenerator<CompletionEvent, Answer> {
+    const { live } = turn
+    const events = this.#kept(question, turn, signal)
+    let failure: unknown = new AppError('cancelled', 'The question was cancelled')
+    try {
+      // Bounded: the deadline ends every question.
+      for (;;) {
+        const { done, value } = await events.next()
+        if (done) {
+          failure = null
+          return value
+        }
+        live.tell(value)
+        yield value
+      }
+    } catch (error) {
+      failure = error
+      throw error
+    } finally {
+      await events.return(NOBODY_READS).catch(() => {})
+      this.#deps.live.end(live, failure)
+    }
+  }
+
+  /** Who asked may go away once it has begun: then only its deadline, its cancellation and the server's end stop it. */
+  async #inBackground(
+    question: AgentQuestion,
+    turn: TurnUnderWay,
+    asked: AbortSignal,
+  ): Promise<Answer> {
+    const work = new AbortController()
+    setCaller(work.signal, callerOf(asked))
+    setOrigin(work.signal, originOf(asked))
+    const stopListening = onAbort(asked, () => {
+      const isEnded = asked.reason instanceof AppError
+      if (isEnded || turn.traceId === null) work.abort(asked.reason)
+    })
+    const events = this.#told(question, turn, work.signal)
+    try {
+      // Bounded: the deadline ends every question.
+      for (;;) {
+        const { done, value } = await events.next()
+        if (done) return value
+      }
+    } finally {
+      stopListening()
+    }
+  }
+
   async *#kept(
     question: AgentQuestion,
     turn: TurnUnderWay,
@@ -128,7 +213,9 @@ export class Conversations {
         if ('type' in value && value.type === 'start') turn.traceId = value.trace_id
         if ('output' in value) {
           const { output: answer, citations } = value
-          await keep({ answer, citations, outcome: 'answered', errorCode: null }).catch((error) => {
+          const findings = keptFindings(value)
+          const end = { answer, citations, findings, outcome: 'answered', errorCode: null } as const
+          await keep(end).catch((error) => {
             // Its trace is told, too.
             return events.throw(error)
           })
@@ -142,7 +229,7 @@ export class Conversations {
       await events.return(NOBODY_READS).catch(() => {})
       if (turn.traceId !== null && !turn.isKept) {
         const { outcome, errorCode } = failedRun(failure)
-        const end = { answer: null, citations: [], outcome, errorCode }
+        const end = { answer: null, citations: [], findings: null, outcome, errorCode }
         await keep(end).catch((error) => this.#deps.onFailure(error))
       }
     }
@@ -165,6 +252,7 @@ export class Conversations {
       endedAt: this.#now(),
     })
     turn.isKept = true
+    turn.live.isKept = true
   }
 
   #now(): string {
@@ -196,7 +284,7 @@ function keyOf({ id }: Owner, conversationId: string): string {
   return `${id} ${conversationId}`
 }
 
-type TurnEnd = Pick<NewTurn, 'answer' | 'citations' | 'outcome' | 'errorCode'>
+type TurnEnd = Pick<NewTurn, 'answer' | 'citations' | 'findings' | 'outcome' | 'errorCode'>
 
 const NO_HISTORY: Omit<KeptHistory, 'askedBy'> = { turnCount: 0, summary: null, turns: [] }
 
@@ -218,11 +306,14 @@ class TurnUnderWay {
   summary: NewTurn['summary'] = null
   /** Of the conversation. */
   readonly askedBy: string | null
+  /** For who watches it. */
+  readonly live: LiveTurn
   /** null: it was not begun. */
   traceId: string | null = null
   isKept = false
 
-  constructor(id: string, known: KeptHistory) {
+  constructor(id: string, known: KeptHistory, live: LiveTurn) {
+    this.live = live
     this.askedBy = known.askedBy
     this.history = known.turns.flatMap(({ question, answer }) => [
       { role: 'user', content: question },
@@ -242,5 +333,10 @@ class TurnUnderWay {
 function historyTwice(): AppError {
   const message =
     '"messages" holds earlier turns, which a conversation with a "conversation_id" keeps by itself: send the question alone, or no "conversation_id"'
+  return new AppError('invalid_request', message)
+}
+
+function nobodyCouldRead(): AppError {
+  const message = `"background" needs a "conversation_id", where the answer can be read later: "${NEW_CONVERSATION}" begins a conversation`
   return new AppError('invalid_request', message)
 }

@@ -60,7 +60,13 @@ export interface AnswerFindings {
   readonly result?: Evidence | null
 }
 
-export interface StartEvent {
+/** Of a question that is watched beside whoever asked it. */
+interface Watched {
+  /** When it happened: milliseconds since the question was asked. */
+  readonly at_ms?: number
+}
+
+export interface StartEvent extends Watched {
   readonly type: 'start'
   readonly prompt: string
   readonly trace_id: string
@@ -68,19 +74,19 @@ export interface StartEvent {
   readonly conversation_id?: string
 }
 
-export interface ActionsEvent {
+export interface ActionsEvent extends Watched {
   readonly actions: readonly Action[]
   readonly messages: readonly Message[]
   readonly trace_id: string
 }
 
-export interface StepsEvent {
+export interface StepsEvent extends Watched {
   readonly steps: readonly Step[]
   readonly messages: readonly Message[]
   readonly trace_id: string
 }
 
-export interface OutputEvent extends AnswerFindings {
+export interface OutputEvent extends AnswerFindings, Watched {
   readonly output: string
   readonly messages: readonly Message[]
   readonly trace_id: string
@@ -90,7 +96,7 @@ export interface OutputEvent extends AnswerFindings {
 }
 
 /** Sent only to a client that asked for it by `stream_options.deltas`. */
-export interface DeltaEvent {
+export interface DeltaEvent extends Watched {
   readonly type: 'delta'
   readonly content: string
   readonly trace_id: string

@@ -2,10 +2,15 @@
 import type { Asker } from '../access/principal.ts'
 import type { Agent } from '../agents/agent.ts'
 import type { RunOutcome } from '../agents/agent-run.ts'
-import type { Citation } from '../agents/completion-event.ts'
+import type { AnswerFindings, Citation } from '../agents/completion-event.ts'
 
 /** Whose conversation it is: an agent of the same name that was made later has none of them. */
 export type Owner = Pick<Agent, 'id' | 'projectId'>
+
+/** What came with an answer besides its text and citations, as far as it is kept. */
+export interface KeptFindings extends AnswerFindings {
+  readonly warnings: readonly string[]
+}
 
 /** One question and what became of it. */
 export interface KeptTurn {
@@ -18,6 +23,8 @@ export interface KeptTurn {
   readonly outcome: RunOutcome
   readonly errorCode: string | null
   readonly citations: readonly Citation[]
+  /** null: nothing came, or it was asked before this was kept. */
+  readonly findings: KeptFindings | null
   /** `YYYY-MM-DD HH:MM:SS.ffffff`. */
   readonly startedAt: string
   readonly endedAt: string

@@ -28,6 +28,12 @@ export const COMPLETION = bodySchema(
             '"new": the conversation is kept, and the answer brings its id; an id: the question belongs to that conversation',
         }),
       ),
+      background: t.Optional(
+        t.Union([t.Boolean(), t.Null()], {
+          description:
+            'true: the question is answered to its end, also when its client goes away; it needs a conversation_id',
+        }),
+      ),
       stream_options: t.Optional(
         t.Union([t.Object({ deltas: t.Optional(t.Boolean()) }), t.Null()]),
       ),

@@ -16,6 +16,7 @@ import tracesSql from '../../../drizzle/0011_traces.sql' with { type: 'text' }
 import conversationsSql from '../../../drizzle/0012_conversations.sql' with { type: 'text' }
 import accessSql from '../../../drizzle/0013_access.sql' with { type: 'text' }
 import askedBySql from '../../../drizzle/0014_asked_by.sql' with { type: 'text' }
+import findingsSql from '../../../drizzle/0015_findings.sql' with { type: 'text' }
 import { StartError } from '../../errors.ts'
 import type { Database } from '../duckdb/database.ts'
 
@@ -41,6 +42,7 @@ export const MIGRATIONS: readonly Migration[] = [
   { number: 12, name: '0012_conversations', sql: conversationsSql },
   { number: 13, name: '0013_access', sql: accessSql },
   { number: 14, name: '0014_asked_by', sql: askedBySql },
+  { number: 15, name: '0015_findings', sql: findingsSql },
 ]
 
 /**

@@ -335,6 +335,8 @@ export const conversationTurns = eider.table('conversation_turns', {
   endedAt: moment('ended_at'),
   /** Of the conversation: whoever asked its first question. */
   askedBy: text('asked_by'),
+  /** JSON of `KeptFindings`. */
+  findings: text('findings'),
 })
 
 /** Of the oldest turns of a conversation, up to `lastTurn`. */

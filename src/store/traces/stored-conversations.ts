@@ -2,11 +2,14 @@ import type { DuckDBConnection } from '@duckdb/node-api'
 import { and, asc, desc, eq, gt, gte, lt, type SQL, sql } from 'drizzle-orm'
 import type { Asker } from '../../domain/access/principal.ts'
 import { traceNotFound } from '../../domain/agents/agent-run.ts'
+import { conversationTitle, TITLE_CHARS_MAX } from '../../domain/agents/conversation-title.ts'
 import type {
   ConversationStore,
   ConversationSummary,
   KeptConversation,
+  KeptFindings,
   KeptHistory,
+  KeptTurn,
   NewTurn,
   Owner,
   Page,
@@ -31,7 +34,8 @@ const LIMITS: ConversationLimits = { keepMs: 90 * DAY_MS }
 const SWEEP_MS = 600_000
 /** Of the turns that a further question builds on, in UTF-16 code units: more than any model is shown. */
 const HISTORY_CHARS_MAX = 400_000
-const TITLE_CHARS_MAX = 120
+/** Of the rows and charts of one page of turns. */
+const PAGE_CHARS_MAX = 16_000_000
 
 interface Waiting {
   readonly turn: NewTurn
@@ -154,18 +158,18 @@ export class StoredConversations implements ConversationStore {
         .groupBy(conversationTurns.conversationId)
       if (found === undefined) throw conversationNotFound(conversationId)
       const { number } = conversationTurns
+      const page = before === null ? own : and(own, lt(number, before))
+      const count = await turnsWithin(connection, page, limit)
       const rows = await queries
         .select()
         .from(conversationTurns)
-        .where(before === null ? own : and(own, lt(number, before)))
+        .where(page)
         .orderBy(desc(number))
-        .limit(limit + 1)
-      const shown = rows.slice(0, limit).reverse()
-      const turns = shown.map(
-        ({ conversationId: _, projectId: __, agentId: ___, askedBy: ____, ...turn }) => turn,
-      )
+        .limit(count + 1)
+      const shown = rows.slice(0, count).reverse()
       const summary = await summaryOf(connection, owner, conversationId)
-      const next = rows.length > limit ? (shown[0]?.number ?? null) : null
+      const next = rows.length > count ? (shown[0]?.number ?? null) : null
+      const turns = shown.map(turnOf)
       return { ...summaryRow(found), summary: summary?.text ?? null, turns, next }
     })
   }
@@ -234,8 +238,9 @@ export class StoredConversations implements ConversationStore {
     await database.writeRecords(async (connection) => {
       const live = new Set(state.snapshot().agents.map(({ id }) => id))
       const kept = batch.filter(({ turn }) => live.has(turn.owner.id))
-      const rows = kept.map(({ turn: { owner, summary: _, ...turn }, number }) => {
-        return { ...turn, number, projectId: owner.projectId, agentId: owner.id }
+      const rows = kept.map(({ turn: { owner, summary: _, findings, ...turn }, number }) => {
+        const found = findings === null ? null : JSON.stringify(findings)
+        return { ...turn, findings: found, number, projectId: owner.projectId, agentId: owner.id }
       })
       await insertRows(connection, conversationTurns, rows)
       const summaries = kept.flatMap(({ turn: { conversationId, owner, summary } }) => {
@@ -279,6 +284,41 @@ async function deleteConversations(connection: DuckDBConnection, ids: string): P
   await connection.run(`DELETE FROM eider.conversation_turns WHERE conversation_id IN (${ids})`)
 }
 
+/** How many of the newest turns of a page are given: fewer than asked for where they have many rows and charts. */
+async function turnsWithin(
+  connection: DuckDBConnection,
+  page: SQL | undefined,
+  limit: number,
+): Promise<number> {
+  const { number, findings } = conversationTurns
+  const newest = queriesOver(connection)
+    .select({ number, chars: sql<number>`coalesce(length(${findings}), 0)`.as('chars') })
+    .from(conversationTurns)
+    .where(page)
+    .orderBy(desc(number))
+    .limit(limit)
+    .as('newest')
+  const rows = await queriesOver(connection)
+    .select({ chars: sql<number>`newest.chars::DOUBLE` })
+    .from(newest)
+    .orderBy(desc(newest.number))
+  let chars = 0
+  const end = rows.findIndex((row) => {
+    chars += row.chars
+    return chars > PAGE_CHARS_MAX
+  })
+  return end === -1 ? limit : Math.max(1, end)
+}
+
+type TurnRow = typeof conversationTurns.$inferSelect
+
+function turnOf(row: TurnRow): KeptTurn {
+  const { conversationId: _, projectId: __, agentId: ___, askedBy: ____, findings, ...turn } = row
+  // What `#write` stored.
+  const found = findings === null ? null : (JSON.parse(findings) as KeptFindings)
+  return { ...turn, findings: found }
+}
+
 const SUMMARY = {
   conversationId: conversationTurns.conversationId,
   title: sql<string>`left(arg_min(question, number), ${sql.raw(String(TITLE_CHARS_MAX + 1))})`,
@@ -291,9 +331,7 @@ const SUMMARY = {
 type SummaryRow = ConversationSummary & { readonly last: number }
 
 function summaryRow({ last: _, ...row }: SummaryRow): ConversationSummary {
-  const title = row.title.replace(/\s+/g, ' ').trim()
-  const isCut = row.title.length > TITLE_CHARS_MAX
-  return { ...row, title: isCut ? `${title.slice(0, TITLE_CHARS_MAX).toWellFormed()}…` : title }
+  return { ...row, title: conversationTitle(row.title) }
 }
 
 async function summaryOf(connection: DuckDBConnection, owner: Owner, conversationId: string) {

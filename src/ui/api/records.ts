@@ -1,6 +1,7 @@
 /** What the server's answers hold, by the schemas that it describes and checks them with. */
 import type * as agents from '../../http/answers/records/agent-schemas.ts'
 import type * as catalog from '../../http/answers/records/catalog-schemas.ts'
+import type * as conversations from '../../http/answers/records/conversation-schemas.ts'
 import type * as knowledgeBases from '../../http/answers/records/knowledge-base-schemas.ts'
 import type * as server from '../../http/answers/records/server-schemas.ts'
 import type { Wire } from '../../http/openapi/schema-words.ts'
@@ -32,8 +33,8 @@ export type NewKey = Wire<typeof NEW_KEY>
 export type User = Wire<typeof USER>
 export type AuditList = Wire<typeof AUDIT_LIST>
 export type AgentProbe = Wire<typeof agents.AGENT_PROBE>
-export type Conversation = Wire<typeof agents.CONVERSATION>
-export type ConversationList = Wire<typeof agents.CONVERSATION_LIST>
+export type Conversation = Wire<typeof conversations.CONVERSATION>
+export type ConversationList = Wire<typeof conversations.CONVERSATION_LIST>
 export type RunningQuestion = Wire<typeof agents.RUNNING_QUESTION>
 export type Trace = Wire<typeof agents.TRACE>
 export type TraceList = Wire<typeof agents.TRACE_LIST>

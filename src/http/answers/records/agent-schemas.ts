@@ -1,4 +1,4 @@
-/** Agents, their answers, traces and conversations as answers show them. */
+/** Agents, their answers and traces as answers show them. */
 import { t } from 'elysia'
 import { RUN_OUTCOMES, RUN_PURPOSES } from '../../../domain/agents/agent-run.ts'
 import { FAILURE_TYPES, type FailureType } from '../../../domain/agents/completion-event.ts'
@@ -99,7 +99,7 @@ export const AGENT_PROBE = t.Object(
   { $id: 'AgentProbe' },
 )
 
-const CITATION = t.Object(
+export const CITATION = t.Object(
   {
     knowledge_base: t.String(),
     document_id: t.String(),
@@ -130,7 +130,7 @@ const CHART = t.Object(
   { $id: 'Chart' },
 )
 
-const FINDINGS = {
+export const FINDINGS = {
   evidence: t.Optional(t.Array(EVIDENCE)),
   charts: t.Optional(t.Array(CHART)),
   result: t.Optional(
@@ -195,6 +195,15 @@ const ACTION = t.Object(
 
 const MESSAGES = t.Array(t.Object({ content: t.String() }))
 
+const WATCHED = {
+  at_ms: t.Optional(
+    t.Integer({
+      minimum: 0,
+      description: 'Only of a question that is watched: when it happened, since it was asked',
+    }),
+  ),
+}
+
 /** One `data:` chunk each, in this order; `end` comes last, exactly once. */
 export const COMPLETION_EVENT = t.Union(
   [
@@ -204,11 +213,12 @@ export const COMPLETION_EVENT = t.Union(
         prompt: t.String(),
         trace_id: t.String(),
         conversation_id: t.Optional(t.String()),
+        ...WATCHED,
       },
       { $id: 'StartEvent' },
     ),
     t.Object(
-      { actions: t.Array(ACTION), messages: MESSAGES, trace_id: t.String() },
+      { actions: t.Array(ACTION), messages: MESSAGES, trace_id: t.String(), ...WATCHED },
       { $id: 'ActionsEvent' },
     ),
     t.Object(
@@ -216,11 +226,12 @@ export const COMPLETION_EVENT = t.Union(
         steps: t.Array(t.Object({ action: ACTION, observation: t.String() }, { $id: 'AgentStep' })),
         messages: MESSAGES,
         trace_id: t.String(),
+        ...WATCHED,
       },
       { $id: 'StepsEvent' },
     ),
     t.Object(
-      { type: oneOf(['delta']), content: t.String(), trace_id: t.String() },
+      { type: oneOf(['delta']), content: t.String(), trace_id: t.String(), ...WATCHED },
       { $id: 'DeltaEvent', description: 'Only with `stream_options.deltas`' },
     ),
     t.Object(
@@ -232,6 +243,7 @@ export const COMPLETION_EVENT = t.Union(
         citations: t.Array(CITATION),
         ...FINDINGS,
         warnings: TEXTS,
+        ...WATCHED,
       },
       { $id: 'OutputEvent', description: 'The answer' },
     ),
@@ -263,48 +275,10 @@ export const RUNNING_QUESTION = t.Object(
   { $id: 'RunningQuestion' },
 )
 
-const NEXT = orNull(t.String(), { description: 'The `cursor` of the rest; null: there is none' })
+export const NEXT = orNull(t.String(), {
+  description: 'The `cursor` of the rest; null: there is none',
+})
 export const RUN_OUTCOME = oneOf(RUN_OUTCOMES, { $id: 'RunOutcome' })
-
-const CONVERSATION_FIELDS = {
-  conversation_id: t.String(),
-  title: t.String({ description: 'The beginning of its first question' }),
-  turn_count: COUNT,
-  started_at: TIME,
-  ended_at: TIME,
-}
-
-export const CONVERSATION_LIST = t.Object(
-  {
-    items: t.Array(t.Object(CONVERSATION_FIELDS, { $id: 'ConversationSummary' })),
-    next: NEXT,
-  },
-  { $id: 'ConversationList' },
-)
-
-export const CONVERSATION = t.Object(
-  {
-    ...CONVERSATION_FIELDS,
-    summary: orNull(t.String(), { description: 'Of its oldest turns, where one was made' }),
-    turns: t.Array(
-      t.Object(
-        {
-          question: t.String(),
-          answer: orNull(t.String()),
-          outcome: RUN_OUTCOME,
-          error_code: orNull(t.String()),
-          trace_id: t.String(),
-          citations: t.Array(CITATION),
-          started_at: TIME,
-          ended_at: TIME,
-        },
-        { $id: 'ConversationTurn' },
-      ),
-    ),
-    next: NEXT,
-  },
-  { $id: 'Conversation' },
-)
 
 export const FEEDBACK = t.Object(
   {

@@ -2,15 +2,13 @@ import { completionStream } from '../../../agents/questions/completion-stream.ts
 import type { AskedQuestion } from '../../../agents/questions/conversations.ts'
 import { responseFormatOf } from '../../../agents/questions/response-format.ts'
 import { askerOf } from '../../../domain/access/principal.ts'
-import type { CompletionEvent } from '../../../domain/agents/completion-event.ts'
+import { eventStream } from '../../answers/event-stream.ts'
 import { ANSWER, COMPLETION_EVENT } from '../../answers/records/agent-schemas.ts'
-import { streamedResponse } from '../../answers/streamed-response.ts'
 import { answerRecord } from '../../answers/wire.ts'
 import { readJson } from '../../bodies/body.ts'
 import { COMPLETION, conversationOf } from '../../bodies/conversation.ts'
 import { route } from '../../openapi/openapi.ts'
 import type { AddRoutes, RouteContext } from '../../route-context.ts'
-import type { RequestScope } from '../../running-requests.ts'
 import { type AgentPath, namedAgent } from './agent-routes.ts'
 
 const PATH = '/api/projects/:project_name/agents/:agent_name/completions'
@@ -86,44 +84,9 @@ async function questionOf(
     agent: namedAgent(context, path),
     asker: askerOf(context.scopeOf(request).principal),
     deltas: body.stream_options?.deltas ?? false,
+    isBackground: body.background ?? false,
     traceParent: request.headers.get('traceparent') ?? undefined,
     ...(answerForm === undefined ? {} : { answerForm }),
     ...(typeof body.conversation_id === 'string' ? { conversationId: body.conversation_id } : {}),
   }
-}
-
-const HEADERS = {
-  'content-type': 'text/event-stream; charset=utf-8',
-  'cache-control': 'no-cache',
-  'x-accel-buffering': 'no',
-}
-
-/**
- * Events of a completion as `data: {json}` chunks (docs/contract.md 3). The first event is awaited before the response
- * begins: what fails until then is thrown and becomes a status.
- */
-async function eventStream(
-  events: AsyncGenerator<CompletionEvent, void>,
-  scope: RequestScope,
-): Promise<Response> {
-  const first = await events.next()
-  const keepAlive = { text: ': keep-alive\n\n' }
-  return streamedResponse(chunksOf(first, events), { scope, headers: HEADERS, keepAlive })
-}
-
-async function* chunksOf(
-  first: IteratorResult<CompletionEvent, void>,
-  rest: AsyncGenerator<CompletionEvent, void>,
-): AsyncGenerator<string> {
-  try {
-    if (!first.done) yield chunkOf(first.value)
-    for await (const event of rest) yield chunkOf(event)
-  } finally {
-    // A client may leave before the second event is asked for.
-    await rest.return()
-  }
-}
-
-function chunkOf(event: CompletionEvent): string {
-  return `data: ${JSON.stringify(event)}\n\n`
 }

@@ -1,12 +1,17 @@
 /** Conversations with agents that are kept. A question of one is asked by `/completions` with its `conversation_id`. */
 
+import { completionStream } from '../../../agents/questions/completion-stream.ts'
+import type { TurnInProgress, WatchedEvent } from '../../../agents/questions/live-turn.ts'
 import { askerOf, requireScope } from '../../../domain/access/principal.ts'
+import type { CompletionEvent } from '../../../domain/agents/completion-event.ts'
 import type {
   ConversationSummary,
   KeptTurn,
   Page,
 } from '../../../domain/ports/conversation-ports.ts'
-import { CONVERSATION, CONVERSATION_LIST } from '../../answers/records/agent-schemas.ts'
+import { eventStream } from '../../answers/event-stream.ts'
+import { COMPLETION_EVENT } from '../../answers/records/agent-schemas.ts'
+import { CONVERSATION, CONVERSATION_LIST } from '../../answers/records/conversation-schemas.ts'
 import { cursor, queryParameters, wholeNumber } from '../../bodies/query-parameters.ts'
 import { route } from '../../openapi/openapi.ts'
 import type { AddRoutes } from '../../route-context.ts'
@@ -35,7 +40,10 @@ export const addConversationRoutes: AddRoutes = (app, context) => {
       requireReader(request)
       const agent = namedAgent(context, params)
       const { items, next } = await conversations.list(agent, pageOf(request), askerIn(request))
-      return Response.json({ items: items.map(summaryRecord), next: nextOf(next) })
+      const records = items.map((item) => {
+        return { ...summaryRecord(item), is_running: item.isRunning }
+      })
+      return Response.json({ items: records, next: nextOf(next) })
     },
     route({
       needs: 'ask',
@@ -63,9 +71,13 @@ export const addConversationRoutes: AddRoutes = (app, context) => {
         pageOf(request),
         askerIn(request),
       )
-      const { summary, turns, next } = found
+      const { summary, turns, running, next } = found
       const record = { ...summaryRecord(found), summary, turns: turns.map(turnRecord) }
-      return Response.json({ ...record, next: nextOf(next) })
+      return Response.json({
+        ...record,
+        running: running === null ? null : progressRecord(running),
+        next: nextOf(next),
+      })
     },
     route({
       needs: 'ask',
@@ -82,6 +94,7 @@ export const addConversationRoutes: AddRoutes = (app, context) => {
       },
     }),
   )
+  addWatchRoute(app, context)
   app.delete(
     ONE,
     async ({ request, params }) => {
@@ -121,6 +134,47 @@ export const addConversationRoutes: AddRoutes = (app, context) => {
   )
 }
 
+/** What is being answered, for a second window and for a page that was loaded again. */
+const addWatchRoute: AddRoutes = (app, context) => {
+  app.get(
+    `${ONE}/stream`,
+    async ({ request, params }) => {
+      const scope = context.scopeOf(request)
+      requireScope(scope.principal, 'read')
+      const agent = namedAgent(context, params)
+      const asker = askerOf(scope.principal)
+      const watched = context.deps.conversations.watch(
+        agent,
+        params.conversation_id,
+        asker,
+        scope.signal,
+      )
+      // A failure is logged by whoever asked.
+      const events = completionStream(withTimes(watched), { deltas: true, onFailure: () => {} })
+      return eventStream(events, scope)
+    },
+    route({
+      needs: 'ask',
+      id: 'watchConversation',
+      summary: 'Watch the question of a conversation that is being answered, from its beginning',
+      description:
+        'The events of its stream with at_ms, milliseconds since it was asked. Leaving does not end it',
+      tag,
+      answers: {
+        200: { description: 'Chunks of data: {json}', schema: COMPLETION_EVENT },
+        404: 'No such project, agent or conversation, or none of its questions is being answered',
+      },
+      produces: 'text/event-stream',
+    }),
+  )
+}
+
+async function* withTimes(
+  watched: AsyncGenerator<WatchedEvent, void>,
+): AsyncGenerator<CompletionEvent, void> {
+  for await (const { event, atMs } of watched) yield { ...event, at_ms: atMs }
+}
+
 /** @throws AppError `unknown_field`, `invalid_request` */
 function pageOf(request: Request): Page {
   const { limit, cursor: before } = PAGING.read(request)
@@ -141,6 +195,15 @@ function summaryRecord(found: ConversationSummary) {
   }
 }
 
+function progressRecord({ traceId, question, startedAt, seconds }: TurnInProgress) {
+  return {
+    trace_id: traceId,
+    question,
+    started_at: startedAt,
+    seconds: Math.round(seconds * 1000) / 1000,
+  }
+}
+
 function turnRecord(turn: KeptTurn) {
   return {
     question: turn.question,
@@ -149,6 +212,7 @@ function turnRecord(turn: KeptTurn) {
     error_code: turn.errorCode,
     trace_id: turn.traceId,
     citations: turn.citations,
+    ...(turn.findings ?? { warnings: [] }),
     started_at: turn.startedAt,
     ended_at: turn.endedAt,
   }

@@ -1,0 +1,69 @@
+/** What of an answer's rows, charts and warnings is kept with its conversation: as much as has room. */
+import type { Chart, Evidence, OutputEvent } from '../../domain/agents/completion-event.ts'
+import type { KeptFindings } from '../../domain/ports/conversation-ports.ts'
+import { byteSize } from '../agent-limits.ts'
+
+/** Of the findings of one answer, as JSON. */
+const BYTES_MAX = 524_288
+/** Of all its warnings: they are sentences. */
+const WARNINGS_MAX = 20
+const WARNING_CHARS_MAX = 2_000
+
+type Told = Pick<OutputEvent, 'evidence' | 'charts' | 'result' | 'warnings'>
+
+/** @returns null where there is nothing to keep */
+export function keptFindings(output: Told, bytesMax = BYTES_MAX): KeptFindings | null {
+  const room = new Room(bytesMax)
+  const charts = (output.charts ?? []).filter((chart) => room.takes(chart))
+  const result = output.result ? room.cut(output.result) : output.result
+  const evidence = (output.evidence ?? []).map((rows) => room.cut(rows))
+  const lost = (output.charts?.length ?? 0) - charts.length
+  const warnings = [...output.warnings, ...(lost === 0 ? [] : [chartsLost(lost, bytesMax)])]
+    .slice(-WARNINGS_MAX)
+    .map((warning) => warning.slice(0, WARNING_CHARS_MAX))
+  const found = {
+    ...(evidence.length === 0 ? {} : { evidence }),
+    ...(charts.length === 0 ? {} : { charts }),
+    ...(result === undefined ? {} : { result }),
+  }
+  if (warnings.length === 0 && Object.keys(found).length === 0) return null
+  return { ...found, warnings }
+}
+
+/** Half a chart would show something else than the whole one. */
+function chartsLost(count: number, bytesMax: number): string {
+  const what = count === 1 ? 'A chart was' : `${count} charts were`
+  return `${what} too large to be kept: ${Math.round(bytesMax / 1024)} KB of rows and charts are kept with an answer`
+}
+
+class Room {
+  #left: number
+
+  constructor(bytes: number) {
+    this.#left = bytes
+  }
+
+  takes(chart: Chart): boolean {
+    const bytes = sizeOf(chart)
+    if (bytes > this.#left) return false
+    this.#left -= bytes
+    return true
+  }
+
+  /** As many of its first rows as there is room for. */
+  cut(rows: Evidence): Evidence {
+    this.#left -= sizeOf({ ...rows, data: [] })
+    const data = []
+    for (const row of rows.data) {
+      const bytes = sizeOf(row) + 1
+      if (bytes > this.#left) return { ...rows, data, is_cut: true }
+      this.#left -= bytes
+      data.push(row)
+    }
+    return rows
+  }
+}
+
+function sizeOf(value: unknown): number {
+  return byteSize(JSON.stringify(value))
+}

@@ -1,0 +1,146 @@
+/** A question of a kept conversation while it is answered, for all who watch it: those that come later are told all of it. */
+import type { CompletionEvent, DeltaEvent } from '../../domain/agents/completion-event.ts'
+import { conversationTitle } from '../../domain/agents/conversation-title.ts'
+import type { ConversationSummary } from '../../domain/ports/conversation-ports.ts'
+import { AppError } from '../../errors.ts'
+import { abortable } from '../../runtime/cancellation.ts'
+
+/** What a watcher is told, and when it happened. */
+export interface WatchedEvent {
+  readonly event: CompletionEvent
+  /** Since the question was asked. */
+  readonly atMs: number
+}
+
+/** What there is of it before it stands among the kept turns. */
+export interface TurnInProgress {
+  readonly traceId: string
+  readonly question: string
+  /** `YYYY-MM-DD HH:MM:SS.ffffff`. */
+  readonly startedAt: string
+  /** Since then. */
+  readonly seconds: number
+}
+
+export interface LiveQuestion {
+  readonly conversationId: string
+  readonly agentId: number
+  readonly question: string
+  /** Who asked the first question of the conversation. */
+  readonly askedBy: string | null
+  /** It begins the conversation. */
+  readonly isFirst: boolean
+  readonly startedAt: string
+}
+
+/** A piece of text grows up to this, so that a model which sends single letters leaves no list of them. */
+const PIECE_CHARS = 1_000
+
+const NOBODY_WATCHES = 'Whoever watched this question went away'
+
+export class LiveTurn {
+  readonly question: LiveQuestion
+  /** Of its `start`; null: it waits for a place. */
+  traceId: string | null = null
+  isKept = false
+  readonly #beganMs = performance.now()
+  readonly #told: WatchedEvent[] = []
+  #isOver = false
+  #failure: unknown = null
+  #changed = Promise.withResolvers<void>()
+
+  constructor(question: LiveQuestion) {
+    this.question = question
+  }
+
+  /** null: it did not begin, or is kept. */
+  get progress(): TurnInProgress | null {
+    const { traceId, isKept } = this
+    if (traceId === null || isKept) return null
+    const { question, startedAt } = this.question
+    return { traceId, question, startedAt, seconds: this.#atMs() / 1000 }
+  }
+
+  /** Of a conversation that has nothing else. */
+  get summary(): ConversationSummary {
+    const { conversationId, question, startedAt } = this.question
+    const times = { startedAt, endedAt: startedAt }
+    return { conversationId, title: conversationTitle(question), turnCount: 0, ...times }
+  }
+
+  tell(event: CompletionEvent): void {
+    if ('type' in event && event.type === 'start') this.traceId = event.trace_id
+    const last = this.#told.at(-1)
+    const grown = last === undefined ? null : grownPiece(last.event, event)
+    if (last !== undefined && grown !== null) this.#told.splice(-1, 1, { ...last, event: grown })
+    else this.#told.push({ event, atMs: Math.round(this.#atMs()) })
+    this.#wake()
+  }
+
+  /** @param failure what ended it; null: nothing did */
+  end(failure: unknown): void {
+    if (this.#isOver) return
+    this.#isOver = true
+    this.#failure = failure
+    this.#wake()
+  }
+
+  /** All that happened and happens, to the end. @throws what ended the question; the signal's reason */
+  async *watch(signal: AbortSignal): AsyncGenerator<WatchedEvent, void> {
+    let index = 0
+    /** What was told of a piece of text that still grows. */
+    let chars = 0
+    // Bounded: the deadline ends every question.
+    for (;;) {
+      const { promise: changed } = this.#changed
+      const one = this.#told[index]
+      const rest = one === undefined ? null : restOf(one, chars)
+      if (rest !== null) {
+        yield rest
+        chars += pieceLength(rest.event)
+        if (!isPiece(rest.event)) index += 1
+      } else if (index + 1 < this.#told.length) {
+        index += 1
+        chars = 0
+      } else {
+        if (this.#isOver) break
+        await abortable(changed, signal).catch((error) => {
+          throw error instanceof AppError ? error : new AppError('cancelled', NOBODY_WATCHES)
+        })
+      }
+    }
+    if (this.#failure !== null) throw this.#failure
+  }
+
+  #atMs(): number {
+    return performance.now() - this.#beganMs
+  }
+
+  #wake(): void {
+    const { resolve } = this.#changed
+    this.#changed = Promise.withResolvers()
+    resolve()
+  }
+}
+
+/** @returns null where they do not go together */
+function grownPiece(last: CompletionEvent, event: CompletionEvent): DeltaEvent | null {
+  if (!isPiece(last) || !isPiece(event) || last.content.length >= PIECE_CHARS) return null
+  return { ...event, content: last.content + event.content }
+}
+
+/** @returns null: all of it was told */
+function restOf(one: WatchedEvent, chars: number): WatchedEvent | null {
+  const { event } = one
+  if (!isPiece(event)) return one
+  const content = event.content.slice(chars)
+  return content === '' ? null : { ...one, event: { ...event, content } }
+}
+
+function pieceLength(event: CompletionEvent): number {
+  return isPiece(event) ? event.content.length : 0
+}
+
+function isPiece(event: CompletionEvent): event is DeltaEvent {
+  return 'type' in event && event.type === 'delta'
+}
