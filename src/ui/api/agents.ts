@@ -24,30 +24,49 @@ export interface Question extends AgentName {
 }
 
 /**
- * Asks, and tells what happens as it happens. Aborting ends the run on the server.
+ * Asks, and tells what happens as it happens. In a conversation it is answered to its end, whoever leaves; otherwise
+ * aborting ends the run on the server.
  * @returns whether the stream came to its end; false: it was cut off
  * @throws ApiError
  */
 export async function askAgent(
   question: Question,
-  told: (event: CompletionEvent) => void,
+  tell: (event: CompletionEvent) => void,
   signal: AbortSignal,
 ): Promise<boolean> {
   const { text, conversationId } = question
   const json = {
     messages: [{ role: 'user', content: text }],
     stream_options: { deltas: true },
-    ...(conversationId === undefined ? {} : { conversation_id: conversationId }),
+    ...(conversationId === undefined ? {} : { conversation_id: conversationId, background: true }),
   }
   const address = `${agentPath(question)}/completions/stream`
-  const response = await requestStream(address, { method: 'POST', json, signal })
+  return told(await requestStream(address, { method: 'POST', json, signal }), tell)
+}
+
+/**
+ * What is being answered in a conversation, from its beginning on. Aborting ends nothing.
+ * @returns whether the stream came to its end
+ * @throws ApiError: 404 where nothing is
+ */
+export async function watchAnswer(
+  agent: AgentName,
+  conversationId: string,
+  tell: (event: CompletionEvent) => void,
+  signal: AbortSignal,
+): Promise<boolean> {
+  const address = `${agentPath(agent)}${path`/conversations/${conversationId}/stream`}`
+  return told(await requestStream(address, { signal }), tell)
+}
+
+function told(response: Response, tell: (event: CompletionEvent) => void): Promise<boolean> {
   return bodyOf(response, async () => {
     for await (const line of linesOf(response)) {
       if (!line.startsWith('data: ')) continue
       // What the server writes in this format.
       const event = JSON.parse(line.slice(6)) as CompletionEvent
       if ('type' in event && event.type === 'end') return true
-      told(event)
+      tell(event)
     }
     return false
   })

@@ -201,7 +201,7 @@ function Side({ label, name, turn, failure, shared, onStop }: SideProps) {
           <strong>{shownDuration(trace.data?.took_ms ?? tookMs)}</strong>
           <span>{trace.data ? usageOf(trace.data.usage) : ''}</span>
           <span>{counted(turn?.steps.length ?? 0, 'step')}</span>
-          <span>{counted(turn?.output?.citations.length ?? 0, 'source')}</span>
+          <span>{counted(turn?.found?.citations.length ?? 0, 'source')}</span>
         </p>
       )}
       {turn !== undefined && (
@@ -225,7 +225,7 @@ function agentOf(name: string) {
 
 function sharedChunks([first, second]: readonly (AskedTurn | undefined)[]): ReadonlySet<string> {
   const chunksOf = (turn: AskedTurn | undefined) =>
-    new Set((turn?.output?.citations ?? []).map((one) => `${one.knowledge_base} ${one.chunk_id}`))
+    new Set((turn?.found?.citations ?? []).map((one) => `${one.knowledge_base} ${one.chunk_id}`))
   const others = chunksOf(second)
   return new Set([...chunksOf(first)].filter((one) => others.has(one)))
 }

@@ -12,6 +12,8 @@ export interface AskedStep {
   readonly endedAtMs?: number
 }
 
+export type Found = Pick<OutputEvent, 'citations' | 'warnings' | 'evidence' | 'charts' | 'result'>
+
 /** `cut`: the connection broke off, and nobody knows how it ended. */
 export type TurnState = 'running' | 'answered' | 'failed' | 'stopped' | 'cut'
 
@@ -27,7 +29,8 @@ export interface AskedTurn {
   /** What has come of the answer. */
   readonly text: string
   readonly steps: readonly AskedStep[]
-  readonly output?: OutputEvent
+  /** What came with the answer. */
+  readonly found?: Found
   readonly failure?: { readonly words: string; readonly kind: string }
 }
 
@@ -44,7 +47,7 @@ export function withEvent(turn: AskedTurn, event: CompletionEvent, nowMs: number
   if ('steps' in event) return event.steps.reduce((now, step) => withStep(now, step, nowMs), turn)
   if ('output' in event) {
     const { output: text } = event
-    return { ...turn, state: 'answered', text, output: event, endedAtMs: nowMs }
+    return { ...turn, state: 'answered', text, found: event, endedAtMs: nowMs }
   }
   if (event.type === 'start') {
     const { trace_id: traceId, conversation_id: conversationId } = event

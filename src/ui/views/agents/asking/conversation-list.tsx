@@ -1,36 +1,30 @@
 /** The conversations with an agent that are kept, the one asked last first. */
-import { useEffect, useState } from 'preact/hooks'
+import { useState } from 'preact/hooks'
 import { useLocation } from 'preact-iso/router'
-import { type AgentName, deleteConversation, listConversations } from '../../../api/agents.ts'
+import { type AgentName, deleteConversation } from '../../../api/agents.ts'
 import { ConfirmDialog } from '../../../components/confirm-dialog.tsx'
 import { Failure } from '../../../components/failure.tsx'
 import { Icon } from '../../../components/icon.tsx'
-import { useResource } from '../../../components/resource.ts'
 import { shownAge } from '../../../format/numbers.ts'
 import { addressOf } from '../../../shell/addresses.ts'
 import { useShortcuts } from '../../../shell/keyboard.tsx'
-import { changes, forgetTurns, placeOf, stopped } from './running-turns.ts'
+import { forgetTurns, placeOf, stopped } from './running-turns.ts'
+import type { Conversations } from './use-conversation-list.ts'
 
-const PAGE = 30
-
-interface ConversationListProps extends AgentName {
+interface ConversationListProps {
+  readonly agent: AgentName
   readonly open: string | undefined
+  readonly conversations: Conversations
 }
 
-export function ConversationList({ project, name, open }: ConversationListProps) {
+export function ConversationList({ agent, open, conversations: found }: ConversationListProps) {
   const { route } = useLocation()
-  const [limit, setLimit] = useState(PAGE)
+  const { project, name } = agent
   const [doomed, setDoomed] = useState<string>()
   const [isUnfolded, setIsUnfolded] = useState(false)
-  const agent = { project, name }
-  const found = useResource((signal) => listConversations(agent, limit, signal), [project, name])
   useShortcuts([
     { keys: 'n', does: 'New conversation', run: () => route(addressOf.agent(project, name)) },
   ])
-  const version = changes.value
-  useEffect(() => {
-    if (version > 0 || limit > PAGE) found.reload()
-  }, [version, limit])
   const remove = async (id: string) => {
     // One that is being answered would be kept again with its answer.
     await stopped(placeOf(agent, id))
@@ -58,7 +52,7 @@ export function ConversationList({ project, name, open }: ConversationListProps)
           <p class="small quiet">Your conversations stand here.</p>
         )}
         <ul>
-          {(found.data?.items ?? []).map(({ conversation_id: id, title, ended_at }) => (
+          {(found.data?.items ?? []).map(({ conversation_id: id, title, ended_at, is_running }) => (
             <li key={id}>
               <a
                 href={addressOf.conversation(project, name, id)}
@@ -67,7 +61,9 @@ export function ConversationList({ project, name, open }: ConversationListProps)
                 <span class="one-line" dir="auto">
                   {title}
                 </span>
-                <span class="small quiet">{shownAge(ended_at, Date.now())}</span>
+                <span class="small quiet">
+                  {is_running ? 'answering …' : shownAge(ended_at, Date.now())}
+                </span>
               </a>
               <button
                 type="button"
@@ -81,7 +77,7 @@ export function ConversationList({ project, name, open }: ConversationListProps)
           ))}
         </ul>
         {found.data?.next && (
-          <button type="button" class="button small" onClick={() => setLimit(limit + PAGE)}>
+          <button type="button" class="button small" onClick={found.showMore}>
             Show more
           </button>
         )}

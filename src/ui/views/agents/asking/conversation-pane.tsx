@@ -1,6 +1,7 @@
 /** One conversation: its turns, what is being answered, and the field for the next question. */
 import { useEffect, useLayoutEffect, useMemo, useRef, useState } from 'preact/hooks'
 import type { AgentName } from '../../../api/agents.ts'
+import { isLost } from '../../../api/connection.ts'
 import { ConfirmDialog } from '../../../components/confirm-dialog.tsx'
 import { Failure } from '../../../components/failure.tsx'
 import { Loading } from '../../../components/progress.tsx'
@@ -8,11 +9,12 @@ import { tellFailed } from '../../../shell/notices.tsx'
 import type { AskedTurn } from './asked-turn.ts'
 import { Composer } from './composer.tsx'
 import { EarlierButton, Invitation, MissingConversation } from './conversation-states.tsx'
-import { useKeptTurns, useSummaries, watchedTurn } from './kept-turns.ts'
+import { type KeptTurn, useKeptTurns, useSummaries, watchedTurn } from './kept-turns.ts'
 import { isWhole, placeOf, stopAsking, turnsAt } from './running-turns.ts'
 import { TurnActions } from './turn-actions.tsx'
 import { TurnCard } from './turn-card.tsx'
 import { type Doomed, isMissing, useConversation } from './use-conversation.ts'
+import { type Listed, useOtherWindows } from './use-other-windows.ts'
 
 interface ConversationPaneProps {
   readonly agent: AgentName
@@ -20,27 +22,25 @@ interface ConversationPaneProps {
   readonly id: string
   /** Whether the agent has anything to read. */
   readonly hasData: boolean
+  readonly listed: Listed | undefined
 }
 
-export function ConversationPane({ agent, id, hasData }: ConversationPaneProps) {
+export function ConversationPane({ agent, id, hasData, listed }: ConversationPaneProps) {
   const [doomed, setDoomed] = useState<Doomed>()
   const place = placeOf(agent, id)
   const live = turnsAt(place)
   const kept = useKeptTurns(agent, id === 'new' || isWhole(place) ? undefined : id)
+  useOtherWindows(agent, id, kept, listed)
   const summaries = useSummaries(id)
-  const watched = live.map(({ traceId }) => traceId).join()
-  const earlier = useMemo(() => {
-    return kept.turns.filter((turn) => !watched.split(',').includes(turn.trace_id))
-  }, [kept.turns.length, kept.turns.at(-1), watched])
   const isRunning = live.some(({ state }) => state === 'running')
-  const following = useFollowing([live.at(-1), earlier.at(-1)])
+  const following = useFollowing([live.at(-1), kept.turns.at(-1)])
   const { onAsk, remove, draftCount } = useConversation(agent, id, kept)
   const askHere = (question: string, begun?: (to: string) => void) => {
     following.follow()
     return onAsk(question, begun)
   }
-  const firstId = kept.readEarlier ? undefined : (earlier[0]?.trace_id ?? live[0]?.traceId)
-  const actionsOf = (question: string, traceId: string | undefined) => (
+  const firstId = kept.readEarlier ? undefined : (kept.turns[0]?.trace_id ?? live[0]?.traceId)
+  const actionsOf = ({ question, traceId }: AskedTurn) => (
     <TurnActions
       isDisabled={isRunning}
       onAsk={() => void askHere(question).catch(tellUnlessStopped)}
@@ -53,21 +53,25 @@ export function ConversationPane({ agent, id, hasData }: ConversationPaneProps) 
           })}
     />
   )
-  const earlierCards = useMemo(() => {
-    return earlier.map((turn) => (
-      <TurnCard
-        key={turn.trace_id}
-        turn={watchedTurn(turn)}
-        citations={turn.citations}
-        project={agent.project}
-        summary={summaries.get(turn.trace_id)}
-        actions={actionsOf(turn.question, turn.trace_id)}
-      />
-    ))
-  }, [earlier, summaries, isRunning, place])
+  const cardOf = (turn: AskedTurn, key: string | number) => (
+    <TurnCard
+      key={key}
+      turn={turn}
+      project={agent.project}
+      summary={summaries.get(turn.traceId ?? '')}
+      actions={actionsOf(turn)}
+    />
+  )
+  const over = live.filter(({ state }) => state !== 'running')
+  const underWay = live.filter(({ state }) => state === 'running')
+  // Not with each piece of an answer that comes.
+  const cards = useMemo(
+    () => inOrder(kept.turns, live).map((turn) => cardOf(turn, turn.key || turn.traceId || '')),
+    [kept.turns, over.map(({ key, state }) => `${key} ${state}`).join(), summaries, isRunning, id],
+  )
   return (
     <div class="agents-pane">
-      {kept.failure && !isMissing(kept.failure) && (
+      {kept.failure && !isMissing(kept.failure) && !isLost.value && (
         <Failure error={kept.failure} onRetry={kept.reload} />
       )}
       {kept.failure && isMissing(kept.failure) && live.length === 0 && (
@@ -76,16 +80,7 @@ export function ConversationPane({ agent, id, hasData }: ConversationPaneProps) 
       {kept.isLoading && live.length === 0 && <Loading what="the conversation" />}
       {id === 'new' && live.length === 0 && <Invitation agent={agent} hasData={hasData} />}
       {kept.readEarlier && <EarlierButton readEarlier={kept.readEarlier} />}
-      {earlierCards}
-      {live.map((turn) => (
-        <TurnCard
-          key={turn.key}
-          turn={turn}
-          project={agent.project}
-          summary={summaries.get(turn.traceId ?? '')}
-          actions={actionsOf(turn.question, turn.traceId)}
-        />
-      ))}
+      {[...cards, ...underWay.map((turn) => cardOf(turn, turn.key))]}
       <p class="visually-hidden" role="status">
         {saidOf(live.at(-1))}
       </p>
@@ -111,6 +106,16 @@ export function ConversationPane({ agent, id, hasData }: ConversationPaneProps) 
       )}
     </div>
   )
+}
+
+/** The turns that are kept, those that were watched here as they were watched, then what was not read yet. */
+function inOrder(kept: readonly KeptTurn[], live: readonly AskedTurn[]): readonly AskedTurn[] {
+  const watched = new Map(live.map((turn) => [turn.traceId, turn]))
+  const known = new Set(kept.map((turn) => turn.trace_id))
+  const rest = live.filter(({ traceId }) => traceId === undefined || !known.has(traceId))
+  const all = [...kept.map((turn) => watched.get(turn.trace_id) ?? watchedTurn(turn)), ...rest]
+  // What is under way stands below them.
+  return all.filter(({ state }) => state !== 'running')
 }
 
 function tellUnlessStopped(error: unknown): void {

@@ -1,17 +1,18 @@
 /** What an answer leans on besides its sources: charts, and the rows of statements. */
-import type { Evidence, OutputEvent } from '../../../../domain/agents/completion-event.ts'
+import type { Evidence } from '../../../../domain/agents/completion-event.ts'
 import { Chart } from '../../../components/chart/chart.tsx'
 import { counted } from '../../../format/numbers.ts'
 import { drawnChart } from './agent-chart.ts'
+import type { Found } from './asked-turn.ts'
 import { ToolInput } from './step-list.tsx'
 
 interface FindingsProps {
-  readonly output: OutputEvent
+  readonly found: Found
   readonly project: string
 }
 
-export function Findings({ output, project }: FindingsProps) {
-  const { charts = [], evidence = [], result } = output
+export function Findings({ found, project }: FindingsProps) {
+  const { charts = [], evidence = [], result } = found
   return (
     <>
       {charts.map((chart, index) => {

@@ -1,8 +1,7 @@
-/** The steps of a turn that this page did not watch: read from its trace when they are opened. */
-import { useState } from 'preact/hooks'
+/** The steps of a turn that this page did not watch: read from its trace when they come into sight. */
+import { useEffect, useRef, useState } from 'preact/hooks'
 import { readTrace } from '../../../api/agents.ts'
 import { Failure } from '../../../components/failure.tsx'
-import { Loading } from '../../../components/progress.tsx'
 import { useResource } from '../../../components/resource.ts'
 import { counted } from '../../../format/numbers.ts'
 import { StepList } from './step-list.tsx'
@@ -14,28 +13,38 @@ interface KeptStepsProps {
 }
 
 export function KeptSteps({ traceId, count, project }: KeptStepsProps) {
-  const [isOpen, setIsOpen] = useState(false)
-  return (
-    <details class="agents-steps" onToggle={(event) => setIsOpen(event.currentTarget.open)}>
-      <summary>{counted(count, 'step')}</summary>
-      {isOpen && <ReadSteps traceId={traceId} project={project} />}
-    </details>
+  const place = useRef<HTMLOListElement>(null)
+  const [isSeen, setIsSeen] = useState(false)
+  useEffect(() => {
+    if (place.current === null) return
+    const seen = new IntersectionObserver((entries) => {
+      if (entries.some(({ isIntersecting }) => isIntersecting)) setIsSeen(true)
+    })
+    seen.observe(place.current)
+    return () => seen.disconnect()
+  }, [])
+  const found = useResource(
+    async (signal) => (isSeen ? readTrace(traceId, signal) : undefined),
+    [traceId, isSeen],
   )
-}
-
-function ReadSteps({ traceId, project }: Omit<KeptStepsProps, 'count'>) {
-  const found = useResource((signal) => readTrace(traceId, signal), [traceId])
-  const steps = (found.data?.steps ?? []).map((step) => ({
+  if (found.failure) return <Failure error={found.failure} onRetry={found.reload} />
+  if (found.data === undefined) {
+    // As high as what comes in its place.
+    return (
+      <ol class="agents-steps" ref={place} aria-label="Steps" aria-busy="true">
+        {Array.from({ length: count }, (_, index) => (
+          <li key={index} class="agents-step-to-come quiet small">
+            {index === 0 ? `${counted(count, 'step')} …` : ''}
+          </li>
+        ))}
+      </ol>
+    )
+  }
+  const steps = found.data.steps.map((step) => ({
     action: { tool: step.tool, tool_input: step.input, log: '' },
     observation: step.observation,
     startedAtMs: step.start_ms,
     endedAtMs: step.start_ms + step.took_ms,
   }))
-  return (
-    <>
-      {found.failure && <Failure error={found.failure} onRetry={found.reload} />}
-      {found.isLoading && <Loading what="the steps" />}
-      <StepList steps={steps} project={project} />
-    </>
-  )
+  return <StepList steps={steps} project={project} />
 }

@@ -1,10 +1,11 @@
 /** The turns of a kept conversation, the newest first read, and what their traces say of them. */
-import { useEffect, useState } from 'preact/hooks'
+import { useEffect, useMemo, useState } from 'preact/hooks'
 import { FAILURE_TYPES } from '../../../../domain/agents/completion-event.ts'
 import { type AgentName, listTraces, readConversation } from '../../../api/agents.ts'
 import type { Conversation, TraceList } from '../../../api/records.ts'
 import { useResource } from '../../../components/resource.ts'
-import type { AskedTurn } from './asked-turn.ts'
+import { timeOf } from '../../../format/numbers.ts'
+import type { AskedTurn, Found } from './asked-turn.ts'
 import { changes } from './running-turns.ts'
 
 export type KeptTurn = Conversation['turns'][number]
@@ -13,6 +14,8 @@ export type TraceSummary = TraceList['items'][number]
 export interface KeptTurns {
   /** In their order, as far as they were read. */
   readonly turns: readonly KeptTurn[]
+  /** The newest page, as it was read last. */
+  readonly newest: Conversation | undefined
   readonly failure: Error | undefined
   readonly isLoading: boolean
   readonly reload: () => void
@@ -26,6 +29,8 @@ interface EarlierPages {
   readonly pages: readonly Conversation[]
 }
 
+const NO_PAGES: readonly Conversation[] = []
+
 /** @param id undefined: nothing of it has to be read */
 export function useKeptTurns(agent: AgentName, id: string | undefined): KeptTurns {
   const key = JSON.stringify([agent.project, agent.name, id])
@@ -35,16 +40,20 @@ export function useKeptTurns(agent: AgentName, id: string | undefined): KeptTurn
     [key],
   )
   // Behind a newest page that was read again there may be other turns between.
-  const pages = before !== undefined && before.of === newest.data ? before.pages : []
+  const pages = before !== undefined && before.of === newest.data ? before.pages : NO_PAGES
   const oldest = pages[0] ?? newest.data
   const readEarlier = async () => {
     if (id === undefined || !oldest?.next) return
     const page = await readConversation(agent, id, { cursor: oldest.next })
     setBefore({ of: newest.data, pages: [page, ...pages] })
   }
-  const all = [...pages, ...(newest.data ? [newest.data] : [])].flatMap(({ turns }) => turns)
+  const turns = useMemo(() => {
+    const all = [...pages, ...(newest.data ? [newest.data] : [])].flatMap((page) => page.turns)
+    return [...new Map(all.map((turn) => [turn.trace_id, turn])).values()]
+  }, [pages, newest.data])
   return {
-    turns: [...new Map(all.map((turn) => [turn.trace_id, turn])).values()],
+    turns,
+    newest: newest.data,
     failure: newest.failure,
     isLoading: newest.isLoading && newest.data === undefined && id !== undefined,
     reload: () => {
@@ -79,6 +88,8 @@ const STATES = { answered: 'answered', failed: 'failed', cancelled: 'stopped' } 
 /** As one that was watched here. Its steps stand in its trace. */
 export function watchedTurn(turn: KeptTurn): AskedTurn {
   const { question, answer, outcome, error_code: code, trace_id: traceId } = turn
+  // The schema leaves open what stands in a cell, as JSON does.
+  const found = turn as Found
   const failed = { words: code === null ? '' : `It ended with ${code}.`, kind: kindOf(code) }
   return {
     key: 0,
@@ -86,8 +97,10 @@ export function watchedTurn(turn: KeptTurn): AskedTurn {
     traceId,
     text: answer ?? '',
     state: STATES[outcome],
-    startedAtMs: 0,
+    startedAtMs: timeOf(turn.started_at).getTime(),
+    endedAtMs: timeOf(turn.ended_at).getTime(),
     steps: [],
+    ...(answer === null ? {} : { found }),
     ...(outcome === 'failed' ? { failure: failed } : {}),
   }
 }

@@ -1,6 +1,8 @@
-/** Questions that this page has asked. They go on while another view is open. */
+/** Questions that this page has asked, or watches. They go on while another view is open. */
 import { effect, signal } from '@preact/signals'
-import { type AgentName, askAgent, cancelRun } from '../../../api/agents.ts'
+import type { CompletionEvent } from '../../../../domain/agents/completion-event.ts'
+import { type AgentName, askAgent, cancelRun, watchAnswer } from '../../../api/agents.ts'
+import type { Conversation } from '../../../api/records.ts'
 import { ApiError } from '../../../api/request.ts'
 import { type AskedTurn, endedTurn, newTurn, withEvent } from './asked-turn.ts'
 
@@ -14,10 +16,15 @@ const stops = new Map<string, () => void>()
 /** A run that was cancelled ends its stream by itself, or the stream is left after this time. */
 const STOP_MS_MAX = 3000
 /** Conversations that began on this page: nothing of them has to be read. */
-const whole = new Set<string>()
+const whole = signal<ReadonlySet<string>>(new Set())
 
 export function isWhole(place: string): boolean {
-  return whole.has(place)
+  return whole.value.has(place)
+}
+
+/** Another window asked there, or nobody knows how a question ended: it is read. */
+export function readFromServer(place: string): void {
+  whole.value = new Set([...whole.peek()].filter((one) => one !== place))
 }
 
 export function placeOf({ project, name }: AgentName, conversation: string): string {
@@ -28,28 +35,22 @@ export function turnsAt(place: string): readonly AskedTurn[] {
   return turnsByPlace.value.get(place) ?? []
 }
 
-/** Adds a turn to a place, or shows it as it is now. */
-function show(place: string, turn: AskedTurn): void {
-  const turns = turnsByPlace.peek().get(place) ?? []
-  const index = turns.findIndex(({ key }) => key === turn.key)
-  replace(place, index < 0 ? [...turns, turn] : turns.with(index, turn))
-}
-
-function hide(place: string, { key }: AskedTurn): void {
-  const turns = turnsByPlace.peek().get(place) ?? []
-  replace(
-    place,
-    turns.filter((turn) => turn.key !== key),
-  )
-}
-
 function replace(place: string, turns: readonly AskedTurn[]): void {
   turnsByPlace.value = new Map(turnsByPlace.peek()).set(place, turns)
 }
 
 export function forgetTurns(place: string): void {
-  whole.delete(place)
+  readFromServer(place)
   replace(place, [])
+}
+
+/** What the server has of them is the whole of them. */
+export function forgetCut(place: string, traceIds: readonly string[]): void {
+  const turns = turnsByPlace.peek().get(place) ?? []
+  const left = turns.filter(({ state, traceId }) => {
+    return state !== 'cut' || traceId === undefined || !traceIds.includes(traceId)
+  })
+  if (left.length < turns.length) replace(place, left)
 }
 
 export function stopAsking(place: string): void {
@@ -85,95 +86,157 @@ interface Asked {
  */
 export async function ask(asked: Asked): Promise<void> {
   const { agent, conversation, isKept, question, begun } = asked
-  let place = asked.place ?? placeOf(agent, conversation)
-  const abort = new AbortController()
-  const { stop, wasStopped } = stopper(abort, () => turn.traceId)
-  stops.set(place, stop)
   lastKey.value += 1
-  let turn = newTurn(question, Date.now(), lastKey.peek())
-  const paint = oncePerFrame(() => show(place, turn))
-  const update = (next: AskedTurn) => {
-    turn = next
-    paint.now()
-  }
-  const begin = (conversationId: string | undefined) => {
+  const place = asked.place ?? placeOf(agent, conversation)
+  const shown = new ShownTurn(place, newTurn(question, Date.now(), lastKey.peek()))
+  const begin = () => {
+    const { conversationId } = shown.turn
     if (conversation === 'new' && conversationId !== undefined) {
-      const next = placeOf(agent, conversationId)
-      replace(next, turnsAt(place))
-      forgetTurns(place)
-      stops.delete(place)
-      place = next
-      stops.set(place, stop)
-      whole.add(place)
+      shown.moveTo(placeOf(agent, conversationId))
+      whole.value = new Set([...whole.peek(), shown.place])
     }
-    paint.now()
     begun?.(conversationId)
   }
-  update(turn)
   try {
     const conversationId = isKept ? conversation : undefined
     const hasEnded = await askAgent(
       { ...agent, text: question, conversationId },
       (event) => {
-        const isBegin = turn.traceId === undefined
-        const isCancelled = wasStopped() && 'type' in event && event.type === 'error'
-        turn = isCancelled
-          ? endedTurn(turn, 'stopped', Date.now())
-          : withEvent(turn, event, Date.now())
-        if (isBegin && turn.traceId !== undefined) begin(turn.conversationId)
-        else if ('type' in event && event.type === 'delta') paint.soon()
-        else paint.now()
+        const isBegin = shown.turn.traceId === undefined
+        shown.tell(event)
+        if (isBegin && shown.turn.traceId !== undefined) begin()
       },
-      abort.signal,
+      shown.abort.signal,
     )
-    update(endedTurn(turn, hasEnded ? 'failed' : 'cut', Date.now()))
+    shown.end(hasEnded ? 'failed' : 'cut')
   } catch (error) {
-    const hasBegun = turn.traceId !== undefined || !isKept
-    if (abort.signal.aborted && hasBegun) return update(endedTurn(turn, 'stopped', Date.now()))
-    if (turn.traceId !== undefined && error instanceof ApiError) {
-      return update(endedTurn(turn, 'cut', Date.now()))
-    }
-    hide(place, turn)
+    const hasBegun = shown.turn.traceId !== undefined || !isKept
+    if (shown.abort.signal.aborted && hasBegun) return shown.end('stopped')
+    if (shown.turn.traceId !== undefined && error instanceof ApiError) return shown.end('cut')
+    shown.hide()
     throw error
   } finally {
-    paint.close()
+    shown.close()
+    // It may go on: the server knows.
+    if (shown.turn.state === 'cut') readFromServer(shown.place)
     changes.value += 1
-    if (stops.get(place) === stop) stops.delete(place)
   }
 }
 
-/** Cancels the run. What it leaves is kept before its stream says that it is over: what is asked next finds it so. */
-function stopper(abort: AbortController, traceIdOf: () => string | undefined) {
-  let isStopped = false
-  const leave = () => abort.abort(new DOMException('It was stopped', 'AbortError'))
-  return {
-    wasStopped: () => isStopped,
-    stop: () => {
-      isStopped = true
-      const traceId = traceIdOf()
-      if (traceId === undefined) return leave()
-      cancelRun(traceId).catch(leave)
-      setTimeout(leave, STOP_MS_MAX)
-    },
+type Running = NonNullable<Conversation['running']>
+
+/**
+ * Shows a question that another window asked, or this one before it was loaded again. One that was cut is shown anew.
+ * @param over called where it was over already: it stands in the conversation
+ */
+export async function watch(
+  agent: AgentName,
+  conversationId: string,
+  { trace_id: traceId, question, seconds }: Running,
+  over: () => void,
+): Promise<void> {
+  const place = placeOf(agent, conversationId)
+  const known = turnsAt(place).find((turn) => turn.traceId === traceId)
+  if (known !== undefined && known.state !== 'cut') return
+  lastKey.value += 1
+  const turn = newTurn(question, Date.now() - seconds * 1000, known?.key ?? lastKey.peek())
+  const shown = new ShownTurn(place, { ...turn, traceId, conversationId })
+  const { signal: left } = shown.abort
+  try {
+    const hasEnded = await watchAnswer(agent, conversationId, (event) => shown.tell(event), left)
+    shown.end(hasEnded ? 'failed' : 'cut')
+  } catch (error) {
+    if (left.aborted) return shown.end('stopped')
+    if (!(error instanceof ApiError) || error.status !== 404) return shown.end('cut')
+    shown.hide()
+    over()
+  } finally {
+    shown.close()
+    changes.value += 1
   }
 }
 
-/** A model may send a thousand pieces a second: they are shown as often as the screen is drawn. */
-function oncePerFrame(work: () => void) {
-  let frame: number | undefined
-  const close = () => {
-    if (frame !== undefined) cancelAnimationFrame(frame)
-    frame = undefined
+/** A turn that goes on at a place, and what stops it. */
+class ShownTurn {
+  readonly abort = new AbortController()
+  place: string
+  turn: AskedTurn
+  #isStopped = false
+  #frame: number | undefined
+  readonly #stop = () => this.#cancel()
+
+  constructor(place: string, turn: AskedTurn) {
+    this.place = place
+    this.turn = turn
+    stops.set(place, this.#stop)
+    this.#paint()
   }
-  const now = () => {
-    close()
-    work()
+
+  tell(event: CompletionEvent): void {
+    const { turn } = this
+    const isCancelled = this.#isStopped && 'type' in event && event.type === 'error'
+    // Of one that is watched it is told when it happened.
+    const atMs = 'at_ms' in event ? event.at_ms : undefined
+    const nowMs = atMs === undefined ? Date.now() : turn.startedAtMs + atMs
+    this.turn = isCancelled ? endedTurn(turn, 'stopped', nowMs) : withEvent(turn, event, nowMs)
+    if ('type' in event && event.type === 'delta') this.#paintSoon()
+    else this.#paint()
   }
-  return {
-    close,
-    now,
-    soon: () => {
-      frame ??= requestAnimationFrame(now)
-    },
+
+  /** @param state how it ended, where no event said so */
+  end(state: 'failed' | 'stopped' | 'cut'): void {
+    this.turn = endedTurn(this.turn, state, Date.now())
+    this.#paint()
+  }
+
+  /** It has a conversation now. */
+  moveTo(next: string): void {
+    const turns = turnsByPlace.peek().get(this.place) ?? []
+    stops.delete(this.place)
+    replace(next, turns)
+    forgetTurns(this.place)
+    this.place = next
+    stops.set(next, this.#stop)
+    this.#paint()
+  }
+
+  hide(): void {
+    const turns = turnsByPlace.peek().get(this.place) ?? []
+    replace(
+      this.place,
+      turns.filter(({ key }) => key !== this.turn.key),
+    )
+  }
+
+  close(): void {
+    this.#forgetFrame()
+    if (stops.get(this.place) === this.#stop) stops.delete(this.place)
+  }
+
+  /** Cancels the run. What it leaves is kept before its stream says that it is over: what is asked next finds it so. */
+  #cancel(): void {
+    this.#isStopped = true
+    const leave = () => this.abort.abort(new DOMException('It was stopped', 'AbortError'))
+    const { traceId } = this.turn
+    if (traceId === undefined) leave()
+    else cancelRun(traceId).catch(leave)
+    setTimeout(leave, STOP_MS_MAX)
+  }
+
+  #paint(): void {
+    this.#forgetFrame()
+    const turns = turnsByPlace.peek().get(this.place) ?? []
+    const index = turns.findIndex(({ key }) => key === this.turn.key)
+    replace(this.place, index < 0 ? [...turns, this.turn] : turns.with(index, this.turn))
+  }
+
+  /** A model may send a thousand pieces a second: they are shown as often as the screen is drawn. */
+  #paintSoon(): void {
+    this.#frame ??= requestAnimationFrame(() => this.#paint())
+  }
+
+  #forgetFrame(): void {
+    if (this.#frame !== undefined) cancelAnimationFrame(this.#frame)
+    this.#frame = undefined
   }
 }

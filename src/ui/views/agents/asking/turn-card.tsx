@@ -18,8 +18,6 @@ import { usageOf } from './usage.ts'
 interface TurnCardProps {
   readonly turn: AskedTurn
   readonly project: string
-  /** Of a kept turn that this page did not watch. */
-  readonly citations?: readonly Citation[]
   /** What its trace says, where it was read. */
   readonly summary?: TraceSummary | undefined
   readonly sharedChunks?: ReadonlySet<string>
@@ -29,8 +27,8 @@ interface TurnCardProps {
 }
 
 export function TurnCard(props: TurnCardProps) {
-  const { turn, project, citations, summary, sharedChunks, actions, isBare = false } = props
-  const sources = turn.output?.citations ?? citations ?? NO_CITATIONS
+  const { turn, project, summary, sharedChunks, actions, isBare = false } = props
+  const sources = turn.found?.citations ?? NO_CITATIONS
   const isRunning = turn.state === 'running'
   const { traceId } = turn
   return (
@@ -47,12 +45,12 @@ export function TurnCard(props: TurnCardProps) {
       {turn.text !== '' && <AnswerText text={turn.text} citations={sources} />}
       {isRunning && <Clock since={turn.startedAtMs} hasText={turn.text !== ''} />}
       <HowItEnded turn={turn} />
-      {(turn.output?.warnings ?? []).map((warning) => (
+      {(turn.found?.warnings ?? []).map((warning) => (
         <p key={warning} class="agents-warning small" dir="auto">
           <Icon name="warning" /> {warning}
         </p>
       ))}
-      {turn.output && <Findings output={turn.output} project={project} />}
+      {turn.found && <Findings found={turn.found} project={project} />}
       <Sources citations={sources} shared={sharedChunks} />
       {!isRunning && (
         <div class="row small agents-actions">
