@@ -228,7 +228,9 @@ describe('a client that goes away', () => {
     const run = `/api/agents/runs/${start?.trace_id}`
     expect((await t.send('DELETE', run)).status).toBe(204)
     await model.hasLeft
-    expect(await kept(start?.conversation_id)).toMatchObject({ turns: [{ outcome: 'cancelled' }] })
+    expect(await kept(start?.conversation_id)).toMatchObject({
+      turns: [{ outcome: 'cancelled', answer: 'Half an answer' }],
+    })
   })
 
   test('cannot leave one that nobody could read later', async () => {

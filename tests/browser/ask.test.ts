@@ -107,6 +107,50 @@ browserTest('an answer is stopped, asked otherwise, and asked again after a cras
   chat.close()
 })
 
+browserTest('an answer goes on over a reload and in a second window, with its chart', async () => {
+  const query =
+    "CREATE TABLE cups AS SELECT * FROM (VALUES ('ann', 3), ('bob', 1)) AS t(name, cups)"
+  await browser.send('POST', '/api/sql/query', { query })
+  const sql = 'SELECT * FROM mindsdb.cups'
+  const input = { kind: 'bar', sql, x: 'name', y: 'cups', title: 'Cups of each' }
+  const go = Promise.withResolvers<void>()
+  const chat = chatServer(
+    { kind: 'call', name: 'chart_tool', input },
+    { kind: 'held', pieces: ['Ann has'], until: go.promise, rest: [' three cups.'] },
+    { kind: 'text', pieces: ['Four in all.'] },
+  )
+  const model = { provider: 'openai', model_name: 'm', api_key: 'k', base_url: chat.url }
+  const agent = { name: 'counter', model, data: { tables: ['mindsdb.cups'] } }
+  await browser.send('POST', '/api/projects/mindsdb/agents', { agent })
+  await browser.visit('/projects/mindsdb/agents/counter', {}, async ({ page, context }) => {
+    const main = page.getByRole('main')
+    await main.getByPlaceholder('Ask something').fill('Who has how many?')
+    await page.keyboard.press('Enter')
+    await main.getByText('Ann has').waitFor()
+    await page.waitForURL('**/conversations/*')
+    const second = await context.newPage()
+    await second.goto(page.url())
+    const other = second.getByRole('main')
+    await other.getByText('Ann has').waitFor()
+    await page.reload()
+    await main.getByText('Ann has').waitFor()
+    await main.getByText('chart_tool', { exact: true }).waitFor()
+    await main.getByRole('button', { name: 'Stop' }).waitFor()
+    go.resolve()
+    await other.getByText('Ann has three cups.').waitFor()
+    await main.getByText('Ann has three cups.').waitFor()
+    await main.getByRole('region', { name: 'Cups of each' }).waitFor()
+    await page.reload()
+    await main.getByRole('region', { name: 'Cups of each' }).waitFor()
+    await main.getByText('chart_tool', { exact: true }).waitFor()
+    await other.getByPlaceholder('Ask something').fill('And in all?')
+    await second.keyboard.press('Enter')
+    await main.getByText('Four in all.').waitFor()
+    expect(await main.locator('article').count()).toBe(2)
+  })
+  chat.close()
+})
+
 browserTest('two agents answer side by side, one fails, both are stopped', async () => {
   const first = chatServer({ kind: 'text', pieces: ['By seventeen'] }, { kind: 'stall' })
   const second = chatServer({ kind: 'status', status: 401 }, { kind: 'stall' })

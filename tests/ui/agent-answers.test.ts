@@ -50,11 +50,23 @@ test('lists hold lists and code, and go on over empty lines', () => {
             },
           ],
         },
-        { text: 'two', blocks: [{ kind: 'code', text: 'ls' }] },
+        { text: 'two', blocks: [{ kind: 'code', text: 'ls', language: 'sh' }] },
       ],
     },
     { kind: 'paragraph', text: 'After' },
     { kind: 'list', first: 7, items: [{ text: 'seven', blocks: [] }] },
+  ])
+})
+
+test('a bar that is escaped belongs to its cell', () => {
+  expect(blocksOf('|a\\|b|c|\n|-|-|\n|1|2\\||')).toEqual([
+    {
+      kind: 'table',
+      rows: [
+        ['a|b', 'c'],
+        ['1', '2|'],
+      ],
+    },
   ])
 })
 
@@ -97,5 +109,15 @@ test('steps end in the order of their calls, and text before a call is no answer
   expect(turn.steps).toEqual([
     { action, startedAtMs: 2, observation: 'one', endedAtMs: 5 },
     { action, startedAtMs: 3 },
+  ])
+})
+
+test('one that is watched has the times of who asked', () => {
+  const action = { tool: 'kb_query_tool', tool_input: '{}', log: '' }
+  const told = { messages: [], trace_id: 't' }
+  const asked = withEvent(newTurn('Why?', 1000), { actions: [action], ...told, at_ms: 20 }, 1020)
+  const step = { action, observation: 'found' }
+  expect(withEvent(asked, { steps: [step], ...told, at_ms: 50 }, 1050).steps).toEqual([
+    { action, observation: 'found', startedAtMs: 1020, endedAtMs: 1050 },
   ])
 })

@@ -210,7 +210,7 @@ export class Conversations {
       for (;;) {
         const { done, value } = await events.next()
         if (done) return value
-        if ('type' in value && value.type === 'start') turn.traceId = value.trace_id
+        turn.notes(value)
         if ('output' in value) {
           const { output: answer, citations } = value
           const findings = keptFindings(value)
@@ -229,7 +229,8 @@ export class Conversations {
       await events.return(NOBODY_READS).catch(() => {})
       if (turn.traceId !== null && !turn.isKept) {
         const { outcome, errorCode } = failedRun(failure)
-        const end = { answer: null, citations: [], findings: null, outcome, errorCode }
+        const answer = outcome === 'cancelled' && turn.text !== '' ? turn.text : null
+        const end = { answer, citations: [], findings: null, outcome, errorCode }
         await keep(end).catch((error) => this.#deps.onFailure(error))
       }
     }
@@ -310,6 +311,8 @@ class TurnUnderWay {
   readonly live: LiveTurn
   /** null: it was not begun. */
   traceId: string | null = null
+  /** What has come of the answer, where it came in pieces. */
+  text = ''
   isKept = false
 
   constructor(id: string, known: KeptHistory, live: LiveTurn) {
@@ -327,6 +330,13 @@ class TurnUnderWay {
         if (last !== undefined) this.summary = { text, lastTurn: last.number }
       },
     }
+  }
+
+  notes(event: CompletionEvent): void {
+    if ('actions' in event) this.text = ''
+    if (!('type' in event)) return
+    if (event.type === 'start') this.traceId = event.trace_id
+    if (event.type === 'delta') this.text += event.content
   }
 }
 

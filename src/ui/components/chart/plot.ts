@@ -106,11 +106,27 @@ function seriesOf(plot: Plot, label: string, at: number, stroke: string): uPlot.
 
 /** Bars of one place stand beside each other. */
 function besideOthers({ x, y }: Plot, at: number): uPlot.Series.BarsPathBuilderDisplay {
-  const width = BAR_SHARE / y.length
   const scale = { unit: 1 } as const
+  // Few bars are narrower than their share: they stand at the middle of their place all the same.
+  const widthIn = (chart: uPlot) => {
+    const unitPx = chart.valToPos(1, 'x') - chart.valToPos(0, 'x')
+    return Math.min(BAR_SHARE / y.length, BAR_PX_MAX / unitPx)
+  }
   return {
-    x0: { ...scale, values: () => x.map((one) => one - BAR_SHARE / 2 + at * width) },
-    size: { ...scale, values: () => x.map(() => width) },
+    x0: {
+      ...scale,
+      values: (chart) => {
+        const width = widthIn(chart)
+        return x.map((one) => one + (at - y.length / 2) * width)
+      },
+    },
+    size: {
+      ...scale,
+      values: (chart) => {
+        const width = widthIn(chart)
+        return x.map(() => width)
+      },
+    },
   }
 }
 

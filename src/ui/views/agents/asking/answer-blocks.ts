@@ -16,7 +16,8 @@ export type Block =
   | { readonly kind: 'paragraph'; readonly text: string }
   | { readonly kind: 'quote'; readonly text: string }
   | { readonly kind: 'heading'; readonly text: string }
-  | { readonly kind: 'code'; readonly text: string }
+  /** The language as the text names it, perhaps not at all. */
+  | { readonly kind: 'code'; readonly text: string; readonly language: string }
   | { readonly kind: 'list'; readonly first: number | null; readonly items: readonly ListItem[] }
   | { readonly kind: 'table'; readonly rows: readonly (readonly string[])[] }
   | { readonly kind: 'rule' }
@@ -107,9 +108,12 @@ function blockAt(lines: readonly string[], at: number, depth: number): Read {
 }
 
 function codeAt(lines: readonly string[], at: number): Read {
-  const fence = (lines[at] ?? '').trim().slice(0, 3)
+  const line = (lines[at] ?? '').trim()
+  const fence = line.slice(0, 3)
   const end = endOf(lines, at + 1, (one) => !one.trim().startsWith(fence))
-  return { block: { kind: 'code', text: lines.slice(at + 1, end).join('\n') }, end: end + 1 }
+  const language = /^[\w.+#-]{1,30}/.exec(line.replace(/^[`~]+\s*/, ''))?.[0] ?? ''
+  const text = lines.slice(at + 1, end).join('\n')
+  return { block: { kind: 'code', text, language }, end: end + 1 }
 }
 
 function listAt(lines: readonly string[], at: number, depth: number): Read {
@@ -163,8 +167,11 @@ function endOf(lines: readonly string[], from: number, belongs: (line: string) =
 }
 
 function cellsOf(line: string): readonly string[] {
-  const bare = line.trim().replace(/^\|/, '').replace(/\|$/, '')
-  return bare.split('|').map((cell) => cell.trim())
+  const bare = line
+    .trim()
+    .replace(/^\|/, '')
+    .replace(/(?<!\\)\|$/, '')
+  return bare.split(/(?<!\\)\|/).map((cell) => cell.replaceAll('\\|', '|').trim())
 }
 
 const MARKS = /`|\*\*|\*|\[|https?:\/\//g

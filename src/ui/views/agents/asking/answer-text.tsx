@@ -2,6 +2,7 @@
 import type { ComponentChildren } from 'preact'
 import { useMemo, useRef } from 'preact/hooks'
 import type { Citation } from '../../../../domain/agents/completion-event.ts'
+import { CopyButton } from '../../../components/copy-button.tsx'
 import { addressOf } from '../../../shell/addresses.ts'
 import { type Block, type Inline, inlinesOf, NOTHING_READ, readOn } from './answer-blocks.ts'
 
@@ -91,10 +92,16 @@ function Shown({ block, inline }: ShownProps) {
     )
   if (block.kind === 'code') {
     return (
-      // biome-ignore lint/a11y/noNoninteractiveTabindex: wide code is scrolled by keyboard
-      <pre tabIndex={0}>
-        <code>{block.text}</code>
-      </pre>
+      <div class="agents-code">
+        <div class="row">
+          <span class="small quiet grow">{block.language}</span>
+          <CopyButton text={block.text} label="Copy the code" />
+        </div>
+        {/* biome-ignore lint/a11y/noNoninteractiveTabindex: wide code is scrolled by keyboard */}
+        <pre tabIndex={0} dir="ltr">
+          <code>{block.text}</code>
+        </pre>
+      </div>
     )
   }
   if (block.kind === 'table') return <Table rows={block.rows} inline={inline} />

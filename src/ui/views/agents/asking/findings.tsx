@@ -4,7 +4,7 @@ import { Chart } from '../../../components/chart/chart.tsx'
 import { counted } from '../../../format/numbers.ts'
 import { drawnChart } from './agent-chart.ts'
 import type { Found } from './asked-turn.ts'
-import { ToolInput } from './step-list.tsx'
+import { gistOf, ToolInput } from './step-list.tsx'
 
 interface FindingsProps {
   readonly found: Found
@@ -56,8 +56,14 @@ function Rows({ label, rows, project, isOpen = false }: RowsProps) {
   return (
     <details class="agents-rows" open={isOpen}>
       <summary>
-        {label} <span class="small quiet">{counted(shown.length, 'row')}</span>
-        {hasMore && <span class="small quiet">, the first of more</span>}
+        {label}{' '}
+        <span class="small quiet">
+          {counted(shown.length, 'row')}
+          {hasMore && ', the first of more'}
+        </span>
+        <span class="one-line quiet small mono" dir="auto">
+          {gistOf(sql)}
+        </span>
       </summary>
       <ToolInput input={sql} project={project} />
       {/* biome-ignore lint/a11y/noNoninteractiveTabindex: a wide table is scrolled by keyboard */}

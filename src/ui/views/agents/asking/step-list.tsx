@@ -52,7 +52,7 @@ function thoughtOf(log: string): string {
 const GIST_CHARS = 160
 
 /** The beginning of what a tool was asked, on one line. */
-function gistOf(input: string): string {
+export function gistOf(input: string): string {
   const text = (sqlOf(input) ?? input).slice(0, 2 * GIST_CHARS)
   return text.replace(/\s+/g, ' ').slice(0, GIST_CHARS)
 }

@@ -102,7 +102,13 @@ function Clock({ since, hasText }: { readonly since: number; readonly hasText: b
 }
 
 function HowItEnded({ turn }: { readonly turn: AskedTurn }) {
-  if (turn.state === 'stopped') return <p class="badge warn">Stopped</p>
+  if (turn.state === 'stopped') {
+    return (
+      <p>
+        <span class="badge warn">Stopped</span>
+      </p>
+    )
+  }
   if (turn.state === 'cut') {
     return (
       <p class="agents-warning" role="alert">

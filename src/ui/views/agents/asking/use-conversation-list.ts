@@ -6,6 +6,7 @@ import { type Resource, usePolling, useResource } from '../../../components/reso
 import { changes } from './running-turns.ts'
 
 const PAGE = 30
+const MORE = 100
 const POLL_MS = 5000
 
 export interface Conversations extends Resource<ConversationList> {
@@ -23,5 +24,5 @@ export function useConversationList(agent: AgentName): Conversations {
     if (version > 0 || limit > PAGE) found.reload()
   }, [version, limit])
   usePolling(found.reload, POLL_MS)
-  return { ...found, showMore: () => setLimit(limit + PAGE) }
+  return { ...found, showMore: () => setLimit(limit + MORE) }
 }

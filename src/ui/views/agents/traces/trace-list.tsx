@@ -1,5 +1,5 @@
 /** Runs that are over, the newest first, page by page. */
-import { useState } from 'preact/hooks'
+import { useRef, useState } from 'preact/hooks'
 import { listTraces } from '../../../api/agents.ts'
 import type { TraceList as Page } from '../../../api/records.ts'
 import { EmptyState } from '../../../components/empty-state.tsx'
@@ -30,7 +30,11 @@ export function TraceList({ filters, hasAgentColumn, version }: TraceListProps) 
   const { act, failure, isBusy } = useAction()
   const pages = after?.key === key ? after.pages : []
   const next = pages.at(-1)?.next ?? (pages.length === 0 ? first.data?.next : null)
-  const traces = [...(first.data?.items ?? []), ...pages.flatMap(({ items }) => items)]
+  // While a word is typed: rows that go and come again with each letter cannot be read.
+  const shown = useRef<Page | undefined>(undefined)
+  if (first.data !== undefined) shown.current = first.data
+  const newest = first.failure === undefined ? shown.current : first.data
+  const traces = [...(newest?.items ?? []), ...pages.flatMap(({ items }) => items)]
   const readMore = () => {
     void act(async () => {
       const page = await listTraces({ ...filters, limit: PAGE, cursor: next ?? '' })
@@ -40,7 +44,7 @@ export function TraceList({ filters, hasAgentColumn, version }: TraceListProps) 
   return (
     <>
       {first.failure && <Failure error={first.failure} onRetry={first.reload} />}
-      {first.isLoading && first.data === undefined && <Loading what="the traces" />}
+      {first.isLoading && newest === undefined && <Loading what="the traces" />}
       {first.data?.items.length === 0 && (
         <EmptyState icon="chart" title="No traces">
           <p class="quiet">Each question leaves one: ask an agent, or change what you look for.</p>
