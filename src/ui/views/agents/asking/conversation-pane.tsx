@@ -4,6 +4,7 @@ import type { AgentName } from '../../../api/agents.ts'
 import { isLost } from '../../../api/connection.ts'
 import { ConfirmDialog } from '../../../components/confirm-dialog.tsx'
 import { Failure } from '../../../components/failure.tsx'
+import { Icon } from '../../../components/icon.tsx'
 import { Loading } from '../../../components/progress.tsx'
 import { tellFailed } from '../../../shell/notices.tsx'
 import type { AskedTurn } from './asked-turn.ts'
@@ -33,6 +34,8 @@ export function ConversationPane({ agent, id, hasData, listed }: ConversationPan
   useOtherWindows(agent, id, kept, listed)
   const summaries = useSummaries(id)
   const isRunning = live.some(({ state }) => state === 'running')
+  const isGone = kept.failure !== undefined && isMissing(kept.failure)
+  const hasTurns = live.length > 0 || kept.turns.length > 0
   const following = useFollowing([live.at(-1), kept.turns.at(-1)])
   const { onAsk, remove, draftCount } = useConversation(agent, id, kept)
   const askHere = (question: string, begun?: (to: string) => void) => {
@@ -71,16 +74,20 @@ export function ConversationPane({ agent, id, hasData, listed }: ConversationPan
   )
   return (
     <div class="agents-pane">
-      {kept.failure && !isMissing(kept.failure) && !isLost.value && (
+      {kept.failure && !isGone && !isLost.value && (
         <Failure error={kept.failure} onRetry={kept.reload} />
       )}
-      {kept.failure && isMissing(kept.failure) && live.length === 0 && (
-        <MissingConversation agent={agent} onRetry={kept.reload} />
-      )}
+      {isGone && !hasTurns && <MissingConversation agent={agent} onRetry={kept.reload} />}
       {kept.isLoading && live.length === 0 && <Loading what="the conversation" />}
       {id === 'new' && live.length === 0 && <Invitation agent={agent} hasData={hasData} />}
       {kept.readEarlier && <EarlierButton readEarlier={kept.readEarlier} />}
       {[...cards, ...underWay.map((turn) => cardOf(turn, turn.key))]}
+      {isGone && hasTurns && !isRunning && (
+        <p class="agents-warning">
+          <Icon name="warning" /> This conversation was deleted, or the server ended before it was
+          kept. What you ask now begins a new one.
+        </p>
+      )}
       <p class="visually-hidden" role="status">
         {saidOf(live.at(-1))}
       </p>

@@ -26,10 +26,21 @@ export function useOtherWindows(
       kept.turns.map((turn) => turn.trace_id),
     )
   }, [kept.turns])
+  const wasListed = useRef('')
   /** What was read for. What it does not explain, such as a question that was never kept, is not read for again. */
   const read = useRef('')
   useEffect(() => {
-    if (!isHere || listed === undefined || kept.isLoading) return
+    if (!isHere || kept.isLoading) return
+    if (listed === undefined) {
+      // It may have been deleted.
+      if (wasListed.current === place) {
+        readFromServer(place)
+        kept.reload()
+      }
+      wasListed.current = ''
+      return
+    }
+    wasListed.current = place
     const live = turnsAt(place)
     if (live.some(({ state }) => state === 'running')) return
     const mark = `${place} ${listed.turn_count} ${listed.ended_at} ${listed.is_running}`
