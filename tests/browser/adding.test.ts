@@ -34,7 +34,7 @@ browserTest('files that were cut off are sent again, and what was typed stays', 
     await page.getByRole('button', { name: 'Use that one: whole.md' }).click()
     await page.getByText('1 of 1 row').first().waitFor()
 
-    await page.getByRole('link', { name: 'SQL', exact: true }).last().click()
+    await page.getByRole('main').getByRole('link', { name: 'SQL', exact: true }).click()
     const statement = page.getByRole('textbox', { name: 'SELECT' })
     const look = page.getByRole('button', { name: 'Show the first rows' })
     await statement.fill('SELECT 1 AS id\nFROM nowhere')

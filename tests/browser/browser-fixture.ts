@@ -26,11 +26,13 @@ const hasBrowser = chromiumPath !== undefined || process.env.BROWSER === 'requir
 if (!hasBrowser) process.stderr.write('skipped: there is no Chromium here (docs/page.md)\n')
 
 /**
- * Two ways to see whether a test depends on who is quicker. Pauses between its steps: the page is always done before. And
- * answers of the server that wait, each by another time up to this: the page is never done before, and they change places.
+ * Three ways to see whether a test depends on who is quicker. Pauses between its steps: the page is always done before.
+ * Answers of the server that wait, each by another time up to this, the files of the page as well: the page is never done
+ * before, and they change places. And a processor that is so many times slower for the page: what it draws late is late.
  */
 const SLOW_STEPS_MS = Number(process.env.BROWSER_SLOW_STEPS_MS ?? 0)
 const SLOW_ANSWERS_MS = Number(process.env.BROWSER_SLOW_ANSWERS_MS ?? 0)
+const SLOW_PAGE_TIMES = Number(process.env.BROWSER_SLOW_PAGE_TIMES ?? 1)
 
 export type Viewport = 'desktop' | 'phone'
 export type Scheme = 'light' | 'dark'
@@ -122,12 +124,16 @@ export function browserOver(environment: Readonly<Record<string, string>> = {}) 
       context.setDefaultTimeout(STEP_MS_MAX)
       await context.grantPermissions(['clipboard-read', 'clipboard-write'])
       if (SLOW_ANSWERS_MS > 0) {
-        await context.route('**/api/**', async (route) => {
+        await context.route('**', async (route) => {
           await Bun.sleep(Math.random() * SLOW_ANSWERS_MS)
           await route.continue().catch(() => {})
         })
       }
       const page = await context.newPage()
+      if (SLOW_PAGE_TIMES > 1) {
+        const session = await context.newCDPSession(page)
+        await session.send('Emulation.setCPUThrottlingRate', { rate: SLOW_PAGE_TIMES })
+      }
       const complaints: string[] = []
       page.on('pageerror', (error) => complaints.push(error.message))
       page.on('console', (message) => {
@@ -149,6 +155,12 @@ const WCAG = ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'wcag22aa']
 
 /** Looks with axe at what is shown now. @throws Error with each rule that is broken, and where */
 export async function expectNoViolations(page: Page): Promise<void> {
+  // What fades in has too little contrast until it is there.
+  await page.evaluate(() => {
+    for (const animation of document.getAnimations()) {
+      if (animation.effect?.getComputedTiming().endTime !== Infinity) animation.finish()
+    }
+  })
   // What a debugger evaluates is no script of the page: its policy stays as strict as it is.
   if (!(await page.evaluate('"axe" in globalThis'))) await page.evaluate(`${axe.source}; undefined`)
   const found = await page.evaluate(

@@ -38,7 +38,8 @@ browserTest('a search is seen in columns, filtered, marked and measured', async 
     const scores = both.getByText(/relevance/)
     await both.getByText('relevance 0.000').first().waitFor()
     await page.getByRole('slider').fill('1')
-    await both.getByText('relevance 0.000').waitFor({ state: 'detached' })
+    await both.getByText('relevance 0.000').first().waitFor({ state: 'detached' })
+    await scores.nth(2).waitFor()
     expect(await scores.count()).toBe(3)
 
     await vectors.getByRole('button', { name: 'colour black' }).click()

@@ -37,7 +37,7 @@ browserTest(
       )
       await page.getByRole('columnheader', { name: 'amount' }).getByRole('button').click()
       await page.getByRole('columnheader', { name: 'amount' }).getByRole('button').click()
-      expect(await page.getByRole('gridcell').first().textContent()).toBe('tea 4')
+      await page.getByRole('gridcell').first().filter({ hasText: 'tea 4' }).waitFor()
       await page.getByRole('grid').focus()
       await page.keyboard.press('Shift+ArrowRight')
       await page.keyboard.press('Shift+ArrowDown')
