@@ -10,6 +10,13 @@ browserTest('files that were cut off are sent again, and what was typed stays', 
   await browser.send('POST', `/api${base}`, { knowledge_base: { name: 'teas' } })
   const expectedErrors = /ERR_|400|Failed to load/
   await browser.visit(`${base}/teas`, { expectedErrors }, async ({ page }) => {
+    // The names of all projects come late.
+    const named = Promise.withResolvers<void>()
+    await page.route('**/api/projects', async (route) => {
+      await named.promise
+      await route.continue()
+    })
+    await page.reload()
     await page.getByRole('link', { name: 'Add', exact: true }).first().waitFor()
     await settled(page)
     // The first connection of one of them is cut.
@@ -26,6 +33,9 @@ browserTest('files that were cut off are sent again, and what was typed stays', 
     // Over a view that takes no files itself, it is asked where they go: into what is looked at.
     const dialog = page.getByRole('dialog', { name: 'Add 2 files' })
     await dialog.getByLabel('Knowledge base', { exact: true }).waitFor()
+    named.resolve()
+    const here = dialog.getByRole('option', { name: 'teas (mindsdb)', selected: true })
+    await here.waitFor({ state: 'attached' })
     await dialog.getByRole('button', { name: 'Add', exact: true }).click()
     await page.getByText('2 of 2 rows').first().waitFor()
     expect(cuts).toBe(2)

@@ -55,12 +55,13 @@ function DropTarget({ files, onClose }: DropTargetProps) {
       key: JSON.stringify([project, name]),
     }))
   })
-  // The one that is looked at, or the first.
+  // The one that is looked at, or the first: also where they are known only after the files were dropped.
   const here = places.find(({ project, name }) => {
     const address = addressOf.knowledgeBase(project, name)
     return path === address || path.startsWith(`${address}/`)
   })
-  const [chosen, setChosen] = useState((here ?? places[0])?.key ?? NEW)
+  const [picked, setPicked] = useState<string>()
+  const chosen = picked ?? (here ?? places[0])?.key ?? NEW
   const [name, setName] = useState('documents')
   const place = places.find(({ key }) => key === chosen)
   const add = async () => {
@@ -88,7 +89,7 @@ function DropTarget({ files, onClose }: DropTargetProps) {
           <select
             {...control}
             value={place?.key ?? NEW}
-            onChange={(event) => setChosen(event.currentTarget.value)}
+            onChange={(event) => setPicked(event.currentTarget.value)}
           >
             {places.map(({ project, name: known, key }) => (
               <option key={key} value={key}>
