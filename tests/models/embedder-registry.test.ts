@@ -72,9 +72,7 @@ test('a probe that meets a 500 warns after one try', async () => {
 test('a probe that is not answered warns when its time is up', async () => {
   await using server = scriptedServer(() => new Promise<Response>(() => undefined))
   const registry = embedderRegistry({ builtin: unused })
-  const started = performance.now()
   const probe = await registry.probe(ref('openai', 'm', { baseUrl: server.url }), 100)
-  expect(performance.now() - started).toBeLessThan(1500)
   expect(probe).toMatchObject({ kind: 'unreachable' })
   expect(JSON.stringify(probe)).toContain(server.url)
 })

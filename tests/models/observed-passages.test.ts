@@ -1,6 +1,7 @@
 import { expect, test } from 'bun:test'
 import { parseCsv } from '../../src/domain/csv.ts'
 import { namesIn, passagesIn } from '../../src/models/builtin/chat/observed-passages.ts'
+import { cpuMsOf } from '../support/cpu-time.ts'
 
 const NOWHERE = { documentId: '', heading: '', page: null, place: null }
 
@@ -35,10 +36,11 @@ test.each([
 })
 
 test('reads long hostile CSV in one pass', () => {
-  const started = performance.now()
-  parseCsv(`"${'a"b'.repeat(200_000)}`)
-  parseCsv('"'.repeat(400_001))
-  expect(performance.now() - started).toBeLessThan(1500)
+  const work = () => {
+    parseCsv(`"${'a"b'.repeat(200_000)}`)
+    parseCsv('"'.repeat(400_001))
+  }
+  expect(cpuMsOf(work)).toBeLessThan(1500)
 })
 
 test('finds chunks by the names of their columns, in any order', () => {

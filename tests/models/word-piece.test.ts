@@ -1,6 +1,7 @@
 import { expect, test } from 'bun:test'
 import { builtinEmbedderOptions } from '../../src/models/builtin/builtin-embedder.ts'
 import { WordPiece } from '../../src/models/builtin/word-piece.ts'
+import { cpuMsOf } from '../support/cpu-time.ts'
 import reference from './fixtures/word-piece.json'
 
 const vocabulary = await Bun.file(`${builtinEmbedderOptions().modelFolder}/vocab.txt`).text()
@@ -32,9 +33,10 @@ test('never gives more tokens than asked for, and always both marks', () => {
 })
 
 test('a long word of accented letters takes no noticeable time', () => {
-  const started = performance.now()
-  expect([...wordPiece.encode('é'.repeat(100_000), 256)]).toEqual([101, 100, 102])
-  expect(performance.now() - started).toBeLessThan(1500)
+  const work = () => {
+    expect([...wordPiece.encode('é'.repeat(100_000), 256)]).toEqual([101, 100, 102])
+  }
+  expect(cpuMsOf(work)).toBeLessThan(1500)
 })
 
 test('an accent across the border of two stretches is still stripped', () => {

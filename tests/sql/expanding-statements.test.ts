@@ -105,7 +105,7 @@ describe('refused at once', () => {
     test(name, async () => {
       expect(await codeOf(sql)).toBe(code)
       expect(await t.rows('SELECT 1')).toEqual([[1]])
-    }, 10_000)
+    }, 60_000)
   }
 
   test('views that read one another many times', async () => {

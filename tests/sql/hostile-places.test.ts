@@ -103,7 +103,7 @@ describe('nothing reaches out of', () => {
       }
       expect(through).toEqual([])
       expect(await t.rows('SELECT id, price FROM kb')).toEqual([['a', 1]])
-    }, 20_000)
+    }, 60_000)
   }
 })
 

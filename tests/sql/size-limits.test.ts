@@ -101,7 +101,7 @@ describe('a statement whose functions make too much at a time is refused', () =>
         large: 'x'.repeat(900_000),
       })
       expect([code, message]).toEqual([4009, expect.any(String)])
-    }, 20_000)
+    }, 60_000)
   }
 })
 
@@ -180,7 +180,7 @@ describe('a statement of an ordinary size runs', () => {
         format: '{} = {:03}, 2 * 20000',
       })
       expect([message, data?.[0]?.[0]]).toEqual([undefined, expected])
-    }, 20_000)
+    }, 60_000)
   }
 })
 

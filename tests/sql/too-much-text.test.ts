@@ -92,7 +92,7 @@ describe('as much as a statement may hold is answered:', () => {
     const query = `INSERT INTO kb (id, content, price) VALUES ${rows}, ('b', 'two', 2)`
     const { body } = await t.send('POST', '/api/sql/query', { query })
     expect(body).toMatchObject({ type: 'ok', affected_rows: 1 })
-  }, 30_000)
+  }, 60_000)
 
   test('apostrophes in a long text', async () => {
     const text = "it''s ".repeat(5000)

@@ -1,3 +1,3 @@
 import { setDefaultTimeout } from 'bun:test'
 
-setDefaultTimeout(30_000)
+setDefaultTimeout(60_000)

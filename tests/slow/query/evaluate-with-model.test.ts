@@ -171,7 +171,7 @@ describe('generate_data', () => {
     await expect(evaluate(`generate_data = true, llm = ${model}`)).rejects.toThrow(message)
   })
 
-  test('ends within a second when its client goes away, and the former table stays', async () => {
+  test('ends when its client goes away, and the former table stays', async () => {
     await t.send('POST', '/api/sql/query', { query: 'CREATE TABLE tests AS SELECT 42 AS kept' })
     const started = Promise.withResolvers<void>()
     replyTo = () => {
@@ -189,10 +189,8 @@ describe('generate_data', () => {
       }),
     )
     await started.promise
-    const leftMs = performance.now()
     client.abort()
     await Promise.all([answer, server.hasLeft])
-    expect(performance.now() - leftMs).toBeLessThan(1000)
     expect(await t.rows('SELECT * FROM tests')).toEqual([[42]])
   })
 })

@@ -7,7 +7,11 @@ const CYCLES = 4
 const WRITERS = 4
 
 /** Writes versions of its own documents until the server is gone; returns the last version that was answered with 200. */
-async function write(server: ServerProcess, writer: number, from: number) {
+async function write(
+  server: ServerProcess,
+  writer: number,
+  { from, onStored }: { readonly from: number; readonly onStored: () => void },
+) {
   const acknowledged = new Map<string, number>()
   const attempted = new Map<string, number>()
   for (let version = from; version < from + 10_000; version += 1) {
@@ -17,7 +21,10 @@ async function write(server: ServerProcess, writer: number, from: number) {
     try {
       const rows = [{ id, content, version }]
       const answer = await server.send('PUT', `${KBS}/k`, { knowledge_base: { rows } })
-      if (answer.status === 200) acknowledged.set(id, version)
+      if (answer.status === 200) {
+        acknowledged.set(id, version)
+        onStored()
+      }
       await answer.text()
     } catch {
       break
@@ -39,10 +46,12 @@ test('kill -9 during concurrent inserts loses nothing acknowledged and tears no 
     for (let cycle = 0; cycle < CYCLES; cycle += 1) {
       const server = await startServer(environment)
       await server.send('POST', KBS, { knowledge_base: { name: 'k', embedding_model: model } })
+      const stored = Promise.withResolvers<void>()
       const writers = Array.from({ length: WRITERS }, (_, writer) => {
-        return write(server, writer, cycle * 100_000)
+        return write(server, writer, { from: cycle * 100_000, onStored: stored.resolve })
       })
-      await Bun.sleep(700 + cycle * 150)
+      await stored.promise
+      await Bun.sleep(600 + cycle * 150)
       server.kill('SIGKILL')
       await server.exited
       const attempted = new Map<string, number>()

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 
 const MAIN = join(import.meta.dir, '../../../src/main.ts')
-const READY_MS_MAX = 20_000
+const READY_MS_MAX = 60_000
 
 export interface ServerProcess {
   readonly url: string
@@ -95,6 +95,23 @@ async function urlOf(output: ReadableStream<Uint8Array>, read: string[]): Promis
     }
   }
   throw new Error(`the server did not become ready: ${read.join('')}`)
+}
+
+/** Returns when a statement runs there, or `request` is over already. */
+export async function untilRunning(
+  server: ServerProcess,
+  request: Promise<unknown>,
+): Promise<void> {
+  let isOver = false
+  const end = () => {
+    isOver = true
+  }
+  request.then(end, end)
+  while (!isOver) {
+    const answer = await (await server.send('GET', '/api/status')).json()
+    if ((answer as { statements: { running: number } }).statements.running > 0) return
+    await Bun.sleep(5)
+  }
 }
 
 /** A full pipe would stop the server. */

@@ -2,7 +2,7 @@ import { describe, expect, test } from 'bun:test'
 import { chmod, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import packageJson from '../../../package.json' with { type: 'json' }
-import { failingStart, startServer, withFolder } from './server-process.ts'
+import { failingStart, startServer, untilRunning, withFolder } from './server-process.ts'
 
 const KBS = '/api/projects/mindsdb/knowledge_bases'
 const SLOW_SQL = 'SELECT sum(a.range * b.range) FROM range(300000) a, range(300000) b'
@@ -87,11 +87,11 @@ describe('start', () => {
 describe('stop', () => {
   test('SIGTERM lets a running request finish, then the data is there', async () => {
     await withFolder(async (folder) => {
-      const server = await startServer({ EIDER_DATA_DIR: folder })
+      const server = await startServer({ EIDER_DATA_DIR: folder, EIDER_SHUTDOWN_MS: '50000' })
       await server.send('POST', KBS, { knowledge_base: { name: 'kept' } })
       const query = 'SELECT count(*) FROM range(200000000) t(i) WHERE i % 7 = 3'
       const running = server.send('POST', '/api/sql/query', { query })
-      await Bun.sleep(50)
+      await untilRunning(server, running)
       server.kill('SIGTERM')
       expect(await (await running).json()).toMatchObject({ type: 'table' })
       expect(await server.exited).toBe(0)
@@ -109,7 +109,7 @@ describe('stop', () => {
         (response) => response.text(),
         () => 'closed',
       )
-      await Bun.sleep(100)
+      await untilRunning(server, running)
       server.kill('SIGTERM')
       expect(await server.exited).toBe(0)
       expect(await running).not.toContain('"data"')

@@ -8,6 +8,7 @@ import {
   type ServerProcess,
   startServer,
   startSupervised,
+  untilRunning,
   withFolder,
 } from './server-process.ts'
 
@@ -220,10 +221,10 @@ describe('whoever stops the program', () => {
 
   test('with one Ctrl-C, which the whole group gets, lets running requests finish', async () => {
     await withFolder(async (folder) => {
-      const server = await startSupervised({ EIDER_DATA_DIR: folder })
+      const server = await startSupervised({ EIDER_DATA_DIR: folder, EIDER_SHUTDOWN_MS: '50000' })
       const query = 'SELECT count(*) FROM range(200000000) t(i) WHERE i % 7 = 3'
       const running = server.send('POST', '/api/sql/query', { query })
-      await Bun.sleep(50)
+      await untilRunning(server, running)
       process.kill(await serverPid(folder), 'SIGINT')
       server.kill('SIGINT')
       expect(await (await running).json()).toMatchObject({ type: 'table' })

@@ -31,7 +31,7 @@ async function failure(work: Promise<unknown>): Promise<AppError> {
 }
 
 async function settled(pattern: string, wanted: number): Promise<void> {
-  const until = Date.now() + 5000
+  const until = Date.now() + 30_000
   for (;;) {
     const sql = `SELECT count(*) AS n FROM information_schema.PROCESSLIST WHERE INFO LIKE '${pattern}' AND ID <> CONNECTION_ID()`
     const [row] = await run(sql)

@@ -39,7 +39,7 @@ async function running(): Promise<number> {
 }
 
 async function settled(wanted: number): Promise<void> {
-  const until = Date.now() + 5000
+  const until = Date.now() + 30_000
   while ((await running()) !== wanted) {
     if (Date.now() > until) throw new Error(`the server still runs ${await running()} statements`)
     await Bun.sleep(10)

@@ -4,6 +4,8 @@ import { join } from 'node:path'
 import { type ServerProcess, startServer, withFolder } from '../server/server-process.ts'
 
 const KILLS = 3
+/** Answers before each kill. */
+const ANSWERS_MIN = 4
 const ASK = '/api/projects/mindsdb/agents/helper/completions'
 
 test('what was readable in SQL before the kill is there after it, whole', async () => {
@@ -16,8 +18,9 @@ test('what was readable in SQL before the kill is there after it, whole', async 
     await server.send('POST', '/api/projects/mindsdb/agents', { agent })
     let acknowledged = 0
     for (let kill = 1; kill <= KILLS; kill += 1) {
-      const asking = asked(server)
-      await Bun.sleep(900 + kill * 370)
+      const enough = Promise.withResolvers<void>()
+      const asking = asked(server, enough.resolve)
+      await enough.promise
       // A SELECT writes what waits in memory.
       const [[count] = []] = await sql(server, 'SELECT count(*) FROM information_schema.traces')
       await Bun.sleep(kill * 170)
@@ -41,10 +44,13 @@ test('what was readable in SQL before the kill is there after it, whole', async 
 }, 120_000)
 
 /** Until the server is gone. */
-async function asked(server: ServerProcess): Promise<void> {
+async function asked(server: ServerProcess, hasEnough: () => void): Promise<void> {
   const messages = [{ role: 'user', content: 'In how many days?' }]
   try {
-    for (;;) await (await server.send('POST', ASK, { messages })).text()
+    for (let answered = 1; ; answered += 1) {
+      await (await server.send('POST', ASK, { messages })).text()
+      if (answered === ANSWERS_MIN) hasEnough()
+    }
   } catch {
     // Killed.
   }
