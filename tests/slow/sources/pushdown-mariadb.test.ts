@@ -42,5 +42,5 @@ describe.skipIf(server === null)('MariaDB', () => {
 
   test('statements over its tables and over their copies', async () => {
     await compareWithCopies(app, 'far', 600)
-  }, 120_000)
+  }, 240_000)
 })
