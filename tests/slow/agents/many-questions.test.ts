@@ -58,4 +58,4 @@ test('hundreds of questions, half of them to broken agents, each get one end', a
   }
   expect(pool.load).toEqual({ running: 0, waiting: 0 })
   pool.close()
-}, 60_000)
+}, 180_000)

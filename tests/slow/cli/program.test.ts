@@ -90,7 +90,7 @@ test('the examples of docs/cli.md run, in their order', async () => {
   expect(all).toContain('Job 1 done: 5 rows')
   expect(all).toContain('Made mindsdb.docs_again: 3 documents')
   expect(readFileSync(join(folder, 'chunks.csv'), 'utf8')).toStartWith('id,chunk_content\r\n')
-})
+}, 180_000)
 
 test('npm links a program that needs no Bun on the PATH, and ends as Eider does', async () => {
   const node = Bun.which('node')

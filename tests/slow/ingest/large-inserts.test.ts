@@ -51,7 +51,7 @@ test('rows beyond one transaction are refused whole', async () => {
     message: expect.stringContaining('at most 500000 chunks are stored at once'),
   })
   expect([store.writes, embedder.batches]).toEqual([[], []])
-}, 60_000)
+}, 180_000)
 
 test('a cell of ten million characters keeps its offsets', async () => {
   const { store, deps } = fixture()

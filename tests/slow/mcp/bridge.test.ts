@@ -89,4 +89,4 @@ test('a request fails while no server answers, and goes on with the one that com
   second.kill('SIGTERM')
   await second.exited
   await rm(folder, { recursive: true })
-}, 60_000)
+}, 180_000)

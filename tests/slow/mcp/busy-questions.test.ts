@@ -37,4 +37,4 @@ test('what is quick does not wait for questions to agents', async () => {
   await Promise.allSettled(asked.map((answer) => answer.text()))
   model.close()
   await app.close()
-}, 60_000)
+}, 180_000)

@@ -48,4 +48,4 @@ test('answers of the protocol alone, and nothing is left running', async () => {
   const { engine } = app.store
   while (engine.statementCounts().running > 0) await Bun.sleep(2)
   expect(await app.rows("SELECT id FROM docs WHERE id = 'tea'")).toEqual([['tea']])
-}, 60_000)
+}, 180_000)

@@ -52,7 +52,7 @@ test('most questions over READMEs are answered by what is quoted of the right do
   }
   expect(questions.length).toBeGreaterThan(30)
   expect(wrong.length, wrong.join('\n')).toBeLessThanOrEqual(10)
-}, 60_000)
+}, 180_000)
 
 test('most questions without an answer there are told so', async () => {
   const answered: string[] = []
@@ -60,4 +60,4 @@ test('most questions without an answer there are told so', async () => {
     if (!saysNothing(await asked(question))) answered.push(question)
   }
   expect(answered.length, answered.join('\n')).toBeLessThanOrEqual(8)
-}, 60_000)
+}, 180_000)

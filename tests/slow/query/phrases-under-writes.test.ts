@@ -63,8 +63,8 @@ async function searchedUnderWrites(environment: Readonly<Record<string, string>>
 
 test('a phrase is searched for in one state of the knowledge base, its own writes among it', () => {
   return searchedUnderWrites({})
-}, 60_000)
+}, 180_000)
 
 test('so is it by the database alone', () => {
   return searchedUnderWrites({ EIDER_VECTOR_MEMORY: '0MB', EIDER_ROW_MEMORY: '0MB' })
-}, 60_000)
+}, 180_000)

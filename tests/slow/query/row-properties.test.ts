@@ -193,4 +193,4 @@ test('after any INSERT, UPDATE and DELETE a SELECT shows what a model of them ho
     }
   })
   await fc.assert(property, { numRuns: 8 })
-}, 60_000)
+}, 180_000)

@@ -25,4 +25,4 @@ test('the demo makes its data alone, and a server serves them', async () => {
   })
   expect(answer).toMatchObject({ data: [[2]] })
   await rm(home, { recursive: true })
-}, 60_000)
+}, 180_000)

@@ -60,7 +60,7 @@ test('clients that do not read hold up nobody, and leave nothing behind', async 
     server.kill('SIGTERM')
     expect(await server.exited).toBe(0)
   })
-}, 60_000)
+}, 180_000)
 
 /** DuckDB does not look for an interrupt before all of these lists, each as long as may be, are sorted. */
 const STUBBORN = `SELECT ${Array.from({ length: 12 }, (_, index) => {
@@ -89,4 +89,4 @@ test('a statement that DuckDB does not stop in time has the server started again
     server.kill('SIGTERM')
     expect(await server.exited).toBe(0)
   })
-}, 60_000)
+}, 180_000)

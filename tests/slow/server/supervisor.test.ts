@@ -96,7 +96,7 @@ describe('a server that crashes', () => {
         pid = await untilRestarted(server, folder, pid)
       }
     })
-  }, 60_000)
+  }, 180_000)
 
   test('while it writes has written all or nothing', async () => {
     await supervised(async (server, folder) => {

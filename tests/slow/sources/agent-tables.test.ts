@@ -19,7 +19,7 @@ describe.skipIf(server === null)('an agent over PostgreSQL', () => {
     app = await createTestApp({ environment: { EIDER_NETWORK_ALLOW: '127.0.0.1' } })
     const database = { name: 'shop', engine: 'postgres', parameters: server?.parameters }
     expect((await app.send('POST', '/api/databases', { database })).status).toBe(201)
-  }, 60_000)
+  }, 180_000)
 
   afterAll(async () => {
     await app.close()

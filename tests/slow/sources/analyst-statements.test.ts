@@ -119,7 +119,7 @@ describe.skipIf(postgres === null || mariadb === null)('statements of analysts',
     for (const [name, table] of Object.entries(COPIED)) {
       expect(await answer(`CREATE TABLE ${name} AS SELECT * FROM ${table}`)).toContain('ok')
     }
-  }, 60_000)
+  }, 180_000)
 
   afterAll(async () => {
     await app.close()

@@ -30,7 +30,7 @@ beforeAll(async () => {
   await done(
     `CREATE DATABASE crm WITH ENGINE = 'duckdb', PARAMETERS = {"db_file": "orders.duckdb"}`,
   )
-}, 60_000)
+}, 180_000)
 
 afterAll(async () => {
   await app.close()

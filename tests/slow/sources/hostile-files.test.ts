@@ -68,7 +68,7 @@ beforeAll(async () => {
     writeFileSync(join(folder, `damaged-${name}`), damaged)
   }
   spawnSync('mkfifo', [join(folder, 'pipe')])
-}, 60_000)
+}, 180_000)
 
 afterAll(async () => {
   await tested.close()

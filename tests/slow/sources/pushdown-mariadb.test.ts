@@ -33,7 +33,7 @@ describe.skipIf(server === null)('MariaDB', () => {
       parameters,
     })
     await copyTables(app, 'far')
-  }, 60_000)
+  }, 180_000)
 
   afterAll(async () => {
     await app.close()

@@ -36,7 +36,7 @@ describe.skipIf(server === null)('PostgreSQL', () => {
       parameters,
     })
     await copyTables(app, 'far')
-  }, 60_000)
+  }, 180_000)
 
   afterAll(async () => {
     await app.close()

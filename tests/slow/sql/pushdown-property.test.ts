@@ -41,4 +41,4 @@ const TABLES = `
 test('statements over tables elsewhere and over their copies', async () => {
   await compareWithCopies(app, 'far', 600)
   expect(sources.held.size).toBe(0)
-}, 60_000)
+}, 180_000)

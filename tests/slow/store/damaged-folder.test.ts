@@ -35,7 +35,7 @@ beforeAll(async () => {
   whole = join(folder.path, 'whole')
   const { signal, errors } = await run('fill', whole)
   if (signal !== 'SIGKILL') throw new Error(errors)
-}, 60_000)
+}, 180_000)
 
 afterAll(() => folder[Symbol.dispose]())
 
@@ -215,5 +215,5 @@ for (const [name, { damage, opens, refused }] of Object.entries(ROWS)) {
     expect(printed).toStartWith('refused: ')
     for (const part of refused ?? []) expect(printed).toContain(part)
     expect(filesIn(directory)).toEqual(before)
-  }, 60_000)
+  }, 180_000)
 }

@@ -57,4 +57,4 @@ test('many recent postings are sorted after the insert, and every search stays t
     [...before].map(([text, score]) => [text, score.toFixed(9)]),
   )
   await store.close()
-}, 60_000)
+}, 180_000)

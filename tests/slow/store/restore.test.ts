@@ -59,7 +59,7 @@ test('restore makes a data folder, and says what is in it', async () => {
   // It is in use from here on, so it is no empty folder.
   const again = await eider('restore', backup, '--data', target)
   expect(again).toMatchObject({ exitCode: 1, err: expect.stringContaining('is not empty') })
-}, 60_000)
+}, 180_000)
 
 test('restore refuses a backup that is not as it was written, and leaves nothing', async () => {
   using folder = temporaryFolder()
@@ -90,7 +90,7 @@ test('restore refuses a backup that is not as it was written, and leaves nothing
     })
     expect(existsSync(target)).toBe(false)
   }
-}, 60_000)
+}, 180_000)
 
 test('a backup without keys needs the key, and the right one', async () => {
   using folder = temporaryFolder()
@@ -105,7 +105,7 @@ test('a backup without keys needs the key, and the right one', async () => {
   expect(readdirSync(target)).toEqual([])
   const key = join(data, 'eider.key')
   expect((await eider('restore', backup, '--data', target, '--key', key)).exitCode).toBe(0)
-}, 60_000)
+}, 180_000)
 
 test('salvage saves what can be read around a damaged block, and leaves the folder as it is', async () => {
   using folder = temporaryFolder()
@@ -172,7 +172,7 @@ test('salvage reads without the log where the log is damaged', async () => {
   const report = JSON.parse(out)
   expect(report).toMatchObject({ withLog: false, tables: [{ rows: 1, lostRows: 0 }] })
   expect(report.damage[0]).toStartWith('the log: ')
-}, 60_000)
+}, 180_000)
 
 test('accept-loss lets a folder start whose log is gone', async () => {
   using folder = temporaryFolder()
@@ -191,7 +191,7 @@ test('accept-loss lets a folder start whose log is gone', async () => {
   const left = await openStore({ directory: copy })
   expect(left.catalog.snapshot().knowledgeBases).toEqual([])
   await left.close()
-}, 60_000)
+}, 180_000)
 
 test('a restored folder opens for the keys and users of the one that was backed up', async () => {
   using folder = temporaryFolder()

@@ -61,7 +61,7 @@ test('documents that are replaced again and again leave no rows behind', async (
     await rowsOf(store, `SELECT count(*), min(version) FROM (SELECT m1 AS version FROM ${chunks})`),
   ).toEqual([[DOCUMENTS, 13]])
   await store.close()
-}, 60_000)
+}, 180_000)
 
 test('a rebuilt table keeps its primary key, its comment and what was promised across a restart', async () => {
   using folder = temporaryFolder()
@@ -83,7 +83,7 @@ test('a rebuilt table keeps its primary key, its comment and what was promised a
     [[DOCUMENTS, DOCUMENTS]],
   )
   await again.close()
-}, 60_000)
+}, 180_000)
 
 test('a statement that is being read keeps its rows while the table is rebuilt', async () => {
   const store = await openMemoryStore()
@@ -103,7 +103,7 @@ test('a statement that is being read keeps its rows while the table is rebuilt',
   expect(rows.length).toBe(DOCUMENTS * 40)
   expect(rows.every(([content]) => String(content).endsWith('v7'))).toBe(true)
   await store.close()
-}, 60_000)
+}, 180_000)
 
 test('tables that are small or mostly alive stay as they are', async () => {
   const store = await openMemoryStore()
@@ -138,7 +138,7 @@ test('the log moves into the file while a statement is being read, however often
   expect(largest).toBeLessThan(20_000_000)
   await iterator.return?.()
   await store.close()
-}, 60_000)
+}, 180_000)
 
 test('a knowledge base that is dropped before its turn is left alone', async () => {
   const store = await openMemoryStore()

@@ -165,5 +165,5 @@ for (const seed of SEEDS) {
       await app.send('GET', `/api/jobs/${(body as { readonly id: number }).id}/events`)
       expect(await stored(fixture, 'docs')).toEqual([...(await stored(fixture, `fresh${round}`))])
     }
-  }, 60_000)
+  }, 180_000)
 }

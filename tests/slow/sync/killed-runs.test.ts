@@ -128,4 +128,4 @@ test('kill -9 between batches of a run: nothing twice, nothing missing, what it 
     await server.exited
   })
   provider.stop(true)
-}, 120_000)
+}, 300_000)

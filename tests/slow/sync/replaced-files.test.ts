@@ -21,4 +21,4 @@ test('a file that is replaced all the time has not vanished', async () => {
     await replacing.exited
     await fixture.close()
   }
-}, 60_000)
+}, 180_000)
