@@ -277,6 +277,7 @@ export function createApp(options: AppOptions): App {
     fileBytes: store.contents,
     serverState,
     usage: usageOf({
+      documents: store.documents,
       ...{ sizes: store.sizes, vectors: vectorCaches, rows: rowCaches, indexes: indexStates },
     }),
     health: healthOf({

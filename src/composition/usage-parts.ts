@@ -1,10 +1,18 @@
 /** What each knowledge base takes, from the parts that hold something of it. */
 import { nameKey } from '../domain/identifier.ts'
 import type { KnowledgeBase } from '../domain/knowledge-base.ts'
+import type { StoredDocuments } from '../domain/ports/document-ports.ts'
 import type { VectorIndexStates } from '../domain/ports/search-ports.ts'
 import type { KnowledgeBaseUsage, StoredSize, VectorCopy } from '../domain/server-state.ts'
+import { AppError } from '../errors.ts'
+
+export interface UsageOptions {
+  readonly signal: AbortSignal
+  readonly isDiskWanted: boolean
+}
 
 interface UsageParts {
+  readonly documents: Pick<StoredDocuments, 'counts'>
   readonly sizes: { of(kb: KnowledgeBase): Promise<StoredSize | null> }
   readonly vectors: { copyOf(kb: KnowledgeBase): VectorCopy }
   readonly rows: { bytesOf(kb: KnowledgeBase): number }
@@ -12,10 +20,10 @@ interface UsageParts {
 }
 
 /** Reads one after the other: whoever looks holds nobody up. Those that go meanwhile are left out. */
-export function usageOf({ sizes, vectors, rows, indexes }: UsageParts) {
+export function usageOf({ documents, sizes, vectors, rows, indexes }: UsageParts) {
   return async (
     knowledgeBases: readonly KnowledgeBase[],
-    signal: AbortSignal,
+    { signal, isDiskWanted }: UsageOptions,
   ): Promise<readonly KnowledgeBaseUsage[]> => {
     const used: KnowledgeBaseUsage[] = []
     const states = new Map(
@@ -23,17 +31,29 @@ export function usageOf({ sizes, vectors, rows, indexes }: UsageParts) {
     )
     for (const kb of knowledgeBases) {
       signal.throwIfAborted()
-      const disk = await sizes.of(kb)
       const index = states.get(keyOf(kb.projectName, kb.name))
-      if (disk === null || index === undefined) continue
+      const counts = await unlessGone(documents.counts(kb))
+      if (counts === null || index === undefined) continue
+      const disk = isDiskWanted ? await sizes.of(kb) : null
+      if (isDiskWanted && disk === null) continue
       const { projectName: project, name: knowledgeBase, dimensions } = kb
       used.push({
         ...{ project, knowledgeBase, dimensions, disk, index },
+        ...{ documentCount: counts.documents, chunkCount: counts.chunks },
         vectors: vectors.copyOf(kb),
         rowBytes: rows.bytesOf(kb),
       })
     }
     return used
+  }
+}
+
+async function unlessGone<T>(read: Promise<T>): Promise<T | null> {
+  try {
+    return await read
+  } catch (error) {
+    if (error instanceof AppError && error.code === 'knowledge_base_not_found') return null
+    throw error
   }
 }
 

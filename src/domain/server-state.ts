@@ -96,7 +96,6 @@ export interface DiskState {
 
 /** What a knowledge base takes of the disk, in bytes: whole blocks of the database file, what its log holds not counted. */
 export interface StoredSize {
-  readonly chunkCount: number
   /** Chunks with their metadata. */
   readonly texts: number
   /** Of all models: while one takes the place of another, both are there. */
@@ -119,7 +118,10 @@ export interface KnowledgeBaseUsage {
   readonly knowledgeBase: string
   /** Of a vector; null: none was stored yet. */
   readonly dimensions: number | null
-  readonly disk: StoredSize
+  readonly documentCount: number
+  readonly chunkCount: number
+  /** null: nobody asked for it. */
+  readonly disk: StoredSize | null
   readonly vectors: VectorCopy
   /** Rows of chunks that are kept in memory for searches to show, in bytes. */
   readonly rowBytes: number

@@ -82,7 +82,7 @@ export interface ServerDeps extends UseCases, AuthenticationDeps, RequestDeps {
   readonly serverState: () => ServerState
   readonly usage: (
     knowledgeBases: readonly KnowledgeBase[],
-    signal: AbortSignal,
+    options: { readonly signal: AbortSignal; readonly isDiskWanted: boolean },
   ) => Promise<readonly KnowledgeBaseUsage[]>
   /** What the server was started with. */
   readonly shownSettings: () => readonly ShownSetting[]

@@ -24,6 +24,7 @@ import { addCompletionRoutes } from './routes/agents/completion-routes.ts'
 import { addConversationRoutes } from './routes/agents/conversation-routes.ts'
 import { addRunRoutes } from './routes/agents/run-routes.ts'
 import { addTraceRoutes } from './routes/agents/trace-routes.ts'
+import { addCatalogRoutes } from './routes/catalog-routes.ts'
 import { addJobRoutes } from './routes/jobs/job-routes.ts'
 import { addScheduleRoutes } from './routes/jobs/schedule-routes.ts'
 import { addDocumentRoutes } from './routes/knowledge-bases/document-routes.ts'
@@ -127,6 +128,7 @@ const ROUTES: readonly AddRoutes[] = [
   addKeyRoutes,
   addUserRoutes,
   addAuditRoutes,
+  addCatalogRoutes,
   addProjectRoutes,
   addKnowledgeBaseRoutes,
   addInsertFilesRoutes,

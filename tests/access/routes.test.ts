@@ -26,6 +26,7 @@ login POST /v1/chat/completions
 login GET /v1/models
 login GET /v1/models/{model}
 login POST /v1/responses
+read GET /api/catalog
 read GET /api/databases
 read GET /api/databases/{database_name}
 read GET /api/databases/{database_name}/tables

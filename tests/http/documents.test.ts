@@ -33,6 +33,7 @@ test('the OpenAPI document describes every route of the contract', async () => {
     '/',
     '/api/backup',
     '/api/backups',
+    '/api/catalog',
     '/api/config',
     '/api/databases',
     '/api/databases/status',

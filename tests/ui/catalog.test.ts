@@ -9,10 +9,11 @@ afterEach(() => {
 test('an older answer does not replace a newer one', async () => {
   const answers: ((names: readonly string[]) => void)[] = []
   const answer = async (input: unknown): Promise<Response> => {
-    if (input !== '/api/projects') return Response.json([])
+    if (input !== '/api/catalog') throw new Error(`Nobody answers ${String(input)}`)
     const { promise, resolve } = Promise.withResolvers<readonly string[]>()
     answers.push(resolve)
-    return Response.json((await promise).map((name) => ({ name })))
+    const nothing = { knowledge_bases: [], agents: [], views: [], jobs: [] }
+    return Response.json((await promise).map((name) => ({ project: { name }, ...nothing })))
   }
   const { preconnect } = fetch
   spyOn(globalThis, 'fetch').mockImplementation(Object.assign(answer, { preconnect }))

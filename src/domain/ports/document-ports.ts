@@ -33,10 +33,17 @@ export interface KeyPage {
   readonly limit: number
 }
 
+export interface ContentCounts {
+  readonly documents: number
+  readonly chunks: number
+}
+
 /** Every method throws AppError `knowledge_base_not_found` where it was dropped. */
 export interface StoredDocuments {
   /** How many documents there are. */
   count(kb: KnowledgeBase): Promise<number>
+  /** Costs nothing where nothing was written since. @throws AppError where it is gone */
+  counts(kb: KnowledgeBase): Promise<ContentCounts>
   /** How many chunks there are. */
   chunkCount(kb: KnowledgeBase): Promise<number>
   page(kb: KnowledgeBase, page: KeyPage): Promise<readonly StoredDocument[]>

@@ -6,6 +6,7 @@ import type { Row } from '../../domain/document.ts'
 import { nameKey } from '../../domain/identifier.ts'
 import { DEFAULT_CONTENT_COLUMNS, type KnowledgeBase } from '../../domain/knowledge-base.ts'
 import type {
+  ContentCounts,
   KeyPage,
   StoredChunk,
   StoredDocument,
@@ -19,28 +20,37 @@ import { columnBatchOf } from '../duckdb/columns.ts'
 import type { Database } from '../duckdb/database.ts'
 import { runWithKeys } from '../duckdb/key-lists.ts'
 
+interface Counted {
+  readonly revision: number
+  readonly counts: ContentCounts
+}
+
 /** Knowledge bases whose documents are remembered as counted. */
 const COUNTS_MAX = 10_000
 
 export class ListedDocuments implements StoredDocuments {
   readonly #database: Database
-  readonly #counts = new LruMap<number, { readonly revision: number; readonly count: number }>({
-    sizeMax: COUNTS_MAX,
-  })
+  readonly #counts = new LruMap<number, Counted>({ sizeMax: COUNTS_MAX })
 
   constructor(database: Database) {
     this.#database = database
   }
 
-  /** Counted anew after each write that came since. */
   async count(kb: KnowledgeBase): Promise<number> {
+    return (await this.counts(kb)).documents
+  }
+
+  /** Counted anew after each write that came since. */
+  async counts(kb: KnowledgeBase): Promise<ContentCounts> {
     const known = this.#counts.get(kb.id)
-    if (known?.revision === kb.revision) return known.count
-    const count = await this.#read(kb, (connection) =>
-      numberOf(connection, `SELECT count(DISTINCT document_id) FROM ${chunkTables(kb).chunks}`),
-    )
-    this.#counts.set(kb.id, { revision: kb.revision, count })
-    return count
+    if (known?.revision === kb.revision) return known.counts
+    const counts = await this.#read(kb, async (connection) => {
+      const sql = `SELECT count(DISTINCT document_id), count(*) FROM ${chunkTables(kb).chunks}`
+      const [row = []] = (await connection.runAndReadAll(sql)).getRows()
+      return { documents: Number(row[0]), chunks: Number(row[1]) }
+    })
+    this.#counts.set(kb.id, { revision: kb.revision, counts })
+    return counts
   }
 
   chunkCount(kb: KnowledgeBase): Promise<number> {

@@ -1,10 +1,6 @@
 /** How large the tables of a knowledge base are in the database file. */
 import type { DuckDBConnection } from '@duckdb/node-api'
-import {
-  chunkTableName,
-  knowledgeBaseTablePrefix,
-  projectSchema,
-} from '../../domain/chunk-tables.ts'
+import { knowledgeBaseTablePrefix, projectSchema } from '../../domain/chunk-tables.ts'
 import { literal, quote } from '../../domain/identifier.ts'
 import type { KnowledgeBase } from '../../domain/knowledge-base.ts'
 import type { StoredSize } from '../../domain/server-state.ts'
@@ -41,10 +37,7 @@ async function sizeOf(
   isInMemory: boolean,
 ): Promise<StoredSize> {
   const schema = projectSchema(kb.projectId)
-  const chunks = `${quote(schema)}.${quote(chunkTableName(kb, 'chunks'))}`
-  const counted = await connection.runAndReadAll(`SELECT count(*) FROM ${chunks}`)
-  const size = { chunkCount: Number(counted.getRows()[0]?.[0] ?? 0), ...NOTHING }
-  if (isInMemory) return size
+  if (isInMemory) return NOTHING
   const prefix = knowledgeBaseTablePrefix(kb)
   const tables = await connection.runAndReadAll(
     `SELECT table_name FROM duckdb_tables()
@@ -56,7 +49,7 @@ async function sizeOf(
   for (const [name, count] of blocks.getRows()) {
     bytes[partOf(String(name).slice(prefix.length))] += Number(count) * BLOCK_BYTES
   }
-  return { ...size, ...bytes }
+  return bytes
 }
 
 const NOTHING: Readonly<Record<Part, number>> = { texts: 0, vectors: 0, keywords: 0 }

@@ -1,13 +1,21 @@
 /** The projects with what has a name in them: the navigation, the home view and pickers show it. */
 import { signal } from '@preact/signals'
-import type { Agent, KnowledgeBase, Project } from './records.ts'
-import { ApiError, path, request } from './request.ts'
+import type { Wire } from '../../http/openapi/schema-words.ts'
+import type { CATALOG } from '../../http/routes/catalog-routes.ts'
+import type { Agent, KnowledgeBase, Schedule } from './records.ts'
+import { path, request } from './request.ts'
 
 export interface ProjectContents {
   readonly name: string
   readonly knowledgeBases: readonly KnowledgeBase[]
   readonly agents: readonly Agent[]
+  readonly views: readonly ListedView[]
+  /** Jobs that run by themselves. */
+  readonly schedules: readonly Schedule[]
 }
+
+type Contents = Wire<typeof CATALOG>[number]
+export type ListedView = Contents['views'][number]
 
 /** Undefined until they were read for the first time. */
 export const projects = signal<readonly ProjectContents[] | undefined>(undefined)
@@ -15,38 +23,24 @@ export const projects = signal<readonly ProjectContents[] | undefined>(undefined
 /** The answers to several questions may come in another order: an older one does not replace a newer one. */
 const turns = { asked: 0, shown: 0 }
 
+/** The same as before is not drawn again. */
+const shown = { text: '' }
+
 /** Reads them again, after something was created, renamed or deleted. @throws ApiError */
 export async function refreshCatalog(abort?: AbortSignal): Promise<void> {
   turns.asked += 1
   const turn = turns.asked
-  const init = { signal: abort }
-  const named = await request<readonly Project[]>('/api/projects', init)
-  const contents = await Promise.all(
-    named.map(async ({ name }) => {
-      const [knowledgeBases, agents] = await Promise.all([
-        orNone(
-          request<readonly KnowledgeBase[]>(path`/api/projects/${name}/knowledge_bases`, init),
-        ),
-        orNone(request<readonly Agent[]>(path`/api/projects/${name}/agents`, init)),
-      ])
-      return { name, knowledgeBases, agents }
-    }),
-  )
+  const contents = await request<readonly Contents[]>('/api/catalog', { signal: abort })
   if (turn < turns.shown) return
   turns.shown = turn
-  projects.value = contents.sort(
-    (a, b) => Number(b.name === 'mindsdb') - Number(a.name === 'mindsdb'),
-  )
-}
-
-/** A project may have been deleted since its name was read. */
-async function orNone<T>(list: Promise<readonly T[]>): Promise<readonly T[]> {
-  try {
-    return await list
-  } catch (error) {
-    if (error instanceof ApiError && error.status === 404) return []
-    throw error
-  }
+  const text = JSON.stringify(contents)
+  if (text === shown.text && projects.value !== undefined) return
+  shown.text = text
+  projects.value = contents
+    .map(({ project, knowledge_bases: knowledgeBases, agents, views, jobs }) => {
+      return { name: project.name, knowledgeBases, agents, views, schedules: jobs }
+    })
+    .sort((a, b) => Number(b.name === 'mindsdb') - Number(a.name === 'mindsdb'))
 }
 
 /** @throws ApiError */

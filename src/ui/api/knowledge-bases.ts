@@ -1,5 +1,5 @@
 /** Knowledge bases: made, filled in the background, counted. */
-import type { Job, KnowledgeBase } from './records.ts'
+import type { Job, KnowledgeBase, Usage, UsageList } from './records.ts'
 import { path, request } from './request.ts'
 import { quoted, runSql } from './sql.ts'
 
@@ -73,6 +73,20 @@ export async function countContents(
   const [counts = []] = (await runSql({ sql, signal })).rows
   return { documents: Number(counts[0]), chunks: Number(counts[1]) }
 }
+
+/** What is in a knowledge base now, and what finds the nearest of its vectors; undefined: there is none of that name. */
+export type UsageByName = (project: string, name: string) => Usage | undefined
+
+/** Of all knowledge bases at once; the disk is left out. @throws ApiError */
+export async function usageByName(signal?: AbortSignal): Promise<UsageByName> {
+  const address = `/api/usage?without_disk=true&limit=${USAGE_MAX}`
+  const { items } = await request<UsageList>(address, { signal })
+  const keyOf = (project: string, name: string) => JSON.stringify([project, name])
+  const found = new Map(items.map((one) => [keyOf(one.project, one.knowledge_base), one]))
+  return (project, name) => found.get(keyOf(project, name))
+}
+
+const USAGE_MAX = 1000
 
 /** What finds the nearest vectors of a knowledge base now. */
 export interface IndexState {

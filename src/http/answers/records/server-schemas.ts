@@ -140,15 +140,13 @@ const USAGE = t.Object(
   {
     project: t.String(),
     knowledge_base: t.String(),
+    documents: COUNT,
     chunks: COUNT,
     dimensions: orNull(t.Integer(), { description: 'Of a vector; null: none was stored yet' }),
-    disk: t.Object(
-      { texts: COUNT, vectors: COUNT, keywords: COUNT },
-      {
-        description:
-          'Bytes of the database file, in whole blocks; what its log holds is not counted',
-      },
-    ),
+    disk: orNull(t.Object({ texts: COUNT, vectors: COUNT, keywords: COUNT }), {
+      description:
+        'Bytes of the database file, in whole blocks; what its log holds is not counted. null: left out',
+    }),
     memory: t.Object({ vectors: COUNT, rows: COUNT }, { description: 'Bytes' }),
     vectors: t.Object({
       copy: oneOf(['whole', 'codes', 'loading', 'none'], {

@@ -140,7 +140,7 @@ function scheduleOf(
   return found
 }
 
-function scheduleRecord(schedule: StoredSchedule) {
+export function scheduleRecord(schedule: StoredSchedule) {
   const { id, name, projectName, query, ifQuery } = schedule
   return {
     id,

@@ -51,7 +51,7 @@ const addListRoutes: AddRoutes = (app, context) => {
       const project = requireProject(snapshot, params.project_name)
       const records = []
       for (const kb of knowledgeBasesOf(snapshot, project))
-        records.push(await recordOf(context, kb))
+        records.push(await shownKnowledgeBase(context, kb))
       return Response.json(records)
     },
     route({
@@ -72,7 +72,7 @@ const addListRoutes: AddRoutes = (app, context) => {
       const sent = await readJson(context, request, CREATE_KNOWLEDGE_BASE)
       const catalog = context.deps.catalogFor(context.scopeOf(request).principal)
       const kb = await createKnowledgeBase(params.project_name, sent.knowledge_base, catalog)
-      return Response.json(await recordOf(context, kb), { status: 201 })
+      return Response.json(await shownKnowledgeBase(context, kb), { status: 201 })
     },
     route({
       needs: 'write',
@@ -92,7 +92,8 @@ const addListRoutes: AddRoutes = (app, context) => {
 const addOneRoutes: AddRoutes = (app, context) => {
   app.get(
     ONE,
-    async ({ params }) => Response.json(await recordOf(context, knowledgeBaseAt(context, params))),
+    async ({ params }) =>
+      Response.json(await shownKnowledgeBase(context, knowledgeBaseAt(context, params))),
     route({
       needs: 'read',
       id: 'getKnowledgeBase',
@@ -152,7 +153,7 @@ const addOneRoutes: AddRoutes = (app, context) => {
   )
 }
 
-async function recordOf({ deps }: RouteContext, kb: KnowledgeBase) {
+export async function shownKnowledgeBase({ deps }: RouteContext, kb: KnowledgeBase) {
   const warnings = await deps.chunkWarnings(kb)
   const progress = deps.catalog.reembeddings.progressOf(kb)
   return knowledgeBaseRecord(kb, progress, warnings, lastInsertInto(kb, deps.activity()))

@@ -1,7 +1,7 @@
 /** All that there is: projects with what is in them, what runs, how the server is. An empty server offers two doors. */
-import { useState } from 'preact/hooks'
-import { projects, refreshCatalog } from '../../api/catalog.ts'
-import { type IndexStates, indexStates } from '../../api/knowledge-bases.ts'
+import { useEffect, useRef, useState } from 'preact/hooks'
+import { type ProjectContents, projects, refreshCatalog } from '../../api/catalog.ts'
+import { usageByName } from '../../api/knowledge-bases.ts'
 import { may } from '../../api/session.ts'
 import { Icon } from '../../components/icon.tsx'
 import { PageHeader } from '../../components/page-header.tsx'
@@ -22,16 +22,11 @@ import { ServerSummary } from './server-summary.tsx'
 
 /** What others make, or this person in another window, appears by itself. */
 const ASK_AGAIN_MS = 15_000
-const ASK_INDEXES_AGAIN_MS = 60_000
-/** It is a statement: the state of the server, which is asked for at the same time, would count it as one that runs. */
-const INDEXES_AFTER_MS = 500
 
 export function HomeView() {
   const [isNewProject, setIsNewProject] = useState(false)
   const all = projects.value
   const isEmpty = all?.every((one) => one.knowledgeBases.length + one.agents.length === 0) === true
-  const { data: indexes, reload } = useResource(indexesLater, [])
-  usePolling(reload, ASK_INDEXES_AGAIN_MS)
   usePolling(() => {
     refreshCatalog().catch(() => {})
   }, ASK_AGAIN_MS)
@@ -52,9 +47,7 @@ export function HomeView() {
       )}
       <SendingFiles />
       <RunningJobs />
-      {all?.map((project) => (
-        <ProjectPanel key={project.name} project={project} indexes={indexes} />
-      ))}
+      {all && <Projects all={all} />}
       <FileList />
       <LastJobs />
       <ServerSummary />
@@ -76,10 +69,22 @@ export function HomeView() {
   )
 }
 
-async function indexesLater(signal: AbortSignal): Promise<IndexStates> {
-  await new Promise((resolve) => setTimeout(resolve, INDEXES_AFTER_MS))
-  signal.throwIfAborted()
-  return indexStates(signal)
+function Projects({ all }: { readonly all: readonly ProjectContents[] }) {
+  const { data: usage, reload } = useResource(usageByName, [])
+  usePolling(reload, ASK_AGAIN_MS)
+  // What was made or filled meanwhile is counted at once.
+  const counted = useRef(all)
+  useEffect(() => {
+    if (counted.current !== all) reload()
+    counted.current = all
+  }, [all])
+  return (
+    <>
+      {all.map((project) => (
+        <ProjectPanel key={project.name} project={project} usage={usage} />
+      ))}
+    </>
+  )
 }
 
 function Make({ onNewProject }: { readonly onNewProject: () => void }) {

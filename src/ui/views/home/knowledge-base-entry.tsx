@@ -1,29 +1,24 @@
 /** A knowledge base: how much is in it, how it is searched, and the ways to it. */
-import { countContents, type IndexState } from '../../api/knowledge-bases.ts'
-import type { KnowledgeBase } from '../../api/records.ts'
+import type { KnowledgeBase, Usage } from '../../api/records.ts'
 import { may } from '../../api/session.ts'
 import { Icon } from '../../components/icon.tsx'
-import { useResource } from '../../components/resource.ts'
 import { counted, shownAge, shownTime } from '../../format/numbers.ts'
 import { addressOf } from '../../shell/addresses.ts'
 
 interface KnowledgeBaseEntryProps {
   readonly project: string
   readonly knowledgeBase: KnowledgeBase
-  readonly index: IndexState | undefined
+  /** Undefined: not known yet. */
+  readonly usage: Usage | undefined
 }
 
-export function KnowledgeBaseEntry({ project, knowledgeBase, index }: KnowledgeBaseEntryProps) {
+export function KnowledgeBaseEntry({ project, knowledgeBase, usage }: KnowledgeBaseEntryProps) {
   const {
     name,
     updated_at: changed,
     insert_finished_at: filled,
     insert_error: error,
   } = knowledgeBase
-  const { data } = useResource(
-    (signal) => countContents(project, name, signal),
-    [project, name, changed, filled],
-  )
   const last = filled ?? changed
   return (
     <li>
@@ -32,15 +27,15 @@ export function KnowledgeBaseEntry({ project, knowledgeBase, index }: KnowledgeB
         {name}
       </a>
       <span class="home-about small quiet">
-        {data === undefined ? (
+        {usage === undefined ? (
           <span>…</span>
         ) : (
           <span>
-            {counted(data.documents, 'document')} · {counted(data.chunks, 'chunk')}
+            {counted(usage.documents, 'document')} · {counted(usage.chunks, 'chunk')}
           </span>
         )}
         <span title={shownTime(last)}>{shownAge(last, Date.now())}</span>
-        {index && data !== undefined && data.chunks > 0 && <Index state={index} />}
+        {usage && usage.chunks > 0 && <Index state={usage.index} />}
         {error && <span class="badge bad">The last insert failed</span>}
       </span>
       <span class="home-ways">
@@ -60,12 +55,14 @@ export function KnowledgeBaseEntry({ project, knowledgeBase, index }: KnowledgeB
   )
 }
 
-const STATES: Readonly<Record<string, { readonly words: string; readonly look: string }>> = {
+const STATES: Partial<
+  Readonly<Record<Usage['index']['state'], { readonly words: string; readonly look: string }>>
+> = {
   building: { words: 'Index is being built', look: 'accent' },
   unavailable: { words: 'Index unavailable', look: 'warn' },
 }
 
-function Index({ state: { type, state, detail } }: { readonly state: IndexState }) {
+function Index({ state: { type, state, detail } }: { readonly state: Usage['index'] }) {
   const shown = STATES[state]
   return (
     <>

@@ -1,14 +1,12 @@
 /** A project: its knowledge bases with what is in them, its agents, views and jobs. It can be deleted, but for the first one. */
 import { useState } from 'preact/hooks'
-import { deleteProject, type ProjectContents } from '../../api/catalog.ts'
-import type { IndexStates } from '../../api/knowledge-bases.ts'
-import type { Schedule, View } from '../../api/records.ts'
-import { path, request } from '../../api/request.ts'
+import { deleteProject, type ListedView, type ProjectContents } from '../../api/catalog.ts'
+import type { UsageByName } from '../../api/knowledge-bases.ts'
+import type { Schedule } from '../../api/records.ts'
 import { may } from '../../api/session.ts'
 import { quoted } from '../../api/sql.ts'
 import { ConfirmDialog } from '../../components/confirm-dialog.tsx'
 import { Icon } from '../../components/icon.tsx'
-import { useResource } from '../../components/resource.ts'
 import { counted, shownAge, shownTime } from '../../format/numbers.ts'
 import { addressOf } from '../../shell/addresses.ts'
 import { AgentEntry } from './agent-entry.tsx'
@@ -20,12 +18,12 @@ const FIRST_PROJECT = 'mindsdb'
 
 interface ProjectPanelProps {
   readonly project: ProjectContents
-  readonly indexes: IndexStates | undefined
+  readonly usage: UsageByName | undefined
 }
 
-export function ProjectPanel({ project, indexes }: ProjectPanelProps) {
+export function ProjectPanel({ project, usage }: ProjectPanelProps) {
   const [isDeleting, setIsDeleting] = useState(false)
-  const { name, knowledgeBases, agents } = project
+  const { name, knowledgeBases, agents, views, schedules } = project
   const newHere = `?${new URLSearchParams({ project: name })}`
   return (
     <section class="panel stack" aria-label={`Project ${name}`}>
@@ -51,7 +49,7 @@ export function ProjectPanel({ project, indexes }: ProjectPanelProps) {
             key={one.id}
             project={name}
             knowledgeBase={one}
-            index={indexes?.(name, one.name)}
+            usage={usage?.(name, one.name)}
           />
         )}
       </EntryList>
@@ -75,8 +73,12 @@ export function ProjectPanel({ project, indexes }: ProjectPanelProps) {
         <EntryList title="Agents" all={agents}>
           {(agent) => <AgentEntry key={agent.name} project={name} agent={agent} />}
         </EntryList>
-        <Views project={name} />
-        <Schedules project={name} />
+        <EntryList title="Views" all={views}>
+          {(view) => <ViewEntry key={view.id} view={view} />}
+        </EntryList>
+        <EntryList title="Jobs by schedule" all={schedules}>
+          {(schedule) => <ScheduleEntry key={schedule.id} schedule={schedule} />}
+        </EntryList>
       </div>
       {isDeleting && (
         <ConfirmDialog
@@ -93,49 +95,31 @@ export function ProjectPanel({ project, indexes }: ProjectPanelProps) {
   )
 }
 
-function Views({ project }: { readonly project: string }) {
-  const { data } = useResource(
-    (signal) => request<readonly View[]>(path`/api/projects/${project}/views`, { signal }),
-    [project],
-  )
+function ViewEntry({ view: { project, name } }: { readonly view: ListedView }) {
+  const sql = `SELECT * FROM ${quoted(project)}.${quoted(name)}`
   return (
-    <EntryList title="Views" all={data ?? []}>
-      {({ id, name }) => (
-        <li key={id}>
-          <Icon name="sql" />
-          <a
-            class="one-line"
-            dir="auto"
-            href={addressOf.statement(`SELECT * FROM ${quoted(project)}.${quoted(name)}`)}
-          >
-            {name}
-          </a>
-        </li>
-      )}
-    </EntryList>
+    <li>
+      <Icon name="sql" />
+      <a class="one-line" dir="auto" href={addressOf.statement(sql)}>
+        {name}
+      </a>
+    </li>
   )
 }
 
-function Schedules({ project }: { readonly project: string }) {
-  const { data } = useResource(
-    (signal) => request<readonly Schedule[]>(path`/api/projects/${project}/jobs`, { signal }),
-    [project],
-  )
+function ScheduleEntry({ schedule }: { readonly schedule: Schedule }) {
+  const { name, schedule_str: rhythm, next_run_at: next } = schedule
   return (
-    <EntryList title="Jobs by schedule" all={data ?? []}>
-      {({ id, name, schedule_str: schedule, next_run_at: next }) => (
-        <li key={id}>
-          <Icon name="clock" />
-          <a class="one-line" dir="auto" href="/operations/jobs">
-            {name}
-          </a>
-          <span class="home-about small quiet">
-            {schedule ?? 'once'}
-            {next === null ? ', is over' : ', next '}
-            {next !== null && <span title={shownTime(next)}>{shownAge(next, Date.now())}</span>}
-          </span>
-        </li>
-      )}
-    </EntryList>
+    <li>
+      <Icon name="clock" />
+      <a class="one-line" dir="auto" href="/operations/jobs">
+        {name}
+      </a>
+      <span class="home-about small quiet">
+        {rhythm ?? 'once'}
+        {next === null ? ', is over' : ', next '}
+        {next !== null && <span title={shownTime(next)}>{shownAge(next, Date.now())}</span>}
+      </span>
+    </li>
   )
 }

@@ -99,11 +99,7 @@ function Rows({ items }: { readonly items: readonly Usage[] }) {
                 </p>
               </td>
               <td class="number" data-label="Disk">
-                {shownBytes(one.disk.texts + one.disk.vectors + one.disk.keywords)}
-                <p class="small quiet">
-                  {shownBytes(one.disk.vectors)} vectors, {shownBytes(one.disk.texts)} texts,{' '}
-                  {shownBytes(one.disk.keywords)} words
-                </p>
+                <Disk of={one.disk} />
               </td>
               <td class="operations-meaning">
                 {copyWords(one)}
@@ -124,6 +120,20 @@ function Rows({ items }: { readonly items: readonly Usage[] }) {
     </section>
   )
 }
+
+function Disk({ of: disk }: { readonly of: Usage['disk'] }) {
+  const { texts, vectors, keywords } = disk ?? NO_DISK
+  return (
+    <>
+      {shownBytes(texts + vectors + keywords)}
+      <p class="small quiet">
+        {shownBytes(vectors)} vectors, {shownBytes(texts)} texts, {shownBytes(keywords)} words
+      </p>
+    </>
+  )
+}
+
+const NO_DISK = { texts: 0, vectors: 0, keywords: 0 }
 
 const INDEX_LOOKS: Readonly<Record<Usage['index']['state'], string>> = {
   ...{ ready: 'good', exact: '', building: 'accent', unavailable: 'bad' },
@@ -149,5 +159,6 @@ function byBytes(one: Usage, other: Usage): number {
 }
 
 function bytesOf({ memory, disk }: Usage): number {
-  return memory.vectors + memory.rows + disk.texts + disk.vectors + disk.keywords
+  const { texts, vectors, keywords } = disk ?? NO_DISK
+  return memory.vectors + memory.rows + texts + vectors + keywords
 }

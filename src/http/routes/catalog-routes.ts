@@ -1,0 +1,63 @@
+/** Everything that has a name, at once: what a client would otherwise ask each project for. */
+import { t } from 'elysia'
+import { agentsOf, knowledgeBasesOf, viewsOf } from '../../domain/catalog-snapshot.ts'
+import { AGENT } from '../answers/records/agent-schemas.ts'
+import { PROJECT, SCHEDULE } from '../answers/records/catalog-schemas.ts'
+import { KNOWLEDGE_BASE } from '../answers/records/knowledge-base-schemas.ts'
+import { agentRecord, projectRecord } from '../answers/wire.ts'
+import { route } from '../openapi/openapi.ts'
+import type { AddRoutes } from '../route-context.ts'
+import { scheduleRecord } from './jobs/schedule-routes.ts'
+import { shownKnowledgeBase } from './knowledge-bases/knowledge-base-routes.ts'
+
+/** Without its statement, which may be long, and may name what not everybody may see. */
+const LISTED_VIEW = t.Object(
+  { id: t.Integer(), name: t.String(), project: t.String() },
+  { $id: 'ListedView' },
+)
+
+export const CATALOG = t.Array(
+  t.Object(
+    {
+      project: PROJECT,
+      knowledge_bases: t.Array(KNOWLEDGE_BASE),
+      agents: t.Array(AGENT),
+      views: t.Array(LISTED_VIEW),
+      jobs: t.Array(SCHEDULE, { description: 'Those that run by themselves' }),
+    },
+    { $id: 'ProjectContents' },
+  ),
+)
+
+export const addCatalogRoutes: AddRoutes = (app, context) => {
+  app.get(
+    '/api/catalog',
+    async ({ request }) => {
+      const snapshot = context.snapshotFor(request)
+      const scheduled = Map.groupBy(context.deps.schedules.store.list(), (one) => one.projectId)
+      const contents = snapshot.projects.map(async (project) => ({
+        project: projectRecord(project),
+        knowledge_bases: await Promise.all(
+          knowledgeBasesOf(snapshot, project).map((kb) => shownKnowledgeBase(context, kb)),
+        ),
+        agents: agentsOf(snapshot, project).map((agent) => agentRecord(agent)),
+        views: viewsOf(snapshot, project).map(({ id, name }) => ({
+          id,
+          name,
+          project: project.name,
+        })),
+        jobs: (scheduled.get(project.id) ?? []).map(scheduleRecord),
+      }))
+      return Response.json(await Promise.all(contents))
+    },
+    route({
+      needs: 'read',
+      id: 'getCatalog',
+      summary: 'List the projects, each with its knowledge bases, agents, views and jobs',
+      description:
+        'In one answer what the lists of each project say; views without their statements.',
+      tag: 'Projects',
+      answers: { 200: { description: 'The projects with what is in them', schema: CATALOG } },
+    }),
+  )
+}
