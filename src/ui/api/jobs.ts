@@ -12,6 +12,7 @@ const STREAMS_MAX = 2
 const openStreams = new Set<symbol>()
 
 export interface JobFilters {
+  readonly ids?: readonly number[]
   readonly state?: Job['state']
   readonly kind?: Job['kind']
   readonly project?: string
@@ -81,7 +82,8 @@ export async function watchJob(
 /** @returns whether it is over */
 async function watchOnce(id: number, show: (job: Job) => void, signal: AbortSignal) {
   if (openStreams.size >= STREAMS_MAX) {
-    const job = await getJob(id, signal)
+    const job = (await askedTogether(id)) ?? (await getJob(id, signal))
+    signal.throwIfAborted()
     show(job)
     return isJobOver(job)
   }
@@ -102,6 +104,31 @@ async function watchOnce(id: number, show: (job: Job) => void, signal: AbortSign
   } finally {
     openStreams.delete(stream)
   }
+}
+
+type JobsById = ReadonlyMap<number, Job>
+
+/** Those that are asked for at the same time, in one request. */
+const together: { ids: Set<number>; answer: Promise<JobsById> | undefined } = {
+  ids: new Set(),
+  answer: undefined,
+}
+
+/** Undefined where there is none of that id. @throws ApiError */
+async function askedTogether(id: number): Promise<Job | undefined> {
+  together.ids.add(id)
+  together.answer ??= askForAll()
+  return (await together.answer).get(id)
+}
+
+async function askForAll(): Promise<JobsById> {
+  // What a view asks for at once comes within one turn.
+  await new Promise((resolve) => setTimeout(resolve))
+  const ids = [...together.ids]
+  together.ids = new Set()
+  together.answer = undefined
+  const { items } = await listJobs({ ids, limit: ids.length })
+  return new Map(items.map((job) => [job.id, job]))
 }
 
 function addressOfJob(id: number): string {

@@ -190,7 +190,9 @@ function useJob({ id, known, onOver, isWatched }: WatchedJob) {
     if (!isWatched) setJob(known)
   }, [known, isWatched])
   useEffect(() => {
-    if (!isWatched) return
+    // One that was over when it was read does not change by itself.
+    const isOver = turn === 0 && known !== undefined && isJobOver(known)
+    if (!isWatched || isOver) return
     const abort = new AbortController()
     const show = (next: Job) => {
       setJob(next)

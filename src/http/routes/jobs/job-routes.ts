@@ -5,7 +5,14 @@ import { AppError } from '../../../errors.ts'
 import { DELETED_JOBS, JOB, JOB_LIST } from '../../answers/records/catalog-schemas.ts'
 import { streamedResponse } from '../../answers/streamed-response.ts'
 import { jobRecord } from '../../answers/wire.ts'
-import { choice, queryParameters, text, wholeNumber } from '../../bodies/query-parameters.ts'
+import {
+  choice,
+  parsedText,
+  queryParameters,
+  text,
+  wholeNumber,
+  wrongParameter,
+} from '../../bodies/query-parameters.ts'
 import { route } from '../../openapi/openapi.ts'
 import type { AddRoutes, RouteContext } from '../../route-context.ts'
 
@@ -24,6 +31,7 @@ const OVER = queryParameters({
   ...FILTER,
 })
 const LIST = queryParameters({
+  ids: parsedText({ description: 'Those with these ids: 3,4,7', charsMax: 4000 }, idsIn),
   state: choice(JOB_STATES, { description: 'Those in a state' }),
   ...FILTER,
   limit: wholeNumber({
@@ -159,8 +167,8 @@ const addChangeRoutes: AddRoutes = (app, context) => {
 }
 
 function listOf(context: RouteContext, request: Request) {
-  const { limit, offset, ...filter } = LIST.read(request)
-  const found = jobsFound(context, request, filter)
+  const { ids, limit, offset, ...filter } = LIST.read(request)
+  const found = jobsFound(context, request, filter).filter(({ id }) => ids?.has(id) ?? true)
   const end = offset + limit
   return {
     items: found.slice(offset, end).map(jobRecord),
@@ -188,6 +196,14 @@ function jobsFound(context: RouteContext, request: Request, filter: JobFilter): 
       (knowledgeBase === undefined || isSame(job.knowledgeBase ?? '', knowledgeBase))
     )
   })
+}
+
+/** @throws AppError `invalid_request` */
+function idsIn(words: string, name: string): ReadonlySet<number> {
+  if (!/^\d{1,15}(,\d{1,15})*$/.test(words)) {
+    throw wrongParameter(name, 'must be ids of jobs, with commas between them')
+  }
+  return new Set(words.split(',').map(Number))
 }
 
 const HEADERS = {
