@@ -4,30 +4,27 @@ import { refreshCatalog } from '../../api/catalog.ts'
 import { listJobs } from '../../api/jobs.ts'
 import { JobProgress } from '../../components/job-progress.tsx'
 import { usePolling, useResource } from '../../components/resource.ts'
+import { shownCount } from '../../format/numbers.ts'
 import { sampleLoading } from './load-sample.ts'
+import { shownJobs } from './shown-jobs.ts'
 
 const SHOWN_MAX = 5
 const ASK_AGAIN_MS = 5000
 
 export function RunningJobs() {
-  const { data, reload } = useResource(async (signal) => {
-    const states = ['running', 'queued'] as const
-    const lists = await Promise.all(
-      states.map((state) => listJobs({ state, limit: SHOWN_MAX }, signal)),
-    )
-    return lists.flatMap(({ items }) => items)
-  }, [])
+  const { data, reload } = useResource(readUnderWay, [])
   usePolling(reload, ASK_AGAIN_MS)
   // A job that is over stays until the view is left, so that nobody misses how it ended.
   const [seen, setSeen] = useState<readonly number[]>([])
   useEffect(() => {
-    const ids = data?.map(({ id }) => id) ?? []
-    setSeen((before) => [...new Set([...before, ...ids])].slice(-SHOWN_MAX))
+    if (data) setSeen((before) => shownJobs(before, data, SHOWN_MAX))
   }, [data])
   const loading = sampleLoading.value
   const sampleJob = loading?.step === 'storing' ? loading.job.id : undefined
   const shown = seen.filter((id) => id !== sampleJob)
   if (shown.length === 0 || loading !== undefined) return null
+  const going = [...(data?.running ?? []), ...(data?.queued ?? [])]
+  const moreCount = (data?.total ?? 0) - going.filter((id) => seen.includes(id)).length
   return (
     <section class="panel stack" aria-label="Running now">
       <div class="row">
@@ -40,12 +37,27 @@ export function RunningJobs() {
         <JobProgress
           key={id}
           id={id}
-          job={data?.find((job) => job.id === id)}
+          job={data?.jobs.find((job) => job.id === id)}
           onOver={() => {
+            reload()
             refreshCatalog().catch(() => {})
           }}
         />
       ))}
+      {moreCount > 0 && <p class="small quiet">and {shownCount(moreCount)} more</p>}
     </section>
   )
+}
+
+async function readUnderWay(signal: AbortSignal) {
+  const states = ['running', 'queued'] as const
+  const [running, queued] = await Promise.all(
+    states.map((state) => listJobs({ state, limit: SHOWN_MAX }, signal)),
+  )
+  return {
+    running: running?.items.map(({ id }) => id) ?? [],
+    queued: queued?.items.map(({ id }) => id) ?? [],
+    jobs: [...(running?.items ?? []), ...(queued?.items ?? [])],
+    total: (running?.total ?? 0) + (queued?.total ?? 0),
+  }
 }
