@@ -1,5 +1,6 @@
 /** Two paths of somebody who never read a manual: the sample on an empty server, and files that are dropped and then found. */
 import { expect } from 'bun:test'
+import { strToU8, zipSync } from 'fflate'
 import { browserOver, browserTest, expectNoViolations, settled } from './browser-fixture.ts'
 import { drop, type SmallFile } from './dropped-files.ts'
 
@@ -52,6 +53,11 @@ browserTest('ten files are dropped, one cannot be read, the others are found', a
     await page.getByRole('button', { name: 'Replace it: note 0.md' }).click()
     await page.getByText('Insert 1 file into').first().waitFor()
     await page.getByText('1 of 1 row').first().waitFor()
+    // Of a ZIP file those that are in it are stored, and what cannot be read of it is said.
+    await drop(page, [zipOf({ 'mint.md': 'Mint is cool.', 'rose.md': 'Rose hips.', 'no.txt': '' })])
+    await failed.getByText('tins.zip › no.txt').waitFor()
+    await page.getByText('Insert 2 files into').first().waitFor()
+    await page.getByText('2 of 2 rows').first().waitFor()
     // The jobs are the server's: a page that is loaded again shows them.
     await page.reload()
     await page.getByText('8 of 8 rows').first().waitFor()
@@ -80,6 +86,11 @@ function tenFiles(): readonly SmallFile[] {
   })
   const binary = { name: 'unknown.xyz', bytes: [0, 1, 2, 255, 254, 0, 7, 8] }
   return [...notes, binary, { name: 'empty.txt', bytes: [] }]
+}
+
+function zipOf(texts: Readonly<Record<string, string>>): SmallFile {
+  const parts = Object.entries(texts).map(([name, text]) => [name, strToU8(text)] as const)
+  return { name: 'tins.zip', bytes: [...zipSync(Object.fromEntries(parts))] }
 }
 
 function columnOf(answer: unknown, name: string): unknown {

@@ -17,3 +17,8 @@ test('a folder is taken without its hidden files, and without what is in its hid
   const names = pickedFiles(files).map(({ name }) => name)
   expect(names).toEqual(['teas - green - sencha.txt', 'teas - a.b.md'])
 })
+
+test('a name has no white space around it, which the server refuses', () => {
+  const names = ['  a b .txt ', ' '].map((name) => new File(['x'], name))
+  expect(pickedFiles(names).map(({ name }) => name)).toEqual(['a b .txt', 'file'])
+})

@@ -1,5 +1,5 @@
 /** Files on the server: sent with progress, and listed. */
-import type { UploadedFile } from './records.ts'
+import type { UploadedFile, UploadedFiles } from './records.ts'
 import { path, request } from './request.ts'
 
 /** @throws ApiError */
@@ -18,14 +18,17 @@ export interface FileSending {
 }
 
 /**
- * Sends a file under a name.
+ * Sends a file under a name; of a ZIP file, those in it are stored under their own names.
  * @throws ApiError where the server refused it, or the connection was cut; what `signal` was aborted with
  */
-export function sendFile({ name, content, replaces, signal, onSent = () => {} }: FileSending) {
+export async function sendFile(sending: FileSending): Promise<UploadedFiles> {
+  const { name, content, replaces, signal, onSent = () => {} } = sending
   const body = new FormData()
   body.append('file', content, name)
   const to = `${path`/api/files/${name}`}${replaces ? '?replace=true' : ''}`
-  return request<UploadedFile>(to, { method: 'PUT', body, signal, onSent })
+  const init = { method: 'PUT', body, signal, onSent } as const
+  const stored = await request<UploadedFile | UploadedFiles>(to, init)
+  return 'files' in stored ? stored : { files: [stored], failed: [], skipped: 0 }
 }
 
 /** @throws ApiError */

@@ -18,6 +18,7 @@ export type Job = Wire<typeof catalog.JOB>
 export type JobList = Wire<typeof catalog.JOB_LIST>
 export type DocumentList = Wire<typeof knowledgeBases.DOCUMENT_LIST>
 export type UploadedFile = Wire<typeof server.FILE>
+export type UploadedFiles = Wire<typeof server.FILE_LIST>
 export type Source = Wire<typeof catalog.SOURCE>
 export type Schedule = Wire<typeof catalog.SCHEDULE>
 export type Backup = Wire<typeof catalog.BACKUP>

@@ -10,6 +10,7 @@ import {
   forgetUpload,
   isNameTaken,
   mayRetry,
+  mayTakeStored,
   retryUpload,
   sendings,
   takeStored,
@@ -98,7 +99,7 @@ function OfAll({ going, failed }: OfAllProps) {
             type="button"
             class="button small"
             onClick={() => {
-              for (const { id } of taken) takeStored(id)
+              for (const { id } of taken.filter(mayTakeStored)) takeStored(id)
             }}
           >
             Use all {taken.length} that are there
@@ -145,7 +146,7 @@ function UploadEntry({ upload }: { readonly upload: Upload }) {
             {isTaken ? 'Replace it' : 'Try again'}
           </button>
         )}
-        {isTaken && (
+        {mayTakeStored(upload) && (
           <button
             type="button"
             class="button small"

@@ -1,7 +1,7 @@
 /** Files as a person gives them, by a drop or a picker, folders with all that is in them. */
 
 export interface NamedFile {
-  /** As it is stored: with the folders before it, without what no name may hold. */
+  /** As it is stored: with the folders before it, without what no name may hold or begin with. */
   readonly name: string
   readonly content: File
 }
@@ -65,7 +65,7 @@ function named(path: string, content: File): NamedFile {
     .replace(/\//g, ' - ')
     // biome-ignore lint/suspicious/noControlCharactersInRegex: they are what a name may not hold
     .replace(/[\u0000-\u001f\u007f-\u009f\\]/g, '_')
-  return { name: name.slice(-NAME_CHARS_MAX), content }
+  return { name: name.slice(-NAME_CHARS_MAX).trim() || 'file', content }
 }
 
 /** A file or a folder. Not what systems leave in folders, nor hidden folders as `.git` with all that is in them. */

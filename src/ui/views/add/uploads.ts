@@ -7,7 +7,7 @@ import { signal } from '@preact/signals'
 import { isLost } from '../../api/connection.ts'
 import { sendFile } from '../../api/files.ts'
 import { insertInBackground } from '../../api/knowledge-bases.ts'
-import type { Job } from '../../api/records.ts'
+import type { Job, UploadedFiles } from '../../api/records.ts'
 import { ApiError, asError } from '../../api/request.ts'
 import type { NamedFile } from './picked-files.ts'
 
@@ -28,7 +28,11 @@ export interface Upload extends NamedFile {
   readonly sentBytes: number
   /** How often the connection was cut while it was sent. */
   readonly cuts: number
+  /** Under which names the server has it: several of a ZIP file. Empty: it has not arrived. */
+  readonly storedAs: readonly string[]
   readonly failure?: Error
+  /** It is in a ZIP file, the rest of which has arrived. */
+  readonly isPart?: boolean
 }
 
 /** The files of one knowledge base, since the first of those that are still on their way. */
@@ -54,15 +58,16 @@ const stops = new Map<number, AbortController>()
 /** By knowledge base: what jobs have begun with already, while other files are still on their way. */
 const begunWith = new Map<string, { files: number; bytes: number; sinceMs: number }>()
 const pause = { isOn: false }
+const ids = { last: 0 }
 
 export function addUploads(
   project: string,
   knowledgeBase: string,
   files: readonly NamedFile[],
 ): void {
-  const first = Math.max(0, ...uploads.value.map(({ id }) => id)) + 1
-  const added = files.map((file, index): Upload => {
-    const base = { ...file, id: first + index, project, knowledgeBase, replaces: false, cuts: 0 }
+  const added = files.map((file): Upload => {
+    const place = { id: nextId(), project, knowledgeBase }
+    const base = { ...file, ...place, replaces: false, cuts: 0, storedAs: [] }
     if (file.content.size > 0) return { ...base, state: 'waiting', sentBytes: 0 }
     return { ...base, state: 'failed', sentBytes: 0, failure: new Error('The file is empty') }
   })
@@ -70,6 +75,12 @@ export function addUploads(
   if (!uploads.value.some((one) => keyOf(one) === key && isGoing(one))) beginCount(key)
   uploads.value = [...uploads.value, ...added]
   goOn()
+}
+
+/** One that was taken off the list may still be on its way: its id is not given again. */
+function nextId(): number {
+  ids.last += 1
+  return ids.last
 }
 
 /** Sends it again; with `replaces`, a file that has its name gives way. */
@@ -87,7 +98,9 @@ export function retryUpload(id: number, replaces: boolean): void {
 
 /** Takes the file that has its name on the server already, as it is. */
 export function takeStored(id: number): void {
-  change(id, ({ failure: _, ...upload }) => ({ ...upload, state: 'arrived', replaces: true }))
+  change(id, ({ failure: _, ...upload }) => {
+    return { ...upload, state: 'arrived', replaces: true, storedAs: [upload.name] }
+  })
   goOn()
 }
 
@@ -108,10 +121,20 @@ export function isNameTaken({ failure }: Upload): boolean {
   return failure instanceof ApiError && failure.code === 'file_exists'
 }
 
+/** Whether what has its name on the server can be taken in its place: of a ZIP file nobody knows what that is. */
+export function mayTakeStored(upload: Upload): boolean {
+  return isNameTaken(upload) && !/\.zip$/i.test(upload.name)
+}
+
+/** What is wrong with the file itself, its name, its kind or its size. */
+const REFUSED: readonly number[] = [400, 413, 415, 422]
+
 /** Whether it may go better the next time: not where the file itself is what is wrong. */
-export function mayRetry({ failure, content }: Upload): boolean {
-  const isUnreadable = failure instanceof ApiError && failure.code === 'file_unreadable'
-  return content.size > 0 && !isUnreadable
+export function mayRetry(upload: Upload): boolean {
+  const { failure, content, isPart } = upload
+  if (content.size === 0 || isPart) return false
+  const isRefused = failure instanceof ApiError && REFUSED.includes(failure.status)
+  return isNameTaken(upload) || !isRefused
 }
 
 /** One for each knowledge base that files are on their way to, or were refused of. */
@@ -183,27 +206,41 @@ isLost.subscribe((isAway) => {
   if (!isAway) goOn()
 })
 
-async function send({ id, name, content, replaces }: Upload): Promise<void> {
+async function send(upload: Upload): Promise<void> {
+  const { id, name, content, replaces } = upload
   const stop = new AbortController()
   stops.set(id, stop)
-  change(id, (upload) => ({ ...upload, state: 'sending' }))
+  change(id, (before) => ({ ...before, state: 'sending' }))
   try {
-    await sendFile({
+    const { files, failed: left } = await sendFile({
       name,
       content,
       replaces,
       signal: stop.signal,
-      onSent: (bytes) => change(id, (upload) => ({ ...upload, sentBytes: bytes })),
+      onSent: (bytes) => change(id, (before) => ({ ...before, sentBytes: bytes })),
     })
+    if (uploads.value.some((one) => one.id === id)) addParts(upload, left)
+    const storedAs = files.map((file) => file.name)
     // Where it has to be sent once more, it takes the place of what it has itself stored.
-    change(id, (upload) => ({ ...upload, state: 'arrived', replaces: true, cuts: 0 }))
+    change(id, (before) => ({ ...before, state: 'arrived', replaces: true, cuts: 0, storedAs }))
   } catch (error) {
     const failure = (await isThere(content)) ? error : new Error(CHANGED)
-    change(id, (upload) => failed(upload, failure, 'waiting'))
+    change(id, (before) => failed(before, failure, 'waiting'))
   } finally {
     stops.delete(id)
     goOn()
   }
+}
+
+/** What could not be read of a ZIP file stands in the list by itself. */
+function addParts(upload: Upload, left: UploadedFiles['failed']): void {
+  if (left.length === 0) return
+  const parts = left.map(({ name, detail }): Upload => {
+    const failure = new Error(detail)
+    const part = { id: nextId(), name: `${upload.name} › ${name}`, isPart: true } as const
+    return { ...upload, ...part, state: 'failed', failure }
+  })
+  uploads.value = [...uploads.value, ...parts]
 }
 
 const CHANGED = 'The file was changed or moved after it was chosen. Choose it again'
@@ -241,15 +278,15 @@ function completeGroups(all: readonly Upload[]): readonly (readonly Upload[])[] 
 async function begin(arrived: readonly Upload[]): Promise<void> {
   const [first] = arrived
   if (first === undefined) return
-  const ids = new Set(arrived.map(({ id }) => id))
+  const begun = new Set(arrived.map(({ id }) => id))
   const count = begunWith.get(keyOf(first))
   if (count !== undefined) {
     count.files += arrived.length
     count.bytes += arrived.reduce((sum, { content }) => sum + content.size, 0)
   }
-  uploads.value = uploads.value.filter(({ id }) => !ids.has(id))
+  uploads.value = uploads.value.filter(({ id }) => !begun.has(id))
   try {
-    const files = arrived.map(({ name }) => name)
+    const files = arrived.flatMap(({ storedAs }) => storedAs)
     lastUploadJob.value = await insertInBackground(first.project, first.knowledgeBase, { files })
   } catch (error) {
     beginCount(keyOf(first))

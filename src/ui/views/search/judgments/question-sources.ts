@@ -70,13 +70,14 @@ export async function sentSource(
 ): Promise<QuestionSource> {
   // A name of its own: it takes the place of the same file as it was before, and of no other.
   const name = `${place.name}_questions_${file.name}`
-  const sent = await sendFile({ name, content: file, replaces: true, signal })
-  const [sheet] = sent.sheets
-  const table = sheet?.table ?? sent.name
+  const { files } = await sendFile({ name, content: file, replaces: true, signal })
+  const [sent] = files
+  const [sheet] = sent?.sheets ?? []
+  const table = sheet?.table ?? sent?.name ?? name
   const inFiles = `lower(table_schema) = 'files' AND lower(table_name) = lower(${literal(table)})`
   const [source] = await sourcesWhere(inFiles, signal)
   if (source !== undefined) return source
-  const columns = (sheet?.columns ?? sent.columns).slice(0, 20).join(', ')
+  const columns = (sheet?.columns ?? sent?.columns ?? []).slice(0, 20).join(', ')
   const message = `There is no question in ${file.name} with the id of a document. Its columns: ${columns || 'none'}`
   throw new ApiError({ code: 'invalid_request', status: 400, title: 'No questions found', message })
 }
