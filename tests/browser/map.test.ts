@@ -78,7 +78,22 @@ browserTest('a map is read, coloured, selected and opened', async () => {
     await page.getByRole('button', { name: 'Select what is visible' }).click()
     await page.getByRole('link', { name: 'd59', exact: true }).waitFor()
 
+    // By keys alone: a rectangle over all of it.
+    await page.getByRole('button', { name: 'Clear' }).click()
+    await page.getByText('60 chunks selected').waitFor({ state: 'detached' })
+    await map.focus()
+    await page.keyboard.press('ArrowUp')
+    await page.getByText('in the rectangle', { exact: false }).waitFor()
+    for (let step = 0; step < 60; step += 1) {
+      await page.keyboard.press('Shift+ArrowRight')
+      await page.keyboard.press('Shift+ArrowDown')
+    }
+    await page.getByText('60 chunks in the rectangle', { exact: false }).waitFor()
+    await page.keyboard.press('Enter')
+    await page.getByText('60 chunks selected').waitFor()
+
     // What is seen is kept over a look at a document.
+    await page.getByRole('button', { name: 'Lasso' }).click()
     await map.focus()
     for (const key of ['+', '+', 'ArrowLeft', '0', '-', '-']) await page.keyboard.press(key)
     await page.waitForURL(/at=32768%2C32768%2C0\.8/)

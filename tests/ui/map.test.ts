@@ -1,4 +1,5 @@
 import { expect, test } from 'bun:test'
+import type { PointValues } from '../../src/ui/api/maps.ts'
 import {
   lineSelection,
   lookOf,
@@ -10,7 +11,12 @@ import {
 } from '../../src/ui/views/map/map-address.ts'
 import { placeLabels } from '../../src/ui/views/map/place-labels.ts'
 import { colouredBy, FAINT, OTHERS } from '../../src/ui/views/map/point-colours.ts'
-import { PointIndex } from '../../src/ui/views/map/point-index.ts'
+import {
+  type KeyRectangle,
+  rectangleAfter,
+} from '../../src/ui/views/map/selecting/key-rectangle.ts'
+import { documentFilter } from '../../src/ui/views/map/selecting/map-part.ts'
+import { PointIndex } from '../../src/ui/views/map/selecting/point-index.ts'
 import { moved, toMap, toScreen, wholeMap, zoomed } from '../../src/ui/views/map/viewport.ts'
 
 const VIEW = wholeMap(800, 600)
@@ -48,10 +54,17 @@ test('what is selected stands in the address and comes back from it', () => {
     { ...region, words: ['a.b', 'c'] },
     { ...region, words: [] },
   ]
-  const places = Uint8Array.from([1, 2, 3])
-  const of = (text: string | undefined) => {
+  const values: PointValues = {
+    kind: 'categories',
+    values: [
+      { value: 'a "b".c', count: 1 },
+      { value: 'd', count: 1 },
+    ],
+    codes: Uint32Array.from([0, 1, 2]),
+  }
+  const of = (text: string | undefined, by: PointValues = values) => {
     const found = selectedPoints(selectionOf(text), {
-      ...{ points, index: new PointIndex(points), regions, places },
+      ...{ version: '7-1-3', points, index: new PointIndex(points), regions, values: by },
     })
     return found && [...found]
   }
@@ -59,7 +72,7 @@ test('what is selected stands in the address and comes back from it', () => {
     const turn = (2 * Math.PI * step) / 500
     return [5050 + 400 * Math.cos(turn), 5050 + 400 * Math.sin(turn)] as const
   })
-  const line = textOfSelection(lineSelection(circle))
+  const line = textOfSelection(lineSelection(circle, '7-1-3'))
   expect(line.length).toBeLessThan(600)
   expect(of(line)).toEqual([1, 2])
   for (const [at, expected] of [[0], [1, 2]].entries()) {
@@ -67,14 +80,24 @@ test('what is selected stands in the address and comes back from it', () => {
     if (meant) expect(of(textOfSelection(regionSelection(meant, at + 1)))).toEqual(expected)
   }
   expect(of('region.0.all')).toEqual([0, 1, 2])
-  expect(of(textOfSelection({ kind: 'colour', first: 2, last: 3 }))).toEqual([1, 2])
+  // On another map other points lie within it.
+  expect(of(textOfSelection(lineSelection(circle, '7-1-4')))).toBeNull()
+  expect(of(textOfSelection({ kind: 'value', value: 'a "b".c' }))).toEqual([1])
+  expect(of(textOfSelection({ kind: 'others', than: ['a "b".c'] }))).toEqual([2])
+  expect(of(textOfSelection({ kind: 'none' }))).toEqual([0])
+  const numbers: PointValues = { kind: 'numbers', numbers: Float64Array.from([Number.NaN, 0.1, 7]) }
+  expect(of(textOfSelection({ kind: 'range', least: 0.1, most: 6.9 }), numbers)).toEqual([1])
+  expect(of('none', numbers)).toEqual([0])
   for (const nothing of [
     undefined,
     '',
     'line.1.2',
     'line.a.b.c.d.e.!',
     'region.0.gone',
-    'colour.x',
+    'range.[1]',
+    'range.1',
+    'others.{"a":1}',
+    'value.gone',
   ]) {
     expect([nothing, of(nothing)]).toEqual([nothing, null])
   }
@@ -134,4 +157,52 @@ test('a legend names what its colours stand for, with counts, and a point its va
   expect(same.legend?.map(({ label, count }) => `${label}: ${count}`)).toEqual(['7: 2'])
   const huge = colouredBy({ kind: 'numbers', numbers: Float64Array.from([-1e308, 1e308]) })
   expect(huge.legend?.map(({ label }) => label)).toEqual(['1.00e+308', '-1.00e+308'])
+})
+
+test('a colour selects by what it stands for, whatever place in the palette that has', () => {
+  const before = colouredBy({
+    kind: 'categories',
+    values: Array.from({ length: 10 }, (_, at) => ({ value: `v${at}`, count: 10 - at })),
+    codes: Uint32Array.from([0, 1, 2, 9, 10]),
+  })
+  expect(before.legend?.map(({ selection }) => textOfSelection(selection))).toEqual([
+    'value.v0',
+    'value.v1',
+    'others.["v0","v1","v2","v3","v4","v5","v6","v7"]',
+    'none',
+  ])
+  const numbers = colouredBy({ kind: 'numbers', numbers: Float64Array.from([3, 5, Number.NaN]) })
+  expect(numbers.legend?.map(({ selection }) => textOfSelection(selection))).toEqual([
+    'range.[5,5]',
+    'range.[3,3]',
+    'none',
+  ])
+})
+
+test('a filter of many documents is in parts that a search takes', () => {
+  const ids = Array.from({ length: 20_001 }, (_, at) => `d${at}`)
+  expect(documentFilter(ids.slice(0, 2))).toEqual({ id: { in: ['d0', 'd1'] } })
+  const { or } = documentFilter(ids)
+  const parts = Array.isArray(or) ? or : []
+  expect(parts.map(({ id }) => id.in.length)).toEqual([10_000, 10_000, 1])
+})
+
+test('a rectangle comes with an arrow key, moves, and grows with Shift, within the window', () => {
+  const press = (before: KeyRectangle | null, ...keys: readonly string[]) => {
+    return keys.reduce<KeyRectangle | null>((now, key) => {
+      const pressed = { key: key.replace('Shift+', ''), shiftKey: key.startsWith('Shift+') }
+      return rectangleAfter(pressed, now, VIEW) ?? now
+    }, before)
+  }
+  const first = press(null, 'ArrowLeft')
+  expect(first).toEqual({ x: 400, y: 300, halfWidth: 75, halfHeight: 75 })
+  expect(press(first, 'ArrowLeft', 'ArrowUp')).toMatchObject({ x: 380, y: 280 })
+  expect(press(first, 'Shift+ArrowRight', 'Shift+ArrowUp')).toMatchObject({
+    ...{ x: 400, y: 300, halfWidth: 85, halfHeight: 65 },
+  })
+  const small = press(first, ...Array.from({ length: 90 }, () => 'Shift+ArrowLeft'))
+  expect(small).toMatchObject({ halfWidth: 10 })
+  const edge = press(first, ...Array.from({ length: 90 }, () => 'ArrowRight'))
+  expect(edge).toMatchObject({ x: 800 })
+  expect(press(first, 'a')).toBe(first)
 })

@@ -1,6 +1,6 @@
 /** What of a map stands in its address: which part is seen, and which points are selected. */
-import type { MapPoints, MapRegion } from '../../api/maps.ts'
-import type { PointIndex } from './point-index.ts'
+import type { MapPoints, MapRegion, PointValues } from '../../api/maps.ts'
+import type { PointIndex } from './selecting/point-index.ts'
 
 /** The middle of what is seen, in units of the map, and how much nearer than the whole of it. */
 export interface MapLook {
@@ -22,13 +22,22 @@ export function textOfLook({ x, y, zoom }: MapLook): string {
 
 type Line = readonly (readonly [number, number])[]
 
-/** Points that belong together: within a line, in a region, of some colours. */
+/** Points that belong together: within a line, in a region, or alike in what colours them. */
 export type Selection =
-  | { readonly kind: 'line'; readonly line: Line }
+  /** On the map of this version: on another one it goes around other points. Unset: on any. */
+  | { readonly kind: 'line'; readonly line: Line; readonly version?: string }
   /** By its words: the next map counts its regions otherwise. */
   | { readonly kind: 'region'; readonly level: number; readonly words: string }
-  /** Places in the palette, from the first to the last. */
-  | { readonly kind: 'colour'; readonly first: number; readonly last: number }
+  /** By what a colour stands for: with other documents it is another place in the palette. */
+  | ValueSelection
+
+/** By the values of the column, or the nearness to the text, that colours the points. */
+export type ValueSelection =
+  | { readonly kind: 'value'; readonly value: string }
+  /** Another value than these. */
+  | { readonly kind: 'others'; readonly than: readonly string[] }
+  | { readonly kind: 'range'; readonly least: number; readonly most: number }
+  | { readonly kind: 'none' }
 
 const BASE = 36
 /** More corners than these say nothing more, and make a long address. */
@@ -36,34 +45,81 @@ const CORNERS_MAX = 60
 
 /** null: it says none. */
 export function selectionOf(text: string | undefined): Selection | null {
-  const [kind, ...parts] = (text ?? '').split('.')
+  const [kind, rest = ''] = splitAt(text ?? '', '.')
   if (kind === 'region') {
-    const [level = '', ...words] = parts
-    return { kind, level: Number(level), words: words.join('.') }
+    const [level, words = ''] = splitAt(rest, '.')
+    return { kind, level: Number(level), words }
   }
-  if (kind === 'colour') {
-    const [first = Number.NaN, last = first] = parts.map(Number)
-    return first >= 0 && last >= first ? { kind, first, last } : null
+  if (kind === 'value') return { kind, value: rest }
+  if (kind === 'none') return { kind }
+  if (kind === 'others') {
+    const than = listOf(rest)
+    return than?.every((one) => typeof one === 'string') ? { kind, than } : null
   }
+  if (kind === 'range') {
+    const [least, most, ...more] = listOf(rest) ?? []
+    if (typeof least !== 'number' || typeof most !== 'number' || more.length > 0) return null
+    return { kind, least, most }
+  }
+  return lineOf(kind, rest)
+}
+
+function lineOf(name: string, rest: string): Selection | null {
+  const [kind, version] = splitAt(name, '@')
   if (kind !== 'line') return null
-  const numbers = parts.map((part) => Number.parseInt(part, BASE))
+  const numbers = rest.split('.').map((part) => Number.parseInt(part, BASE))
   const line = Array.from({ length: numbers.length >> 1 }, (_, corner) => {
     return [numbers[2 * corner] ?? 0, numbers[2 * corner + 1] ?? 0] as const
   })
-  return line.length >= 3 && numbers.every(Number.isFinite) ? { kind, line } : null
+  if (line.length < 3 || !numbers.every(Number.isFinite)) return null
+  return version === undefined ? { kind, line } : { kind, line, version }
+}
+
+/** The second is undefined where there is no such sign. */
+function splitAt(text: string, sign: string): readonly [string, string | undefined] {
+  const at = text.indexOf(sign)
+  return at === -1 ? [text, undefined] : [text.slice(0, at), text.slice(at + 1)]
+}
+
+/** null: it is no list. */
+function listOf(json: string): readonly unknown[] | null {
+  try {
+    const parsed: unknown = JSON.parse(json)
+    return Array.isArray(parsed) ? parsed : null
+  } catch {
+    return null
+  }
 }
 
 export function textOfSelection(selection: Selection): string {
-  if (selection.kind === 'region') return `region.${selection.level}.${selection.words}`
-  if (selection.kind === 'colour') return `colour.${selection.first}.${selection.last}`
-  const numbers = selection.line.flat().map((value) => Math.round(value).toString(BASE))
-  return `line.${numbers.join('.')}`
+  switch (selection.kind) {
+    case 'region':
+      return `region.${selection.level}.${selection.words}`
+    case 'value':
+      return `value.${selection.value}`
+    case 'others':
+      return `others.${JSON.stringify(selection.than)}`
+    case 'range':
+      return `range.${JSON.stringify([selection.least, selection.most])}`
+    case 'none':
+      return 'none'
+    case 'line': {
+      const numbers = selection.line.flat().map((value) => Math.round(value).toString(BASE))
+      const version = selection.version === undefined ? '' : `@${selection.version}`
+      return `line${version}.${numbers.join('.')}`
+    }
+  }
+}
+
+/** Whether something has to colour the points, for it to select any. */
+export function isOfValues(selection: Selection | null): selection is ValueSelection {
+  return selection !== null && selection.kind !== 'line' && selection.kind !== 'region'
 }
 
 /** What was drawn, with as many corners as an address holds. */
-export function lineSelection(drawn: Line): Selection {
+export function lineSelection(drawn: Line, version: string): Selection {
   const step = Math.max(1, Math.ceil(drawn.length / CORNERS_MAX))
-  return { kind: 'line', line: drawn.filter((_, corner) => corner % step === 0) }
+  return { kind: 'line', version, line: drawn.filter((_, corner) => corner % step === 0) }
 }
 
 /** @param index in the list of all regions */
@@ -77,31 +133,50 @@ function nameOf(words: readonly string[], index: number): string {
 }
 
 interface PointsAndColours {
+  readonly version: string
   readonly points: MapPoints
   readonly index: PointIndex
   readonly regions: readonly MapRegion[]
-  readonly places: Uint8Array
+  /** What colours the points; undefined: their regions. */
+  readonly values: PointValues | undefined
 }
 
 /** null: no point is in it. */
 export function selectedPoints(
   selection: Selection | null,
-  { points, index, regions, places }: PointsAndColours,
+  { version, points, index, regions, values }: PointsAndColours,
 ): ReadonlySet<number> | null {
+  if (selection === null) return null
   const found = new Set<number>()
-  if (selection?.kind === 'line') {
+  if (selection.kind === 'line') {
+    if ((selection.version ?? version) !== version) return null
     for (const point of index.inside(selection.line)) found.add(point)
-  }
-  if (selection?.kind === 'colour') {
-    for (const [point, place] of places.entries()) {
-      if (place >= selection.first && place <= selection.last) found.add(point)
-    }
-  }
-  if (selection?.kind === 'region') {
+  } else if (selection.kind === 'region') {
     const isWithin = areWithin(selection, regions)
     for (const [point, region] of points.regions.entries()) if (isWithin[region]) found.add(point)
+  } else if (values !== undefined) {
+    const isMeant = meantBy(selection, values)
+    for (let point = 0; point < points.count; point++) if (isMeant(point)) found.add(point)
   }
   return found.size === 0 ? null : found
+}
+
+function meantBy(selection: ValueSelection, values: PointValues): (point: number) => boolean {
+  if (values.kind !== 'categories') {
+    const { numbers } = values
+    const valueAt = (point: number) => numbers[point] ?? Number.NaN
+    if (selection.kind === 'none') return (point) => Number.isNaN(valueAt(point))
+    if (selection.kind !== 'range') return () => false
+    const { least, most } = selection
+    return (point) => valueAt(point) >= least && valueAt(point) <= most
+  }
+  const { codes } = values
+  if (selection.kind === 'none') return (point) => codes[point] === 0
+  if (selection.kind === 'range') return () => false
+  const isNamed = (value: string) =>
+    selection.kind === 'value' ? value === selection.value : !selection.than.includes(value)
+  const areMeant = [false, ...values.values.map(({ value }) => isNamed(value))]
+  return (point) => areMeant[codes[point] ?? 0] ?? false
 }
 
 /** Of each region, whether it is the one meant or a part of it. */

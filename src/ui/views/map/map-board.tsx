@@ -17,6 +17,7 @@ import { addressOf } from '../../shell/addresses.ts'
 import { tellFailed } from '../../shell/notices.tsx'
 import type { KnowledgeBaseAddress } from '../knowledge-base/knowledge-base-frame.tsx'
 import {
+  isOfValues,
   lineSelection,
   type Selection,
   selectedPoints,
@@ -27,10 +28,10 @@ import { MapCanvas } from './map-canvas.tsx'
 import { MapColouring } from './map-colouring.tsx'
 import { MapLegend } from './map-legend.tsx'
 import { MapRegionsList } from './map-regions-list.tsx'
-import { MapSelection } from './map-selection.tsx'
 import { colouredByRegion, useColours } from './point-colours.ts'
-import { PointIndex } from './point-index.ts'
 import type { PointerTool } from './pointer-moves.ts'
+import { MapSelection } from './selecting/map-selection.tsx'
+import { PointIndex } from './selecting/point-index.ts'
 import { useMapAddress } from './use-map-address.ts'
 
 interface MapBoardProps extends KnowledgeBaseAddress {
@@ -49,14 +50,15 @@ export function MapBoard({ project, name, map, note, onStale }: MapBoardProps) {
   const plain = useMemo(() => points && colouredByRegion(points, regions), [points, regions])
   const index = useMemo(() => points && new PointIndex(points), [points])
   const coloured = colours.data ?? plain
-  const places = coloured?.places
   const isWaiting = colours.data === undefined && (query.colour ?? query.q) !== undefined
+  const { version } = address
+  const { values } = colours
+  const selection = useMemo(() => selectionOf(query.select), [query.select])
   const chosen = useMemo(() => {
-    if (!points || !index || !places) return null
-    const selection = selectionOf(query.select)
-    if (selection?.kind === 'colour' && isWaiting) return null
-    return selectedPoints(selection, { points, index, regions, places })
-  }, [points, index, regions, places, isWaiting, query.select])
+    if (!points || !index) return null
+    return selectedPoints(selection, { version, points, index, regions, values })
+  }, [points, index, regions, version, values, selection])
+  const isOutdated = selection?.kind === 'line' && (selection.version ?? version) !== version
   useEffect(() => {
     if (isStale(failure) || isStale(colours.failure)) onStale()
   }, [failure, colours.failure])
@@ -64,8 +66,8 @@ export function MapBoard({ project, name, map, note, onStale }: MapBoardProps) {
     if (failure) return <Failure error={failure} onRetry={reload} />
     return <Loading what="the points" />
   }
-  const select = (selection: Selection | null) => {
-    change({ select: selection === null ? null : textOfSelection(selection) })
+  const select = (next: Selection | null) => {
+    change({ select: next === null ? null : textOfSelection(next) })
   }
   return (
     <div class="map-board">
@@ -78,7 +80,12 @@ export function MapBoard({ project, name, map, note, onStale }: MapBoardProps) {
           tool={tool}
           onTool={setTool}
           onColour={(by) =>
-            change({ colour: null, q: null, ...withoutColours(query.select), ...by })
+            change({
+              colour: null,
+              q: null,
+              ...(isOfValues(selection) ? { select: null } : {}),
+              ...by,
+            })
           }
         />
         {note && (
@@ -97,17 +104,20 @@ export function MapBoard({ project, name, map, note, onStale }: MapBoardProps) {
           chosen={chosen}
           best={colours.best}
           tool={tool}
-          onLine={(line) => select(index.inside(line).length === 0 ? null : lineSelection(line))}
+          onLine={(line) => {
+            select(index.inside(line).length === 0 ? null : lineSelection(line, version))
+          }}
           onLook={look}
           onOpen={(point) => void openPoint(address, point, { signal: opening(), leave, onStale })}
         />
       </div>
       <aside class="stack">
+        {isOutdated && <Outdated onClear={() => select(null)} />}
         {chosen && (
           <MapSelection
             address={address}
             chosen={chosen}
-            searched={query.q}
+            part={{ select: query.select ?? '', colour: query.colour, q: query.q }}
             onClear={() => select(null)}
           />
         )}
@@ -123,6 +133,20 @@ export function MapBoard({ project, name, map, note, onStale }: MapBoardProps) {
         />
       </aside>
     </div>
+  )
+}
+
+/** A line goes around other points on another map. */
+function Outdated({ onClear }: { readonly onClear: () => void }) {
+  return (
+    <section class="panel stack" aria-label="Selection">
+      <p class="small" role="status">
+        Documents have changed, and the points lie elsewhere on the new map. Select them once more.
+      </p>
+      <button type="button" class="button small" onClick={onClear}>
+        Clear the selection
+      </button>
+    </section>
   )
 }
 
@@ -148,11 +172,6 @@ function useShownMap(
     kept.current = { address: newest, regions, points }
   }
   return { ...kept.current, failure, reload }
-}
-
-/** Points of some colours are others as soon as something else colours them. */
-function withoutColours(select: string | undefined): { readonly select?: null } {
-  return selectionOf(select)?.kind === 'colour' ? { select: null } : {}
 }
 
 function isStale(failure: Error | undefined): boolean {

@@ -7,8 +7,9 @@ import { MapPainter } from './map-painter.ts'
 import { MapTip } from './map-tip.tsx'
 import { MapZoom } from './map-zoom.tsx'
 import type { Coloured } from './point-colours.ts'
-import type { PointIndex } from './point-index.ts'
 import { followPointer, keyPressed, type Line, type PointerTool, wheeled } from './pointer-moves.ts'
+import { LassoHint, useMapRectangle } from './selecting/map-rectangle.tsx'
+import type { PointIndex } from './selecting/point-index.ts'
 import { MAP_SIDE, toMap, toScreen, type Viewport, viewAt, wholeMap, zoomOf } from './viewport.ts'
 
 interface MapCanvasProps {
@@ -39,6 +40,8 @@ export function MapCanvas(props: MapCanvasProps) {
   const painter = useRef<MapPainter | undefined>(undefined)
   const [hovered, setHovered] = useState<number | null>(null)
   const [lasso, setLasso] = useState<Line>([])
+  const rectangle = useMapRectangle({ tool, painter, index: props.index, onLine: props.onLine })
+  const drawn = rectangle.line ?? lasso
   const read = useRef<number | null>(null)
   read.current = hovered
   const mask = useMemo(() => maskOf(chosen, points.count), [chosen, points])
@@ -58,8 +61,8 @@ export function MapCanvas(props: MapCanvasProps) {
   useEffect(() => {
     const ringed = hovered === null ? best : [...best, hovered]
     const { places } = coloured
-    painter.current?.show({ points, regions, places, chosen: mask, ringed, lasso })
-  }, [points, regions, coloured, mask, best, hovered, lasso])
+    painter.current?.show({ points, regions, places, chosen: mask, ringed, lasso: drawn })
+  }, [points, regions, coloured, mask, best, hovered, drawn])
   // In a newer map it is another point.
   useEffect(() => setHovered(null), [address])
   const pointAt = (x: number, y: number, reach = REACH_PIXELS) => {
@@ -77,7 +80,10 @@ export function MapCanvas(props: MapCanvasProps) {
       view: () => own.view,
       onView: (view) => own.look(view),
       onHover: (place) => setHovered(place === null ? null : pointAt(...place)),
-      onLine: setLasso,
+      onLine: (line) => {
+        rectangle.close()
+        setLasso(line)
+      },
       onLineEnd: (line) => {
         setLasso([])
         latest.current.onLine(line.map(([x, y]) => toMap(own.view, x, y)))
@@ -94,6 +100,7 @@ export function MapCanvas(props: MapCanvasProps) {
   const pressed = (event: KeyboardEvent) => {
     const own = painter.current
     if (own === undefined) return
+    if (rectangle.pressed(event)) return
     if (event.key === 'Enter' && hovered !== null) props.onOpen(hovered)
     if (event.key === 'Escape') setHovered(null)
     // What is in the middle then is read, so that keys reach every point.
@@ -108,7 +115,7 @@ export function MapCanvas(props: MapCanvasProps) {
         // biome-ignore lint/a11y/noNoninteractiveTabindex: it is moved and zoomed by keys
         tabIndex={0}
         role="application"
-        aria-label="Map of the chunks. Arrow keys move it and read the chunk in its middle, which Enter opens. Plus and minus zoom, 0 shows all of it. The regions are listed below"
+        aria-label="Map of the chunks. Arrow keys move it and read the chunk in its middle, which Enter opens. Plus and minus zoom, 0 shows all of it. The regions are listed below. With Lasso on, arrow keys move a rectangle, and Enter selects what is in it"
         onKeyDown={pressed}
         onWheel={(event) => {
           wheeled(event, painter.current)
@@ -118,6 +125,7 @@ export function MapCanvas(props: MapCanvasProps) {
         <canvas ref={below} class="map-points" />
         <canvas ref={above} class={`map-marks ${tool}`} />
       </div>
+      {tool === 'lasso' && <LassoHint count={rectangle.count} />}
       {hovered !== null && painter.current && (
         <MapTip
           address={address}

@@ -16,14 +16,14 @@ export function MapLegend({ legend, selected, onSelect }: MapLegendProps) {
     <section class="panel stack" aria-label="Colours of the points">
       <h2>Colours</h2>
       <ul class="map-list" aria-label="Colours">
-        {legend.map(({ label, count, first, last }) => (
+        {legend.map(({ label, count, first, last, selection }) => (
           <li key={first}>
             <button
               type="button"
               class="map-entry"
               title="Select these chunks"
-              aria-pressed={selected === textOfSelection({ kind: 'colour', first, last })}
-              onClick={() => onSelect({ kind: 'colour', first, last })}
+              aria-pressed={selected === textOfSelection(selection)}
+              onClick={() => onSelect(selection)}
             >
               <MapSwatch place={(first + last) / 2} />
               <span class="one-line" dir="auto">

@@ -9,6 +9,7 @@ import {
 } from '../../api/maps.ts'
 import { useResource } from '../../components/resource.ts'
 import { counted } from '../../format/numbers.ts'
+import type { ValueSelection } from './map-address.ts'
 
 /** Places in the palette: none or faint, eight of the series, all other values, then a gradient. */
 export const FAINT = 0
@@ -30,6 +31,8 @@ export interface LegendEntry {
   /** Places in the palette, from the first to the last. */
   readonly first: number
   readonly last: number
+  /** These points, by what they have in common. */
+  readonly selection: ValueSelection
 }
 
 export interface Coloured {
@@ -69,9 +72,14 @@ export function colouredBy(values: PointValues): Coloured {
 
 function byCategory({ values, codes }: Extract<PointValues, { kind: 'categories' }>): Coloured {
   const places = Uint8Array.from(codes, (code) => (code > SERIES ? OTHERS : code))
-  const named = values.slice(0, SERIES).map(({ value }, at) => entry(value, at + 1))
-  const others = `${counted(values.length - SERIES, 'other value')}`
-  const legend = withCounts([...named, entry(others, OTHERS), entry(NO_VALUE, FAINT)], places)
+  const named = values.slice(0, SERIES).map(({ value }, at) => {
+    return entry(value, at + 1, { kind: 'value', value })
+  })
+  const others = entry(counted(values.length - SERIES, 'other value'), OTHERS, {
+    kind: 'others',
+    than: values.slice(0, SERIES).map(({ value }) => value),
+  })
+  const legend = withCounts([...named, others, WITHOUT], places)
   return { places, legend, shownOf: (point) => values[(codes[point] ?? 0) - 1]?.value ?? NO_VALUE }
 }
 
@@ -94,9 +102,11 @@ function byNumber({ kind, numbers }: Extract<PointValues, { numbers: Float64Arra
   const bands = Array.from({ length: BANDS }, (_, band) => {
     const first = GRADIENT + band * BAND_STEPS
     const last = first + BAND_STEPS - 1
-    return { ...entry(rangeOf(numbers, places, { first, last }, shown), first), last }
+    const [from, to] = rangeOf(numbers, places, { first, last })
+    const label = shown(from) === shown(to) ? shown(to) : `${shown(from)} – ${shown(to)}`
+    return { ...entry(label, first, { kind: 'range', least: from, most: to }), last }
   })
-  const legend = withCounts([...bands.toReversed(), entry(NO_VALUE, FAINT)], places)
+  const legend = withCounts([...bands.toReversed(), WITHOUT], places)
   const shownOf = (point: number) => {
     const value = numbers[point] ?? Number.NaN
     return Number.isNaN(value) ? NO_VALUE : shown(value)
@@ -104,9 +114,11 @@ function byNumber({ kind, numbers }: Extract<PointValues, { numbers: Float64Arra
   return { places, legend, shownOf }
 }
 
-function entry(label: string, place: number): LegendEntry {
-  return { label, count: 0, first: place, last: place }
+function entry(label: string, place: number, selection: ValueSelection): LegendEntry {
+  return { label, count: 0, first: place, last: place, selection }
 }
+
+const WITHOUT = entry(NO_VALUE, FAINT, { kind: 'none' })
 
 /** Those that some points have. */
 function withCounts(entries: readonly LegendEntry[], places: Uint8Array): readonly LegendEntry[] {
@@ -125,8 +137,7 @@ function rangeOf(
   numbers: Float64Array,
   places: Uint8Array,
   { first, last }: { readonly first: number; readonly last: number },
-  shown: (value: number) => string,
-): string {
+): readonly [number, number] {
   let least = Number.POSITIVE_INFINITY
   let most = Number.NEGATIVE_INFINITY
   for (let point = 0; point < numbers.length; point++) {
@@ -135,7 +146,7 @@ function rangeOf(
     least = Math.min(least, numbers[point] ?? 0)
     most = Math.max(most, numbers[point] ?? 0)
   }
-  return shown(least) === shown(most) ? shown(most) : `${shown(least)} – ${shown(most)}`
+  return [least, most]
 }
 
 const DAY_MS = 86_400_000
@@ -171,6 +182,8 @@ interface ColourSource {
 interface Colours {
   /** Undefined: regions colour them, or it is still read. */
   readonly data: Coloured | undefined
+  /** What `data` was made of. */
+  readonly values: PointValues | undefined
   /** The nearest to a text. */
   readonly best: readonly number[]
   readonly failure: Error | undefined
@@ -191,7 +204,7 @@ export function useColours(address: MapAddress, { column, query }: ColourSource)
   )
   const coloured = useMemo(() => (data ? colouredBy(data) : undefined), [data])
   const best = useMemo(() => (data && query ? bestOf(data) : NONE), [data, query])
-  return { data: coloured, best, failure, reload }
+  return { data: coloured, values: data ?? undefined, best, failure, reload }
 }
 
 function bestOf(values: PointValues): readonly number[] {

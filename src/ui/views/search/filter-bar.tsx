@@ -8,9 +8,12 @@ import { type Filters, parsedFilters, withoutCondition } from './lab-settings.ts
 interface FilterBarProps {
   readonly filters: Filters
   readonly onChange: (filters: Filters) => void
+  /** What of the map is searched; null: all of it. */
+  readonly part: string | null
+  readonly onWhole: () => void
 }
 
-export function FilterBar({ filters, onChange }: FilterBarProps) {
+export function FilterBar({ filters, onChange, part, onWhole }: FilterBarProps) {
   const [typed, setTyped] = useState<string | null>(null)
   const conditions = Object.entries(filters)
   const isOpen = typed !== null
@@ -24,8 +27,18 @@ export function FilterBar({ filters, onChange }: FilterBarProps) {
     <div class="stack">
       <div class="row">
         <Icon name="filter" />
-        {conditions.length === 0 && (
+        {conditions.length === 0 && part === null && (
           <span class="quiet small">All chunks. Click a value below to filter.</span>
+        )}
+        {part !== null && (
+          <button
+            type="button"
+            class="search-chip"
+            aria-label="Take away the filter by the map"
+            onClick={onWhole}
+          >
+            selected on the map: {part} ×
+          </button>
         )}
         {conditions.map(([key, value]) => (
           <button

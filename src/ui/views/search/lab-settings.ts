@@ -12,6 +12,8 @@ export interface LabSettings {
   readonly fusion: string | null
   readonly k: number
   readonly filters: Filters
+  /** A part of the map, as its address says it; null: all of it. */
+  readonly within: string | null
   /** Whether the reranked column follows what is typed. */
   readonly reranks: boolean
 }
@@ -26,6 +28,7 @@ export const DEFAULT_LAB: LabSettings = {
   fusion: null,
   k: K_DEFAULT,
   filters: {},
+  within: null,
   reranks: false,
 }
 
@@ -38,18 +41,21 @@ export function settingsOf(query: Readonly<Record<string, string | undefined>>):
     fusion: query.fusion ?? null,
     k: Number.isInteger(k) && k > 0 ? Math.min(k, K_MAX) : K_DEFAULT,
     filters: parsedFilters(query.filters ?? '{}') ?? {},
+    within: query.in ?? null,
     reranks: query.rerank === '1',
   }
 }
 
 /** `?q=…&alpha=…`; what is as ever is left out. */
-export function queryOf({ text, alpha, fusion, k, filters, reranks }: LabSettings): string {
+export function queryOf(settings: LabSettings): string {
+  const { text, alpha, fusion, k, filters, within, reranks } = settings
   const query = new URLSearchParams({
     ...(text === '' ? {} : { q: text }),
     ...(alpha === null ? {} : { alpha: String(alpha) }),
     ...(fusion === null ? {} : { fusion }),
     ...(k === K_DEFAULT ? {} : { k: String(k) }),
     ...(Object.keys(filters).length === 0 ? {} : { filters: JSON.stringify(filters) }),
+    ...(within === null ? {} : { in: within }),
     ...(reranks ? { rerank: '1' } : {}),
   }).toString()
   return query === '' ? '' : `?${query}`
@@ -67,10 +73,18 @@ export function parsedFilters(text: string): Filters | null {
   }
 }
 
-/** The search of a column; null: there is nothing to search for. */
-export function orderOf(column: ColumnName, settings: LabSettings): SearchOrder | null {
-  const { text, alpha, fusion, k, filters } = settings
+/**
+ * The search of a column; null: there is nothing to search for.
+ * @param part of the map, as a filter; null: all of it
+ */
+export function orderOf(
+  column: ColumnName,
+  settings: LabSettings,
+  part: Filters | null = null,
+): SearchOrder | null {
+  const { text, alpha, fusion, k } = settings
   if (text.trim() === '') return null
+  const filters = part === null ? settings.filters : bothOf(settings.filters, part)
   const order = { query: text, k, filters, highlight: true, rerank: column === 'reranked' }
   if (column === 'vector' || column === 'keyword') return { ...order, mode: column }
   return {
@@ -79,6 +93,10 @@ export function orderOf(column: ColumnName, settings: LabSettings): SearchOrder 
     ...(alpha === null ? {} : { alpha }),
     ...(fusion === null ? {} : { fusion }),
   }
+}
+
+function bothOf(filters: Filters, part: Filters): Filters {
+  return Object.keys(filters).length === 0 ? part : { and: [filters, part] }
 }
 
 /** The filter with one more condition: of a list, that it holds the value. */

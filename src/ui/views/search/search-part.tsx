@@ -1,18 +1,24 @@
 /** One text, searched in every way at once. */
 
-import { useEffect, useRef, useState } from 'preact/hooks'
+import { useEffect, useMemo, useRef, useState } from 'preact/hooks'
 import { useLocation } from 'preact-iso/router'
 import { projects } from '../../api/catalog.ts'
 import { EmptyState } from '../../components/empty-state.tsx'
 import { Failure } from '../../components/failure.tsx'
+import { useResource } from '../../components/resource.ts'
+import { counted } from '../../format/numbers.ts'
+import { addressOf } from '../../shell/addresses.ts'
 import { useShortcuts } from '../../shell/keyboard.tsx'
 import type { KnowledgeBaseAddress } from '../knowledge-base/knowledge-base-frame.tsx'
+import { documentFilter, documentsOfPart } from '../map/selecting/map-part.ts'
 import { type ColumnStates, useColumnSearch, useRested } from './columns/column-search.ts'
-import { ResultColumns } from './columns/result-columns.tsx'
+import { type ColumnOrders, ResultColumns } from './columns/result-columns.tsx'
 import { FilterBar } from './filter-bar.tsx'
 import { useJudgments } from './judgments/judging.ts'
 import {
   COLUMNS,
+  type ColumnName,
+  type Filters,
   type LabSettings,
   orderOf,
   queryOf,
@@ -36,13 +42,15 @@ export function SearchPart({ place }: { readonly place: KnowledgeBaseAddress }) 
   const { hasReranker, isOwnModel } = modelsOf(place)
   const isReranked = hasReranker && (settings.reranks || (text !== '' && askedText === text))
   const restMs = isOwnModel ? 0 : MODEL_RESTS_MS
+  const part = useMapPart(place, settings.within)
+  const orders = useOrders(settings, part.data)
   const states: ColumnStates = {
-    vector: useColumnSearch(place, orderOf('vector', settings), restMs),
-    keyword: useColumnSearch(place, orderOf('keyword', settings), 0),
-    hybrid: useColumnSearch(place, orderOf('hybrid', settings), restMs),
+    vector: useColumnSearch(place, orders.vector, restMs),
+    keyword: useColumnSearch(place, orders.keyword, 0),
+    hybrid: useColumnSearch(place, orders.hybrid, restMs),
     reranked: useColumnSearch(
       place,
-      isReranked ? orderOf('reranked', settings) : null,
+      isReranked ? orders.reranked : null,
       settings.reranks ? MODEL_RESTS_MS : 0,
     ),
   }
@@ -58,7 +66,13 @@ export function SearchPart({ place }: { readonly place: KnowledgeBaseAddress }) 
         box={box}
         onEnter={() => setAskedText(settings.text)}
       />
-      <FilterBar filters={settings.filters} onChange={(filters) => change({ filters })} />
+      <FilterBar
+        filters={settings.filters}
+        onChange={(filters) => change({ filters })}
+        part={settings.within === null ? null : shownPart(part.data)}
+        onWhole={() => change({ within: null })}
+      />
+      {part.failure && <PartFailure error={part.failure} place={place} onRetry={part.reload} />}
       {judging.failure && <Failure error={judging.failure} onRetry={judging.reload} />}
       {text.trim() === '' ? (
         <EmptyState icon="search" title="Type a text to search for">
@@ -66,10 +80,10 @@ export function SearchPart({ place }: { readonly place: KnowledgeBaseAddress }) 
             Each column finds chunks in another way, so that you see why one ranks where it does.
           </p>
         </EmptyState>
-      ) : (
+      ) : part.failure ? null : (
         <ResultColumns
           place={place}
-          settings={settings}
+          orders={orders}
           states={states}
           ranks={ranks}
           hasReranker={hasReranker}
@@ -90,6 +104,54 @@ export function SearchPart({ place }: { readonly place: KnowledgeBaseAddress }) 
           }}
         />
       )}
+    </>
+  )
+}
+
+/** The filter of a part of the map; null: all of it is searched. Undefined: it is not known yet. */
+function useMapPart(place: KnowledgeBaseAddress, within: string | null) {
+  return useResource(
+    async (signal) => {
+      if (within === null) return null
+      const ids = await documentsOfPart(place, within, signal)
+      return { count: ids.length, filter: documentFilter(ids) }
+    },
+    [place.project, place.name, within],
+  )
+}
+
+type MapPartFilter = { readonly count: number; readonly filter: Filters } | null | undefined
+
+function shownPart(part: MapPartFilter): string {
+  return part ? counted(part.count, 'document') : '…'
+}
+
+/** While a part of the map is not known yet, nothing is searched. */
+function useOrders(settings: LabSettings, part: MapPartFilter): ColumnOrders {
+  return useMemo(() => {
+    const of = (column: ColumnName) => {
+      return part === undefined ? null : orderOf(column, settings, part?.filter ?? null)
+    }
+    return {
+      ...{ vector: of('vector'), keyword: of('keyword') },
+      ...{ hybrid: of('hybrid'), reranked: of('reranked') },
+    }
+  }, [settings, part])
+}
+
+interface PartFailureProps {
+  readonly error: Error
+  readonly place: KnowledgeBaseAddress
+  readonly onRetry: () => void
+}
+
+function PartFailure({ error, place, onRetry }: PartFailureProps) {
+  return (
+    <>
+      <Failure title="The part of the map is not known" error={error} onRetry={onRetry} />
+      <p>
+        <a href={addressOf.map(place.project, place.name)}>Open the map</a>
+      </p>
     </>
   )
 }

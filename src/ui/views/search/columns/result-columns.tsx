@@ -7,7 +7,7 @@ import { Loading, Progress } from '../../../components/progress.tsx'
 import { addressOf } from '../../../shell/addresses.ts'
 import type { KnowledgeBaseAddress } from '../../knowledge-base/knowledge-base-frame.tsx'
 import type { Judging } from '../judgments/judging.ts'
-import { COLUMNS, type ColumnName, type LabSettings, orderOf, type Ranks } from '../lab-settings.ts'
+import { COLUMNS, type ColumnName, type Ranks } from '../lab-settings.ts'
 import type { ColumnStates } from './column-search.ts'
 import { SameElsewhere } from './same-elsewhere.tsx'
 import { type HitActions, SearchHit } from './search-hit.tsx'
@@ -19,9 +19,12 @@ const TITLES: Readonly<Record<ColumnName, string>> = {
   reranked: 'Reranked',
 }
 
+/** What is searched now; null: nothing. */
+export type ColumnOrders = Readonly<Record<ColumnName, SearchOrder | null>>
+
 interface ResultColumnsProps {
   readonly place: KnowledgeBaseAddress
-  readonly settings: LabSettings
+  readonly orders: ColumnOrders
   readonly states: ColumnStates
   readonly ranks: Ranks
   readonly hasReranker: boolean
@@ -77,9 +80,9 @@ interface ColumnProps extends ResultColumnsProps {
 }
 
 function Column({ column, isShown, ...props }: ColumnProps) {
-  const { place, settings, states } = props
+  const { place, orders, states } = props
   const state = states[column]
-  const order = orderOf(column, settings)
+  const order = orders[column]
   return (
     <section
       class={`search-column ${isShown ? 'shown' : ''}`}

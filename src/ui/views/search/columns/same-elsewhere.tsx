@@ -46,19 +46,39 @@ function Both({ place, order }: SameElsewhereProps) {
         <h3>SQL</h3>
         <span class="grow" />
         <CopyButton text={sql} label="Copy the statement" />
-        <a class="button small" href={`/sql?${new URLSearchParams({ q: sql, project })}`}>
-          Open in SQL
-        </a>
+        {sql.length <= OPENED_CHARS_MAX && <OpenInSql sql={sql} project={project} />}
       </div>
-      <pre class="panel pre">{sql}</pre>
+      <pre class="panel pre">{shownOf(sql)}</pre>
       <div class="row">
         <h3>HTTP</h3>
         <span class="grow" />
         <CopyButton text={curl} label="Copy the request" />
       </div>
-      <pre class="panel pre">{curl}</pre>
+      <pre class="panel pre">{shownOf(curl)}</pre>
     </div>
   )
+}
+
+/** What stands behind `#` stays in the browser: proxies refuse long addresses. */
+const QUERY_CHARS_MAX = 4000
+const OPENED_CHARS_MAX = 100_000
+
+function OpenInSql({ sql, project }: { readonly sql: string; readonly project: string }) {
+  const words = String(new URLSearchParams({ q: sql, project }))
+  return (
+    <a class="button small" href={`/sql${words.length > QUERY_CHARS_MAX ? '#' : '?'}${words}`}>
+      Open in SQL
+    </a>
+  )
+}
+
+const SHOWN_CHARS_MAX = 10_000
+
+/** Of a filter with thousands of documents the beginning; all of it is copied. */
+function shownOf(text: string): string {
+  if (text.length <= SHOWN_CHARS_MAX) return text
+  const rest = (text.length - SHOWN_CHARS_MAX).toLocaleString('en')
+  return `${text.slice(0, SHOWN_CHARS_MAX)}\n… and ${rest} characters more, which are copied too`
 }
 
 /** For a POSIX shell, where a text in single quotes holds anything but one. */

@@ -1,5 +1,5 @@
 /** Finds points by their place: in squares, so that a look at a few of them is enough. */
-import type { MapPoints } from '../../api/maps.ts'
+import type { MapPoints } from '../../../api/maps.ts'
 
 /** Squares on a side. */
 const SQUARES = 128

@@ -1,19 +1,20 @@
 /** What was selected on the map: how many chunks, of which documents, and what can be done with them. */
 import { useMemo } from 'preact/hooks'
-import { projects } from '../../api/catalog.ts'
-import { type MapAddress, type PointValues, readValues } from '../../api/maps.ts'
-import { CopyButton } from '../../components/copy-button.tsx'
-import { Failure } from '../../components/failure.tsx'
-import { Loading } from '../../components/progress.tsx'
-import { useResource } from '../../components/resource.ts'
-import { counted } from '../../format/numbers.ts'
-import { addressOf } from '../../shell/addresses.ts'
+import { projects } from '../../../api/catalog.ts'
+import { type MapAddress, type PointValues, readValues } from '../../../api/maps.ts'
+import { CopyButton } from '../../../components/copy-button.tsx'
+import { Failure } from '../../../components/failure.tsx'
+import { Loading } from '../../../components/progress.tsx'
+import { useResource } from '../../../components/resource.ts'
+import { counted } from '../../../format/numbers.ts'
+import { addressOf } from '../../../shell/addresses.ts'
+import { documentFilter, type MapPart, textOfPart } from './map-part.ts'
 
 interface MapSelectionProps {
   readonly address: MapAddress
   readonly chosen: ReadonlySet<number>
-  /** The text to which the map shows nearness. */
-  readonly searched: string | undefined
+  /** What was chosen, as the address of the map says it. */
+  readonly part: MapPart
   readonly onClear: () => void
 }
 
@@ -21,7 +22,7 @@ const SHOWN_MAX = 100
 /** Servers between a browser and this one refuse longer addresses. */
 const ADDRESS_CHARS_MAX = 7000
 
-export function MapSelection({ address, chosen, searched, onClear }: MapSelectionProps) {
+export function MapSelection({ address, chosen, part, onClear }: MapSelectionProps) {
   const { project, name } = address
   const hasTitles = knowledgeBaseOf(address)?.metadata_types.title === 'VARCHAR'
   const { data, failure, reload } = useResource(
@@ -33,10 +34,14 @@ export function MapSelection({ address, chosen, searched, onClear }: MapSelectio
     [address, hasTitles],
   )
   const documents = useMemo(() => (data ? documentsOf(data, chosen) : []), [data, chosen])
-  const filter = JSON.stringify({ id: { in: documents.map(({ id }) => id) } })
-  const query = new URLSearchParams({ filters: filter })
-  const isShort = query.toString().length <= ADDRESS_CHARS_MAX
-  if (searched !== undefined) query.set('q', searched)
+  const filter = useMemo(
+    () => JSON.stringify(documentFilter(documents.map(({ id }) => id))),
+    [documents],
+  )
+  const filtered = new URLSearchParams({ filters: filter })
+  const isShort = filter.length <= ADDRESS_CHARS_MAX && String(filtered).length <= ADDRESS_CHARS_MAX
+  const search = isShort ? filtered : new URLSearchParams({ in: textOfPart(part) })
+  if (part.q !== undefined) search.set('q', part.q)
   return (
     <section class="panel stack" aria-label="Selection">
       <div class="row">
@@ -53,27 +58,21 @@ export function MapSelection({ address, chosen, searched, onClear }: MapSelectio
         <>
           <p class="small quiet">of {counted(documents.length, 'document')}</p>
           <div class="row">
+            {documents.length > 0 && (
+              <a class="button small" href={`${addressOf.searchLab(project, name)}?${search}`}>
+                Search in them
+              </a>
+            )}
             {isShort && documents.length > 0 && (
-              <>
-                <a class="button small" href={`${addressOf.searchLab(project, name)}?${query}`}>
-                  Search in them
-                </a>
-                <a
-                  class="button small"
-                  href={`${addressOf.knowledgeBase(project, name)}?${new URLSearchParams({ filters: filter })}`}
-                >
-                  Show in Documents
-                </a>
-              </>
+              <a
+                class="button small"
+                href={`${addressOf.knowledgeBase(project, name)}?${new URLSearchParams({ filters: filter })}`}
+              >
+                Show in Documents
+              </a>
             )}
             <CopyButton label="Copy as a filter" text={filter} />
           </div>
-          {!isShort && (
-            <p class="small quiet">
-              Too many to open them by a link. The copied filter works in Search, under Edit as
-              JSON.
-            </p>
-          )}
           <ul class="map-documents">
             {documents.slice(0, SHOWN_MAX).map(({ id, title, count }) => (
               <li key={id}>
