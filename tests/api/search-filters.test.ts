@@ -179,3 +179,26 @@ describe('filters', () => {
     return depth === 0 ? { price: 1 } : { not: nested(depth - 1) }
   }
 })
+
+test('a filter by more ids than a statement takes values', async () => {
+  const many = Array.from({ length: 60_000 }, (_, at) => `x${at}`)
+  const filters = { id: { in: ['\ud800', `it's "x"`, ...many, 'assam', 'mate'] } }
+  for (const mode of ['vector', 'keyword', 'hybrid']) {
+    expect((await idsOf({ query: 'tea shrub', mode, filters })).toSorted()).toEqual([
+      'assam',
+      'mate',
+    ])
+  }
+  const others = { id: { not_in: [...many, 'assam', 'mate', null] } }
+  expect((await idsOf({ query: 'tea', mode: 'vector', filters: others })).toSorted()).toEqual([
+    ...['keemun', 'rooibos', 'sencha'],
+  ])
+  const explained = await sent({ query: 'tea', mode: 'vector', filters, explain: true })
+  const { sql } = (explained.body as { readonly explain: { readonly sql: string } }).explain
+  const same = await t.send('POST', '/api/sql/query', { query: sql })
+  expect((same.body as { readonly data: readonly unknown[] }).data).toHaveLength(2)
+  const tooMany = { id: { in: Array.from({ length: 200_001 }, String) } }
+  expect((await sent({ query: 'tea', filters: tooMany })).text).toContain('200000 values')
+  const numbers = { price: { in: Array.from({ length: 10_001 }, (_, at) => at) } }
+  expect((await sent({ query: 'tea', filters: numbers })).text).toContain('10000 values')
+})

@@ -15,7 +15,6 @@ import {
   type KeyRectangle,
   rectangleAfter,
 } from '../../src/ui/views/map/selecting/key-rectangle.ts'
-import { documentFilter } from '../../src/ui/views/map/selecting/map-part.ts'
 import { PointIndex } from '../../src/ui/views/map/selecting/point-index.ts'
 import { moved, toMap, toScreen, wholeMap, zoomed } from '../../src/ui/views/map/viewport.ts'
 
@@ -177,14 +176,6 @@ test('a colour selects by what it stands for, whatever place in the palette that
     'range.[3,3]',
     'none',
   ])
-})
-
-test('a filter of many documents is in parts that a search takes', () => {
-  const ids = Array.from({ length: 20_001 }, (_, at) => `d${at}`)
-  expect(documentFilter(ids.slice(0, 2))).toEqual({ id: { in: ['d0', 'd1'] } })
-  const { or } = documentFilter(ids)
-  const parts = Array.isArray(or) ? or : []
-  expect(parts.map(({ id }) => id.in.length)).toEqual([10_000, 10_000, 1])
 })
 
 test('a rectangle comes with an arrow key, moves, and grows with Shift, within the window', () => {

@@ -12,8 +12,10 @@ export interface TypedColumn {
   readonly type: string | null
 }
 
-/** Values of one `in`. */
-const VALUES_MAX = 10_000
+/** Values of an `in` that are sent one by one. */
+export const LISTED_MAX = 10_000
+/** Of texts, which are sent as one beyond that: as many as a map has points. */
+const TEXTS_MAX = 200_000
 
 /** @throws AppError `invalid_request` for lists, objects and null */
 export function scalarOf(value: unknown, path: string): Scalar {
@@ -43,14 +45,19 @@ export function ordered(value: Scalar, column: TypedColumn, path: string): Scala
   return kind === 'text' ? value : comparable(value, column, path)
 }
 
+function isOfTexts({ type }: TypedColumn): boolean {
+  return type !== null && kindOf(type) === 'text'
+}
+
 /** The values of an `in`, all of one type. @throws AppError `invalid_request` */
 export function valueList(
   value: unknown,
   column: TypedColumn,
   path: string,
 ): { readonly values: readonly Scalar[]; readonly hasNull: boolean } {
-  if (!Array.isArray(value) || value.length > VALUES_MAX) {
-    throw wrong(path, `must be a list of at most ${VALUES_MAX} values`)
+  const valuesMax = isOfTexts(column) ? TEXTS_MAX : LISTED_MAX
+  if (!Array.isArray(value) || value.length > valuesMax) {
+    throw wrong(path, `must be a list of at most ${valuesMax} values`)
   }
   const values = value.flatMap((one: unknown, index) => {
     const place = `${path}[${index}]`

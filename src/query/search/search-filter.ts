@@ -7,6 +7,7 @@ import {
   castFor,
   comparable,
   kindOf,
+  LISTED_MAX,
   ordered,
   type Scalar,
   scalarOf,
@@ -131,7 +132,8 @@ function comparison(
   const listSql = (values: readonly Scalar[]) => {
     const [first] = values
     const isCast = first !== undefined && castFor(column, first) !== null
-    return isCast ? `(${values.map(bindTyped).join(', ')})` : bind(values)
+    if (isCast) return `(${values.map(bindTyped).join(', ')})`
+    return values.length > LISTED_MAX ? longList(values, bind) : bind(values)
   }
   if (operator === 'contains') return containing(column, scalarOf(value, path), { path, bind })
   if (operator === 'in' || operator === 'not_in') {
@@ -163,6 +165,12 @@ function comparison(
     return `${side} ${operator} ${isNumber ? bind(bound) : bindTyped(bound)}`
   }
   throw wrong(path, `is not an operator. There are: ${OPERATORS}`)
+}
+
+/** As one text: DuckDB takes the values of a list one by one, which holds the main thread. */
+function longList(texts: readonly Scalar[], bind: (value: unknown) => string): string {
+  const json = JSON.stringify(texts.map((one) => String(one).toWellFormed()))
+  return `(SELECT unnest(from_json(${bind(json)}, '["VARCHAR"]')))`
 }
 
 /** An item of a list, or a part of a text. */

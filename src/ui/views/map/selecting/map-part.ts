@@ -35,16 +35,9 @@ function partOf(text: string): MapPart {
   }
 }
 
-/** As many as one condition of a filter may list. */
-const LISTED_MAX = 10_000
-
 /** Chunks of one of these documents. */
 export function documentFilter(ids: readonly string[]): Readonly<Record<string, unknown>> {
-  if (ids.length <= LISTED_MAX) return { id: { in: ids } }
-  const or = Array.from({ length: Math.ceil(ids.length / LISTED_MAX) }, (_, part) => {
-    return { id: { in: ids.slice(part * LISTED_MAX, (part + 1) * LISTED_MAX) } }
-  })
-  return { or }
+  return { id: { in: ids } }
 }
 
 /**
