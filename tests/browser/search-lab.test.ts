@@ -135,7 +135,10 @@ browserTest(
           await page.getByRole('searchbox').fill('coffee')
           await page.keyboard.press('Enter')
           await column('Reranked').getByText('too many passages').waitFor()
-          await column('Reranked').getByText('<b>Coffee</b> from').waitFor()
+          await column('Reranked').getByRole('button', { name: 'Try again' }).waitFor()
+          await column('Reranked').getByRole('link', { name: 'in the settings' }).waitFor()
+          await column('Both (hybrid)').getByText('<b>Coffee</b> from').waitFor()
+          expect(await column('Reranked').locator('.search-hit').count()).toBe(0)
 
           await page.getByRole('link', { name: 'Measure' }).click()
           await page.getByRole('button', { name: 'Import questions' }).click()

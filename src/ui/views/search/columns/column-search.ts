@@ -69,9 +69,21 @@ export function useColumnSearch(
   return { ...state, retry: () => setTurn((before) => before + 1) }
 }
 
+/** The order is the one without the reranking model: shown as reranked it would say something false. */
+export class NotReranked extends Error {
+  override readonly name = 'NotReranked'
+}
+
+/** As the server says it. */
+function isOfReranker(warning: string): boolean {
+  return warning.includes(' was searched without reranking by ')
+}
+
 async function answered(place: Place, order: SearchOrder, signal: AbortSignal) {
   try {
-    return { answer: await search(place, order, signal) }
+    const answer = await search(place, order, signal)
+    const failed = order.rerank === true ? answer.warnings?.find(isOfReranker) : undefined
+    return failed === undefined ? { answer } : { failure: new NotReranked(failed) }
   } catch (error) {
     return { failure: asError(error) }
   }

@@ -8,7 +8,7 @@ import { addressOf } from '../../../shell/addresses.ts'
 import type { KnowledgeBaseAddress } from '../../knowledge-base/knowledge-base-frame.tsx'
 import type { Judging } from '../judgments/judging.ts'
 import { COLUMNS, type ColumnName, type Ranks } from '../lab-settings.ts'
-import type { ColumnStates } from './column-search.ts'
+import { type ColumnStates, NotReranked } from './column-search.ts'
 import { SameElsewhere } from './same-elsewhere.tsx'
 import { type HitActions, SearchHit } from './search-hit.tsx'
 
@@ -101,8 +101,11 @@ function Column({ column, isShown, ...props }: ColumnProps) {
 }
 
 function ColumnBody({ column, ...props }: Omit<ColumnProps, 'isShown'>) {
-  const { states, onRerank } = props
+  const { states, place, onRerank } = props
   const { answer, failure, isBusy, order, retry } = states[column]
+  if (failure instanceof NotReranked) {
+    return <RerankerFailed error={failure} place={place} onRetry={retry} />
+  }
   if (failure) return <Failure error={failure} onRetry={retry} />
   if (answer === undefined || order === undefined) {
     if (isBusy && column === 'reranked') return <Progress label="The reranking model reads …" />
@@ -128,6 +131,25 @@ function ColumnBody({ column, ...props }: Omit<ColumnProps, 'isShown'>) {
   )
 }
 
+interface RerankerFailedProps {
+  readonly error: Error
+  readonly place: KnowledgeBaseAddress
+  readonly onRetry: () => void
+}
+
+function RerankerFailed({ error, place, onRetry }: RerankerFailedProps) {
+  return (
+    <>
+      <Failure title="The reranking model did not do it" error={error} onRetry={onRetry} />
+      <p class="small">
+        Where it fails again, look at its address, name and key{' '}
+        <a href={addressOf.knowledgeBaseSettings(place.project, place.name)}>in the settings</a>.
+        Searches without it work meanwhile.
+      </p>
+    </>
+  )
+}
+
 interface HitsProps extends Omit<ColumnProps, 'isShown'> {
   readonly question: string
   readonly hits: readonly Hit[]
@@ -135,7 +157,11 @@ interface HitsProps extends Omit<ColumnProps, 'isShown'> {
 
 function Hits({ column, question, hits, ...props }: HitsProps) {
   const { place, states, ranks, lookedAt, gradeOf, actions } = props
-  const answered = COLUMNS.filter((one) => states[one].answer !== undefined)
+  const answered = COLUMNS.filter((one) => {
+    // The reranking model may still read what another text found.
+    const isOfThis = one !== 'reranked' || states[one].order?.query === question
+    return states[one].answer !== undefined && isOfThis
+  })
   return (
     <ol class="search-hits">
       {hits.map((hit) => (
