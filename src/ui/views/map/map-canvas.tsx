@@ -109,34 +109,36 @@ export function MapCanvas(props: MapCanvasProps) {
     }
   }
   return (
-    <div class="map-frame">
-      <div
-        class="map-surface"
-        // biome-ignore lint/a11y/noNoninteractiveTabindex: it is moved and zoomed by keys
-        tabIndex={0}
-        role="application"
-        aria-label="Map of the chunks. Arrow keys move it and read the chunk in its middle, which Enter opens. Plus and minus zoom, 0 shows all of it. The regions are listed below. With Lasso on, arrow keys move a rectangle, and Enter selects what is in it"
-        onKeyDown={pressed}
-        onWheel={(event) => {
-          wheeled(event, painter.current)
-          setHovered(null)
-        }}
-      >
-        <canvas ref={below} class="map-points" />
-        <canvas ref={above} class={`map-marks ${tool}`} />
+    <>
+      <div class="map-frame">
+        <div
+          class="map-surface"
+          // biome-ignore lint/a11y/noNoninteractiveTabindex: it is moved and zoomed by keys
+          tabIndex={0}
+          role="application"
+          aria-label="Map of the chunks. Arrow keys move it and read the chunk in its middle, which Enter opens. Plus and minus zoom, 0 shows all of it. The regions are listed below. With Lasso on, arrow keys move a rectangle, and Enter selects what is in it"
+          onKeyDown={pressed}
+          onWheel={(event) => {
+            wheeled(event, painter.current)
+            setHovered(null)
+          }}
+        >
+          <canvas ref={below} class="map-points" />
+          <canvas ref={above} class={`map-marks ${tool}`} />
+        </div>
+        {tool === 'lasso' && <LassoHint count={rectangle.count} />}
+        {hovered !== null && painter.current && (
+          <MapTip
+            address={address}
+            point={hovered}
+            value={coloured.shownOf(hovered)}
+            view={painter.current.view}
+            at={toScreen(painter.current.view, points.x[hovered] ?? 0, points.y[hovered] ?? 0)}
+          />
+        )}
       </div>
-      {tool === 'lasso' && <LassoHint count={rectangle.count} />}
-      {hovered !== null && painter.current && (
-        <MapTip
-          address={address}
-          point={hovered}
-          value={coloured.shownOf(hovered)}
-          view={painter.current.view}
-          at={toScreen(painter.current.view, points.x[hovered] ?? 0, points.y[hovered] ?? 0)}
-        />
-      )}
       <MapZoom painter={painter} onSelect={(view) => props.onLine(cornersOf(view))} />
-    </div>
+    </>
   )
 }
 

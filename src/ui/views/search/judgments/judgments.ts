@@ -57,7 +57,7 @@ export async function savedJudgments(
   place: KnowledgeBaseAddress,
   signal?: AbortSignal,
 ): Promise<Judgments> {
-  if (!(await hasTable(place, signal))) return []
+  if (!(await hasTable(place.project, `${place.name}_judgments`, signal))) return []
   const sql = `SELECT question, document, grade FROM ${tableOf(place)}`
   const { rows } = await runSql({ sql, project: place.project, signal })
   return rows.map(([question, document, grade]) => {
@@ -65,10 +65,14 @@ export async function savedJudgments(
   })
 }
 
-async function hasTable({ project, name }: KnowledgeBaseAddress, signal?: AbortSignal) {
-  const table = literal(`${name}_judgments`)
+/** @throws ApiError */
+export async function hasTable(
+  project: string,
+  name: string,
+  signal?: AbortSignal,
+): Promise<boolean> {
   const sql = `SELECT count(*) FROM information_schema.tables
-    WHERE lower(table_schema) = lower(${literal(project)}) AND lower(table_name) = lower(${table})`
+    WHERE lower(table_schema) = lower(${literal(project)}) AND lower(table_name) = lower(${literal(name)})`
   const { rows } = await runSql({ sql, project, signal })
   return Number(rows[0]?.[0]) > 0
 }
@@ -109,7 +113,7 @@ export async function addRows(
 ): Promise<void> {
   const table = tableOf(place)
   const before = `SELECT question, document, grade FROM ${table} WHERE ${others} UNION ALL `
-  const isThere = await hasTable(place)
+  const isThere = await hasTable(place.project, `${place.name}_judgments`)
   const sql = `CREATE OR REPLACE TABLE ${table} AS ${isThere ? before : ''}${select}`
   await runSql({ sql, project: place.project, params })
 }

@@ -35,7 +35,8 @@ export function measureQuery({ settings, k }: MeasureSettings): string {
   return `?${query}`
 }
 
-function writtenSetting({
+/** `mode=vector&alpha=0.3`; empty for the default. */
+export function writtenSetting({
   knowledgeBase,
   mode,
   alpha,
@@ -51,7 +52,7 @@ function writtenSetting({
   }).toString()
 }
 
-function settingOf(written: string): EvaluationSetting {
+export function settingOf(written: string): EvaluationSetting {
   const read = new URLSearchParams(written)
   const alpha = Number(read.get('alpha') ?? Number.NaN)
   return {

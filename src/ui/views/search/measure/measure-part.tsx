@@ -15,6 +15,7 @@ import { type Evaluated, evaluated } from './evaluation.ts'
 import { EvaluationForm } from './evaluation-form.tsx'
 import { type MeasureSettings, measureQuery, measureSettingsOf } from './measure-address.ts'
 import { MeasureResults } from './measure-results.tsx'
+import { MeasurementHistory } from './measurement-history.tsx'
 
 /** What was measured last, for whoever comes back from a question. */
 const KEPT = new Map<string, readonly Evaluated[]>()
@@ -80,6 +81,12 @@ export function MeasurePart({ place }: { readonly place: KnowledgeBaseAddress })
           onK={(k) => change({ k })}
         />
       )}
+      <MeasurementHistory
+        place={place}
+        results={run.results}
+        k={chosen.k}
+        onUse={(setting) => change({ settings: [setting, ...chosen.settings.slice(1)] })}
+      />
     </div>
   )
 }

@@ -1,0 +1,174 @@
+/** Measurements that were kept: to see what a change of settings or documents did, days later. */
+import { useState } from 'preact/hooks'
+import { ConfirmDialog } from '../../../components/confirm-dialog.tsx'
+import { Failure } from '../../../components/failure.tsx'
+import { Field } from '../../../components/field.tsx'
+import { useAction, useResource } from '../../../components/resource.ts'
+import { shownDuration, shownTime } from '../../../format/numbers.ts'
+import { tellDone } from '../../../shell/notices.tsx'
+import type { KnowledgeBaseAddress } from '../../knowledge-base/knowledge-base-frame.tsx'
+import type { Evaluated, EvaluationSetting } from './evaluation.ts'
+import {
+  deleteMeasurement,
+  type KeptMeasurement,
+  keepMeasurement,
+  keptMeasurements,
+} from './kept-measurements.ts'
+
+interface MeasurementHistoryProps {
+  readonly place: KnowledgeBaseAddress
+  /** What was measured now. */
+  readonly results: readonly Evaluated[]
+  readonly k: number
+  readonly onUse: (setting: EvaluationSetting) => void
+}
+
+export function MeasurementHistory({ place, results, k, onUse }: MeasurementHistoryProps) {
+  const [deleting, setDeleting] = useState<KeptMeasurement>()
+  const { data, failure, reload } = useResource(
+    (signal) => keptMeasurements(place, signal),
+    [place.project, place.name],
+  )
+  const kept = data ?? []
+  if (kept.length === 0 && results.length === 0 && !failure) return null
+  return (
+    <section class="panel stack" aria-label="Kept measurements">
+      <h2>Kept measurements</h2>
+      {failure && <Failure error={failure} onRetry={reload} />}
+      {results.length > 0 && <Keep place={place} results={results} onKept={reload} />}
+      {kept.length > 0 && <KeptTable kept={kept} k={k} onUse={onUse} onDelete={setDeleting} />}
+      {deleting && (
+        <ConfirmDialog
+          title={`Delete the measurement ${deleting.name}?`}
+          verb="Delete"
+          onConfirm={async () => {
+            await deleteMeasurement(place, deleting)
+            reload()
+          }}
+          onClose={() => setDeleting(undefined)}
+        >
+          Its figures are gone for everybody. The judgments stay.
+        </ConfirmDialog>
+      )}
+    </section>
+  )
+}
+
+interface KeepProps {
+  readonly place: KnowledgeBaseAddress
+  readonly results: readonly Evaluated[]
+  readonly onKept: () => void
+}
+
+function Keep({ place, results, onKept }: KeepProps) {
+  const [name, setName] = useState('')
+  const { act, failure, isBusy } = useAction()
+  const keep = () => {
+    return act(async () => {
+      for (const [index, result] of results.entries()) {
+        const letter = results.length > 1 ? ` (${'AB'[index]})` : ''
+        await keepMeasurement(place, `${name.trim() || 'Measurement'}${letter}`, result)
+      }
+      setName('')
+      tellDone('The measurement was kept')
+      onKept()
+    })
+  }
+  return (
+    <form
+      class="row"
+      onSubmit={(event) => {
+        event.preventDefault()
+        keep()
+      }}
+    >
+      <Field label="Name" hint="What you tried, to know it again">
+        {(control) => (
+          <input
+            {...control}
+            value={name}
+            maxLength={200}
+            dir="auto"
+            onInput={({ currentTarget: { value } }) => setName(value)}
+          />
+        )}
+      </Field>
+      <button type="submit" class="button" aria-disabled={isBusy}>
+        Keep this measurement
+      </button>
+      {failure && <Failure error={failure} />}
+    </form>
+  )
+}
+
+interface KeptTableProps {
+  readonly kept: readonly KeptMeasurement[]
+  readonly k: number
+  readonly onUse: (setting: EvaluationSetting) => void
+  readonly onDelete: (one: KeptMeasurement) => void
+}
+
+function KeptTable({ kept, k, onUse, onDelete }: KeptTableProps) {
+  return (
+    <div class="search-table">
+      <table>
+        <thead>
+          <tr>
+            <th scope="col">Name</th>
+            <th scope="col">Settings</th>
+            {['Questions', `nDCG@${k}`, `recall@${k}`, 'Time'].map((title) => (
+              <th key={title} scope="col" class="number">
+                {title}
+              </th>
+            ))}
+            <th scope="col">Measured</th>
+            <th scope="col">
+              <span class="visually-hidden">What can be done</span>
+            </th>
+          </tr>
+        </thead>
+        <tbody>
+          {kept.map((one) => (
+            <tr key={`${one.measuredAt} ${one.name}`}>
+              <td dir="auto">{one.name}</td>
+              <td>{inWords(one.setting)}</td>
+              <td class="number">{one.questionCount}</td>
+              <td class="number">{(one.ndcg[k - 1] ?? 0).toFixed(3)}</td>
+              <td class="number">{(one.recall[k - 1] ?? 0).toFixed(3)}</td>
+              <td class="number">{shownDuration(one.meanSeconds * 1000)}</td>
+              <td>{shownTime(one.measuredAt)}</td>
+              <td>
+                <button
+                  type="button"
+                  class="button small"
+                  aria-label={`Use the settings of ${one.name}`}
+                  onClick={() => onUse(one.setting)}
+                >
+                  Use
+                </button>{' '}
+                <button
+                  type="button"
+                  class="button small"
+                  aria-label={`Delete ${one.name}`}
+                  onClick={() => onDelete(one)}
+                >
+                  Delete
+                </button>
+              </td>
+            </tr>
+          ))}
+        </tbody>
+      </table>
+    </div>
+  )
+}
+
+function inWords({ knowledgeBase, mode, alpha, fusion, reranks }: EvaluationSetting): string {
+  return [
+    ...(knowledgeBase === null ? [] : [knowledgeBase]),
+    mode,
+    ...(mode === 'hybrid' && alpha !== null ? [`weight ${alpha}`] : []),
+    ...(mode === 'hybrid' && fusion !== null ? [fusion] : []),
+    ...(reranks ? ['reranked'] : []),
+  ].join(', ')
+}
