@@ -85,6 +85,15 @@ describe('traces that are stored', () => {
     await store.close()
   })
 
+  test('are listed when they ended while others were being written', async () => {
+    const { store } = await opened()
+    store.traces.keep(run(1))
+    const listed = numbersIn(store)
+    store.traces.keep(run(2))
+    expect(await numbersIn(store)).toEqual([2, 1])
+    await listed
+  })
+
   test('come page by page, the newest first, beside new ones', async () => {
     const { store } = await opened()
     for (let number = 1; number <= 5; number += 1) store.traces.keep(run(number))

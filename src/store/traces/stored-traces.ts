@@ -98,12 +98,14 @@ export class StoredTraces implements TraceStore {
   }
 
   /** Resolves when every run that is over was written, or could not be. */
-  settled(): Promise<void> {
-    if (this.#waiting.size === 0 || performance.now() < this.#retryAtMs) return Promise.resolve()
+  async settled(): Promise<void> {
+    // One that is under way began before the last of them were over.
+    await this.#writing
+    if (this.#waiting.size === 0 || performance.now() < this.#retryAtMs) return
     this.#writing ??= this.#write().finally(() => {
       this.#writing = null
     })
-    return this.#writing
+    await this.#writing
   }
 
   async list(
