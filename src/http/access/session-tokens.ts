@@ -1,4 +1,5 @@
 import { createHmac } from 'node:crypto'
+import { LruMap } from '../../runtime/lru-map.ts'
 
 export interface TokenSession {
   readonly tokenId: string
@@ -21,6 +22,9 @@ interface Claims {
   readonly user?: TokenUser
 }
 
+/** Tokens whose signature was checked, which is the most that a request of a login costs. */
+const CHECKED_MAX = 10_000
+
 /**
  * The tokens of logins. Those of the settings' user are signed with a key that depends on the settings' credentials, so that
  * other ones end every session of theirs and nobody else's.
@@ -28,6 +32,11 @@ interface Claims {
 export class SessionTokens {
   readonly #first: TokenSigner
   readonly #users: TokenSigner
+  /**
+   * What a token says never changes, nor the keys of this process: checked once, its signature is good for good. Whether it
+   * has expired is looked at each time, here; whether it was revoked or its user changed, by whoever asks.
+   */
+  readonly #checked = new LruMap<string, TokenSession>({ sizeMax: CHECKED_MAX })
 
   /** @param secret outlives the process */
   constructor(
@@ -47,6 +56,18 @@ export class SessionTokens {
 
   /** undefined: it is none of ours, or has expired. */
   async verify(token: string, nowMs: number): Promise<TokenSession | undefined> {
+    const known = this.#checked.get(token)
+    if (known !== undefined) {
+      if (known.expiresMs > nowMs) return known
+      this.#checked.delete(token)
+      return undefined
+    }
+    const session = await this.#verifyAnew(token, nowMs)
+    if (session !== undefined) this.#checked.set(token, session)
+    return session
+  }
+
+  async #verifyAnew(token: string, nowMs: number): Promise<TokenSession | undefined> {
     // What it says of itself only tells which key to try.
     const isOfUser = hasSubject(token)
     const claims = await (isOfUser ? this.#users : this.#first).verify(token, nowMs)
