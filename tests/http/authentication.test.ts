@@ -120,6 +120,8 @@ describe('with a login', () => {
   test('nothing else opens', async () => {
     const fixture = lockedServer()
     const { token } = await login(fixture)
+    // One that was found good once makes nothing like it good.
+    expect((await projectsWith(fixture, { authorization: `Bearer ${token}` })).status).toBe(200)
     const [header, payload, signature = ''] = token.split('.')
     const none = btoa('{"alg":"none"}').replaceAll('=', '')
     const forged = `${header}.${payload}.${signature.startsWith('A') ? 'B' : 'A'}${signature.slice(1)}`
@@ -168,6 +170,28 @@ describe('with a login', () => {
     expect((await projectsWith(fixture, headers)).status).toBe(401)
     expect((await projectsWith(fixture, { cookie: `session=${first.token}` })).status).toBe(401)
     expect((await projectsWith(fixture, { cookie: `session=${second.token}` })).status).toBe(200)
+  })
+
+  test('the cookie is for TLS alone where the client came by it', async () => {
+    const fixture = lockedServer()
+    const { server } = fixture
+    const cookieFor = async (headers: Record<string, string>, line = 'POST /api/login') => {
+      const answer = await send(server, line, { json: RIGHT, headers })
+      return answer.headers.get('set-cookie') ?? ''
+    }
+    const named = { host: 'eider.example' }
+    const tls = { ...named, origin: 'https://eider.example' }
+    expect(await cookieFor(tls)).toEndWith('; HttpOnly; SameSite=Lax; Secure')
+    expect(await cookieFor({ ...named, 'x-forwarded-proto': 'https' })).toEndWith('; Secure')
+    expect(await cookieFor({ ...named, 'x-forwarded-proto': 'https, http' })).toEndWith('; Secure')
+    const plain = { ...named, origin: 'http://eider.example' }
+    // The browser knows best: a cookie for TLS would be lost to it.
+    expect(await cookieFor({ ...plain, 'x-forwarded-proto': 'https' })).not.toContain('Secure')
+    expect(await cookieFor({ ...named, 'x-forwarded-proto': 'http' })).not.toContain('Secure')
+    expect(await cookieFor(named)).not.toContain('Secure')
+    const { token } = await login(fixture)
+    const again = { ...tls, authorization: `Bearer ${token}` }
+    expect(await cookieFor(again, 'POST /api/logout')).toEndWith('; Secure')
   })
 
   test('status says whether the caller is logged in', async () => {

@@ -225,13 +225,12 @@ export class Authentication {
   /**
    * The token as a cookie. Its value is a JWT, which holds no `=`: existing clients split there.
    */
-  cookie(token: string): string {
-    const maxAge = this.#deps.settings.tokenTtlSeconds
-    return `${COOKIE}=${token}; Max-Age=${maxAge}; Path=/; HttpOnly; SameSite=Lax`
+  cookie(token: string, request: Request): string {
+    return cookieOf(token, this.#deps.settings.tokenTtlSeconds, request)
   }
 
-  clearedCookie(): string {
-    return `${COOKIE}=; Max-Age=0; Path=/; HttpOnly; SameSite=Lax`
+  clearedCookie(request: Request): string {
+    return cookieOf('', 0, request)
   }
 
   /** With what its user may do now. */
@@ -246,6 +245,21 @@ export class Authentication {
     if (user === undefined || user.mark !== session.user.mark) return undefined
     return { ...session, principal: user.principal }
   }
+}
+
+function cookieOf(value: string, maxAgeSeconds: number, request: Request): string {
+  const secure = cameByTls(request) ? '; Secure' : ''
+  return `${COOKIE}=${value}; Max-Age=${maxAgeSeconds}; Path=/; HttpOnly; SameSite=Lax${secure}`
+}
+
+/**
+ * Whether the client speaks TLS with the proxy before the server. A browser says so itself, in the `Origin` of whatever is no
+ * GET; of others the proxy may say it. No proxy has to be trusted for that: who claims it wrongly only loses the own cookie.
+ */
+function cameByTls({ headers }: Request): boolean {
+  const origin = headers.get('origin')
+  if (origin !== null) return origin.startsWith('https:')
+  return /^\s*https\s*(,|$)/i.test(headers.get('x-forwarded-proto') ?? '')
 }
 
 const EVERYONE: Identity = { principal: ANYONE, login: undefined }

@@ -143,7 +143,8 @@ export const addUserRoutes: AddRoutes = (app, context) => {
       scope.noteChange('changeOwnPassword', [principal.name])
       const sent = { current: body.current_password, password: checkedPassword(body.password) }
       const token = await authentication.changeOwnPassword(principal, sent, address, signal)
-      const headers = { 'set-cookie': authentication.cookie(token), 'cache-control': 'no-store' }
+      const cookie = authentication.cookie(token, request)
+      const headers = { 'set-cookie': cookie, 'cache-control': 'no-store' }
       return Response.json({ token }, { headers })
     },
     route({

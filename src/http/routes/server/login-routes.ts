@@ -32,7 +32,8 @@ export const addLoginRoutes: AddRoutes = (app, context) => {
       const { address, signal } = scope
       const { token, principal } = await authentication.login(credentials, address, signal)
       scope.principal = principal
-      const headers = { 'set-cookie': authentication.cookie(token), 'cache-control': 'no-store' }
+      const cookie = authentication.cookie(token, request)
+      const headers = { 'set-cookie': cookie, 'cache-control': 'no-store' }
       return Response.json({ token }, { headers })
     },
     route({
@@ -55,7 +56,8 @@ export const addLoginRoutes: AddRoutes = (app, context) => {
       const session = await authentication.sessionOf(request)
       await authentication.logout(request)
       if (session !== null) context.deps.dropSessions(session.login)
-      return Response.json('', { headers: { 'set-cookie': authentication.clearedCookie() } })
+      const cookie = authentication.clearedCookie(request)
+      return Response.json('', { headers: { 'set-cookie': cookie } })
     },
     route({
       needs: 'login',
