@@ -62,6 +62,10 @@ browserTest('a key and a user are made, used and taken away', async () => {
       await page.getByRole('button', { name: 'New key' }).click()
       const asking = page.getByRole('dialog')
       await asking.getByLabel('Name').fill('notebook')
+      await asking.getByLabel('Only some').check()
+      await asking.getByLabel('mindsdb').check()
+      await asking.getByLabel('Requests a minute').fill('60')
+      await asking.getByLabel('Expires').fill('2099-01-31T12:00')
       await asking.getByRole('button', { name: 'Make the key' }).click()
       // Behind the dialog the list has it as well, by its first letters.
       const key = await asking.getByText(/^eider_/).textContent()
@@ -71,6 +75,8 @@ browserTest('a key and a user are made, used and taken away', async () => {
       }
       expect(await asked()).toBe(200)
       await page.getByRole('button', { name: 'Done' }).click()
+      const listed = page.getByRole('listitem').filter({ hasText: 'notebook' })
+      await listed.getByText(/^mindsdb · .* 2099.* · 60 requests a minute · made by ada/).waitFor()
       await page.getByRole('button', { name: 'Revoke notebook' }).click()
       await asking.getByRole('button', { name: 'Revoke' }).click()
       await page.getByText('No keys yet').waitFor()

@@ -10,6 +10,8 @@ import type { KEY, NEW_KEY } from '../../http/routes/access/key-routes.ts'
 import type { USER } from '../../http/routes/access/user-routes.ts'
 
 export type Project = Wire<typeof catalog.PROJECT>
+/** A project, a data source, or what is built in. */
+export type NamedDatabase = Wire<typeof catalog.DATABASE>
 export type KnowledgeBase = Wire<typeof knowledgeBases.KNOWLEDGE_BASE>
 export type Agent = Wire<typeof agents.AGENT>
 export type SavedAgent = Wire<typeof agents.SAVED_AGENT>

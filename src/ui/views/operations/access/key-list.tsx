@@ -7,7 +7,7 @@ import { CopyButton } from '../../../components/copy-button.tsx'
 import { Dialog } from '../../../components/dialog.tsx'
 import { EmptyState } from '../../../components/empty-state.tsx'
 import { useResource } from '../../../components/resource.ts'
-import { shownAge, shownTime } from '../../../format/numbers.ts'
+import { counted, shownAge, shownTime, timeOf } from '../../../format/numbers.ts'
 import { Loaded } from '../loaded.tsx'
 import { NewKeyDialog } from './new-key-dialog.tsx'
 
@@ -72,13 +72,18 @@ export function KeyList() {
 function KeyRow({ of: key, onRevoke }: { readonly of: Key; readonly onRevoke: () => void }) {
   const now = Date.now()
   const uses = key.last_used_at === null ? 'never used' : `used ${shownAge(key.last_used_at, now)}`
-  const ends = key.expires_at === null ? 'never expires' : `expires ${shownTime(key.expires_at)}`
+  const hasEnded = key.expires_at !== null && timeOf(key.expires_at).getTime() <= now
+  const ends =
+    key.expires_at === null
+      ? 'never expires'
+      : `${hasEnded ? 'expired' : 'expires'} ${shownTime(key.expires_at)}`
   return (
     <li class="panel operations-job">
       <div class="row">
         <span class="grow">
           <strong dir="auto">{key.name}</strong> <code>{key.prefix}…</code>
         </span>
+        {hasEnded && <span class="badge bad">expired</span>}
         {key.scopes.map((scope) => (
           <span key={scope} class="badge">
             {scope}
@@ -94,11 +99,18 @@ function KeyRow({ of: key, onRevoke }: { readonly of: Key; readonly onRevoke: ()
         </button>
       </div>
       <p class="small quiet" dir="auto">
-        {key.projects === null ? 'All projects' : key.projects.join(', ')} · {uses} · {ends} · made
-        by {key.created_by}
+        {key.projects === null ? 'All projects' : key.projects.join(', ')} · {uses} · {ends} ·{' '}
+        {limitWords(key)}made by {key.created_by} {shownAge(key.created_at, now)}
       </p>
     </li>
   )
+}
+
+function limitWords({ requests_per_minute: limit }: Key): string {
+  if (limit === null) return ''
+  return limit === 0
+    ? 'as many requests as it wants · '
+    : `${counted(limit, 'request')} a minute · `
 }
 
 interface MadeKeyProps {

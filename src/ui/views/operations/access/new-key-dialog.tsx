@@ -4,7 +4,7 @@ import type { NewKey } from '../../../api/records.ts'
 import { request } from '../../../api/request.ts'
 import { Field } from '../../../components/field.tsx'
 import { FormDialog } from '../../../components/form-dialog.tsx'
-import { namesIn } from './name-list.ts'
+import { ProjectChoice, widestChoice } from './project-choice.tsx'
 
 const SCOPES = [
   ['read', 'Read: search, SELECT, documents, files'],
@@ -21,12 +21,14 @@ interface NewKeyProps {
 export function NewKeyDialog({ onMade, onClose }: NewKeyProps) {
   const [name, setName] = useState('')
   const [scopes, setScopes] = useState<readonly string[]>(['read'])
-  const [projects, setProjects] = useState('')
+  const [projects, setProjects] = useState(widestChoice)
   const [expires, setExpires] = useState('')
+  const [perMinute, setPerMinute] = useState('')
   const make = async () => {
     const json = {
-      ...{ name, scopes, projects: namesIn(projects) },
-      expires_at: expires === '' ? null : expires,
+      ...{ name, scopes, projects },
+      expires_at: expires === '' ? null : new Date(expires).toISOString(),
+      requests_per_minute: perMinute === '' ? null : Number(perMinute),
     }
     onMade(await request<NewKey>('/api/keys', { method: 'POST', json }))
   }
@@ -38,7 +40,7 @@ export function NewKeyDialog({ onMade, onClose }: NewKeyProps) {
     <FormDialog
       title="New key"
       verb="Make the key"
-      isIncomplete={scopes.length === 0}
+      isIncomplete={scopes.length === 0 || projects?.length === 0}
       onSubmit={make}
       onClose={onClose}
     >
@@ -65,23 +67,30 @@ export function NewKeyDialog({ onMade, onClose }: NewKeyProps) {
           </label>
         ))}
       </fieldset>
-      <Field label="Projects" hint="Names, separated by commas. Empty: all">
+      <ProjectChoice chosen={projects} onChoose={setProjects} />
+      <Field label="Expires" hint="In the time of your computer. Empty: never">
         {(control) => (
           <input
             {...control}
-            dir="auto"
-            value={projects}
-            onInput={({ currentTarget }) => setProjects(currentTarget.value)}
+            type="datetime-local"
+            value={expires}
+            onInput={({ currentTarget }) => setExpires(currentTarget.value)}
           />
         )}
       </Field>
-      <Field label="Expires" hint="At the beginning of this day, UTC. Empty: never">
+      <Field
+        label="Requests a minute"
+        hint="At most. Empty: as EIDER_KEY_REQUESTS_PER_MINUTE says. 0: without a limit"
+      >
         {(control) => (
           <input
             {...control}
-            type="date"
-            value={expires}
-            onInput={({ currentTarget }) => setExpires(currentTarget.value)}
+            type="number"
+            inputMode="numeric"
+            min="0"
+            max="1000000"
+            value={perMinute}
+            onInput={({ currentTarget }) => setPerMinute(currentTarget.value)}
           />
         )}
       </Field>

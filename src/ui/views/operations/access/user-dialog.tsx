@@ -4,7 +4,7 @@ import type { User } from '../../../api/records.ts'
 import { path, request } from '../../../api/request.ts'
 import { Field } from '../../../components/field.tsx'
 import { FormDialog } from '../../../components/form-dialog.tsx'
-import { namesIn } from './name-list.ts'
+import { ProjectChoice, widestChoice } from './project-choice.tsx'
 
 const ROLES = [
   ['viewer', 'Viewer: reads and asks'],
@@ -22,11 +22,13 @@ interface UserDialogProps {
 export function UserDialog({ user, onSaved, onClose }: UserDialogProps) {
   const [name, setName] = useState(user?.name ?? '')
   const [role, setRole] = useState<string>(user?.role ?? 'viewer')
-  const [projects, setProjects] = useState(user?.projects?.join(', ') ?? '')
+  const [projects, setProjects] = useState(() =>
+    user === undefined ? widestChoice() : user.projects,
+  )
   const [password, setPassword] = useState('')
   const save = async () => {
     const secret = password === '' ? {} : { password }
-    const json = { role, projects: namesIn(projects), ...secret }
+    const json = { role, projects, ...secret }
     if (user === undefined) await request('/api/users', { method: 'POST', json: { name, ...json } })
     else await request(path`/api/users/${String(user.id)}`, { method: 'PATCH', json })
     onSaved()
@@ -35,6 +37,7 @@ export function UserDialog({ user, onSaved, onClose }: UserDialogProps) {
     <FormDialog
       title={user?.name ?? 'New user'}
       verb={user === undefined ? 'Make the user' : 'Save'}
+      isIncomplete={projects?.length === 0}
       onSubmit={save}
       onClose={onClose}
     >
@@ -66,16 +69,7 @@ export function UserDialog({ user, onSaved, onClose }: UserDialogProps) {
           </select>
         )}
       </Field>
-      <Field label="Projects" hint="Names, separated by commas. Empty: all">
-        {(control) => (
-          <input
-            {...control}
-            dir="auto"
-            value={projects}
-            onInput={({ currentTarget }) => setProjects(currentTarget.value)}
-          />
-        )}
-      </Field>
+      <ProjectChoice chosen={projects} onChoose={setProjects} />
       <Field
         label="Password"
         hint={
