@@ -1,4 +1,5 @@
 import type { Row } from '../domain/document.ts'
+import type { JobError } from '../domain/flow/job.ts'
 import type { KnowledgeBase } from '../domain/knowledge-base.ts'
 import { crawledRows } from './crawl/crawled-rows.ts'
 import { LeftOutPages } from './crawl/left-out-pages.ts'
@@ -31,7 +32,8 @@ export async function insert(
   // A model that cannot be called is refused before anything is read.
   deps.embedders.embedder(kb.embeddingModel)
   const skipsFailed = request.onBadDocument === 'skip'
-  const { sources, leftOutPages } = insertSourcesOf(request, deps, signal)
+  const onLeftOut = (one: JobError) => tracked.leaveOut(one)
+  const { sources, leftOutPages } = insertSourcesOf({ ...request, onLeftOut }, deps, signal)
   await deps.inserts.during(kb, tracked, async () => {
     for (const [index, source] of sources.entries()) {
       const isInOrder = source.source === 'rows' || source.source === 'files'
@@ -45,14 +47,19 @@ export async function insert(
   return { storedDocuments, skippedRows, chunks }
 }
 
+interface SourcesRequest extends InsertRequest {
+  /** An address that gives no page, where the rest is to be stored in spite of it. */
+  readonly onLeftOut: (error: JobError) => void
+}
+
 /** In the order in which they are stored. Nothing is read before somebody asks for rows. */
 export function insertSourcesOf(
-  request: InsertRequest,
+  request: SourcesRequest,
   deps: InsertDeps,
   signal: AbortSignal,
 ): { readonly sources: readonly InsertSource[]; readonly leftOutPages: LeftOutPages } {
   const leftOut = new LeftOutPages()
-  const { kb, rows, files, urls, crawl, query, rights } = request
+  const { kb, rows, files, urls, crawl, query, rights, onBadDocument, onLeftOut } = request
   const sources: InsertSource[] = []
   if (rows !== undefined) sources.push({ source: 'rows', rows, isUnbounded: false })
   if (files !== undefined) {
@@ -60,7 +67,8 @@ export function insertSourcesOf(
     sources.push({ source: 'files', rows: fileRows, isUnbounded: true })
   }
   if (urls !== undefined) {
-    const pages = crawledRows({ kb, urls, crawl, leftOut }, deps, signal)
+    const skips = onBadDocument === 'skip' ? { onLeftOut } : {}
+    const pages = crawledRows({ kb, urls, crawl, leftOut, ...skips }, deps, signal)
     sources.push({ source: 'urls', rows: pages, isUnbounded: false })
   }
   if (query !== undefined) {

@@ -1,4 +1,5 @@
 import type { Row } from '../../domain/document.ts'
+import type { JobError } from '../../domain/flow/job.ts'
 import type { KnowledgeBase } from '../../domain/knowledge-base.ts'
 import type { ReadDocument } from '../../domain/ports/reading-ports.ts'
 import { AppError } from '../../errors.ts'
@@ -9,12 +10,21 @@ import { LAYOUT_COLUMN, layoutValue } from '../row-layout.ts'
 import { CrawlFrontier } from './crawl-frontier.ts'
 import { crawlScope } from './crawl-scope.ts'
 import { crawlableUrl } from './crawlable-url.ts'
-import type { LeftOutPages } from './left-out-pages.ts'
+import { isOfPage, type LeftOutPages } from './left-out-pages.ts'
 import { linksToFollow, type VisitedPage, type VisitPlan, visitor } from './page-visit.ts'
 import { Robots } from './robots.ts'
 import { pagesOfSitemaps } from './sitemaps.ts'
 
 type CrawlDeps = Pick<InsertDeps, 'pages' | 'reader' | 'crawlPagesMax'>
+
+interface CrawledPages {
+  readonly kb: KnowledgeBase
+  readonly urls: readonly string[]
+  readonly crawl: CrawlRequest
+  readonly leftOut: LeftOutPages
+  /** A start address without a page is left out, and told here. Unset: it ends the crawl. */
+  readonly onLeftOut?: (error: JobError) => void
+}
 
 /**
  * The pages at the start addresses and, breadth first, those they link to: one row each, its text as Markdown. Only a
@@ -22,25 +32,22 @@ type CrawlDeps = Pick<InsertDeps, 'pages' | 'reader' | 'crawlPagesMax'>
  * @throws AppError `crawl_failed`, also where no page holds any text; `address_refused`, `insert_failed`
  */
 export async function* crawledRows(
-  {
-    kb,
-    urls,
-    crawl,
-    leftOut,
-  }: {
-    readonly kb: KnowledgeBase
-    readonly urls: readonly string[]
-    readonly crawl: CrawlRequest
-    readonly leftOut: LeftOutPages
-  },
+  { kb, urls, crawl, leftOut, onLeftOut }: CrawledPages,
   deps: CrawlDeps,
   signal: AbortSignal,
 ): AsyncGenerator<Row> {
-  const starts = startsOf(urls, deps.crawlPagesMax)
+  let leftOutCount = 0
+  const onFailedStart = (error: AppError, item: string) => {
+    if (onLeftOut === undefined || !isOfPage(error)) throw error
+    leftOutCount += 1
+    leftOut.addFailure(error, item)
+    onLeftOut({ item, message: error.message })
+  }
+  const starts = startsOf(urls, deps.crawlPagesMax, onFailedStart)
   const rule = columnMappingOf(kb)
   const scope = crawlScope(starts, crawl)
   const robots = new Robots(deps.pages)
-  const plan = { scope, crawl, robots, leftOut, depthMax: depthMaxOf(crawl) }
+  const plan = { scope, crawl, robots, leftOut, onFailedStart, depthMax: depthMaxOf(crawl) }
   await refuseBadPatterns(crawl.patterns, deps, signal)
   let hasText = false
   for await (const page of crawledPages({ plan, starts }, deps, signal)) {
@@ -49,7 +56,7 @@ export async function* crawledRows(
     } else hasText = true
     yield* rowsOf(page, rule)
   }
-  if (!hasText && starts.length > 0) {
+  if (!hasText && starts.length > 0 && leftOutCount === 0) {
     const hint = 'a page that a script writes has none before it runs'
     throw new AppError('crawl_failed', `${starts.slice(0, 3).join(', ')}: no text found; ${hint}`)
   }
@@ -169,15 +176,34 @@ function* rowsOf(page: NamedPage, rule: ColumnMapping): Generator<Row> {
 /** Several texts may be one address; so many more than there may be addresses are not even read. */
 const SPELLINGS_MAX = 10
 
-function startsOf(urls: readonly string[], crawlPagesMax: number): readonly string[] {
+function startsOf(
+  urls: readonly string[],
+  crawlPagesMax: number,
+  onFailedStart: VisitPlan['onFailedStart'],
+): readonly string[] {
   const distinct = new Set(urls)
   const starts =
     distinct.size > crawlPagesMax * SPELLINGS_MAX
       ? distinct
-      : new Set([...distinct].map((url) => crawlableUrl(url).href))
+      : new Set([...distinct].flatMap((url, index) => startOf(url, index, onFailedStart)))
   if (starts.size <= crawlPagesMax) return [...starts]
   const limit = `EIDER_CRAWL_PAGES_MAX allows ${crawlPagesMax} pages`
   throw new AppError('insert_failed', `${limit}, found ${starts.size} addresses`)
+}
+
+function startOf(
+  url: string,
+  index: number,
+  onFailedStart: VisitPlan['onFailedStart'],
+): readonly string[] {
+  try {
+    return [crawlableUrl(url).href]
+  } catch (error) {
+    if (!(error instanceof AppError)) throw error
+    // The address itself may hold a password; the message names it where it does not.
+    onFailedStart(error, `address ${index + 1}`)
+    return []
+  }
 }
 
 function pagesMaxOf(startCount: number, crawl: CrawlRequest, settingMax: number): number {

@@ -28,20 +28,23 @@ export interface VisitPlan {
   readonly robots: Robots
   /** Grows while pages are visited. */
   readonly leftOut: LeftOutPages
+  /** A start address without a page. @throws it, where that ends the crawl */
+  readonly onFailedStart: (error: AppError, address: string) => void
 }
 
 export type Visit = (target: Target) => Promise<VisitedPage | null>
 
 type VisitDeps = Pick<InsertDeps, 'pages' | 'reader'>
 
-/** null: a page behind a link that is missing, unreadable, not allowed or not to be kept. */
+/** null: a page that is missing, unreadable, not allowed or not to be kept. */
 export function visitor(plan: VisitPlan, deps: VisitDeps, signal: AbortSignal): Visit {
   return async (target) => {
     try {
       return await visited(target, plan, deps, signal)
     } catch (error) {
-      if (target.depth === 0 || !isOfPage(error)) throw error
-      plan.leftOut.addFailure(error, target.url)
+      if (!isOfPage(error)) throw error
+      if (target.depth === 0) plan.onFailedStart(error, target.url)
+      else plan.leftOut.addFailure(error, target.url)
       return null
     }
   }

@@ -2,7 +2,7 @@
 import { isDeepStrictEqual } from 'node:util'
 import { requireFileTable, requireKnowledgeBase } from '../../domain/catalog-snapshot.ts'
 import type { Row } from '../../domain/document.ts'
-import type { Job } from '../../domain/flow/job.ts'
+import type { Job, JobError } from '../../domain/flow/job.ts'
 import type { KnowledgeBase } from '../../domain/knowledge-base.ts'
 import type { JobDraft, JobWork } from '../../domain/ports/job-ports.ts'
 import type { FileTable } from '../../domain/uploaded-file.ts'
@@ -131,7 +131,8 @@ async function storeSources(
   signal: AbortSignal,
 ): Promise<void> {
   const { kb, onBadDocument } = request
-  const { sources, leftOutPages } = insertSourcesOf(request, deps, signal)
+  const onLeftOut = (one: JobError) => tracked.leaveOut(one)
+  const { sources, leftOutPages } = insertSourcesOf({ ...request, onLeftOut }, deps, signal)
   for (const [index, source] of sources.entries()) {
     // The rows of these come in the same order whenever they are read.
     const isInOrder = source.source === 'rows' || (source.source === 'files' && areFilesSame)

@@ -1,4 +1,5 @@
 import {
+  type JobError,
   type LeftOutItems,
   NO_PROGRESS,
   NOTHING_LEFT_OUT,
@@ -148,9 +149,7 @@ export class JobInsert {
           this.#onDisk = this.#next
         })
       },
-      onLeftOut: (error) => {
-        this.#leftOut = withLeftOut(this.#leftOut, error)
-      },
+      onLeftOut: (error) => this.leaveOut(error),
     }
     await run({ doneRows, counts: this.counts, storing })
     await this.#alone(async () => {
@@ -164,6 +163,11 @@ export class JobInsert {
       await this.#job?.mark(this.#next)
       this.#onDisk = this.#next
     })
+  }
+
+  /** Noted with the next batch, or at the end of the source. */
+  leaveOut(error: JobError): void {
+    this.#leftOut = withLeftOut(this.#leftOut, error)
   }
 
   async #firstChunkKey(isInOrder: boolean): Promise<string | null> {
