@@ -304,6 +304,7 @@ const KEPT_CODES: ReadonlySet<ErrorCode> = new Set<ErrorCode>([
   'forbidden',
   'crawl_failed',
   'address_refused',
+  'file_changed',
   'unknown_provider',
   'provider_refused',
   'provider_failed',

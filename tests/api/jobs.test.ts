@@ -135,6 +135,32 @@ test('a cancelled job says what it stored, goes on from there, and can begin aga
   }
 })
 
+test('a file that is replaced or deleted while a job reads it is said, and what to do', async () => {
+  for (const change of ['replaced', 'deleted'] as const) {
+    const gate = gatedEmbedders()
+    const gated = await createTestApp({ embedders: gate.embedders })
+    try {
+      await gated.send('POST', KB, { knowledge_base: { name: 'teas' } })
+      await gated.send('PUT', '/api/files/leaves.csv', csvOf(4_000))
+      const knowledge_base = { files: ['leaves.csv'], background: true }
+      const { id } = (await gated.send('PUT', `${KB}/teas`, { knowledge_base })).body as JobBody
+      await gate.entered(2)
+      if (change === 'deleted') await gated.send('DELETE', '/api/files/leaves.csv')
+      else await gated.send('PUT', '/api/files/leaves.csv?replace=true', csvOf(10))
+      gate.open()
+      const failed = await endOf({ id }, gated)
+      expect(failed.state).toBe('failed')
+      expect(failed.error).toContain(`leaves.csv was ${change} while its rows were read`)
+      if (change === 'deleted') await gated.send('PUT', '/api/files/leaves.csv', csvOf(10))
+      await gated.send('POST', `/api/jobs/${id}/retry`)
+      expect(await endOf({ id }, gated)).toMatchObject({ state: 'done', documents: 10 })
+    } finally {
+      gate.open()
+      await gated.close()
+    }
+  }
+})
+
 test('INSERT … SELECT in the background answers its row of information_schema.queries', async () => {
   await app.send('PUT', '/api/files/leaves.csv', csvOf(1_500))
   const sql = `INSERT INTO teas SELECT id, content FROM files.leaves WHERE content <> 'secret'

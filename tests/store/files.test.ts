@@ -193,5 +193,5 @@ test('a dropped file takes its table along', async () => {
   expect((await failureOf(store.files.dropFile(file))).code).toBe('file_not_found')
   const [gone] = tablesOfFile(file)
   const read = Array.fromAsync(gone === undefined ? [] : store.files.rows(gone, signal))
-  expect((await failureOf(read)).code).toBe('file_not_found')
+  expect((await failureOf(read)).code).toBe('file_changed')
 })

@@ -161,6 +161,7 @@ export const FAILURE_TYPES: Readonly<Record<ErrorCode, FailureType>> = {
   file_not_found: 'general',
   file_exists: 'general',
   file_ambiguous: 'general',
+  file_changed: 'general',
   range_not_satisfiable: 'general',
   file_unreadable: 'general',
   view_not_found: 'general',

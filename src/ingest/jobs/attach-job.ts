@@ -108,6 +108,7 @@ export async function runAttachJob(
 /** What stops no other file. */
 const OF_ONE_FILE: ReadonlySet<ErrorCode> = new Set<ErrorCode>([
   'file_not_found',
+  'file_changed',
   'file_unreadable',
   'insert_failed',
   'out_of_memory',

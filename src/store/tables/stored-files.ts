@@ -15,7 +15,7 @@ import {
   tablesOfFile,
   type UploadedFile,
 } from '../../domain/uploaded-file.ts'
-import { AppError, notFound } from '../../errors.ts'
+import { AppError } from '../../errors.ts'
 import { deleteRow, nextId, queriesOver } from '../catalog/catalog-queries.ts'
 import { fileOf } from '../catalog/catalog-rows.ts'
 import type { StoreParts } from '../catalog/catalog-state.ts'
@@ -159,6 +159,7 @@ export class StoredFiles implements FileStore, TableRows {
   /**
    * The rows in the order of the file, page by page, as embedding them takes longer than a statement may. A file's table
    * never changes, so its row ids count from 0 without a gap.
+   * @throws AppError `file_changed` where it was deleted or replaced meanwhile
    */
   async *rows(table: FileTable, signal: AbortSignal): AsyncGenerator<Row, void, void> {
     const name = tableName(table.file.id, table.index)
@@ -188,8 +189,16 @@ export class StoredFiles implements FileStore, TableRows {
       return rows
     } catch (error) {
       const isGone = error instanceof AppError && error.code === 'sql_unknown_name'
-      throw isGone ? notFound('file', table.name) : error
+      throw isGone ? this.#changed(table) : error
     }
+  }
+
+  #changed({ file, name }: FileTable): AppError {
+    const isThere = this.#parts.state.snapshot().files.some((one) => isSameName(one, file))
+    const message = isThere
+      ? `The file ${name} was replaced while its rows were read; begin again to read the new one`
+      : `The file ${name} was deleted while its rows were read; upload it again, then begin again`
+    return new AppError('file_changed', message)
   }
 
   async *rowsOfTable(table: ReadTable, signal: AbortSignal): AsyncGenerator<Row, void, void> {
