@@ -153,7 +153,8 @@ function durationOf({ state, started_at: begin, finished_at: end }: Job): string
   return state === 'done' ? `took ${shownDuration(ms)}` : ''
 }
 
-function LeftOut({ job: { errors, error_count: count } }: { readonly job: Job }) {
+/** What was left out, and why. */
+export function LeftOut({ job: { errors, error_count: count } }: { readonly job: Job }) {
   if (count === 0) return null
   return (
     <details>

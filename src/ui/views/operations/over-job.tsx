@@ -3,9 +3,11 @@ import { useState } from 'preact/hooks'
 import { changeJob, forgetJob } from '../../api/jobs.ts'
 import type { Job } from '../../api/records.ts'
 import { may } from '../../api/session.ts'
-import { JobState, wordsOf } from '../../components/job-progress.tsx'
-import { counted, shownAge } from '../../format/numbers.ts'
-import { tellFailed } from '../../shell/notices.tsx'
+import { ConfirmDialog } from '../../components/confirm-dialog.tsx'
+import { Failure } from '../../components/failure.tsx'
+import { JobState, LeftOut, wordsOf } from '../../components/job-progress.tsx'
+import { useAction } from '../../components/resource.ts'
+import { shownAge } from '../../format/numbers.ts'
 
 interface OverJobProps {
   readonly job: Job
@@ -13,27 +15,28 @@ interface OverJobProps {
 }
 
 export function OverJob({ job, onChange }: OverJobProps) {
-  const [isBusy, setIsBusy] = useState(false)
+  const { act, failure, isBusy } = useAction()
+  const [isForgetting, setIsForgetting] = useState(false)
   const change = async (how: () => Promise<unknown>) => {
-    if (isBusy) return
-    setIsBusy(true)
-    try {
+    await act(async () => {
       await how()
       onChange()
-    } catch (error) {
-      tellFailed(error)
-    } finally {
-      setIsBusy(false)
-    }
+    })
+  }
+  const isDone = job.state === 'done'
+  const forget = () => {
+    // One that is done is not needed any more; another could still go on.
+    if (isDone) change(() => forgetJob(job.id))
+    else setIsForgetting(true)
   }
   const buttons = [
-    ...(job.state === 'done'
+    ...(isDone
       ? []
       : [
-          { words: 'Go on', act: () => changeJob(job.id, 'resume') },
-          { words: 'Start over', act: () => changeJob(job.id, 'retry') },
+          { words: 'Go on', press: () => change(() => changeJob(job.id, 'resume')) },
+          { words: 'Start over', press: () => change(() => changeJob(job.id, 'retry')) },
         ]),
-    { words: 'Forget', act: () => forgetJob(job.id) },
+    { words: 'Forget', press: forget },
   ]
   return (
     <section class="panel operations-job" aria-label={job.title}>
@@ -43,13 +46,13 @@ export function OverJob({ job, onChange }: OverJobProps) {
         </strong>
         <JobState state={job.state} />
         {may('write') &&
-          buttons.map(({ words, act }) => (
+          buttons.map(({ words, press }) => (
             <button
               key={words}
               type="button"
               class="button small"
               aria-disabled={isBusy}
-              onClick={() => change(act)}
+              onClick={press}
             >
               {words}
             </button>
@@ -64,17 +67,20 @@ export function OverJob({ job, onChange }: OverJobProps) {
           {job.error}
         </p>
       )}
-      {job.error_count > 0 && (
-        <details>
-          <summary class="small bad">{counted(job.error_count, 'item')} left out</summary>
-          <ul class="operations-list small">
-            {job.errors.map(({ item, message }, index) => (
-              <li key={`${index} ${item}`}>
-                <strong dir="auto">{item}</strong>: <span dir="auto">{message}</span>
-              </li>
-            ))}
-          </ul>
-        </details>
+      <LeftOut job={job} />
+      {failure && <Failure error={failure} />}
+      {isForgetting && (
+        <ConfirmDialog
+          title={`Forget ${job.title}?`}
+          verb="Forget"
+          onClose={() => setIsForgetting(false)}
+          onConfirm={async () => {
+            await forgetJob(job.id)
+            onChange()
+          }}
+        >
+          <p>What it stored stays. It cannot go on any more.</p>
+        </ConfirmDialog>
       )}
     </section>
   )

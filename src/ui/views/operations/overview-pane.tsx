@@ -1,7 +1,7 @@
 /** How the server is: well or not, how busy, its memory and disk, and whether it had to be started again. */
 import type { Health, ServerStatus } from '../../api/records.ts'
 import { ApiError, request } from '../../api/request.ts'
-import { may, mayRunServer } from '../../api/session.ts'
+import { may, mayRunServer, noteStatus } from '../../api/session.ts'
 import { usePolling, useResource } from '../../components/resource.ts'
 import { counted, shownAge, shownBytes, shownTime } from '../../format/numbers.ts'
 import { Fact, Facts } from './facts.tsx'
@@ -29,6 +29,8 @@ function State() {
       request<ServerStatus>('/api/status', { signal }),
       readTrouble(signal),
     ])
+    // Neither needs a login: that it has ended is seen here alone.
+    if (!status.auth.confirmed) noteStatus(status)
     return { status, trouble }
   }, [])
   usePolling(state.reload, ASK_AGAIN_MS)

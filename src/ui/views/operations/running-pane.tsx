@@ -1,6 +1,6 @@
 /** Requests under way with their statements: each can be ended. */
 import type { RunningRequest } from '../../api/records.ts'
-import { path, request } from '../../api/request.ts'
+import { ApiError, path, request } from '../../api/request.ts'
 import { mayRunServer } from '../../api/session.ts'
 import { EmptyState } from '../../components/empty-state.tsx'
 import { Icon } from '../../components/icon.tsx'
@@ -21,10 +21,12 @@ export function RunningPane() {
     try {
       await request(path`/api/requests/${String(number)}`, { method: 'DELETE' })
       tellDone('Cancelled')
-      running.reload()
     } catch (error) {
-      tellFailed(error)
+      const isOver = error instanceof ApiError && error.code === 'request_not_found'
+      if (isOver) tellDone('It was over already')
+      else tellFailed(error)
     }
+    running.reload()
   }
   return (
     <div class="stack">
