@@ -23,6 +23,22 @@ export function may(scope: Scope): boolean {
   return scopes.includes(scope) || scopes.includes('admin')
 }
 
+/** Whether whoever is here may name a project, a data source or `files`, where what is uploaded lies. */
+export function mayName(namespace: string): boolean {
+  const projects = account.value?.projects ?? null
+  return projects === null || projects.includes(namespace.toLowerCase())
+}
+
+/** Files are stored before anything is made of them. */
+export function mayUpload(): boolean {
+  return may('write') && mayName('files')
+}
+
+/** Whoever is limited to some projects makes no others. */
+export function mayMakeProjects(): boolean {
+  return may('write') && (account.value?.projects ?? null) === null
+}
+
 /** Whether what reaches beyond projects is for whoever is here: requests, settings, backups, the audit log. */
 export function mayRunServer(): boolean {
   return may('admin') && (account.value?.projects ?? null) === null

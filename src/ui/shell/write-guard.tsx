@@ -25,14 +25,16 @@ export function WriteGuard({ path, children }: WriteGuardProps) {
       </>
     )
   }
+  if (!WITH_FORMS.test(path)) return <>{children}</>
   return (
     <>
-      {WITH_FORMS.test(path) && (
-        <p class="connection-banner newer" role="note">
-          You may look at these settings, not change them: that is for editors and admins.
-        </p>
-      )}
-      {children}
+      <p class="connection-banner newer" role="note">
+        You may look at these settings, not change them: that is for editors and admins.
+      </p>
+      <fieldset class="only-shown" disabled>
+        <legend class="visually-hidden">Settings</legend>
+        {children}
+      </fieldset>
     </>
   )
 }

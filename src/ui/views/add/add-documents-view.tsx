@@ -3,6 +3,7 @@
 import { useState } from 'preact/hooks'
 import { useLocation } from 'preact-iso/router'
 import type { Job } from '../../api/records.ts'
+import { mayUpload } from '../../api/session.ts'
 import {
   type KnowledgeBaseAddress,
   KnowledgeBaseFrame,
@@ -26,12 +27,13 @@ const WAYS = [
 export function AddDocumentsView({ project, name }: KnowledgeBaseAddress) {
   const { query, path } = useLocation()
   const [begun, setBegun] = useState<Job>()
-  const shown = WAYS.find(({ from }) => from === query.from)?.from ?? 'files'
+  const ways = mayUpload() ? WAYS : WAYS.filter(({ from }) => from !== 'files')
+  const shown = ways.find(({ from }) => from === query.from)?.from ?? ways[0]?.from
   const way = { project, name, onBegun: setBegun }
   return (
     <KnowledgeBaseFrame project={project} name={name}>
       <nav class="add-ways" aria-label="Where from">
-        {WAYS.map(({ from, label }) => (
+        {ways.map(({ from, label }) => (
           <a
             key={from}
             class="button"

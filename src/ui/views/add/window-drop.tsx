@@ -1,7 +1,7 @@
 /** Files may be dropped anywhere over the page: the view that is open takes them, or asks where they go. */
 import { signal } from '@preact/signals'
 import { useEffect, useRef, useState } from 'preact/hooks'
-import { may } from '../../api/session.ts'
+import { mayUpload } from '../../api/session.ts'
 import { shownCount } from '../../format/numbers.ts'
 import { tellFailed } from '../../shell/notices.tsx'
 import { droppedFiles, FILES_MAX, hasFiles, type NamedFile } from './picked-files.ts'
@@ -70,9 +70,9 @@ export function DropZone({ label, onFiles }: WindowDropProps) {
   return isOver ? <div class="window-drop">{here.label}</div> : null
 }
 
-/** Whoever may only read adds nothing; what stands over the page comes first. */
+/** Whoever may store no files adds none; what stands over the page comes first. */
 function canTake(): boolean {
-  return may('write') && document.querySelector('dialog[open]') === null
+  return mayUpload() && document.querySelector('dialog[open]') === null
 }
 
 /** A field for files takes them itself. */

@@ -2,7 +2,7 @@
 import { useEffect, useRef, useState } from 'preact/hooks'
 import { type ProjectContents, projects, refreshCatalog } from '../../api/catalog.ts'
 import { usageByName } from '../../api/knowledge-bases.ts'
-import { may } from '../../api/session.ts'
+import { may, mayMakeProjects, mayName, mayUpload } from '../../api/session.ts'
 import { Icon } from '../../components/icon.tsx'
 import { PageHeader } from '../../components/page-header.tsx'
 import { Loading } from '../../components/progress.tsx'
@@ -13,7 +13,7 @@ import { givenFiles } from './drop-target.tsx'
 import { FileList } from './file-list.tsx'
 import { FirstSteps } from './first-steps.tsx'
 import { LastJobs } from './last-jobs.tsx'
-import { isSampleLoading, loadSample, sampleLoading } from './load-sample.ts'
+import { isSampleLoading, loadSample, SAMPLE, sampleLoading } from './load-sample.ts'
 import { NewProject } from './new-project.tsx'
 import { ProjectPanel } from './project-panel.tsx'
 import { RunningJobs } from './running-jobs.tsx'
@@ -30,7 +30,7 @@ export function HomeView() {
   usePolling(() => {
     refreshCatalog().catch(() => {})
   }, ASK_AGAIN_MS)
-  const isSampleShown = sampleLoading.value !== undefined
+  const canLoadSample = mayUpload() && mayName(SAMPLE.project) && sampleLoading.value === undefined
   return (
     <>
       <PageHeader title="Home">
@@ -38,7 +38,7 @@ export function HomeView() {
       </PageHeader>
       <SampleProgress />
       {all === undefined && <Loading what="projects" />}
-      {isEmpty && may('write') && !isSampleShown && (
+      {isEmpty && canLoadSample && (
         <FirstSteps
           onFiles={(files) => {
             givenFiles.value = files
@@ -51,7 +51,7 @@ export function HomeView() {
       <FileList />
       <LastJobs />
       <ServerSummary />
-      {!isEmpty && may('write') && !isSampleShown && (
+      {!isEmpty && canLoadSample && (
         <p class="small quiet">
           Something to try things with:{' '}
           <button
@@ -98,10 +98,12 @@ function Make({ onNewProject }: { readonly onNewProject: () => void }) {
         <Icon name="plus" />
         New agent
       </a>
-      <button type="button" class="button" onClick={onNewProject}>
-        <Icon name="plus" />
-        New project
-      </button>
+      {mayMakeProjects() && (
+        <button type="button" class="button" onClick={onNewProject}>
+          <Icon name="plus" />
+          New project
+        </button>
+      )}
     </>
   )
 }

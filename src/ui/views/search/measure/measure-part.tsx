@@ -3,6 +3,7 @@
 import { useMemo, useState } from 'preact/hooks'
 import { useLocation } from 'preact-iso/router'
 import { asError } from '../../../api/request.ts'
+import { may } from '../../../api/session.ts'
 import { EmptyState } from '../../../components/empty-state.tsx'
 import { Failure } from '../../../components/failure.tsx'
 import { Loading, Progress } from '../../../components/progress.tsx'
@@ -54,10 +55,11 @@ export function MeasurePart({ place }: { readonly place: KnowledgeBaseAddress })
             <button
               type="button"
               class="button primary"
+              disabled={!may('write') && !hasSaved(judging)}
               aria-disabled={run.step !== undefined}
               onClick={run.start}
             >
-              {judging.unsaved.length > 0 ? 'Save and evaluate' : 'Evaluate'}
+              {judging.unsaved.length > 0 && may('write') ? 'Save and evaluate' : 'Evaluate'}
             </button>
             {run.step !== undefined && (
               <button type="button" class="button" onClick={run.stop}>
@@ -99,16 +101,16 @@ interface JudgedProps {
 
 function Judged({ place, judging, questionCount }: JudgedProps) {
   const graded = judging.all.filter(({ grade }) => grade !== null)
-  const isSaved = graded.length > judging.unsaved.length
   const sql = `SELECT * FROM ${tableOf(place)} ORDER BY question`
   return (
     <div class="row">
       <p>
         {counted(questionCount, 'question')}, {counted(graded.length, 'judgment')}
         {judging.unsaved.length > 0 && `, ${judging.unsaved.length} not saved yet`}
+        {judging.unsaved.length > 0 && !may('write') && ': saving is for editors and admins'}
       </p>
       <span class="grow" />
-      {isSaved && (
+      {hasSaved(judging) && (
         <a
           class="button quiet"
           href={`/sql?${new URLSearchParams({ q: sql, project: place.project })}`}
@@ -116,9 +118,14 @@ function Judged({ place, judging, questionCount }: JudgedProps) {
           Open the judgments in SQL
         </a>
       )}
-      <ImportQuestions place={place} onDone={judging.reload} />
+      {may('write') && <ImportQuestions place={place} onDone={judging.reload} />}
     </div>
   )
+}
+
+/** Whether there is a table of judgments. */
+function hasSaved({ all, unsaved }: Judging): boolean {
+  return all.filter(({ grade }) => grade !== null).length > unsaved.length
 }
 
 /** Evaluates one setting after the other: beside each other, each would slow the other down. */
@@ -137,7 +144,7 @@ function useEvaluation(
     setFailure(undefined)
     setRunning({ abort, step: 0 })
     try {
-      if (judging.unsaved.length > 0) await judging.save()
+      if (judging.unsaved.length > 0 && may('write')) await judging.save()
       const judgments = judging.all.filter(({ grade }) => grade !== null)
       const all: Evaluated[] = []
       for (const [step, setting] of settings.entries()) {

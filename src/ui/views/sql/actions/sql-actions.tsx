@@ -1,5 +1,6 @@
 /** What else can be done with a statement: share it, keep it as a view, see its plan, run it again. */
 import { useState } from 'preact/hooks'
+import { may } from '../../../api/session.ts'
 import { CopyButton } from '../../../components/copy-button.tsx'
 import type { Span } from '../../../components/editor/sql-code.ts'
 import { linkOf } from '../link.ts'
@@ -28,7 +29,7 @@ export function SqlActions({ tab, run, selection }: SqlActionsProps) {
   const link = linkOf(tab, location.origin)
   const others = [
     ['plan', 'Plan'],
-    ['view', 'Save as view'],
+    ...(may('write') ? ([['view', 'Save as view']] as const) : []),
   ] as const
   return (
     <div class="row">
