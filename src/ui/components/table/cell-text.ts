@@ -70,44 +70,8 @@ function tsvCell(cell: Cell): string {
 
 /** Integers, decimals and floats; a value that a JavaScript number would round is a text of digits. */
 const NUMBERS =
-  /^(?:U?(?:TINY|SMALL|BIG|HUGE)INT|U?INTEGER|DECIMAL|NUMERIC|FLOAT|DOUBLE|REAL)(?!.*\])/
+  /^(?:U?(?:TINY|SMALL|BIG|HUGE)INT|U?INTEGER|BIGNUM|DECIMAL|NUMERIC|FLOAT|DOUBLE|REAL)(?!.*\])/
 
 export function isNumberType(type: string): boolean {
   return NUMBERS.test(type)
-}
-
-export interface Order {
-  readonly column: number
-  readonly isDescending: boolean
-}
-
-/** Rows by a column: numbers by their size, however long, all else by its text. Nothing comes last. */
-export function ordered(
-  rows: readonly (readonly Cell[])[],
-  { column, isDescending }: Order,
-  type: string,
-): readonly (readonly Cell[])[] {
-  const isNumber = isNumberType(type)
-  const keyed = rows.map((row) => ({ row, key: sortKey(row[column], isNumber) }))
-  const sign = isDescending ? -1 : 1
-  keyed.sort((a, b) => {
-    if (a.key === undefined || b.key === undefined) {
-      return Number(a.key === undefined) - Number(b.key === undefined)
-    }
-    if (a.key === b.key) return 0
-    // JSON may hold both: a number and a text are compared as texts.
-    const isText = typeof a.key === 'string' || typeof b.key === 'string'
-    const isLess = isText ? String(a.key) < String(b.key) : a.key < b.key
-    return isLess ? -sign : sign
-  })
-  return keyed.map(({ row }) => row)
-}
-
-type SortKey = number | bigint | string | undefined
-
-function sortKey(cell: Cell, isNumber: boolean): SortKey {
-  if (isNothing(cell)) return undefined
-  if (typeof cell === 'number') return cell
-  if (!isNumber) return cellText(cell)
-  return typeof cell === 'string' && /^-?\d+$/.test(cell) ? BigInt(cell) : Number(cell)
 }

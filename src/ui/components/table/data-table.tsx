@@ -12,7 +12,8 @@ import {
   rectangleOf,
   type Selection,
 } from './cell-selection.ts'
-import { type Order, ordered } from './cell-text.ts'
+import { pointing } from './pointing.ts'
+import { SortingRow } from './sorting-row.tsx'
 import { cellId, TableBody } from './table-body.tsx'
 import { chosenText, TableFoot } from './table-foot.tsx'
 import { TableHead } from './table-head.tsx'
@@ -27,6 +28,7 @@ import {
   seenColumns,
   suggestedWidths,
 } from './table-layout.ts'
+import { useOrdered } from './use-ordered.ts'
 import { WholeCell } from './whole-cell.tsx'
 
 /** Below the rows, where the bar to scroll sideways may lie. */
@@ -48,8 +50,8 @@ export function DataTable({ label, columns, rows: given, isGrowing }: DataTableP
   const [view, setView] = useState({ width: 1200, height: 600 })
   const [selection, setSelection] = useState<Selection>(FIRST_CELL)
   const [isOpen, setIsOpen] = useState(false)
-  const [order, setOrder] = useState<Order>()
-  const rows = useOrdered({ columns, rows: given, isGrowing }, order)
+  const ordered = useOrdered(columns, given, isGrowing)
+  const { rows, order } = ordered
   const { widths, setWidth } = useWidths(columns, given)
   useSize(frame, setView)
   const edges = useMemo(() => edgesOf(widths), [widths])
@@ -80,9 +82,23 @@ export function DataTable({ label, columns, rows: given, isGrowing }: DataTableP
   }
   const isAtSeen = isIn(layout, at.row) && isIn(seen, at.column)
   const isWide = (edges.at(-1) ?? 0) + NUMBERS_PX > view.width
+  // Neither changes while rows are scrolled.
+  const head = useMemo(() => {
+    const leadPx = edges[seen.first] ?? 0
+    const { sortBy } = ordered
+    return (
+      <TableHead {...{ columns, widths, seen, leadPx, order }} onSort={sortBy} onWidth={setWidth} />
+    )
+  }, [columns, widths, seen.first, seen.end, order])
+  const { top, bottom, left, right } = chosen
+  const foot = useMemo(() => {
+    if (rows.length === 0) return null
+    return <TableFoot {...{ columns, rows, chosen }} onOpen={() => setIsOpen(true)} />
+  }, [columns, rows, rows.length, top, bottom, left, right])
   const height = layout.bodyPx + HEAD_PX + (isWide ? BELOW_PX : 0)
   return (
     <div class="data-frame">
+      <SortingRow columns={columns} ordered={ordered} />
       <div
         ref={frame}
         class="data-table"
@@ -98,29 +114,16 @@ export function DataTable({ label, columns, rows: given, isGrowing }: DataTableP
           setScroll({ top: scrollTop, left: scrollLeft })
         }}
         onKeyDown={pressed}
+        {...pointing(columns.length, { onPoint: point, onOpen: () => setIsOpen(true) })}
         onCopy={(event) => {
           event.preventDefault()
           event.clipboardData?.setData('text/plain', chosenText(rows, chosen))
         }}
       >
-        <TableHead
-          columns={columns}
-          widths={widths}
-          seen={seen}
-          leadPx={edges[seen.first] ?? 0}
-          order={order}
-          onSort={(column) => setOrder((before) => nextOrder(before, column))}
-          onWidth={setWidth}
-        />
-        <TableBody
-          {...{ columns, rows, widths, edges, seen, layout, chosen, at }}
-          onPoint={point}
-          onOpen={() => setIsOpen(true)}
-        />
+        {head}
+        <TableBody {...{ columns, rows, edges, seen, layout, chosen, at }} />
       </div>
-      {rows.length > 0 && (
-        <TableFoot columns={columns} rows={rows} chosen={chosen} onOpen={() => setIsOpen(true)} />
-      )}
+      {foot}
       {isOpen && (
         <WholeCell
           name={columns[at.column]?.name ?? ''}
@@ -143,12 +146,6 @@ function widening(key: string): number {
   return key === 'ArrowLeft' ? -WIDTH_STEP_PX : 0
 }
 
-/** Up, down, and as the rows came. */
-function nextOrder(before: Order | undefined, column: number): Order | undefined {
-  if (before?.column !== column) return { column, isDescending: false }
-  return before.isDescending ? undefined : { column, isDescending: true }
-}
-
 interface Reach {
   readonly edges: readonly number[]
   readonly viewPx: number
@@ -164,17 +161,6 @@ function reveal(element: HTMLElement, { row, column }: Place, reach: Reach): voi
   if (left < scrollLeft) element.scrollLeft = left
   else if (right > scrollLeft + clientWidth - NUMBERS_PX)
     element.scrollLeft = Math.min(left, right - clientWidth + NUMBERS_PX)
-}
-
-/** The rows in the order that was asked for, once all are there. */
-function useOrdered(
-  { columns, rows, isGrowing }: Omit<DataTableProps, 'label'>,
-  order: Order | undefined,
-): readonly (readonly Cell[])[] {
-  return useMemo(() => {
-    if (order === undefined || isGrowing) return rows
-    return ordered(rows, order, columns[order.column]?.type ?? '')
-  }, [rows, isGrowing, order, columns])
 }
 
 /** As the first rows suggest, and as somebody dragged them. */

@@ -1,6 +1,7 @@
 /** The names and types of the columns; a click sorts, the edge between two is dragged. */
 import type { Column } from '../../api/sql.ts'
-import { isNumberType, type Order } from './cell-text.ts'
+import { isNumberType } from './cell-text.ts'
+import type { Order } from './row-order.ts'
 import type { Range } from './table-layout.ts'
 
 interface TableHeadProps {

@@ -30,9 +30,27 @@ export function rowLayout(rowCount: number, scrollTop: number, viewPx: number): 
   const allPx = rowCount * ROW_PX
   const bodyPx = Math.min(allPx, HEIGHT_PX_MAX)
   const top = scrollTop * scaleOf(rowCount, viewPx)
-  const first = Math.max(0, Math.floor(top / ROW_PX) - BEYOND_ROWS)
-  const end = Math.min(rowCount, Math.ceil((top + viewPx) / ROW_PX) + BEYOND_ROWS)
+  // Always as many, so that each keeps its place in the page while they are scrolled.
+  const count = Math.min(rowCount, Math.ceil(viewPx / ROW_PX) + 1 + BEYOND_ROWS * 2)
+  const wanted = Math.floor(top / ROW_PX) - BEYOND_ROWS
+  const first = Math.max(0, Math.min(wanted, rowCount - count))
+  const end = first + count
   return { first, end, bodyPx, y: scrollTop - (top - first * ROW_PX) }
+}
+
+/** Rows that are placed by their distance to the same one: a browser draws what is many millions of pixels away less exactly. */
+const PLACED_TOGETHER = 1024
+
+export function baseOf(first: number): number {
+  return first - (first % PLACED_TOGETHER)
+}
+
+/** Which row stands in each place of the page: one that goes on being seen keeps its own. */
+export function slotsOf({ first, end }: Range): readonly number[] {
+  const slots: number[] = []
+  const count = end - first
+  for (let index = first; index < end; index += 1) slots[index % count] = index
+  return slots
 }
 
 /** How many pixels of rows one pixel of the scroll bar stands for. */

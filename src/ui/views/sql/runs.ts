@@ -145,8 +145,9 @@ async function followed(one: ToRun, all: AbortController, show: (run: Run) => vo
           chars += addedChars
           const isFirst = rows.length === 0
           const rowsMax = Math.min(ROWS_MAX, Math.floor(CELLS_MAX / (run.columns.length || 1)))
-          for (const row of added) if (rows.length < rowsMax) rows.push(row)
-          if (rows.length === rowsMax || chars > CHARS_MAX) enough.abort()
+          const room = rowsMax - rows.length
+          for (const row of added.slice(0, room)) rows.push(row)
+          if (added.length > room || chars > CHARS_MAX) enough.abort()
           // The first rows at once, the others at the pace of the timer.
           if (isFirst) shown({})
         },
