@@ -44,6 +44,42 @@ test.each([
   expect(await t.rows('SELECT id FROM teas')).toEqual([['1']])
 })
 
+/** The place that is named, and the line of the statement that stands above the caret, to there. */
+async function placeOf(query: string) {
+  const [place = '', line = '', caret = ''] = (await failure(query)).split('\n').slice(-3)
+  const named = /line \d+, column \d+/.exec(place)?.[0]
+  return { named, before: line.slice(0, caret.length - 1) }
+}
+
+test.each([
+  [
+    'CREATE TABLE copied AS (\n  SELECT 1,\n    wrong FROM range(3) AS t(a)\n)',
+    { named: 'line 3, column 5', before: '    ' },
+  ],
+  [
+    'CREATE VIEW wrong AS SELECT wrong FROM range(3) AS t(a)',
+    { named: 'line 1, column 29', before: 'CREATE VIEW wrong AS SELECT ' },
+  ],
+  [
+    "CREATE VIEW seen AS SELECT 'é', 1 AND AND 2",
+    { named: 'line 1, column 39', before: "CREATE VIEW seen AS SELECT 'é', 1 AND " },
+  ],
+  [
+    "INSERT INTO teas (id, content)\nSELECT 'a', wrong FROM range(3) AS t(a)",
+    { named: 'line 2, column 13', before: "SELECT 'a', " },
+  ],
+  [
+    'CREATE JOB hourly (SELECT 1;\n SELECT wrong FROM range(3) AS t(a)) EVERY 1 hour',
+    { named: 'line 2, column 9', before: ' SELECT ' },
+  ],
+  [
+    'EXPLAIN SELECT wrong FROM range(3) AS t(a)',
+    { named: 'line 1, column 16', before: 'EXPLAIN SELECT ' },
+  ],
+])('the place of a failure is that in the whole statement: %s', async (query, place) => {
+  expect(await placeOf(query)).toEqual(place)
+})
+
 test('a table that is not there is not found', async () => {
   expect(await failure('DROP TABLE nothing')).toBe('Table with name nothing does not exist')
 })

@@ -14,7 +14,7 @@ import type { BoundValues } from '../select/bind-plan.ts'
 import { describedReads } from '../select/elsewhere/source-reads.ts'
 import { AMONG_FILTERED, findCandidates } from '../select/find-candidates.ts'
 import type { PlannedReranking, SelectPlan } from '../select/plan-cache.ts'
-import { type BoundSelect, planAndBind } from '../select/run-select.ts'
+import { type BoundSelect, withBoundSelect } from '../select/run-select.ts'
 import type { StatementRequest } from '../statement-request.ts'
 import { planTree } from './plan-tree.ts'
 
@@ -31,14 +31,11 @@ export async function runExplainStatement(
   const { isAnalyzed, format } = statement
   const request = { sql: statement.select, database: db, params, isDescribed: !isAnalyzed }
   const planDeps = isAnalyzed ? deps : withoutModelCalls(deps)
-  const bound = await planAndBind(request, planDeps, signal)
-  try {
+  // A plan is one row, which is there already.
+  return withBoundSelect(request, planDeps, signal, async (bound) => {
     const rows = await explained(bound, { isAnalyzed, format }, deps, signal)
     return { kind: 'table', rows, context: { db } }
-  } finally {
-    // A plan is one row, which is there already.
-    await bound.release()
-  }
+  })
 }
 
 async function explained(
