@@ -16,13 +16,20 @@ export interface RowStream {
   readonly batches: AsyncIterable<readonly (readonly ResultValue[])[]>
   /** All rows of `batches`, where they are few and made already: then nothing need be read. */
   readonly ready?: readonly (readonly ResultValue[])[]
+  /** The same rows, with texts for what a number of JSON cannot say: read instead of `batches`. */
+  readonly exactBatches?: AsyncIterable<readonly (readonly ResultValue[])[]>
   /** The same rows with the types that JSON does not have, for those who store them: read instead of `batches`. */
   readonly typedBatches?: AsyncIterable<readonly (readonly CellValue[])[]>
   /**
    * All rows as one body, under these names of its columns: read instead of `batches`, to its end or returned from. It
    * throws where a failure cuts the body short.
+   * @param isExact texts for what a number of JSON cannot say, as in `exactBatches`
    */
-  readonly encoded?: (encoding: RowEncoding, names: readonly string[]) => AsyncIterable<Uint8Array>
+  readonly encoded?: (
+    encoding: RowEncoding,
+    names: readonly string[],
+    isExact?: boolean,
+  ) => AsyncIterable<Uint8Array>
   /** What was not done as asked, for the caller. */
   readonly warnings?: readonly string[]
 }

@@ -38,6 +38,8 @@ export interface QueryRequest {
   readonly onChange?: (change: StatementChange) => void
   /** How all rows are wanted, where values in JSON would lose their types: the result then has `encoded`. */
   readonly encoding?: RowEncoding
+  /** Wants `exactBatches`, where the rows have them. */
+  readonly isExact?: boolean
   /** Came in an address that anybody may open: it may read, and neither change anything nor ask an agent. */
   readonly isLink?: boolean
 }
@@ -68,7 +70,7 @@ export async function runQuery(
     ...select,
     database: db,
     params,
-    isShown: encoding === undefined,
+    isShown: encoding === undefined && request.isExact !== true,
     isEncoded: encoding !== undefined,
   }
   const rows = await runSelect(cut === undefined ? shown : { ...shown, cut }, own, signal)

@@ -51,14 +51,27 @@ type ValueConverter = (value: DuckDBValue) => ResultValue
 
 /** What JSON says of a value. Chosen once per column. */
 export function converterOf(type: DuckDBType): ValueConverter {
+  return converterFor(type, converterOf) ?? CONVERTERS[type.typeId] ?? text
+}
+
+/** The same, with texts for what a number of JSON cannot say: NaN, infinities, more than 15 digits of a DECIMAL. */
+export function exactConverterOf(type: DuckDBType): ValueConverter {
+  const own = EXACT_CONVERTERS[type.typeId] ?? CONVERTERS[type.typeId]
+  return converterFor(type, exactConverterOf) ?? own ?? text
+}
+
+/** @param inner for the types within it; undefined: it has none */
+function converterFor(
+  type: DuckDBType,
+  inner: (type: DuckDBType) => ValueConverter,
+): ValueConverter | undefined {
   if (type instanceof DuckDBListType || type instanceof DuckDBArrayType) {
-    return listConverter(converterOf(type.valueType))
+    return listConverter(inner(type.valueType))
   }
-  if (type instanceof DuckDBStructType) return structConverter(type)
-  if (type instanceof DuckDBMapType) return mapConverter(type)
-  if (type instanceof DuckDBUnionType) return unionConverter(type)
-  if (type.alias === 'JSON') return jsonValue
-  return CONVERTERS[type.typeId] ?? text
+  if (type instanceof DuckDBStructType) return structConverter(type, inner)
+  if (type instanceof DuckDBMapType) return mapConverter(type, inner)
+  if (type instanceof DuckDBUnionType) return unionConverter(type, inner)
+  return type.alias === 'JSON' ? jsonValue : undefined
 }
 
 /** `DECIMAL(18,3)`, `JSON`, `STRUCT("a" INTEGER)`. */
@@ -107,6 +120,12 @@ const CONVERTERS: Partial<Record<DuckDBTypeId, ValueConverter>> = {
   },
 }
 
+const EXACT_CONVERTERS: Partial<Record<DuckDBTypeId, ValueConverter>> = {
+  [DuckDBTypeId.FLOAT]: numberOrText,
+  [DuckDBTypeId.DOUBLE]: numberOrText,
+  [DuckDBTypeId.DECIMAL]: exactDecimal,
+}
+
 /** UUID, INTERVAL, BIT, TIMETZ and whatever a later DuckDB adds. */
 function text(value: DuckDBValue): ResultValue {
   return value === null ? null : String(value)
@@ -119,6 +138,21 @@ function exactInteger(value: DuckDBValue): ResultValue {
 
 function finiteNumber(value: DuckDBValue): ResultValue {
   return typeof value === 'number' && Number.isFinite(value) ? value : null
+}
+
+function numberOrText(value: DuckDBValue): ResultValue {
+  return Number.isFinite(value) ? finiteNumber(value) : text(value)
+}
+
+/** A double gives back so many digits as they were. */
+const EXACT_DIGITS = 15
+
+function exactDecimal(value: DuckDBValue): ResultValue {
+  if (!(value instanceof DuckDBDecimalValue)) return null
+  const digits = value.toString()
+  const significant = digits.includes('.') ? digits.replace(/\.?0+$/, '') : digits
+  const isExact = significant.replaceAll(/^[-0.]+|\D/g, '').length <= EXACT_DIGITS
+  return isExact ? value.toDouble() : digits
 }
 
 function dateText(value: DuckDBValue): ResultValue {
@@ -166,10 +200,13 @@ function listConverter(item: ValueConverter): ValueConverter {
 }
 
 /** An object, or a list where the fields have no names. */
-function structConverter(type: DuckDBStructType): ValueConverter {
+function structConverter(
+  type: DuckDBStructType,
+  inner: (type: DuckDBType) => ValueConverter,
+): ValueConverter {
   const fields = type.entryNames.map((name, index) => {
     const fieldType = type.entryTypes[index]
-    return [name, fieldType === undefined ? text : converterOf(fieldType)] as const
+    return [name, fieldType === undefined ? text : inner(fieldType)] as const
   })
   const isUnnamed = fields.every(([name]) => name === '')
   return (value) => {
@@ -184,9 +221,12 @@ function structConverter(type: DuckDBStructType): ValueConverter {
 }
 
 /** A JSON object, as DuckDB's own `to_json` writes a map. */
-function mapConverter(type: DuckDBMapType): ValueConverter {
-  const keyOf = converterOf(type.keyType)
-  const itemOf = converterOf(type.valueType)
+function mapConverter(
+  type: DuckDBMapType,
+  inner: (type: DuckDBType) => ValueConverter,
+): ValueConverter {
+  const keyOf = inner(type.keyType)
+  const itemOf = inner(type.valueType)
   return (value) => {
     if (!(value instanceof DuckDBMapValue)) return null
     return Object.fromEntries(
@@ -200,11 +240,14 @@ function keyText(key: ResultValue): string {
 }
 
 /** `{"<tag>": value}`, as DuckDB's own `to_json` writes a union. */
-function unionConverter(type: DuckDBUnionType): ValueConverter {
+function unionConverter(
+  type: DuckDBUnionType,
+  inner: (type: DuckDBType) => ValueConverter,
+): ValueConverter {
   const converters = new Map(
     type.memberTags.map((tag, index) => {
       const member = type.memberTypes[index]
-      return [tag, member === undefined ? text : converterOf(member)] as const
+      return [tag, member === undefined ? text : inner(member)] as const
     }),
   )
   return (value) => {

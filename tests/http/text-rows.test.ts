@@ -69,8 +69,8 @@ const COLUMNS: Readonly<Record<string, string>> = {
 const CONTENT_TYPES = { csv: 'text/csv', ndjson: 'application/x-ndjson' } as const
 
 /** As the values of the answer in JSON are written. */
-async function expected(sql: string, name: SqlFormatName): Promise<string> {
-  const { body } = await app.send('POST', '/api/sql/query', { query: sql })
+async function expected(sql: string, name: SqlFormatName, exact = false): Promise<string> {
+  const { body } = await app.send('POST', '/api/sql/query', { query: sql, exact })
   const { column_names: names, data } = body as { column_names: string[]; data: never[][] }
   const format = sqlFormat(name)
   return (
@@ -81,11 +81,11 @@ async function expected(sql: string, name: SqlFormatName): Promise<string> {
   )
 }
 
-async function answered(sql: string, name: 'csv' | 'ndjson'): Promise<string> {
+async function answered(sql: string, name: 'csv' | 'ndjson', exact = false): Promise<string> {
   const request = new Request('http://localhost/api/sql/query', {
     method: 'POST',
     headers: { 'content-type': 'application/json', accept: CONTENT_TYPES[name] },
-    body: JSON.stringify({ query: sql }),
+    body: JSON.stringify({ query: sql, exact }),
   })
   const answer = await app.app.handle(request)
   const text = Buffer.from(await answer.bytes()).toString()
@@ -94,10 +94,11 @@ async function answered(sql: string, name: 'csv' | 'ndjson'): Promise<string> {
 }
 
 for (const name of ['csv', 'ndjson'] as const) {
-  test(`values of all types as ${name}`, async () => {
+  test.each([false, true])(`values of all types as ${name}; exact: %p`, async (exact) => {
     const cells = Object.entries(COLUMNS).map(([column, value]) => `${value} AS "${column}"`)
     const sql = `SELECT i, ${cells.join(', ')} FROM (SELECT range AS i FROM range(6000)) ORDER BY i`
-    const [got, wanted] = [await answered(sql, name), await expected(sql, name)]
+    const got = await answered(sql, name, exact)
+    const wanted = await expected(sql, name, exact)
     const [lines, wantedLines] = [got.split('\n'), wanted.split('\n')]
     const other = lines.findIndex((line, at) => line !== wantedLines[at])
     expect(other === -1 ? '' : lines[other]).toBe(other === -1 ? '' : (wantedLines[other] ?? ''))
@@ -114,6 +115,31 @@ for (const name of ['csv', 'ndjson'] as const) {
     }
   })
 }
+
+/** Every place where one may stand, in few rows and in more than one piece. */
+test.each([1, 9000])(
+  'what a number cannot say is a text where that is asked for: %d rows',
+  async (count) => {
+    const nested = "[1.5, 'nan'::DOUBLE], {'a': 'inf'::FLOAT}, MAP {'k': '-inf'::DOUBLE}"
+    const sql = `SELECT 'nan'::DOUBLE, 'inf'::DOUBLE, '-inf'::FLOAT, 0.5::DOUBLE, NULL::DOUBLE, ${nested},
+    12345678901234567890.125::DECIMAL(38, 3), -1.250::DECIMAL(38, 3), 0.00012::DECIMAL(18, 5) FROM range(${count})`
+    const rowOf = async (more: object): Promise<unknown> => {
+      const { body } = await app.send('POST', '/api/sql/query', { query: sql, ...more })
+      const { data } = body as { readonly data: readonly unknown[][] }
+      expect(data).toHaveLength(count)
+      return data.at(-1)
+    }
+    expect(await rowOf({ exact: true })).toEqual([
+      ...['NaN', 'Infinity', '-Infinity', 0.5, null],
+      ...[[1.5, 'NaN'], { a: 'Infinity' }, { k: '-Infinity' }],
+      ...['12345678901234567890.125', -1.25, 0.00012],
+    ])
+    expect(await rowOf({})).toEqual([
+      ...[null, null, null, 0.5, null, [1.5, null], { a: null }, { k: null }],
+      ...[12345678901234567000, -1.25, 0.00012],
+    ])
+  },
+)
 
 test('a text that begins with a byte order mark keeps it', async () => {
   const sql = "SELECT chr(65279) || 'x' AS x FROM range(9000)"

@@ -83,7 +83,8 @@ export async function statementAnswer(
     }
     const result = await context.deps.query(statement, scope.principal, scope.signal)
     if (result.kind === 'ok') return okAnswer(result)
-    return await sqlAnswer(result, { format: sqlFormat(format), scope, onFailure })
+    const wanted = statement.isExact === true ? exactly(result) : result
+    return await sqlAnswer(wanted, { format: sqlFormat(format), scope, onFailure })
   } catch (error) {
     if (scope.signal.aborted || !tellsFailure) throw error
     onFailure(error)
@@ -92,6 +93,20 @@ export async function statementAnswer(
 }
 
 type TableResult = Extract<QueryResult, { kind: 'table' }>
+
+/** Its rows with texts for what a number of JSON cannot say; those that are of JSON alone as they are. */
+function exactly(result: TableResult): TableResult {
+  const { ready: _, exactBatches, encoded, ...rows } = result.rows
+  if (exactBatches === undefined) return result
+  const own = { ...rows, batches: exactBatches }
+  return {
+    ...result,
+    rows:
+      encoded === undefined
+        ? own
+        : { ...own, encoded: (encoding, names) => encoded(encoding, names, true) },
+  }
+}
 
 interface AnswerInit {
   readonly format: SqlFormat

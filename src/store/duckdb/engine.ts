@@ -10,7 +10,7 @@ import type { RowStream } from '../../domain/query-result.ts'
 import type { MemoryState, StatementCounts } from '../../domain/server-state.ts'
 import { AppError } from '../../errors.ts'
 import { callerOf, type Deadline } from '../../runtime/cancellation.ts'
-import { converterOf, typeName } from '../../values/shown-values.ts'
+import { converterOf, exactConverterOf, typeName } from '../../values/shown-values.ts'
 import { encodedRows, encodedValues } from './columnar/encoded-rows.ts'
 import { columnBatchOf } from './columns.ts'
 import type { Database } from './database.ts'
@@ -109,8 +109,11 @@ export class StoredEngine implements SqlEngine, ColumnReader {
     return {
       columns: columnsOf(result, types),
       batches: rowBatches(types, converterOf, rows),
+      exactBatches: rowBatches(types, exactConverterOf, rows),
       typedBatches: rowBatches(types, cellConverterOf, rows),
-      encoded: (encoding, names) => encodedRows({ encoding, names, types }, rows),
+      encoded: (encoding, names, isExact) => {
+        return encodedRows({ encoding, names, types, isExact: isExact === true }, rows)
+      },
       ...(ready === null ? {} : { ready }),
     }
   }

@@ -138,6 +138,7 @@ export async function streamSql(statement: Statement, reader: RowReader): Promis
     context: { db: project },
     params,
     response_format: 'jsonlines',
+    exact: true,
     ...(isReadOnly ? { read_only: true } : {}),
   }
   const response = await requestStream('/api/sql/query', {

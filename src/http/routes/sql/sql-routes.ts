@@ -43,6 +43,12 @@ const OTHERS = {
       description: 'Refuse what changes something or asks an agent, as a link does',
     }),
   ),
+  exact: t.Optional(
+    t.Union([t.Boolean(), t.Null()], {
+      description:
+        'Texts for what a number of JSON cannot say: NaN, Infinity, -Infinity, and a DECIMAL of more than 15 digits',
+    }),
+  ),
   response_format: optionally(orNull(oneOf(['jsonlines', 'sse']))),
 }
 
@@ -84,8 +90,11 @@ export const addSqlRoutes: AddRoutes = (app, context) => {
       // The schema saw an object; JSON gives it no other keys than strings.
       const params = (sent.params ?? {}) as Readonly<Record<string, unknown>>
       const session = await context.authentication.sessionOf(request)
-      const asked = { sql: sent.query, db, params, session }
-      const statement = sent.read_only === true ? { ...asked, isLink: true } : asked
+      const statement = {
+        ...{ sql: sent.query, db, params, session },
+        ...(sent.read_only === true ? { isLink: true } : {}),
+        ...(sent.exact === true ? { isExact: true } : {}),
+      }
       const tellsFailure = TELLS_FAILURE[format]
       return statementAnswer(context, request, statement, { format, tellsFailure })
     },

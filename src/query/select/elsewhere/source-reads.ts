@@ -215,16 +215,17 @@ function replaced(plan: SelectPlan, texts: ReadonlyMap<string, string>): SelectP
 
 /** The same rows; what they were made of is let go when they are all read, when their reader leaves, or when reading fails. */
 export function rowsUntilOver(rows: RowStream, release: () => Promise<void>): RowStream {
-  const { typedBatches, encoded } = rows
+  const { exactBatches, typedBatches, encoded } = rows
   // All of them are here already.
   if (rows.ready !== undefined) void release()
   return {
     ...rows,
     batches: untilOver(rows.batches, release),
+    ...(exactBatches === undefined ? {} : { exactBatches: untilOver(exactBatches, release) }),
     ...(typedBatches === undefined ? {} : { typedBatches: untilOver(typedBatches, release) }),
     ...(encoded === undefined
       ? {}
-      : { encoded: (encoding, names) => untilOver(encoded(encoding, names), release) }),
+      : { encoded: (...wanted) => untilOver(encoded(...wanted), release) }),
   }
 }
 

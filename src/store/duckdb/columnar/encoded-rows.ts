@@ -9,6 +9,8 @@ export interface Encoding {
   readonly encoding: RowEncoding
   readonly names: readonly string[]
   readonly types: readonly DuckDBType[]
+  /** Texts for what a number of JSON cannot say. */
+  readonly isExact: boolean
 }
 
 /** Unlike a generator's, its `return` frees the connection even when nothing was read. */
@@ -32,13 +34,13 @@ export function encodedRows(
 }
 
 async function* piecesOf(
-  { encoding, names, types }: Encoding,
+  { encoding, names, types, isExact }: Encoding,
   source: ChunkSource,
   first: DuckDBDataChunk | null,
 ): AsyncGenerator<Uint8Array, void, void> {
   try {
     if (encoding !== 'arrow') {
-      yield* textPieces(encoding, { names, types }, { source, first })
+      yield* textPieces(encoding, { names, types, isExact }, { source, first })
       return
     }
     // Loaded with the first answer that wants it.
@@ -51,7 +53,7 @@ async function* piecesOf(
 
 /** The same for values as JSON has them. */
 export async function* encodedValues(
-  { encoding, names }: Omit<Encoding, 'types'>,
+  { encoding, names }: Omit<Encoding, 'types' | 'isExact'>,
   { batches }: RowStream,
 ): AsyncGenerator<Uint8Array, void, void> {
   if (encoding !== 'arrow') throw new Error('these are written by whoever has the values')

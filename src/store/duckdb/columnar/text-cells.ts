@@ -6,13 +6,15 @@ import {
   type DuckDBVector,
 } from '@duckdb/node-api'
 import type { ResultValue } from '../../../domain/query-result.ts'
-import { converterOf } from '../../../values/shown-values.ts'
+import { converterOf, exactConverterOf } from '../../../values/shown-values.ts'
 import type { RowRange } from './arrow-column.ts'
 import { ByteBuffer, copyTexts, isValid, itemBytes, validBits } from './raw-vectors.ts'
 
 /** How a kind of lines writes its cells. */
 export interface CellFormat {
   readonly nullText: string
+  /** Texts for what a number of JSON cannot say. */
+  readonly isExact: boolean
   /** Around the text of a date. */
   readonly quote: string
   /** Writes the text that lies there, as UTF-8. */
@@ -44,7 +46,7 @@ export function cellColumn(type: DuckDBType, format: CellFormat): CellColumn {
 type FixedWriter = (words: FixedValues, row: number, out: ByteBuffer) => boolean
 
 function writerOf(type: DuckDBType, format: CellFormat): FixedWriter | null {
-  if (type instanceof DuckDBDecimalType) return decimalWriter(type)
+  if (type instanceof DuckDBDecimalType) return decimalWriter(type, format)
   switch (type.typeId) {
     case DuckDBTypeId.BOOLEAN:
       return ({ bytes }, row, out) => written(out, bytes[row] === 0 ? 'false' : 'true')
@@ -98,13 +100,19 @@ function exactAt(view: DataView, row: number): number | null {
   return high * HIGH + view.getUint32(row * 8, true)
 }
 
+/** A double gives back so many digits as they were. */
+const EXACT_WIDTH = 15
+
 /** As DuckDB casts it, while its digits are a number of JavaScript. */
-function decimalWriter({ width, scale }: DuckDBDecimalType): FixedWriter | null {
+function decimalWriter(
+  { width, scale }: DuckDBDecimalType,
+  { isExact }: CellFormat,
+): FixedWriter | null {
   const divisor = 10 ** scale
   const write = (digits: number, out: ByteBuffer) => writeFinite(digits / divisor, out)
   if (width <= 4) return ({ view }, row, out) => write(view.getInt16(row * 2, true), out)
   if (width <= 9) return ({ view }, row, out) => write(view.getInt32(row * 4, true), out)
-  if (width > 18) return null
+  if (width > 18 || (isExact && width > EXACT_WIDTH)) return null
   return ({ view }, row, out) => {
     const digits = exactAt(view, row)
     return digits !== null && write(digits, out)
@@ -145,7 +153,7 @@ class ValueColumn implements CellColumn {
 
   constructor(type: DuckDBType, format: CellFormat) {
     this.#format = format
-    this.#convert = converterOf(type)
+    this.#convert = format.isExact ? exactConverterOf(type) : converterOf(type)
   }
 
   open(vector: DuckDBVector): void {
@@ -218,7 +226,8 @@ export function written(out: ByteBuffer, text: string): true {
 }
 
 function writeNumber(value: number, format: CellFormat, out: ByteBuffer): boolean {
-  return Number.isFinite(value) ? writeFinite(value, out) : written(out, format.nullText)
+  if (Number.isFinite(value)) return writeFinite(value, out)
+  return !format.isExact && written(out, format.nullText)
 }
 
 function writeFinite(value: number, out: ByteBuffer): boolean {

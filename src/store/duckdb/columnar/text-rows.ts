@@ -27,16 +27,23 @@ interface LineFormat extends CellFormat {
 
 export type TextEncoding = 'csv' | 'ndjson'
 
+interface TextRows {
+  readonly names: readonly string[]
+  readonly types: readonly DuckDBType[]
+  readonly isExact: boolean
+}
+
 /** Pieces of one body; a failure comes in the place of its end. */
 export async function* textPieces(
   encoding: TextEncoding,
-  { names, types }: { readonly names: readonly string[]; readonly types: readonly DuckDBType[] },
+  { names, types, isExact }: TextRows,
   {
     source,
     first,
   }: { readonly source: Pick<ChunkSource, 'next'>; readonly first: DuckDBDataChunk | null },
 ): AsyncGenerator<Uint8Array, void, void> {
-  const format = encoding === 'csv' ? csvFormat(names) : ndjsonFormat(names)
+  const lines = encoding === 'csv' ? csvFormat(names) : ndjsonFormat(names)
+  const format = { ...lines, isExact }
   const writer = new LineWriter(types, format)
   let slice = new TimeSlice(SLICE_MS)
   for (let data = first; data !== null; data = await source.next()) {
@@ -125,7 +132,7 @@ class LineWriter {
 }
 
 /** RFC 4180: as `csvRow` writes it. */
-function csvFormat(names: readonly string[]): LineFormat {
+function csvFormat(names: readonly string[]): Omit<LineFormat, 'isExact'> {
   return {
     head: csvRow(names),
     before: names.map((_, index) => (index === 0 ? '' : ',')),
@@ -165,7 +172,7 @@ function writeCsvText(from: Uint8Array, offset: number, count: number, out: Byte
 }
 
 /** An object for each row; no two names are the same. */
-function ndjsonFormat(names: readonly string[]): LineFormat {
+function ndjsonFormat(names: readonly string[]): Omit<LineFormat, 'isExact'> {
   return {
     head: '',
     before: names.map((name, index) => `${index === 0 ? '{' : ','}${JSON.stringify(name)}:`),

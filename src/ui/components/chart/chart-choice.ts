@@ -19,6 +19,8 @@ export type ColumnKind = 'number' | 'time' | 'text' | 'nothing'
 /** What a browser can count in milliseconds: years of four digits. */
 const TIME = /^\d{4}-\d{2}-\d{2}([ T]\d{2}:\d{2}(:\d{2}(\.\d+)?)?)?([+-]\d{2}(:?\d{2})?|Z)?$/
 const NUMBER = /^-?\d+(\.\d+)?$/
+/** What is of a type of numbers and none that can be drawn. */
+const NO_NUMBER = /^(NaN|-?Infinity)$/
 /** Rows that are looked at to tell what a column holds. */
 const LOOKED_AT_MAX = 500
 export const BARS_MAX = 60
@@ -33,7 +35,8 @@ export function columnKind(rows: Rows, column: number, type = ''): ColumnKind {
     .filter((cell) => cell !== null && cell !== undefined)
   if (cells.length === 0) return 'nothing'
   const isNumber = isNumberType(type)
-    ? (cell: Cell) => typeof cell === 'number' || NUMBER.test(String(cell))
+    ? (cell: Cell) =>
+        NUMBER.test(String(cell)) || typeof cell === 'number' || NO_NUMBER.test(String(cell))
     : (cell: Cell) => typeof cell === 'number'
   if (cells.every(isNumber)) return 'number'
   return cells.every((cell) => typeof cell === 'string' && TIME.test(cell)) ? 'time' : 'text'

@@ -108,7 +108,7 @@ async function fetched(
 ): Promise<Blob> {
   const { sql, project, params, session } = statement
   const isJson = type === 'application/json'
-  const json = { query: sql, context: { db: project }, params, read_only: true }
+  const json = { query: sql, context: { db: project }, params, read_only: true, exact: true }
   // Objects, one a line, are a list once commas stand between them.
   const headers = {
     accept: isJson ? 'application/x-ndjson' : type,
