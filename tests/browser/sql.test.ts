@@ -5,9 +5,6 @@ import { browserOver, browserTest, settled } from './browser-fixture.ts'
 
 const browser = browserOver()
 
-/** Chromium tries to carry a style over when a coloured text is typed over; the policy refuses, and nothing is lost. */
-const TYPED_OVER = /Applying inline style/
-
 const link = (sql: string, more: Readonly<Record<string, string>> = {}) => {
   return `/sql?${new URLSearchParams({ q: sql, run: '1', ...more })}`
 }
@@ -22,7 +19,7 @@ async function write(page: Page, sql: string): Promise<void> {
 browserTest(
   'a statement: an error at its place, then rows, a chart, an export, a reload',
   async () => {
-    await browser.visit('/sql', { expectedErrors: TYPED_OVER }, async ({ page }) => {
+    await browser.visit('/sql', {}, async ({ page }) => {
       await write(page, "SELECT 1;\nSELECT '🙂',\n  wrong FROM range(3) AS t(a)")
       await page.keyboard.press('Control+Enter')
       await page.getByRole('alert').getByText('wrong').first().waitFor()
@@ -91,7 +88,7 @@ browserTest('a link opens statement and result; what writes does not run by itse
 browserTest(
   'several statements at once, their plan, their history; two windows keep each other',
   async () => {
-    await browser.visit('/sql', { expectedErrors: TYPED_OVER }, async ({ page, context }) => {
+    await browser.visit('/sql', {}, async ({ page, context }) => {
       await page.locator('.cm-content').click()
       await page.keyboard.type('create know')
       await page.locator('.cm-tooltip-autocomplete', { hasText: 'KNOWLEDGE_BASE' }).waitFor()

@@ -32,6 +32,7 @@ import {
 } from '@codemirror/view'
 import { EDITOR_THEME } from './editor-theme.ts'
 import type { CompleteSql } from './sql-completion.ts'
+import { TYPED_OVER } from './typed-over.ts'
 
 /** A place that is wrong: offsets into the text. */
 export interface EditorMark {
@@ -169,6 +170,7 @@ function extensionsOf(options: EditorOptions): Extension {
     highlightSpecialChars(),
     history(),
     drawSelection(),
+    TYPED_OVER,
     indentOnInput(),
     bracketMatching(),
     closeBrackets(),
