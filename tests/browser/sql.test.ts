@@ -54,6 +54,8 @@ browserTest(
       await page.reload()
       await page.locator('.cm-content', { hasText: 'range(5)' }).waitFor()
       expect(await page.getByLabel(':factor', { exact: true }).inputValue()).toBe('10')
+      // What only reads runs again by itself.
+      await page.getByText('bar of 5 values along name: amount from 0 to 40').waitFor()
     })
   },
 )

@@ -4,9 +4,10 @@
  */
 import { signal } from '@preact/signals'
 import { refreshCatalog } from '../../api/catalog.ts'
-import { asError } from '../../api/request.ts'
+import { ApiError, asError } from '../../api/request.ts'
 import { type Cell, type Column, type Statement, streamSql } from '../../api/sql.ts'
 import { withoutComments } from '../../components/editor/sql-code.ts'
+import { forgetLastRun, rememberLastRun } from './last-runs.ts'
 import type { Parameters } from './parameters.ts'
 import { noteRun } from './past-runs.ts'
 import { changeTab } from './sql-tabs.ts'
@@ -48,6 +49,8 @@ export interface ToRun {
   readonly offset: number
   /** As they were typed, for the history. */
   readonly typed: Parameters
+  /** It ran before, and nobody has asked for it now: it is no new line of the history. */
+  readonly isAgain?: boolean
 }
 
 const NOTHING: TabRuns = { runs: [], shown: 0 }
@@ -71,6 +74,7 @@ export function cancelRuns(tabId: string): void {
 
 /** The tab is closed. */
 export function forgetRuns(tabId: string): void {
+  forgetLastRun(tabId)
   cancelRuns(tabId)
   aborts.delete(tabId)
   runs.value = new Map([...runs.value].filter(([id]) => id !== tabId))
@@ -90,12 +94,27 @@ export async function startRuns(tabId: string, all: readonly ToRun[]): Promise<v
     const last = await followed(within(one, used), abort, (run) => {
       if (isMine()) keep(tabId, withRun(runsOf(tabId), index, run))
     })
+    if (isMine()) remembered(tabId, last)
     if (last.state !== 'done') break
     if (!/^use\b/i.test(withoutComments(one.statement.sql))) continue
     used = last.project
     if (used !== undefined) changeTab(tabId, { project: used })
   }
   if (isMine()) keep(tabId, { ...runsOf(tabId), runs: runsOf(tabId).runs.filter(hasBegun) })
+}
+
+/** What ran before a reload, unless the server sees that it does not only read. */
+export async function runAgain(tabId: string, one: ToRun): Promise<void> {
+  await startRuns(tabId, [{ ...one, isAgain: true }])
+  const failure = runsOf(tabId).runs[0]?.failure
+  if (failure instanceof ApiError && failure.code === 'sql_not_a_query') forgetRuns(tabId)
+}
+
+function remembered(tabId: string, { state, statement, offset, columns, ms }: Run): void {
+  const { sql, project = '' } = statement
+  const isShown = state === 'done' && columns.length > 0 && isReading(sql)
+  if (isShown) rememberLastRun(tabId, { sql, project, offset, ms })
+  else forgetLastRun(tabId)
 }
 
 function within(one: ToRun, project: string | undefined): ToRun {
@@ -161,7 +180,7 @@ async function followed(one: ToRun, all: AbortController, show: (run: Run) => vo
   } finally {
     clearInterval(timer)
   }
-  noted(run, one.typed)
+  if (one.isAgain !== true) noted(run, one.typed)
   return run
 }
 

@@ -9,7 +9,9 @@ import { type Span, statementsOf } from '../../components/editor/sql-code.ts'
 import { sqlCompletion } from '../../components/editor/sql-completion.ts'
 import { PageHeader } from '../../components/page-header.tsx'
 import { useResource } from '../../components/resource.ts'
+import { shownDuration } from '../../format/numbers.ts'
 import { useShortcuts } from '../../shell/keyboard.tsx'
+import { lastRunOf } from './last-runs.ts'
 import { linked, type OpenedLink } from './link.ts'
 import { ParameterFields } from './parameter-fields.tsx'
 import { valuesOf } from './parameters.ts'
@@ -17,7 +19,7 @@ import { ResultPane } from './result/result-pane.tsx'
 import { placeIn, RunFailure } from './result/run-failure.tsx'
 import { RunList } from './result/run-list.tsx'
 import { RunRow } from './run-row.tsx'
-import { cancelRuns, catalogChanges, type Run, runsOf, startRuns } from './runs.ts'
+import { cancelRuns, catalogChanges, type Run, runAgain, runsOf, startRuns } from './runs.ts'
 import { SchemaList } from './schema-list.tsx'
 import { changeTab, currentTab, openTab, type SqlTab, showTab, tabs } from './sql-tabs.ts'
 import { meantStatement, parametersOf } from './statement-at.ts'
@@ -43,6 +45,10 @@ export function SqlView() {
   const runHere = () => runAt(selection())
   const runAll = () => runSpans(statementsOf(currentTab().sql))
   useLink(setRefused)
+  useEffect(() => {
+    const refusal = broughtBack(currentTab())
+    if (refusal !== undefined) setRefused(refusal)
+  }, [tab.id])
   useShortcuts([
     { keys: 'e', does: 'Go to the editor', run: () => editor.current?.focus() },
     { keys: 'r', does: 'Go to the rows', run: focusRows },
@@ -138,6 +144,24 @@ function startSpans(
     }
   })
   void startRuns(id, all)
+  return undefined
+}
+
+/** What takes longer is run again by hand. */
+const AGAIN_MS_MAX = 5000
+
+/** After a reload, the rows that a tab showed. @returns why it does not */
+function broughtBack({ id, sql: text, params: typed }: SqlTab): Refused | undefined {
+  const last = runsOf(id).runs.length === 0 ? lastRunOf(id) : undefined
+  if (last === undefined || !text.startsWith(last.sql, last.offset)) return undefined
+  const { sql, project, offset, ms } = last
+  const { params, problem } = valuesOf(typed, parametersOf(sql))
+  if (problem !== undefined) return undefined
+  if (ms > AGAIN_MS_MAX) {
+    return { id, text: `It took ${shownDuration(ms)}: run it again to see its rows` }
+  }
+  const statement = { sql, project, params, session: id, isReadOnly: true }
+  void runAgain(id, { statement, offset, typed })
   return undefined
 }
 
