@@ -32,7 +32,6 @@ import {
 } from '@codemirror/view'
 import { EDITOR_THEME } from './editor-theme.ts'
 import type { CompleteSql } from './sql-completion.ts'
-import { TYPED_OVER } from './typed-over.ts'
 
 /** A place that is wrong: offsets into the text. */
 export interface EditorMark {
@@ -199,6 +198,29 @@ function extensionsOf(options: EditorOptions): Extension {
     }),
   ]
 }
+
+/**
+ * Chromium carries the colour of what is typed over along, as a style within the element, which the policy of the page
+ * refuses with an error on the console. So the editor puts the text there, as it does after it has read what the browser
+ * put there. What is composed of several keys stays the browser's.
+ */
+const TYPED_OVER: Extension = EditorView.domEventHandlers({
+  beforeinput(event, view) {
+    const { inputType, data, isComposing, cancelable } = event
+    if (inputType !== 'insertText' || data === null || isComposing || !cancelable) return false
+    if (view.composing || view.state.readOnly || view.state.selection.main.empty) return false
+    const { from, to } = view.state.selection.main
+    const insert = () => {
+      const change = view.state.replaceSelection(data)
+      return view.state.update(change, { userEvent: 'input.type', scrollIntoView: true })
+    }
+    // Such as the bracket that closes one.
+    const handlers = view.state.facet(EditorView.inputHandler)
+    if (!handlers.some((handle) => handle(view, from, to, data, insert))) view.dispatch(insert())
+    event.preventDefault()
+    return true
+  },
+})
 
 function jsonExtensions(): Extension {
   const parse = jsonParseLinter()
