@@ -106,14 +106,28 @@ export function useAction(): Action {
   return { act, failure, isBusy }
 }
 
-/** Calls `tick` every `ms`, while the window is seen, the view is there, and the server too. */
+/**
+ * Calls `tick` every `ms`, while the window is seen, the view is there, and the server too. What was left out while nobody
+ * looked is made up for at once when somebody does.
+ */
 export function usePolling(tick: () => void, ms: number): void {
   const latest = useRef(tick)
   latest.current = tick
   useEffect(() => {
+    let isMissed = false
     const timer = setInterval(() => {
-      if (!document.hidden && !isLost.value) latest.current()
+      isMissed = document.hidden
+      if (!document.hidden && !isLost.peek()) latest.current()
     }, ms)
-    return () => clearInterval(timer)
+    const look = () => {
+      if (!isMissed || document.hidden || isLost.peek()) return
+      isMissed = false
+      latest.current()
+    }
+    document.addEventListener('visibilitychange', look)
+    return () => {
+      clearInterval(timer)
+      document.removeEventListener('visibilitychange', look)
+    }
   }, [ms])
 }

@@ -177,11 +177,11 @@ function UploadEntry({ upload }: { readonly upload: Upload }) {
   )
 }
 
-function wordsOf({ state, sentBytes, content, cuts }: Upload): string {
+function wordsOf({ state, sentBytes, content, cuts, isPart }: Upload): string {
   if (state === 'waiting' && cuts > 0) return 'Was cut off, is sent again'
   if (state === 'waiting') return `${shownBytes(content.size)}, waits`
   if (state === 'arrived') return 'Arrived'
-  if (state === 'failed') return shownBytes(content.size)
+  if (state === 'failed') return isPart ? '' : shownBytes(content.size)
   if (sentBytes >= content.size) return 'Sent, is being read'
   return `${shownBytes(sentBytes)} of ${shownBytes(content.size)}`
 }

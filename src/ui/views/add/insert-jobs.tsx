@@ -1,6 +1,7 @@
 /** The last jobs that filled a knowledge base: they are the server's, so that nothing is lost when the page is. */
 import { useEffect } from 'preact/hooks'
 import { refreshCatalog } from '../../api/catalog.ts'
+import { documentChanges } from '../../api/documents.ts'
 import { isJobOver, listJobs } from '../../api/jobs.ts'
 import { Failure } from '../../components/failure.tsx'
 import { JobProgress } from '../../components/job-progress.tsx'
@@ -52,6 +53,7 @@ export function InsertJobs({ project, name, newest }: InsertJobsProps) {
               ? undefined
               : () => {
                   reload()
+                  documentChanges.value += 1
                   refreshCatalog().catch(() => {})
                 }
           }

@@ -24,7 +24,7 @@ export function LastJobs() {
           All jobs
         </a>
       </div>
-      <ul class="home-entries wide">
+      <ul class="home-entries wide home-jobs">
         {over.map((job) => (
           <JobEntry key={job.id} job={job} />
         ))}

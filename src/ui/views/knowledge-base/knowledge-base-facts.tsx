@@ -27,7 +27,10 @@ export function KnowledgeBaseFacts({ project, name }: KnowledgeBaseName) {
   const changes = documentChanges.value
   const isFirst = useRef(true)
   useEffect(() => {
-    if (!isFirst.current) reload()
+    if (!isFirst.current) {
+      reload()
+      running.reload()
+    }
     isFirst.current = false
   }, [changes, isWorking])
   // A line that is there from the beginning: what is below it does not jump.
