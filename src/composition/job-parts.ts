@@ -55,6 +55,14 @@ export function handleInserts(
   })
 }
 
+export function handleRechunks(jobs: JobRunner, queryDeps: () => QueryDeps): void {
+  jobs.handle('rechunk', {
+    run: async (work, signal) => {
+      return (await LATER.rechunkJob()).runRechunkJob(work, queryDeps(), signal)
+    },
+  })
+}
+
 export function handleEvaluations(
   jobs: JobRunner,
   queryDeps: (rights: Rights | null) => QueryDeps,

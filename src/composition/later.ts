@@ -17,6 +17,7 @@ export const LATER = {
   attachJob: () => import('../ingest/jobs/attach-job.ts'),
   insertJob: () => import('../ingest/jobs/insert-job.ts'),
   statementJob: () => import('../query/rows/background-insert.ts'),
+  rechunkJob: () => import('../query/documents/rechunk-job.ts'),
   evaluationJob: () => import('../query/evaluate/agents/evaluation-job.ts'),
   preview: () => import('../ingest/preview.ts'),
   chunkWarnings: () => import('../ingest/chunk-warnings.ts'),

@@ -16,7 +16,7 @@ import type { Settings } from '../settings.ts'
 import type { Store } from '../store/store.ts'
 import { attachmentsOf } from './attachment-parts.ts'
 import { documentUsesOf, transferUsesOf } from './document-parts.ts'
-import { handleEvaluations, handleInserts } from './job-parts.ts'
+import { handleEvaluations, handleInserts, handleRechunks } from './job-parts.ts'
 import { LATER } from './later.ts'
 
 /** What each route calls, with what that needs. */
@@ -56,6 +56,7 @@ export function useCases(
   handleInserts(jobs, attachDeps, (rights) => {
     return { ...depsFor(null, rights), chunker: reader.forRequest() }
   })
+  handleRechunks(jobs, () => ({ ...queryDeps, chunker: reader.forRequest() }))
   handleEvaluations(jobs, (rights) => depsFor(null, rights))
   const own = (principal: Principal) => depsFor(principal, rightsOf(principal))
   const viewDeps = (principal: Principal) => {
@@ -107,6 +108,7 @@ export function useCases(
     insertInBackground: async (request) => {
       return jobs.start((await LATER.insertJob()).insertJobOf(request, insertDeps))
     },
+    rechunk: async (kb) => (await LATER.rechunkJob()).startRechunk(kb, { jobs }),
     attachments: attachmentsOf(jobs, jobStore),
     jobs,
     activity: () => queryDeps.activity.now(),

@@ -49,8 +49,8 @@ export interface ChunkTables {
   /** `chunk_key, term_count`: one row for each chunk. */
   readonly termCounts: string
   /**
-   * `chunk_key, context, is_cut`: what is embedded before a chunk, and whether the embedding model does not read it
-   * whole. Only of chunks of which there is something to say.
+   * `chunk_key, context, is_cut, layout`: what is embedded before a chunk, whether the embedding model does not read it
+   * whole, and with the first chunk of a text how that text is laid out. Only of chunks of which there is something to say.
    */
   readonly contexts: string
 }

@@ -1,4 +1,4 @@
-import type { CellValue, Document, Row } from './document.ts'
+import type { CellValue, Document, Row, TextLayout } from './document.ts'
 import { nameKey } from './identifier.ts'
 import type { Language } from './language.ts'
 
@@ -29,6 +29,8 @@ export interface Chunk {
   readonly tokenCount?: number
   /** The embedding model does not read it whole. */
   readonly isCut?: boolean
+  /** Of the first chunk of a text: how the text is laid out, where that is known. */
+  readonly layout?: TextLayout
 }
 
 /** What of a chunk becomes its vector. */
@@ -99,6 +101,8 @@ export interface DocumentChange {
   readonly metadata: Row
   /** A null takes the key away; unset: it stands there as null. */
   readonly nullRemoves?: boolean
+  /** The keys of all chunks that it must still have; otherwise it stays as it is. Unset: whatever it has. */
+  readonly readKeys?: readonly bigint[]
 }
 
 /** The keys of `metadata` that every chunk has; a metadata column of such a name is not shown there. */

@@ -166,6 +166,8 @@ export interface UseCases {
   readonly insert: (request: InsertRequest, signal: AbortSignal) => Promise<Job | null>
   /** The same as a job: it is stored when this resolves. */
   readonly insertInBackground: (request: InsertRequest) => Promise<Job>
+  /** Begins to cut the stored documents anew. */
+  readonly rechunk: (kb: KnowledgeBase) => Promise<Job>
   readonly attachments: Attachments
   readonly jobs: Jobs
   /** Those that one person may see, and may change. */

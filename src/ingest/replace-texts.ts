@@ -93,7 +93,7 @@ function* batchesOf(changes: readonly NewTexts[]): Generator<readonly Document[]
 }
 
 /** A column without chunks would be gone: a list of nothing, where JSON is chunked. */
-function refuseEmptyColumns({ document, chunks }: ChunkedDocument): void {
+export function refuseEmptyColumns({ document, chunks }: ChunkedDocument): void {
   const known = new Set(chunks.map(({ chunk }) => chunk.contentColumn))
   if (document.texts.every(({ column }) => known.has(column))) return
   throw new AppError('insert_failed', `The new content of document ${document.id} is empty`)

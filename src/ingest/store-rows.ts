@@ -273,8 +273,8 @@ function outcomeOf<T>(index: number, work: () => T | null): Outcome<T> {
   }
 }
 
-/** null: the document has no chunks. */
-function storable(chunked: ChunkedDocument | AppError | undefined): ChunkedDocument | null {
+/** null: the document has no chunks. @throws AppError `insert_failed` for one that is too large */
+export function storable(chunked: ChunkedDocument | AppError | undefined): ChunkedDocument | null {
   if (chunked === undefined) throw new Error('a document was not chunked')
   if (chunked instanceof AppError) throw chunked
   const { document, chunks } = chunked

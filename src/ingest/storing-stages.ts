@@ -253,7 +253,7 @@ function halvesOf<T>(items: readonly T[]): readonly [readonly T[], readonly T[]]
 /** What a model answers that cannot take this text; others say that it takes none. */
 const TEXT_STATUSES: readonly unknown[] = [400, 413, 422]
 
-function isRefusedText({ code, cause }: AppError): boolean {
+export function isRefusedText({ code, cause }: AppError): boolean {
   const status = cause instanceof Error && 'status' in cause ? cause.status : null
   return code === 'provider_refused' && TEXT_STATUSES.includes(status)
 }

@@ -34,7 +34,7 @@ export async function runStatement(
     case 'alter_knowledge_base':
     case 'drop_knowledge_base':
     case 'describe_knowledge_base':
-      return runKnowledgeBaseStatement({ ...request, statement }, deps)
+      return runKnowledgeBaseStatement({ ...request, statement }, deps, signal)
     case 'sources':
       return runSourceStatement({ ...request, statement }, deps)
     case 'create_index':

@@ -221,6 +221,7 @@ export function testServer(overrides: Partial<ServerDeps> = {}): TestServer {
     usage: async () => [],
     metrics: { page: async () => ({ contentType: 'text/plain', text: '' }) },
     ...{ jobs: NO_JOBS, insertInBackground: () => Promise.reject(new Error('no jobs')) },
+    rechunk: () => Promise.reject(new Error('no jobs')),
     ...{ catalogFor: () => deps.catalog, jobsFor: () => deps.jobs },
     ...{ activity: () => NO_ACTIVITY, sources: NO_SOURCES },
     mcp: { handle: () => Promise.reject(new Error('no protocol')) },

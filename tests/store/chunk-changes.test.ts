@@ -174,7 +174,7 @@ test('a document keeps what a change does not name', async () => {
   }
   const gone: DocumentChange = { ...change, documentId: 'gone' }
   const outcome = await store.chunks.changeDocuments(kb, [change, gone])
-  expect(outcome).toEqual({ kind: 'stored', chunkCount: 2 })
+  expect(outcome).toEqual({ kind: 'stored', documentCount: 1, chunkCount: 2 })
   expect(await column('chunk_content')).toEqual(['new', 'title'])
   expect(await metadataColumn('p')).toEqual([2, 2])
   expect(await column(`metadata->>'original_row_index'`)).toEqual(['4', '4'])
@@ -190,7 +190,11 @@ test('a change of a document may take stored vectors over, while they are there'
   }
   const change = { documentId: 'a', columns: ['content'], metadata: { p: 1 } }
   const asked = [{ ...change, chunks: chunksOf(second) }]
-  expect(await store.chunks.changeDocuments(kb, asked)).toEqual({ kind: 'stored', chunkCount: 1 })
+  expect(await store.chunks.changeDocuments(kb, asked)).toEqual({
+    kind: 'stored',
+    documentCount: 1,
+    chunkCount: 1,
+  })
   const vectors = `SELECT vector FROM ${chunkTables(kb).vectors}`
   expect(await rowsOf(store, vectors)).toEqual([[[0, 1, 0]]])
   const stale = [{ ...change, chunks: chunksOf(first), metadata: { p: 2 } }]

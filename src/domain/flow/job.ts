@@ -27,8 +27,8 @@ export interface Job {
 /** A job as it is stored. */
 export type StoredJob = Omit<Job, 'rate' | 'remainingSeconds'>
 
-/** insert: rows into a knowledge base; sync: a source brought into step; schedule: statements at their time; import: a file of an export; evaluation: questions to an agent. */
-export const JOB_KINDS = ['insert', 'sync', 'schedule', 'import', 'evaluation'] as const
+/** insert: rows into a knowledge base; sync: a source brought into step; schedule: statements at their time; import: a file of an export; evaluation: questions to an agent; rechunk: stored documents cut into chunks anew. */
+export const JOB_KINDS = ['insert', 'sync', 'schedule', 'import', 'evaluation', 'rechunk'] as const
 
 export type JobKind = (typeof JOB_KINDS)[number]
 

@@ -1,5 +1,5 @@
 /** What is stored in a knowledge base, document by document and chunk by chunk, without a search. */
-import type { Row } from '../document.ts'
+import type { Row, TextLayout } from '../document.ts'
 import type { ExportDefinition } from '../flow/exported-knowledge-base.ts'
 import type { KnowledgeBase } from '../knowledge-base.ts'
 import type { ExportedRows } from './engine-ports.ts'
@@ -24,6 +24,14 @@ export interface StoredChunk {
   readonly content: string
   /** As answers show it: the standard keys and those of its document. */
   readonly metadata: Row
+}
+
+/** A stored chunk with how it was cut. */
+export interface CutChunk extends StoredChunk {
+  /** What is embedded before it. */
+  readonly context: string
+  /** Of its text, where it is the first chunk of that; null: nothing is known. */
+  readonly layout: TextLayout | null
 }
 
 /** A part of all, in the order in which they were stored. */
@@ -54,6 +62,8 @@ export interface StoredDocuments {
   chunks(kb: KnowledgeBase, keys: readonly bigint[]): Promise<readonly StoredChunk[]>
   /** All chunks of a document, in the order of their keys; empty where there is no such document. */
   chunksOf(kb: KnowledgeBase, documentId: string): Promise<readonly StoredChunk[]>
+  /** All chunks of these documents, in the order of their keys. */
+  cutChunks(kb: KnowledgeBase, documentIds: readonly string[]): Promise<readonly CutChunk[]>
   /** The vectors of those of the chunks that are there. */
   vectorsOf(kb: KnowledgeBase, keys: readonly bigint[]): Promise<ReadonlyMap<bigint, Float32Array>>
 }

@@ -143,7 +143,7 @@ export interface DocumentStore {
 }
 
 export type DocumentsOutcome =
-  | { readonly kind: 'stored'; readonly chunkCount: number }
+  | { readonly kind: 'stored'; readonly documentCount: number; readonly chunkCount: number }
   /** As in `WriteOutcome`. */
   | { readonly kind: 'stale' }
 
@@ -169,11 +169,16 @@ export interface ChunkStore extends DocumentStore {
    */
   changeChunks(kb: KnowledgeBase, changes: readonly ChunkChange[]): Promise<number>
   /**
-   * Changes those of the documents that are still there, in one transaction: how many chunks they have now. Ids must be
-   * distinct.
+   * Changes those of the documents that are still there, in one transaction: how many they were, and how many chunks they
+   * have now. Ids must be distinct.
+   * @param mark of the job that changes them: written in the same transaction
    * @throws AppError as `changeChunks`
    */
-  changeDocuments(kb: KnowledgeBase, changes: readonly DocumentChange[]): Promise<DocumentsOutcome>
+  changeDocuments(
+    kb: KnowledgeBase,
+    changes: readonly DocumentChange[],
+    mark?: JobMark,
+  ): Promise<DocumentsOutcome>
 }
 
 /** Tables of projects. */

@@ -148,6 +148,7 @@ function chunkOf(
   if (facts !== null) chunk.facts = facts
   if (tokenCounts !== null) chunk.tokenCount = tokenCounts[chunkPosition] ?? 0
   if (chunked.cut[chunkPosition] === 1) chunk.isCut = true
+  if (chunkIndex === 0 && documentText.layout !== undefined) chunk.layout = documentText.layout
   return chunk
 }
 

@@ -5,6 +5,7 @@ import type { StoredChunk } from '../../domain/ports/document-ports.ts'
 import { notFound } from '../../errors.ts'
 import { TimeSlice } from '../../runtime/scheduling.ts'
 import type { QueryDeps } from '../query-deps.ts'
+import { chunksByColumn, endOf, JoinedText, startOf } from './text-of-chunks.ts'
 
 /** A document with its texts, put together from its chunks. */
 export interface DocumentTexts {
@@ -46,9 +47,7 @@ export async function readDocument(
   const slice = new TimeSlice(SLICE_MS)
   const texts: DocumentText[] = []
   const chunks: PlacedChunk[] = []
-  const byColumn = Map.groupBy(stored, ({ metadata }) => String(metadata.content_column))
-  for (const [column, ofColumn] of byColumn) {
-    const placed = ofColumn.toSorted((a, b) => startOf(a) - startOf(b) || indexOf(a) - indexOf(b))
+  for (const [column, placed] of chunksByColumn(stored)) {
     const text = new JoinedText()
     for (const chunk of placed) {
       text.add(chunk)
@@ -64,46 +63,4 @@ function placedChunk(chunk: StoredChunk, column: string): PlacedChunk {
   const { chunkId, metadata } = chunk
   const place = { startChar: startOf(chunk), endChar: endOf(chunk) }
   return { chunkId, column, ...place, facts: chunkFacts(metadata) }
-}
-
-function startOf({ metadata }: StoredChunk): number {
-  return Number(metadata.start_char)
-}
-
-function endOf({ metadata }: StoredChunk): number {
-  return Number(metadata.end_char)
-}
-
-function indexOf({ metadata }: StoredChunk): number {
-  return Number(metadata.chunk_index)
-}
-
-/** Chunks of JSON are made of it, and no parts of its text. */
-const MADE_OF_TEXT = 'JSONChunkingPreprocessor'
-
-/** A text that grows chunk by chunk, so that every offset is that of the text that was cut. */
-class JoinedText {
-  #pieces: string[] = []
-  #end = 0
-  isExact = true
-
-  get text(): string {
-    return this.#pieces.join('')
-  }
-
-  add(chunk: StoredChunk): void {
-    const { content, metadata } = chunk
-    const start = startOf(chunk)
-    if (start > this.#end) {
-      // White space at the edges of chunks is not stored.
-      const length = start - this.#end
-      this.#pieces.push(length === 1 ? ' ' : '\n'.repeat(length))
-      this.isExact = false
-    }
-    const isPart = content.length === endOf(chunk) - start && metadata.source !== MADE_OF_TEXT
-    this.isExact &&= isPart
-    const fresh = content.slice(Math.max(0, this.#end - start))
-    this.#pieces.push(fresh)
-    this.#end = Math.max(this.#end, endOf(chunk))
-  }
 }

@@ -145,13 +145,13 @@ function databaseRows(snapshot: CatalogSnapshot): readonly SchemaRow[] {
   return [...projects, ...(hasFiles ? [files] : []), ...sources]
 }
 
-/** Inserts and evaluations in the background. What they were asked is shown without its values. */
+/** Inserts, evaluations and documents cut anew in the background. What they were asked is shown without its values. */
 function queryRows(
   { jobs }: Activity,
   { limits }: Pick<CatalogSnapshot, 'limits'>,
 ): readonly SchemaRow[] {
   return jobs
-    .filter(({ kind }) => kind === 'insert' || kind === 'evaluation')
+    .filter(({ kind }) => kind === 'insert' || kind === 'evaluation' || kind === 'rechunk')
     .filter(({ projectName }) => sees(limits?.rights, projectName))
     .map((job) => ({
       ID: job.id,

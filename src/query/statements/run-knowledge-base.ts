@@ -4,6 +4,7 @@ import {
   dropKnowledgeBase,
 } from '../../catalog/define-knowledge-base.ts'
 import { alterSource, createSource, requireSource } from '../../catalog/define-source.ts'
+import { FieldReader } from '../../catalog/fields.ts'
 import { findKnowledgeBase, findProject } from '../../domain/catalog-snapshot.ts'
 import type { Job } from '../../domain/flow/job.ts'
 import { nameKey } from '../../domain/identifier.ts'
@@ -12,8 +13,10 @@ import { type QueryResult, rowsOf } from '../../domain/query-result.ts'
 import { AppError } from '../../errors.ts'
 import type { KnowledgeBaseStatement } from '../../sql/dialect/parse-knowledge-base.ts'
 import type { QualifiedName } from '../../sql/dialect/statement-reader.ts'
+import { startRechunk } from '../documents/rechunk-job.ts'
 import { describedKnowledgeBase } from '../information-schema/object-tables.ts'
 import type { QueryDeps } from '../query-deps.ts'
+import { queryRow } from '../rows/background-insert.ts'
 import { done, type StatementRequest } from '../statement-request.ts'
 
 type StatementOf<K extends KnowledgeBaseStatement['kind']> = Extract<
@@ -31,22 +34,33 @@ type DefinitionStatement = StatementOf<
 export async function runKnowledgeBaseStatement(
   { statement, db }: StatementRequest<DefinitionStatement>,
   deps: QueryDeps,
+  signal: AbortSignal,
 ): Promise<QueryResult> {
   switch (statement.kind) {
     case 'create_knowledge_base':
       return create(statement, db, deps)
     case 'alter_knowledge_base':
-      await alterKnowledgeBase(
-        requireKnowledgeBaseNamed(statement.name, db, deps),
-        statement.options,
-        deps,
-      )
-      return done(db)
+      return alter(statement, db, deps, signal)
     case 'drop_knowledge_base':
       return drop(statement, db, deps)
     case 'describe_knowledge_base':
       return describe(requireKnowledgeBaseNamed(statement.name, db, deps), db, deps)
   }
+}
+
+/** With `rechunk = true` the stored documents are cut anew afterwards: the answer is the job's row of information_schema.queries. */
+async function alter(
+  statement: StatementOf<'alter_knowledge_base'>,
+  db: string,
+  deps: QueryDeps,
+  signal: AbortSignal,
+): Promise<QueryResult> {
+  const kb = requireKnowledgeBaseNamed(statement.name, db, deps)
+  const { rechunk, ...options } = statement.options
+  const isCutAnew = new FieldReader({ rechunk }, 'invalid_knowledge_base').truth('rechunk') === true
+  if (Object.keys(options).length > 0) await alterKnowledgeBase(kb, options, deps)
+  if (!isCutAnew) return done(db)
+  return queryRow(await startRechunk(kb, deps), db, deps, signal)
 }
 
 async function create(

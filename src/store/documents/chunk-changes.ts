@@ -69,7 +69,7 @@ export async function changeChunkRows(
         continue
       }
       removedKeys.push(chunk.chunkKey)
-      rows.push({ ...changedRow(changed), ...text })
+      rows.push({ ...changedRow(changed), ...text, layout: null })
     }
     await update.add(staying)
   }
@@ -88,17 +88,19 @@ function changedRow({ documentId, chunkId, standard, own }: StoredMetadata) {
 export async function changeDocumentRows(
   tables: OpenTables,
   changes: readonly DocumentChange[],
-): Promise<Changed> {
+): Promise<Changed & { readonly documentCount: number }> {
   const update = await MetadataUpdate.begin(tables, changes)
   const rows: ChunkRow[] = []
   const removedKeys: bigint[] = []
   const rewrittenKeys: bigint[] = []
+  let documentCount = 0
   for (const some of batchesOf(changes)) {
     const values = some.map(({ documentId }) => documentId)
     const chunks = await readMetadata(tables, 'document_id', values)
     const stored = Map.groupBy(chunks, ({ documentId }) => documentId)
     for (const change of some) {
       const parts = partsOf(change, stored.get(change.documentId) ?? [])
+      if (parts.isChanged) documentCount += 1
       removedKeys.push(...parts.removedKeys)
       rewrittenKeys.push(...parts.staying.map(({ chunkKey }) => chunkKey))
       for (const row of parts.rows) {
@@ -111,13 +113,14 @@ export async function changeDocumentRows(
   await update.finish()
   await replaceChunkRows(tables, rows, removedKeys)
   const chunkCount = rewrittenKeys.length + rows.length
-  return { chunkCount, newRows: rows, removedKeys, rewrittenKeys }
+  return { documentCount, chunkCount, newRows: rows, removedKeys, rewrittenKeys }
 }
 
-/** What goes, what stays and what comes. Of a document that is gone, nothing comes. */
+/** What goes, what stays and what comes. Of a document that is gone, or must not change, nothing comes. */
 function partsOf(change: DocumentChange, stored: readonly StoredMetadata[]) {
   const [first] = stored
-  if (first === undefined) return { removedKeys: [], staying: [], rows: [] }
+  const isThere = first !== undefined && hasReadKeys(change, stored)
+  if (!isThere) return { isChanged: false, removedKeys: [], staying: [], rows: [] }
   const columns = new Set(change.columns.map(nameKey))
   const isReplaced = ({ standard }: StoredMetadata) => {
     return columns.has(nameKey(String(standard.content_column)))
@@ -128,12 +131,22 @@ function partsOf(change: DocumentChange, stored: readonly StoredMetadata[]) {
     metadata: changedMetadata(first.own, change),
   }
   return {
+    isChanged: true,
     removedKeys: stored.filter(isReplaced).map(({ chunkKey }) => chunkKey),
     staying: stored
       .filter((chunk) => !isReplaced(chunk))
       .map((chunk) => ({ ...chunk, own: changedMetadata(chunk.own, change) })),
     rows: rowsOfDocument(document, change.chunks),
   }
+}
+
+function hasReadKeys(
+  { readKeys }: Pick<DocumentChange, 'readKeys'>,
+  stored: readonly StoredMetadata[],
+): boolean {
+  if (readKeys === undefined) return true
+  const keys = new Set(readKeys)
+  return keys.size === stored.length && stored.every(({ chunkKey }) => keys.has(chunkKey))
 }
 
 function changedMetadata(own: Row, { metadata, nullRemoves }: DocumentChange): Row {

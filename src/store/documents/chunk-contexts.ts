@@ -6,6 +6,7 @@ import {
   projectSchema,
   type TableIds,
 } from '../../domain/chunk-tables.ts'
+import type { TextLayout } from '../../domain/document.ts'
 import type { KnowledgeBase } from '../../domain/knowledge-base.ts'
 import { appendColumns } from '../duckdb/columns.ts'
 import type { Database } from '../duckdb/database.ts'
@@ -16,26 +17,36 @@ export async function createContextTable(
   ids: TableIds,
 ): Promise<void> {
   await connection.run(`CREATE TABLE IF NOT EXISTS ${chunkTables(ids).contexts} (
-    chunk_key BIGINT NOT NULL, context VARCHAR NOT NULL, is_cut BOOLEAN NOT NULL)`)
+    chunk_key BIGINT NOT NULL, context VARCHAR NOT NULL, is_cut BOOLEAN NOT NULL, layout VARCHAR)`)
 }
 
-/** Gives the table to each knowledge base that lacks it: the data folder is that of an older version. */
+/** `chunk_key, context, is_cut, layout` */
+const COLUMN_COUNT = 4
+
+/** Gives the table, or its last column, to each knowledge base that lacks it: the data folder is that of an older version. */
 export async function addContextTables(
   database: Database,
   knowledgeBases: readonly KnowledgeBase[],
 ): Promise<void> {
   const there = await database.lease(async (connection) => {
     const reader = await connection.runAndReadAll(
-      `SELECT schema_name || '.' || table_name FROM duckdb_tables() WHERE table_name LIKE 'kb%contexts'`,
+      `SELECT schema_name || '.' || table_name, column_count FROM duckdb_tables() WHERE table_name LIKE 'kb%contexts'`,
     )
-    return new Set(reader.getRows().map(([name]) => String(name)))
+    return new Map(reader.getRows().map(([name, count]) => [String(name), Number(count)]))
   })
-  const missing = knowledgeBases.filter((kb) => {
-    return !there.has(`${projectSchema(kb.projectId)}.${chunkTableName(kb, 'contexts')}`)
-  })
-  if (missing.length === 0) return
+  const columnCount = (kb: KnowledgeBase) => {
+    return there.get(`${projectSchema(kb.projectId)}.${chunkTableName(kb, 'contexts')}`) ?? 0
+  }
+  const older = knowledgeBases.filter((kb) => columnCount(kb) < COLUMN_COUNT)
+  if (older.length === 0) return
   await database.write(async (connection) => {
-    for (const kb of missing) await createContextTable(connection, kb)
+    for (const kb of older) {
+      if (columnCount(kb) === 0) await createContextTable(connection, kb)
+      else {
+        const { contexts } = chunkTables(kb)
+        await connection.run(`ALTER TABLE ${contexts} ADD COLUMN IF NOT EXISTS layout VARCHAR`)
+      }
+    }
   })
 }
 
@@ -43,6 +54,7 @@ interface ContextRow {
   readonly key: bigint
   readonly context: string
   readonly isCut: boolean
+  readonly layout: string | null
 }
 
 /** Rows that are appended between two looks at what else waits. */
@@ -53,7 +65,9 @@ export async function appendContexts(
   ids: TableIds,
   rows: readonly ContextRow[],
 ): Promise<void> {
-  const some = rows.filter(({ context, isCut }) => context !== '' || isCut)
+  const some = rows.filter(({ context, isCut, layout }) => {
+    return context !== '' || isCut || layout !== null
+  })
   if (some.length === 0) return
   const schema = projectSchema(ids.projectId)
   const table = chunkTableName(ids, 'contexts')
@@ -64,6 +78,7 @@ export async function appendContexts(
         batch.map(({ key }) => key),
         batch.map(({ context }) => context),
         batch.map(({ isCut }) => isCut),
+        batch.map(({ layout }) => layout),
       ]
     }
   })
@@ -83,6 +98,31 @@ export async function contextsOf(
   )
   const rows = await result.getRows()
   return new Map(rows.map(([key, context]) => [BigInt(String(key)), String(context)]))
+}
+
+/** What is embedded before those of the chunks that have something, and how their texts are laid out. */
+export async function layoutsOf(
+  connection: DuckDBConnection,
+  ids: TableIds,
+  chunkKeys: readonly bigint[],
+): Promise<ReadonlyMap<bigint, { readonly context: string; readonly layout: TextLayout | null }>> {
+  const result = await runWithKeys(
+    connection,
+    `SELECT chunk_key, context, layout FROM ${chunkTables(ids).contexts} WHERE chunk_key IN ($keys)`,
+    { keys: chunkKeys },
+  )
+  const rows = await result.getRows()
+  return new Map(
+    rows.map(([key, context, layout]) => [
+      BigInt(String(key)),
+      { context: String(context), layout: layout === null ? null : layoutOf(String(layout)) },
+    ]),
+  )
+}
+
+/** Only `appendContexts` writes it. */
+function layoutOf(json: string): TextLayout {
+  return JSON.parse(json) as TextLayout
 }
 
 /** How many chunks the embedding model does not read whole, and how many there are. */

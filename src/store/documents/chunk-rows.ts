@@ -33,6 +33,8 @@ export interface ChunkRow {
   /** What was embedded before the content. */
   readonly context: string
   readonly isCut: boolean
+  /** JSON text; null: not the first chunk of its text, or nothing is known. */
+  readonly layout: string | null
 }
 
 /** What the tables must have room for. */
@@ -89,7 +91,7 @@ export function* rowsOfDocument(
   const documentValues = valuesByKey(document.metadata)
   const ownMetadata = metadataText(document.metadata)
   for (const { chunk, vector, terms } of chunks) {
-    const { facts, context = '', isCut = false } = chunk
+    const { facts, context = '', isCut = false, layout } = chunk
     const values = facts === undefined ? documentValues : withFacts(facts, documentValues)
     const own =
       facts === undefined ? ownMetadata : metadataText(withoutNulls(document.metadata, facts))
@@ -104,6 +106,7 @@ export function* rowsOfDocument(
       terms,
       context: context.toWellFormed(),
       isCut,
+      layout: layout === undefined ? null : jsonText(layout),
     }
   }
 }

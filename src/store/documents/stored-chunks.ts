@@ -169,11 +169,13 @@ export class StoredChunks implements ChunkStore {
   async changeDocuments(
     kb: KnowledgeBase,
     requested: readonly DocumentChange[],
+    mark?: JobMark,
   ): Promise<DocumentsOutcome> {
     const { changes, incoming } = await preparedDocuments(requested)
+    const marks = mark === undefined ? [] : [mark]
     const change = async (tables: OpenTables) => {
-      const { chunkCount, ...written } = await changeDocumentRows(tables, changes)
-      return { result: { kind: 'stored', chunkCount } as const, ...written }
+      const { documentCount, chunkCount, ...written } = await changeDocumentRows(tables, changes)
+      return { result: { kind: 'stored', documentCount, chunkCount } as const, marks, ...written }
     }
     return this.#writes.write(kb, incoming, change).catch(staleOutcome)
   }

@@ -7,6 +7,7 @@ import { nameKey } from '../../domain/identifier.ts'
 import { DEFAULT_CONTENT_COLUMNS, type KnowledgeBase } from '../../domain/knowledge-base.ts'
 import type {
   ContentCounts,
+  CutChunk,
   KeyPage,
   StoredChunk,
   StoredDocument,
@@ -15,6 +16,7 @@ import type {
 import { notFound } from '../../errors.ts'
 import { LruMap } from '../../runtime/lru-map.ts'
 import { yieldToEventLoop } from '../../runtime/scheduling.ts'
+import { layoutsOf } from '../documents/chunk-contexts.ts'
 import { keysOfDocuments } from '../documents/stored-texts.ts'
 import { columnBatchOf } from '../duckdb/columns.ts'
 import type { Database } from '../duckdb/database.ts'
@@ -117,6 +119,20 @@ export class ListedDocuments implements StoredDocuments {
     return this.#read(kb, (connection) => {
       const sql = `${chunkSelect(kb)} WHERE document_id = $id ORDER BY chunk_key`
       return chunksIn(connection, sql, { id: documentId })
+    })
+  }
+
+  async cutChunks(kb: KnowledgeBase, documentIds: readonly string[]): Promise<readonly CutChunk[]> {
+    return this.#read(kb, async (connection) => {
+      const keys = await keysOfDocuments(connection, kb, documentIds)
+      if (keys.length === 0) return []
+      const known = await layoutsOf(connection, kb, keys)
+      const sql = `${chunkSelect(kb)} WHERE chunk_key IN ($keys) ORDER BY chunk_key`
+      const rows = await (await runWithKeys(connection, sql, { keys })).getRows()
+      return rows.map((row) => {
+        const chunk = chunkOf(row)
+        return { ...chunk, ...(known.get(chunk.key) ?? { context: '', layout: null }) }
+      })
     })
   }
 

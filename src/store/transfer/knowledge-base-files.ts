@@ -231,7 +231,7 @@ async function copyRows(
   await connection.run(
     `INSERT INTO ${vectors} SELECT ${key}, CAST(vector AS FLOAT[${dimensions}]) FROM ${source}`,
   )
-  await connection.run(`INSERT INTO ${contexts}
+  await connection.run(`INSERT INTO ${contexts} (chunk_key, context, is_cut)
     SELECT ${key}, coalesce(context, ''), coalesce(is_cut, FALSE) FROM ${source}
     WHERE context <> '' OR is_cut`)
   const counted = await connection.runAndReadAll(

@@ -130,7 +130,7 @@ const addOneRoutes: AddRoutes = (app, context) => {
         200: { description: 'Stored; an empty JSON string', schema: NOTHING },
         202: {
           description:
-            'With "background": true, or where it takes longer than EIDER_INSERT_WAIT_SECONDS: the job that stores it',
+            'With "background": true, or where it takes longer than EIDER_INSERT_WAIT_SECONDS: the job that stores it. With "rechunk": true: the job that cuts the stored documents anew',
           schema: JOB,
         },
         ...missing,
@@ -169,11 +169,20 @@ function requireScopes(principal: Principal, sent: SentUpdate): void {
   }
   // Another model is sent all that is stored.
   if (Object.keys(definitionFields(sent)).length > 0) requireScope(principal, 'read')
+  // So is the one that writes contexts.
+  if (sent.rechunk === true) requireScope(principal, 'read')
+}
+
+/** @throws AppError `invalid_request` */
+function refuseOthersWith({ rows, query, files, urls }: SentUpdate): void {
+  if (![rows, query, files, urls].some(isSet)) return
+  const how = 'documents that are inserted are cut as the knowledge base says anyway'
+  throw new AppError('invalid_request', `"rechunk" stands without an insert: ${how}`)
 }
 
 /**
  * The definition changes first: rows that come with another chunk size are chunked by it. Fields that are null are not set.
- * @returns the job that inserts; null: everything is stored
+ * @returns the job that inserts, or cuts anew; null: everything is stored
  */
 async function update(
   { deps }: RouteContext,
@@ -181,11 +190,13 @@ async function update(
   { rights, ...sent }: SentUpdate & { readonly rights: Rights | null },
   signal: AbortSignal,
 ): Promise<Job | null> {
+  if (sent.rechunk === true) refuseOthersWith(sent)
   const definition = definitionFields(sent)
   const isAltered = Object.keys(definition).length > 0
   const target = isAltered ? await alterKnowledgeBase(kb, definition, deps.catalog) : kb
   if (isSet(sent.sources)) await declareSources(target, sent.sources, deps.sources)
   const insert = insertRequest(target, sent, rights)
+  if (sent.rechunk === true) return deps.rechunk(target)
   if (insert === null) return null
   if (sent.background === true) return deps.insertInBackground(insert)
   return deps.insert(insert, signal)
@@ -262,6 +273,8 @@ const CRAWL_DEPTH_MAX = 1000
 const INSERT = {
   /** Answered at once, with the job that stores it. */
   background: t.Optional(t.Union([t.Boolean(), t.Null()])),
+  /** Stored documents are cut into chunks anew, as `preprocessing` says: answered at once, with the job that does it. */
+  rechunk: t.Optional(t.Union([t.Boolean(), t.Null()])),
   /** What becomes of a document that cannot be stored. */
   error: t.Optional(t.Union([t.Literal('raise'), t.Literal('skip'), t.Null()])),
   rows: t.Optional(t.Union([t.Array(anObject()), t.Null()])),

@@ -1,0 +1,212 @@
+/** Documents cut anew from what is stored of them: what stays the same is neither embedded nor written. */
+import { isDeepStrictEqual } from 'node:util'
+import { chunkFacts, type DocumentChange, type EmbeddedDocument } from '../../domain/chunk.ts'
+import type { JobError } from '../../domain/flow/job.ts'
+import type { KnowledgeBase } from '../../domain/knowledge-base.ts'
+import type { CutChunk } from '../../domain/ports/document-ports.ts'
+import type { JobMark } from '../../domain/ports/job-ports.ts'
+import { withModelInForce } from '../../domain/reembedding.ts'
+import { AppError } from '../../errors.ts'
+import { type ChunkedDocument, chunkDocuments } from '../../ingest/chunking/chunker.ts'
+import { embedAndWrite } from '../../ingest/embed-documents.ts'
+import { refuseEmptyColumns } from '../../ingest/replace-texts.ts'
+import { storable } from '../../ingest/store-rows.ts'
+import { isRefusedText } from '../../ingest/storing-stages.ts'
+import type { QueryDeps } from '../query-deps.ts'
+import { uncutDocument } from './text-of-chunks.ts'
+
+export type RechunkDeps = Pick<
+  QueryDeps,
+  'documents' | 'chunks' | 'embedders' | 'chunker' | 'chatModels'
+>
+
+interface RechunkTarget {
+  readonly kb: KnowledgeBase
+  readonly ids: readonly string[]
+  /** Written in the transaction of the documents, where there is one. */
+  readonly markOf: (changed: Rechunked) => JobMark
+}
+
+export interface Rechunked {
+  /** Documents that have other chunks now, and how many. */
+  readonly documents: number
+  readonly chunks: number
+  /** Those that stay as they are, as they cannot be cut anew. */
+  readonly leftOut: readonly JobError[]
+}
+
+/** Somebody else may write a document between its reading and its writing. */
+const ATTEMPTS_MAX = 4
+
+/**
+ * Cuts these documents as the knowledge base says now, all in one transaction. One that is changed by others meanwhile is
+ * read again.
+ * @throws AppError those of the embedder and the store
+ */
+export async function rechunkDocuments(
+  { kb, ids, markOf }: RechunkTarget,
+  deps: RechunkDeps,
+  signal: AbortSignal,
+): Promise<Rechunked> {
+  let done: Rechunked = { documents: 0, chunks: 0, leftOut: [] }
+  for (let attempt = 1; ; attempt += 1) {
+    const { documents, leftOut } = await readUncut({ kb, ids }, deps, signal)
+    done = { ...done, leftOut }
+    if (documents.length === 0) return done
+    if (attempt === ATTEMPTS_MAX) return { ...done, leftOut: [...leftOut, ...busy(documents)] }
+    const written = await rewrite({ kb, documents, done, markOf }, deps, signal)
+    const { isWhole, ...now } = written
+    done = now
+    if (isWhole) return done
+  }
+}
+
+function busy(documents: readonly ReadDocument[]): readonly JobError[] {
+  const message = 'It was changed again and again meanwhile: try once more'
+  return documents.map(({ chunked }) => ({ item: chunked.document.id, message }))
+}
+
+interface ReadDocument {
+  readonly stored: readonly CutChunk[]
+  readonly chunked: ChunkedDocument
+}
+
+/** The documents with their new chunks, without those that keep theirs. */
+async function readUncut(
+  { kb, ids }: Pick<RechunkTarget, 'kb' | 'ids'>,
+  deps: RechunkDeps,
+  signal: AbortSignal,
+): Promise<{ readonly documents: readonly ReadDocument[]; readonly leftOut: readonly JobError[] }> {
+  const chunks = await deps.documents.cutChunks(kb, ids)
+  const { reach = null } = deps.embedders.embedder(kb.embeddingModel)
+  const documents: ReadDocument[] = []
+  const leftOut: JobError[] = []
+  for (const [id, stored] of Map.groupBy(chunks, ({ documentId }) => documentId)) {
+    signal.throwIfAborted()
+    try {
+      const target = { kb, reach, chunker: deps.chunker }
+      const [cut] = await chunkDocuments([uncutDocument(id, stored)], target, signal)
+      const chunked = storable(cut)
+      if (chunked === null) throw new AppError('insert_failed', 'It would have no chunks')
+      refuseEmptyColumns(chunked)
+      if (!isCutSo(stored, chunked, kb)) documents.push({ stored, chunked })
+    } catch (error) {
+      signal.throwIfAborted()
+      if (!(error instanceof AppError) || error.code !== 'insert_failed') throw error
+      leftOut.push({ item: id, message: error.message })
+    }
+  }
+  return { documents, leftOut }
+}
+
+/** What a chat model writes about chunks is known only later. */
+function isCutSo(
+  stored: readonly CutChunk[],
+  { chunks }: Pick<ChunkedDocument, 'chunks'>,
+  { preprocessing }: KnowledgeBase,
+): boolean {
+  if (preprocessing.contextual !== undefined) return false
+  return hasChunks(stored, chunks)
+}
+
+function hasChunks(stored: readonly CutChunk[], chunks: ChunkedDocument['chunks']): boolean {
+  if (stored.length !== chunks.length) return false
+  const byId = new Map(stored.map((chunk) => [chunk.chunkId, chunk]))
+  return chunks.every(({ chunk }) => {
+    const known = byId.get(chunk.chunkId)
+    return (
+      known !== undefined &&
+      known.content === chunk.content &&
+      known.context === (chunk.context ?? '') &&
+      known.metadata.source === chunk.source &&
+      isDeepStrictEqual(chunkFacts(known.metadata), chunk.facts ?? {})
+    )
+  })
+}
+
+interface Rewriting extends Pick<RechunkTarget, 'kb' | 'markOf'> {
+  readonly documents: readonly ReadDocument[]
+  readonly done: Rechunked
+}
+
+interface Rewritten extends Rechunked {
+  /** False: others have changed some of them meanwhile. */
+  readonly isWhole: boolean
+}
+
+/** What is wrong with single ones is found one by one. */
+async function rewrite(
+  { kb, documents, done, markOf }: Rewriting,
+  deps: RechunkDeps,
+  signal: AbortSignal,
+): Promise<Rewritten> {
+  try {
+    return await write({ kb, documents, done, markOf }, deps, signal)
+  } catch (error) {
+    signal.throwIfAborted()
+    const isOfOne = error instanceof AppError && mayBeOfOne(error)
+    if (!isOfOne) throw error
+    if (documents.length === 1) {
+      const [item = ''] = documents.map(({ chunked }) => chunked.document.id)
+      const leftOut = [...done.leftOut, { item, message: error.message }]
+      return { ...done, leftOut, isWhole: true }
+    }
+  }
+  let [now, isWhole] = [done, true]
+  for (const one of documents) {
+    const { isWhole: isWritten, ...rest } = await rewrite(
+      { kb, documents: [one], done: now, markOf },
+      deps,
+      signal,
+    )
+    now = rest
+    isWhole &&= isWritten
+  }
+  return { ...now, isWhole }
+}
+
+function mayBeOfOne(error: AppError): boolean {
+  return error.code === 'insert_failed' || isRefusedText(error)
+}
+
+/** All of them in one transaction. */
+async function write(
+  { kb, documents, done, markOf }: Rewriting,
+  deps: RechunkDeps,
+  signal: AbortSignal,
+): Promise<Rewritten> {
+  const storedOf = new Map(documents.map(({ chunked, stored }) => [chunked.document.id, stored]))
+  const chunked = documents.map((one) => one.chunked)
+  let wanted: Rechunked = done
+  const outcome = await withModelInForce(kb, (inForce) => {
+    return embedAndWrite({ kb: inForce, documents: chunked }, deps, signal, async (embedded) => {
+      const changes = embedded.flatMap((one) => changeOf(one, storedOf))
+      if (changes.length === 0) return { kind: 'stored', documentCount: 0, chunkCount: 0 } as const
+      const chunkCount = changes.reduce((sum, { chunks }) => sum + chunks.length, 0)
+      wanted = {
+        ...done,
+        documents: done.documents + changes.length,
+        chunks: done.chunks + chunkCount,
+      }
+      signal.throwIfAborted()
+      return deps.chunks.changeDocuments(inForce, changes, markOf(wanted))
+    })
+  })
+  if (outcome.kind === 'stale') throw new Error('stale without a stored vector')
+  const documentCount = done.documents + outcome.documentCount
+  const chunkCount = done.chunks + outcome.chunkCount
+  const isWhole = documentCount === wanted.documents
+  return { ...done, documents: documentCount, chunks: chunkCount, isWhole }
+}
+
+/** None where it has these chunks already. */
+function changeOf(
+  { document, chunks }: EmbeddedDocument,
+  storedOf: ReadonlyMap<string, readonly CutChunk[]>,
+): readonly DocumentChange[] {
+  const stored = storedOf.get(document.id) ?? []
+  if (hasChunks(stored, chunks)) return []
+  const readKeys = stored.map(({ key }) => key)
+  const columns = document.texts.map(({ column }) => column)
+  return [{ documentId: document.id, columns, chunks, metadata: {}, readKeys }]
+}

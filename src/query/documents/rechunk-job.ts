@@ -1,0 +1,195 @@
+/** The documents of a knowledge base cut anew by how it is chunked now: a job, document by document. */
+import { createHash } from 'node:crypto'
+import { requireKnowledgeBase } from '../../domain/catalog-snapshot.ts'
+import {
+  type Job,
+  type JobProgress,
+  type LeftOutItems,
+  NOTHING_LEFT_OUT,
+  withLeftOut,
+} from '../../domain/flow/job.ts'
+import type { KnowledgeBase } from '../../domain/knowledge-base.ts'
+import type { StoredDocument } from '../../domain/ports/document-ports.ts'
+import type { JobDraft, JobMark, Jobs, JobWork } from '../../domain/ports/job-ports.ts'
+import { notFound } from '../../errors.ts'
+import type { QueryDeps } from '../query-deps.ts'
+import { type RechunkDeps, type Rechunked, rechunkDocuments } from './rechunk-documents.ts'
+
+interface StoredRequest {
+  /** A knowledge base of the same name is not the one that was meant. */
+  readonly knowledgeBaseId: number
+}
+
+/** A knowledge base has one that waits, at most: it does what several would. @throws AppError `too_busy` */
+export async function startRechunk(
+  kb: KnowledgeBase,
+  { jobs }: { readonly jobs: Pick<Jobs, 'list' | 'start'> },
+): Promise<Job> {
+  const waiting = jobs.list().find((job) => {
+    const isOfIt = job.projectName === kb.projectName && job.knowledgeBase === kb.name
+    return isOfIt && job.kind === 'rechunk' && job.state === 'queued'
+  })
+  return waiting ?? (await jobs.start(draftOf(kb)))
+}
+
+function draftOf({ id, name, projectName }: KnowledgeBase): JobDraft {
+  const request: StoredRequest = { knowledgeBaseId: id }
+  const title = `Cut the documents of ${name} anew`
+  return { kind: 'rechunk', projectName, knowledgeBase: name, title, request }
+}
+
+/** Of documents in the order in which they were stored: one that is cut anew is stored as the last. */
+interface Checkpoint {
+  /** The first chunks of the documents that are done have this key or a smaller one. */
+  readonly afterKey: string
+  /** What was stored when it began has smaller keys. */
+  readonly endKey: string
+  /** Of how they are cut: another one means from the beginning. */
+  readonly rules: string
+}
+
+type Deps = RechunkDeps & Pick<QueryDeps, 'catalog'>
+
+/** A transaction is small enough to be there soon, and a kill loses no more than it. */
+const BATCH = { documents: 64, chars: 500_000 }
+/** A provider that is busy or down may come back: a job has the time. */
+const PATIENCE_MS = 600_000
+
+/** @throws AppError those of the embedder and the store; `knowledge_base_not_found` where it was dropped meanwhile */
+export async function runRechunkJob(work: JobWork, deps: Deps, signal: AbortSignal): Promise<void> {
+  const { embedders } = deps
+  const patient = {
+    ...deps,
+    embedders: { ...embedders, embedder: (ref) => embedders.embedder(ref, PATIENCE_MS) },
+  } satisfies Deps
+  const run = await RechunkRun.begin(work, patient)
+  while (await run.next(signal)) signal.throwIfAborted()
+}
+
+class RechunkRun {
+  readonly #work: JobWork
+  readonly #deps: Deps
+  #checkpoint: Checkpoint
+  #progress: JobProgress
+  #leftOut: LeftOutItems
+
+  private constructor(work: JobWork, deps: Deps, checkpoint: Checkpoint) {
+    this.#work = work
+    this.#deps = deps
+    this.#checkpoint = checkpoint
+    this.#progress = work.job.progress
+    this.#leftOut = work.job
+  }
+
+  static async begin(work: JobWork, deps: Deps): Promise<RechunkRun> {
+    const kb = knowledgeBaseOf(work, deps)
+    // What a job has stored as its checkpoint is its own.
+    const known = work.checkpoint as Checkpoint | null
+    const run = new RechunkRun(work, deps, known ?? (await beginning(kb, deps)))
+    if (known === null) await run.#count(kb)
+    return run
+  }
+
+  /** The next documents. @returns false: there are none */
+  async next(signal: AbortSignal): Promise<boolean> {
+    const kb = knowledgeBaseOf(this.#work, this.#deps)
+    if (this.#checkpoint.rules !== rulesOf(kb)) {
+      this.#checkpoint = await beginning(kb, this.#deps)
+      this.#leftOut = NOTHING_LEFT_OUT
+      await this.#count(kb)
+    }
+    const batch = await this.#batch(kb)
+    const last = batch.at(-1)
+    if (last === undefined) {
+      await this.#mark({ ...this.#progress, total: this.#progress.rows })
+      return false
+    }
+    const before = this.#progress
+    const done = await rechunkDocuments(
+      {
+        kb,
+        ids: batch.map(({ id }) => id),
+        // Whoever goes on from here finds the others: what was cut anew is stored behind them.
+        markOf: (done) => this.#markOf(progressAfter(before, done, done.documents)),
+      },
+      this.#deps,
+      signal,
+    )
+    this.#checkpoint = { ...this.#checkpoint, afterKey: String(last.firstKey) }
+    this.#leftOut = done.leftOut.reduce(withLeftOut, this.#leftOut)
+    this.#progress = progressAfter(before, done, batch.length)
+    await this.#mark(this.#progress)
+    return true
+  }
+
+  /** The next ones in their order: together no more than fit in memory. */
+  async #batch(kb: KnowledgeBase): Promise<readonly StoredDocument[]> {
+    const { afterKey, endKey } = this.#checkpoint
+    // What a chat model is asked is limited for each transaction.
+    const limit = kb.preprocessing.contextual === undefined ? BATCH.documents : 1
+    const page = await this.#deps.documents.page(kb, { afterKey: BigInt(afterKey), limit })
+    const batch: StoredDocument[] = []
+    let chars = 0
+    for (const document of page) {
+      if (document.firstKey >= BigInt(endKey)) break
+      for (const { endChar } of document.columns) chars += endChar
+      if (batch.length > 0 && chars > BATCH.chars) break
+      batch.push(document)
+    }
+    return batch
+  }
+
+  async #count(kb: KnowledgeBase): Promise<void> {
+    const total = await this.#deps.documents.count(kb)
+    this.#progress = { ...this.#progress, rows: 0, total }
+    await this.#mark(this.#progress)
+  }
+
+  #mark(progress: JobProgress): Promise<void> {
+    return this.#work.mark(this.#markOf(progress))
+  }
+
+  #markOf(progress: JobProgress): JobMark {
+    const { errors, errorCount } = this.#leftOut
+    return {
+      jobId: this.#work.job.id,
+      progress,
+      checkpoint: this.#checkpoint,
+      leftOut: { errors, errorCount },
+    }
+  }
+}
+
+function progressAfter(
+  { rows, documents, chunks, total }: JobProgress,
+  done: Rechunked,
+  count: number,
+): JobProgress {
+  return {
+    rows: rows + count,
+    documents: documents + done.documents,
+    chunks: chunks + done.chunks,
+    total: total === null ? null : Math.max(total, rows + count),
+  }
+}
+
+async function beginning(kb: KnowledgeBase, { chunks }: Deps): Promise<Checkpoint> {
+  const endKey = await chunks.nextChunkKey(kb)
+  return { afterKey: '-1', endKey: String(endKey), rules: rulesOf(kb) }
+}
+
+/** A hash: models have keys. */
+function rulesOf({ preprocessing, language, embeddingModel }: KnowledgeBase): string {
+  const { provider, modelName } = embeddingModel
+  const rules = JSON.stringify([preprocessing, language, provider, modelName])
+  return createHash('sha256').update(rules).digest('hex')
+}
+
+/** @throws AppError `knowledge_base_not_found` */
+function knowledgeBaseOf({ job, request }: JobWork, { catalog }: Deps): KnowledgeBase {
+  // Only `draftOf` makes these requests, and a job's request is authentic.
+  const { knowledgeBaseId } = request as StoredRequest
+  const kb = requireKnowledgeBase(catalog.snapshot(), job.projectName, job.knowledgeBase ?? '')
+  if (kb.id !== knowledgeBaseId) throw notFound('knowledge_base', kb.name)
+  return kb
+}

@@ -1,0 +1,138 @@
+/** Texts of documents, put together from the chunks that they were cut into. */
+import { chunkFacts, ownMetadata } from '../../domain/chunk.ts'
+import type { Document, DocumentText, Row, TextLayout } from '../../domain/document.ts'
+import type { CutChunk, StoredChunk } from '../../domain/ports/document-ports.ts'
+import { AppError } from '../../errors.ts'
+
+/** Chunks of JSON are made of it, and no parts of its text. */
+const MADE_OF_TEXT = 'JSONChunkingPreprocessor'
+
+/** A text that grows chunk by chunk, so that every offset is that of the text that was cut. */
+export class JoinedText {
+  #pieces: string[] = []
+  /** The chunk that ends last. */
+  #last = { content: '', end: 0 }
+  /** False where some of it stands in no chunk, or a chunk is not a part of it. */
+  isExact = true
+  /** False where a chunk is not the part of the text that it was cut as. */
+  isCutAsStored = true
+
+  get text(): string {
+    return this.#pieces.join('')
+  }
+
+  add(chunk: StoredChunk): void {
+    const { content, metadata } = chunk
+    const [start, end] = [startOf(chunk), endOf(chunk)]
+    const { end: known } = this.#last
+    if (start > known) {
+      // White space at the edges of chunks is not stored.
+      const length = start - known
+      this.#pieces.push(length === 1 ? ' ' : '\n'.repeat(length))
+      this.isExact = false
+    }
+    const isPart = content.length === end - start && metadata.source !== MADE_OF_TEXT
+    this.isCutAsStored &&= isPart && this.#isRepeated(content, known - start)
+    this.isExact &&= isPart
+    this.#pieces.push(content.slice(Math.max(0, known - start)))
+    if (end > known) this.#last = { content, end }
+  }
+
+  /** Whether what it shares with the chunk before is the same in both. */
+  #isRepeated(content: string, length: number): boolean {
+    if (length <= 0) return true
+    const { content: before } = this.#last
+    const shared = content.slice(0, length)
+    return before.slice(before.length - length).startsWith(shared)
+  }
+}
+
+export function startOf({ metadata }: StoredChunk): number {
+  return Number(metadata.start_char)
+}
+
+export function endOf({ metadata }: StoredChunk): number {
+  return Number(metadata.end_char)
+}
+
+function indexOf({ metadata }: StoredChunk): number {
+  return Number(metadata.chunk_index)
+}
+
+/** By content column, in the order of the text. */
+export function chunksByColumn<T extends StoredChunk>(
+  chunks: readonly T[],
+): ReadonlyMap<string, readonly T[]> {
+  const byColumn = Map.groupBy(chunks, ({ metadata }) => String(metadata.content_column))
+  for (const [column, ofColumn] of byColumn) {
+    byColumn.set(
+      column,
+      ofColumn.toSorted((a, b) => startOf(a) - startOf(b) || indexOf(a) - indexOf(b)),
+    )
+  }
+  return byColumn
+}
+
+/**
+ * The document as it was before it was cut, of all its chunks. White space between two chunks is not stored: as much of it
+ * stands there again.
+ * @throws AppError `insert_failed` where its chunks do not tell
+ */
+export function uncutDocument(id: string, chunks: readonly CutChunk[]): Document {
+  const own = ownMetadata(chunks[0]?.metadata ?? {})
+  const texts = [...chunksByColumn(chunks)].map(([column, ofColumn]): DocumentText => {
+    const text = uncutText(ofColumn)
+    const layout = layoutOf(ofColumn, own)
+    return layout === null ? { column, text } : { column, text, layout }
+  })
+  return { id, rowIndex: 0, texts, metadata: own }
+}
+
+function uncutText(chunks: readonly CutChunk[]): string {
+  if (chunks.some(({ metadata }) => metadata.source === MADE_OF_TEXT)) {
+    throw untold('Its chunks were made of JSON, and the JSON itself is not stored')
+  }
+  const joined = new JoinedText()
+  for (const chunk of chunks) joined.add(chunk)
+  const areAll = chunks.every(({ chunkId }) => countIn(chunkId) === chunks.length)
+  if (areAll && joined.isCutAsStored) return joined.text
+  throw untold('A chunk of it was changed or deleted by itself, so that its text is not whole')
+}
+
+/** `<id>:<column>:<n>of<total>:<start>to<end>` */
+function countIn(chunkId: string): number {
+  return Number(/:\d+of(\d+):\d+to\d+$/.exec(chunkId)?.[1])
+}
+
+/** What only the layout of a file's text tells: where each of them begins. */
+const PARTS = ['page', 'slide', 'chapter', 'cell'] as const
+
+/** null: of a row, of which nothing is known. */
+function layoutOf(chunks: readonly CutChunk[], own: Row): TextLayout | null {
+  const known = chunks.find(({ layout }) => layout !== null)
+  if (known !== undefined) return known.layout
+  // It was stored by an earlier version, or comes from an export.
+  const facts = chunks.map(({ metadata }) => chunkFacts(metadata))
+  const has = (name: string) => facts.some((one) => one[name] !== undefined)
+  const part = PARTS.find(has)
+  if (part !== undefined) throw untold(`Where each ${part} of it begins is not stored`)
+  const title = titleOf(chunks, own)
+  const isMarkdown =
+    has('heading') || chunks.some(({ metadata }) => metadata.source === MARKDOWN_CHUNKS)
+  if (isMarkdown) return { title, syntax: 'markdown', parts: null }
+  if (!has('line')) return null
+  return { title, syntax: own.format === 'code' ? 'code' : 'text', parts: null }
+}
+
+const MARKDOWN_CHUNKS = 'MarkdownChunkingPreprocessor'
+
+/** Where its chunks were embedded with it. */
+function titleOf(chunks: readonly CutChunk[], { title }: Row): string | null {
+  if (typeof title !== 'string' || title === '') return null
+  const begin = title.replace(/\s+/g, ' ').trim()
+  return chunks.some(({ context }) => context.startsWith(begin)) ? title : null
+}
+
+function untold(why: string): AppError {
+  return new AppError('insert_failed', `${why}: add the document again`)
+}
