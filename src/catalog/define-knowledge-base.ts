@@ -172,7 +172,7 @@ export function chunkingDefinition(sent: Fields, kb: KnowledgeBase | null): Chun
 }
 
 /**
- * Changes the definition; stored chunks stay as they were cut. Another embedding model takes over once it has embedded
+ * Changes the definition; stored chunks stay as they were cut. A search default that is null is set no more. Another embedding model takes over once it has embedded
  * them all, see `embeddingChangeOf`.
  * @throws AppError those of `embeddingChangeOf`, `invalid_knowledge_base`
  */
@@ -202,7 +202,7 @@ export async function alterKnowledgeBase(
       ),
     }),
     params: {
-      ...carriedParams(kb, embedding),
+      ...withoutReset(carriedParams(kb, embedding), sent, fields),
       ...echoedParams(fields),
       ...languageParam(read),
       ...searchParams(read),
@@ -222,6 +222,13 @@ function carriedParams({ params }: KnowledgeBase, embedding: EmbeddingChange | u
   return embedding.warnings.length === 0
     ? remaining
     : { ...remaining, warnings: embedding.warnings }
+}
+
+/** Without the search defaults that are sent as null: these are automatic again. */
+function withoutReset(params: Fields, sent: Fields, fields: Fields): Fields {
+  const isReset = (name: string) => (Object.hasOwn(fields, name) ? fields : sent)[name] === null
+  const reset = new Set<string>(SEARCH_FIELDS.filter(isReset))
+  return Object.fromEntries(Object.entries(params).filter(([name]) => !reset.has(name)))
 }
 
 export async function dropKnowledgeBase(kb: KnowledgeBase, deps: CatalogDeps): Promise<void> {

@@ -320,6 +320,35 @@ describe('insert from a query and from files', () => {
 })
 
 describe('alter and delete', () => {
+  test('null takes a default of searches away, and nothing else', async () => {
+    const defaults = {
+      hybrid_search: true,
+      hybrid_search_alpha: 0.4,
+      hybrid_search_fusion: 'rrf',
+      hybrid_search_feedback: false,
+    }
+    await create({ name: 'reset', id_column: 'key', ...defaults })
+    const params = async () => {
+      const { body } = await t.send('GET', `${KBS}/reset`)
+      return (body as { params: Record<string, unknown> }).params
+    }
+    expect(await params()).toMatchObject(defaults)
+    expect((await put('reset', { hybrid_search_alpha: null, id_column: null })).text).toBe('""')
+    const { hybrid_search_alpha: _, ...others } = defaults
+    expect(await params()).toMatchObject(others)
+    expect(await params()).not.toHaveProperty('hybrid_search_alpha')
+    await put('reset', { params: { hybrid_search_fusion: null }, hybrid_search: true })
+    expect(await params()).not.toHaveProperty('hybrid_search_fusion')
+    const query =
+      'ALTER KNOWLEDGE_BASE reset USING hybrid_search = null, hybrid_search_feedback = NULL'
+    expect((await t.send('POST', '/api/sql/query', { query })).body).toMatchObject({ type: 'ok' })
+    const left = await params()
+    for (const name of Object.keys(defaults)) expect(left).not.toHaveProperty(name)
+    expect(((await t.send('GET', `${KBS}/reset`)).body as { id_column: string }).id_column).toBe(
+      'key',
+    )
+  })
+
   test('both forms of an alteration, and nothing else changes', async () => {
     await create({ name: 'altered', metadata_columns: ['a'] })
     expect((await put('altered', { metadata_columns: ['a', 'b'] })).text).toBe('""')

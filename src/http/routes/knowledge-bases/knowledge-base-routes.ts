@@ -6,6 +6,7 @@ import {
 } from '../../../catalog/define-knowledge-base.ts'
 import { declareSources } from '../../../catalog/define-source.ts'
 import { FieldReader, type Fields } from '../../../catalog/fields.ts'
+import { SEARCH_FIELDS } from '../../../catalog/knowledge-base-fields.ts'
 import {
   type Principal,
   requireEverything,
@@ -181,7 +182,8 @@ function refuseOthersWith({ rows, query, files, urls }: SentUpdate): void {
 }
 
 /**
- * The definition changes first: rows that come with another chunk size are chunked by it. Fields that are null are not set.
+ * The definition changes first: rows that come with another chunk size are chunked by it. Fields that are null are not set;
+ * a search default that is null is taken away.
  * @returns the job that inserts, or cuts anew; null: everything is stored
  */
 async function update(
@@ -320,10 +322,13 @@ function withInsertParams(sent: SentUpdate): SentUpdate {
   }
 }
 
+/** Null takes them away. */
+const RESETTABLE: ReadonlySet<string> = new Set(SEARCH_FIELDS)
+
 /** What changes the definition. Unknown fields are part of it: altering refuses them by name. */
 function definitionFields(sent: SentUpdate): Fields {
   const fields = Object.entries(sent).filter(([name, value]) => {
-    return !Object.hasOwn(INSERT, name) && isSet(value)
+    return !Object.hasOwn(INSERT, name) && (isSet(value) || RESETTABLE.has(name))
   })
   return Object.fromEntries(fields)
 }
