@@ -266,7 +266,7 @@ export const RERANK_CANDIDATES_MAX = 1000
  * Without the option `candidates`. The same for each LIMIT, since LIMIT n is the first n of LIMIT m: a candidate that
  * only a larger one had could come first.
  */
-const RERANK_CANDIDATES = 50
+export const RERANK_CANDIDATES = 50
 
 /** How many of the best chunks of a search a reranker scores. */
 export function rerankCandidateCount(model: ModelRef | null): number {

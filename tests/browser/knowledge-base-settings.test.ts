@@ -116,7 +116,7 @@ browserTest('models and the index are changed in the page, with what that costs'
     const sent = { provider: 'cohere', model_name, api_key: 'k-0', candidates: 7 }
     await browser.send('PUT', `${all}/leaves`, { knowledge_base: { reranking_model: sent } })
     await page.reload()
-    await reranking.getByText('best 50 chunks').waitFor()
+    await reranking.getByText('best 7 chunks').waitFor()
     await reranking.getByLabel('Model', { exact: true }).fill('rerank-v4.0')
     await answered(page, 'PUT', () => reranking.getByRole('button', { name: 'Save' }).click())
     expect(await stored()).toMatchObject({

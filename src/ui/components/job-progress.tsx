@@ -126,14 +126,17 @@ export function JobState({ state }: { readonly state: Job['state'] }) {
 /** `1,200 of 5,000 rows · 1,200 documents · 1,312 chunks · 240 a second · 5.0 s so far · 16.0 s left`. */
 export function wordsOf(job: Job): string {
   const isGoing = job.state === 'running'
+  // Of documents that are cut anew, not each becomes other chunks.
+  const isRechunk = job.kind === 'rechunk'
+  const row = isRechunk ? 'document' : 'row'
   const rows =
     job.total === null
-      ? counted(job.rows, 'row')
-      : `${shownCount(job.rows)} of ${counted(job.total, 'row')}`
+      ? counted(job.rows, row)
+      : `${shownCount(job.rows)} of ${counted(job.total, row)}`
   return [
     job.state === 'queued' ? 'Waits for its turn' : rows,
-    counted(job.documents, 'document'),
-    counted(job.chunks, 'chunk'),
+    isRechunk ? `${shownCount(job.documents)} cut anew` : counted(job.documents, 'document'),
+    counted(job.chunks, isRechunk ? 'new chunk' : 'chunk'),
     isGoing && job.rate !== null ? `${shownCount(Math.round(job.rate * 10) / 10)} a second` : '',
     durationOf(job),
     isGoing && job.remaining_seconds !== null

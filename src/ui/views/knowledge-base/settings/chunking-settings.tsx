@@ -11,9 +11,9 @@ import { Failure } from '../../../components/failure.tsx'
 import { Field } from '../../../components/field.tsx'
 import { useAction, useResource } from '../../../components/resource.ts'
 import { counted } from '../../../format/numbers.ts'
-import { addressOf } from '../../../shell/addresses.ts'
 import { Costs } from './embedding-settings.tsx'
 import { PreviewedChunks, TEXT_CHARS_MAX } from './previewed-chunks.tsx'
+import { Rechunking } from './rechunking.tsx'
 import { type SettingsPartProps, useSaving } from './saving.ts'
 
 /** The types to choose from. Another one that is stored, as by SQL, is a choice as long as it is stored. */
@@ -51,11 +51,10 @@ export function ChunkingSettings(props: SettingsPartProps & { readonly documents
   const onSave = useSaving(props, (one) => one.params.preprocessing)
   const first = useResource((signal) => firstText(project, kb, signal), ['first text', kb.id])
   const shown = text ?? first.data ?? ''
+  const preprocessing = preprocessingOf(chunking, stored)
   const save = async (event: SubmitEvent) => {
     event.preventDefault()
-    await act(async () => {
-      await onSave({ preprocessing: preprocessingOf(chunking, stored) })
-    })
+    await act(() => onSave({ preprocessing }))
   }
   return (
     <form class="panel stack" onSubmit={save} aria-label="Chunks">
@@ -70,26 +69,23 @@ export function ChunkingSettings(props: SettingsPartProps & { readonly documents
       </div>
       <Costs
         lines={[
-          'Costs nothing at first: it counts for what is stored from now on',
+          'Saving costs nothing: it counts for what is stored from now on',
           ...(documents === 0
             ? []
-            : [
-                `${counted(documents, 'document')} stay as they are cut until they are stored again`,
-                'To cut them anew, add the same files, pages or rows again: a document takes the place of the one with its id, and a chunk that stays the same is not embedded again',
-              ]),
+            : [`${counted(documents, 'document')} stay as they are cut until they are cut anew`]),
         ]}
       />
       {failure && <Failure error={failure} />}
-      <div class="row">
+      <Rechunking
+        {...props}
+        preprocessing={preprocessing}
+        isChanged={!isSame(preprocessing, preprocessingOf(chunkingOf(stored), stored))}
+        onBegin={() => onSave({ preprocessing, rechunk: true })}
+      >
         <button type="submit" class="button primary" aria-disabled={isBusy}>
           Save
         </button>
-        {documents > 0 && (
-          <a class="button" href={addressOf.addDocuments(project, of.name)}>
-            Add documents again
-          </a>
-        )}
-      </div>
+      </Rechunking>
       <Field label="Try it on this text" hint="The first document, until you paste another text">
         {(control) => (
           <textarea
@@ -114,11 +110,15 @@ export function ChunkingSettings(props: SettingsPartProps & { readonly documents
           project={project}
           kb={kb}
           text={shown}
-          preprocessing={preprocessingOf(chunking, stored)}
+          preprocessing={preprocessing}
         />
       </div>
     </form>
   )
+}
+
+function isSame(one: object, other: object): boolean {
+  return JSON.stringify(one) === JSON.stringify(other)
 }
 
 interface SizeFieldsProps {

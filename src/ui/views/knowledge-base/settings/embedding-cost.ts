@@ -69,13 +69,10 @@ export function costLines(stored: StoredChunks, provider: string): readonly stri
   const { chunks, bytes, dimensions, msPerChunk } = stored
   if (chunks === 0) return ['There are no chunks yet: the model changes at once, and costs nothing']
   const tokens = Math.max(1, Math.round(bytes / BYTES_PER_TOKEN))
-  const calls = Math.max(Math.ceil(chunks / CALL_TEXTS_MAX), Math.ceil(bytes / CALL_BYTES_MAX))
   const vectors = dimensions === null ? null : chunks * dimensions * BYTES_PER_NUMBER
   return [
     `${counted(chunks, 'chunk')} are embedded again: ${shownBytes(bytes)} of text, about ${shownCount(tokens)} tokens`,
-    provider === 'builtin'
-      ? timeLine(chunks, msPerChunk)
-      : `About ${counted(calls, 'call')} of the provider, four at a time, and what it asks for the tokens. How long it takes shows once it runs`,
+    provider === 'builtin' ? timeLine(chunks, msPerChunk) : callLine(chunks, bytes),
     vectors === null
       ? 'Until it is done the vectors of both models are on disk'
       : `Until it is done the vectors of both models are on disk: ${shownBytes(vectors)} each at ${shownCount(dimensions ?? 0)} numbers a vector`,
@@ -83,7 +80,14 @@ export function costLines(stored: StoredChunks, provider: string): readonly stri
   ]
 }
 
-function timeLine(chunks: number, msPerChunk: number | null): string {
+/** Of a model that is called. */
+export function callLine(chunks: number, bytes: number): string {
+  const calls = Math.max(Math.ceil(chunks / CALL_TEXTS_MAX), Math.ceil(bytes / CALL_BYTES_MAX))
+  return `About ${counted(calls, 'call')} of the provider, four at a time, and what it asks for the tokens. How long it takes shows once it runs`
+}
+
+/** Of the built-in model. */
+export function timeLine(chunks: number, msPerChunk: number | null): string {
   if (msPerChunk === null) return 'It runs on this server and costs no calls'
   const rate = shownCount(Math.max(1, Math.round(1000 / msPerChunk)))
   return `About ${shownDuration(chunks * msPerChunk)} on this server, at ${rate} chunks a second as just tried`

@@ -9,7 +9,7 @@ import { Loading } from '../../../components/progress.tsx'
 import { useResource } from '../../../components/resource.ts'
 import { counted, shownCount } from '../../../format/numbers.ts'
 
-type Preview = Wire<typeof PREVIEW>
+export type Preview = Wire<typeof PREVIEW>
 
 /** What a preview is made of: more says no more, and takes long. */
 export const TEXT_CHARS_MAX = 40_000

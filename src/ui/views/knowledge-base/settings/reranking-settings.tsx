@@ -1,7 +1,11 @@
 /** The model that puts the best hits of a search in order, or none. */
 import { useState } from 'preact/hooks'
+import { RERANK_CANDIDATES, RERANK_CANDIDATES_MAX } from '../../../../domain/knowledge-base.ts'
+import type { KnowledgeBase } from '../../../api/records.ts'
 import { Failure } from '../../../components/failure.tsx'
+import { Field } from '../../../components/field.tsx'
 import { useAction } from '../../../components/resource.ts'
+import { counted } from '../../../format/numbers.ts'
 import { Costs } from './embedding-settings.tsx'
 import { changedModelOf, EMPTY_MODEL, ModelInputs } from './model-inputs.tsx'
 import { type SettingsPartProps, useSaving } from './saving.ts'
@@ -26,6 +30,7 @@ export function RerankingSettings(props: SettingsPartProps) {
     model: stored?.model_name ?? '',
     baseUrl: stored?.base_url ?? '',
   })
+  const [candidates, setCandidates] = useState(storedCandidates(stored))
   const { act, failure, isBusy } = useAction()
   const save = useSaving(props, (kb) => kb.reranking_model)
   const isNone = draft.provider === NONE
@@ -35,7 +40,8 @@ export function RerankingSettings(props: SettingsPartProps) {
       aria-label="Reranking model"
       onSubmit={(event) => {
         event.preventDefault()
-        act(() => save({ reranking_model: isNone ? false : changedModelOf(draft, stored) }))
+        const model = { ...changedModelOf(draft, stored), ...candidatesOf(candidates, stored) }
+        act(() => save({ reranking_model: isNone ? false : model }))
       }}
     >
       <h2>Reranking model</h2>
@@ -46,13 +52,31 @@ export function RerankingSettings(props: SettingsPartProps) {
         plain={PLAIN}
         onChange={setDraft}
       />
+      {!isNone && (
+        <Field
+          label="Chunks that it reads"
+          hint={`Of each search, the best. Empty: ${RERANK_CANDIDATES}`}
+        >
+          {(control) => (
+            <input
+              {...control}
+              class="kb-number"
+              type="number"
+              min="1"
+              max={RERANK_CANDIDATES_MAX}
+              value={candidates}
+              onInput={(event) => setCandidates(event.currentTarget.value)}
+            />
+          )}
+        </Field>
+      )}
       <Costs
         lines={
           isNone
             ? ['Searches cost no calls beside the embedding of their text']
             : [
                 'Nothing is embedded again, and it counts from the next search on',
-                'Each search sends its best 50 chunks to this model, and waits for its answer',
+                `Each search sends its best ${counted(Number(candidates) || RERANK_CANDIDATES, 'chunk')} to this model, and waits for its answer`,
                 'Where the model fails, the search answers without it and says so',
               ]
         }
@@ -65,4 +89,20 @@ export function RerankingSettings(props: SettingsPartProps) {
       </div>
     </form>
   )
+}
+
+/** Empty: it is not set. */
+function storedCandidates(stored: KnowledgeBase['reranking_model']): string {
+  const known: unknown = stored === null ? undefined : Object.entries(stored).find(isCount)?.[1]
+  return typeof known === 'number' ? String(known) : ''
+}
+
+function isCount([name]: readonly [string, unknown]): boolean {
+  return name === 'candidates'
+}
+
+/** Where it was set and is empty now, the server's own number is sent: left out, the stored one would stay. */
+function candidatesOf(typed: string, stored: KnowledgeBase['reranking_model']): object {
+  if (typed !== '') return { candidates: Number(typed) }
+  return storedCandidates(stored) === '' ? {} : { candidates: RERANK_CANDIDATES }
 }

@@ -57,7 +57,7 @@ export function SearchSettings(props: SettingsPartProps & { readonly chunks: num
         By meaning and keywords, unless a search says otherwise
       </label>
       <div class="grid">
-        <WeightField stored={storedAlpha} alpha={alpha} onChange={setAlpha} />
+        <WeightField alpha={alpha} onChange={setAlpha} />
         <Field label="How both become one order">
           {(control) => (
             <select
@@ -99,18 +99,17 @@ export function SearchSettings(props: SettingsPartProps & { readonly chunks: num
 }
 
 interface WeightFieldProps {
-  /** Null: automatic. A stored weight cannot be made automatic again. */
-  readonly stored: number | null
+  /** Null: automatic. */
   readonly alpha: number | null
   readonly onChange: (alpha: number | null) => void
 }
 
-function WeightField({ stored, alpha, onChange }: WeightFieldProps) {
+function WeightField({ alpha, onChange }: WeightFieldProps) {
   return (
     <Field
       label={`Weight of the meaning: ${alpha === null ? 'automatic' : alpha.toFixed(2)}`}
       hint={
-        alpha === null || stored !== null ? (
+        alpha === null ? (
           '0: keywords alone, 1: meaning alone'
         ) : (
           <button type="button" class="button small" onClick={() => onChange(null)}>
