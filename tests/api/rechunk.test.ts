@@ -236,16 +236,16 @@ test('a cancelled one leaves each document old or new, and goes on where it was'
   await put(app, 'k', { preprocessing: SMALL })
   const { body } = await put(app, 'k', { rechunk: true })
   const { id } = body as JobBody
-  await stored(app, id, 64)
+  await stored(app, id, 56)
   // Searches go on meanwhile.
   const search = `SELECT count(DISTINCT id) FROM k`
   expect(await app.rows(search)).toEqual([[130]])
   const cancelled = (await app.send('POST', `/api/jobs/${id}/cancel`)).body as JobBody
-  expect(cancelled).toMatchObject({ state: 'cancelled', rows: 64, documents: 64 })
+  expect(cancelled).toMatchObject({ state: 'cancelled', rows: 56, documents: 56 })
   const sizes = await app.rows(
     `SELECT id, max(length(chunk_content)), count(*), min(chunk_id) FROM k GROUP BY id`,
   )
-  expect(sizes.filter(([, longest]) => Number(longest) <= 80)).toHaveLength(64)
+  expect(sizes.filter(([, longest]) => Number(longest) <= 80)).toHaveLength(56)
   for (const [, , count, chunkId] of sizes) expect(String(chunkId)).toContain(`of${count}:`)
   gate.open()
   await put(app, 'fresh', { rows: rows(130) })

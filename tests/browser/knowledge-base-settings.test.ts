@@ -24,11 +24,24 @@ browserTest(
       await then.getByText(/^(9|1\d) chunks, /).waitFor()
       await now.getByText('1 chunk,').waitFor()
       const chunks = page.getByRole('form', { name: 'Chunks' })
-      await answered(page, 'PUT', () => chunks.getByRole('button', { name: 'Save' }).click())
+      const save = chunks.getByRole('button', { name: 'Save', exact: true })
+      await answered(page, 'PUT', () => save.click())
       expect(await stored()).toMatchObject({
         params: { preprocessing: { auto_config: { chunk_size: 100, chunk_overlap: 0 } } },
       })
       await now.getByText(/^(9|1\d) chunks, /).waitFor()
+      // The document that is stored is cut so once somebody asks for it.
+      expect(await browser.send('GET', `${all}/teas/documents`)).toMatchObject({
+        items: [{ chunks: 1 }],
+      })
+      await chunks.getByRole('button', { name: 'Cut 1 document anew', exact: true }).click()
+      const asked = page.getByRole('dialog')
+      await asked.getByText(/^About (9|1\d) chunks instead of 1,/).waitFor()
+      await expectNoViolations(page)
+      await asked.getByRole('button', { name: 'Cut anew' }).click()
+      const cut = page.getByRole('region', { name: 'Stored documents cut anew' })
+      await cut.getByText('Done', { exact: true }).waitFor()
+      await cut.getByText(/^1 of 1 document · 1 cut anew · (9|1\d) new chunks/).waitFor()
       // What no field shows stays over a save.
       const others = { window_size: 2, window_overlap: 1 }
       const sent = { type: 'sentence_chunking', sentence_chunking_config: others }
@@ -37,7 +50,7 @@ browserTest(
       await then.getByText(/chunks, /).waitFor()
       expect(await page.getByLabel('Overlap in characters').count()).toBe(0)
       await page.getByLabel('Size in characters').fill('90')
-      await answered(page, 'PUT', () => chunks.getByRole('button', { name: 'Save' }).click())
+      await answered(page, 'PUT', () => save.click())
       expect(await stored()).toMatchObject({
         params: {
           preprocessing: { sentence_chunking_config: { ...others, chunk_size: 90 } },
@@ -54,6 +67,10 @@ browserTest(
       expect(await stored()).toMatchObject({
         params: { hybrid_search: true, hybrid_search_alpha: 0.3 },
       })
+      await searches.getByRole('button', { name: 'Automatic again' }).click()
+      await searches.getByText('Weight of the meaning: automatic').waitFor()
+      await answered(page, 'PUT', () => searches.getByRole('button', { name: 'Save' }).click())
+      expect(JSON.stringify(await stored())).not.toContain('hybrid_search_alpha')
       await page.getByRole('button', { name: 'Delete the knowledge base' }).click()
       const dialog = page.getByRole('dialog')
       expect(await dialog.getByRole('button', { name: 'Delete' }).isDisabled()).toBe(true)

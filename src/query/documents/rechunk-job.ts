@@ -52,6 +52,8 @@ type Deps = RechunkDeps & Pick<QueryDeps, 'catalog'>
 
 /** A transaction is small enough to be there soon, and a kill loses no more than it. */
 const BATCH = { documents: 64, chars: 500_000 }
+/** The first has few, each twice as many as the one before: how fast it goes shows soon. */
+const FIRST_DOCUMENTS = 8
 /** A provider that is busy or down may come back: a job has the time. */
 const PATIENCE_MS = 600_000
 
@@ -72,6 +74,7 @@ class RechunkRun {
   #checkpoint: Checkpoint
   #progress: JobProgress
   #leftOut: LeftOutItems
+  #documentsMax = FIRST_DOCUMENTS
 
   private constructor(work: JobWork, deps: Deps, checkpoint: Checkpoint) {
     this.#work = work
@@ -126,7 +129,8 @@ class RechunkRun {
   async #batch(kb: KnowledgeBase): Promise<readonly StoredDocument[]> {
     const { afterKey, endKey } = this.#checkpoint
     // What a chat model is asked is limited for each transaction.
-    const limit = kb.preprocessing.contextual === undefined ? BATCH.documents : 1
+    const limit = kb.preprocessing.contextual === undefined ? this.#documentsMax : 1
+    this.#documentsMax = Math.min(2 * this.#documentsMax, BATCH.documents)
     const page = await this.#deps.documents.page(kb, { afterKey: BigInt(afterKey), limit })
     const batch: StoredDocument[] = []
     let chars = 0
