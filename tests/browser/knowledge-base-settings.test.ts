@@ -32,7 +32,7 @@ browserTest(
       await now.getByText(/^(9|1\d) chunks, /).waitFor()
       // The document that is stored is cut so once somebody asks for it.
       expect(await browser.send('GET', `${all}/teas/documents`)).toMatchObject({
-        items: [{ chunks: 1 }],
+        items: [{ chunk_count: 1 }],
       })
       await chunks.getByRole('button', { name: 'Cut 1 document anew', exact: true }).click()
       const asked = page.getByRole('dialog')
