@@ -378,3 +378,19 @@ describe('the list of chunks', () => {
     expect(vector.reduce((sum, value) => sum + value * value, 0)).toBeCloseTo(1, 4)
   })
 })
+
+test('a document of JSON shows all of its chunks, one below the other', async () => {
+  const preprocessing = { type: 'json_chunking' }
+  await t.send('POST', KBS, { knowledge_base: { name: 'parts', preprocessing } })
+  const content = '[{"tea": "green", "price": 3}, {"tea": "black"}]'
+  await t.send('PUT', `${KBS}/parts`, { knowledge_base: { rows: [{ id: 'a', content }] } })
+  const { body } = await t.send('GET', `${KBS}/parts/documents/a`)
+  expect(body).toMatchObject({
+    content: { content: 'tea: green\nprice: 3\n\ntea: black' },
+    exact: false,
+    chunks: [
+      { start_char: 0, end_char: 19 },
+      { start_char: 21, end_char: 31 },
+    ],
+  })
+})

@@ -5,7 +5,7 @@ import type { StoredChunk } from '../../domain/ports/document-ports.ts'
 import { notFound } from '../../errors.ts'
 import { TimeSlice } from '../../runtime/scheduling.ts'
 import type { QueryDeps } from '../query-deps.ts'
-import { chunksByColumn, endOf, JoinedText, startOf } from './text-of-chunks.ts'
+import { chunksByColumn, JoinedText, type TextPlace } from './text-of-chunks.ts'
 
 /** A document with its texts, put together from its chunks. */
 export interface DocumentTexts {
@@ -50,8 +50,7 @@ export async function readDocument(
   for (const [column, placed] of chunksByColumn(stored)) {
     const text = new JoinedText()
     for (const chunk of placed) {
-      text.add(chunk)
-      chunks.push(placedChunk(chunk, column))
+      chunks.push(placedChunk(chunk, column, text.add(chunk)))
       await slice.yieldIfSpent(signal)
     }
     texts.push({ column, text: text.text, isExact: text.isExact })
@@ -59,8 +58,7 @@ export async function readDocument(
   return { id, metadata: ownMetadata(first.metadata), texts, chunks }
 }
 
-function placedChunk(chunk: StoredChunk, column: string): PlacedChunk {
+function placedChunk(chunk: StoredChunk, column: string, { start, end }: TextPlace): PlacedChunk {
   const { chunkId, metadata } = chunk
-  const place = { startChar: startOf(chunk), endChar: endOf(chunk) }
-  return { chunkId, column, ...place, facts: chunkFacts(metadata) }
+  return { chunkId, column, startChar: start, endChar: end, facts: chunkFacts(metadata) }
 }

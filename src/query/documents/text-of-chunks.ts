@@ -7,6 +7,14 @@ import { AppError } from '../../errors.ts'
 /** Chunks of JSON are made of it, and no parts of its text. */
 const MADE_OF_TEXT = 'JSONChunkingPreprocessor'
 
+const MADE_JOINT = '\n\n'
+
+/** In code units. */
+export interface TextPlace {
+  readonly start: number
+  readonly end: number
+}
+
 /** A text that grows chunk by chunk, so that every offset is that of the text that was cut. */
 export class JoinedText {
   #pieces: string[] = []
@@ -21,8 +29,24 @@ export class JoinedText {
     return this.#pieces.join('')
   }
 
-  add(chunk: StoredChunk): void {
-    const { content, metadata } = chunk
+  /** @returns where the chunk stands in the text */
+  add(chunk: StoredChunk): TextPlace {
+    return chunk.metadata.source === MADE_OF_TEXT ? this.#append(chunk) : this.#join(chunk)
+  }
+
+  /** What is made of the text has no place in it: one stands below the other. */
+  #append({ content }: StoredChunk): TextPlace {
+    const joint = this.#pieces.length === 0 ? '' : MADE_JOINT
+    const start = this.#last.end + joint.length
+    this.#pieces.push(joint, content)
+    this.#last = { content, end: start + content.length }
+    this.isExact = false
+    this.isCutAsStored = false
+    return { start, end: this.#last.end }
+  }
+
+  #join(chunk: StoredChunk): TextPlace {
+    const { content } = chunk
     const [start, end] = [startOf(chunk), endOf(chunk)]
     const { end: known } = this.#last
     if (start > known) {
@@ -31,11 +55,12 @@ export class JoinedText {
       this.#pieces.push(length === 1 ? ' ' : '\n'.repeat(length))
       this.isExact = false
     }
-    const isPart = content.length === end - start && metadata.source !== MADE_OF_TEXT
+    const isPart = content.length === end - start
     this.isCutAsStored &&= isPart && this.#isRepeated(content, known - start)
     this.isExact &&= isPart
     this.#pieces.push(content.slice(Math.max(0, known - start)))
     if (end > known) this.#last = { content, end }
+    return { start, end }
   }
 
   /** Whether what it shares with the chunk before is the same in both. */
@@ -47,12 +72,17 @@ export class JoinedText {
   }
 }
 
-export function startOf({ metadata }: StoredChunk): number {
+function startOf({ metadata }: StoredChunk): number {
   return Number(metadata.start_char)
 }
 
-export function endOf({ metadata }: StoredChunk): number {
+function endOf({ metadata }: StoredChunk): number {
   return Number(metadata.end_char)
+}
+
+/** Those that are made of JSON stand in their order alone. */
+function placeOf(chunk: StoredChunk): number {
+  return chunk.metadata.source === MADE_OF_TEXT ? 0 : startOf(chunk)
 }
 
 function indexOf({ metadata }: StoredChunk): number {
@@ -67,7 +97,7 @@ export function chunksByColumn<T extends StoredChunk>(
   for (const [column, ofColumn] of byColumn) {
     byColumn.set(
       column,
-      ofColumn.toSorted((a, b) => startOf(a) - startOf(b) || indexOf(a) - indexOf(b)),
+      ofColumn.toSorted((a, b) => placeOf(a) - placeOf(b) || indexOf(a) - indexOf(b)),
     )
   }
   return byColumn

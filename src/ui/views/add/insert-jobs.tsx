@@ -18,7 +18,12 @@ interface InsertJobsProps extends KnowledgeBaseAddress {
 
 export function InsertJobs({ project, name, newest }: InsertJobsProps) {
   const { data, failure, reload } = useResource(
-    (signal) => listJobs({ project, knowledgeBase: name, limit: SHOWN_MAX }, signal),
+    async (signal) => {
+      const all = { project, knowledgeBase: name, limit: 2 * SHOWN_MAX }
+      const { items } = await listJobs(all, signal)
+      // The settings show those that cut what is there anew.
+      return { items: items.filter(({ kind }) => kind !== 'rechunk').slice(0, SHOWN_MAX) }
+    },
     [project, name],
   )
   useEffect(() => {

@@ -37,6 +37,10 @@ export function KnowledgeBaseFacts({ project, name }: KnowledgeBaseName) {
   if (data === undefined) return <span>&nbsp;</span>
   const { contents, kb, index } = data
   const { reembedding } = kb.params
+  const addressOfJob = ({ kind }: Job) => {
+    const isOfSettings = kind === 'rechunk'
+    return addressOf[isOfSettings ? 'knowledgeBaseSettings' : 'addDocuments'](project, name)
+  }
   return (
     <span class="kb-facts-line" dir="ltr">
       <span>{counted(contents.documents, 'document')}</span>
@@ -48,7 +52,7 @@ export function KnowledgeBaseFacts({ project, name }: KnowledgeBaseName) {
       {index && <span title={index.detail}>{wordsOfIndex(index.type, index.state)}</span>}
       {jobs.map((job) => (
         <span key={job.id} class="kb-working">
-          <a href={addressOf.addDocuments(project, name)}>
+          <a href={addressOfJob(job)}>
             <Icon name="clock" />
             {wordsOfJob(job)}
           </a>

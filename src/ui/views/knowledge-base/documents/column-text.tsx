@@ -22,6 +22,8 @@ interface ColumnTextProps {
 }
 
 interface PlacedChunk extends Span {
+  /** As hits name it: of a chunk that is made of JSON, which has no place in a text, another one. */
+  readonly cut: Span
   readonly facts: DocumentChunk['metadata']
 }
 
@@ -32,6 +34,9 @@ export function ColumnText({ of, document, column, text, marked, hasKeys }: Colu
   useLayoutEffect(() => setPointed(undefined), [marked?.start, marked?.end])
   const chunks = useMemo(() => chunksIn(document, column), [document, column])
   const at = marked ? placeOf(marked, chunks) : -1
+  const chunkAt = chunks[at]
+  const isCutSo = marked !== undefined && chunkAt !== undefined && isSpan(chunkAt.cut, marked)
+  const mark = isCutSo ? chunkAt : marked
   const shown = pointed ?? Math.max(0, at)
   const open = (index: number) => {
     const chunk = chunks[index]
@@ -46,8 +51,8 @@ export function ColumnText({ of, document, column, text, marked, hasKeys }: Colu
   ])
   // The same element while only the pointer moves: a long text is not compared again.
   const marks = useMemo(
-    () => <ChunkedText text={text} chunks={chunks} marked={marked} onPoint={setPointed} />,
-    [text, chunks, marked?.start, marked?.end],
+    () => <ChunkedText text={text} chunks={chunks} marked={mark} onPoint={setPointed} />,
+    [text, chunks, mark?.start, mark?.end],
   )
   return (
     <section class="kb-document" aria-label={column}>
@@ -80,15 +85,29 @@ export function ColumnText({ of, document, column, text, marked, hasKeys }: Colu
 }
 
 /** Of the chunk that is marked, or that holds the beginning of what is; -1: none. */
-function placeOf({ start, end }: Span, chunks: readonly Span[]): number {
-  const exact = chunks.findIndex((chunk) => chunk.start === start && chunk.end === end)
-  return exact >= 0 ? exact : chunks.findIndex((chunk) => chunk.start <= start && start < chunk.end)
+function placeOf(place: Span, chunks: readonly PlacedChunk[]): number {
+  const exact = chunks.findIndex((chunk) => isSpan(chunk, place))
+  const cut = exact >= 0 ? exact : chunks.findIndex((chunk) => isSpan(chunk.cut, place))
+  const { start } = place
+  return cut >= 0 ? cut : chunks.findIndex((chunk) => chunk.start <= start && start < chunk.end)
+}
+
+function isSpan(one: Span, { start, end }: Span): boolean {
+  return one.start === start && one.end === end
 }
 
 function chunksIn({ chunks }: DocumentTexts, column: string): readonly PlacedChunk[] {
   return chunks
     .filter(({ content_column: own }) => own === column)
-    .map(({ start_char: start, end_char: end, metadata: facts }) => ({ start, end, facts }))
+    .map(({ chunk_id: id, start_char: start, end_char: end, metadata: facts }) => {
+      return { start, end, facts, cut: cutIn(id) ?? { start, end } }
+    })
+}
+
+/** `<id>:<column>:<n>of<total>:<start>to<end>` */
+function cutIn(chunkId: string): Span | undefined {
+  const [, start, end] = /:(\d+)to(\d+)$/.exec(chunkId) ?? []
+  return start === undefined ? undefined : { start: Number(start), end: Number(end) }
 }
 
 interface ChunkFactsProps {
@@ -159,7 +178,7 @@ function ChunkLinks({ of, documentId, column, chunks, at, onOpen }: ChunkLinksPr
       )}
       <ol class="kb-values">
         {chunks.slice(first, first + LISTED_MAX).map(({ start, end }, index) => (
-          <li key={start}>
+          <li key={`${index} ${start}`}>
             <a
               class="small"
               href={addressOf.chunk(of.project, of.name, { documentId, column, start, end })}
