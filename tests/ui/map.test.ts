@@ -189,7 +189,7 @@ test('a rectangle comes with an arrow key, moves, and grows with Shift, within t
   expect(first).toEqual({ x: 400, y: 300, halfWidth: 75, halfHeight: 75 })
   expect(press(first, 'ArrowLeft', 'ArrowUp')).toMatchObject({ x: 380, y: 280 })
   expect(press(first, 'Shift+ArrowRight', 'Shift+ArrowUp')).toMatchObject({
-    ...{ x: 400, y: 300, halfWidth: 85, halfHeight: 65 },
+    ...{ x: 400, y: 300, halfWidth: 95, halfHeight: 55 },
   })
   const small = press(first, ...Array.from({ length: 90 }, () => 'Shift+ArrowLeft'))
   expect(small).toMatchObject({ halfWidth: 10 })

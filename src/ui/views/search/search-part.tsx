@@ -174,7 +174,7 @@ function useLabSettings() {
   useEffect(() => {
     if (known.current === given) return
     known.current = given
-    setSettings(settingsOf(query))
+    setSettings(settingsOf({ ...query, ...longText() }))
   }, [given])
   const latest = useRef(settings)
   latest.current = settings

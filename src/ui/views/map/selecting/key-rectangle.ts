@@ -52,8 +52,8 @@ export function rectangleAfter(
   if (!shiftKey) return { ...before, x: within(x + dx, 0, width), y: within(y + dy, 0, height) }
   return {
     ...before,
-    halfWidth: within(halfWidth + dx / 2, HALF_MIN, width),
-    halfHeight: within(halfHeight + dy / 2, HALF_MIN, height),
+    halfWidth: within(halfWidth + dx, HALF_MIN, width),
+    halfHeight: within(halfHeight + dy, HALF_MIN, height),
   }
 }
 

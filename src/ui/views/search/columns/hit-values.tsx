@@ -14,6 +14,30 @@ const SHOWN_MAX = 6
 const WHOLE_MAX = 100
 const CHARS_MAX = 60
 
+interface HitValue {
+  readonly name: string
+  readonly value: unknown
+  /** One of a list. */
+  readonly isItem: boolean
+}
+
+/** What can be filtered by; those without a value come last. */
+export function valuesOf(metadata: Readonly<Record<string, unknown>>): readonly HitValue[] {
+  const values = Object.entries(metadata)
+    .filter(([name]) => !OWN.has(name))
+    .flatMap(([name, value]): HitValue[] => {
+      if (!Array.isArray(value)) return [{ name, value, isItem: false }]
+      return [...new Set(value)].map((item: unknown) => ({ name, value: item, isItem: true }))
+    })
+    .filter(({ value }) => value !== '' && (typeof value !== 'object' || value === null))
+  return values.toSorted((a, b) => Number(a.value === null) - Number(b.value === null))
+}
+
+/** Whether a hit has more values than are shown of it at first. */
+export function hasMoreValues(metadata: Readonly<Record<string, unknown>>): boolean {
+  return valuesOf(metadata).length > SHOWN_MAX
+}
+
 interface HitValuesProps {
   readonly metadata: Readonly<Record<string, unknown>>
   readonly isWhole: boolean
@@ -21,14 +45,7 @@ interface HitValuesProps {
 }
 
 export function HitValues({ metadata, isWhole, onFilter }: HitValuesProps) {
-  const values = Object.entries(metadata)
-    .filter(([name]) => !OWN.has(name))
-    .flatMap(([name, value]) => {
-      if (!Array.isArray(value)) return [{ name, value, isItem: false }]
-      return [...new Set(value)].map((item: unknown) => ({ name, value: item, isItem: true }))
-    })
-    .filter(({ value }) => value !== '' && (typeof value !== 'object' || value === null))
-    .slice(0, isWhole ? WHOLE_MAX : SHOWN_MAX)
+  const values = valuesOf(metadata).slice(0, isWhole ? WHOLE_MAX : SHOWN_MAX)
   if (values.length === 0) return null
   return (
     <ul class="search-values">

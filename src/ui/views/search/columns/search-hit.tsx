@@ -10,7 +10,7 @@ import type { ColumnName, Places } from '../lab-settings.ts'
 import { excerptOf, wholeOf } from './excerpt.ts'
 import { HitNeighbours } from './hit-neighbours.tsx'
 import { HitRanks, HitScores } from './hit-places.tsx'
-import { HitValues } from './hit-values.tsx'
+import { HitValues, hasMoreValues } from './hit-values.tsx'
 
 export interface HitActions {
   readonly onFilter: (column: string, value: unknown, isItem: boolean) => void
@@ -65,7 +65,8 @@ function HitContent(props: SearchHitProps) {
   const [isAround, setIsAround] = useState(false)
   const excerpt = useMemo(() => excerptOf(hit.chunk_content, hit.highlights ?? []), [hit])
   const shown = isWhole ? wholeOf(hit.chunk_content, hit.highlights ?? []) : excerpt
-  const canGrow = excerpt.isCut || hit.chunk_content.includes('\n')
+  const isCut = excerpt.isCut || hit.chunk_content.includes('\n')
+  const canGrow = isCut || hasMoreValues(hit.metadata)
   const judge = (mark: 'right' | 'wrong', next: number) => {
     actions.onJudge(question, hit.id, markOf(grade) === mark ? null : next)
   }
