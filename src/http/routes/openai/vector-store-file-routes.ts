@@ -214,12 +214,12 @@ const addOneRoutes: AddRoutes = (app, context) => {
       if (attachment !== undefined && attached?.status === 'in_progress' && !isAlone) {
         throw comesWithOthers(attachment)
       }
-      if (attached?.status === 'in_progress' && isAlone) {
-        // One that ended meanwhile is a document now.
-        await jobs.cancel(attached.jobId).catch(ignoreState)
-      }
       const isKnown = attached !== undefined && attached.status !== 'completed'
-      if (isKnown && isAlone) await jobs.remove(attached.jobId).catch(ignoreState)
+      if (isKnown && isAlone) {
+        // One that ended meanwhile is a document now. One whose file has failed may not have ended yet.
+        await jobs.cancel(attached.jobId).catch(ignoreState)
+        await jobs.remove(attached.jobId).catch(ignoreState)
+      }
       await documents.remove(kb, id).catch((error: unknown) => {
         const isMissing = error instanceof AppError && error.code === 'document_not_found'
         if (!isMissing) throw error
