@@ -145,6 +145,27 @@ browserTest('100,000 rows scroll to their end, and a long statement is cancelled
   })
 })
 
+browserTest('a cell of 50 MB is shown in part, and a million rows to their end', async () => {
+  const large = link("SELECT repeat('<b>wide</b> ', 4500000) AS cell")
+  await browser.visit(large, {}, async ({ page }) => {
+    const grid = page.getByRole('grid')
+    await page.getByRole('gridcell', { name: '<b>wide</b>' }).waitFor()
+    await grid.focus()
+    await page.keyboard.press('Enter')
+    const whole = page.getByRole('dialog', { name: 'cell' })
+    await whole.getByText('54,000,000 characters').waitFor()
+    await whole.getByText('The first 100,000 are shown').waitFor()
+    expect(await page.locator('main b').count()).toBe(0)
+    await page.keyboard.press('Escape')
+    await whole.waitFor({ state: 'detached' })
+    await page.goto(link('SELECT i FROM range(1000000) AS t(i)'))
+    await page.getByText('1,000,000 rows in').waitFor()
+    await grid.evaluate((element) => element.scrollTo(0, element.scrollHeight))
+    await page.getByRole('gridcell', { name: '999999' }).waitFor()
+    expect(await page.getByRole('gridcell').count()).toBeLessThan(100)
+  })
+})
+
 /** Of the long one, on the server, which lists them without their values. */
 async function runningStatements(): Promise<number> {
   const running = JSON.stringify(await browser.send('GET', '/api/requests/running'))
