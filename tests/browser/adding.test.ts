@@ -12,7 +12,7 @@ browserTest('files that were cut off are sent again, and what was typed stays', 
   await browser.visit(`${base}/teas`, { expectedErrors }, async ({ page }) => {
     // The names of all projects come late.
     const named = Promise.withResolvers<void>()
-    await page.route('**/api/projects', async (route) => {
+    await page.route('**/api/catalog', async (route) => {
       await named.promise
       await route.continue()
     })

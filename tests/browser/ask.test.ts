@@ -143,6 +143,7 @@ browserTest('an answer goes on over a reload and in a second window, with its ch
     await page.reload()
     await main.getByRole('region', { name: 'Cups of each' }).waitFor()
     await main.getByText('chart_tool', { exact: true }).waitFor()
+    await other.getByRole('button', { name: 'Ask again' }).waitFor()
     await other.getByPlaceholder('Ask something').fill('And in all?')
     await second.keyboard.press('Enter')
     await main.getByText('Four in all.').waitFor()

@@ -155,12 +155,8 @@ const WCAG = ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'wcag22aa']
 
 /** Looks with axe at what is shown now. @throws Error with each rule that is broken, and where */
 export async function expectNoViolations(page: Page): Promise<void> {
-  // What fades in has too little contrast until it is there.
-  await page.evaluate(() => {
-    for (const animation of document.getAnimations()) {
-      if (animation.effect?.getComputedTiming().endTime !== Infinity) animation.finish()
-    }
-  })
+  // What fades in has too little contrast until it is there, and some of it comes while axe looks.
+  await page.emulateMedia({ reducedMotion: 'reduce' })
   // What a debugger evaluates is no script of the page: its policy stays as strict as it is.
   if (!(await page.evaluate('"axe" in globalThis'))) await page.evaluate(`${axe.source}; undefined`)
   const found = await page.evaluate(
