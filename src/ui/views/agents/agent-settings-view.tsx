@@ -205,9 +205,15 @@ function Probe({ at, isChanged }: { readonly at: string; readonly isChanged: boo
   )
 }
 
+/** A save says what was left to the server before: that is no change. */
+function saidOf(agent: Agent, key: 'data' | 'model' | 'prompt_template' | 'params'): string {
+  const { mode = 'text', timeout, max_steps: maxSteps } = agent.params
+  return JSON.stringify(key === 'params' ? [mode, timeout, maxSteps] : agent[key])
+}
+
 function differences(before: Agent, now: Agent): string {
   const fields = ['data', 'model', 'prompt_template', 'params'] as const
-  const changed = fields.filter((key) => JSON.stringify(before[key]) !== JSON.stringify(now[key]))
+  const changed = fields.filter((key) => saidOf(before, key) !== saidOf(now, key))
   const words = { data: 'data', model: 'model', prompt_template: 'instructions', params: 'limits' }
   const what = changed.map((key) => words[key]).join(', ')
   return what === '' ? 'It was saved without a change' : `What is other: ${what}`
