@@ -25,7 +25,7 @@ export function TopBar({ menu }: { readonly menu: Menu }) {
       </button>
       <a class="brand" href="/">
         <img src="/favicon.ico" alt="" width="24" height="24" />
-        Eider
+        <span class="brand-name">Eider</span>
       </a>
       <span class="grow" />
       <button
