@@ -180,6 +180,24 @@ test('a chart measures no ids, counts digits of integers, and splits times by gr
   })
 })
 
+test('NaN and infinity leave a gap, and a column of numbers one of numbers', () => {
+  const columns = [
+    { name: 'x', type: 'BIGINT' },
+    { name: 'y', type: 'DOUBLE' },
+  ]
+  const rows = [
+    [1, 'NaN'],
+    [2, 0.5],
+    [3, '-Infinity'],
+    [4, 2],
+  ]
+  const choice = chooseChart(columns, rows)
+  expect(choice).toEqual({ kind: 'line', x: 0, y: [1] })
+  expect(choice && chartData(choice, columns, rows).y).toMatchObject([
+    { label: 'y', values: [null, 0.5, null, 2] },
+  ])
+})
+
 test('no row of a group is lost: bars add values that share a place, lines draw each', () => {
   const columns = named('x group n')
   const drawn = (kind: 'bar' | 'line' | 'scatter', [a, b]: readonly [string, string]) => {
@@ -232,6 +250,11 @@ test('bins have round borders and hold every number once', () => {
   expect(labels[0]).toBe('0')
   expect(counts.reduce((sum, one) => sum + one, 0)).toBe(5)
   expect(binned([7, 7]).counts).toEqual([2])
+  // What is no number is left out, as what is not there.
+  expect(binned([7, 'NaN', 7, '-Infinity', null])).toMatchObject({
+    counts: [2],
+    left: '3 without a value',
+  })
   expect(binned(['a', 'b', 'a', null])).toMatchObject({
     labels: ['a', 'b', 'null'],
     counts: [2, 1, 1],

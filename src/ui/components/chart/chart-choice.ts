@@ -19,8 +19,8 @@ export type ColumnKind = 'number' | 'time' | 'text' | 'nothing'
 /** What a browser can count in milliseconds: years of four digits. */
 const TIME = /^\d{4}-\d{2}-\d{2}([ T]\d{2}:\d{2}(:\d{2}(\.\d+)?)?)?([+-]\d{2}(:?\d{2})?|Z)?$/
 const NUMBER = /^-?\d+(\.\d+)?$/
-/** What is of a type of numbers and none that can be drawn. */
-const NO_NUMBER = /^(NaN|-?Infinity)$/
+/** What is of a type of numbers, and none that can be drawn. */
+export const NO_NUMBER = /^(NaN|-?Infinity)$/
 /** Rows that are looked at to tell what a column holds. */
 const LOOKED_AT_MAX = 500
 export const BARS_MAX = 60

@@ -1,6 +1,13 @@
 /** What a chart draws, from the rows. Pure. */
 import type { Cell, Column } from '../../api/sql.ts'
-import { BARS_MAX, type ChartChoice, columnKind, numberOf, SERIES_MAX } from './chart-choice.ts'
+import {
+  BARS_MAX,
+  type ChartChoice,
+  columnKind,
+  NO_NUMBER,
+  numberOf,
+  SERIES_MAX,
+} from './chart-choice.ts'
 
 export interface Series {
   readonly label: string
@@ -195,7 +202,7 @@ export function binned(cells: readonly Cell[], isTime = false): Bins {
 }
 
 function isThere(cell: Cell): boolean {
-  return cell !== null && cell !== undefined
+  return cell !== null && cell !== undefined && !NO_NUMBER.test(String(cell))
 }
 
 function numberBins(numbers: readonly number[], isTime: boolean): Omit<Bins, 'left'> {

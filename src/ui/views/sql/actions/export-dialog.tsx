@@ -9,6 +9,7 @@ import { Progress } from '../../../components/progress.tsx'
 import { useAction } from '../../../components/resource.ts'
 import { cellText, isNothing } from '../../../components/table/cell-text.ts'
 import { shownBytes } from '../../../format/numbers.ts'
+import { keysOf } from '../result/json-of-run.tsx'
 import type { Run } from '../runs.ts'
 
 const EXPORTS = [
@@ -147,15 +148,16 @@ function withoutLast(
 
 /** What the page holds, which is all of it. */
 function shownRows({ columns, rows }: Run, { type, ending }: Form): Blob {
-  const names = columns.map(({ name }) => name)
   if (ending === 'csv') {
+    const names = columns.map(({ name }) => name)
     return new Blob(
       [names, ...rows].map((row) => csvRow(row.map(csvText))),
       { type },
     )
   }
+  const keys = keysOf(columns)
   const objects = rows.map((row) => {
-    return JSON.stringify(Object.fromEntries(names.map((name, index) => [name, row[index]])))
+    return JSON.stringify(Object.fromEntries(keys.map((name, index) => [name, row[index]])))
   })
   return new Blob([ending === 'json' ? `[${objects.join(',\n')}]\n` : `${objects.join('\n')}\n`], {
     type,

@@ -26,15 +26,19 @@ export function JsonOfRun({ run }: { readonly run: Run }) {
   )
 }
 
-/** Of two columns with one name, the second gets a number, as in an export. */
-function objectsOf({ columns, rows }: Run): readonly unknown[] {
+/** Of two columns with one name, the second gets a number. */
+export function keysOf(columns: Run['columns']): readonly string[] {
   const seen = new Set<string>()
-  const keys = columns.map(({ name }) => {
+  return columns.map(({ name }) => {
     let key = name
     for (let count = 1; seen.has(key); count += 1) key = `${name}_${count}`
     seen.add(key)
     return key
   })
+}
+
+function objectsOf({ columns, rows }: Run): readonly unknown[] {
+  const keys = keysOf(columns)
   return rows.slice(0, ROWS_MAX).map((row) => {
     return Object.fromEntries(keys.map((key, index) => [key, row[index]]))
   })
