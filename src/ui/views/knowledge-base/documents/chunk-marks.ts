@@ -56,3 +56,22 @@ export function piecesOf(
 function overlaps(one: Span, other: Span): boolean {
   return one.start < other.end && other.start < one.end
 }
+
+/** `<id>:<column>:<n>of<total>:<start>to<end>` */
+export function placeIn(chunkId: string): Span | undefined {
+  const [, start, end] = /:(\d+)to(\d+)$/.exec(chunkId) ?? []
+  return start === undefined ? undefined : { start: Number(start), end: Number(end) }
+}
+
+interface ShownChunk {
+  readonly chunk_id: string
+  readonly start_char: number
+}
+
+/** Chunks that are made of JSON begin elsewhere than the text that is shown says: they stand below each other there. */
+export function areMadeOfJson(chunks: readonly ShownChunk[]): boolean {
+  return chunks.some((chunk) => {
+    const cut = placeIn(chunk.chunk_id)
+    return cut !== undefined && cut.start !== chunk.start_char
+  })
+}

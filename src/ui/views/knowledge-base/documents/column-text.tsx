@@ -7,7 +7,7 @@ import { Icon } from '../../../components/icon.tsx'
 import { counted, shownCount } from '../../../format/numbers.ts'
 import { addressOf } from '../../../shell/addresses.ts'
 import { useShortcuts } from '../../../shell/keyboard.tsx'
-import type { Span } from './chunk-marks.ts'
+import { placeIn, type Span } from './chunk-marks.ts'
 import { ChunkedText } from './chunked-text.tsx'
 import { TypedInput } from './typed-input.tsx'
 
@@ -100,14 +100,8 @@ function chunksIn({ chunks }: DocumentTexts, column: string): readonly PlacedChu
   return chunks
     .filter(({ content_column: own }) => own === column)
     .map(({ chunk_id: id, start_char: start, end_char: end, metadata: facts }) => {
-      return { start, end, facts, cut: cutIn(id) ?? { start, end } }
+      return { start, end, facts, cut: placeIn(id) ?? { start, end } }
     })
-}
-
-/** `<id>:<column>:<n>of<total>:<start>to<end>` */
-function cutIn(chunkId: string): Span | undefined {
-  const [, start, end] = /:(\d+)to(\d+)$/.exec(chunkId) ?? []
-  return start === undefined ? undefined : { start: Number(start), end: Number(end) }
 }
 
 interface ChunkFactsProps {

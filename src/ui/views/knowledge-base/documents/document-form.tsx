@@ -17,6 +17,7 @@ import { Loading } from '../../../components/progress.tsx'
 import { useResource } from '../../../components/resource.ts'
 import { counted } from '../../../format/numbers.ts'
 import { tellDone } from '../../../shell/notices.tsx'
+import { areMadeOfJson } from './chunk-marks.ts'
 import {
   changesOf,
   type DraftField,
@@ -97,6 +98,7 @@ function OpenedForm({
           key={column}
           column={column}
           text={text}
+          isMade={areMadeOfJson(opened.chunks)}
           onText={(next) => setContent({ ...content, [column]: next })}
         />
       ))}
@@ -108,13 +110,15 @@ function OpenedForm({
 interface TextFieldProps {
   readonly column: string
   readonly text: string
+  /** Of JSON, which the text is not any more. */
+  readonly isMade: boolean
   readonly onText: (text: string) => void
 }
 
 /** A field with more makes every key slow: it is opened by whoever wants it. */
 const OPEN_CHARS_MAX = 200_000
 
-function TextField({ column, text, onText }: TextFieldProps) {
+function TextField({ column, text, isMade, onText }: TextFieldProps) {
   const [isOpen, setIsOpen] = useState(text.length <= OPEN_CHARS_MAX)
   if (!isOpen) {
     return (
@@ -129,7 +133,14 @@ function TextField({ column, text, onText }: TextFieldProps) {
     )
   }
   return (
-    <Field label={`Text of ${column}`} hint="A new text is cut into chunks and embedded again">
+    <Field
+      label={`Text of ${column}`}
+      hint={
+        isMade
+          ? 'Made of JSON, which is not stored: to change it, put the whole JSON here'
+          : 'A new text is cut into chunks and embedded again'
+      }
+    >
       {(control) => (
         <textarea
           {...control}

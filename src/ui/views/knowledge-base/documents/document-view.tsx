@@ -13,6 +13,7 @@ import { useResource } from '../../../components/resource.ts'
 import { addressOf } from '../../../shell/addresses.ts'
 import { tellDone } from '../../../shell/notices.tsx'
 import { type KnowledgeBaseAddress, KnowledgeBaseFrame } from '../knowledge-base-frame.tsx'
+import { areMadeOfJson } from './chunk-marks.ts'
 import { ColumnText } from './column-text.tsx'
 import { DocumentForm } from './document-form.tsx'
 
@@ -91,13 +92,15 @@ export function DocumentView({
   )
 }
 
-function Metadata({ document: { metadata, exact } }: { readonly document: DocumentTexts }) {
+function Metadata({ document: { metadata, exact, chunks } }: { readonly document: DocumentTexts }) {
   const entries = Object.entries(metadata).filter(([, value]) => value !== null)
   return (
     <>
       {!exact && (
         <p class="small quiet">
-          White space between chunks is not stored, so that it may differ here.
+          {areMadeOfJson(chunks)
+            ? 'Its chunks are made of JSON, which is not stored itself.'
+            : 'White space between chunks is not stored, so that it may differ here.'}
         </p>
       )}
       {entries.length > 0 && (
