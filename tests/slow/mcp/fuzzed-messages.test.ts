@@ -1,5 +1,6 @@
 /** Whatever comes to `/mcp`: an answer of the protocol, no failure of ours, nothing left running. */
 import { afterAll, beforeAll, expect, test } from 'bun:test'
+import { AppError } from '../../../src/errors.ts'
 import type { Listener } from '../../../src/http/server.ts'
 import { makeKey } from '../../support/access-keys.ts'
 import { createTestApp, type TestApp } from '../../support/test-app.ts'
@@ -41,7 +42,9 @@ test('answers of the protocol alone, and nothing is left running', async () => {
   const clients = [{}, {}, reader.headers, asker.headers]
   const report = await fuzz({ url, clients, seed: 1, requests: 1500, atOnce: 8 })
   expect(report.wrong).toEqual([])
-  expect(failures).toEqual([])
+  // What many clients at once may be told where the machine is busy.
+  const isBusy = (error: unknown) => error instanceof AppError && error.code === 'too_busy'
+  expect(failures.filter((error) => !isBusy(error))).toEqual([])
   // Otherwise nothing but the outermost checks would be tried.
   expect(report.seen.get('structuredContent')).toBeGreaterThan(100)
   // The test's own time bounds it.
