@@ -11,17 +11,19 @@ import { counted, shownAge, shownTime } from '../../format/numbers.ts'
 import { NewSource } from './new-source.tsx'
 import type { WayInProps } from './use-begin.ts'
 
-const ASK_AGAIN_MS = 1000
+const ASK_AGAIN_MS = 15_000
+/** While one of them runs. */
+const LOOK_AGAIN_MS = 1000
 
 export function Sources({ project, name, onBegun }: WayInProps) {
   const { data, failure, reload } = useResource(
     (signal) => listSources(project, name, signal),
     [project, name],
   )
-  const isRunning = data?.some(({ job_id: id, last_run: last }) => id !== null || !isOver(last))
-  usePolling(() => {
-    if (isRunning) reload()
-  }, ASK_AGAIN_MS)
+  const isRunning = data?.some(({ job_id: id, last_run: last }) => {
+    return id !== null || last?.state === 'running'
+  })
+  usePolling(reload, isRunning ? LOOK_AGAIN_MS : ASK_AGAIN_MS)
   const begun = (job: Job) => {
     onBegun(job)
     reload()
@@ -108,11 +110,6 @@ function SourceEntry({ source, onBegun, onRemoved }: SourceEntryProps) {
       )}
     </li>
   )
-}
-
-/** One that has never run has been asked to run by whoever added it. */
-function isOver(run: Source['last_run']): boolean {
-  return run !== null && run.state !== 'running'
 }
 
 function whenOf({ schedule, watch, next_run_at: next }: Source): string {
