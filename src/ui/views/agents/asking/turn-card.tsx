@@ -112,8 +112,10 @@ function HowItEnded({ turn }: { readonly turn: AskedTurn }) {
   if (turn.state === 'cut') {
     return (
       <p class="agents-warning" role="alert">
-        <Icon name="warning" /> The connection broke off. What had come stays here; ask again for
-        the whole answer.
+        <Icon name="warning" />{' '}
+        {turn.conversationId === undefined
+          ? 'The connection broke off. What had come stays here; ask again for the whole answer.'
+          : 'The connection broke off. What had come stays here, and the rest comes when the server is back. If it does not, ask again.'}
       </p>
     )
   }
