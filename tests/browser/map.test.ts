@@ -6,6 +6,20 @@ const browser = browserOver()
 const MAP = '/projects/mindsdb/knowledge_bases/topics/map'
 const TOPICS = ['green tea in a cup', 'a bridge of steel', 'the cat chases a bird'] as const
 
+/** How much is drawn over the points in the colour of text, as labels and lines are: less `before`. */
+function darkPixels(before: number): number {
+  const canvas = document.querySelector<HTMLCanvasElement>('.map-marks')
+  const context = canvas?.getContext('2d')
+  if (!canvas || !context) return 0
+  const { data } = context.getImageData(0, 0, canvas.width, canvas.height)
+  let dark = -before
+  for (let at = 0; at < data.length; at += 4) {
+    const [red = 0, green = 0, blue = 0, alpha = 0] = data.subarray(at, at + 4)
+    if (alpha > 128 && red + green + blue < 250) dark += 1
+  }
+  return Math.max(0, dark - 200)
+}
+
 browserTest('a map is read, coloured, selected and opened', async () => {
   const baseUrl = await browser.baseUrl()
   const sent = async (method: string, path: string, body: object) => {
@@ -81,9 +95,12 @@ browserTest('a map is read, coloured, selected and opened', async () => {
     // By keys alone: a rectangle over all of it.
     await page.getByRole('button', { name: 'Clear' }).click()
     await page.getByText('60 chunks selected').waitFor({ state: 'detached' })
+    await settled(page)
+    const darkBefore = await page.evaluate(darkPixels, 0)
     await map.focus()
     await page.keyboard.press('ArrowUp')
     await page.getByText('in the rectangle', { exact: false }).waitFor()
+    await page.waitForFunction(darkPixels, darkBefore + 200)
     for (let step = 0; step < 14; step += 1) {
       await page.keyboard.press('Shift+ArrowRight')
       await page.keyboard.press('Shift+ArrowDown')

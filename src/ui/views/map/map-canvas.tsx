@@ -126,7 +126,6 @@ export function MapCanvas(props: MapCanvasProps) {
           <canvas ref={below} class="map-points" />
           <canvas ref={above} class={`map-marks ${tool}`} />
         </div>
-        {tool === 'lasso' && <LassoHint count={rectangle.count} />}
         {hovered !== null && painter.current && (
           <MapTip
             address={address}
@@ -137,7 +136,10 @@ export function MapCanvas(props: MapCanvasProps) {
           />
         )}
       </div>
-      <MapZoom painter={painter} onSelect={(view) => props.onLine(cornersOf(view))} />
+      <div class="row">
+        {tool === 'lasso' && <LassoHint count={rectangle.count} />}
+        <MapZoom painter={painter} onSelect={(view) => props.onLine(cornersOf(view))} />
+      </div>
     </>
   )
 }

@@ -126,6 +126,9 @@ export class MapPainter {
     }
     drawLabels(context, picture.regions, view, colours)
     if (lasso.length < 2) return
+    // Labels have another line around them.
+    context.strokeStyle = colours.ink
+    context.lineWidth = 2
     context.beginPath()
     for (const [x, y] of lasso) context.lineTo(x, y)
     context.closePath()
