@@ -119,6 +119,23 @@ test('completion knows tables after FROM, columns after a name, aliases, and quo
   expect(labels('WITH cheap AS (SELECT 1) SELECT * FROM ')).toContain('cheap')
 })
 
+test('completion knows columns of what follows the cursor, and of what the statement makes for itself', () => {
+  const at = (text: string) => {
+    const place = text.indexOf('|')
+    const found = sqlCompletion(NAMES)(text.replace('|', ''), place)
+    return found?.options.map(({ label }) => label)
+  }
+  expect(at('SELECT t.| FROM teas t')?.[0]).toBe('price')
+  expect(at('SELECT t.| FROM mindsdb.teas AS t, teas u WHERE t.price > 1')?.[0]).toBe('price')
+  expect(at('SELECT l.| FROM files."my list" l')).toEqual(['a b'])
+  expect(at('WITH q AS (SELECT max(price) AS top, id FROM teas) SELECT q.| FROM q')).toEqual([
+    'top',
+    'id',
+  ])
+  expect(at('WITH q AS (SELECT 1 AS one) SELECT z.| FROM q AS z')).toEqual(['one'])
+  expect(at('SELECT s.| FROM (SELECT (1 + 2) AS three FROM teas) s')).toEqual(['three'])
+})
+
 test('completion is silent in texts and comments, and knows where they end', () => {
   expect(labels("SELECT 'te")).toBeUndefined()
   expect(labels('SELECT 1 -- FROM ')).toBeUndefined()

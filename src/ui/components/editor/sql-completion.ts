@@ -113,18 +113,65 @@ function isNewName(code: string): boolean {
   return /^create\b(?!.*\b(from|join|into|as)\b)(?!.*\bindex\b)/is.test(code.trim())
 }
 
-/** What follows `a.`: tables of a namespace, columns of a table or of its alias. */
+/** What follows `a.`: tables of a namespace, columns of a table, of its alias, or of what the statement makes for itself. */
 function ownedBy(owner: string, text: string, names: CatalogNames): readonly SqlOption[] {
   const tables = names.tables.filter(({ schema }) => same(schema, owner)).map(tableOption)
   if (tables.length > 0) return tables
-  const alias = new RegExp(
-    `([\\p{L}\\p{N}_$.]+|"(?:[^"]|"")+")\\s+(?:as\\s+)?${escaped(owner)}(?![\\p{L}\\p{N}_])`,
-    'iu',
-  ).exec(text)?.[1]
-  const meant = alias === undefined ? owner : plain(alias.split('.').at(-1) ?? '')
-  return names.tables
-    .filter(({ name }) => same(name, owner) || same(name, meant))
-    .flatMap((table) => [...columns(table), ...optionsOfTable(table.kind).map(columnLike)])
+  // Of `SELECT k.id FROM teas k`, what stands before `k.` is no table.
+  const aliases = text.matchAll(
+    new RegExp(
+      `([\\p{L}\\p{N}_$.]+|"(?:[^"]|"")+")\\s+(?:as\\s+)?"?${escaped(owner)}"?(?![\\p{L}\\p{N}_.])`,
+      'giu',
+    ),
+  )
+  const meant = [...aliases].map(([, table = '']) => plain(table.split('.').at(-1) ?? ''))
+  const isMeant = ({ name }: TableNames) => [owner, ...meant].some((one) => same(one, name))
+  return [
+    ...[owner, ...meant].flatMap((one) => columnsOfOwn(one, text)),
+    ...names.tables
+      .filter(isMeant)
+      .flatMap((table) => [...columns(table), ...optionsOfTable(table.kind).map(columnLike)]),
+  ]
+}
+
+/** The columns that a sub-query of this name has by `AS`, or as its last words: `WITH name AS (…)`, `(…) AS name`. */
+function columnsOfOwn(name: string, text: string): readonly SqlOption[] {
+  const code = codeOf(text)
+  const word = escaped(name)
+  const before = new RegExp(`\\b${word}\\s+as\\s*(?:materialized\\s*)?\\(`, 'iu').exec(code)
+  const behind = new RegExp(`\\)\\s*(?:as\\s+)?${word}(?![\\p{L}\\p{N}_.])`, 'iu').exec(code)
+  if (before !== null) return selected(code.slice(before.index + before[0].length))
+  return behind === null ? [] : selected(code.slice(openOf(code, behind.index) + 1))
+}
+
+/** Where the parenthesis begins that ends there. */
+function openOf(code: string, close: number): number {
+  let depth = 0
+  for (let at = close; at >= 0; at -= 1) {
+    if (code[at] === ')') depth += 1
+    if (code[at] === '(') depth -= 1
+    if (depth === 0) return at
+  }
+  return code.length
+}
+
+/** The names behind a SELECT, up to its FROM or to the parenthesis that closes. */
+function selected(code: string): readonly SqlOption[] {
+  const list = /^\s*select\s+(?:distinct\s+)?/i.exec(code)
+  if (list === null) return []
+  const items = ['']
+  let depth = 0
+  for (const [piece] of code.slice(list[0].length).matchAll(/[\p{L}\p{N}_$]+|[^\p{L}\p{N}_$]/gu)) {
+    if (piece === '(') depth += 1
+    if (piece === ')') depth -= 1
+    if (depth < 0 || (depth === 0 && /^(from|where|limit|union)$/i.test(piece))) break
+    if (depth === 0 && piece === ',') items.push('')
+    else items.push(`${items.pop() ?? ''}${piece}`)
+  }
+  return items.flatMap((item): readonly SqlOption[] => {
+    const label = /([\p{L}_][\p{L}\p{N}_]*)\s*$/u.exec(item)?.[1]
+    return label === undefined ? [] : [{ label, kind: 'column', detail: 'here', rank: 3 }]
+  })
 }
 
 /** `distance` of a search is a column of it. */
