@@ -67,6 +67,8 @@ browserTest(
       expect(await stored()).toMatchObject({
         params: { hybrid_search: true, hybrid_search_alpha: 0.3 },
       })
+      await page.reload()
+      await searches.getByText('Weight of the meaning: 0.30').waitFor()
       await searches.getByRole('button', { name: 'Automatic again' }).click()
       await searches.getByText('Weight of the meaning: automatic').waitFor()
       await answered(page, 'PUT', () => searches.getByRole('button', { name: 'Save' }).click())

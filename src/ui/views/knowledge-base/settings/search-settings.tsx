@@ -31,18 +31,21 @@ export function SearchSettings(props: SettingsPartProps & { readonly chunks: num
   const storedFusion = params.hybrid_search_fusion ?? DEFAULT_FUSION
   const [alpha, setAlpha] = useState(storedAlpha)
   const [fusion, setFusion] = useState(storedFusion)
+  // What was saved here counts before it is read again.
+  const [known, setKnown] = useState({ alpha: storedAlpha, fusion: storedFusion })
   const { act, failure, isBusy } = useAction()
   const save = useSaving(props, searchPart)
   const send = (event: SubmitEvent) => {
     event.preventDefault()
-    act(() =>
-      save({
+    act(async () => {
+      await save({
         ...(language === '' || language === stored ? {} : { language }),
         hybrid_search: isHybrid,
-        ...(alpha === storedAlpha ? {} : { hybrid_search_alpha: alpha }),
-        ...(fusion === storedFusion ? {} : { hybrid_search_fusion: fusion }),
-      }),
-    )
+        ...(alpha === known.alpha ? {} : { hybrid_search_alpha: alpha }),
+        ...(fusion === known.fusion ? {} : { hybrid_search_fusion: fusion }),
+      })
+      setKnown({ alpha, fusion })
+    })
   }
   const isOther = language !== '' && language !== stored
   return (
