@@ -1,7 +1,7 @@
 /** A window over the page: Escape and a click beside it close it, and the focus goes back where it was. */
 import type { ComponentChildren } from 'preact'
 import { useId, useLayoutEffect, useRef } from 'preact/hooks'
-import { focusHeadingIfLost } from './heading-focus.ts'
+import { focusHeadingOnceLost } from './heading-focus.ts'
 import { Icon } from './icon.tsx'
 
 const FIELDS = 'input:not([type="checkbox"], [type="radio"], [type="file"]), select, textarea'
@@ -35,7 +35,7 @@ export function Dialog({
     return () => {
       element?.close()
       // What opened it may be gone as well: the row that was deleted.
-      requestAnimationFrame(() => requestAnimationFrame(focusHeadingIfLost))
+      requestAnimationFrame(() => requestAnimationFrame(focusHeadingOnceLost))
     }
   }, [])
   return (

@@ -17,8 +17,28 @@ export function takesFocus(heading: HTMLElement | null): void {
   if (isElsewhere === null || activeElement?.id === 'view') heading?.focus({ preventScroll: true })
 }
 
-/** Where the focus was is gone: keys go on from the heading, not from the top of the page. */
-export function focusHeadingIfLost(): void {
+/**
+ * Where the focus is may be gone at once, or a moment later: the row of what was deleted goes when its list is read again.
+ * Then keys go on from the heading, not from the top of the page.
+ */
+export function focusHeadingOnceLost(): void {
+  focusHeadingIfLost()
+  const held = document.activeElement
+  if (held === null) return
+  const watch = new MutationObserver(() => {
+    if (held.isConnected) return
+    stop()
+    focusHeadingIfLost()
+  })
+  const stop = () => {
+    watch.disconnect()
+    document.removeEventListener('focusin', stop)
+  }
+  document.addEventListener('focusin', stop)
+  watch.observe(document.body, { childList: true, subtree: true })
+}
+
+function focusHeadingIfLost(): void {
   const { activeElement, body } = document
   if (activeElement !== null && activeElement !== body) return
   if (document.querySelector('dialog[open]') !== null) return
