@@ -2,10 +2,10 @@
 import { render } from 'preact'
 import { LocationProvider, Route, Router } from 'preact-iso/router'
 import { lazyView } from './shell/lazy-view.tsx'
+import { NotFoundView } from './shell/not-found-view.tsx'
 import { Shell } from './shell/shell.tsx'
-import { DropAnywhere } from './views/home/drop-target.tsx'
+import { DropAnywhere } from './uploads/drop-anywhere.tsx'
 import { HomeView } from './views/home/home-view.tsx'
-import { NotFoundView } from './views/home/not-found-view.tsx'
 
 /** Addresses that are the server's own, not views. */
 const SCOPE = /^\/(?!api\/|docs|v1\/|mcp|metrics|healthz|openapi)/

@@ -23,10 +23,10 @@ browserTest('an agent is created and changed in two windows; the second is told'
     const other = await context.newPage()
     await other.goto(at)
     await other.getByLabel('Instructions').fill('Be brief')
-    await other.getByLabel('Steps at most').fill('3')
+    await other.getByLabel('Maximum steps').fill('3')
     await answered(other, 'PUT', () => other.getByRole('button', { name: 'Save' }).click())
     await page.getByRole('button', { name: 'Save' }).click()
-    await page.getByText('What is other: instructions, limits').waitFor()
+    await page.getByText('What differs: instructions, limits').waitFor()
     expect(await agent()).toMatchObject({ prompt_template: 'Be brief', params: { max_steps: 3 } })
     await answered(page, 'PUT', () => page.getByRole('button', { name: 'Keep mine' }).click())
     const limitless = { prompt_template: 'Say it in verse', params: { mode: 'text' } }

@@ -34,14 +34,14 @@ browserTest(
       expect(await browser.send('GET', `${all}/teas/documents`)).toMatchObject({
         items: [{ chunk_count: 1 }],
       })
-      await chunks.getByRole('button', { name: 'Cut 1 document anew', exact: true }).click()
+      await chunks.getByRole('button', { name: 'Split 1 document again', exact: true }).click()
       const asked = page.getByRole('dialog')
       await asked.getByText(/^About (9|1\d) chunks instead of 1,/).waitFor()
       await expectNoViolations(page)
-      await asked.getByRole('button', { name: 'Cut anew' }).click()
-      const cut = page.getByRole('region', { name: 'Stored documents cut anew' })
+      await asked.getByRole('button', { name: 'Split again' }).click()
+      const cut = page.getByRole('region', { name: 'Stored documents split again' })
       await cut.getByText('Done', { exact: true }).waitFor()
-      await cut.getByText(/^1 of 1 document · 1 cut anew · (9|1\d) new chunks/).waitFor()
+      await cut.getByText(/^1 of 1 document · 1 split again · (9|1\d) new chunks/).waitFor()
       // What no field shows stays over a save.
       const others = { window_size: 2, window_overlap: 1 }
       const sent = { type: 'sentence_chunking', sentence_chunking_config: others }
@@ -62,15 +62,15 @@ browserTest(
       // What nobody touched stays automatic.
       expect(JSON.stringify(await stored())).not.toMatch(/hybrid_search_(alpha|fusion)/)
       await page.reload()
-      await page.getByLabel('Weight of the meaning').fill('0.3')
+      await page.getByLabel('Weight of meaning').fill('0.3')
       await answered(page, 'PUT', () => searches.getByRole('button', { name: 'Save' }).click())
       expect(await stored()).toMatchObject({
         params: { hybrid_search: true, hybrid_search_alpha: 0.3 },
       })
       await page.reload()
-      await searches.getByText('Weight of the meaning: 0.30').waitFor()
-      await searches.getByRole('button', { name: 'Automatic again' }).click()
-      await searches.getByText('Weight of the meaning: automatic').waitFor()
+      await searches.getByText('Weight of meaning: 0.30').waitFor()
+      await searches.getByRole('button', { name: 'Back to automatic' }).click()
+      await searches.getByText('Weight of meaning: automatic').waitFor()
       await answered(page, 'PUT', () => searches.getByRole('button', { name: 'Save' }).click())
       expect(JSON.stringify(await stored())).not.toContain('hybrid_search_alpha')
       await page.getByRole('button', { name: 'Delete the knowledge base' }).click()

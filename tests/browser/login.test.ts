@@ -64,9 +64,9 @@ browserTest('a key and a user are made, used and taken away', async () => {
       await asking.getByLabel('Name').fill('notebook')
       await asking.getByLabel('Only some').check()
       await asking.getByLabel('mindsdb').check()
-      await asking.getByLabel('Requests a minute').fill('60')
+      await asking.getByLabel('Requests per minute').fill('60')
       await asking.getByLabel('Expires').fill('2099-01-31T12:00')
-      await asking.getByRole('button', { name: 'Make the key' }).click()
+      await asking.getByRole('button', { name: 'Create the key' }).click()
       // Behind the dialog the list has it as well, by its first letters.
       const key = await asking.getByText(/^eider_/).textContent()
       const asked = async () => {
@@ -86,7 +86,7 @@ browserTest('a key and a user are made, used and taken away', async () => {
       await asking.getByLabel('Only some').check()
       await asking.getByLabel('mindsdb').check()
       await asking.getByLabel('Password').fill('looks and reads')
-      await asking.getByRole('button', { name: 'Make the user' }).click()
+      await asking.getByRole('button', { name: 'Create the user' }).click()
       await page.getByRole('button', { name: 'Change vera' }).waitFor()
       await browser.visit('/create/agent', { expectedErrors: REFUSED }, async ({ page: hers }) => {
         await logIn(hers, 'vera', 'looks and reads')

@@ -20,7 +20,7 @@ browserTest('a statement is cancelled, its client is told, and the server goes o
     // What the page asks for by itself does not fill the list, unless somebody wants to see it.
     const ofPage = page.getByRole('row', { name: 'GET /api/requests' }).first()
     expect(await ofPage.count()).toBe(0)
-    await page.getByLabel('With those of this page').check()
+    await page.getByLabel("Include this page's requests").check()
     await ofPage.waitFor()
     await page.waitForURL('**/operations/requests?from=all')
   })
@@ -48,7 +48,7 @@ browserTest('a backup is made at once, and what takes memory and disk is listed'
     })
     await page.getByRole('link', { name: 'Overview' }).click()
     const server = page.getByRole('region', { name: 'Server', exact: true })
-    await server.getByText('Not well').waitFor()
+    await server.getByText('Not healthy').waitFor()
     await server.getByText('the disk is full').waitFor()
     await page.getByRole('heading', { name: 'Memory', exact: true }).waitFor()
     await page.unrouteAll({ behavior: 'wait' })

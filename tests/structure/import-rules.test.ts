@@ -11,6 +11,7 @@ import {
   risingImports,
   serverCodeInPage,
   threadsReachingStore,
+  viewsWithinOthers,
 } from './import-rules.ts'
 import { plantedModules, projectModules } from './source-module.ts'
 
@@ -111,6 +112,17 @@ test('a planted import that runs back up is found, by a detour too; one that goe
     'src/query/attic/box.ts: "attic" has no place in query',
     'src/query/information-schema/tables.ts imports src/query/deps.ts',
     'src/query/select/run.ts imports src/query/show/show.ts',
+  ])
+})
+
+test('no view imports from within another, only the frame around it', async () => {
+  expect(viewsWithinOthers(modules)).toEqual([])
+  const planted = await plantedModules({
+    'src/ui/views/map/map-view.tsx': `import '../places/place-frame.tsx'; import '../places/list/rows.tsx'; import './dots.ts'`,
+    'src/ui/page.tsx': `import './views/places/list/rows.tsx'`,
+  })
+  expect(viewsWithinOthers(planted)).toEqual([
+    'src/ui/views/map/map-view.tsx imports src/ui/views/places/list/rows.tsx',
   ])
 })
 

@@ -79,7 +79,7 @@ export const FOLDER_ORDER: Readonly<Record<string, readonly string[]>> = {
   agents: ['questions', 'foreign', 'actors', 'loop', 'tools', 'evidence', 'data'],
   reading: ['processes', 'documents', 'html', 'tables'],
   cli: ['commands', 'ingest', 'sql'],
-  ui: ['views', 'shell', 'components', 'format', 'api'],
+  ui: ['views', 'uploads', 'shell', 'components', 'format', 'api'],
   store: [
     'backup',
     'access',
@@ -282,6 +282,27 @@ function folderIn(room: string, path: string): string | undefined {
   const [top, first, ...rest] = path.split('/')
   if (top !== 'src' || first !== room) return undefined
   return rest.length > 1 ? (rest[0] ?? '') : ''
+}
+
+/** What of a view is there for other views: the frame around those of one thing, and what an address says of a part of a map. */
+const FOR_OTHER_VIEWS = /-frame\.tsx$|\/map-part\.ts$/
+
+/** Views that import what lies within another. */
+export function viewsWithinOthers(modules: readonly SourceModule[]): readonly string[] {
+  return [...importGraph(modules)].flatMap(([path, targets]) => {
+    const view = viewOf(path)
+    if (view === undefined) return []
+    return targets
+      .filter((target) => {
+        return ![undefined, view].includes(viewOf(target)) && !FOR_OTHER_VIEWS.test(target)
+      })
+      .map((target) => `${path} imports ${target}`)
+  })
+}
+
+/** `src/ui/views/sql/result/plan.tsx` → `sql`. */
+function viewOf(path: string): string | undefined {
+  return /^src\/ui\/views\/([^/]+)\//.exec(path)?.[1]
 }
 
 /** Each cycle once, as `a.ts -> b.ts -> a.ts`. Type imports count: they are dependencies too. */

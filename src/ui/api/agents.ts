@@ -72,10 +72,6 @@ function told(response: Response, tell: (event: CompletionEvent) => void): Promi
   })
 }
 
-export function deleteAgent(agent: AgentName): Promise<void> {
-  return request(agentPath(agent), { method: 'DELETE' })
-}
-
 export function listConversations(
   agent: AgentName,
   limit: number,

@@ -1,6 +1,7 @@
 /** What is stored in a knowledge base: its documents and chunks, read and changed. */
 import { signal as signalOf } from '@preact/signals'
 import type { Filters } from './filters.ts'
+import type { KnowledgeBaseName } from './knowledge-bases.ts'
 import type {
   ChunkList,
   DocumentList,
@@ -9,11 +10,6 @@ import type {
   StoredDocument,
 } from './records.ts'
 import { path, request } from './request.ts'
-
-export interface KnowledgeBaseName {
-  readonly project: string
-  readonly name: string
-}
 
 /** Counts what was changed here, or what the page knows has changed: what is shown of it is read again. */
 export const documentChanges = signalOf(0)
@@ -24,7 +20,7 @@ async function changed<T>(work: Promise<T>): Promise<T> {
   return done
 }
 
-export interface ListPart {
+interface ListPart {
   readonly limit: number
   readonly filters: Filters
   /** A part of the id or the title. */
@@ -64,7 +60,7 @@ function queryOf({ limit, filters, named, cursor, offset }: ListPart): URLSearch
   return query
 }
 
-export interface WordSearch {
+interface WordSearch {
   readonly words: string
   readonly filters: Filters
   readonly count: number
@@ -97,7 +93,7 @@ export function getDocument(
   return request(addressOfDocument(of, id), { signal })
 }
 
-export interface SentDocument {
+interface SentDocument {
   readonly content: Readonly<Record<string, string>>
   readonly metadata: Readonly<Record<string, unknown>>
 }

@@ -7,7 +7,7 @@ export function listFiles(signal?: AbortSignal): Promise<readonly UploadedFile[]
   return request('/api/files', { signal })
 }
 
-export interface FileSending {
+interface FileSending {
   readonly name: string
   readonly content: Blob
   /** A file of that name gives way. */

@@ -11,7 +11,7 @@ const STREAMS_MAX = 2
 
 const openStreams = new Set<symbol>()
 
-export interface JobFilters {
+interface JobFilters {
   readonly ids?: readonly number[]
   readonly state?: Job['state']
   readonly kind?: Job['kind']
@@ -31,7 +31,7 @@ export function listJobs(filters: JobFilters, signal?: AbortSignal): Promise<Job
 }
 
 /** @throws ApiError */
-export function getJob(id: number, signal?: AbortSignal): Promise<Job> {
+function getJob(id: number, signal?: AbortSignal): Promise<Job> {
   return request(addressOfJob(id), { signal })
 }
 

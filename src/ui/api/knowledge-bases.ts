@@ -3,6 +3,11 @@ import type { Job, KnowledgeBase, Usage, UsageList } from './records.ts'
 import { path, request } from './request.ts'
 import { quoted, runSql } from './sql.ts'
 
+export interface KnowledgeBaseName {
+  readonly project: string
+  readonly name: string
+}
+
 export interface ModelChoice {
   readonly provider: string
   readonly model_name: string
@@ -58,7 +63,7 @@ export function insertInBackground(project: string, name: string, insert: Insert
   return request(to, { method: 'PUT', json })
 }
 
-export interface ContentCounts {
+interface ContentCounts {
   readonly documents: number
   readonly chunks: number
 }

@@ -99,6 +99,6 @@ function beginAfresh(): void {
 const NOT_KEPT = new ApiError({
   code: 'unreachable',
   status: 0,
-  title: 'The login was not kept',
-  message: 'Your browser did not keep the cookie of the login. Allow cookies of this site',
+  title: 'You could not be logged in',
+  message: 'Your browser blocked the login cookie. Allow cookies for this site, then log in again',
 })

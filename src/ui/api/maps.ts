@@ -2,17 +2,16 @@
 
 import type * as maps from '../../http/answers/records/map-schemas.ts'
 import type { Wire } from '../../http/openapi/schema-words.ts'
+import type { KnowledgeBaseName } from './knowledge-bases.ts'
 import { bodyOf, path, request, requestStream } from './request.ts'
 
 export type MapRecord = Wire<typeof maps.MAP>
 export type MapRegion = NonNullable<MapRecord['map']>['regions'][number]
-export type MapChunk = Wire<typeof maps.MAP_CHUNKS>['items'][number]
+type MapChunk = Wire<typeof maps.MAP_CHUNKS>['items'][number]
 type ValuesRecord = Wire<typeof maps.MAP_VALUES>
 
 /** Which map: one of another version has other points. */
-export interface MapAddress {
-  readonly project: string
-  readonly name: string
+export interface MapAddress extends KnowledgeBaseName {
   readonly version: string
 }
 

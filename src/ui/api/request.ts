@@ -26,7 +26,7 @@ export class ApiError extends Error {
   }
 }
 
-export interface ApiRequest {
+interface ApiRequest {
   readonly method?: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE'
   /** Sent as JSON. */
   readonly json?: unknown
@@ -133,7 +133,7 @@ function forbiddenWords(detail: string): Pick<ApiError, 'title' | 'message'> {
   if (role === undefined) return { title, message: detail }
   return {
     title,
-    message: `It is for ${role}. Whoever runs this server can change what you may do`,
+    message: `Only ${role} can. Ask whoever runs this server for access`,
   }
 }
 
@@ -143,8 +143,8 @@ const ROLES: Readonly<Record<string, string>> = {
 }
 
 function notOurs({ status }: Response): ApiError {
-  const message = `Something between this page and Eider answered, with status ${status}`
-  return new ApiError({ code: 'unreachable', status, title: 'Not an answer of Eider', message })
+  const message = `Something between this page and Eider answered with status ${status}. Check the proxy, then try again`
+  return new ApiError({ code: 'unreachable', status, title: 'Not an answer from Eider', message })
 }
 
 function unreachable(cause: unknown): ApiError {

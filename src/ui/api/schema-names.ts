@@ -12,7 +12,7 @@ export interface NamedTable {
   readonly columns: readonly { readonly name: string; readonly type: string }[]
 }
 
-export type SqlFunction = Wire<typeof SQL_FUNCTION>
+type SqlFunction = Wire<typeof SQL_FUNCTION>
 
 /** All tables, knowledge bases, views and files with their columns. @throws ApiError, SqlError */
 export async function readTableNames(signal?: AbortSignal): Promise<readonly NamedTable[]> {

@@ -1,6 +1,8 @@
 /** Searches of a knowledge base. */
+
 import type { SEARCH_ANSWER } from '../../http/answers/records/knowledge-base-schemas.ts'
 import type { Wire } from '../../http/openapi/schema-words.ts'
+import type { KnowledgeBaseName } from './knowledge-bases.ts'
 import { path, request } from './request.ts'
 
 export type SearchAnswer = Wire<typeof SEARCH_ANSWER>
@@ -26,7 +28,7 @@ export function searchPath(project: string, name: string): string {
 
 /** @throws ApiError */
 export function search(
-  { project, name }: { readonly project: string; readonly name: string },
+  { project, name }: KnowledgeBaseName,
   order: SearchOrder,
   signal?: AbortSignal,
 ): Promise<SearchAnswer> {

@@ -24,7 +24,7 @@ export interface Rows {
   readonly rows: readonly (readonly Cell[])[]
 }
 
-export interface WarnedRows extends Rows {
+interface WarnedRows extends Rows {
   /** What did not go as it was asked: a reranking model that failed. */
   readonly warnings: readonly string[]
 }
@@ -59,7 +59,7 @@ export async function runSql({
 /** The number of `sql_not_a_query`. */
 const NOT_A_QUERY = 4101
 const NOT_BY_ITSELF =
-  'A link runs nothing that changes something or asks an agent. Read the statement; if you want it, press Run'
+  'A statement from a link does not run by itself if it changes something or asks an agent. Read it, then press Run'
 
 function sqlError(message: string, number: number): SqlError {
   const isRefused = number === NOT_A_QUERY

@@ -13,7 +13,7 @@ export function Failure({
   readonly onRetry?: (() => void) | undefined
 }) {
   const isKnown = error instanceof ApiError
-  const title = given ?? (isKnown ? error.title : 'Something in this page went wrong')
+  const title = given ?? (isKnown ? error.title : 'Something went wrong on this page')
   const hasPage = isKnown && error.code !== 'unreachable'
   return (
     <div class="failure" role="alert">
@@ -44,6 +44,6 @@ export function notLoaded(what: string): ApiError {
     code: 'unreachable',
     status: 0,
     title: `${what} could not be loaded`,
-    message: 'The server is away, or newer than this page: load the page again',
+    message: 'The server cannot be reached or was updated. Reload the page',
   })
 }

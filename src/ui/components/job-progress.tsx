@@ -19,14 +19,12 @@ interface JobProgressProps {
   readonly job?: Job | undefined
   /** Called once, when it is over while it is shown. */
   readonly onOver?: ((job: Job) => void) | undefined
-  /** Without a title where the words around it say what it is. */
-  readonly hasTitle?: boolean
   /** False: it is shown as `job` says, which whoever shows many of them asks for again. */
   readonly isWatched?: boolean
 }
 
 export function JobProgress(props: JobProgressProps) {
-  const { id, job: known, onOver, hasTitle = true, isWatched = true } = props
+  const { id, job: known, onOver, isWatched = true } = props
   const { job, failure, watchAgain } = useJob({ id, known, onOver, isWatched })
   const { act, failure: refusal, isBusy } = useAction()
   const change = async (how: 'cancel' | 'retry' | 'resume') => {
@@ -47,11 +45,9 @@ export function JobProgress(props: JobProgressProps) {
   return (
     <section class="job-progress" aria-label={job.title}>
       <div class="row">
-        {hasTitle && (
-          <strong class="grow" dir="auto">
-            {job.title}
-          </strong>
-        )}
+        <strong class="grow" dir="auto">
+          {job.title}
+        </strong>
         <JobState state={job.state} />
         {mayChange && canEnd && (
           <button
@@ -70,17 +66,17 @@ export function JobProgress(props: JobProgressProps) {
               type="button"
               class="button small"
               aria-disabled={isBusy}
-              title="Goes on after what is stored"
+              title="Continues after what is stored"
               onClick={() => change('resume')}
             >
               <Icon name="play" />
-              Go on
+              Continue
             </button>
             <button
               type="button"
               class="button small"
               aria-disabled={isBusy}
-              title="Begins again; nothing is stored twice"
+              title="Starts again; nothing is stored twice"
               onClick={() => change('retry')}
             >
               Start over
@@ -111,7 +107,7 @@ function JobBar({ job }: { readonly job: Job }) {
 }
 
 const STATES = {
-  queued: { words: 'Waits', look: '' },
+  queued: { words: 'Waiting', look: '' },
   running: { words: 'Running', look: 'accent' },
   done: { words: 'Done', look: 'good' },
   failed: { words: 'Failed', look: 'bad' },
@@ -134,8 +130,8 @@ export function wordsOf(job: Job): string {
       ? counted(job.rows, row)
       : `${shownCount(job.rows)} of ${counted(job.total, row)}`
   return [
-    job.state === 'queued' ? 'Waits for its turn' : rows,
-    isRechunk ? `${shownCount(job.documents)} cut anew` : counted(job.documents, 'document'),
+    job.state === 'queued' ? 'Waiting for its turn' : rows,
+    isRechunk ? `${shownCount(job.documents)} split again` : counted(job.documents, 'document'),
     counted(job.chunks, isRechunk ? 'new chunk' : 'chunk'),
     isGoing && job.rate !== null ? `${shownCount(Math.round(job.rate * 10) / 10)} a second` : '',
     durationOf(job),

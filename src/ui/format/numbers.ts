@@ -1,16 +1,10 @@
 /** Numbers and times as people read them. */
 
 const COUNT = new Intl.NumberFormat('en')
-const SHORT = new Intl.NumberFormat('en', { notation: 'compact', maximumFractionDigits: 1 })
 
 /** `12,345`. */
 export function shownCount(count: number): string {
   return COUNT.format(count)
-}
-
-/** `12.3K`. */
-export function shownShortCount(count: number): string {
-  return SHORT.format(count)
 }
 
 /** `1 document`, `2,000 documents`. */

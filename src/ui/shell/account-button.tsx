@@ -64,8 +64,8 @@ function AccountMenu({ here }: { readonly here: Account }) {
           onClose={() => setIsLeaving(false)}
         >
           <p>
-            What this browser keeps for you is deleted: statements, drafts and histories that are
-            not saved on the server.
+            This browser deletes what it keeps for you: statements, drafts and history that are not
+            saved on the server.
           </p>
         </ConfirmDialog>
       )}

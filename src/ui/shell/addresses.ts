@@ -33,7 +33,7 @@ export const addressOf = {
     })}`,
 } as const
 
-export interface ChunkPlace {
+interface ChunkPlace {
   readonly documentId: string
   /** Offsets in the text of the document's column, in UTF-16 units as the API counts them. */
   readonly start: number

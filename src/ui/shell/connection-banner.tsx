@@ -8,7 +8,7 @@ export function ConnectionBanner() {
       {isLost.value && (
         <p class="connection-banner" role="alert">
           <Icon name="warning" />
-          The server does not answer. Nothing that you typed is lost; this page goes on as soon as
+          The server does not answer. Nothing that you typed is lost; this page continues as soon as
           it is back.
         </p>
       )}
@@ -16,11 +16,11 @@ export function ConnectionBanner() {
         <div class="connection-banner newer" role="status">
           <Icon name="download" />
           <span class="grow">
-            The server was updated. Load the page again when it suits you: what is typed and not
-            saved goes with that.
+            The server was updated. Reload the page when it suits you; what you have not saved is
+            lost then.
           </span>
           <button type="button" class="button small" onClick={() => location.reload()}>
-            Load again
+            Reload
           </button>
         </div>
       )}

@@ -25,7 +25,7 @@ const VIEWS: readonly Destination[] = [
     icon: 'plus',
   },
   { href: addressOf.newAgent(), label: 'New agent', about: 'create', icon: 'plus' },
-  { href: '/docs', label: 'Documentation', about: 'opens beside this', icon: 'book' },
+  { href: '/docs', label: 'Documentation', about: 'opens in a new tab', icon: 'book' },
 ]
 
 export function destinations(

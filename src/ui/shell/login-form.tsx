@@ -2,7 +2,7 @@ import { useEffect, useRef, useState } from 'preact/hooks'
 import { logIn } from '../api/login.ts'
 import { ApiError, asError } from '../api/request.ts'
 import { Failure } from '../components/failure.tsx'
-import { Field } from '../components/field.tsx'
+import { Field } from '../components/form/field.tsx'
 
 /** Asks for a name and its password. What was typed stays when they are wrong. */
 export function LoginForm({ username = '' }: { readonly username?: string }) {
@@ -88,7 +88,7 @@ const WORDS: Readonly<Record<string, { readonly title: string; readonly message:
     message: 'Capital letters matter in both. An admin of this server can set a new password',
   },
   too_many_logins: {
-    title: 'Too many tries',
+    title: 'Too many attempts',
     message: 'Wait a minute, then try again',
   },
 }

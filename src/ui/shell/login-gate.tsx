@@ -53,12 +53,12 @@ function LoginAgain() {
   return (
     <Dialog title="Log in again" staysOnClickBeside>
       <p class="quiet">
-        Your login has ended. What you typed is still here, and goes on when you are back. If
-        somebody else logs in, the page begins afresh for them.
+        Your login has expired. What you typed is still here and is sent once you log in again. If
+        somebody else logs in, the page starts fresh for them.
       </p>
       <LoginForm username={here?.kind === 'user' ? here.name : ''} />
       <button type="button" class="button quiet" onClick={leave}>
-        Sign out, and drop what was typed
+        Sign out and discard what was typed
       </button>
     </Dialog>
   )

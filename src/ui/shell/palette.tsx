@@ -88,8 +88,8 @@ function OpenPalette() {
         ))}
       </div>
       <p class="small quiet" role="status">
-        {shown.length === 0 && 'Nothing has such a name'}
-        {shown.length === SHOWN_MAX && `The first ${SHOWN_MAX}: type more of the name`}
+        {shown.length === 0 && 'Nothing has this name'}
+        {shown.length === SHOWN_MAX && `The first ${SHOWN_MAX} are shown. Type more of the name`}
       </p>
     </Dialog>
   )

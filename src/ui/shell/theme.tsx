@@ -23,7 +23,7 @@ function themeOf(stored: string | null): Theme {
   return stored === 'light' || stored === 'dark' ? stored : 'system'
 }
 
-export function changeTheme(): void {
+function changeTheme(): void {
   theme.value = NEXT[theme.value]
   remember(KEY, theme.value)
 }

@@ -46,7 +46,7 @@ export function chartData(choice: ChartChoice, columns: readonly Column[], rows:
           return seriesOf({ label, column: choice.y[0] ?? 0, isOwn }, place, rows)
         })
   const shared = drawn.reduce((sum, one) => sum + one.shared, 0)
-  const added = shared === 0 ? '' : `${shared} rows share a place: their values are added`
+  const added = shared === 0 ? '' : `${shared} rows share a place: their values are added up`
   const left = [place.left, groups?.left ?? '', added].filter((one) => one !== '').join('; ')
   return {
     x: place.x,
@@ -173,7 +173,7 @@ function histogram(rows: Rows, column: number, isTime: boolean): ChartData {
   return { x, words: labels, isTime: false, isGrouped: false, y, left }
 }
 
-export interface Bins {
+interface Bins {
   readonly labels: readonly string[]
   readonly counts: readonly number[]
   readonly left: string

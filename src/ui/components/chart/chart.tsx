@@ -6,7 +6,7 @@ import { Failure, notLoaded } from '../failure.tsx'
 import type { ChartChoice } from './chart-choice.ts'
 import { type ChartData, chartData, shortNumber } from './chart-data.ts'
 
-export interface ChartProps {
+interface ChartProps {
   readonly choice: ChartChoice
   readonly columns: readonly Column[]
   readonly rows: readonly (readonly Cell[])[]

@@ -3,7 +3,7 @@ import uPlot from 'uplot'
 import type { ChartKind } from './chart-choice.ts'
 import type { ChartData } from './chart-data.ts'
 
-export interface Plot extends ChartData {
+interface Plot extends ChartData {
   readonly kind: ChartKind
   readonly width: number
   readonly height: number

@@ -7,7 +7,7 @@ import { Failure, notLoaded } from '../failure.tsx'
 import type { EditorHandle, EditorMark, RunPlace } from './code-mirror.ts'
 import type { CompleteSql } from './sql-completion.ts'
 
-export interface CodeEditorProps {
+interface CodeEditorProps {
   readonly value: string
   readonly onChange: (value: string) => void
   readonly language: 'sql' | 'json'

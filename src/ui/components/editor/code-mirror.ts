@@ -46,7 +46,7 @@ export interface RunPlace {
   readonly to: number
 }
 
-export interface EditorOptions {
+interface EditorOptions {
   readonly language: 'sql' | 'json'
   readonly isReadOnly: boolean
   readonly label: string

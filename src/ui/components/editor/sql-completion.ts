@@ -9,13 +9,13 @@ import {
   STATEMENTS,
 } from './sql-grammar.ts'
 
-export interface CatalogNames {
+interface CatalogNames {
   /** A namespace, and the tables in it. */
   readonly tables: readonly TableNames[]
   readonly functions: readonly FunctionNames[]
 }
 
-export interface TableNames {
+interface TableNames {
   readonly schema: string
   readonly name: string
   /** `KNOWLEDGE BASE`, `AGENT`, `VIEW`, `BASE TABLE`. */
@@ -23,7 +23,7 @@ export interface TableNames {
   readonly columns: readonly { readonly name: string; readonly type: string }[]
 }
 
-export interface FunctionNames {
+interface FunctionNames {
   readonly name: string
   readonly kind: string
   /** `round(x, precision) → DOUBLE`. */
@@ -32,7 +32,7 @@ export interface FunctionNames {
   readonly example: string | null
 }
 
-export interface SqlOption {
+interface SqlOption {
   readonly label: string
   /** What is written, where it is not the label: a name in quotes. */
   readonly insert?: string
@@ -43,7 +43,7 @@ export interface SqlOption {
   readonly rank?: number
 }
 
-export interface SqlCompletion {
+interface SqlCompletion {
   /** Where what was typed of it begins. */
   readonly from: number
   readonly options: readonly SqlOption[]

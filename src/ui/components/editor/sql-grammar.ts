@@ -131,12 +131,12 @@ function options(listed: Listed): readonly GrammarOption[] {
 }
 
 /** Beside the other conditions of a search. */
-export const SEARCH_OPTIONS = options([
+const SEARCH_OPTIONS = options([
   ["content = ''", 'Ranks by meaning: the text that is searched for'],
   ['relevance', 'How well a chunk fits: larger is better'],
   ['distance', 'How far the vector of a chunk is: 0 to 2'],
   ['hybrid_search = true', 'By meaning and by keywords'],
-  ['hybrid_search_alpha = 0.5', 'The weight of the meaning: 0 is keywords alone, 1 meaning alone'],
+  ['hybrid_search_alpha = 0.5', 'The weight of meaning: 0 is keywords alone, 1 meaning alone'],
   ["hybrid_search_fusion = 'convex'", "How both are added: 'convex', 'scaled' or 'rrf'"],
   ['hybrid_search_feedback = true', 'Searches a second time, near what was found first'],
   ['reranking = false', 'Without the reranking model'],
@@ -146,7 +146,7 @@ const AGENT_QUESTION = options([["question = ''", 'What the agent is asked']])
 
 const HYBRID_DEFAULTS = options([
   ['hybrid_search = true', 'Searches are by keywords too, unless they say otherwise'],
-  ['hybrid_search_alpha = 0.5', 'The weight of the meaning, 0 to 1'],
+  ['hybrid_search_alpha = 0.5', 'The weight of meaning, 0 to 1'],
   ["hybrid_search_fusion = 'convex'", "'convex', 'scaled' or 'rrf'"],
   ['hybrid_search_feedback = true', 'A second search near what was found first'],
 ])
@@ -187,7 +187,7 @@ const EVALUATION = options([
   ["version = 'judgments'", "'judgments', 'doc_id' or 'llm_relevancy'"],
   ['k = 10', 'How many documents are looked at'],
   ["mode = 'hybrid'", "'vector', 'keyword' or 'hybrid'"],
-  ['alpha = 0.5', 'The weight of the meaning'],
+  ['alpha = 0.5', 'The weight of meaning'],
   ["fusion = 'convex'", "'convex', 'scaled' or 'rrf'"],
   ['reranking = false', 'Without the reranking model'],
   ['per_question = true', 'A row for each question'],

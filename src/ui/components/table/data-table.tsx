@@ -34,7 +34,7 @@ import { WholeCell } from './whole-cell.tsx'
 const BELOW_PX = 18
 const WIDTH_STEP_PX = 24
 
-export interface DataTableProps {
+interface DataTableProps {
   readonly label: string
   readonly columns: readonly Column[]
   /** A list that may grow. */

@@ -43,7 +43,7 @@ export function TableFoot({ columns, rows, chosen, onOpen }: TableFootProps) {
       <CopyButton label="Copy" text={() => chosenText(rows, chosen)} />
       {!isOne && (
         <CopyButton
-          label="Copy with names"
+          label="Copy with headers"
           text={() => {
             const cells = rows.slice(top, bottom + 1).map((row) => row.slice(left, right + 1))
             return tsvOf([named.map((column) => column.name), ...cells])

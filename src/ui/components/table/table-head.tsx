@@ -38,7 +38,7 @@ export function TableHead(props: TableHeadProps) {
             <button
               type="button"
               tabIndex={-1}
-              title={`${name}\n${type}\nA click sorts by it`}
+              title={`${name}\n${type}\nClick to sort`}
               onClick={() => onSort(column)}
             >
               <span class="one-line" dir="auto">

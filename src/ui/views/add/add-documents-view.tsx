@@ -2,19 +2,17 @@
 
 import { useState } from 'preact/hooks'
 import { useLocation } from 'preact-iso/router'
+import type { KnowledgeBaseName } from '../../api/knowledge-bases.ts'
 import type { Job } from '../../api/records.ts'
 import { mayUpload } from '../../api/session.ts'
-import {
-  type KnowledgeBaseAddress,
-  KnowledgeBaseFrame,
-} from '../knowledge-base/knowledge-base-frame.tsx'
+import { lastUploadJob } from '../../uploads/uploads.ts'
+import { KnowledgeBaseFrame } from '../knowledge-base/knowledge-base-frame.tsx'
 import { AddFiles } from './add-files.tsx'
 import { AddPages } from './add-pages.tsx'
 import { AddRows } from './add-rows.tsx'
 import { AddText } from './add-text.tsx'
 import { InsertJobs } from './insert-jobs.tsx'
 import { Sources } from './source-list.tsx'
-import { lastUploadJob } from './uploads.ts'
 
 const WAYS = [
   { from: 'files', label: 'Files' },
@@ -24,7 +22,7 @@ const WAYS = [
   { from: 'sources', label: 'Keep in step' },
 ] as const
 
-export function AddDocumentsView({ project, name }: KnowledgeBaseAddress) {
+export function AddDocumentsView({ project, name }: KnowledgeBaseName) {
   const { query, path } = useLocation()
   const [begun, setBegun] = useState<Job>()
   const ways = mayUpload() ? WAYS : WAYS.filter(({ from }) => from !== 'files')

@@ -1,10 +1,10 @@
 /** Files into a knowledge base: dropped or chosen, each with its progress and what is wrong with it. */
+import type { KnowledgeBaseName } from '../../api/knowledge-bases.ts'
 import { Icon } from '../../components/icon.tsx'
 import { counted, shownBytes } from '../../format/numbers.ts'
-import type { KnowledgeBaseAddress } from '../knowledge-base/knowledge-base-frame.tsx'
-import { FilePicker } from './file-picker.tsx'
-import type { NamedFile } from './picked-files.ts'
-import { SendingProgress } from './sending-progress.tsx'
+import { FilePicker } from '../../uploads/file-picker.tsx'
+import type { NamedFile } from '../../uploads/picked-files.ts'
+import { SendingProgress } from '../../uploads/sending-progress.tsx'
 import {
   addUploads,
   forgetUpload,
@@ -16,14 +16,14 @@ import {
   takeStored,
   type Upload,
   uploads,
-} from './uploads.ts'
-import { WindowDrop } from './window-drop.tsx'
+} from '../../uploads/uploads.ts'
+import { WindowDrop } from '../../uploads/window-drop.tsx'
 
 /** Of more files than these the rest is counted. */
 const FAILED_MAX = 100
 const GOING_MAX = 10
 
-export function AddFiles({ project, name }: KnowledgeBaseAddress) {
+export function AddFiles({ project, name }: KnowledgeBaseName) {
   const add = (files: readonly NamedFile[]) => addUploads(project, name, files)
   const sending = sendings().find((one) => one.project === project && one.knowledgeBase === name)
   const mine = uploads.value.filter((one) => one.project === project && one.knowledgeBase === name)
@@ -34,7 +34,7 @@ export function AddFiles({ project, name }: KnowledgeBaseAddress) {
         <strong>Drop files or folders anywhere on this page</strong>
         <p class="small quiet">
           PDF, Word, slides, spreadsheets, CSV, JSON, Markdown, HTML, EPUB, mail, notebooks, code
-          and plain text. Of a table each row becomes a document.
+          and plain text. In a table, each row becomes a document.
         </p>
         <FilePicker onFiles={add} />
       </div>
@@ -170,7 +170,9 @@ function UploadEntry({ upload }: { readonly upload: Upload }) {
       )}
       {failure && (
         <p class="small bad pre" role="alert" dir="auto">
-          {isTaken ? 'There is a file of this name on the server already.' : failure.message}
+          {isTaken
+            ? 'There is a file of this name on the server already. Replace it, or use that one.'
+            : failure.message}
         </p>
       )}
     </li>
@@ -178,10 +180,10 @@ function UploadEntry({ upload }: { readonly upload: Upload }) {
 }
 
 function wordsOf({ state, sentBytes, content, cuts, isPart }: Upload): string {
-  if (state === 'waiting' && cuts > 0) return 'Was cut off, is sent again'
-  if (state === 'waiting') return `${shownBytes(content.size)}, waits`
+  if (state === 'waiting' && cuts > 0) return 'Was cut off, sending again'
+  if (state === 'waiting') return `${shownBytes(content.size)}, waiting`
   if (state === 'arrived') return 'Arrived'
   if (state === 'failed') return isPart ? '' : shownBytes(content.size)
-  if (sentBytes >= content.size) return 'Sent, is being read'
+  if (sentBytes >= content.size) return 'Sent, being read'
   return `${shownBytes(sentBytes)} of ${shownBytes(content.size)}`
 }

@@ -1,7 +1,8 @@
 /** Web pages into a knowledge base: their addresses, and how far their links are followed. */
 import { useState } from 'preact/hooks'
 import { Failure } from '../../components/failure.tsx'
-import { Field } from '../../components/field.tsx'
+import { TextAreaField } from '../../components/form/text-area-field.tsx'
+import { TextField } from '../../components/form/text-field.tsx'
 import { useBegin, type WayInProps } from './use-begin.ts'
 import { useDraft } from './use-draft.ts'
 
@@ -17,7 +18,7 @@ export function AddPages(props: WayInProps) {
     // A comma may be part of an address.
     const urls = split(addresses.text, /\s+/)
     const bad = urls.find((url) => !/^https?:\/\/./.test(url))
-    setWrong(bad === undefined ? undefined : `Not an address of a page: ${bad}`)
+    setWrong(bad === undefined ? undefined : `Not a web address: ${bad}`)
     if (bad !== undefined) return
     const allowed = split(domains.text, /[\s,]+/)
     await begin({
@@ -29,57 +30,43 @@ export function AddPages(props: WayInProps) {
   }
   return (
     <form class="stack" onSubmit={add}>
-      <Field label="Addresses" hint="One a line. The server fetches them." error={wrong}>
-        {(control) => (
-          <textarea
-            {...control}
-            required
-            rows={4}
-            placeholder="https://example.org/handbook"
-            value={addresses.text}
-            onInput={(event) => addresses.set(event.currentTarget.value)}
-          />
-        )}
-      </Field>
+      <TextAreaField
+        label="Addresses"
+        hint="One per line. The server fetches them."
+        error={wrong}
+        required
+        rows={4}
+        placeholder="https://example.org/handbook"
+        value={addresses.text}
+        onText={addresses.set}
+      />
       <div class="grid">
-        <Field
+        <TextField
           label="Follow links"
-          hint="How many links away from these pages. Empty or 0: these alone."
-        >
-          {(control) => (
-            <input
-              {...control}
-              type="number"
-              min={0}
-              max={1000}
-              placeholder="0"
-              value={depth.text}
-              onInput={(event) => depth.set(event.currentTarget.value)}
-            />
-          )}
-        </Field>
-        <Field label="Most pages" hint="Empty: as many as the links lead to.">
-          {(control) => (
-            <input
-              {...control}
-              type="number"
-              min={1}
-              max={1_000_000}
-              value={limit.text}
-              onInput={(event) => limit.set(event.currentTarget.value)}
-            />
-          )}
-        </Field>
-        <Field label="Only these hosts" hint="Empty: the hosts of the addresses.">
-          {(control) => (
-            <input
-              {...control}
-              placeholder="docs.example.org"
-              value={domains.text}
-              onInput={(event) => domains.set(event.currentTarget.value)}
-            />
-          )}
-        </Field>
+          hint="How many links away from these pages. Leave empty for these pages only."
+          type="number"
+          min={0}
+          max={1000}
+          placeholder="0"
+          value={depth.text}
+          onText={depth.set}
+        />
+        <TextField
+          label="Maximum pages"
+          hint="Leave empty for no limit"
+          type="number"
+          min={1}
+          max={1_000_000}
+          value={limit.text}
+          onText={limit.set}
+        />
+        <TextField
+          label="Only these hosts"
+          hint="Leave empty for the hosts of the addresses"
+          placeholder="docs.example.org"
+          value={domains.text}
+          onText={domains.set}
+        />
       </div>
       {failure && <Failure error={failure} />}
       <div>

@@ -4,7 +4,7 @@ import { getKnowledgeBase } from '../../api/knowledge-bases.ts'
 import { ApiError } from '../../api/request.ts'
 import { type Cell, type Rows, streamSql } from '../../api/sql.ts'
 import { Failure } from '../../components/failure.tsx'
-import { Field } from '../../components/field.tsx'
+import { TextAreaField } from '../../components/form/text-area-field.tsx'
 import { useResource } from '../../components/resource.ts'
 import { useBegin, type WayInProps } from './use-begin.ts'
 import { useDraft } from './use-draft.ts'
@@ -33,20 +33,18 @@ export function AddRows(props: WayInProps) {
   }
   return (
     <form class="stack" onSubmit={add}>
-      <Field label="SELECT" hint={<Columns knowledgeBase={knowledgeBase} />}>
-        {(control) => (
-          <textarea
-            {...control}
-            class="mono"
-            required
-            spellcheck={false}
-            rows={5}
-            placeholder="SELECT id, body AS content FROM files.articles"
-            value={sql}
-            onInput={(event) => setSql(event.currentTarget.value)}
-          />
-        )}
-      </Field>
+      <TextAreaField
+        label="SELECT"
+        hint={<Columns knowledgeBase={knowledgeBase} />}
+        dir="ltr"
+        class="mono"
+        required
+        spellcheck={false}
+        rows={5}
+        placeholder="SELECT id, body AS content FROM files.articles"
+        value={sql}
+        onText={setSql}
+      />
       {failure && <Failure error={failure} />}
       {preview && <Preview rows={preview} textColumns={knowledgeBase?.content_columns} />}
       <div class="row">
@@ -92,7 +90,7 @@ async function firstRows(sql: string, project: string): Promise<Rows> {
 const NOT_A_SELECT = new ApiError({
   code: 'sql_not_a_query',
   status: 400,
-  title: 'This gives no rows',
+  title: 'This statement returns no rows',
   message: 'Only the rows of a SELECT can be added. It has not been run',
 })
 
@@ -108,7 +106,7 @@ function Columns({ knowledgeBase }: ColumnsProps) {
   return (
     <>
       The id is taken from <code>{id}</code>, the text from <code>{content.join(', ')}</code>; other
-      columns become metadata. Each row is a document.
+      columns become metadata. Each row becomes a document.
     </>
   )
 }
@@ -122,7 +120,7 @@ function Preview({ rows: { columns, rows }, textColumns = [] }: PreviewProps) {
   const hasText = textColumns.some((text) => columns.some((one) => isSame(one, text)))
   return (
     <>
-      {rows.length === 0 && <p role="status">The statement gives no rows.</p>}
+      {rows.length === 0 && <p role="status">The statement returns no rows.</p>}
       {!hasText && textColumns[0] !== undefined && (
         <p class="bad" role="alert">
           No column is the text. Name one of them so: <code>SELECT … AS {textColumns[0]}</code>

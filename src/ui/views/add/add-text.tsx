@@ -1,7 +1,8 @@
 /** One document, typed or pasted. */
 import { getKnowledgeBase } from '../../api/knowledge-bases.ts'
 import { Failure } from '../../components/failure.tsx'
-import { Field } from '../../components/field.tsx'
+import { TextAreaField } from '../../components/form/text-area-field.tsx'
+import { TextField } from '../../components/form/text-field.tsx'
 import { useResource } from '../../components/resource.ts'
 import { useBegin, type WayInProps } from './use-begin.ts'
 import { useDraft } from './use-draft.ts'
@@ -28,31 +29,20 @@ export function AddText(props: WayInProps) {
   const shownFailure = failure ?? unread
   return (
     <form class="stack" onSubmit={add}>
-      <Field
+      <TextField
         label="Id"
-        hint="Its name in this knowledge base. One with the same id is replaced. Empty: it gets one."
-      >
-        {(control) => (
-          <input
-            {...control}
-            dir="auto"
-            value={id.text}
-            onInput={(event) => id.set(event.currentTarget.value)}
-          />
-        )}
-      </Field>
-      <Field label="Text" hint="Markdown keeps its headings.">
-        {(control) => (
-          <textarea
-            {...control}
-            required
-            dir="auto"
-            rows={10}
-            value={text.text}
-            onInput={(event) => text.set(event.currentTarget.value)}
-          />
-        )}
-      </Field>
+        hint="Its name in this knowledge base. A document with the same id is replaced. Leave empty to have one made."
+        value={id.text}
+        onText={id.set}
+      />
+      <TextAreaField
+        label="Text"
+        hint="Markdown keeps its headings"
+        required
+        rows={10}
+        value={text.text}
+        onText={text.set}
+      />
       {shownFailure && <Failure error={shownFailure} />}
       <div>
         <button

@@ -1,17 +1,18 @@
 /** The last jobs that filled a knowledge base: they are the server's, so that nothing is lost when the page is. */
+
 import { useEffect } from 'preact/hooks'
 import { refreshCatalog } from '../../api/catalog.ts'
 import { documentChanges } from '../../api/documents.ts'
 import { isJobOver, listJobs } from '../../api/jobs.ts'
+import type { KnowledgeBaseName } from '../../api/knowledge-bases.ts'
 import { Failure } from '../../components/failure.tsx'
 import { JobProgress } from '../../components/job-progress.tsx'
 import { useResource } from '../../components/resource.ts'
 import { addressOf } from '../../shell/addresses.ts'
-import type { KnowledgeBaseAddress } from '../knowledge-base/knowledge-base-frame.tsx'
 
 const SHOWN_MAX = 5
 
-interface InsertJobsProps extends KnowledgeBaseAddress {
+interface InsertJobsProps extends KnowledgeBaseName {
   /** The id of one that has just begun; 0: none. */
   readonly newest: number
 }

@@ -2,11 +2,12 @@
 
 import { useEffect, useRef, useState } from 'preact/hooks'
 import { useLocation } from 'preact-iso/router'
-import { LANGUAGES } from '../../../domain/language.ts'
 import { projects, refreshCatalog } from '../../api/catalog.ts'
 import { createKnowledgeBase } from '../../api/knowledge-bases.ts'
 import { Failure } from '../../components/failure.tsx'
-import { Field } from '../../components/field.tsx'
+import { EMBEDDING_PROVIDERS } from '../../components/form/embedding-providers.ts'
+import { DETECTED_LANGUAGE, LANGUAGE_CHOICES } from '../../components/form/language-choices.ts'
+import { SelectField } from '../../components/form/select-field.tsx'
 import { PageHeader } from '../../components/page-header.tsx'
 import { useAction } from '../../components/resource.ts'
 import { addressOf } from '../../shell/addresses.ts'
@@ -49,23 +50,16 @@ export function NewKnowledgeBaseView() {
           {...form}
           of="name"
           label="Name"
-          hint="The name is enough. Documents are added in the next step."
+          hint="A name is enough. You add documents in the next step."
           isRequired
         />
         {names.length > 1 && (
-          <Field label="Project">
-            {(control) => (
-              <select
-                {...control}
-                value={project}
-                onChange={(event) => form.set({ project: event.currentTarget.value })}
-              >
-                {names.map((name) => (
-                  <option key={name}>{name}</option>
-                ))}
-              </select>
-            )}
-          </Field>
+          <SelectField
+            label="Project"
+            value={project}
+            onChoose={(value) => form.set({ project: value })}
+            options={names}
+          />
         )}
         <Options {...form} />
         {failure && field === undefined && <Failure error={failure} />}
@@ -88,7 +82,8 @@ function Options(form: DraftProps) {
       <div class="stack">
         <h2>Columns</h2>
         <p class="small quiet">
-          Files and pages need none of these. They name what is taken from the rows of tables.
+          Only rows of tables need these: which of their columns to take. Files and web pages do
+          not.
         </p>
         <div class="grid">
           <DraftInput
@@ -96,15 +91,21 @@ function Options(form: DraftProps) {
             of="contentColumns"
             label="Text"
             placeholder="content"
-            hint="What is searched. Several by commas."
+            hint="What is searched. Separate several with commas."
           />
           <DraftInput
             {...form}
             of="metadataColumns"
             label="Metadata"
-            hint="What searches filter by. Empty: every other column."
+            hint="What searches can filter by. Leave empty for every other column."
           />
-          <DraftInput {...form} of="idColumn" label="Id" placeholder="id" hint="Of a document." />
+          <DraftInput
+            {...form}
+            of="idColumn"
+            label="Id"
+            placeholder="id"
+            hint="What tells documents apart"
+          />
         </div>
         <h2>Language and chunks</h2>
         <div class="grid">
@@ -112,22 +113,22 @@ function Options(form: DraftProps) {
             {...form}
             of="language"
             label="Language"
-            hint="For the search by keywords."
-            choices={LANGUAGE_CHOICES}
+            hint="For keyword search"
+            choices={[DETECTED_LANGUAGE, ...LANGUAGE_CHOICES]}
           />
           <DraftInput
             {...form}
             of="chunkSize"
-            label="Characters of a chunk"
+            label="Chunk size in characters"
             type="number"
-            hint="Empty: as many as the model reads."
+            hint="Leave empty for what the embedding model reads at once"
           />
           <DraftInput
             {...form}
             of="chunkOverlap"
             label="Overlap"
             type="number"
-            hint="Characters that two chunks share."
+            hint="How many two neighbouring chunks share"
           />
         </div>
         <h2>Embedding model</h2>
@@ -136,8 +137,7 @@ function Options(form: DraftProps) {
             {...form}
             of="provider"
             label="Provider"
-            choices={PROVIDER_CHOICES}
-            hint="The built-in one runs here, without a key."
+            choices={[['', "The server's default"], ...EMBEDDING_PROVIDERS]}
           />
           {draft.provider !== '' && draft.provider !== 'builtin' && <RemoteModel {...form} />}
         </div>
@@ -161,34 +161,14 @@ function RemoteModel(form: DraftProps) {
         of="apiKey"
         label="Key"
         type="password"
-        hint="Stored encrypted. Empty: that of the server's settings."
+        hint="Stored encrypted. Leave empty for the key in the server's settings."
       />
-      <DraftInput {...form} of="baseUrl" label="Address" hint="Empty: the provider's usual one." />
+      <DraftInput
+        {...form}
+        of="baseUrl"
+        label="Address"
+        hint="Leave empty for the provider's own address"
+      />
     </>
   )
 }
-
-const LANGUAGE_CHOICES = [
-  { value: '', label: 'Learned from the documents' },
-  ...LANGUAGES.map((value) => {
-    const label = value === 'none' ? 'None: words as they are' : value
-    return { value, label: label.charAt(0).toUpperCase() + label.slice(1) }
-  }),
-]
-
-const PROVIDER_CHOICES = [
-  { value: '', label: "The server's default" },
-  { value: 'builtin', label: 'Built in' },
-  { value: 'openai', label: 'OpenAI, or a server with its API' },
-  { value: 'azure_openai', label: 'Azure OpenAI' },
-  { value: 'gemini', label: 'Gemini' },
-  { value: 'mistral', label: 'Mistral' },
-  { value: 'openrouter', label: 'OpenRouter' },
-  { value: 'together', label: 'Together' },
-  { value: 'ollama', label: 'Ollama' },
-  { value: 'lmstudio', label: 'LM Studio' },
-  { value: 'vllm', label: 'vLLM' },
-  { value: 'llamacpp', label: 'llama.cpp' },
-  { value: 'localai', label: 'LocalAI' },
-  { value: 'litellm', label: 'LiteLLM' },
-]

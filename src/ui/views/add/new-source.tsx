@@ -3,15 +3,16 @@
 import { useState } from 'preact/hooks'
 import { addSource, runSource, type SourceDefinition } from '../../api/kept-sources.ts'
 import { Failure } from '../../components/failure.tsx'
-import { Field } from '../../components/field.tsx'
+import { SelectField } from '../../components/form/select-field.tsx'
+import { TextField } from '../../components/form/text-field.tsx'
 import { useAction } from '../../components/resource.ts'
 import type { WayInProps } from './use-begin.ts'
 
 const KINDS = {
-  site: { label: 'A site, by its links', place: 'Address', of: 'url' },
-  url: { label: 'One page or file of the web', place: 'Address', of: 'url' },
+  site: { label: 'A website, by following its links', place: 'Address', of: 'url' },
+  url: { label: 'One web page or file', place: 'Address', of: 'url' },
   sitemap: { label: 'The pages of a sitemap', place: 'Address', of: 'url' },
-  folder: { label: 'A folder of the server', place: 'Path', of: 'path' },
+  folder: { label: 'A folder on the server', place: 'Path', of: 'path' },
   query: { label: 'The rows of a SELECT', place: 'SELECT', of: 'query' },
   table: { label: 'A table', place: 'Name', of: 'table' },
 } as const satisfies Record<
@@ -20,12 +21,12 @@ const KINDS = {
 >
 
 const SCHEDULES = [
-  { value: '', label: 'When it is asked to' },
-  { value: 'every 15 minutes', label: 'Every 15 minutes' },
-  { value: 'every hour', label: 'Every hour' },
-  { value: 'every day', label: 'Every day' },
-  { value: 'every week', label: 'Every week' },
-]
+  ['', 'Only when you run it'],
+  ['every 15 minutes', 'Every 15 minutes'],
+  ['every hour', 'Every hour'],
+  ['every day', 'Every day'],
+  ['every week', 'Every week'],
+] as const
 
 export function NewSource({ project, name, onBegun }: WayInProps) {
   const [kind, setKind] = useState<SourceDefinition['kind']>('site')
@@ -49,69 +50,33 @@ export function NewSource({ project, name, onBegun }: WayInProps) {
     <form class="stack" onSubmit={add}>
       <h2>Add a source</h2>
       <div class="grid">
-        <Field label="What it is">
-          {(control) => (
-            <select
-              {...control}
-              value={kind}
-              onChange={(event) => {
-                const { value } = event.currentTarget
-                if (isKind(value)) setKind(value)
-              }}
-            >
-              {Object.entries(KINDS).map(([value, { label }]) => (
-                <option key={value} value={value}>
-                  {label}
-                </option>
-              ))}
-            </select>
-          )}
-        </Field>
-        <Field label="Its name here">
-          {(control) => (
-            <input
-              {...control}
-              required
-              dir="auto"
-              value={title}
-              onInput={(event) => setTitle(event.currentTarget.value)}
-            />
-          )}
-        </Field>
-        <Field label="It is read">
-          {(control) => (
-            <select
-              {...control}
-              value={schedule}
-              onChange={(event) => setSchedule(event.currentTarget.value)}
-            >
-              {SCHEDULES.map(({ value, label }) => (
-                <option key={value} value={value}>
-                  {label}
-                </option>
-              ))}
-            </select>
-          )}
-        </Field>
+        <SelectField
+          label="Kind"
+          value={kind}
+          onChoose={(value) => {
+            if (isKind(value)) setKind(value)
+          }}
+          options={Object.entries(KINDS).map(([value, { label }]) => [value, label] as const)}
+        />
+        <TextField label="Name" required value={title} onText={setTitle} />
+        <SelectField
+          label="How often it is read"
+          value={schedule}
+          onChoose={setSchedule}
+          options={SCHEDULES}
+        />
       </div>
-      <Field
+      <TextField
         label={shown.place}
-        hint={kind === 'folder' && 'In a folder that the setting EIDER_FOLDERS_DIR names.'}
-      >
-        {(control) => (
-          <input
-            {...control}
-            required
-            dir="auto"
-            value={place}
-            onInput={(event) => setPlace(event.currentTarget.value)}
-          />
-        )}
-      </Field>
+        hint={kind === 'folder' && 'Within the folder that the setting EIDER_FOLDERS_DIR names'}
+        required
+        value={place}
+        onText={setPlace}
+      />
       {failure && <Failure error={failure} />}
       <div>
         <button type="submit" class="button primary" aria-disabled={isBusy}>
-          Add and run it
+          Add and run
         </button>
       </div>
     </form>

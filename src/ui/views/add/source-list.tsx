@@ -31,12 +31,12 @@ export function Sources({ project, name, onBegun }: WayInProps) {
   return (
     <>
       <p class="quiet">
-        A source is read again and again: what changed there is stored anew, what vanished is
-        removed.
+        A source is read again and again: what changed there is updated here, what is gone there is
+        deleted here.
       </p>
       {failure && data === undefined && <Failure error={failure} onRetry={reload} />}
       {data === undefined && failure === undefined && <Loading what="sources" />}
-      {data?.length === 0 && <p>There is none yet.</p>}
+      {data?.length === 0 && <p>No sources yet.</p>}
       {data !== undefined && data.length > 0 && (
         <ul class="add-files" aria-label="Sources">
           {data.map((source) => (
@@ -105,7 +105,7 @@ function SourceEntry({ source, onBegun, onRemoved }: SourceEntryProps) {
           }}
           onClose={() => setIsRemoving(false)}
         >
-          It is not read any more. Its documents stay.
+          It is no longer read. Its documents stay.
         </ConfirmDialog>
       )}
     </li>
@@ -114,7 +114,7 @@ function SourceEntry({ source, onBegun, onRemoved }: SourceEntryProps) {
 
 function whenOf({ schedule, watch, next_run_at: next }: Source): string {
   if (watch) return 'Runs when something in the folder changes'
-  if (schedule === null) return 'Runs when it is asked to'
+  if (schedule === null) return 'Runs only when you run it'
   return `Runs ${schedule}${next === null ? '' : `, ${shownAge(next, Date.now())}`}`
 }
 

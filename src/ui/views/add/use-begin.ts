@@ -1,13 +1,16 @@
 /** What the forms share that begin an insert: it is sent once, and what fails stands in the form, which keeps what was typed. */
 
 import { watchJob } from '../../api/jobs.ts'
-import { type Insert, insertInBackground } from '../../api/knowledge-bases.ts'
+import {
+  type Insert,
+  insertInBackground,
+  type KnowledgeBaseName,
+} from '../../api/knowledge-bases.ts'
 import type { Job } from '../../api/records.ts'
 import { useAction } from '../../components/resource.ts'
-import type { KnowledgeBaseAddress } from '../knowledge-base/knowledge-base-frame.tsx'
 
 /** What each of the ways in is told. */
-export interface WayInProps extends KnowledgeBaseAddress {
+export interface WayInProps extends KnowledgeBaseName {
   readonly onBegun: (job: Job) => void
 }
 

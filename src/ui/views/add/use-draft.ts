@@ -1,6 +1,7 @@
 /** What is typed into a form of a knowledge base: it stays when another way in or another view is opened, and after a reload. */
+
 import { useState } from 'preact/hooks'
-import type { KnowledgeBaseAddress } from '../knowledge-base/knowledge-base-frame.tsx'
+import type { KnowledgeBaseName } from '../../api/knowledge-bases.ts'
 
 /** Longer ones are kept as long as the page is open: what a tab may store is limited. */
 const STORED_CHARS_MAX = 500_000
@@ -14,7 +15,7 @@ interface Draft {
   readonly clear: (sent: string) => void
 }
 
-export function useDraft({ project, name }: KnowledgeBaseAddress, field: string): Draft {
+export function useDraft({ project, name }: KnowledgeBaseName, field: string): Draft {
   const key = `eider.draft ${JSON.stringify([project, name, field])}`
   const [text, setText] = useState(() => kept(key))
   const set = (next: string) => {

@@ -1,6 +1,8 @@
 /** What all views of one agent have around them: its name, its model, what it reads, and the way to each of them. */
+
 import type { ComponentChildren } from 'preact'
 import { useLocation } from 'preact-iso/router'
+import type { AgentName } from '../../api/agents.ts'
 import type { Agent } from '../../api/records.ts'
 import { EmptyState } from '../../components/empty-state.tsx'
 import { knownOf, useIsMissing } from '../../components/known-name.ts'
@@ -9,12 +11,7 @@ import { Tabs, useTabOf } from '../../components/tabs.tsx'
 import { addressOf } from '../../shell/addresses.ts'
 import { useShortcuts } from '../../shell/keyboard.tsx'
 
-export interface AgentAddress {
-  readonly project: string
-  readonly name: string
-}
-
-interface AgentFrameProps extends AgentAddress {
+interface AgentFrameProps extends AgentName {
   readonly children: ComponentChildren
 }
 
@@ -57,7 +54,7 @@ export function AgentFrame({ project, name, children }: AgentFrameProps) {
   )
 }
 
-function Missing({ project, name }: AgentAddress) {
+function Missing({ project, name }: AgentName) {
   return (
     <>
       <PageHeader title={name} above={[{ label: 'Home', href: '/' }]} />

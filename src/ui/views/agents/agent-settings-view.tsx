@@ -1,10 +1,10 @@
 /** An agent's definition: changed, tried, deleted. */
+
 import { useRef, useState } from 'preact/hooks'
 import { useLocation } from 'preact-iso/router'
-import type { AGENT_PROBE } from '../../../http/answers/records/agent-schemas.ts'
-import type { Wire } from '../../../http/openapi/schema-words.ts'
+import type { AgentName } from '../../api/agents.ts'
 import { refreshCatalog } from '../../api/catalog.ts'
-import type { Agent, SavedAgent } from '../../api/records.ts'
+import type { Agent, AgentProbe, SavedAgent } from '../../api/records.ts'
 import { bodyOf, path, request, requestStream } from '../../api/request.ts'
 import { ConfirmDialog } from '../../components/confirm-dialog.tsx'
 import { Failure } from '../../components/failure.tsx'
@@ -13,7 +13,7 @@ import { Loading } from '../../components/progress.tsx'
 import { useAction, useResource } from '../../components/resource.ts'
 import { shownDuration } from '../../format/numbers.ts'
 import { tellDone, tellFailed } from '../../shell/notices.tsx'
-import { type AgentAddress, AgentFrame } from './agent-frame.tsx'
+import { AgentFrame } from './agent-frame.tsx'
 import {
   type AgentDraft,
   definitionOf,
@@ -28,7 +28,7 @@ import {
 } from './settings/agent-draft.ts'
 import { AgentForm } from './settings/agent-form.tsx'
 
-export function AgentSettingsView({ project, name }: AgentAddress) {
+export function AgentSettingsView({ project, name }: AgentName) {
   const at = path`/api/projects/${project}/agents/${name}`
   const agent = useResource((signal) => request<Agent>(at, { signal }), [at])
   return (
@@ -117,7 +117,7 @@ function Settings({ at, agent }: { readonly at: string; readonly agent: Agent })
           onConfirm={remove}
           onClose={() => setIsDeleting(false)}
         >
-          <p>Its conversations cannot be gone on with. What it reads stays as it is.</p>
+          <p>Its conversations cannot be continued. What it reads stays as it is.</p>
         </ConfirmDialog>
       )}
     </form>
@@ -174,7 +174,7 @@ function ChangedElsewhere({
 
 /** One tiny call of the model as it is stored. */
 function Probe({ at, isChanged }: { readonly at: string; readonly isChanged: boolean }) {
-  const [outcome, setOutcome] = useState<Wire<typeof AGENT_PROBE>>()
+  const [outcome, setOutcome] = useState<AgentProbe>()
   const { act, failure, isBusy } = useAction()
   const probe = async () => {
     await act(async () => {
@@ -216,5 +216,5 @@ function differences(before: Agent, now: Agent): string {
   const changed = fields.filter((key) => saidOf(before, key) !== saidOf(now, key))
   const words = { data: 'data', model: 'model', prompt_template: 'instructions', params: 'limits' }
   const what = changed.map((key) => words[key]).join(', ')
-  return what === '' ? 'It was saved without a change' : `What is other: ${what}`
+  return what === '' ? 'Nothing differs' : `What differs: ${what}`
 }

@@ -1,11 +1,12 @@
 /** Asking an agent, in a conversation that is kept. */
+import type { AgentName } from '../../api/agents.ts'
 import { knownOf } from '../../components/known-name.ts'
-import { type AgentAddress, AgentFrame } from './agent-frame.tsx'
+import { AgentFrame } from './agent-frame.tsx'
 import { ConversationList } from './asking/conversation-list.tsx'
 import { ConversationPane } from './asking/conversation-pane.tsx'
 import { useConversationList } from './asking/use-conversation-list.ts'
 
-interface AgentViewProps extends AgentAddress {
+interface AgentViewProps extends AgentName {
   readonly conversation?: string
 }
 

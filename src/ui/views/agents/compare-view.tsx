@@ -6,7 +6,8 @@ import { projects } from '../../api/catalog.ts'
 import { asError } from '../../api/request.ts'
 import { EmptyState } from '../../components/empty-state.tsx'
 import { Failure } from '../../components/failure.tsx'
-import { Field } from '../../components/field.tsx'
+import { SelectField } from '../../components/form/select-field.tsx'
+import { TextAreaField } from '../../components/form/text-area-field.tsx'
 import { Icon } from '../../components/icon.tsx'
 import { PageHeader } from '../../components/page-header.tsx'
 import { useResource } from '../../components/resource.ts'
@@ -73,26 +74,22 @@ export function CompareView() {
             />
           ))}
         </div>
-        <Field label="Question" hint="Enter asks both. Nothing is kept but the traces">
-          {(control) => (
-            <textarea
-              {...control}
-              rows={2}
-              dir="auto"
-              value={question}
-              onInput={({ currentTarget: { value } }) => {
-                setQuestion(value)
-                keepDraft(DRAFT, value)
-                keepDraft(DRAFTED_OVER, query.question ?? '')
-              }}
-              onKeyDown={(event) => {
-                if (event.key !== 'Enter' || event.shiftKey || event.isComposing) return
-                event.preventDefault()
-                askBoth()
-              }}
-            />
-          )}
-        </Field>
+        <TextAreaField
+          label="Question"
+          hint="Enter asks both. Only the traces are kept."
+          rows={2}
+          value={question}
+          onText={(text) => {
+            setQuestion(text)
+            keepDraft(DRAFT, text)
+            keepDraft(DRAFTED_OVER, query.question ?? '')
+          }}
+          onKeyDown={(event) => {
+            if (event.key !== 'Enter' || event.shiftKey || event.isComposing) return
+            event.preventDefault()
+            askBoth()
+          }}
+        />
         <div class="row end">
           {isRunning && (
             <button type="button" class="button" onClick={() => places.forEach(stopAsking)}>
@@ -150,20 +147,14 @@ interface AgentFieldProps {
 function AgentField({ label, chosen, known, isDisabled, onChoose }: AgentFieldProps) {
   const isGone = chosen !== '' && known.length > 0 && !known.includes(chosen)
   return (
-    <Field label={label} error={isGone ? 'There is no agent of this name any more' : undefined}>
-      {(control) => (
-        <select
-          {...control}
-          value={chosen}
-          disabled={isDisabled}
-          onChange={(event) => onChoose(event.currentTarget.value)}
-        >
-          {(known.includes(chosen) ? known : [chosen, ...known]).map((one) => (
-            <option key={one}>{one}</option>
-          ))}
-        </select>
-      )}
-    </Field>
+    <SelectField
+      label={label}
+      error={isGone ? 'There is no agent of this name any more' : undefined}
+      value={chosen}
+      disabled={isDisabled}
+      onChoose={onChoose}
+      options={known.includes(chosen) ? known : [chosen, ...known]}
+    />
   )
 }
 

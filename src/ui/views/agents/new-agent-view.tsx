@@ -6,7 +6,7 @@ import { projects, refreshCatalog } from '../../api/catalog.ts'
 import type { SavedAgent } from '../../api/records.ts'
 import { path, request } from '../../api/request.ts'
 import { Failure } from '../../components/failure.tsx'
-import { Field } from '../../components/field.tsx'
+import { SelectField } from '../../components/form/select-field.tsx'
 import { PageHeader } from '../../components/page-header.tsx'
 import { useAction } from '../../components/resource.ts'
 import { addressOf } from '../../shell/addresses.ts'
@@ -40,24 +40,16 @@ export function NewAgentView() {
     <>
       <PageHeader
         title="New agent"
-        lead="It answers questions from the data that you pick. Without a model of your own it quotes what it finds."
+        above={[{ label: 'Home', href: '/' }]}
+        lead="It answers questions from the data that you choose. Without a model of your own, it quotes what it finds."
       />
       <form class="stack agent-form" onSubmit={create}>
-        <Field label="Project">
-          {(control) => (
-            <select
-              {...control}
-              value={project}
-              onChange={(event) => setProject(event.currentTarget.value)}
-            >
-              {[...new Set([project, ...(projects.value ?? []).map(({ name }) => name)])].map(
-                (name) => (
-                  <option key={name}>{name}</option>
-                ),
-              )}
-            </select>
-          )}
-        </Field>
+        <SelectField
+          label="Project"
+          value={project}
+          onChoose={setProject}
+          options={[...new Set([project, ...(projects.value ?? []).map(({ name }) => name)])]}
+        />
         <AgentForm
           draft={draft}
           onChange={(next) => {

@@ -25,7 +25,7 @@ export function TraceView({ id }: { readonly id: string }) {
       <PageHeader title="Trace" above={trace === undefined ? [] : aboveOf(trace)}>
         {trace && (
           <a class="button" href={comparisonOf(trace)}>
-            Compare agents on it
+            Compare agents
           </a>
         )}
       </PageHeader>

@@ -1,14 +1,16 @@
 /** The runs of an agent, or of all: those under way, which can be cancelled, and those that are over. */
+
 import { useState } from 'preact/hooks'
 import { useLocation } from 'preact-iso/router'
+import type { AgentName } from '../../api/agents.ts'
 import { projects } from '../../api/catalog.ts'
 import { PageHeader } from '../../components/page-header.tsx'
 import { addressOf } from '../../shell/addresses.ts'
-import { type AgentAddress, AgentFrame } from './agent-frame.tsx'
+import { AgentFrame } from './agent-frame.tsx'
 import { LiveRuns } from './traces/live-runs.tsx'
 import { TraceList } from './traces/trace-list.tsx'
 
-export function TracesView({ project, name }: Partial<AgentAddress>) {
+export function TracesView({ project, name }: Partial<AgentName>) {
   if (project === undefined || name === undefined) {
     return (
       <>
@@ -25,7 +27,7 @@ export function TracesView({ project, name }: Partial<AgentAddress>) {
 }
 
 /** @param agent that of the address; missing: all, or what the query says */
-function Traces({ agent }: { readonly agent?: AgentAddress }) {
+function Traces({ agent }: { readonly agent?: AgentName }) {
   const { query, path, route } = useLocation()
   const [version, setVersion] = useState(0)
   const asked = Object.fromEntries(
@@ -59,7 +61,7 @@ function Traces({ agent }: { readonly agent?: AgentAddress }) {
             value={query.outcome ?? ''}
             onChange={(event) => set('outcome', event.currentTarget.value)}
           >
-            <option value="">in any way</option>
+            <option value="">any outcome</option>
             <option value="answered">answered</option>
             <option value="failed">failed</option>
             <option value="cancelled">cancelled</option>

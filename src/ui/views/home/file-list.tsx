@@ -62,7 +62,7 @@ export function FileList() {
           }}
           onClose={() => setDeleting(undefined)}
         >
-          Statements cannot read it any more. Documents that were made from it stay.
+          Statements can no longer read it. Documents made from it stay.
         </ConfirmDialog>
       )}
     </section>

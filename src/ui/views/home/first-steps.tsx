@@ -1,8 +1,8 @@
 /** What a server with nothing in it offers: text to try it with, and a place for one's own files. */
 
 import { Icon } from '../../components/icon.tsx'
-import { FilePicker } from '../add/file-picker.tsx'
-import type { NamedFile } from '../add/picked-files.ts'
+import { FilePicker } from '../../uploads/file-picker.tsx'
+import type { NamedFile } from '../../uploads/picked-files.ts'
 import { isSampleLoading, loadSample } from './load-sample.ts'
 
 export function FirstSteps({ onFiles }: { readonly onFiles: (files: NamedFile[]) => void }) {

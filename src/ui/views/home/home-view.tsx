@@ -8,8 +8,8 @@ import { PageHeader } from '../../components/page-header.tsx'
 import { Loading } from '../../components/progress.tsx'
 import { usePolling, useResource } from '../../components/resource.ts'
 import { addressOf } from '../../shell/addresses.ts'
-import { SendingFiles } from '../add/sending-progress.tsx'
-import { givenFiles } from './drop-target.tsx'
+import { givenFiles } from '../../uploads/drop-anywhere.tsx'
+import { SendingFiles } from '../../uploads/sending-progress.tsx'
 import { FileList } from './file-list.tsx'
 import { FirstSteps } from './first-steps.tsx'
 import { LastJobs } from './last-jobs.tsx'
@@ -53,7 +53,7 @@ export function HomeView() {
       <ServerSummary />
       {!isEmpty && canLoadSample && (
         <p class="small quiet">
-          Something to try things with:{' '}
+          Something to try:{' '}
           <button
             type="button"
             class="button small quiet"

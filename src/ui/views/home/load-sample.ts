@@ -24,7 +24,7 @@ export const SAMPLE = {
 
 const COLUMNS = ['title', 'article', 'subject', 'words']
 
-export type SampleLoading =
+type SampleLoading =
   | { readonly step: 'preparing' }
   | { readonly step: 'storing'; readonly job: Job }
   | { readonly step: 'done' }

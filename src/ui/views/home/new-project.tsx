@@ -1,33 +1,26 @@
 /** A new project: its name alone. */
 import { useState } from 'preact/hooks'
 import { createProject } from '../../api/catalog.ts'
-import { Field } from '../../components/field.tsx'
-import { FormDialog } from '../../components/form-dialog.tsx'
+import { FormDialog } from '../../components/form/form-dialog.tsx'
+import { TextField } from '../../components/form/text-field.tsx'
 import { tellDone } from '../../shell/notices.tsx'
 
 export function NewProject({ onClose }: { readonly onClose: () => void }) {
   const [name, setName] = useState('')
   const create = async () => {
     await createProject(name)
-    tellDone(`The project ${name} is there`)
+    tellDone(`Created the project ${name}`)
     onClose()
   }
   return (
     <FormDialog title="New project" verb="Create" onSubmit={create} onClose={onClose}>
-      <Field
+      <TextField
         label="Name"
-        hint="Knowledge bases, agents and views of a project stand under its name, and keys can be limited to it."
-      >
-        {(control) => (
-          <input
-            {...control}
-            required
-            dir="auto"
-            value={name}
-            onInput={(event) => setName(event.currentTarget.value)}
-          />
-        )}
-      </Field>
+        hint="Holds knowledge bases, agents and views. Keys can be limited to it."
+        required
+        value={name}
+        onText={setName}
+      />
     </FormDialog>
   )
 }

@@ -58,7 +58,7 @@ export function ProjectPanel({ project, usage }: ProjectPanelProps) {
           No knowledge base yet.{' '}
           {may('write') && (
             <>
-              <a href={`${addressOf.newKnowledgeBase()}${newHere}`}>Make one</a>
+              <a href={`${addressOf.newKnowledgeBase()}${newHere}`}>Create one</a>
               {agents.length === 0 && (
                 <>
                   , or <a href={`${addressOf.newAgent()}${newHere}`}>an agent</a>
@@ -76,7 +76,7 @@ export function ProjectPanel({ project, usage }: ProjectPanelProps) {
         <EntryList title="Views" all={views}>
           {(view) => <ViewEntry key={view.id} view={view} />}
         </EntryList>
-        <EntryList title="Jobs by schedule" all={schedules}>
+        <EntryList title="Scheduled jobs" all={schedules}>
           {(schedule) => <ScheduleEntry key={schedule.id} schedule={schedule} />}
         </EntryList>
       </div>

@@ -1,7 +1,7 @@
 /** How the server is: whether it is well, its memory and disk, and what its searches can use. */
-import type { ComponentChildren } from 'preact'
 import type { ServerStatus } from '../../api/records.ts'
 import { request } from '../../api/request.ts'
+import { Fact, Facts } from '../../components/facts.tsx'
 import { Failure } from '../../components/failure.tsx'
 import { Loading } from '../../components/progress.tsx'
 import { usePolling, useResource } from '../../components/resource.ts'
@@ -27,16 +27,16 @@ export function ServerSummary() {
       </div>
       {failure && data === undefined && <Failure error={failure} onRetry={reload} />}
       {data === undefined && failure === undefined && <Loading what="its state" />}
-      {data && <Facts status={data} />}
+      {data && <State status={data} />}
     </section>
   )
 }
 
-function Facts({ status }: { readonly status: ServerStatus }) {
+function State({ status }: { readonly status: ServerStatus }) {
   const { disk, memory, statements, indexes, eider_version: version } = status
   return (
-    <dl class="home-facts">
-      <Fact name="State">
+    <Facts>
+      <Fact name="Health">
         <Health status={status} />
       </Fact>
       <Fact name="Version">{version}</Fact>
@@ -63,7 +63,7 @@ function Facts({ status }: { readonly status: ServerStatus }) {
           .map(([name]) => INDEX_NAMES[name] ?? name)
           .join(', ')}
       </Fact>
-    </dl>
+    </Facts>
   )
 }
 
@@ -82,12 +82,3 @@ function Health({ status: { disk, backups } }: { readonly status: ServerStatus }
 }
 
 const INDEX_NAMES: Readonly<Record<string, string>> = { exact: 'exact', ivf: 'IVF', hnsw: 'HNSW' }
-
-function Fact({ name, children }: { readonly name: string; readonly children: ComponentChildren }) {
-  return (
-    <div>
-      <dt class="small quiet">{name}</dt>
-      <dd>{children}</dd>
-    </div>
-  )
-}

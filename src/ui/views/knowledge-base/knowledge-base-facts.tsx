@@ -1,8 +1,13 @@
 /** What there is in a knowledge base, and what goes on in it: one line below its name, in all of its views. */
 import { useEffect, useRef } from 'preact/hooks'
-import { documentChanges, type KnowledgeBaseName } from '../../api/documents.ts'
+import { documentChanges } from '../../api/documents.ts'
 import { listJobs } from '../../api/jobs.ts'
-import { countContents, getKnowledgeBase, indexStates } from '../../api/knowledge-bases.ts'
+import {
+  countContents,
+  getKnowledgeBase,
+  indexStates,
+  type KnowledgeBaseName,
+} from '../../api/knowledge-bases.ts'
 import type { Job } from '../../api/records.ts'
 import { Icon } from '../../components/icon.tsx'
 import { usePolling, useResource } from '../../components/resource.ts'
@@ -62,7 +67,7 @@ export function KnowledgeBaseFacts({ project, name }: KnowledgeBaseName) {
         <span class="kb-working">
           <a href={addressOf.knowledgeBaseSettings(project, name)}>
             <Icon name="clock" />
-            {`Changes its model${shareOf(reembedding.done ?? 0, reembedding.total ?? null)}`}
+            {`Changing its model${shareOf(reembedding.done ?? 0, reembedding.total ?? null)}`}
           </a>
         </span>
       )}

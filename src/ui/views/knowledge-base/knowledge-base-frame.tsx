@@ -1,6 +1,8 @@
 /** What all views of one knowledge base have around them: its name and the way to each of them. */
+
 import type { ComponentChildren } from 'preact'
 import { useLocation } from 'preact-iso/router'
+import type { KnowledgeBaseName } from '../../api/knowledge-bases.ts'
 import { may } from '../../api/session.ts'
 import { EmptyState } from '../../components/empty-state.tsx'
 import { useIsMissing } from '../../components/known-name.ts'
@@ -59,7 +61,7 @@ export function KnowledgeBaseFrame(props: KnowledgeBaseFrameProps) {
   )
 }
 
-function Missing({ project, name }: KnowledgeBaseAddress) {
+function Missing({ project, name }: KnowledgeBaseName) {
   return (
     <>
       <PageHeader title={name} above={[{ label: 'Home', href: '/' }]} />
@@ -76,10 +78,4 @@ function Missing({ project, name }: KnowledgeBaseAddress) {
       </EmptyState>
     </>
   )
-}
-
-/** What the router gives a view of a knowledge base. */
-export interface KnowledgeBaseAddress {
-  readonly project: string
-  readonly name: string
 }

@@ -6,7 +6,7 @@ import type { MapPoints } from '../../api/maps.ts'
 import { FAINT, OTHERS } from './point-colours.ts'
 import { type Viewport, zoomOf } from './viewport.ts'
 
-export interface PointStyle {
+interface PointStyle {
   readonly places: Uint8Array
   /** Colours by places, as the memory of a canvas holds them. */
   readonly palette: Uint32Array

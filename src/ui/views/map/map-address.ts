@@ -3,7 +3,7 @@ import type { MapPoints, MapRegion, PointValues } from '../../api/maps.ts'
 import type { PointIndex } from './selecting/point-index.ts'
 
 /** The middle of what is seen, in units of the map, and how much nearer than the whole of it. */
-export interface MapLook {
+interface MapLook {
   readonly x: number
   readonly y: number
   readonly zoom: number

@@ -1,6 +1,7 @@
 /** A map that is there: its picture, what colours it, what is selected. */
 
 import { useEffect, useMemo, useRef, useState } from 'preact/hooks'
+import type { KnowledgeBaseName } from '../../api/knowledge-bases.ts'
 import {
   type MapAddress,
   type MapPoints,
@@ -15,7 +16,6 @@ import { Loading } from '../../components/progress.tsx'
 import { type Resource, useResource } from '../../components/resource.ts'
 import { addressOf } from '../../shell/addresses.ts'
 import { tellFailed } from '../../shell/notices.tsx'
-import type { KnowledgeBaseAddress } from '../knowledge-base/knowledge-base-frame.tsx'
 import {
   isOfValues,
   lineSelection,
@@ -34,7 +34,7 @@ import { MapSelection } from './selecting/map-selection.tsx'
 import { PointIndex } from './selecting/point-index.ts'
 import { useMapAddress } from './use-map-address.ts'
 
-interface MapBoardProps extends KnowledgeBaseAddress {
+interface MapBoardProps extends KnowledgeBaseName {
   readonly map: NonNullable<MapRecord['map']>
   readonly note: string | null
   /** There is a newer map by now. */
@@ -158,7 +158,7 @@ interface ShownMap {
 
 /** Until the points of a newer map are read, the former one stays. */
 function useShownMap(
-  { project, name }: KnowledgeBaseAddress,
+  { project, name }: KnowledgeBaseName,
   { version, regions }: MapBoardProps['map'],
 ): ShownMap & Pick<Resource<MapPoints>, 'failure' | 'reload'> {
   const newest = useMemo(() => ({ project, name, version }), [project, name, version])

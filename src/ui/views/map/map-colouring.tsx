@@ -1,11 +1,12 @@
 /** What colours the points: their regions, a column, or how near they are to a text; and what dragging does. */
+
 import { useLayoutEffect, useRef, useState } from 'preact/hooks'
 import { projects } from '../../api/catalog.ts'
+import type { KnowledgeBaseName } from '../../api/knowledge-bases.ts'
 import { useShortcuts } from '../../shell/keyboard.tsx'
-import type { KnowledgeBaseAddress } from '../knowledge-base/knowledge-base-frame.tsx'
 import type { PointerTool } from './pointer-moves.ts'
 
-interface MapColouringProps extends KnowledgeBaseAddress {
+interface MapColouringProps extends KnowledgeBaseName {
   /** Empty: none. */
   readonly column: string
   readonly searched: string

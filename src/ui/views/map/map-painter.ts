@@ -5,7 +5,7 @@ import { placeLabels } from './place-labels.ts'
 import { FAINT, GRADIENT, GRADIENT_STEPS, OTHERS, PALETTE_SIZE, SERIES } from './point-colours.ts'
 import { resized, toScreen, type Viewport, wholeMap } from './viewport.ts'
 
-export interface MapPicture {
+interface MapPicture {
   readonly points: MapPoints
   readonly regions: readonly MapRegion[]
   readonly places: Uint8Array

@@ -40,7 +40,7 @@ export function MapTip({ address, point, value, view, at }: MapTipProps) {
             {data.chunk_content.slice(0, TEXT_CHARS)}
           </span>
           {value !== '' && (
-            <span class="map-tip-value quiet one-line" dir="auto">
+            <span class="quiet one-line" dir="auto">
               {value}
             </span>
           )}

@@ -1,5 +1,7 @@
 /** The chunks of a knowledge base as points: those that mean nearly the same lie beside each other. */
+
 import { useRef } from 'preact/hooks'
+import type { KnowledgeBaseName } from '../../api/knowledge-bases.ts'
 import type { MapRecord } from '../../api/maps.ts'
 import { readMap } from '../../api/maps.ts'
 import { EmptyState } from '../../components/empty-state.tsx'
@@ -8,17 +10,14 @@ import { Loading, Progress } from '../../components/progress.tsx'
 import { usePolling, useResource } from '../../components/resource.ts'
 import { counted } from '../../format/numbers.ts'
 import { addressOf } from '../../shell/addresses.ts'
-import {
-  type KnowledgeBaseAddress,
-  KnowledgeBaseFrame,
-} from '../knowledge-base/knowledge-base-frame.tsx'
+import { KnowledgeBaseFrame } from '../knowledge-base/knowledge-base-frame.tsx'
 import { MapBoard } from './map-board.tsx'
 
 const ASK_AGAIN_MS = 700
 /** While a map is shown: a newer one replaces it. */
 const ASK_CALMLY_MS = 5000
 
-export function MapView({ project, name }: KnowledgeBaseAddress) {
+export function MapView({ project, name }: KnowledgeBaseName) {
   const isRetryWanted = useRef(false)
   const { data, failure, isLoading, reload } = useResource(
     (signal) => {
@@ -68,7 +67,7 @@ const STAGES = {
   labels: 'Naming the regions',
 } as const
 
-interface MapStateProps extends KnowledgeBaseAddress {
+interface MapStateProps extends KnowledgeBaseName {
   readonly data: MapRecord
   readonly onRetry: () => void
 }
@@ -100,7 +99,8 @@ function MapState({ data, project, name, onRetry }: MapStateProps) {
         <strong>The map is being made</strong>
         <Progress label={STAGES[stage]} done={share} total={1} />
         <p class="small quiet">
-          This takes seconds, half a minute for 100,000 chunks. Go elsewhere meanwhile if you like.
+          This takes seconds, or half a minute for 100,000 chunks. You can leave this view
+          meanwhile.
         </p>
       </div>
     )
@@ -126,7 +126,7 @@ function noteOf(data: MapRecord): string | null {
   const { map, reembedding, progress } = data
   if (map === null) return null
   if (reembedding) {
-    return 'Another embedding model is being applied. Until it has taken over, this is the map of the former vectors.'
+    return 'The embedding model is being changed. Until that is done, this map shows the old vectors.'
   }
   if (!map.current) {
     const changed = 'Documents have changed since this map was made.'
@@ -134,7 +134,7 @@ function noteOf(data: MapRecord): string | null {
     return `${changed} A new map ${progress === null ? 'will be made soon' : 'is being made'}.`
   }
   if (map.point_count < map.chunk_count) {
-    return `${counted(map.point_count, 'chunk')} of ${counted(map.chunk_count, 'chunk')} are shown, from everywhere.`
+    return `${counted(map.point_count, 'chunk')} of ${counted(map.chunk_count, 'chunk')} are shown, a sample of all.`
   }
   return null
 }

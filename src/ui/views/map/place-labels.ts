@@ -2,7 +2,7 @@
 import type { MapRegion } from '../../api/maps.ts'
 import { toScreen, type Viewport, zoomOf } from './viewport.ts'
 
-export interface PlacedLabel {
+interface PlacedLabel {
   readonly text: string
   readonly x: number
   readonly y: number

@@ -3,11 +3,11 @@ import type { Backup } from '../../api/records.ts'
 import { request } from '../../api/request.ts'
 import { EmptyState } from '../../components/empty-state.tsx'
 import { Failure } from '../../components/failure.tsx'
+import { Loaded } from '../../components/loaded.tsx'
 import { Progress } from '../../components/progress.tsx'
 import { useAction, useResource } from '../../components/resource.ts'
 import { shownBytes, shownCount, shownTime } from '../../format/numbers.ts'
 import { tellDone } from '../../shell/notices.tsx'
-import { Loaded } from './loaded.tsx'
 
 export function BackupsPane() {
   const backups = useResource(
@@ -26,21 +26,21 @@ export function BackupsPane() {
     <div class="stack">
       <div class="row">
         <p class="grow quiet">
-          A copy of everything, of one moment, while others read and write.{' '}
+          A copy of everything at one moment. Others can read and write meanwhile.{' '}
           <a href="/docs/backup">How to restore one</a>
         </p>
         <button type="button" class="button primary" aria-disabled={isBusy} onClick={backUp}>
           Back up now
         </button>
       </div>
-      {isBusy && <Progress label="Backing up; it goes on if you leave" />}
+      {isBusy && <Progress label="Backing up; it continues if you leave" />}
       {failure && <Failure error={failure} />}
       <Loaded of={backups} what="the backups">
         {(items) =>
           items.length === 0 ? (
             <EmptyState icon="disk" title="No backups yet">
               <p>
-                Make one now, or let <code>EIDER_BACKUP_SCHEDULE</code> make them every night.
+                Create one now, or let <code>EIDER_BACKUP_SCHEDULE</code> make them every night.
               </p>
             </EmptyState>
           ) : (

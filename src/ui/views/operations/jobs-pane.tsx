@@ -1,4 +1,4 @@
-/** Jobs: what runs as it goes on, what is over, and what runs by itself. */
+/** Jobs: what runs as it goes on, what is over, and the scheduled jobs. */
 
 import { useState } from 'preact/hooks'
 import { useLocation } from 'preact-iso/router'
@@ -7,12 +7,12 @@ import type { Job } from '../../api/records.ts'
 import { may } from '../../api/session.ts'
 import { ConfirmDialog } from '../../components/confirm-dialog.tsx'
 import { EmptyState } from '../../components/empty-state.tsx'
-import { Field } from '../../components/field.tsx'
+import { SelectField } from '../../components/form/select-field.tsx'
 import { JobProgress } from '../../components/job-progress.tsx'
+import { Loaded } from '../../components/loaded.tsx'
 import { usePolling, useResource } from '../../components/resource.ts'
 import { counted, shownCount } from '../../format/numbers.ts'
 import { tellDone } from '../../shell/notices.tsx'
-import { Loaded } from './loaded.tsx'
 import { OverJob } from './over-job.tsx'
 import { ScheduleList } from './schedule-list.tsx'
 
@@ -58,26 +58,16 @@ export function JobsPane() {
   return (
     <div class="stack">
       <div class="operations-filters">
-        <Field label="Show">
-          {(control) => (
-            <select
-              {...control}
-              class="operations-narrow"
-              value={state ?? ''}
-              onChange={({ currentTarget }) => show({ state: currentTarget.value })}
-            >
-              <option value="">All jobs</option>
-              {Object.entries(STATES).map(([value, words]) => (
-                <option key={value} value={value}>
-                  {words}
-                </option>
-              ))}
-            </select>
-          )}
-        </Field>
+        <SelectField
+          label="Show"
+          class="operations-narrow"
+          value={state ?? ''}
+          onChoose={(value) => show({ state: value })}
+          options={[['', 'All jobs'], ...Object.entries(STATES)]}
+        />
         {canClear && (
           <button type="button" class="button" onClick={() => setIsClearing(true)}>
-            Forget those that are over
+            Delete finished jobs
           </button>
         )}
       </div>
@@ -89,7 +79,7 @@ export function JobsPane() {
                 icon="clock"
                 title={state === undefined ? 'No jobs yet' : 'No jobs in this state'}
               >
-                <p>Adding many documents, syncing a source or an evaluation begins a job.</p>
+                <p>Adding many documents, syncing a source or evaluating starts a job.</p>
               </EmptyState>
             )}
             {items.map((job) =>
@@ -114,16 +104,18 @@ export function JobsPane() {
       <ScheduleList />
       {isClearing && (
         <ConfirmDialog
-          title={`Forget ${state === undefined ? 'the jobs that are over' : `those that are ${STATES[state].toLowerCase()}`}?`}
-          verb="Forget"
+          title={`Delete ${state === undefined ? 'all finished' : `the ${STATES[state].toLowerCase()}`} jobs?`}
+          verb="Delete"
           onClose={() => setIsClearing(false)}
           onConfirm={async () => {
-            tellDone(`Forgot ${counted(await forgetJobs(state), 'job')}`)
+            tellDone(`Deleted ${counted(await forgetJobs(state), 'job')}`)
             show({ state })
             jobs.reload()
           }}
         >
-          <p>What they stored stays. Those that failed or were cancelled cannot go on any more.</p>
+          <p>
+            What they stored stays. Those that failed or were cancelled can no longer be continued.
+          </p>
         </ConfirmDialog>
       )}
     </div>

@@ -6,7 +6,7 @@ import { EmptyState } from '../../components/empty-state.tsx'
 import type { IconName } from '../../components/icon.tsx'
 import { PageHeader } from '../../components/page-header.tsx'
 import { Tabs } from '../../components/tabs.tsx'
-import { NotFoundView } from '../home/not-found-view.tsx'
+import { NotFoundView } from '../../shell/not-found-view.tsx'
 import { AccessPane } from './access/access-pane.tsx'
 import { BackupsPane } from './backups-pane.tsx'
 import { JobsPane } from './jobs-pane.tsx'
@@ -54,7 +54,7 @@ export function OperationsView() {
       <Tabs label="Parts of operations" tabs={tabs} />
       {part.isForAdmins && !mayRunServer() ? (
         <EmptyState icon="key" title="This is for admins">
-          <p>It reaches beyond projects. Ask whoever runs this server.</p>
+          <p>It covers the whole server. Ask whoever runs it for access.</p>
         </EmptyState>
       ) : (
         <Pane />

@@ -16,7 +16,7 @@ interface OverJobProps {
 
 export function OverJob({ job, onChange }: OverJobProps) {
   const { act, failure, isBusy } = useAction()
-  const [isForgetting, setIsForgetting] = useState(false)
+  const [isDeleting, setIsDeleting] = useState(false)
   const change = async (how: () => Promise<unknown>) => {
     await act(async () => {
       await how()
@@ -27,16 +27,16 @@ export function OverJob({ job, onChange }: OverJobProps) {
   const forget = () => {
     // One that is done is not needed any more; another could still go on.
     if (isDone) change(() => forgetJob(job.id))
-    else setIsForgetting(true)
+    else setIsDeleting(true)
   }
   const buttons = [
     ...(isDone
       ? []
       : [
-          { words: 'Go on', press: () => change(() => changeJob(job.id, 'resume')) },
+          { words: 'Continue', press: () => change(() => changeJob(job.id, 'resume')) },
           { words: 'Start over', press: () => change(() => changeJob(job.id, 'retry')) },
         ]),
-    { words: 'Forget', press: forget },
+    { words: 'Delete', press: forget },
   ]
   return (
     <section class="panel operations-job" aria-label={job.title}>
@@ -69,17 +69,17 @@ export function OverJob({ job, onChange }: OverJobProps) {
       )}
       <LeftOut job={job} />
       {failure && <Failure error={failure} />}
-      {isForgetting && (
+      {isDeleting && (
         <ConfirmDialog
-          title={`Forget ${job.title}?`}
-          verb="Forget"
-          onClose={() => setIsForgetting(false)}
+          title={`Delete ${job.title}?`}
+          verb="Delete"
+          onClose={() => setIsDeleting(false)}
           onConfirm={async () => {
             await forgetJob(job.id)
             onChange()
           }}
         >
-          <p>What it stored stays. It cannot go on any more.</p>
+          <p>What it stored stays. It can no longer be continued.</p>
         </ConfirmDialog>
       )}
     </section>

@@ -2,10 +2,10 @@
 import type { Health, ServerStatus } from '../../api/records.ts'
 import { ApiError, request } from '../../api/request.ts'
 import { may, mayRunServer, noteStatus } from '../../api/session.ts'
+import { Fact, Facts } from '../../components/facts.tsx'
+import { Loaded } from '../../components/loaded.tsx'
 import { usePolling, useResource } from '../../components/resource.ts'
 import { counted, shownAge, shownBytes, shownTime } from '../../format/numbers.ts'
-import { Fact, Facts } from './facts.tsx'
-import { Loaded } from './loaded.tsx'
 import { UsageTable } from './usage-table.tsx'
 
 const ASK_AGAIN_MS = 5000
@@ -79,11 +79,13 @@ function Server({ status, trouble }: PartProps & { readonly trouble: string | un
       <Facts>
         <Fact name="Health">
           <span class={`badge ${trouble === undefined ? 'good' : 'bad'}`}>
-            {trouble === undefined ? 'Well' : 'Not well'}
+            {trouble === undefined ? 'Healthy' : 'Not healthy'}
           </span>
         </Fact>
         <Fact name="Version">{version}</Fact>
-        <Fact name="Login">{auth.http_auth_enabled ? 'On' : 'Off: everybody in reach'}</Fact>
+        <Fact name="Login">
+          {auth.http_auth_enabled ? 'On' : 'Off: open to everyone who can reach it'}
+        </Fact>
         <Fact name="Vector indexes">
           {possible.map(([name]) => (name === 'exact' ? name : name.toUpperCase())).join(', ')}
         </Fact>
@@ -156,7 +158,7 @@ function BackupState({ status: { backups } }: PartProps) {
         <Fact name="Newest">
           {last === null ? 'None yet' : shownAge(last.created_at, Date.now())}
         </Fact>
-        <Fact name="Next">{next === null ? 'Not planned' : shownTime(next)}</Fact>
+        <Fact name="Next">{next === null ? 'Not scheduled' : shownTime(next)}</Fact>
       </Facts>
       <a href="/operations/backups">All backups</a>
     </section>

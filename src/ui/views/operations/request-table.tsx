@@ -43,7 +43,7 @@ export function RequestTable({ items, onHold }: RequestTableProps) {
       onFocus={() => onHold(true)}
       onBlur={() => onHold(false)}
     >
-      <table class="operations-log">
+      <table class="stacked">
         <thead>
           <tr>
             <th>When</th>
@@ -59,7 +59,7 @@ export function RequestTable({ items, onHold }: RequestTableProps) {
               <td class="operations-when" title={shownTime(one.started_at)}>
                 {CLOCK.format(timeOf(one.started_at))}
               </td>
-              <td class="mono operations-what" dir="auto" title={`Request ${one.request_id}`}>
+              <td class="mono stacked-first" dir="auto" title={`Request ${one.request_id}`}>
                 {one.method} {one.path}
               </td>
               <td>

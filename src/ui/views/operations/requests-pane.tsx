@@ -5,15 +5,23 @@ import { useLocation } from 'preact-iso/router'
 import type { AnsweredRequest } from '../../api/records.ts'
 import { request } from '../../api/request.ts'
 import { EmptyState } from '../../components/empty-state.tsx'
-import { Field } from '../../components/field.tsx'
+import { SelectField } from '../../components/form/select-field.tsx'
+import { TextField } from '../../components/form/text-field.tsx'
 import { Icon } from '../../components/icon.tsx'
+import { Loaded } from '../../components/loaded.tsx'
 import { usePolling, useResource } from '../../components/resource.ts'
-import { Loaded } from './loaded.tsx'
 import { RequestTable, summaryOf } from './request-table.tsx'
 
 const ASK_AGAIN_MS = 2000
 const FILTERS = ['status', 'route', 'ms_min', 'from'] as const
 const SHOWN_MAX = 200
+const STATUSES = [
+  ['', 'Any'],
+  ['2xx', '2xx, answered'],
+  ['3xx', '3xx, elsewhere'],
+  ['4xx', '4xx, refused'],
+  ['5xx', '5xx, failed'],
+] as const
 /** What this page asks for by itself would fill the list: it is left out until somebody wants it. */
 const EVERYBODY = 'all'
 
@@ -42,20 +50,20 @@ export function RequestsPane() {
         <RequestFilters />
         <button type="button" class="button" onClick={() => setIsPaused(!isPaused)}>
           <Icon name={isPaused ? 'play' : 'pause'} />
-          {isPaused ? 'Go on' : 'Pause'}
+          {isPaused ? 'Resume' : 'Pause'}
         </button>
       </div>
       <Loaded of={requests} what="the requests">
         {(items) =>
           items.length === 0 ? (
             <EmptyState icon="filter" title="No such requests">
-              <p>The newest 1,000 are known, since the server was started.</p>
+              <p>The last 1,000 since the server started are kept.</p>
             </EmptyState>
           ) : (
             <>
               <p class="small quiet">
                 {summaryOf(items)}
-                {isPaused ? ' · paused' : isHeld ? ' · held while you look at one' : ''}
+                {isPaused ? ' · paused' : isHeld ? ' · paused while you look at one' : ''}
               </p>
               <RequestTable items={items} onHold={setIsHeld} />
             </>
@@ -80,53 +88,36 @@ function RequestFilters() {
   }
   return (
     <>
-      <Field label="Status">
-        {(control) => (
-          <select
-            {...control}
-            value={query.status ?? ''}
-            onChange={({ currentTarget }) => filter('status', currentTarget.value)}
-          >
-            <option value="">Any</option>
-            <option value="2xx">2xx, answered</option>
-            <option value="3xx">3xx, elsewhere</option>
-            <option value="4xx">4xx, refused</option>
-            <option value="5xx">5xx, failed</option>
-          </select>
-        )}
-      </Field>
-      <Field label="Path holds">
-        {(control) => (
-          <input
-            {...control}
-            type="search"
-            maxLength={300}
-            value={query.route ?? ''}
-            onInput={({ currentTarget }) => filter('route', currentTarget.value)}
-          />
-        )}
-      </Field>
-      <Field label="At least, in ms">
-        {(control) => (
-          <input
-            {...control}
-            type="number"
-            min={0}
-            max={86_400_000}
-            value={query.ms_min ?? ''}
-            onInput={({ currentTarget }) => {
-              if (currentTarget.checkValidity()) filter('ms_min', currentTarget.value)
-            }}
-          />
-        )}
-      </Field>
+      <SelectField
+        label="Status"
+        value={query.status ?? ''}
+        onChoose={(value) => filter('status', value)}
+        options={STATUSES}
+      />
+      <TextField
+        label="Path contains"
+        type="search"
+        maxLength={300}
+        value={query.route ?? ''}
+        onText={(text) => filter('route', text)}
+      />
+      <TextField
+        label="At least (ms)"
+        type="number"
+        min={0}
+        max={86_400_000}
+        value={query.ms_min ?? ''}
+        onText={(text, input) => {
+          if (input.checkValidity()) filter('ms_min', text)
+        }}
+      />
       <label class="check">
         <input
           type="checkbox"
           checked={query.from === EVERYBODY}
           onChange={({ currentTarget }) => filter('from', currentTarget.checked ? EVERYBODY : '')}
         />
-        With those of this page
+        Include this page's requests
       </label>
     </>
   )

@@ -4,10 +4,10 @@ import { ApiError, path, request } from '../../api/request.ts'
 import { mayRunServer } from '../../api/session.ts'
 import { EmptyState } from '../../components/empty-state.tsx'
 import { Icon } from '../../components/icon.tsx'
+import { Loaded } from '../../components/loaded.tsx'
 import { usePolling, useResource } from '../../components/resource.ts'
 import { shownDuration } from '../../format/numbers.ts'
 import { tellDone, tellFailed } from '../../shell/notices.tsx'
-import { Loaded } from './loaded.tsx'
 
 const ASK_AGAIN_MS = 1000
 

@@ -4,9 +4,9 @@ import { path, request } from '../../api/request.ts'
 import { mayRunServer } from '../../api/session.ts'
 import { runSql } from '../../api/sql.ts'
 import { ConfirmDialog } from '../../components/confirm-dialog.tsx'
+import { Loaded } from '../../components/loaded.tsx'
 import { usePolling, useResource } from '../../components/resource.ts'
 import { shownAge, shownTime } from '../../format/numbers.ts'
-import { Loaded } from './loaded.tsx'
 
 const ASK_AGAIN_MS = 15_000
 
@@ -54,8 +54,8 @@ export function ScheduleList() {
   const [dropped, setDropped] = useState<ShownSchedule>()
   return (
     <section class="stack" aria-labelledby="operations-schedules">
-      <h2 id="operations-schedules">Runs by itself</h2>
-      <Loaded of={schedules} what="what runs by itself">
+      <h2 id="operations-schedules">Scheduled jobs</h2>
+      <Loaded of={schedules} what="the scheduled jobs">
         {(items) =>
           items.length === 0 ? (
             <p class="quiet">
@@ -81,7 +81,7 @@ export function ScheduleList() {
             schedules.reload()
           }}
         >
-          <p>It does not run any more. What it stored stays.</p>
+          <p>It no longer runs. What it stored stays.</p>
         </ConfirmDialog>
       )}
     </section>
@@ -123,7 +123,7 @@ function Row({ of: schedule, onDelete }: RowProps) {
       </code>
       <p class="small quiet">
         {every === null ? 'Once' : `Every ${every}`} ·{' '}
-        {nextAt === null ? 'does not run any more' : `next ${shownTime(nextAt)}`} ·{' '}
+        {nextAt === null ? 'no longer runs' : `next ${shownTime(nextAt)}`} ·{' '}
         {ranAt === null ? 'has not run yet' : `ran ${shownAge(ranAt, now)}`}
       </p>
       {error !== null && (

@@ -3,9 +3,9 @@ import { useLocation } from 'preact-iso/router'
 import type { ShownSetting } from '../../api/records.ts'
 import { request } from '../../api/request.ts'
 import { EmptyState } from '../../components/empty-state.tsx'
-import { Field } from '../../components/field.tsx'
+import { TextField } from '../../components/form/text-field.tsx'
+import { Loaded } from '../../components/loaded.tsx'
 import { useResource } from '../../components/resource.ts'
-import { Loaded } from './loaded.tsx'
 
 export function SettingsPane() {
   const { query, route } = useLocation()
@@ -19,20 +19,14 @@ export function SettingsPane() {
   }
   return (
     <div class="stack">
-      <Field
+      <TextField
         label="Find a setting"
-        hint="They are environment variables: a change holds after a restart"
-      >
-        {(control) => (
-          <input
-            {...control}
-            type="search"
-            class="operations-narrow"
-            value={wanted}
-            onInput={({ currentTarget }) => find(currentTarget.value)}
-          />
-        )}
-      </Field>
+        hint="They are environment variables: a change takes effect after a restart"
+        type="search"
+        class="operations-narrow"
+        value={wanted}
+        onText={find}
+      />
       <Loaded of={settings} what="the settings">
         {(items) => <SettingTable items={items.filter((one) => fits(one, wanted))} />}
       </Loaded>
@@ -48,14 +42,14 @@ function SettingTable({ items }: { readonly items: readonly ShownSetting[] }) {
   if (items.length === 0) {
     return (
       <EmptyState icon="settings" title="No such setting">
-        <p>Try another word of its name or meaning.</p>
+        <p>Try another word from its name or meaning.</p>
       </EmptyState>
     )
   }
   return (
     // biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls is reached by keyboard
     <section class="panel flush" tabIndex={0} aria-label="Settings">
-      <table class="operations-log">
+      <table class="stacked">
         <thead>
           <tr>
             <th>Setting</th>
@@ -66,11 +60,11 @@ function SettingTable({ items }: { readonly items: readonly ShownSetting[] }) {
         <tbody>
           {items.map((one) => (
             <tr key={one.name}>
-              <td class="mono operations-what">{one.name}</td>
+              <td class="mono stacked-first">{one.name}</td>
               <td>
                 <Value setting={one} />
               </td>
-              <td class="small operations-meaning">{one.meaning}</td>
+              <td class="small stacked-last">{one.meaning}</td>
             </tr>
           ))}
         </tbody>
@@ -90,7 +84,7 @@ function Value({ setting }: { readonly setting: ShownSetting }) {
       </span>
       {value !== (usual ?? '') && (
         <p class="small quiet" dir="auto">
-          instead of {usual ?? 'nothing'}
+          the default is {usual ?? 'nothing'}
         </p>
       )}
     </>

@@ -3,10 +3,10 @@ import { useState } from 'preact/hooks'
 import type { Usage, UsageList } from '../../api/records.ts'
 import { request } from '../../api/request.ts'
 import { EmptyState } from '../../components/empty-state.tsx'
+import { Loaded } from '../../components/loaded.tsx'
 import { useResource } from '../../components/resource.ts'
 import { counted, shownBytes, shownCount } from '../../format/numbers.ts'
 import { addressOf } from '../../shell/addresses.ts'
-import { Loaded } from './loaded.tsx'
 
 const PAGE = 100
 const PAGE_MAX = 1000
@@ -29,7 +29,7 @@ export function UsageTable() {
           aria-disabled={usage.isLoading}
           onClick={() => !usage.isLoading && usage.reload()}
         >
-          Load again
+          Refresh
         </button>
       </div>
       <Loaded of={usage} what="what each knowledge base takes">
@@ -67,7 +67,7 @@ function Rows({ items }: { readonly items: readonly Usage[] }) {
   return (
     // biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls is reached by keyboard
     <section class="panel flush" tabIndex={0} aria-label="Memory and disk by knowledge base">
-      <table class="operations-log operations-usage">
+      <table class="stacked">
         <thead>
           <tr>
             <th>Knowledge base</th>
@@ -80,7 +80,7 @@ function Rows({ items }: { readonly items: readonly Usage[] }) {
         <tbody>
           {items.toSorted(byBytes).map((one) => (
             <tr key={`${one.project}.${one.knowledge_base}`}>
-              <td class="operations-what">
+              <td class="stacked-first">
                 <a dir="auto" href={addressOf.knowledgeBase(one.project, one.knowledge_base)}>
                   {one.knowledge_base}
                 </a>
@@ -101,7 +101,7 @@ function Rows({ items }: { readonly items: readonly Usage[] }) {
               <td class="number" data-label="Disk">
                 <Disk of={one.disk} />
               </td>
-              <td class="operations-meaning">
+              <td class="stacked-last">
                 {copyWords(one)}
                 {one.index.type !== 'auto' && (
                   <>

@@ -1,6 +1,6 @@
 /** The conditions that chunks must fulfil: taken away by a click, or written as JSON. */
 import { useState } from 'preact/hooks'
-import { Field } from '../../components/field.tsx'
+import { TextAreaField } from '../../components/form/text-area-field.tsx'
 import { Icon } from '../../components/icon.tsx'
 import { counted } from '../../format/numbers.ts'
 import { type Filters, parsedFilters, withoutCondition } from './lab-settings.ts'
@@ -34,7 +34,7 @@ export function FilterBar({ filters, onChange, part, onWhole }: FilterBarProps) 
           <button
             type="button"
             class="search-chip"
-            aria-label="Take away the filter by the map"
+            aria-label="Remove the filter by the map"
             onClick={onWhole}
           >
             selected on the map: {part} ×
@@ -45,7 +45,7 @@ export function FilterBar({ filters, onChange, part, onWhole }: FilterBarProps) 
             key={key}
             type="button"
             class="search-chip"
-            aria-label={`Take away the filter ${key}`}
+            aria-label={`Remove the filter ${key}`}
             onClick={() => {
               setTyped(null)
               onChange(withoutCondition(filters, key))
@@ -67,22 +67,17 @@ export function FilterBar({ filters, onChange, part, onWhole }: FilterBarProps) 
         </button>
       </div>
       {isOpen && (
-        <Field
+        <TextAreaField
           label="Filter"
           hint={'As in {"price": {"<": 10}, "colour": "green"}'}
-          error={isWrong ? 'This is no JSON object yet; the filter before still holds' : undefined}
-        >
-          {(control) => (
-            <textarea
-              {...control}
-              class="mono"
-              rows={4}
-              spellcheck={false}
-              value={typed}
-              onInput={(event) => type(event.currentTarget.value)}
-            />
-          )}
-        </Field>
+          error={isWrong ? 'Not a JSON object yet; the previous filter still applies' : undefined}
+          dir="ltr"
+          class="mono"
+          rows={4}
+          spellcheck={false}
+          value={typed}
+          onText={type}
+        />
       )}
     </div>
   )

@@ -1,7 +1,8 @@
 /** What is searched, and how. */
 import type { RefObject } from 'preact'
-import { FUSIONS } from '../../../domain/hybrid-search.ts'
-import { Field } from '../../components/field.tsx'
+import { FusionField } from '../../components/form/fusion-field.tsx'
+import { SelectField } from '../../components/form/select-field.tsx'
+import { WeightField } from '../../components/form/weight-field.tsx'
 import type { LabSettings } from './lab-settings.ts'
 
 interface SearchControlsProps {
@@ -13,7 +14,6 @@ interface SearchControlsProps {
   readonly onEnter: () => void
 }
 
-const ALPHA_SHOWN = 0.5
 const COUNTS = [5, 10, 20, 50, 100]
 
 export function SearchControls({
@@ -44,57 +44,18 @@ export function SearchControls({
         onInput={(event) => onChange({ text: event.currentTarget.value })}
       />
       <div class="search-settings">
-        <Field
-          label={`Weight of meaning: ${alpha === null ? 'automatic' : alpha.toFixed(2)}`}
-          hint={
-            alpha === null ? (
-              'It fits the text. Left: words, right: meaning'
-            ) : (
-              <button type="button" class="button small" onClick={() => onChange({ alpha: null })}>
-                Automatic again
-              </button>
-            )
-          }
-        >
-          {(control) => (
-            <input
-              {...control}
-              type="range"
-              min="0"
-              max="1"
-              step="0.05"
-              value={alpha ?? ALPHA_SHOWN}
-              onInput={(event) => onChange({ alpha: Number(event.currentTarget.value) })}
-            />
-          )}
-        </Field>
-        <Field label="Fusion">
-          {(control) => (
-            <select
-              {...control}
-              value={fusion ?? ''}
-              onChange={(event) => onChange({ fusion: event.currentTarget.value || null })}
-            >
-              <option value="">As the knowledge base says</option>
-              {FUSIONS.map((one) => (
-                <option key={one}>{one}</option>
-              ))}
-            </select>
-          )}
-        </Field>
-        <Field label="Results">
-          {(control) => (
-            <select
-              {...control}
-              value={String(k)}
-              onChange={(event) => onChange({ k: Number(event.currentTarget.value) })}
-            >
-              {[...new Set([...COUNTS, k])].map((one) => (
-                <option key={one}>{one}</option>
-              ))}
-            </select>
-          )}
-        </Field>
+        <WeightField alpha={alpha} onChange={(weight) => onChange({ alpha: weight })} />
+        <FusionField
+          fusion={fusion}
+          otherwise="As set for the knowledge base"
+          onChoose={(chosen) => onChange({ fusion: chosen })}
+        />
+        <SelectField
+          label="Results"
+          value={String(k)}
+          onChoose={(value) => onChange({ k: Number(value) })}
+          options={[...new Set([...COUNTS, k])]}
+        />
         {hasReranker && (
           <label class="check">
             <input

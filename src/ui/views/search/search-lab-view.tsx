@@ -1,13 +1,11 @@
 import { useLocation } from 'preact-iso/router'
+import type { KnowledgeBaseName } from '../../api/knowledge-bases.ts'
 import { addressOf } from '../../shell/addresses.ts'
-import {
-  type KnowledgeBaseAddress,
-  KnowledgeBaseFrame,
-} from '../knowledge-base/knowledge-base-frame.tsx'
+import { KnowledgeBaseFrame } from '../knowledge-base/knowledge-base-frame.tsx'
 import { MeasurePart } from './measure/measure-part.tsx'
 import { SearchPart } from './search-part.tsx'
 
-export function SearchLabView({ project, name }: KnowledgeBaseAddress) {
+export function SearchLabView({ project, name }: KnowledgeBaseName) {
   const { query } = useLocation()
   const isMeasured = query.part === 'measure'
   const href = addressOf.searchLab(project, name)

@@ -3,13 +3,13 @@
 import { useEffect, useMemo, useRef, useState } from 'preact/hooks'
 import { useLocation } from 'preact-iso/router'
 import { projects } from '../../api/catalog.ts'
+import type { KnowledgeBaseName } from '../../api/knowledge-bases.ts'
 import { EmptyState } from '../../components/empty-state.tsx'
 import { Failure } from '../../components/failure.tsx'
 import { useResource } from '../../components/resource.ts'
 import { counted } from '../../format/numbers.ts'
 import { addressOf } from '../../shell/addresses.ts'
 import { useShortcuts } from '../../shell/keyboard.tsx'
-import type { KnowledgeBaseAddress } from '../knowledge-base/knowledge-base-frame.tsx'
 import { documentFilter, documentsOfPart } from '../map/selecting/map-part.ts'
 import { type ColumnStates, useColumnSearch, useRested } from './columns/column-search.ts'
 import { type ColumnOrders, ResultColumns } from './columns/result-columns.tsx'
@@ -32,7 +32,7 @@ const ADDRESS_RESTS_MS = 250
 /** A model of another provider costs something with each search: it is asked once the typing rests. */
 const MODEL_RESTS_MS = 300
 
-export function SearchPart({ place }: { readonly place: KnowledgeBaseAddress }) {
+export function SearchPart({ place }: { readonly place: KnowledgeBaseName }) {
   const [settings, setSettings] = useLabSettings()
   const [askedText, setAskedText] = useState('')
   const box = useRef<HTMLInputElement>(null)
@@ -109,7 +109,7 @@ export function SearchPart({ place }: { readonly place: KnowledgeBaseAddress }) 
 }
 
 /** The filter of a part of the map; null: all of it is searched. Undefined: it is not known yet. */
-function useMapPart(place: KnowledgeBaseAddress, within: string | null) {
+function useMapPart(place: KnowledgeBaseName, within: string | null) {
   return useResource(
     async (signal) => {
       if (within === null) return null
@@ -141,7 +141,7 @@ function useOrders(settings: LabSettings, part: MapPartFilter): ColumnOrders {
 
 interface PartFailureProps {
   readonly error: Error
-  readonly place: KnowledgeBaseAddress
+  readonly place: KnowledgeBaseName
   readonly onRetry: () => void
 }
 
@@ -156,7 +156,7 @@ function PartFailure({ error, place, onRetry }: PartFailureProps) {
   )
 }
 
-function modelsOf({ project, name }: KnowledgeBaseAddress) {
+function modelsOf({ project, name }: KnowledgeBaseName) {
   const found = projects.value?.find((one) => one.name === project)
   const kb = found?.knowledgeBases.find((one) => one.name === name)
   return {

@@ -7,7 +7,7 @@ const QUERY_CHARS_MAX = 4000
 /** What stands behind `#` stays in the browser, but mail and chats cut long addresses. */
 const LINK_CHARS_MAX = 100_000
 
-export type Linked = Pick<SqlTab, 'sql' | 'project' | 'params' | 'form' | 'chart'>
+type Linked = Pick<SqlTab, 'sql' | 'project' | 'params' | 'form' | 'chart'>
 
 export interface OpenedLink extends Partial<Linked> {
   readonly sql: string

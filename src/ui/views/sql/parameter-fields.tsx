@@ -1,5 +1,5 @@
 /** A field for each `:name` of the statement, with what it is sent as. */
-import { Field } from '../../components/field.tsx'
+import { Field } from '../../components/form/field.tsx'
 import {
   NOT_TYPED,
   PARAMETER_KINDS,

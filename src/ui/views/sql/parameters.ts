@@ -1,7 +1,7 @@
 /** Values for the `:name` of a statement: what was typed, and what it is meant as. Pure. */
 
 export const PARAMETER_KINDS = ['auto', 'text', 'number', 'true or false', 'null', 'JSON'] as const
-export type ParameterKind = (typeof PARAMETER_KINDS)[number]
+type ParameterKind = (typeof PARAMETER_KINDS)[number]
 
 export interface Parameter {
   readonly typed: string
@@ -13,7 +13,7 @@ export type Parameters = Readonly<Record<string, Parameter>>
 export const NO_PARAMETERS: Parameters = {}
 export const NOT_TYPED: Parameter = { typed: '', kind: 'auto' }
 
-export type ParameterValue =
+type ParameterValue =
   | { readonly value: unknown; readonly problem?: undefined }
   | { readonly value?: undefined; readonly problem: string }
 

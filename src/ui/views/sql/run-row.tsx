@@ -42,7 +42,6 @@ export function RunRow({ tab, run, refused, selection, onRun, onRunAll }: RunRow
       <label class="row">
         <span class="small quiet">in</span>
         <select
-          class="sql-project"
           value={tab.project}
           onChange={(event) => changeTab(tab.id, { project: event.currentTarget.value })}
         >
@@ -67,7 +66,7 @@ function saidOf(run: Run | undefined): string {
   const rows = counted(run.rows.length, 'row')
   if (run.state === 'running') return `Running for ${took}, ${rows} so far`
   if (run.state === 'failed') return `Failed after ${took}`
-  if (run.state === 'cancelled') return `Cancelled after ${took}, ${rows} came`
-  if (run.isCut) return `The first ${rows}: export it to have all`
+  if (run.state === 'cancelled') return `Cancelled after ${took}, ${rows} received`
+  if (run.isCut) return `The first ${rows}. Export it to get all`
   return run.columns.length === 0 ? `Done in ${took}` : `${rows} in ${took}`
 }

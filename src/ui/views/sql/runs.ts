@@ -44,7 +44,7 @@ export interface TabRuns {
   readonly shown: number
 }
 
-export interface ToRun {
+interface ToRun {
   readonly statement: Statement
   readonly offset: number
   /** As they were typed, for the history. */

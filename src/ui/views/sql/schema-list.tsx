@@ -56,7 +56,7 @@ export function SchemaList({ tables, failure, onRetry, onInsert, onPreview }: Sc
                   class="button small"
                   onClick={() => onInsert(`${written(table.schema)}.${written(table.name)}`)}
                 >
-                  Write its name
+                  Insert its name
                 </button>
                 <button type="button" class="button small" onClick={() => onPreview(table)}>
                   <Icon name="play" />

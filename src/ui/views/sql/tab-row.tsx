@@ -70,7 +70,7 @@ export function TabRow() {
             setUndo(undefined)
           }}
         >
-          Undo the close
+          Reopen the closed one
         </button>
       )}
     </div>

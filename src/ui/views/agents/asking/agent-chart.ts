@@ -3,7 +3,7 @@ import type { Chart } from '../../../../domain/agents/completion-event.ts'
 import type { Cell } from '../../../api/sql.ts'
 import type { ChartChoice, ChartKind } from '../../../components/chart/chart-choice.ts'
 
-export interface DrawnChart {
+interface DrawnChart {
   readonly title: string
   readonly choice: ChartChoice
   readonly columns: readonly string[]

@@ -23,7 +23,7 @@ export type Block =
   | { readonly kind: 'rule' }
 
 /** What belongs to an item below its text: lists, code. */
-export interface ListItem {
+interface ListItem {
   readonly text: string
   readonly blocks: readonly Block[]
 }
@@ -35,7 +35,7 @@ const DEPTH_MAX = 5
 const HEADING = /^#{1,6}\s+(.*)$/
 const TABLE_RULE = /^[\s|:-]*-[\s|:-]*$/
 
-export interface ReadText {
+interface ReadText {
   readonly text: string
   readonly blocks: readonly Block[]
   /** Blocks that stay as they are when more text comes, and where those after them begin. */

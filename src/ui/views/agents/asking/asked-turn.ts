@@ -15,7 +15,7 @@ export interface AskedStep {
 export type Found = Pick<OutputEvent, 'citations' | 'warnings' | 'evidence' | 'charts' | 'result'>
 
 /** `cut`: the connection broke off, and nobody knows how it ended. */
-export type TurnState = 'running' | 'answered' | 'failed' | 'stopped' | 'cut'
+type TurnState = 'running' | 'answered' | 'failed' | 'stopped' | 'cut'
 
 export interface AskedTurn {
   /** Tells the turns of this page from each other. */
@@ -88,5 +88,5 @@ export const NEXT_STEPS: Readonly<Record<string, string>> = {
     'The model could not be reached or failed: ask again, or check its server and address.',
   not_found: 'The model was not found: check its name and address in the settings.',
   content: 'The provider refused the content: ask in other words.',
-  general: 'Ask again. The trace shows how far it came.',
+  general: 'Ask again. The trace shows how far it got.',
 }

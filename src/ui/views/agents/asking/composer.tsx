@@ -97,7 +97,7 @@ export function Composer({ place, isRunning, onAsk, onStop, onDown }: ComposerPr
       />
       <div class="row end">
         <span class="small quiet grow">
-          {isRunning ? 'Escape stops' : 'Enter asks, Shift+Enter begins a line'}
+          {isRunning ? 'Escape stops' : 'Enter asks, Shift+Enter starts a new line'}
         </span>
         {onDown && (
           <button type="button" class="button" onClick={onDown}>
@@ -123,6 +123,6 @@ function inWords(error: Error): Error {
   if (!(error instanceof ApiError) || error.code !== 'conversation_busy') return error
   const { code, status, title } = error
   const message =
-    'Another window is asking here. Wait until it has its answer, then ask again, or begin a new conversation'
+    'Another window is asking here. Wait until it has its answer, then ask again, or start a new conversation'
   return new ApiError({ code, status, title, message })
 }

@@ -49,7 +49,7 @@ export function ConversationList({ agent, open, conversations: found }: Conversa
       <div class={`agents-list ${isUnfolded ? 'unfolded' : ''}`}>
         {found.failure && <Failure error={found.failure} onRetry={found.reload} />}
         {found.data?.items.length === 0 && (
-          <p class="small quiet">Your conversations stand here.</p>
+          <p class="small quiet">Your conversations appear here.</p>
         )}
         <ul>
           {(found.data?.items ?? []).map(({ conversation_id: id, title, ended_at, is_running }) => (
@@ -89,7 +89,7 @@ export function ConversationList({ agent, open, conversations: found }: Conversa
           onConfirm={() => remove(doomed)}
           onClose={() => setDoomed(undefined)}
         >
-          Its questions and answers are gone for good. Their traces stay.
+          Its questions and answers are deleted for good. Their traces stay.
         </ConfirmDialog>
       )}
     </nav>

@@ -101,14 +101,14 @@ export function ConversationPane({ agent, id, hasData, listed }: ConversationPan
       />
       {doomed !== undefined && (
         <ConfirmDialog
-          title={doomed.isEdited ? 'Ask this otherwise?' : 'Delete this question?'}
+          title={doomed.isEdited ? 'Edit this question?' : 'Delete this question?'}
           verb={doomed.isEdited ? 'Delete and edit' : 'Delete'}
           onConfirm={() => remove(doomed)}
           onClose={() => setDoomed(undefined)}
         >
           This question, its answer and all that followed are deleted from the conversation.
           {doomed.isEdited &&
-            ' The question comes back to the field below, to be changed and asked.'}
+            ' The question returns to the field below, where you can change it and ask again.'}
         </ConfirmDialog>
       )}
     </div>

@@ -18,11 +18,11 @@ export function Invitation({
       <p class="quiet">
         {hasData
           ? 'The answer comes with its steps and its sources, and the conversation is kept.'
-          : 'It has nothing to read yet, so it cannot know anything.'}
+          : 'It has nothing to read yet, so it cannot answer anything.'}
       </p>
       {!hasData && (
         <a class="button" href={addressOf.agentSettings(agent.project, agent.name)}>
-          Pick what it may read
+          Choose what it may read
         </a>
       )}
     </EmptyState>
@@ -62,7 +62,7 @@ export function MissingConversation({ agent, onRetry }: MissingProps) {
   return (
     <EmptyState icon="chat" title="This conversation is not there">
       <p class="quiet">
-        It was deleted or kept long enough, or its first question is still being answered.
+        It was deleted or has expired, or its first question is still being answered.
       </p>
       <div class="row">
         <button type="button" class="button" onClick={onRetry}>

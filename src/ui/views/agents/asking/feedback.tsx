@@ -35,7 +35,7 @@ export function Feedback({ traceId, summary }: FeedbackProps) {
     void act(async () => {
       await rateTrace(traceId, { rating: rating ?? 0, comment })
       setIsAsking(false)
-      tellDone('Thank you: it stands in the trace')
+      tellDone('Thank you. It is saved in the trace')
     })
   }
   return (
@@ -55,8 +55,8 @@ export function Feedback({ traceId, summary }: FeedbackProps) {
       {isAsking && (
         <>
           <input
-            aria-label="Why (may be empty)"
-            placeholder="Why? It may stay empty"
+            aria-label="Why (optional)"
+            placeholder="Why? (optional)"
             dir="auto"
             value={comment}
             onInput={(event) => setComment(event.currentTarget.value)}

@@ -53,7 +53,7 @@ export function TurnCard(props: TurnCardProps) {
       {turn.found && <Findings found={turn.found} project={project} />}
       <Sources citations={sources} shared={sharedChunks} />
       {!isRunning && (
-        <div class="row small agents-actions">
+        <div class="row small">
           {!isBare && <Spent turn={turn} summary={summary} />}
           {turn.text !== '' && <CopyButton text={turn.text} label="Copy the answer" />}
           {traceId !== undefined && <Feedback traceId={traceId} summary={summary} />}

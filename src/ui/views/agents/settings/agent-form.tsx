@@ -1,5 +1,8 @@
 /** What an agent is made of, as fields: for a new one and for one that is changed. */
-import { Field } from '../../../components/field.tsx'
+
+import { SelectField } from '../../../components/form/select-field.tsx'
+import { TextAreaField } from '../../../components/form/text-area-field.tsx'
+import { TextField } from '../../../components/form/text-field.tsx'
 import type { AgentDraft } from './agent-draft.ts'
 import { DataFields } from './data-fields.tsx'
 import { ModelFields } from './model-fields.tsx'
@@ -21,47 +24,49 @@ export function AgentForm({ draft, onChange, isNameFixed = false, keyedProvider 
   const set = (changes: Partial<AgentDraft>) => onChange({ ...draft, ...changes })
   const text = (key: 'name' | 'promptTemplate' | 'timeoutSeconds' | 'maxSteps') => ({
     value: draft[key],
-    onInput: (event: { readonly currentTarget: { readonly value: string } }) => {
-      set({ [key]: event.currentTarget.value })
-    },
+    onText: (typed: string) => set({ [key]: typed }),
   })
   return (
     <>
       {!isNameFixed && (
-        <Field label="Name" hint="Letters, digits and _ are easiest in SQL">
-          {(control) => <input {...control} {...text('name')} required autocomplete="off" />}
-        </Field>
+        <TextField
+          label="Name"
+          hint="Letters, digits and _ are easiest in SQL"
+          {...text('name')}
+          required
+          autocomplete="off"
+        />
       )}
       <DataFields draft={draft} onChange={set} />
       <ModelFields draft={draft} onChange={set} keyedProvider={keyedProvider} />
-      <Field
+      <TextAreaField
         label="Instructions"
-        hint="Who asks, what the data means, how to answer. May be empty; the built-in model reads none"
-      >
-        {(control) => <textarea {...control} {...text('promptTemplate')} rows={5} dir="auto" />}
-      </Field>
+        hint="Who asks, what the data means, how to answer. Optional; the built-in model ignores them."
+        {...text('promptTemplate')}
+        rows={5}
+      />
       <div class="grid">
-        <Field label="It answers" hint="The built-in model writes no SQL">
-          {(control) => (
-            <select
-              {...control}
-              value={draft.mode}
-              onChange={(event) => set({ mode: event.currentTarget.value })}
-            >
-              {MODES.map(([value, words]) => (
-                <option key={value} value={value}>
-                  {words}
-                </option>
-              ))}
-            </select>
-          )}
-        </Field>
-        <Field label="Time limit in seconds" hint="Empty: the server's">
-          {(control) => <input {...control} {...text('timeoutSeconds')} type="number" min="1" />}
-        </Field>
-        <Field label="Steps at most" hint="Empty: the server's">
-          {(control) => <input {...control} {...text('maxSteps')} type="number" min="1" />}
-        </Field>
+        <SelectField
+          label="How it answers"
+          hint="The built-in model writes no SQL"
+          value={draft.mode}
+          onChoose={(value) => set({ mode: value })}
+          options={MODES}
+        />
+        <TextField
+          label="Time limit in seconds"
+          hint="Leave empty for the server's default"
+          {...text('timeoutSeconds')}
+          type="number"
+          min="1"
+        />
+        <TextField
+          label="Maximum steps"
+          hint="Leave empty for the server's default"
+          {...text('maxSteps')}
+          type="number"
+          min="1"
+        />
       </div>
     </>
   )

@@ -34,7 +34,7 @@ export function DataFields({ draft, onChange }: DataFieldsProps) {
     <fieldset class="agent-fields">
       <legend>What it may read</legend>
       {picked.length === 0 ? (
-        <p class="small quiet">Nothing yet. It can only know what you pick here.</p>
+        <p class="small quiet">Nothing yet. It knows only what you choose here.</p>
       ) : (
         <ul class="row agent-picked" aria-label={`Picked: ${counted(picked.length, 'name')}`}>
           {picked.map(({ name, field }) => (

@@ -1,10 +1,11 @@
 /** Which model an agent has, and how it is reached. */
-import { Field } from '../../../components/field.tsx'
+import { SelectField } from '../../../components/form/select-field.tsx'
+import { TextField } from '../../../components/form/text-field.tsx'
 import { type AgentDraft, MASKED } from './agent-draft.ts'
 
 const PROVIDERS = [
-  ['', 'The one of the server, else the built-in one'],
-  ['builtin', 'The built-in one, which quotes'],
+  ['', "The server's default, or the built-in one"],
+  ['builtin', 'Built in: quotes what it finds'],
   ['openai', 'OpenAI, or a server with its API'],
   ['anthropic', 'Anthropic'],
   ['gemini', 'Gemini'],
@@ -28,70 +29,52 @@ interface ModelFieldsProps {
 
 export function ModelFields({ draft, onChange, keyedProvider }: ModelFieldsProps) {
   const { provider, modelName, apiKey, baseUrl } = draft
+  const isListed = PROVIDERS.some(([value]) => value === provider)
   const keyHint =
     apiKey === MASKED
-      ? 'One is stored. It stays unless you type another'
-      : 'Best a setting of the server; typed here it is stored encrypted'
+      ? 'One is stored. It stays unless you type another one.'
+      : 'Best set on the server. A key typed here is stored encrypted.'
   return (
     <fieldset class="agent-fields">
       <legend>Model</legend>
-      <Field label="Provider">
-        {(control) => (
-          <select
-            {...control}
-            value={provider}
-            onChange={({ currentTarget: { value } }) => {
-              // A key belongs to the provider that it was given for.
-              const storedKey = value === keyedProvider ? MASKED : ''
-              const isTyped = apiKey !== '' && apiKey !== MASKED
-              onChange({ provider: value, ...(isTyped ? {} : { apiKey: storedKey }) })
-            }}
-          >
-            {PROVIDERS.map(([value, words]) => (
-              <option key={value} value={value}>
-                {words}
-              </option>
-            ))}
-            {PROVIDERS.every(([value]) => value !== provider) && <option>{provider}</option>}
-          </select>
-        )}
-      </Field>
+      <SelectField
+        label="Provider"
+        value={provider}
+        onChoose={(value) => {
+          // A key belongs to the provider that it was given for.
+          const storedKey = value === keyedProvider ? MASKED : ''
+          const isTyped = apiKey !== '' && apiKey !== MASKED
+          onChange({ provider: value, ...(isTyped ? {} : { apiKey: storedKey }) })
+        }}
+        options={isListed ? PROVIDERS : [...PROVIDERS, provider]}
+      />
       {provider !== '' && provider !== 'builtin' && (
         <>
-          <Field label="Model name" hint="As the provider lists it">
-            {(control) => (
-              <input
-                {...control}
-                required
-                autocomplete="off"
-                value={modelName}
-                onInput={(event) => onChange({ modelName: event.currentTarget.value })}
-              />
-            )}
-          </Field>
-          <Field label="API key" hint={keyHint}>
-            {(control) => (
-              <input
-                {...control}
-                type="password"
-                autocomplete="new-password"
-                value={apiKey}
-                onFocus={(event) => event.currentTarget.select()}
-                onInput={(event) => onChange({ apiKey: event.currentTarget.value })}
-              />
-            )}
-          </Field>
-          <Field label="Address" hint="Only for a server of your own or a compatible one">
-            {(control) => (
-              <input
-                {...control}
-                type="url"
-                placeholder="http://127.0.0.1:9000/v1"
-                value={baseUrl}
-                onInput={(event) => onChange({ baseUrl: event.currentTarget.value })}
-              />
-            )}
-          </Field>
+          <TextField
+            label="Model name"
+            hint="As the provider lists it"
+            required
+            autocomplete="off"
+            value={modelName}
+            onText={(text) => onChange({ modelName: text })}
+          />
+          <TextField
+            label="API key"
+            hint={keyHint}
+            type="password"
+            autocomplete="new-password"
+            value={apiKey}
+            onFocus={(event) => event.currentTarget.select()}
+            onText={(text) => onChange({ apiKey: text })}
+          />
+          <TextField
+            label="Address"
+            hint="Only for your own or a compatible server"
+            type="url"
+            placeholder="http://127.0.0.1:9000/v1"
+            value={baseUrl}
+            onText={(text) => onChange({ baseUrl: text })}
+          />
         </>
       )}
     </fieldset>

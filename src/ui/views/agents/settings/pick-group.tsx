@@ -30,10 +30,8 @@ export function PickGroup({ label, choices, typed, picked, onPick }: PickGroupPr
   return (
     <section aria-label={label}>
       <h3>{label}</h3>
-      {choices.length === 0 && <p class="small quiet">There are none.</p>}
-      {choices.length > 0 && found.length === 0 && (
-        <p class="small quiet">None is called like this.</p>
-      )}
+      {choices.length === 0 && <p class="small quiet">None yet.</p>}
+      {choices.length > 0 && found.length === 0 && <p class="small quiet">None has this name.</p>}
       {[...bySchema].map(([schema, members]) => {
         const all = `${schema}.*`
         const hasAll = picked.includes(all)
@@ -42,8 +40,7 @@ export function PickGroup({ label, choices, typed, picked, onPick }: PickGroupPr
             <label class="check">
               <input type="checkbox" checked={hasAll} onChange={() => toggle(all)} />
               <span>
-                All of <bdi>{schema}</bdi>{' '}
-                <span class="small quiet">and what comes to it later</span>
+                All of <bdi>{schema}</bdi> <span class="small quiet">and what is added later</span>
               </span>
             </label>
             {members.map((choice) => {

@@ -47,7 +47,7 @@ export function TraceList({ filters, hasAgentColumn, version }: TraceListProps) 
       {first.isLoading && newest === undefined && <Loading what="the traces" />}
       {first.data?.items.length === 0 && (
         <EmptyState icon="chart" title="No traces">
-          <p class="quiet">Each question leaves one: ask an agent, or change what you look for.</p>
+          <p class="quiet">Every question leaves a trace. Ask an agent, or change the filters.</p>
         </EmptyState>
       )}
       {traces.length > 0 && <Table traces={traces} hasAgentColumn={hasAgentColumn} />}
@@ -76,7 +76,7 @@ function Table({
   return (
     // biome-ignore lint/a11y/noNoninteractiveTabindex: a wide table is scrolled by keyboard
     <div class="panel flush" tabIndex={0}>
-      <table class="agents-traces">
+      <table class="agents-traces stacked">
         <thead>
           <tr>
             <th scope="col">Question</th>
@@ -98,7 +98,7 @@ function Table({
         <tbody>
           {traces.map((trace) => (
             <tr key={trace.trace_id}>
-              <td>
+              <td class="stacked-first">
                 <a href={addressOf.trace(trace.trace_id)} dir="auto">
                   {trace.question.slice(0, 200)}
                 </a>
@@ -109,8 +109,10 @@ function Table({
                 {trace.outcome === 'failed' && <span class="small quiet">{trace.error_code}</span>}
               </td>
               <td class="number">{shownDuration(trace.took_ms)}</td>
-              <td class="number">{trace.step_count}</td>
-              <td class="number">
+              <td class="number" data-label="Steps">
+                {trace.step_count}
+              </td>
+              <td class="number" data-label="Tokens">
                 {trace.usage === null
                   ? '–'
                   : shownCount(trace.usage.input_tokens + trace.usage.output_tokens)}

@@ -81,7 +81,7 @@ export function Waterfall({ calls, wholeMs, at, onOpen, detailOf }: WaterfallPro
             Tokens in
           </th>
           <th scope="col" class="number agents-wide-only">
-            out
+            Tokens out
           </th>
         </tr>
       </thead>

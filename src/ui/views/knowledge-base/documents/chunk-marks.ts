@@ -4,7 +4,7 @@ export interface Span {
   readonly end: number
 }
 
-export interface Piece extends Span {
+interface Piece extends Span {
   /** Positions of the chunks that hold it. */
   readonly chunks: readonly number[]
   readonly isMarked: boolean

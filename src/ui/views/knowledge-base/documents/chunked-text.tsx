@@ -61,7 +61,7 @@ function Block({
   useEffect(() => mark.current?.scrollIntoView({ block: 'center' }), [marked?.start, marked?.end])
   if (!isDrawn) return <div ref={element} style={{ height: `${height}px` }} />
   return (
-    <div ref={element} class="kb-block">
+    <div ref={element}>
       {piecesOf(block, chunks, marked).map((piece) => {
         const [chunk, ...more] = piece.chunks
         const look = chunk === undefined ? '' : more.length > 0 ? 'both' : `turn-${chunk % 2}`

@@ -1,7 +1,8 @@
 /** The text of one column with its chunks marked, and the list of them, from one to the next by keys. */
+
 import { useLayoutEffect, useMemo, useState } from 'preact/hooks'
 import { useLocation } from 'preact-iso/router'
-import type { KnowledgeBaseName } from '../../../api/documents.ts'
+import type { KnowledgeBaseName } from '../../../api/knowledge-bases.ts'
 import type { DocumentChunk, DocumentTexts } from '../../../api/records.ts'
 import { Icon } from '../../../components/icon.tsx'
 import { counted, shownCount } from '../../../format/numbers.ts'
@@ -47,7 +48,7 @@ export function ColumnText({ of, document, column, text, marked, hasKeys }: Colu
   }
   useShortcuts([
     { keys: 'j', does: 'The next chunk', run: () => hasKeys && open(at + 1) },
-    { keys: 'k', does: 'The chunk before', run: () => hasKeys && open(at - 1) },
+    { keys: 'k', does: 'The previous chunk', run: () => hasKeys && open(at - 1) },
   ])
   // The same element while only the pointer moves: a long text is not compared again.
   const marks = useMemo(
@@ -66,7 +67,7 @@ export function ColumnText({ of, document, column, text, marked, hasKeys }: Colu
             aria-disabled={at <= 0}
             onClick={() => open(at - 1)}
           >
-            Before
+            Previous
           </button>
           <button
             type="button"

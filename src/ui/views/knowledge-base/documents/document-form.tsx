@@ -1,18 +1,13 @@
 /** Changes the text and the metadata of a document. What is stored is compared first: somebody else may have changed it. */
 
 import { useState } from 'preact/hooks'
-import {
-  getDocument,
-  type KnowledgeBaseName,
-  patchDocument,
-  putDocument,
-} from '../../../api/documents.ts'
-import { getKnowledgeBase } from '../../../api/knowledge-bases.ts'
+import { getDocument, patchDocument, putDocument } from '../../../api/documents.ts'
+import { getKnowledgeBase, type KnowledgeBaseName } from '../../../api/knowledge-bases.ts'
 import type { DocumentTexts } from '../../../api/records.ts'
 import { Dialog } from '../../../components/dialog.tsx'
 import { Failure } from '../../../components/failure.tsx'
-import { Field } from '../../../components/field.tsx'
-import { FormDialog } from '../../../components/form-dialog.tsx'
+import { FormDialog } from '../../../components/form/form-dialog.tsx'
+import { TextAreaField } from '../../../components/form/text-area-field.tsx'
 import { Loading } from '../../../components/progress.tsx'
 import { useResource } from '../../../components/resource.ts'
 import { counted } from '../../../format/numbers.ts'
@@ -70,7 +65,7 @@ function OpenedForm({
     if (changed !== '') {
       setBefore(now)
       throw new Error(
-        `Somebody changed ${changed} since you opened it. Save again to replace what you edited by yours`,
+        `Somebody changed ${changed} since you opened it. Save again to replace those with yours`,
       )
     }
     // Only what was typed over replaces what is stored: changes of others to the rest stay.
@@ -133,23 +128,16 @@ function TextField({ column, text, isMade, onText }: TextFieldProps) {
     )
   }
   return (
-    <Field
+    <TextAreaField
       label={`Text of ${column}`}
       hint={
         isMade
-          ? 'Made of JSON, which is not stored: to change it, put the whole JSON here'
-          : 'A new text is cut into chunks and embedded again'
+          ? 'Made from JSON, which is not stored. To change it, enter the whole JSON here.'
+          : 'A changed text is split into chunks and embedded again'
       }
-    >
-      {(control) => (
-        <textarea
-          {...control}
-          rows={10}
-          dir="auto"
-          value={text}
-          onInput={(event) => onText(event.currentTarget.value)}
-        />
-      )}
-    </Field>
+      rows={10}
+      value={text}
+      onText={onText}
+    />
   )
 }

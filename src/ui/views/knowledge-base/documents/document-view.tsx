@@ -1,7 +1,9 @@
 /** One document as it is stored: its text with the borders of its chunks, its metadata; changed or deleted. */
+
 import { useState } from 'preact/hooks'
 import { useLocation } from 'preact-iso/router'
 import { deleteDocuments, getDocument } from '../../../api/documents.ts'
+import type { KnowledgeBaseName } from '../../../api/knowledge-bases.ts'
 import type { DocumentTexts } from '../../../api/records.ts'
 import { may } from '../../../api/session.ts'
 import { ConfirmDialog } from '../../../components/confirm-dialog.tsx'
@@ -12,16 +14,12 @@ import { Loading } from '../../../components/progress.tsx'
 import { useResource } from '../../../components/resource.ts'
 import { addressOf } from '../../../shell/addresses.ts'
 import { tellDone } from '../../../shell/notices.tsx'
-import { type KnowledgeBaseAddress, KnowledgeBaseFrame } from '../knowledge-base-frame.tsx'
+import { KnowledgeBaseFrame } from '../knowledge-base-frame.tsx'
 import { areMadeOfJson } from './chunk-marks.ts'
 import { ColumnText } from './column-text.tsx'
 import { DocumentForm } from './document-form.tsx'
 
-export function DocumentView({
-  project,
-  name,
-  id,
-}: KnowledgeBaseAddress & { readonly id: string }) {
+export function DocumentView({ project, name, id }: KnowledgeBaseName & { readonly id: string }) {
   const { query, route } = useLocation()
   const [open, setOpen] = useState<'edit' | 'delete'>()
   const of = { project, name }
@@ -85,7 +83,7 @@ export function DocumentView({
           }}
           onClose={() => setOpen(undefined)}
         >
-          It is gone with all of its chunks. This cannot be undone.
+          It is deleted with all of its chunks. This cannot be undone.
         </ConfirmDialog>
       )}
     </KnowledgeBaseFrame>
@@ -100,7 +98,7 @@ function Metadata({ document: { metadata, exact, chunks } }: { readonly document
         <p class="small quiet">
           {areMadeOfJson(chunks)
             ? 'Its chunks are made of JSON, which is not stored itself.'
-            : 'White space between chunks is not stored, so that it may differ here.'}
+            : 'White space between chunks is not stored, so it may differ here.'}
         </p>
       )}
       {entries.length > 0 && (

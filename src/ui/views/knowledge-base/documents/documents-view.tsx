@@ -1,6 +1,8 @@
 /** The documents of a knowledge base, or their chunks: looked through, narrowed down, deleted. */
+
 import { useLayoutEffect, useRef, useState } from 'preact/hooks'
 import { useLocation } from 'preact-iso/router'
+import type { KnowledgeBaseName } from '../../../api/knowledge-bases.ts'
 import type { KnowledgeBase } from '../../../api/records.ts'
 import { path, request } from '../../../api/request.ts'
 import { EmptyState } from '../../../components/empty-state.tsx'
@@ -9,7 +11,7 @@ import { Loading } from '../../../components/progress.tsx'
 import { useResource } from '../../../components/resource.ts'
 import { shownCount } from '../../../format/numbers.ts'
 import { addressOf } from '../../../shell/addresses.ts'
-import { type KnowledgeBaseAddress, KnowledgeBaseFrame } from '../knowledge-base-frame.tsx'
+import { KnowledgeBaseFrame } from '../knowledge-base-frame.tsx'
 import { ExportLinks } from './export-links.tsx'
 import { FacetPanel } from './facets/facet-panel.tsx'
 import { FilterChips } from './filter-chips.tsx'
@@ -20,7 +22,7 @@ import { Pages } from './pages.tsx'
 import { type Page, readPage } from './read-page.ts'
 import { SelectionBar } from './selection-bar.tsx'
 
-export function DocumentsView({ project, name }: KnowledgeBaseAddress) {
+export function DocumentsView({ project, name }: KnowledgeBaseName) {
   const { query, path: here, route } = useLocation()
   const shown = listAddressOf(query)
   const [selected, setSelected] = useState<ReadonlySet<string>>(new Set())
@@ -129,7 +131,7 @@ function wordsOfPlace(page: number, rows: number, total: number | null): string 
 
 interface NothingProps {
   readonly isNarrowed: boolean
-  readonly of: KnowledgeBaseAddress
+  readonly of: KnowledgeBaseName
   readonly onClear: () => void
 }
 

@@ -1,6 +1,8 @@
 /** What is listed, out of here: as a statement, whose rows the SQL view writes to a file, or the whole with its vectors. */
-import { addressOfApi, type KnowledgeBaseName } from '../../../api/documents.ts'
+
+import { addressOfApi } from '../../../api/documents.ts'
 import { type ColumnTypes, type Filters, literalWhereOf } from '../../../api/filters.ts'
+import type { KnowledgeBaseName } from '../../../api/knowledge-bases.ts'
 import { quoted } from '../../../api/sql.ts'
 import { Icon } from '../../../components/icon.tsx'
 import { addressOf } from '../../../shell/addresses.ts'

@@ -18,7 +18,7 @@ export function FilterChips({ shown: { filters }, onShow }: FilterChipsProps) {
           <button
             type="button"
             class="button small"
-            aria-label={`Take away the filter ${name}`}
+            aria-label={`Remove the filter ${name}`}
             onClick={() => onShow({ filters: without(filters, name) })}
           >
             <span class="one-line" dir="auto">
@@ -42,7 +42,7 @@ const VALUES_SHOWN = 5
 const VALUE_CHARS_MAX = 60
 
 /** `3 to 7`, `green or black`, `holds tea`. */
-export function wordsOfCondition(condition: unknown): string {
+function wordsOfCondition(condition: unknown): string {
   if (!isFields(condition)) return shown(condition)
   const { '>=': least, '<=': most, '<': below, ...rest } = condition
   const to = most === undefined ? '' : `to ${shown(most)}`

@@ -1,5 +1,5 @@
 /** Documents or chunks, one below the other. */
-import type { KnowledgeBaseName } from '../../../api/documents.ts'
+import type { KnowledgeBaseName } from '../../../api/knowledge-bases.ts'
 import { addressOf } from '../../../shell/addresses.ts'
 
 export interface Row {

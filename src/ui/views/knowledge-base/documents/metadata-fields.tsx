@@ -1,6 +1,6 @@
 /** The metadata of a document as fields, each with the control of its type; more can be added. */
 import { useState } from 'preact/hooks'
-import { Field } from '../../../components/field.tsx'
+import { Field } from '../../../components/form/field.tsx'
 import { Icon } from '../../../components/icon.tsx'
 import { type DraftField, FIELD_KINDS, type FieldKind } from './metadata-draft.ts'
 
@@ -16,7 +16,9 @@ export function MetadataFields({ draft, onChange }: MetadataFieldsProps) {
   return (
     <fieldset class="kb-fields">
       <legend>Metadata</legend>
-      <p class="small quiet">Empty: no value. A change of it costs nothing: no text is embedded.</p>
+      <p class="small quiet">
+        Leave empty for no value. Changing metadata costs nothing: no text is embedded.
+      </p>
       <div class="grid">
         {draft.map((field) => (
           <Field
@@ -137,7 +139,7 @@ function NewField({ taken, onAdd }: NewFieldProps) {
         <Icon name="plus" />
         Add the field
       </button>
-      {isTaken && name.trim() !== '' && <span class="small bad">It is there already</span>}
+      {isTaken && name.trim() !== '' && <span class="small bad">It already exists</span>}
     </div>
   )
 }

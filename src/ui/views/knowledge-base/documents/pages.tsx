@@ -30,7 +30,7 @@ export function Pages({ here, shown, next, total }: PagesProps) {
     <nav class="row" aria-label="Pages">
       {shown.page > 1 && (
         <a class="button small" href={to(shown.page - 1)} onClick={toTop}>
-          Page before
+          Previous page
         </a>
       )}
       {last === null ? (

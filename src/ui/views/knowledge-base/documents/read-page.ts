@@ -1,10 +1,7 @@
 /** One page of the list, as its address says. */
-import {
-  findWords,
-  type KnowledgeBaseName,
-  listChunks,
-  listDocuments,
-} from '../../../api/documents.ts'
+
+import { findWords, listChunks, listDocuments } from '../../../api/documents.ts'
+import type { KnowledgeBaseName } from '../../../api/knowledge-bases.ts'
 import { counted } from '../../../format/numbers.ts'
 import { type ListAddress, PAGE_ROWS } from './list-address.ts'
 import type { Row } from './listed-rows.tsx'

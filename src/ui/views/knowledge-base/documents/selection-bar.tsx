@@ -1,12 +1,13 @@
 /** What is selected in the list, and what can be done with it: deleted, after a question. */
+
 import { useState } from 'preact/hooks'
 import {
   deleteAllDocuments,
   deleteDocuments,
   deleteNamedDocuments,
-  type KnowledgeBaseName,
 } from '../../../api/documents.ts'
 import type { Filters } from '../../../api/filters.ts'
+import type { KnowledgeBaseName } from '../../../api/knowledge-bases.ts'
 import { may } from '../../../api/session.ts'
 import { ConfirmDialog } from '../../../components/confirm-dialog.tsx'
 import { Icon } from '../../../components/icon.tsx'
@@ -66,8 +67,8 @@ export function SelectionBar(props: SelectionBarProps) {
           onClose={() => setIsAsking(false)}
         >
           {all && Object.keys(all.filters).length > 0
-            ? 'All documents that the filters find, on every page, are gone with all of their chunks.'
-            : 'They are gone with all of their chunks.'}{' '}
+            ? 'All documents that match the filters, on every page, are deleted with all of their chunks.'
+            : 'They are deleted with all of their chunks.'}{' '}
           This cannot be undone.
         </ConfirmDialog>
       )}

@@ -1,4 +1,4 @@
-/** How documents are cut, with a live preview: today's chunks of a text beside those that the change would make. */
+/** How documents are split, with a live preview: today's chunks of a text beside those that the change would make. */
 import { useState } from 'preact/hooks'
 import type {
   DOCUMENT_LIST,
@@ -8,7 +8,9 @@ import type { Wire } from '../../../../http/openapi/schema-words.ts'
 import type { KnowledgeBase } from '../../../api/records.ts'
 import { path, request } from '../../../api/request.ts'
 import { Failure } from '../../../components/failure.tsx'
-import { Field } from '../../../components/field.tsx'
+import { SelectField } from '../../../components/form/select-field.tsx'
+import { TextAreaField } from '../../../components/form/text-area-field.tsx'
+import { TextField } from '../../../components/form/text-field.tsx'
 import { useAction, useResource } from '../../../components/resource.ts'
 import { counted } from '../../../format/numbers.ts'
 import { Costs } from './embedding-settings.tsx'
@@ -20,13 +22,13 @@ import { type SettingsPartProps, useSaving } from './saving.ts'
 const TYPES = ['auto', 'text_chunking', 'markdown_chunking', 'sentence_chunking', 'code_chunking']
 
 const WORDS: Readonly<Record<string, string>> = {
-  auto: 'By what the document is',
+  auto: 'By the kind of document',
   text_chunking: 'As plain text',
   markdown_chunking: 'By headings (Markdown)',
   sentence_chunking: 'By sentences',
   code_chunking: 'As source code',
   json_chunking: 'As JSON',
-  contextual: 'With a context that a model writes',
+  contextual: 'With context written by a model',
 }
 
 /** Types of which a chunk has a size, and of which it shares some text with the next. */
@@ -72,7 +74,7 @@ export function ChunkingSettings(props: SettingsPartProps & { readonly documents
           'Saving costs nothing: it counts for what is stored from now on',
           ...(documents === 0
             ? []
-            : [`${counted(documents, 'document')} stay as they are cut until they are cut anew`]),
+            : [`${counted(documents, 'document')} stay as they are until they are split again`]),
         ]}
       />
       {failure && <Failure error={failure} />}
@@ -86,17 +88,13 @@ export function ChunkingSettings(props: SettingsPartProps & { readonly documents
           Save
         </button>
       </Rechunking>
-      <Field label="Try it on this text" hint="The first document, until you paste another text">
-        {(control) => (
-          <textarea
-            {...control}
-            rows={5}
-            dir="auto"
-            value={shown}
-            onInput={(event) => setText(event.currentTarget.value)}
-          />
-        )}
-      </Field>
+      <TextAreaField
+        label="Try it on this text"
+        hint="The first document, until you paste another text"
+        rows={5}
+        value={shown}
+        onText={setText}
+      />
       <div class="kb-previews">
         <PreviewedChunks
           title="As it is now"
@@ -130,32 +128,25 @@ function SizeFields({ chunking, onChange }: SizeFieldsProps) {
   return (
     <>
       {hasSize(chunking.type) && (
-        <Field label="Size in characters" hint="Empty: what the embedding model reads at once">
-          {(control) => (
-            <input
-              {...control}
-              type="number"
-              min="1"
-              value={chunking.size}
-              onInput={({ currentTarget }) => onChange({ ...chunking, size: currentTarget.value })}
-            />
-          )}
-        </Field>
+        <TextField
+          label="Size in characters"
+          hint="Leave empty for what the embedding model reads at once"
+          type="number"
+          min="1"
+          value={chunking.size}
+          onText={(text) => onChange({ ...chunking, size: text })}
+        />
       )}
       {hasOverlap(chunking.type) && (
-        <Field label="Overlap in characters">
-          {(control) => (
-            <input
-              {...control}
-              type="number"
-              min="0"
-              value={chunking.overlap}
-              onInput={({ currentTarget }) => {
-                onChange({ ...chunking, overlap: currentTarget.value })
-              }}
-            />
-          )}
-        </Field>
+        <TextField
+          label="Overlap in characters"
+          type="number"
+          min="0"
+          value={chunking.overlap}
+          onText={(text) => {
+            onChange({ ...chunking, overlap: text })
+          }}
+        />
       )}
     </>
   )
@@ -169,21 +160,12 @@ interface TypeFieldProps {
 
 function TypeField({ type, storedType, onChange }: TypeFieldProps) {
   return (
-    <Field label="How documents are cut">
-      {(control) => (
-        <select
-          {...control}
-          value={type}
-          onChange={({ currentTarget }) => onChange(currentTarget.value)}
-        >
-          {[...new Set([...TYPES, storedType])].map((one) => (
-            <option key={one} value={one}>
-              {WORDS[one] ?? one}
-            </option>
-          ))}
-        </select>
-      )}
-    </Field>
+    <SelectField
+      label="How documents are split"
+      value={type}
+      onChoose={onChange}
+      options={[...new Set([...TYPES, storedType])].map((one) => [one, WORDS[one] ?? one] as const)}
+    />
   )
 }
 

@@ -5,7 +5,7 @@ import { refreshCatalog } from '../../../api/catalog.ts'
 import { request } from '../../../api/request.ts'
 import { Dialog } from '../../../components/dialog.tsx'
 import { Failure } from '../../../components/failure.tsx'
-import { Field } from '../../../components/field.tsx'
+import { TextField } from '../../../components/form/text-field.tsx'
 import { Icon } from '../../../components/icon.tsx'
 import { useAction } from '../../../components/resource.ts'
 import { tellDone } from '../../../shell/notices.tsx'
@@ -20,7 +20,7 @@ export function Deletion({ at, name }: { readonly at: string; readonly name: str
     await act(async () => {
       await request(at, { method: 'DELETE' })
       await refreshCatalog()
-      tellDone(`${name} is deleted`)
+      tellDone(`Deleted ${name}`)
       route('/')
     })
   }
@@ -41,18 +41,14 @@ export function Deletion({ at, name }: { readonly at: string; readonly name: str
         <Dialog title={`Delete ${name}?`} onClose={() => setIsOpen(false)} staysOnClickBeside>
           <form class="stack" onSubmit={remove}>
             <p>
-              All its documents, chunks and vectors are gone for good. Agents that read it stay.
+              All its documents, chunks and vectors are deleted for good. Agents that read it stay.
             </p>
-            <Field label={`Type ${name} to delete it`}>
-              {(control) => (
-                <input
-                  {...control}
-                  value={typed}
-                  autocomplete="off"
-                  onInput={(event) => setTyped(event.currentTarget.value)}
-                />
-              )}
-            </Field>
+            <TextField
+              label={`Type ${name} to delete it`}
+              value={typed}
+              autocomplete="off"
+              onText={setTyped}
+            />
             {failure && <Failure error={failure} />}
             <button type="submit" class="button danger" disabled={typed !== name}>
               Delete

@@ -1,5 +1,5 @@
 /** What it takes to embed all chunks again, by what is stored and by how fast it goes here. */
-import type { KnowledgeBaseName } from '../../../api/documents.ts'
+import type { KnowledgeBaseName } from '../../../api/knowledge-bases.ts'
 import type { KnowledgeBase } from '../../../api/records.ts'
 import { request } from '../../../api/request.ts'
 import { quoted, runSql } from '../../../api/sql.ts'
@@ -67,23 +67,23 @@ async function tried(of: KnowledgeBaseName, signal: AbortSignal | undefined) {
 /** The figures of a change to a model of a provider, one a line. */
 export function costLines(stored: StoredChunks, provider: string): readonly string[] {
   const { chunks, bytes, dimensions, msPerChunk } = stored
-  if (chunks === 0) return ['There are no chunks yet: the model changes at once, and costs nothing']
+  if (chunks === 0) return ['There are no chunks yet: the model changes at once and costs nothing']
   const tokens = Math.max(1, Math.round(bytes / BYTES_PER_TOKEN))
   const vectors = dimensions === null ? null : chunks * dimensions * BYTES_PER_NUMBER
   return [
     `${counted(chunks, 'chunk')} are embedded again: ${shownBytes(bytes)} of text, about ${shownCount(tokens)} tokens`,
     provider === 'builtin' ? timeLine(chunks, msPerChunk) : callLine(chunks, bytes),
     vectors === null
-      ? 'Until it is done the vectors of both models are on disk'
-      : `Until it is done the vectors of both models are on disk: ${shownBytes(vectors)} each at ${shownCount(dimensions ?? 0)} numbers a vector`,
-    'Searches and inserts go on with the present model meanwhile. It changes at once when every chunk has its new vector',
+      ? 'Until it is done, the vectors of both models are on disk'
+      : `Until it is done, the vectors of both models are on disk: ${shownBytes(vectors)} each at ${shownCount(dimensions ?? 0)} numbers a vector`,
+    'Searches and inserts use the current model meanwhile. The new one takes over when every chunk has its new vector',
   ]
 }
 
 /** Of a model that is called. */
 export function callLine(chunks: number, bytes: number): string {
   const calls = Math.max(Math.ceil(chunks / CALL_TEXTS_MAX), Math.ceil(bytes / CALL_BYTES_MAX))
-  return `About ${counted(calls, 'call')} of the provider, four at a time, and what it asks for the tokens. How long it takes shows once it runs`
+  return `About ${counted(calls, 'call')} to the provider, four at a time, at its price per token. How long it takes is shown once it runs`
 }
 
 /** Of the built-in model. */

@@ -2,6 +2,7 @@
 import { useState } from 'preact/hooks'
 import { ConfirmDialog } from '../../../components/confirm-dialog.tsx'
 import { Failure } from '../../../components/failure.tsx'
+import { EMBEDDING_PROVIDERS } from '../../../components/form/embedding-providers.ts'
 import { Loading } from '../../../components/progress.tsx'
 import { useResource } from '../../../components/resource.ts'
 import { counted } from '../../../format/numbers.ts'
@@ -10,21 +11,6 @@ import { EMPTY_MODEL, ModelInputs, modelOf } from './model-inputs.tsx'
 import { ReembeddingProgress } from './reembedding-progress.tsx'
 import { type SettingsPartProps, useSaving } from './saving.ts'
 
-const PROVIDERS = [
-  ['builtin', 'Built in: runs here, without a key'],
-  ['openai', 'OpenAI, or a server with its API'],
-  ['azure_openai', 'Azure OpenAI'],
-  ['gemini', 'Gemini'],
-  ['mistral', 'Mistral'],
-  ['openrouter', 'OpenRouter'],
-  ['together', 'Together'],
-  ['ollama', 'Ollama'],
-  ['lmstudio', 'LM Studio'],
-  ['vllm', 'vLLM'],
-  ['llamacpp', 'llama.cpp'],
-  ['localai', 'LocalAI'],
-  ['litellm', 'LiteLLM'],
-] as const
 const PLAIN = new Set(['builtin'])
 
 export function EmbeddingSettings(props: SettingsPartProps) {
@@ -72,7 +58,7 @@ function ChangeForm({ onClose, ...props }: SettingsPartProps & { readonly onClos
     >
       <ModelInputs
         draft={draft}
-        providers={PROVIDERS}
+        providers={EMBEDDING_PROVIDERS}
         example="text-embedding-3-small"
         plain={PLAIN}
         onChange={setDraft}
@@ -82,7 +68,7 @@ function ChangeForm({ onClose, ...props }: SettingsPartProps & { readonly onClos
       {cost.data && !isSame && <Costs lines={costLines(cost.data, draft.provider)} />}
       {isSame && (
         <p class="small quiet">
-          This is the present model. A key or an address of it changes at once, and nothing is
+          This is the current model. A new key or address takes effect at once, and nothing is
           embedded again.
         </p>
       )}
@@ -105,7 +91,7 @@ function ChangeForm({ onClose, ...props }: SettingsPartProps & { readonly onClos
           onClose={() => setIsAsking(false)}
         >
           The model is tried once now; where it does not answer, nothing changes.
-          {!isSame && chunks > 0 && ' You can cancel the change while it goes on.'}
+          {!isSame && chunks > 0 && ' You can cancel the change while it runs.'}
         </ConfirmDialog>
       )}
     </form>

@@ -2,12 +2,12 @@
 import { useState } from 'preact/hooks'
 import type { STATUS } from '../../../../http/answers/records/server-schemas.ts'
 import type { Wire } from '../../../../http/openapi/schema-words.ts'
-import type { KnowledgeBaseName } from '../../../api/documents.ts'
-import { indexStates } from '../../../api/knowledge-bases.ts'
+import { indexStates, type KnowledgeBaseName } from '../../../api/knowledge-bases.ts'
 import { request } from '../../../api/request.ts'
 import { quoted, runSql } from '../../../api/sql.ts'
 import { Failure } from '../../../components/failure.tsx'
-import { Field } from '../../../components/field.tsx'
+import { SelectField } from '../../../components/form/select-field.tsx'
+import { TextField } from '../../../components/form/text-field.tsx'
 import { Loading } from '../../../components/progress.tsx'
 import { useAction, usePolling, useResource } from '../../../components/resource.ts'
 import { counted, shownCount } from '../../../format/numbers.ts'
@@ -30,15 +30,15 @@ const OPTIONS: Readonly<Record<IndexType, readonly IndexOption[]>> = {
   exact: [],
   ivf: [{ name: 'nlist', label: 'Lists', usual: '2√n', min: 1, max: 65_536 }],
   hnsw: [
-    { name: 'm', label: 'Links of a vector (m)', usual: '16', min: 2, max: 100 },
+    { name: 'm', label: 'Links per vector (m)', usual: '16', min: 2, max: 100 },
     {
       name: 'ef_construction',
-      label: 'Looked at while it is built',
+      label: 'Candidates while building',
       usual: '128',
       min: 4,
       max: 2000,
     },
-    { name: 'ef_search', label: 'Looked at by a search', usual: '64', min: 1, max: 4096 },
+    { name: 'ef_search', label: 'Candidates per search', usual: '64', min: 1, max: 4096 },
   ],
 }
 
@@ -108,44 +108,34 @@ function IndexForm({ of, chunks, now, possible, onSaved }: IndexFormProps) {
     event.preventDefault()
     act(async () => {
       await runSql({ sql: statementOf(of, type, values), project: of.project })
-      tellDone('The index is changed')
+      tellDone('Index changed')
       onSaved()
     })
   }
   return (
     <form class="stack" onSubmit={save}>
       <div class="grid">
-        <Field label="Kind of index" error={refusal}>
-          {(control) => (
-            <select
-              {...control}
-              value={type}
-              onChange={(event) => {
-                setType(TYPES.find((one) => one === event.currentTarget.value) ?? 'auto')
-                setValues({})
-              }}
-            >
-              {TYPES.map((one) => (
-                <option key={one} value={one}>
-                  {TYPE_WORDS[one]}
-                </option>
-              ))}
-            </select>
-          )}
-        </Field>
+        <SelectField
+          label="Kind of index"
+          error={refusal}
+          value={type}
+          onChoose={(value) => {
+            setType(TYPES.find((one) => one === value) ?? 'auto')
+            setValues({})
+          }}
+          options={TYPES.map((one) => [one, TYPE_WORDS[one]] as const)}
+        />
         {OPTIONS[type].map(({ name, label, usual, min, max }) => (
-          <Field key={name} label={label} hint={`Empty: ${usual}`}>
-            {(control) => (
-              <input
-                {...control}
-                type="number"
-                min={min}
-                max={max}
-                value={values[name] ?? ''}
-                onInput={(event) => setValues({ ...values, [name]: event.currentTarget.value })}
-              />
-            )}
-          </Field>
+          <TextField
+            key={name}
+            label={label}
+            hint={`Leave empty for ${usual}`}
+            type="number"
+            min={min}
+            max={max}
+            value={values[name] ?? ''}
+            onText={(text) => setValues({ ...values, [name]: text })}
+          />
         ))}
       </div>
       <Costs lines={costsOf(type, chunks)} />
@@ -198,12 +188,12 @@ function costsOf(type: IndexType, chunks: number): readonly string[] {
     return [
       `About ${shownCount(lists)} lists are made of ${shownCount(trained)} of the ${vectors}. No text is embedded again`,
       meanwhile,
-      'A search compares a part of the vectors only: it is faster with very many, and may miss a near chunk',
+      'A search compares only some of the vectors: faster with very many, but it may miss a near chunk',
     ]
   }
   if (type === 'hnsw') {
     return [
-      `All ${vectors} are put into the graph, in memory only, again after each start`,
+      `All ${vectors} go into a graph, which is kept in memory only and rebuilt after each start`,
       meanwhile,
       'It may miss a near chunk',
     ]

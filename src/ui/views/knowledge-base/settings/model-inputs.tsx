@@ -1,9 +1,10 @@
 /** Which model, and how it is reached. */
 import type { ModelChoice } from '../../../api/knowledge-bases.ts'
 import type { KnowledgeBase } from '../../../api/records.ts'
-import { Field } from '../../../components/field.tsx'
+import { SelectField } from '../../../components/form/select-field.tsx'
+import { TextField } from '../../../components/form/text-field.tsx'
 
-export interface ModelDraft {
+interface ModelDraft {
   readonly provider: string
   readonly model: string
   readonly apiKey: string
@@ -31,60 +32,38 @@ export function ModelInputs({ draft, providers, example, plain, onChange }: Mode
   const { provider } = draft
   return (
     <div class="grid">
-      <Field label="Provider">
-        {(control) => (
-          <select
-            {...control}
-            value={provider}
-            // A key belongs to the provider that it was typed for.
-            onChange={(event) => onChange({ ...EMPTY_MODEL, provider: event.currentTarget.value })}
-          >
-            {providers.map(([value, label]) => (
-              <option key={value} value={value}>
-                {label}
-              </option>
-            ))}
-          </select>
-        )}
-      </Field>
+      <SelectField
+        label="Provider"
+        value={provider}
+        // A key belongs to the provider that it was typed for.
+        onChoose={(value) => onChange({ ...EMPTY_MODEL, provider: value })}
+        options={providers}
+      />
       {!plain.has(provider) && (
         <>
-          <Field label="Model">
-            {(control) => (
-              <input
-                {...control}
-                required={!NAMELESS.has(provider)}
-                placeholder={example}
-                value={draft.model}
-                onInput={(event) => onChange({ ...draft, model: event.currentTarget.value })}
-              />
-            )}
-          </Field>
-          <Field
+          <TextField
+            label="Model"
+            required={!NAMELESS.has(provider)}
+            placeholder={example}
+            value={draft.model}
+            onText={(text) => onChange({ ...draft, model: text })}
+          />
+          <TextField
             label="Key"
-            hint="Stored encrypted. Empty: the one that is stored, or the server's"
-          >
-            {(control) => (
-              <input
-                {...control}
-                type="password"
-                autocomplete="off"
-                value={draft.apiKey}
-                onInput={(event) => onChange({ ...draft, apiKey: event.currentTarget.value })}
-              />
-            )}
-          </Field>
-          <Field label="Address" hint="Empty: the provider's usual one">
-            {(control) => (
-              <input
-                {...control}
-                type="url"
-                placeholder="https://…/v1"
-                value={draft.baseUrl}
-                onInput={(event) => onChange({ ...draft, baseUrl: event.currentTarget.value })}
-              />
-            )}
-          </Field>
+            hint="Stored encrypted. Leave empty to keep the stored one, or to use the server's."
+            type="password"
+            autocomplete="off"
+            value={draft.apiKey}
+            onText={(text) => onChange({ ...draft, apiKey: text })}
+          />
+          <TextField
+            label="Address"
+            hint="Leave empty for the provider's own address"
+            type="url"
+            placeholder="https://…/v1"
+            value={draft.baseUrl}
+            onText={(text) => onChange({ ...draft, baseUrl: text })}
+          />
         </>
       )}
     </div>

@@ -1,5 +1,7 @@
 /** What it takes to cut the stored documents anew, as far as some of them tell. */
-import { addressOfApi, type KnowledgeBaseName, listDocuments } from '../../../api/documents.ts'
+
+import { addressOfApi, listDocuments } from '../../../api/documents.ts'
+import type { KnowledgeBaseName } from '../../../api/knowledge-bases.ts'
 import type { DocumentTexts, KnowledgeBase } from '../../../api/records.ts'
 import { path, request } from '../../../api/request.ts'
 import { counted, shownCount } from '../../../format/numbers.ts'

@@ -1,7 +1,8 @@
 /** Stored documents that are cut anew: how far the job is, or why it is not done. */
+
 import { useEffect } from 'preact/hooks'
-import type { KnowledgeBaseName } from '../../../api/documents.ts'
 import { isJobOver, listJobs } from '../../../api/jobs.ts'
+import type { KnowledgeBaseName } from '../../../api/knowledge-bases.ts'
 import { Failure } from '../../../components/failure.tsx'
 import { JobProgress } from '../../../components/job-progress.tsx'
 import { useResource } from '../../../components/resource.ts'
@@ -33,7 +34,7 @@ export function RechunkProgress({ of, begun, onRunning, onOver }: RechunkProgres
   const isNews = begun > 0 || job.state !== 'done' || job.error_count > 0
   if (!isNews) return null
   return (
-    <section class="stack" aria-label="Stored documents cut anew">
+    <section class="stack" aria-label="Stored documents split again">
       <JobProgress
         key={job.id}
         id={job.id}

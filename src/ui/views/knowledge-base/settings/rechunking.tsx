@@ -27,25 +27,25 @@ export function Rechunking(props: RechunkingProps) {
   const [isAsking, setIsAsking] = useState(false)
   const [begun, setBegun] = useState(0)
   const [isRunning, setIsRunning] = useState(false)
-  const what = `ut ${counted(documents, 'document')} anew`
+  const what = `plit ${counted(documents, 'document')} again`
   return (
     <>
       <div class="row">
         {children}
         {documents > 0 && !isRunning && (
           <button type="button" class="button" onClick={() => setIsAsking(true)}>
-            {isChanged ? `Save and c${what}` : `C${what}`}
+            {isChanged ? `Save and s${what}` : `S${what}`}
           </button>
         )}
         {isRunning && isChanged && (
-          <span class="small quiet">What is cut now begins again when you save</span>
+          <span class="small quiet">Splitting starts over when you save</span>
         )}
       </div>
       <RechunkProgress of={of} begun={begun} onRunning={setIsRunning} onOver={onSaved} />
       {isAsking && (
         <ConfirmDialog
-          title={`C${what}?`}
-          verb="Cut anew"
+          title={`S${what}?`}
+          verb="Split again"
           onConfirm={async () => {
             await onBegin()
             setBegun((before) => before + 1)
@@ -71,7 +71,7 @@ function RechunkCosts({ of, kb, preprocessing }: RechunkingProps) {
       {failure && <Failure error={failure} onRetry={reload} />}
       {isLoading && data === undefined && <Loading what="what it costs" />}
       {data && <Costs lines={rechunkLines(data, { provider, type })} />}
-      <p>You can cancel it while it goes on: what is cut anew by then stays so.</p>
+      <p>You can cancel it while it goes on: what is split again by then stays so.</p>
     </div>
   )
 }

@@ -3,7 +3,7 @@ import { useState } from 'preact/hooks'
 import { RERANK_CANDIDATES, RERANK_CANDIDATES_MAX } from '../../../../domain/knowledge-base.ts'
 import type { KnowledgeBase } from '../../../api/records.ts'
 import { Failure } from '../../../components/failure.tsx'
-import { Field } from '../../../components/field.tsx'
+import { TextField } from '../../../components/form/text-field.tsx'
 import { useAction } from '../../../components/resource.ts'
 import { counted } from '../../../format/numbers.ts'
 import { Costs } from './embedding-settings.tsx'
@@ -53,31 +53,25 @@ export function RerankingSettings(props: SettingsPartProps) {
         onChange={setDraft}
       />
       {!isNone && (
-        <Field
+        <TextField
           label="Chunks that it reads"
           hint={`Of each search, the best. Empty: ${RERANK_CANDIDATES}`}
-        >
-          {(control) => (
-            <input
-              {...control}
-              class="kb-number"
-              type="number"
-              min="1"
-              max={RERANK_CANDIDATES_MAX}
-              value={candidates}
-              onInput={(event) => setCandidates(event.currentTarget.value)}
-            />
-          )}
-        </Field>
+          class="kb-number"
+          type="number"
+          min="1"
+          max={RERANK_CANDIDATES_MAX}
+          value={candidates}
+          onText={setCandidates}
+        />
       )}
       <Costs
         lines={
           isNone
-            ? ['Searches cost no calls beside the embedding of their text']
+            ? ['Searches cost no calls beyond embedding their text']
             : [
-                'Nothing is embedded again, and it counts from the next search on',
+                'Nothing is embedded again. It applies from the next search on',
                 `Each search sends its best ${counted(Number(candidates) || RERANK_CANDIDATES, 'chunk')} to this model, and waits for its answer`,
-                'Where the model fails, the search answers without it and says so',
+                'If the model fails, the search answers without it and says so',
               ]
         }
       />

@@ -1,8 +1,8 @@
 /** One part of a knowledge base, saved unless somebody else has changed just that since it was read. */
 import { useState } from 'preact/hooks'
 import { refreshCatalog } from '../../../api/catalog.ts'
-import { addressOfApi, type KnowledgeBaseName } from '../../../api/documents.ts'
-import { getKnowledgeBase } from '../../../api/knowledge-bases.ts'
+import { addressOfApi } from '../../../api/documents.ts'
+import { getKnowledgeBase, type KnowledgeBaseName } from '../../../api/knowledge-bases.ts'
 import type { KnowledgeBase } from '../../../api/records.ts'
 import { request } from '../../../api/request.ts'
 import { tellDone } from '../../../shell/notices.tsx'
@@ -26,7 +26,7 @@ export function useSaving(
     if (now !== before) {
       setBefore(now)
       throw new Error(
-        'It was changed elsewhere since you opened it. Save again to replace that by what you chose',
+        'It was changed elsewhere since you opened it. Save again to replace that with what you chose',
       )
     }
     await request(addressOfApi(of), { method: 'PUT', json: { knowledge_base: changes } })

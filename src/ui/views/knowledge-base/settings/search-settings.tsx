@@ -1,20 +1,20 @@
 /** What searches of a knowledge base do unless they say otherwise, and the language of its words. */
 import { useState } from 'preact/hooks'
-import { DEFAULT_FUSION, FUSIONS, type Fusion } from '../../../../domain/hybrid-search.ts'
-import { LANGUAGES } from '../../../../domain/language.ts'
+import { DEFAULT_FUSION } from '../../../../domain/hybrid-search.ts'
 import type { KnowledgeBase } from '../../../api/records.ts'
 import { Failure } from '../../../components/failure.tsx'
-import { Field } from '../../../components/field.tsx'
+import { FusionField } from '../../../components/form/fusion-field.tsx'
+import {
+  DETECTED_LANGUAGE,
+  LANGUAGE_CHOICES,
+  languageName,
+} from '../../../components/form/language-choices.ts'
+import { SelectField } from '../../../components/form/select-field.tsx'
+import { WeightField } from '../../../components/form/weight-field.tsx'
 import { useAction } from '../../../components/resource.ts'
 import { counted } from '../../../format/numbers.ts'
 import { Costs } from './embedding-settings.tsx'
 import { type SettingsPartProps, useSaving } from './saving.ts'
-
-const FUSION_WORDS: Readonly<Record<Fusion, string>> = {
-  convex: 'Weighted, each by what it can be at all',
-  scaled: 'Weighted, each by its best hundred chunks',
-  rrf: 'By ranks alone (RRF)',
-}
 
 /** What a save replaces. */
 function searchPart({ params }: KnowledgeBase) {
@@ -61,34 +61,26 @@ export function SearchSettings(props: SettingsPartProps & { readonly chunks: num
       </label>
       <div class="grid">
         <WeightField alpha={alpha} onChange={setAlpha} />
-        <Field label="How both become one order">
-          {(control) => (
-            <select
-              {...control}
-              value={fusion}
-              onChange={(event) => setFusion(event.currentTarget.value)}
-            >
-              {FUSIONS.map((one) => (
-                <option key={one} value={one}>
-                  {FUSION_WORDS[one]}
-                </option>
-              ))}
-            </select>
-          )}
-        </Field>
-        <LanguageField stored={stored} language={language} onChange={setLanguage} />
+        <FusionField fusion={fusion} onChoose={(chosen) => setFusion(chosen ?? storedFusion)} />
+        <SelectField
+          label="Language of the content"
+          hint="For keyword search"
+          value={language}
+          onChoose={setLanguage}
+          options={stored === '' ? [DETECTED_LANGUAGE, ...LANGUAGE_CHOICES] : LANGUAGE_CHOICES}
+        />
       </div>
       {params.keyword_index && (
         <p class="small" role="status">
-          The keyword index is made again in {titleOf(params.keyword_index.next_language)}. Searches
-          use that in {titleOf(params.keyword_index.language)} until it is done.
+          The keyword index is made again in {languageName(params.keyword_index.next_language)}.
+          Searches use that in {languageName(params.keyword_index.language)} until it is done.
         </p>
       )}
       <Costs
         lines={[
           isOther
-            ? `The keyword index of ${counted(props.chunks, 'chunk')} is made again in the background, without calls. Searches use the present one meanwhile`
-            : 'Costs nothing: it counts from the next search on',
+            ? `The keyword index of ${counted(props.chunks, 'chunk')} is rebuilt in the background, without calls. Searches use the current one meanwhile`
+            : 'Costs nothing: applies from the next search on',
         ]}
       />
       {failure && <Failure error={failure} />}
@@ -99,70 +91,4 @@ export function SearchSettings(props: SettingsPartProps & { readonly chunks: num
       </div>
     </form>
   )
-}
-
-interface WeightFieldProps {
-  /** Null: automatic. */
-  readonly alpha: number | null
-  readonly onChange: (alpha: number | null) => void
-}
-
-function WeightField({ alpha, onChange }: WeightFieldProps) {
-  return (
-    <Field
-      label={`Weight of the meaning: ${alpha === null ? 'automatic' : alpha.toFixed(2)}`}
-      hint={
-        alpha === null ? (
-          '0: keywords alone, 1: meaning alone'
-        ) : (
-          <button type="button" class="button small" onClick={() => onChange(null)}>
-            Automatic again
-          </button>
-        )
-      }
-    >
-      {(control) => (
-        <input
-          {...control}
-          type="range"
-          min="0"
-          max="1"
-          step="0.05"
-          value={alpha ?? 0.5}
-          onInput={(event) => onChange(Number(event.currentTarget.value))}
-        />
-      )}
-    </Field>
-  )
-}
-
-interface LanguageFieldProps {
-  readonly stored: string
-  readonly language: string
-  readonly onChange: (language: string) => void
-}
-
-function LanguageField({ stored, language, onChange }: LanguageFieldProps) {
-  return (
-    <Field label="Language of the content" hint="For the search by keywords">
-      {(control) => (
-        <select
-          {...control}
-          value={language}
-          onChange={(event) => onChange(event.currentTarget.value)}
-        >
-          {stored === '' && <option value="">Learned from the documents</option>}
-          {LANGUAGES.map((one) => (
-            <option key={one} value={one}>
-              {one === 'none' ? 'None: words as they are' : titleOf(one)}
-            </option>
-          ))}
-        </select>
-      )}
-    </Field>
-  )
-}
-
-function titleOf(word: string): string {
-  return word.charAt(0).toUpperCase() + word.slice(1)
 }

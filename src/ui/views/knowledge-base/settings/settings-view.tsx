@@ -1,13 +1,17 @@
 /** The settings of a knowledge base: each part is saved by itself, and says what its change costs. */
 import { useEffect } from 'preact/hooks'
 import { documentChanges } from '../../../api/documents.ts'
-import { countContents, getKnowledgeBase } from '../../../api/knowledge-bases.ts'
+import {
+  countContents,
+  getKnowledgeBase,
+  type KnowledgeBaseName,
+} from '../../../api/knowledge-bases.ts'
 import type { KnowledgeBase } from '../../../api/records.ts'
 import { path } from '../../../api/request.ts'
 import { Failure } from '../../../components/failure.tsx'
 import { Loading } from '../../../components/progress.tsx'
 import { usePolling, useResource } from '../../../components/resource.ts'
-import { type KnowledgeBaseAddress, KnowledgeBaseFrame } from '../knowledge-base-frame.tsx'
+import { KnowledgeBaseFrame } from '../knowledge-base-frame.tsx'
 import { ChunkingSettings } from './chunking-settings.tsx'
 import { Deletion } from './deletion.tsx'
 import { EmbeddingSettings } from './embedding-settings.tsx'
@@ -18,7 +22,7 @@ import { SearchSettings } from './search-settings.tsx'
 /** While something is made again in the background. */
 const ASK_AGAIN_MS = 1000
 
-export function KnowledgeBaseSettingsView({ project, name }: KnowledgeBaseAddress) {
+export function KnowledgeBaseSettingsView({ project, name }: KnowledgeBaseName) {
   const of = { project, name }
   const read = useResource(
     async (signal) => {

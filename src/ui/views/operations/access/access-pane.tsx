@@ -12,7 +12,7 @@ export function AccessPane() {
     <div class="stack">
       {isOn && here?.kind === 'user' && here.id !== '0' && <OwnPassword />}
       {isOn && here?.kind === 'user' && here.id === '0' && (
-        <p class="quiet">Your password is the one of the settings: it is changed there.</p>
+        <p class="quiet">Your password comes from the server's settings. Change it there.</p>
       )}
       {may('admin') ? (
         <>

@@ -2,9 +2,9 @@
 import { useState } from 'preact/hooks'
 import type { AuditList as AuditPage } from '../../../api/records.ts'
 import { request } from '../../../api/request.ts'
+import { Loaded } from '../../../components/loaded.tsx'
 import { useResource } from '../../../components/resource.ts'
 import { shownTime } from '../../../format/numbers.ts'
-import { Loaded } from '../loaded.tsx'
 
 const PAGE = 50
 const PAGES_MAX = 1000
@@ -22,14 +22,14 @@ export function AuditList() {
           Audit log
         </h2>
         <button type="button" class="button small" onClick={audit.reload}>
-          Load again
+          Refresh
         </button>
       </div>
       <Loaded of={audit} what="the audit log">
         {({ items, next }) => (
           <>
             {items.length === 0 ? (
-              <p class="quiet">Nothing was changed yet.</p>
+              <p class="quiet">Nothing has been changed yet.</p>
             ) : (
               <AuditTable items={items} />
             )}
@@ -53,13 +53,13 @@ function AuditTable({ items }: { readonly items: AuditPage['items'] }) {
   return (
     // biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls is reached by keyboard
     <section class="panel flush" tabIndex={0} aria-label="Entries">
-      <table class="operations-log">
+      <table class="stacked">
         <thead>
           <tr>
             <th>When</th>
             <th>Who</th>
-            <th>What</th>
-            <th>Of</th>
+            <th>Action</th>
+            <th>On</th>
             <th>Outcome</th>
           </tr>
         </thead>
@@ -72,7 +72,7 @@ function AuditTable({ items }: { readonly items: AuditPage['items'] }) {
                 {one.action}
                 {one.occurrences > 1 && <span class="quiet"> ×{one.occurrences}</span>}
               </td>
-              <td class="operations-what" dir="auto">
+              <td class="stacked-first" dir="auto">
                 {one.targets.join(', ')}
               </td>
               <td>

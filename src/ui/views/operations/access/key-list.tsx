@@ -6,9 +6,9 @@ import { ConfirmDialog } from '../../../components/confirm-dialog.tsx'
 import { CopyButton } from '../../../components/copy-button.tsx'
 import { Dialog } from '../../../components/dialog.tsx'
 import { EmptyState } from '../../../components/empty-state.tsx'
+import { Loaded } from '../../../components/loaded.tsx'
 import { useResource } from '../../../components/resource.ts'
 import { counted, shownAge, shownTime, timeOf } from '../../../format/numbers.ts'
-import { Loaded } from '../loaded.tsx'
 import { NewKeyDialog } from './new-key-dialog.tsx'
 
 export function KeyList() {
@@ -62,7 +62,7 @@ export function KeyList() {
             keys.reload()
           }}
         >
-          <p>Whatever uses it is refused from its next request on. It cannot be taken back.</p>
+          <p>Programs that use it are refused from their next request on. This cannot be undone.</p>
         </ConfirmDialog>
       )}
     </section>
@@ -122,7 +122,7 @@ function MadeKeyDialog({ made, onClose }: MadeKeyProps) {
   return (
     <Dialog title={`Key ${made.name}`} onClose={onClose} staysOnClickBeside>
       <div class="stack">
-        <p>Copy it now: it is shown this once, and nobody can read it again.</p>
+        <p>Copy it now: it is shown only this once.</p>
         <p>
           <code class="operations-secret">{made.key}</code>
         </p>

@@ -2,8 +2,8 @@
 import { useState } from 'preact/hooks'
 import type { NewKey } from '../../../api/records.ts'
 import { request } from '../../../api/request.ts'
-import { Field } from '../../../components/field.tsx'
-import { FormDialog } from '../../../components/form-dialog.tsx'
+import { FormDialog } from '../../../components/form/form-dialog.tsx'
+import { TextField } from '../../../components/form/text-field.tsx'
 import { ProjectChoice, widestChoice } from './project-choice.tsx'
 
 const SCOPES = [
@@ -39,21 +39,18 @@ export function NewKeyDialog({ onMade, onClose }: NewKeyProps) {
   return (
     <FormDialog
       title="New key"
-      verb="Make the key"
+      verb="Create the key"
       isIncomplete={scopes.length === 0 || projects?.length === 0}
       onSubmit={make}
       onClose={onClose}
     >
-      <Field label="Name" hint="What it is for: notebook">
-        {(control) => (
-          <input
-            {...control}
-            required
-            value={name}
-            onInput={({ currentTarget }) => setName(currentTarget.value)}
-          />
-        )}
-      </Field>
+      <TextField
+        label="Name"
+        hint="What it is for, such as notebook"
+        required
+        value={name}
+        onText={setName}
+      />
       <fieldset class="operations-scopes">
         <legend>It may</legend>
         {SCOPES.map(([scope, words]) => (
@@ -68,32 +65,23 @@ export function NewKeyDialog({ onMade, onClose }: NewKeyProps) {
         ))}
       </fieldset>
       <ProjectChoice chosen={projects} onChoose={setProjects} />
-      <Field label="Expires" hint="In the time of your computer. Empty: never">
-        {(control) => (
-          <input
-            {...control}
-            type="datetime-local"
-            value={expires}
-            onInput={({ currentTarget }) => setExpires(currentTarget.value)}
-          />
-        )}
-      </Field>
-      <Field
-        label="Requests a minute"
-        hint="At most. Empty: as EIDER_KEY_REQUESTS_PER_MINUTE says. 0: without a limit"
-      >
-        {(control) => (
-          <input
-            {...control}
-            type="number"
-            inputMode="numeric"
-            min="0"
-            max="1000000"
-            value={perMinute}
-            onInput={({ currentTarget }) => setPerMinute(currentTarget.value)}
-          />
-        )}
-      </Field>
+      <TextField
+        label="Expires"
+        hint="In the time of your computer. Leave empty for never."
+        type="datetime-local"
+        value={expires}
+        onText={setExpires}
+      />
+      <TextField
+        label="Requests per minute"
+        hint="Leave empty for the limit in EIDER_KEY_REQUESTS_PER_MINUTE. 0 means no limit."
+        type="number"
+        inputMode="numeric"
+        min="0"
+        max="1000000"
+        value={perMinute}
+        onText={setPerMinute}
+      />
     </FormDialog>
   )
 }

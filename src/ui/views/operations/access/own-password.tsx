@@ -2,7 +2,7 @@
 import { useState } from 'preact/hooks'
 import { request } from '../../../api/request.ts'
 import { Failure } from '../../../components/failure.tsx'
-import { Field } from '../../../components/field.tsx'
+import { TextField } from '../../../components/form/text-field.tsx'
 import { useAction } from '../../../components/resource.ts'
 import { tellDone } from '../../../shell/notices.tsx'
 
@@ -28,30 +28,23 @@ export function OwnPassword() {
       }}
     >
       <h2 id="operations-password">Your password</h2>
-      <Field label="Current password">
-        {(control) => (
-          <input
-            {...control}
-            type="password"
-            required
-            autocomplete="current-password"
-            value={current}
-            onInput={({ currentTarget }) => setCurrent(currentTarget.value)}
-          />
-        )}
-      </Field>
-      <Field label="New password" hint="At least 8 characters">
-        {(control) => (
-          <input
-            {...control}
-            type="password"
-            required
-            autocomplete="new-password"
-            value={next}
-            onInput={({ currentTarget }) => setNext(currentTarget.value)}
-          />
-        )}
-      </Field>
+      <TextField
+        label="Current password"
+        type="password"
+        required
+        autocomplete="current-password"
+        value={current}
+        onText={setCurrent}
+      />
+      <TextField
+        label="New password"
+        hint="At least 8 characters"
+        type="password"
+        required
+        autocomplete="new-password"
+        value={next}
+        onText={setNext}
+      />
       {failure && <Failure error={failure} />}
       <div class="row end">
         <button type="submit" class="button" aria-disabled={isBusy}>

@@ -85,7 +85,7 @@ function Names({ there, chosen, onChoose }: NamesProps) {
         />
       )}
       <div class="operations-choices">
-        {found.length === 0 && <p class="small quiet">None is called like this.</p>}
+        {found.length === 0 && <p class="small quiet">None has this name.</p>}
         {found.map(({ name, kind }) => (
           <label key={name} class="check">
             <input type="checkbox" checked={chosen.includes(name)} onChange={() => toggle(name)} />

@@ -2,8 +2,9 @@
 import { useState } from 'preact/hooks'
 import type { User } from '../../../api/records.ts'
 import { path, request } from '../../../api/request.ts'
-import { Field } from '../../../components/field.tsx'
-import { FormDialog } from '../../../components/form-dialog.tsx'
+import { FormDialog } from '../../../components/form/form-dialog.tsx'
+import { SelectField } from '../../../components/form/select-field.tsx'
+import { TextField } from '../../../components/form/text-field.tsx'
 import { ProjectChoice, widestChoice } from './project-choice.tsx'
 
 const ROLES = [
@@ -36,59 +37,29 @@ export function UserDialog({ user, onSaved, onClose }: UserDialogProps) {
   return (
     <FormDialog
       title={user?.name ?? 'New user'}
-      verb={user === undefined ? 'Make the user' : 'Save'}
+      verb={user === undefined ? 'Create the user' : 'Save'}
       isIncomplete={projects?.length === 0}
       onSubmit={save}
       onClose={onClose}
     >
       {user === undefined && (
-        <Field label="Name">
-          {(control) => (
-            <input
-              {...control}
-              required
-              autocomplete="off"
-              value={name}
-              onInput={({ currentTarget }) => setName(currentTarget.value)}
-            />
-          )}
-        </Field>
+        <TextField label="Name" required autocomplete="off" value={name} onText={setName} />
       )}
-      <Field label="Role">
-        {(control) => (
-          <select
-            {...control}
-            value={role}
-            onChange={({ currentTarget }) => setRole(currentTarget.value)}
-          >
-            {ROLES.map(([value, words]) => (
-              <option key={value} value={value}>
-                {words}
-              </option>
-            ))}
-          </select>
-        )}
-      </Field>
+      <SelectField label="Role" value={role} onChoose={setRole} options={ROLES} />
       <ProjectChoice chosen={projects} onChoose={setProjects} />
-      <Field
+      <TextField
         label="Password"
         hint={
           user === undefined
             ? 'At least 8 characters'
-            : 'Empty: it stays. Another one ends their sessions'
+            : 'Leave empty to keep it. A new one ends their sessions.'
         }
-      >
-        {(control) => (
-          <input
-            {...control}
-            type="password"
-            autocomplete="new-password"
-            required={user === undefined}
-            value={password}
-            onInput={({ currentTarget }) => setPassword(currentTarget.value)}
-          />
-        )}
-      </Field>
+        type="password"
+        autocomplete="new-password"
+        required={user === undefined}
+        value={password}
+        onText={setPassword}
+      />
     </FormDialog>
   )
 }

@@ -3,8 +3,8 @@ import { useState } from 'preact/hooks'
 import type { User } from '../../../api/records.ts'
 import { path, request } from '../../../api/request.ts'
 import { ConfirmDialog } from '../../../components/confirm-dialog.tsx'
+import { Loaded } from '../../../components/loaded.tsx'
 import { useResource } from '../../../components/resource.ts'
-import { Loaded } from '../loaded.tsx'
 import { UserDialog } from './user-dialog.tsx'
 
 export function UserList({ isLoginOn }: { readonly isLoginOn: boolean }) {
@@ -64,7 +64,7 @@ export function UserList({ isLoginOn }: { readonly isLoginOn: boolean }) {
             users.reload()
           }}
         >
-          <p>Their sessions end at once. Keys that they made stay: revoke them apart.</p>
+          <p>Their sessions end at once. Keys that they made still work: revoke them separately.</p>
         </ConfirmDialog>
       )}
     </section>

@@ -7,7 +7,7 @@ import { type SearchAnswer, type SearchOrder, search } from '../../../api/search
 import type { ColumnName } from '../lab-settings.ts'
 import { LatestOnly } from './latest-only.ts'
 
-export interface ColumnState {
+interface ColumnState {
   /** What was found last; it stays until the next answer is there. */
   readonly answer?: SearchAnswer | undefined
   /** The search that was answered. */

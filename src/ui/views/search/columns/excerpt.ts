@@ -1,7 +1,7 @@
 /** The part of a chunk that says why it was found. */
 import type { Range } from '../../../components/marked-text.tsx'
 
-export interface Excerpt {
+interface Excerpt {
   readonly text: string
   readonly ranges: readonly Range[]
   /** The chunk has more text than this. */

@@ -1,13 +1,14 @@
 /** What stands before and after a chunk, when it is asked for. */
+
 import { useState } from 'preact/hooks'
+import type { KnowledgeBaseName } from '../../../api/knowledge-bases.ts'
 import { search } from '../../../api/search.ts'
 import { Failure } from '../../../components/failure.tsx'
 import { Loading } from '../../../components/progress.tsx'
 import { useResource } from '../../../components/resource.ts'
-import type { KnowledgeBaseAddress } from '../../knowledge-base/knowledge-base-frame.tsx'
 
 interface HitNeighboursProps {
-  readonly place: KnowledgeBaseAddress
+  readonly place: KnowledgeBaseName
   readonly chunkId: string
 }
 

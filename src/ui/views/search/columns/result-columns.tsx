@@ -1,11 +1,12 @@
 /** The columns beside each other; on a phone one of them, with buttons for the others. */
+
 import { useState } from 'preact/hooks'
+import type { KnowledgeBaseName } from '../../../api/knowledge-bases.ts'
 import type { SearchHit as Hit, SearchOrder } from '../../../api/search.ts'
 import { EmptyState } from '../../../components/empty-state.tsx'
 import { Failure } from '../../../components/failure.tsx'
 import { Loading, Progress } from '../../../components/progress.tsx'
 import { addressOf } from '../../../shell/addresses.ts'
-import type { KnowledgeBaseAddress } from '../../knowledge-base/knowledge-base-frame.tsx'
 import type { Judging } from '../judgments/judging.ts'
 import { COLUMNS, type ColumnName, type Ranks } from '../lab-settings.ts'
 import { type ColumnStates, NotReranked } from './column-search.ts'
@@ -23,7 +24,7 @@ const TITLES: Readonly<Record<ColumnName, string>> = {
 export type ColumnOrders = Readonly<Record<ColumnName, SearchOrder | null>>
 
 interface ResultColumnsProps {
-  readonly place: KnowledgeBaseAddress
+  readonly place: KnowledgeBaseName
   readonly orders: ColumnOrders
   readonly states: ColumnStates
   readonly ranks: Ranks
@@ -133,7 +134,7 @@ function ColumnBody({ column, ...props }: Omit<ColumnProps, 'isShown'>) {
 
 interface RerankerFailedProps {
   readonly error: Error
-  readonly place: KnowledgeBaseAddress
+  readonly place: KnowledgeBaseName
   readonly onRetry: () => void
 }
 
@@ -183,11 +184,11 @@ function Hits({ column, question, hits, ...props }: HitsProps) {
 }
 
 /** Every chunk is near to a text, more or less: where no vector is found, there is no chunk. */
-function NothingToFind({ place, order }: { place: KnowledgeBaseAddress; order: SearchOrder }) {
+function NothingToFind({ place, order }: { place: KnowledgeBaseName; order: SearchOrder }) {
   if (Object.keys(order.filters ?? {}).length > 0) {
     return (
       <EmptyState icon="filter" title="No chunk fits the filter">
-        <p>Take a condition away above, whatever the text is.</p>
+        <p>Remove a condition above. No text finds anything with these.</p>
       </EmptyState>
     )
   }
@@ -201,7 +202,7 @@ function NothingToFind({ place, order }: { place: KnowledgeBaseAddress; order: S
 }
 
 /** A line above the others: an empty column would take the room of what was found. */
-function NoReranker({ place }: { readonly place: KnowledgeBaseAddress }) {
+function NoReranker({ place }: { readonly place: KnowledgeBaseName }) {
   const settings = addressOf.knowledgeBaseSettings(place.project, place.name)
   return (
     <section class="small quiet" aria-label={TITLES.reranked}>

@@ -1,15 +1,16 @@
 /** The statement and the request that give the same answer, to copy. */
+
 import { useState } from 'preact/hooks'
+import type { KnowledgeBaseName } from '../../../api/knowledge-bases.ts'
 import { type SearchOrder, search, searchPath } from '../../../api/search.ts'
 import { CopyButton } from '../../../components/copy-button.tsx'
 import { Dialog } from '../../../components/dialog.tsx'
 import { Failure } from '../../../components/failure.tsx'
 import { Loading } from '../../../components/progress.tsx'
 import { useResource } from '../../../components/resource.ts'
-import type { KnowledgeBaseAddress } from '../../knowledge-base/knowledge-base-frame.tsx'
 
 interface SameElsewhereProps {
-  readonly place: KnowledgeBaseAddress
+  readonly place: KnowledgeBaseName
   readonly order: SearchOrder
 }
 

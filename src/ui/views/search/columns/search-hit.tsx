@@ -1,10 +1,10 @@
 /** One chunk that was found: its places, its scores, its text with the words that matched, and what can be done with it. */
 
 import { useMemo, useRef, useState } from 'preact/hooks'
+import type { KnowledgeBaseName } from '../../../api/knowledge-bases.ts'
 import type { SearchHit as Hit } from '../../../api/search.ts'
 import { MarkedText } from '../../../components/marked-text.tsx'
 import { addressOf } from '../../../shell/addresses.ts'
-import type { KnowledgeBaseAddress } from '../../knowledge-base/knowledge-base-frame.tsx'
 import type { Judged } from '../judgments/judgments.ts'
 import type { ColumnName, Places } from '../lab-settings.ts'
 import { excerptOf, wholeOf } from './excerpt.ts'
@@ -23,7 +23,7 @@ interface SearchHitProps {
   /** The text that found it. */
   readonly question: string
   readonly column: ColumnName
-  readonly place: KnowledgeBaseAddress
+  readonly place: KnowledgeBaseName
   readonly places: Places
   readonly answered: readonly ColumnName[]
   readonly isLookedAt: boolean
@@ -148,7 +148,7 @@ function markOf(grade: Judged['grade'] | undefined): 'right' | 'wrong' | null {
   return grade > 0 ? 'right' : 'wrong'
 }
 
-function chunkAddress({ project, name }: KnowledgeBaseAddress, { id, metadata }: Hit): string {
+function chunkAddress({ project, name }: KnowledgeBaseName, { id, metadata }: Hit): string {
   return addressOf.chunk(project, name, {
     documentId: id,
     start: Number(metadata.start_char ?? 0),

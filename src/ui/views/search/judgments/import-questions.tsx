@@ -1,12 +1,13 @@
 /** Takes questions with the ids of their right documents from a file or table into the judgments. */
+
 import { useEffect, useState } from 'preact/hooks'
+import type { KnowledgeBaseName } from '../../../api/knowledge-bases.ts'
 import { Dialog } from '../../../components/dialog.tsx'
 import { Failure } from '../../../components/failure.tsx'
-import { Field } from '../../../components/field.tsx'
+import { Field } from '../../../components/form/field.tsx'
 import { Loading, Progress } from '../../../components/progress.tsx'
 import { useAction, useResource } from '../../../components/resource.ts'
 import { tellDone } from '../../../shell/notices.tsx'
-import type { KnowledgeBaseAddress } from '../../knowledge-base/knowledge-base-frame.tsx'
 import {
   importedQuestions,
   type QuestionSource,
@@ -15,7 +16,7 @@ import {
 } from './question-sources.ts'
 
 interface ImportQuestionsProps {
-  readonly place: KnowledgeBaseAddress
+  readonly place: KnowledgeBaseName
   readonly onDone: () => void
 }
 

@@ -1,7 +1,8 @@
 /** The marks of a knowledge base: those that are saved, and those of this browser over them. */
+
 import { useMemo, useState } from 'preact/hooks'
+import type { KnowledgeBaseName } from '../../../api/knowledge-bases.ts'
 import { useResource } from '../../../components/resource.ts'
-import type { KnowledgeBaseAddress } from '../../knowledge-base/knowledge-base-frame.tsx'
 import {
   type Judged,
   type Judgments,
@@ -25,7 +26,7 @@ export interface Judging {
   readonly reload: () => void
 }
 
-export function useJudgments(place: KnowledgeBaseAddress): Judging {
+export function useJudgments(place: KnowledgeBaseName): Judging {
   const { project, name } = place
   const saved = useResource((signal) => savedJudgments(place, signal), [project, name])
   const [unsaved, setUnsaved] = useState(() => unsavedJudgments(place))

@@ -1,6 +1,6 @@
 /** Which documents are right for a question: kept in this browser until they are saved in a table of the project. */
+import type { KnowledgeBaseName } from '../../../api/knowledge-bases.ts'
 import { literal, quoted, runSql } from '../../../api/sql.ts'
-import type { KnowledgeBaseAddress } from '../../knowledge-base/knowledge-base-frame.tsx'
 
 export interface Judged {
   readonly question: string
@@ -11,10 +11,10 @@ export interface Judged {
 
 export type Judgments = readonly Judged[]
 
-const keyOf = ({ project, name }: KnowledgeBaseAddress) => `eider.judgments.${project}/${name}`
+const keyOf = ({ project, name }: KnowledgeBaseName) => `eider.judgments.${project}/${name}`
 
 /** Marks that are not saved yet. */
-export function unsavedJudgments(place: KnowledgeBaseAddress): Judgments {
+export function unsavedJudgments(place: KnowledgeBaseName): Judgments {
   try {
     const stored: unknown = JSON.parse(localStorage.getItem(keyOf(place)) ?? '[]')
     return Array.isArray(stored) ? stored.filter(isJudged) : []
@@ -28,7 +28,7 @@ function isJudged(value: unknown): value is Judged {
   return 'question' in value && 'document' in value && 'grade' in value
 }
 
-export function keepUnsaved(place: KnowledgeBaseAddress, judgments: Judgments): void {
+export function keepUnsaved(place: KnowledgeBaseName, judgments: Judgments): void {
   try {
     localStorage.setItem(keyOf(place), JSON.stringify(judgments))
   } catch {
@@ -48,13 +48,13 @@ export function keyOfJudged({ question, document }: Omit<Judged, 'grade'>): stri
   return `${document}\n${question}`
 }
 
-export function tableOf({ project, name }: KnowledgeBaseAddress): string {
+export function tableOf({ project, name }: KnowledgeBaseName): string {
   return `${quoted(project)}.${quoted(`${name}_judgments`)}`
 }
 
 /** Those of the table; none where there is no table yet. @throws ApiError */
 export async function savedJudgments(
-  place: KnowledgeBaseAddress,
+  place: KnowledgeBaseName,
   signal?: AbortSignal,
 ): Promise<Judgments> {
   if (!(await hasTable(place.project, `${place.name}_judgments`, signal))) return []
@@ -78,7 +78,7 @@ export async function hasTable(
 }
 
 /** Writes the marks into the table, and forgets them here. @throws ApiError */
-export async function saveJudgments(place: KnowledgeBaseAddress, added: Judgments): Promise<void> {
+export async function saveJudgments(place: KnowledgeBaseName, added: Judgments): Promise<void> {
   const graded = added.filter(({ grade }) => grade !== null)
   const params = {
     keys: added.map(keyOfJudged),
@@ -98,7 +98,7 @@ export async function saveJudgments(place: KnowledgeBaseAddress, added: Judgment
   )
 }
 
-export interface AddedRows {
+interface AddedRows {
   /** Of question, document and grade. */
   readonly select: string
   /** Which of the rows that are there stay. */
@@ -108,7 +108,7 @@ export interface AddedRows {
 
 /** In one statement, so that nothing is lost where two people save. @throws ApiError */
 export async function addRows(
-  place: KnowledgeBaseAddress,
+  place: KnowledgeBaseName,
   { select, others, params = {} }: AddedRows,
 ): Promise<void> {
   const table = tableOf(place)

@@ -1,8 +1,9 @@
 /** Files and tables with questions and the ids of their right documents. */
+
 import { sendFile } from '../../../api/files.ts'
+import type { KnowledgeBaseName } from '../../../api/knowledge-bases.ts'
 import { ApiError } from '../../../api/request.ts'
 import { literal, quoted, runSql } from '../../../api/sql.ts'
-import type { KnowledgeBaseAddress } from '../../knowledge-base/knowledge-base-frame.tsx'
 import { addRows } from './judgments.ts'
 
 export interface QuestionSource {
@@ -19,7 +20,7 @@ const GRADES = ['grade', 'score', 'relevance']
 
 /** Those whose columns fit, but not the judgments themselves. @throws ApiError */
 export async function questionSources(
-  place: KnowledgeBaseAddress,
+  place: KnowledgeBaseName,
   signal: AbortSignal,
 ): Promise<readonly QuestionSource[]> {
   const names = [...QUESTIONS, ...DOCUMENTS, ...GRADES].map((name) => `'${name}'`).join(', ')
@@ -64,7 +65,7 @@ function sourceOf({ schema, table, columns }: NamedColumns): QuestionSource | un
  * @throws ApiError, also where its columns do not fit; what `signal` was aborted with
  */
 export async function sentSource(
-  place: KnowledgeBaseAddress,
+  place: KnowledgeBaseName,
   file: File,
   signal: AbortSignal,
 ): Promise<QuestionSource> {
@@ -84,7 +85,7 @@ export async function sentSource(
 
 /** Takes them into the judgments; those for the same question and document give way. @throws ApiError */
 export async function importedQuestions(
-  place: KnowledgeBaseAddress,
+  place: KnowledgeBaseName,
   source: QuestionSource,
 ): Promise<void> {
   const grade = source.grade === undefined ? '1.0' : `CAST(${quoted(source.grade)} AS DOUBLE)`

@@ -1,12 +1,15 @@
 /** One setting, or two to compare. */
-import { FUSIONS, SEARCH_MODES } from '../../../../domain/hybrid-search.ts'
+
+import { SEARCH_MODES } from '../../../../domain/hybrid-search.ts'
 import { projects } from '../../../api/catalog.ts'
-import { Field } from '../../../components/field.tsx'
-import type { KnowledgeBaseAddress } from '../../knowledge-base/knowledge-base-frame.tsx'
+import type { KnowledgeBaseName } from '../../../api/knowledge-bases.ts'
+import { FusionField } from '../../../components/form/fusion-field.tsx'
+import { SelectField } from '../../../components/form/select-field.tsx'
+import { TextField } from '../../../components/form/text-field.tsx'
 import { DEFAULT_SETTING, type EvaluationSetting } from './evaluation.ts'
 
 interface EvaluationFormProps {
-  readonly place: KnowledgeBaseAddress
+  readonly place: KnowledgeBaseName
   readonly settings: readonly EvaluationSetting[]
   readonly onChange: (settings: readonly EvaluationSetting[]) => void
 }
@@ -43,7 +46,7 @@ export function EvaluationForm({ place, settings, onChange }: EvaluationFormProp
 
 interface SettingProps {
   readonly name: string
-  readonly place: KnowledgeBaseAddress
+  readonly place: KnowledgeBaseName
   readonly setting: EvaluationSetting
   readonly onChange: (setting: EvaluationSetting) => void
 }
@@ -59,40 +62,25 @@ function Setting({ name, place, setting, onChange }: SettingProps) {
   return (
     <fieldset class="search-settings panel">
       <legend>Settings {name}</legend>
-      <Field label="Search by">
-        {(control) => (
-          <select
-            {...control}
-            value={mode}
-            onChange={({ currentTarget: { value } }) => {
-              change({ mode: SEARCH_MODES.find((one) => one === value) ?? 'hybrid' })
-            }}
-          >
-            {SEARCH_MODES.map((one) => (
-              <option key={one} value={one}>
-                {MODES[one]}
-              </option>
-            ))}
-          </select>
-        )}
-      </Field>
+      <SelectField
+        label="Search by"
+        value={mode}
+        onChoose={(value) => {
+          change({ mode: SEARCH_MODES.find((one) => one === value) ?? 'hybrid' })
+        }}
+        options={SEARCH_MODES.map((one) => [one, MODES[one]] as const)}
+      />
       {mode === 'hybrid' && <HybridFields setting={setting} onChange={change} />}
       {all.length > 1 && (
-        <Field label="Knowledge base" hint="One with the same documents, cut or embedded otherwise">
-          {(control) => (
-            <select
-              {...control}
-              value={knowledgeBase ?? place.name}
-              onChange={({ currentTarget: { value } }) => {
-                change({ knowledgeBase: value === place.name ? null : value, reranks: false })
-              }}
-            >
-              {all.map((one) => (
-                <option key={one.name}>{one.name}</option>
-              ))}
-            </select>
-          )}
-        </Field>
+        <SelectField
+          label="Knowledge base"
+          hint="One with the same documents, split or embedded differently"
+          value={knowledgeBase ?? place.name}
+          onChoose={(value) => {
+            change({ knowledgeBase: value === place.name ? null : value, reranks: false })
+          }}
+          options={all.map((one) => one.name)}
+        />
       )}
       {(chosen?.reranking_model != null || reranks) && (
         <label class="check">
@@ -117,37 +105,23 @@ function HybridFields({
 }) {
   return (
     <>
-      <Field label="Weight of meaning, 0 to 1" hint="Empty: as it fits the text">
-        {(control) => (
-          <input
-            {...control}
-            type="number"
-            min="0"
-            max="1"
-            step="any"
-            value={alpha ?? ''}
-            onInput={({ currentTarget: { value, validity } }) => {
-              if (validity.valid) onChange({ alpha: value === '' ? null : Number(value) })
-            }}
-          />
-        )}
-      </Field>
-      <Field label="Fusion">
-        {(control) => (
-          <select
-            {...control}
-            value={fusion ?? ''}
-            onChange={({ currentTarget: { value } }) => {
-              onChange({ fusion: FUSIONS.find((one) => one === value) ?? null })
-            }}
-          >
-            <option value="">As the knowledge base says</option>
-            {FUSIONS.map((one) => (
-              <option key={one}>{one}</option>
-            ))}
-          </select>
-        )}
-      </Field>
+      <TextField
+        label="Weight of meaning, 0 to 1"
+        hint="Leave empty to have it chosen for each text"
+        type="number"
+        min="0"
+        max="1"
+        step="any"
+        value={alpha ?? ''}
+        onText={(text, { validity }) => {
+          if (validity.valid) onChange({ alpha: text === '' ? null : Number(text) })
+        }}
+      />
+      <FusionField
+        fusion={fusion}
+        otherwise="As set for the knowledge base"
+        onChoose={(chosen) => onChange({ fusion: chosen })}
+      />
     </>
   )
 }

@@ -1,7 +1,8 @@
 /** EVALUATE on the judgments, and what its rows say. */
+
 import type { Fusion, SearchMode } from '../../../../domain/hybrid-search.ts'
+import type { KnowledgeBaseName } from '../../../api/knowledge-bases.ts'
 import { literal, quoted, runSql } from '../../../api/sql.ts'
-import type { KnowledgeBaseAddress } from '../../knowledge-base/knowledge-base-frame.tsx'
 import { type Judgments, tableOf } from '../judgments/judgments.ts'
 
 export interface EvaluationSetting {
@@ -43,7 +44,7 @@ export interface Evaluated {
 }
 
 interface EvaluationOrder {
-  readonly place: KnowledgeBaseAddress
+  readonly place: KnowledgeBaseName
   readonly setting: EvaluationSetting
   readonly judgments: Judgments
 }
@@ -81,7 +82,7 @@ function gradesOf(judgments: Judgments) {
   return grades
 }
 
-export function evaluateStatement(place: KnowledgeBaseAddress, setting: EvaluationSetting): string {
+function evaluateStatement(place: KnowledgeBaseName, setting: EvaluationSetting): string {
   const { knowledgeBase, mode, alpha, fusion, reranks } = setting
   const isHybrid = mode === 'hybrid'
   const options = [

@@ -1,6 +1,6 @@
 /** Measurements that somebody keeps, in a table of the project beside the judgments. */
+import type { KnowledgeBaseName } from '../../../api/knowledge-bases.ts'
 import { literal, quoted, runSql } from '../../../api/sql.ts'
-import type { KnowledgeBaseAddress } from '../../knowledge-base/knowledge-base-frame.tsx'
 import { hasTable } from '../judgments/judgments.ts'
 import { type Evaluated, type EvaluationSetting, meanOf } from './evaluation.ts'
 import { settingOf, writtenSetting } from './measure-address.ts'
@@ -19,15 +19,15 @@ export interface KeptMeasurement {
 
 const SHOWN_MAX = 100
 
-const nameOf = ({ name }: KnowledgeBaseAddress) => `${name}_measurements`
+const nameOf = ({ name }: KnowledgeBaseName) => `${name}_measurements`
 
-function tableOf(place: KnowledgeBaseAddress): string {
+function tableOf(place: KnowledgeBaseName): string {
   return `${quoted(place.project)}.${quoted(nameOf(place))}`
 }
 
 /** The last ones first; none where nothing was kept yet. @throws ApiError */
 export async function keptMeasurements(
-  place: KnowledgeBaseAddress,
+  place: KnowledgeBaseName,
   signal: AbortSignal,
 ): Promise<readonly KeptMeasurement[]> {
   const { project } = place
@@ -54,7 +54,7 @@ function numbersOf(json: unknown): readonly number[] {
 
 /** @throws ApiError */
 export async function keepMeasurement(
-  place: KnowledgeBaseAddress,
+  place: KnowledgeBaseName,
   name: string,
   { setting, questions, meanSeconds }: Evaluated,
 ): Promise<void> {
@@ -73,7 +73,7 @@ export async function keepMeasurement(
 
 /** @throws ApiError */
 export async function deleteMeasurement(
-  place: KnowledgeBaseAddress,
+  place: KnowledgeBaseName,
   { name, measuredAt }: KeptMeasurement,
 ): Promise<void> {
   const isMeant = `name = ${literal(name)} AND CAST(measured_at AS VARCHAR) = ${literal(measuredAt)}`
@@ -82,7 +82,7 @@ export async function deleteMeasurement(
 
 /** In one statement, so that nothing is lost where two people keep something. */
 async function replaced(
-  place: KnowledgeBaseAddress,
+  place: KnowledgeBaseName,
   change: string,
   params: Readonly<Record<string, unknown>>,
 ): Promise<void> {

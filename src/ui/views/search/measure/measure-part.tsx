@@ -2,13 +2,13 @@
 
 import { useMemo, useState } from 'preact/hooks'
 import { useLocation } from 'preact-iso/router'
+import type { KnowledgeBaseName } from '../../../api/knowledge-bases.ts'
 import { asError } from '../../../api/request.ts'
 import { may } from '../../../api/session.ts'
 import { EmptyState } from '../../../components/empty-state.tsx'
 import { Failure } from '../../../components/failure.tsx'
 import { Loading, Progress } from '../../../components/progress.tsx'
 import { counted } from '../../../format/numbers.ts'
-import type { KnowledgeBaseAddress } from '../../knowledge-base/knowledge-base-frame.tsx'
 import { ImportQuestions } from '../judgments/import-questions.tsx'
 import { type Judging, useJudgments } from '../judgments/judging.ts'
 import { tableOf } from '../judgments/judgments.ts'
@@ -21,7 +21,7 @@ import { MeasurementHistory } from './measurement-history.tsx'
 /** What was measured last, for whoever comes back from a question. */
 const KEPT = new Map<string, readonly Evaluated[]>()
 
-export function MeasurePart({ place }: { readonly place: KnowledgeBaseAddress }) {
+export function MeasurePart({ place }: { readonly place: KnowledgeBaseName }) {
   const { query, path, route } = useLocation()
   const judging = useJudgments(place)
   const chosen = useMemo(() => measureSettingsOf(query), [JSON.stringify(query)])
@@ -40,8 +40,8 @@ export function MeasurePart({ place }: { readonly place: KnowledgeBaseAddress })
       {questionCount === 0 ? (
         <EmptyState icon="check" title="Nothing is marked as right yet">
           <p>
-            Search, and press “Right” at what answers the question. Or import questions with the ids
-            of their documents.
+            Search, and press “Right” next to what answers the question. Or import questions with
+            the ids of their documents.
           </p>
         </EmptyState>
       ) : (
@@ -94,7 +94,7 @@ export function MeasurePart({ place }: { readonly place: KnowledgeBaseAddress })
 }
 
 interface JudgedProps {
-  readonly place: KnowledgeBaseAddress
+  readonly place: KnowledgeBaseName
   readonly judging: Judging
   readonly questionCount: number
 }
@@ -129,11 +129,7 @@ function hasSaved({ all, unsaved }: Judging): boolean {
 }
 
 /** Evaluates one setting after the other: beside each other, each would slow the other down. */
-function useEvaluation(
-  place: KnowledgeBaseAddress,
-  judging: Judging,
-  { settings }: MeasureSettings,
-) {
+function useEvaluation(place: KnowledgeBaseName, judging: Judging, { settings }: MeasureSettings) {
   const key = JSON.stringify(place)
   const [results, setResults] = useState(KEPT.get(key) ?? [])
   const [failure, setFailure] = useState<Error>()

@@ -1,6 +1,7 @@
 /** What EVALUATE found: curves, which setting is better, and the questions to look at. */
+
 import { useMemo } from 'preact/hooks'
-import type { KnowledgeBaseAddress } from '../../knowledge-base/knowledge-base-frame.tsx'
+import type { KnowledgeBaseName } from '../../../api/knowledge-bases.ts'
 import { comparedOf } from './comparison.ts'
 import { Curve } from './curve.tsx'
 import { type Evaluated, type Metric, meanOf } from './evaluation.ts'
@@ -9,7 +10,7 @@ import { QuestionTable } from './question-table.tsx'
 import { Verdict } from './verdict.tsx'
 
 interface MeasureResultsProps {
-  readonly place: KnowledgeBaseAddress
+  readonly place: KnowledgeBaseName
   readonly results: readonly Evaluated[]
   readonly k: number
   readonly onK: (k: number) => void

@@ -1,12 +1,13 @@
 /** Measurements that were kept: to see what a change of settings or documents did, days later. */
+
 import { useState } from 'preact/hooks'
+import type { KnowledgeBaseName } from '../../../api/knowledge-bases.ts'
 import { ConfirmDialog } from '../../../components/confirm-dialog.tsx'
 import { Failure } from '../../../components/failure.tsx'
-import { Field } from '../../../components/field.tsx'
+import { TextField } from '../../../components/form/text-field.tsx'
 import { useAction, useResource } from '../../../components/resource.ts'
 import { shownDuration, shownTime } from '../../../format/numbers.ts'
 import { tellDone } from '../../../shell/notices.tsx'
-import type { KnowledgeBaseAddress } from '../../knowledge-base/knowledge-base-frame.tsx'
 import type { Evaluated, EvaluationSetting } from './evaluation.ts'
 import {
   deleteMeasurement,
@@ -16,7 +17,7 @@ import {
 } from './kept-measurements.ts'
 
 interface MeasurementHistoryProps {
-  readonly place: KnowledgeBaseAddress
+  readonly place: KnowledgeBaseName
   /** What was measured now. */
   readonly results: readonly Evaluated[]
   readonly k: number
@@ -55,7 +56,7 @@ export function MeasurementHistory({ place, results, k, onUse }: MeasurementHist
 }
 
 interface KeepProps {
-  readonly place: KnowledgeBaseAddress
+  readonly place: KnowledgeBaseName
   readonly results: readonly Evaluated[]
   readonly onKept: () => void
 }
@@ -82,17 +83,13 @@ function Keep({ place, results, onKept }: KeepProps) {
         keep()
       }}
     >
-      <Field label="Name" hint="What you tried, to know it again">
-        {(control) => (
-          <input
-            {...control}
-            value={name}
-            maxLength={200}
-            dir="auto"
-            onInput={({ currentTarget: { value } }) => setName(value)}
-          />
-        )}
-      </Field>
+      <TextField
+        label="Name"
+        hint="What you tried, to know it again"
+        value={name}
+        maxLength={200}
+        onText={setName}
+      />
       <button type="submit" class="button" aria-disabled={isBusy}>
         Keep this measurement
       </button>

@@ -1,8 +1,9 @@
 /** The questions that fared worst; of two settings, those that differ most. Each is a click away from being searched. */
+
 import { useState } from 'preact/hooks'
+import type { KnowledgeBaseName } from '../../../api/knowledge-bases.ts'
 import { counted } from '../../../format/numbers.ts'
 import { addressOf } from '../../../shell/addresses.ts'
-import type { KnowledgeBaseAddress } from '../../knowledge-base/knowledge-base-frame.tsx'
 import { DEFAULT_LAB, queryOf } from '../lab-settings.ts'
 import type { Compared } from './comparison.ts'
 import { type Evaluated, type EvaluationSetting, K_MAX, type Measured } from './evaluation.ts'
@@ -11,7 +12,7 @@ const STEP = 25
 const LEAST = 10
 
 interface QuestionTableProps {
-  readonly place: KnowledgeBaseAddress
+  readonly place: KnowledgeBaseName
   readonly results: readonly Evaluated[]
   readonly compared: readonly Compared[]
   readonly k: number
@@ -90,7 +91,7 @@ function Head({ isCompared, k }: { readonly isCompared: boolean; readonly k: num
 
 interface RowProps extends Shown {
   readonly k: number
-  readonly place: KnowledgeBaseAddress
+  readonly place: KnowledgeBaseName
   readonly setting: EvaluationSetting | undefined
 }
 

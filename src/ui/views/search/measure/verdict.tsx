@@ -51,8 +51,8 @@ function verdictOf(results: readonly Evaluated[], compared: readonly Compared[],
   const percent = chance < 0.001 ? 'less than 0.1' : (chance * 100).toFixed(1)
   const means =
     chance < CHANCE_MAX
-      ? `Chance alone would hardly do that (${percent} % of cases).`
-      : `Chance alone would do that in ${percent} % of cases: it may be no difference at all.`
+      ? `This is unlikely to be chance (${percent} % of cases).`
+      : `Chance alone would do that in ${percent} % of cases: there may be no difference at all.`
   const who = second > first ? 'B is better' : second < first ? 'A is better' : 'They are equal'
   return `${who} by ${difference} in nDCG@${k}. ${counts} ${means}`
 }

@@ -67,7 +67,7 @@ export function ExportDialog({ name, run, onClose }: ExportDialogProps) {
       </div>
       {isBusy && (
         <div class="row">
-          <Progress label={`${shownBytes(bytes)} came`} />
+          <Progress label={`${shownBytes(bytes)} received`} />
           <button type="button" class="button" onClick={() => abort.current.abort()}>
             Cancel
           </button>

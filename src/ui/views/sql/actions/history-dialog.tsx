@@ -28,22 +28,25 @@ export function HistoryDialog({ onClose }: { readonly onClose: () => void }) {
         {found.length > 0 && (
           <button type="button" class="button" onClick={() => setIsForgetting(true)}>
             <Icon name="trash" />
-            {typed === '' ? 'Forget all' : 'Forget these'}
+            {typed === '' ? 'Delete all' : 'Delete these'}
           </button>
         )}
       </div>
       {isForgetting && (
         <ConfirmDialog
-          title={`Forget ${counted(found.length, 'statement')}?`}
-          verb="Forget"
+          title={`Delete ${counted(found.length, 'statement')}?`}
+          verb="Delete"
           onConfirm={async () => forgetRuns((run) => isAmong(run, found))}
           onClose={() => setIsForgetting(false)}
         >
-          They leave the history of this browser. Open tabs stay.
+          They are deleted from the history in this browser. Open tabs stay.
         </ConfirmDialog>
       )}
       {found.length === 0 && (
-        <EmptyState icon="sql" title={typed === '' ? 'Nothing was run yet' : 'No such statement'}>
+        <EmptyState
+          icon="sql"
+          title={typed === '' ? 'Nothing has been run yet' : 'No such statement'}
+        >
           <p>Statements that you run are listed here. They stay in this browser.</p>
         </EmptyState>
       )}

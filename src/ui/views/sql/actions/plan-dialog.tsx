@@ -27,7 +27,7 @@ export function PlanDialog({ statement, onClose }: PlanDialogProps) {
         <p class="small quiet grow">
           {isMeasured
             ? 'It ran, and this is where its time went. Times of several threads are added up.'
-            : 'Nothing ran. Numbers of rows are what the database expects.'}
+            : 'Nothing ran. Row counts are what the database expects.'}
         </p>
         {!isMeasured && (
           <button type="button" class="button" onClick={() => setIsMeasured(true)}>

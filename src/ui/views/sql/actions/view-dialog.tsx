@@ -1,8 +1,8 @@
 import { useState } from 'preact/hooks'
 import { refreshCatalog } from '../../../api/catalog.ts'
 import { path, request } from '../../../api/request.ts'
-import { Field } from '../../../components/field.tsx'
-import { FormDialog } from '../../../components/form-dialog.tsx'
+import { FormDialog } from '../../../components/form/form-dialog.tsx'
+import { TextField } from '../../../components/form/text-field.tsx'
 import { tellDone } from '../../../shell/notices.tsx'
 import { catalogChanges } from '../runs.ts'
 import { parametersOf } from '../statement-at.ts'
@@ -32,21 +32,18 @@ export function ViewDialog({ sql, project, onClose }: ViewDialogProps) {
       </pre>
       {parameters.length > 0 && (
         <p class="bad small">
-          A view has no parameters: write values in the place of{' '}
+          A view has no parameters: write values in place of{' '}
           {parameters.map((one) => `:${one}`).join(', ')}.
         </p>
       )}
-      <Field label="Name" hint={`SQL reads it as ${project}.${name || 'name'}`}>
-        {(control) => (
-          <input
-            {...control}
-            required
-            autocomplete="off"
-            value={name}
-            onInput={(event) => setName(event.currentTarget.value)}
-          />
-        )}
-      </Field>
+      <TextField
+        label="Name"
+        hint={`SQL reads it as ${project}.${name || 'name'}`}
+        required
+        autocomplete="off"
+        value={name}
+        onText={setName}
+      />
     </FormDialog>
   )
 }

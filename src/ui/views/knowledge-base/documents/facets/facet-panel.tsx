@@ -1,7 +1,6 @@
 /** Every metadata column with its values or its range, and how many there are of each: what is chosen narrows the list down. */
 
 import { useState } from 'preact/hooks'
-import type { KnowledgeBaseName } from '../../../../api/documents.ts'
 import {
   type ColumnTypes,
   columnOf,
@@ -9,6 +8,7 @@ import {
   kindOfType,
   without,
 } from '../../../../api/filters.ts'
+import type { KnowledgeBaseName } from '../../../../api/knowledge-bases.ts'
 import { quoted, runSql } from '../../../../api/sql.ts'
 import { Failure } from '../../../../components/failure.tsx'
 import { Icon } from '../../../../components/icon.tsx'

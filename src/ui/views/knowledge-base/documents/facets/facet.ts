@@ -1,6 +1,7 @@
 /** What a facet of one column is given. */
-import type { KnowledgeBaseName } from '../../../../api/documents.ts'
+
 import type { ColumnTypes, Filters } from '../../../../api/filters.ts'
+import type { KnowledgeBaseName } from '../../../../api/knowledge-bases.ts'
 
 export interface FacetProps {
   readonly of: KnowledgeBaseName

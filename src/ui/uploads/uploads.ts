@@ -4,11 +4,11 @@
  * open or not.
  */
 import { signal } from '@preact/signals'
-import { isLost } from '../../api/connection.ts'
-import { sendFile } from '../../api/files.ts'
-import { insertInBackground } from '../../api/knowledge-bases.ts'
-import type { Job, UploadedFiles } from '../../api/records.ts'
-import { ApiError, asError } from '../../api/request.ts'
+import { isLost } from '../api/connection.ts'
+import { sendFile } from '../api/files.ts'
+import { insertInBackground } from '../api/knowledge-bases.ts'
+import type { Job, UploadedFiles } from '../api/records.ts'
+import { ApiError, asError } from '../api/request.ts'
 import type { NamedFile } from './picked-files.ts'
 
 const SENDING_MAX = 2
@@ -294,7 +294,7 @@ async function begin(arrived: readonly Upload[]): Promise<void> {
   }
 }
 
-export function isUploading(): boolean {
+function isUploading(): boolean {
   return uploads.value.some(isGoing)
 }
 

@@ -1,8 +1,8 @@
 /** A window with a form. What was typed stays while it is sent, and when that fails, which it says. */
 import type { ComponentChildren } from 'preact'
-import { Dialog } from './dialog.tsx'
-import { Failure } from './failure.tsx'
-import { useAction } from './resource.ts'
+import { Dialog } from '../dialog.tsx'
+import { Failure } from '../failure.tsx'
+import { useAction } from '../resource.ts'
 
 interface FormDialogProps {
   readonly title: string

@@ -1,9 +1,9 @@
 /** Files may be dropped anywhere over the page: the view that is open takes them, or asks where they go. */
 import { signal } from '@preact/signals'
 import { useEffect, useRef, useState } from 'preact/hooks'
-import { mayUpload } from '../../api/session.ts'
-import { shownCount } from '../../format/numbers.ts'
-import { tellFailed } from '../../shell/notices.tsx'
+import { mayUpload } from '../api/session.ts'
+import { shownCount } from '../format/numbers.ts'
+import { tellFailed } from '../shell/notices.tsx'
 import { droppedFiles, FILES_MAX, hasFiles, type NamedFile } from './picked-files.ts'
 
 interface WindowDropProps {

@@ -1,6 +1,6 @@
 /** The two ways to choose files without dropping them: files, and a folder with all that is in it. */
 import { useRef } from 'preact/hooks'
-import { Icon } from '../../components/icon.tsx'
+import { Icon } from '../components/icon.tsx'
 import { type NamedFile, pickedFiles } from './picked-files.ts'
 
 /** Every browser knows it by this name; the types of the page do not. */

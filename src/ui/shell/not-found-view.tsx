@@ -1,5 +1,5 @@
-import { EmptyState } from '../../components/empty-state.tsx'
-import { PageHeader } from '../../components/page-header.tsx'
+import { EmptyState } from '../components/empty-state.tsx'
+import { PageHeader } from '../components/page-header.tsx'
 
 export function NotFoundView() {
   return (
@@ -7,7 +7,7 @@ export function NotFoundView() {
       <PageHeader title="There is no such view" />
       <EmptyState icon="search" title="Nothing is at this address">
         <p>
-          It may have been renamed or deleted. <a href="/">Home</a> shows all that there is.
+          It may have been renamed or deleted. <a href="/">Home</a> shows everything there is.
         </p>
       </EmptyState>
     </>

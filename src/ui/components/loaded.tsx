@@ -1,8 +1,8 @@
 /** A part of a view from what the server answers: a word while it loads, and why where it does not. */
 import type { ComponentChildren } from 'preact'
-import { Failure } from '../../components/failure.tsx'
-import { Loading } from '../../components/progress.tsx'
-import type { Resource } from '../../components/resource.ts'
+import { Failure } from './failure.tsx'
+import { Loading } from './progress.tsx'
+import type { Resource } from './resource.ts'
 
 interface LoadedProps<T> {
   readonly of: Resource<T>

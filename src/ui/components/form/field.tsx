@@ -2,12 +2,22 @@
 import type { ComponentChildren } from 'preact'
 import { useId } from 'preact/hooks'
 
-interface FieldProps {
+/** What is said about a control. */
+export interface FieldWords {
   readonly label: string
   readonly hint?: ComponentChildren
   readonly error?: string | undefined
-  /** Gives the control the ids that tie it to its words. */
-  readonly children: (control: { id: string; 'aria-describedby': string }) => ComponentChildren
+}
+
+/** Ties a control to its words. */
+interface FieldControl {
+  readonly id: string
+  readonly 'aria-describedby': string
+  readonly 'aria-invalid': boolean
+}
+
+interface FieldProps extends FieldWords {
+  readonly children: (control: FieldControl) => ComponentChildren
 }
 
 export function Field({ label, hint, error, children }: FieldProps) {
@@ -16,7 +26,7 @@ export function Field({ label, hint, error, children }: FieldProps) {
   return (
     <div class="field">
       <label for={id}>{label}</label>
-      {children({ id, 'aria-describedby': about })}
+      {children({ id, 'aria-describedby': about, 'aria-invalid': Boolean(error) })}
       <div id={about} class="small">
         {error ? (
           <span class="bad" role="alert">

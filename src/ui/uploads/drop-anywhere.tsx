@@ -3,15 +3,16 @@
 import { signal } from '@preact/signals'
 import { useState } from 'preact/hooks'
 import { useLocation } from 'preact-iso/router'
-import { projects, refreshCatalog } from '../../api/catalog.ts'
-import { createKnowledgeBase } from '../../api/knowledge-bases.ts'
-import { Field } from '../../components/field.tsx'
-import { FormDialog } from '../../components/form-dialog.tsx'
-import { counted, shownBytes } from '../../format/numbers.ts'
-import { addressOf } from '../../shell/addresses.ts'
-import type { NamedFile } from '../add/picked-files.ts'
-import { addUploads } from '../add/uploads.ts'
-import { DropZone } from '../add/window-drop.tsx'
+import { projects, refreshCatalog } from '../api/catalog.ts'
+import { createKnowledgeBase } from '../api/knowledge-bases.ts'
+import { FormDialog } from '../components/form/form-dialog.tsx'
+import { SelectField } from '../components/form/select-field.tsx'
+import { TextField } from '../components/form/text-field.tsx'
+import { counted, shownBytes } from '../format/numbers.ts'
+import { addressOf } from '../shell/addresses.ts'
+import type { NamedFile } from './picked-files.ts'
+import { addUploads } from './uploads.ts'
+import { DropZone } from './window-drop.tsx'
 
 /** Files that somebody gave, before it is said where they go. */
 export const givenFiles = signal<readonly NamedFile[] | undefined>(undefined)
@@ -83,35 +84,20 @@ function DropTarget({ files, onClose }: DropTargetProps) {
       onSubmit={add}
       onClose={onClose}
     >
-      <p class="quiet">{shownBytes(bytes)}. They are read, cut into chunks and can be searched.</p>
-      <Field label="Knowledge base">
-        {(control) => (
-          <select
-            {...control}
-            value={place?.key ?? NEW}
-            onChange={(event) => setPicked(event.currentTarget.value)}
-          >
-            {places.map(({ project, name: known, key }) => (
-              <option key={key} value={key}>
-                {known} ({project})
-              </option>
-            ))}
-            <option value={NEW}>A new one</option>
-          </select>
-        )}
-      </Field>
+      <p class="quiet">
+        {shownBytes(bytes)}. They are read and split into chunks, and can then be searched.
+      </p>
+      <SelectField
+        label="Knowledge base"
+        value={place?.key ?? NEW}
+        onChoose={setPicked}
+        options={[
+          ...places.map(({ project, name: known, key }) => [key, `${known} (${project})`] as const),
+          [NEW, 'A new one'],
+        ]}
+      />
       {place === undefined && (
-        <Field label="Name of the new knowledge base">
-          {(control) => (
-            <input
-              {...control}
-              required
-              dir="auto"
-              value={name}
-              onInput={(event) => setName(event.currentTarget.value)}
-            />
-          )}
-        </Field>
+        <TextField label="Name of the new knowledge base" required value={name} onText={setName} />
       )}
     </FormDialog>
   )

@@ -2,7 +2,7 @@
 import type { ComponentChildren } from 'preact'
 
 export function Facts({ children }: { readonly children: ComponentChildren }) {
-  return <dl class="operations-facts">{children}</dl>
+  return <dl class="facts">{children}</dl>
 }
 
 interface FactProps {

@@ -1,7 +1,7 @@
 /** How far the files of a knowledge base are on their way, all together. */
-import { Progress } from '../../components/progress.tsx'
-import { counted, shownBytes, shownDuration } from '../../format/numbers.ts'
-import { addressOf } from '../../shell/addresses.ts'
+import { Progress } from '../components/progress.tsx'
+import { counted, shownBytes, shownDuration } from '../format/numbers.ts'
+import { addressOf } from '../shell/addresses.ts'
 import { forgetFailed, type Sending, sendings } from './uploads.ts'
 
 export function SendingProgress({ of }: { readonly of: Sending }) {
@@ -51,7 +51,7 @@ export function wordsOf({ files, filesSent, bytes, bytesSent, ms, isHeld }: Send
     `${filesSent} of ${counted(files, 'file')} sent`,
     `${shownBytes(bytesSent)} of ${shownBytes(bytes)}`,
     ...(isHeld
-      ? ['goes on when the server answers']
+      ? ['continues when the server answers']
       : rate === undefined || left === 0
         ? []
         : [`${shownBytes(rate)} a second`, `${shownDuration((left / rate) * 1000)} left`]),

@@ -1,0 +1,33 @@
+/** How much the meaning counts beside the keywords in a hybrid search. */
+import { TextField } from './text-field.tsx'
+
+interface WeightFieldProps {
+  /** 0: keywords alone, 1: meaning alone; null: automatic. */
+  readonly alpha: number | null
+  readonly onChange: (alpha: number | null) => void
+}
+
+const SHOWN_FOR_AUTOMATIC = 0.5
+
+export function WeightField({ alpha, onChange }: WeightFieldProps) {
+  return (
+    <TextField
+      label={`Weight of meaning: ${alpha === null ? 'automatic' : alpha.toFixed(2)}`}
+      hint={
+        alpha === null ? (
+          'Left: keywords alone, right: meaning alone'
+        ) : (
+          <button type="button" class="button small" onClick={() => onChange(null)}>
+            Back to automatic
+          </button>
+        )
+      }
+      type="range"
+      min="0"
+      max="1"
+      step="0.05"
+      value={alpha ?? SHOWN_FOR_AUTOMATIC}
+      onText={(text) => onChange(Number(text))}
+    />
+  )
+}
