@@ -153,10 +153,13 @@ function durationOf({ state, started_at: begin, finished_at: end }: Job): string
 }
 
 /** What was left out, and why. */
-export function LeftOut({ job: { errors, error_count: count } }: { readonly job: Job }) {
+export function LeftOut({ job }: { readonly job: Job }) {
+  const { errors, error_count: count } = job
   if (count === 0) return null
+  // Where nothing else came of it, the reason is all that there is to read.
+  const isAll = isJobOver(job) && job.documents === 0
   return (
-    <details>
+    <details open={isAll}>
       <summary class="small bad">{counted(count, 'item')} left out</summary>
       <ul class="job-errors small">
         {errors.map(({ item, message }, index) => (
