@@ -228,7 +228,7 @@ test('no row of a group is lost: bars add values that share a place, lines draw 
     const { x, y, left } = chartData({ kind, x: 0, y: [2], by: 1 }, columns, rows)
     return { x, y: y.map(({ values }) => values), left }
   }
-  const added = '2 rows share a place: their values are added'
+  const added = '2 rows share a place: their values are added up'
   const sums = [
     [3, 8],
     [4, null],
