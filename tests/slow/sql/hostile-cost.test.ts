@@ -4,8 +4,11 @@ import { readFileSync } from 'node:fs'
 import { startServer, withFolder } from '../server/server-process.ts'
 
 const QUERY_MS = 2000
-/** 1.5 times the limit of 512 MB and 400 MB. */
-const PEAK_BYTES = 1.5 * 512e6 + 400e6
+/**
+ * A statement is ended at 1.5 times the limit of 512 MB, and takes more until it has noticed: 880 to 1 190 MB were measured.
+ * One that nothing ends takes several thousand.
+ */
+const PEAK_BYTES = 3 * 512e6
 const BACK_BYTES = 700e6
 
 /** Refused by a limit, out of time, out of memory, or no place free while one of these ends. */
