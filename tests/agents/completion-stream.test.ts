@@ -28,6 +28,7 @@ test.each(CASES)('%s with the status %p is an error of type %s', (code, status, 
     content: 'It failed',
     // The table above holds the types as text.
     error_type: type as 'general',
+    error_code: code,
     trace_id: 'trace-1',
   })
 })

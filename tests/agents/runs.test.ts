@@ -109,8 +109,9 @@ describe('runs', () => {
     expect(await app.send('DELETE', path)).toMatchObject({ status: 204, text: '' })
     const events = await stream.rest()
     const content = 'The question was cancelled by a DELETE of its run'
+    const kind = { error_type: 'general', error_code: 'cancelled' }
     expect(events.slice(-2)).toEqual([
-      { type: 'error', content, error_type: 'general', trace_id: start.trace_id },
+      { type: 'error', content, ...kind, trace_id: start.trace_id },
       { type: 'end' },
     ])
     await model.hasLeft

@@ -154,6 +154,9 @@ describe('POST completions/stream', () => {
   })
 
   const start: CompletionEvent = { type: 'start', prompt: 'q', trace_id: 't' }
+  const told = (content: string, error_type: string, error_code: string) => {
+    return { type: 'error', content, error_type, error_code, trace_id: 't' }
+  }
   const BROKEN: readonly (readonly [string, () => AsyncGenerator<CompletionEvent>, unknown])[] = [
     [
       'an expected failure',
@@ -161,7 +164,7 @@ describe('POST completions/stream', () => {
         yield start
         throw new AppError('provider_failed', 'The model is gone')
       },
-      { type: 'error', content: 'The model is gone', error_type: 'connection', trace_id: 't' },
+      told('The model is gone', 'connection', 'provider_failed'),
     ],
     [
       'a bug',
@@ -169,7 +172,7 @@ describe('POST completions/stream', () => {
         yield start
         throw new Error('secret')
       },
-      { type: 'error', content: 'Internal error', error_type: 'general', trace_id: 't' },
+      told('Internal error', 'general', 'internal'),
     ],
   ]
   for (const [name, ask, error] of BROKEN) {

@@ -115,8 +115,9 @@ type ToldAnswer = Pick<
 >
 
 export function failureEvent(failure: AppError, traceId: string): ErrorEvent {
-  const { message } = failure
-  return { type: 'error', content: message, error_type: failureType(failure), trace_id: traceId }
+  const { message: content, code } = failure
+  const kind = { error_type: failureType(failure), error_code: code }
+  return { type: 'error', content, ...kind, trace_id: traceId }
 }
 
 const STATUS_TYPES: Readonly<Record<number, FailureType>> = {

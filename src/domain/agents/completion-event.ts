@@ -232,6 +232,8 @@ export interface ErrorEvent {
   readonly type: 'error'
   readonly content: string
   readonly error_type: FailureType
+  /** As the `error_code` of the turn that is kept: `cancelled`, where somebody stopped it. */
+  readonly error_code: ErrorCode
   readonly trace_id: string
 }
 

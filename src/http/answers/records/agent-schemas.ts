@@ -252,6 +252,7 @@ export const COMPLETION_EVENT = t.Union(
         type: oneOf(['error']),
         content: t.String(),
         error_type: FAILURE_TYPE,
+        error_code: t.String({ description: '`cancelled`: somebody stopped it' }),
         trace_id: t.String(),
       },
       { $id: 'ErrorEvent', description: 'In the place of the answer' },

@@ -55,6 +55,8 @@ export function withEvent(turn: AskedTurn, event: CompletionEvent, nowMs: number
   }
   if (event.type === 'delta') return { ...turn, text: turn.text + event.content }
   if (event.type === 'error') {
+    // Here, or in another window.
+    if (event.error_code === 'cancelled') return endedTurn(turn, 'stopped', nowMs)
     const failure = { words: event.content, kind: event.error_type }
     return { ...turn, state: 'failed', failure, endedAtMs: nowMs }
   }

@@ -161,7 +161,6 @@ class ShownTurn {
   readonly abort = new AbortController()
   place: string
   turn: AskedTurn
-  #isStopped = false
   #frame: number | undefined
   readonly #stop = () => this.#cancel()
 
@@ -174,11 +173,10 @@ class ShownTurn {
 
   tell(event: CompletionEvent): void {
     const { turn } = this
-    const isCancelled = this.#isStopped && 'type' in event && event.type === 'error'
     // Of one that is watched it is told when it happened.
     const atMs = 'at_ms' in event ? event.at_ms : undefined
     const nowMs = atMs === undefined ? Date.now() : turn.startedAtMs + atMs
-    this.turn = isCancelled ? endedTurn(turn, 'stopped', nowMs) : withEvent(turn, event, nowMs)
+    this.turn = withEvent(turn, event, nowMs)
     if ('type' in event && event.type === 'delta') this.#paintSoon()
     else this.#paint()
   }
@@ -215,7 +213,6 @@ class ShownTurn {
 
   /** Cancels the run. What it leaves is kept before its stream says that it is over: what is asked next finds it so. */
   #cancel(): void {
-    this.#isStopped = true
     const leave = () => this.abort.abort(new DOMException('It was stopped', 'AbortError'))
     const { traceId } = this.turn
     if (traceId === undefined) leave()
