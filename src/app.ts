@@ -59,7 +59,7 @@ import type { Planner, PlannerOptions } from './query/select/planner.ts'
 import { SharedPlans } from './query/select/shared-plans.ts'
 import { NO_VARIABLES } from './query/variables.ts'
 import { openRetrieval } from './retrieval/open-retrieval.ts'
-import { sleep } from './runtime/cancellation.ts'
+import { settlesWithin, sleep } from './runtime/cancellation.ts'
 import { Turns } from './runtime/scheduling.ts'
 import { environmentOfReaders, isLoopback, type Settings, shownSettings } from './settings.ts'
 import { BackupSchedule } from './store/backup/backup-schedule.ts'
@@ -108,6 +108,9 @@ const WHOLE_VECTORS_MAX = 250_000
 const PLANNING_MS = 3_000
 
 const LATER_MS = 100
+
+/** For questions that the end of the server ends, to be kept as such: they stop within a second. */
+const KEEPING_MS = 2_000
 
 const SILENT: AppLog = { request: () => {}, failure: () => {} }
 
@@ -258,9 +261,10 @@ export function createApp(options: AppOptions): App {
   })
   const uses = { ...plainUses, query: auditedQueries(plainUses.query, store.audit) }
   const logError: ServerDeps['logError'] = (error) => log.failure(error)
+  const { settled: questionsKept, ...asked } = askedAgents(agents, store, settings, log)
   const served = {
     ...countedStatements(uses, measurements),
-    ...askedAgents(agents, store, settings, log),
+    ...asked,
     logError,
   }
   const { version } = options
@@ -343,6 +347,7 @@ export function createApp(options: AppOptions): App {
       schedule.close()
       schedules.close()
       agents.close()
+      await settlesWithin(questionsKept(), KEEPING_MS)
       syncSources.close()
       await jobs.close()
       await Promise.all([reembedding.close(), maps.close()])

@@ -71,13 +71,13 @@ export function agentPool(
   )
 }
 
-/** Agents as clients ask them, over conversations that are kept. */
+/** Agents as clients ask them, over conversations that are kept. `settled`: those that were ended are kept, too. */
 export function askedAgents(
   pool: AgentPool,
   { conversations: store }: Pick<Store, 'conversations'>,
   { conversationTurnsMax: turnsMax }: Settings,
   log: { readonly failure: (error: LoggedError) => void },
-): Pick<UseCases, 'agents' | 'conversations'> {
+): Pick<UseCases, 'agents' | 'conversations'> & { readonly settled: () => Promise<void> } {
   const live = new LiveTurns(store)
   const kept = new Conversations({
     ...{ pool, store, live, turnsMax },
@@ -99,6 +99,7 @@ export function askedAgents(
       remove: (agent, id, asker) => kept.remove(agent, id, asker),
       removeFrom: (agent, id, traceId, asker) => kept.removeFrom(agent, id, traceId, asker),
     },
+    settled: () => kept.settled(),
   }
 }
 

@@ -29,6 +29,7 @@ test('is whoever began its conversation, and who sees all, with the agent that i
   ] as const) {
     const { items } = await turns.list(agent, PAGE, asker)
     expect(items.map(({ isRunning }) => isRunning)).toEqual(isSeen ? [true] : [])
+    expect(turns.has(agent, 'c', asker)).toBe(isSeen)
     const told = await Promise.allSettled([
       turns.get(agent, 'c', PAGE, asker),
       turns.watch(agent, 'c', asker, signal).next(),

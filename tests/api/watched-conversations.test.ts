@@ -1,6 +1,8 @@
 /** A question that is watched by more than its asker, and one that goes on without it. */
 import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
 import { type ChatServer, chatServer, type Said } from '../agents/chat-server.ts'
+import { makeKey } from '../support/access-keys.ts'
+import { temporaryFolder } from '../support/store-fixture.ts'
 import { createTestApp, type TestApp } from '../support/test-app.ts'
 
 const AGENTS = '/api/projects/mindsdb/agents'
@@ -28,14 +30,14 @@ async function writer(...said: readonly Said[]): Promise<ChatServer> {
 }
 
 /** A stream of events that is read one by one. */
-async function stream(method: string, path: string, body?: object) {
+async function stream(method: string, path: string, body?: object, headers?: HeadersInit) {
   const left = new AbortController()
   const response = await t.app.handle(
     new Request(`http://localhost${path}`, {
       method,
       signal: left.signal,
       ...(body === undefined ? {} : { body: JSON.stringify(body) }),
-      headers: { 'content-type': 'application/json' },
+      headers: { 'content-type': 'application/json', ...headers },
     }),
   )
   expect(response.status).toBe(200)
@@ -180,8 +182,41 @@ describe('a question that is being answered', () => {
     ])
     await t.send('DELETE', `/api/agents/runs/${start?.trace_id}`)
     const [, theirs] = await Promise.all([asked.rest(), watched.rest()])
-    expect(theirs.slice(-2)).toMatchObject([{ type: 'error' }, { type: 'end' }])
+    expect(theirs.slice(-2)).toMatchObject([{ error_code: 'cancelled' }, { type: 'end' }])
     expect(await read(id)).toMatchObject({ turns: [{ outcome: 'cancelled' }], running: null })
+  })
+
+  test('is busy to the key that began its conversation, and not there for another', async () => {
+    const go = Promise.withResolvers<void>()
+    await writer(held(go.promise))
+    const { headers } = await makeKey(t, ['read', 'ask'])
+    const other = await makeKey(t, ['read', 'ask'])
+    const path = `${AT}/completions/stream`
+    const asked = await stream('POST', path, question('What is it?'), headers)
+    const [start] = await asked.until(isPiece)
+    const id = start?.conversation_id
+    const next = question('And?', { conversation_id: id })
+    for (const [by, refused] of [
+      [headers, { status: 409, code: 'conversation_busy' }],
+      [other.headers, { status: 404, code: 'conversation_not_found' }],
+    ] as const) {
+      const gone = await t.send('DELETE', `${AT}/conversations/${id}`, undefined, by)
+      const again = await t.send('POST', `${AT}/completions`, next, by)
+      expect([gone.body, again.body]).toMatchObject([refused, refused])
+    }
+    go.resolve()
+    await asked.rest()
+  })
+
+  test('goes on however slowly its asker reads', async () => {
+    const pieces = Array.from({ length: 40 }, (_, index) => `${index} `.repeat(400))
+    await writer({ kind: 'text', pieces }, { kind: 'text', pieces: ['Two.'] })
+    const asked = await ask('What is it?')
+    const [start] = await asked.until(({ type }) => type === 'start')
+    const id = start?.conversation_id
+    expect(await kept(id)).toMatchObject({ turns: [{ outcome: 'answered' }] })
+    await (await ask('And?', { conversation_id: id })).rest()
+    expect(textOf(await asked.rest())).toBe(pieces.join(''))
   })
 })
 
@@ -240,12 +275,21 @@ describe('a client that goes away', () => {
   })
 })
 
-test('a server that stops ends what is answered in the background', async () => {
+test('a server that stops keeps what it ends in the background', async () => {
+  await t.close()
+  using folder = temporaryFolder()
+  const environment = { EIDER_NETWORK_ALLOW: '127.0.0.1' }
+  t = await createTestApp({ directory: folder.path, environment })
   const model = await writer(held(new Promise(() => {})))
   const asked = await ask('What is it?', { background: true })
-  await asked.until(isPiece)
+  const [start] = await asked.until(isPiece)
   await asked.leave()
   await t.close()
   await model.hasLeft
+  t = await createTestApp({ directory: folder.path, environment })
+  expect(await read(start?.conversation_id)).toMatchObject({
+    turns: [{ outcome: 'failed', error_code: 'shutting_down' }],
+  })
+  await t.close()
   t = await createTestApp()
 })

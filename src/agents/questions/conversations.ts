@@ -32,7 +32,7 @@ export interface AskedQuestion extends Omit<AgentQuestion, 'conversation' | 'ask
 interface ConversationDeps {
   readonly pool: Pick<AgentPool, 'ask'>
   readonly store: ConversationStore
-  readonly live: Pick<LiveTurns, 'begin' | 'end'>
+  readonly live: Pick<LiveTurns, 'begin' | 'end' | 'has'>
   /** Questions in one conversation. */
   readonly turnsMax: number
   /** A UUID. */
@@ -48,6 +48,7 @@ export class Conversations {
   readonly #deps: ConversationDeps
   /** Those in which a question is asked. */
   readonly #busy = new Set<string>()
+  readonly #answering = new Set<Promise<Answer>>()
 
   constructor(deps: ConversationDeps) {
     this.#deps = deps
@@ -97,16 +98,29 @@ export class Conversations {
         known,
         this.#deps.live.begin(this.#asLive(question, id, known)),
       )
-      if (!isBackground) return yield* this.#told(question, turn, signal)
-      const answer = this.#inBackground(question, turn, signal).finally(leave)
-      // Whoever still watches is told of a failure by the turn.
-      answer.catch(() => {})
+      const work = workFor(signal, () => isBackground && turn.traceId !== null)
+      const answer = this.#told(question, turn, work.signal).finally(() => {
+        work.end()
+        this.#busy.delete(key)
+      })
       leave = () => {}
-      for await (const { event } of turn.live.watch(signal)) yield event
-      return await answer
+      this.#note(answer)
+      // What ends with whoever asked says itself how it ended.
+      const watching = isBackground ? signal : new AbortController().signal
+      try {
+        for await (const { event } of turn.live.watch(watching)) yield event
+        return await answer
+      } finally {
+        if (!isBackground) await work.abort(answer)
+      }
     } finally {
       leave()
     }
+  }
+
+  /** Ends when no question is being answered, and what came of each is kept. */
+  async settled(): Promise<void> {
+    await Promise.allSettled(this.#answering)
   }
 
   #asLive({ agent, question }: AgentQuestion, conversationId: string, known: KeptHistory) {
@@ -141,57 +155,29 @@ export class Conversations {
     }
   }
 
-  /** For who watches, too. */
-  async *#told(
-    question: AgentQuestion,
-    turn: TurnUnderWay,
-    signal: AbortSignal,
-  ): AsyncGenerator<CompletionEvent, Answer> {
-    const { live } = turn
-    const events = this.#kept(question, turn, signal)
-    let failure: unknown = new AppError('cancelled', 'The question was cancelled')
-    try {
-      // Bounded: the deadline ends every question.
-      for (;;) {
-        const { done, value } = await events.next()
-        if (done) {
-          failure = null
-          return value
-        }
-        live.tell(value)
-        yield value
-      }
-    } catch (error) {
-      failure = error
-      throw error
-    } finally {
-      await events.return(NOBODY_READS).catch(() => {})
-      this.#deps.live.end(live, failure)
-    }
+  #note(answer: Promise<Answer>): void {
+    this.#answering.add(answer)
+    // Whoever still watches is told of a failure by the turn.
+    answer.catch(() => {}).finally(() => this.#answering.delete(answer))
   }
 
-  /** Who asked may go away once it has begun: then only its deadline, its cancellation and the server's end stop it. */
-  async #inBackground(
-    question: AgentQuestion,
-    turn: TurnUnderWay,
-    asked: AbortSignal,
-  ): Promise<Answer> {
-    const work = new AbortController()
-    setCaller(work.signal, callerOf(asked))
-    setOrigin(work.signal, originOf(asked))
-    const stopListening = onAbort(asked, () => {
-      const isEnded = asked.reason instanceof AppError
-      if (isEnded || turn.traceId === null) work.abort(asked.reason)
-    })
-    const events = this.#told(question, turn, work.signal)
+  /** As fast as it comes: whoever asked watches it as others do, and who reads slowly holds up nobody. */
+  async #told(question: AgentQuestion, turn: TurnUnderWay, signal: AbortSignal): Promise<Answer> {
+    const { live } = turn
+    const events = this.#kept(question, turn, signal)
+    let failure: unknown = null
     try {
       // Bounded: the deadline ends every question.
       for (;;) {
         const { done, value } = await events.next()
         if (done) return value
+        live.tell(value)
       }
+    } catch (error) {
+      failure = error
+      throw error
     } finally {
-      stopListening()
+      this.#deps.live.end(live, failure)
     }
   }
 
@@ -267,8 +253,10 @@ export class Conversations {
     throw new AppError('conversation_busy', message)
   }
 
+  /** One of which the first question is being answered is not kept yet. */
   async #requireOwn(owner: Owner, conversationId: string, asker: Asker): Promise<void> {
-    if (!asker.seesAll) await this.#deps.store.requireOwn(owner, conversationId, asker)
+    if (asker.seesAll || this.#deps.live.has(owner, conversationId, asker)) return
+    await this.#deps.store.requireOwn(owner, conversationId, asker)
   }
 
   #refuseFull({ turnCount }: KeptHistory): void {
@@ -278,6 +266,21 @@ export class Conversations {
     const next = `begin another with "conversation_id": "${NEW_CONVERSATION}"`
     throw new AppError('conversation_full', `This conversation has ${limit}: ${next}`)
   }
+}
+
+/** Ends with whoever asked; what may go on alone, only where the server itself says so. */
+function workFor(asked: AbortSignal, maySurvive: () => boolean) {
+  const work = new AbortController()
+  setCaller(work.signal, callerOf(asked))
+  setOrigin(work.signal, originOf(asked))
+  const end = onAbort(asked, () => {
+    if (asked.reason instanceof AppError || !maySurvive()) work.abort(asked.reason)
+  })
+  const abort = async (over: Promise<unknown>) => {
+    work.abort(new AppError('cancelled', 'The question was cancelled'))
+    await over.catch(() => {})
+  }
+  return { signal: work.signal, end, abort }
 }
 
 /** Another agent's conversation of this id is none. */

@@ -41,6 +41,11 @@ export class LiveTurns {
     this.#all.delete(turn)
   }
 
+  /** Whether a question of it is being answered that this asker may see. */
+  has(owner: Pick<Owner, 'id'>, conversationId: string, asker: Asker): boolean {
+    return this.#find(owner, conversationId, asker) !== undefined
+  }
+
   /** Those of which the first question is being answered stand first, on the first page. */
   async list(owner: Owner, page: Page, asker: Asker) {
     const running = this.#of(owner, asker)
