@@ -1,3 +1,4 @@
+import { isDeepStrictEqual } from 'node:util'
 import type { CellValue, Document, Row, TextLayout } from './document.ts'
 import { nameKey } from './identifier.ts'
 import type { Language } from './language.ts'
@@ -31,6 +32,8 @@ export interface Chunk {
   readonly isCut?: boolean
   /** Of the first chunk of a text: how the text is laid out, where that is known. */
   readonly layout?: TextLayout
+  /** Of the first chunk of a text: what of the text stands in none of its chunks, in its order. */
+  readonly between?: string
 }
 
 /** What of a chunk becomes its vector. */
@@ -101,7 +104,10 @@ export interface DocumentChange {
   readonly metadata: Row
   /** A null takes the key away; unset: it stands there as null. */
   readonly nullRemoves?: boolean
-  /** The keys of all chunks that it must still have; otherwise it stays as it is. Unset: whatever it has. */
+  /**
+   * The keys of all chunks that it must still have, all with the same metadata of their document; otherwise it stays as it
+   * is. Unset: whatever it has.
+   */
   readonly readKeys?: readonly bigint[]
 }
 
@@ -119,27 +125,50 @@ export const STANDARD_METADATA_KEYS: ReadonlySet<string> = new Set([
 /** What came with a document: of the metadata of a chunk, which has all the standard keys, the others. */
 export function ownMetadata(metadata: Row): Row {
   if (!isOfChunk(metadata)) return metadata
-  const entries = Object.entries(metadata)
-  const own = entries.slice(entries.findIndex(([key]) => key === LAST_STANDARD_KEY) + 1)
-  return Object.fromEntries(own.filter(([key]) => !STANDARD_METADATA_KEYS.has(key)))
+  const isPart = partTest(metadata)
+  return Object.fromEntries(Object.entries(metadata).filter(([key], index) => !isPart(key, index)))
+}
+
+/** Of the metadata of a chunk: the standard keys, and what is known of this chunk alone. */
+export function chunkPart(metadata: Row): Row {
+  const isPart = partTest(metadata)
+  return Object.fromEntries(Object.entries(metadata).filter(([key], index) => isPart(key, index)))
 }
 
 /** What is known of a chunk alone stands before the last standard key, and what came with its document after it. */
 const LAST_STANDARD_KEY = 'source'
 
-/** Of the metadata of a chunk: the standard keys, and what is known of this chunk alone. */
-export function chunkPart(metadata: Row): Row {
-  const entries = Object.entries(metadata)
-  const last = entries.findIndex(([key]) => key === LAST_STANDARD_KEY)
-  return Object.fromEntries(
-    entries.filter(([key], index) => index <= last || STANDARD_METADATA_KEYS.has(key)),
-  )
+/** An object has keys such as `2023` before all others, wherever they were written: they tell nothing by their place. */
+function partTest(metadata: Row): (key: string, index: number) => boolean {
+  const last = Object.keys(metadata).indexOf(LAST_STANDARD_KEY)
+  // Only fields of JSON are known of a chunk alone under such a name.
+  const isMadeOfJson = metadata.source === ('JSONChunkingPreprocessor' satisfies ChunkSource)
+  return (key, index) => {
+    if (STANDARD_METADATA_KEYS.has(key)) return true
+    return index < last && (isMadeOfJson || !isIndex(key))
+  }
+}
+
+const LARGEST_INDEX = 2 ** 32 - 2
+
+function isIndex(key: string): boolean {
+  return /^(0|[1-9]\d{0,9})$/.test(key) && Number(key) <= LARGEST_INDEX
 }
 
 /** Of the metadata of a chunk: what is known of this chunk alone, such as `page`. */
 export function chunkFacts(metadata: Row): Row {
   const entries = Object.entries(chunkPart(metadata))
   return Object.fromEntries(entries.filter(([key]) => !STANDARD_METADATA_KEYS.has(key)))
+}
+
+/** Whether these are the own metadata of one document: none of its chunks has others. A null is as good as none. */
+export function areAlike(owns: readonly Row[]): boolean {
+  const [first, ...others] = owns.map(withoutEmpty)
+  return others.every((own) => isDeepStrictEqual(own, first))
+}
+
+function withoutEmpty(own: Row): Row {
+  return Object.fromEntries(Object.entries(own).filter(([, value]) => value !== null))
 }
 
 function isOfChunk(metadata: Row): boolean {

@@ -5,6 +5,7 @@
 import type { Analyzer, Term } from '../../analysis/analyzer.ts'
 import { countTerms } from '../../analysis/analyzer.ts'
 import {
+  areAlike,
   type ChunkChange,
   type ChunkVector,
   chunkFacts,
@@ -146,7 +147,11 @@ function hasReadKeys(
 ): boolean {
   if (readKeys === undefined) return true
   const keys = new Set(readKeys)
-  return keys.size === stored.length && stored.every(({ chunkKey }) => keys.has(chunkKey))
+  if (keys.size !== stored.length) return false
+  // Metadata of one chunk may have been changed since: its key stays.
+  return (
+    stored.every(({ chunkKey }) => keys.has(chunkKey)) && areAlike(stored.map(({ own }) => own))
+  )
 }
 
 function changedMetadata(own: Row, { metadata, nullRemoves }: DocumentChange): Row {
