@@ -27,6 +27,7 @@ describe('text', () => {
         endChar: 9,
         chunkIndex: 0,
         source: 'TextChunkingPreprocessor',
+        between: ' ',
       },
       {
         documentId: 'd',

@@ -32,6 +32,10 @@ export interface CutChunk extends StoredChunk {
   readonly context: string
   /** Of its text, where it is the first chunk of that; null: nothing is known. */
   readonly layout: TextLayout | null
+  /** What of its text stands in no chunk, where it is the first chunk of that; null: nothing is known. */
+  readonly between: string | null
+  /** What came with its document, with the types of its values, and what `metadata` does not show. */
+  readonly own: Row
 }
 
 /** A part of all, in the order in which they were stored. */

@@ -148,8 +148,33 @@ function chunkOf(
   if (facts !== null) chunk.facts = facts
   if (tokenCounts !== null) chunk.tokenCount = tokenCounts[chunkPosition] ?? 0
   if (chunked.cut[chunkPosition] === 1) chunk.isCut = true
-  if (chunkIndex === 0 && documentText.layout !== undefined) chunk.layout = documentText.layout
+  if (chunkIndex > 0) return chunk
+  const { layout } = documentText
+  if (layout !== undefined) chunk.layout = layout
+  const between = contents === null ? textBetween(documentText, chunked, place) : null
+  if (between !== null) chunk.between = between
   return chunk
+}
+
+/** What of the text stands in no chunk, which is mostly white space. null: nothing that anybody would miss. */
+function textBetween(
+  { text, layout }: DocumentText,
+  { starts, ends }: ChunkedTexts,
+  { chunkCount, chunkPosition }: ChunkPlace,
+): string | null {
+  const own = Array.from({ length: chunkCount }, (_, index) => chunkPosition + index)
+  const pieces: string[] = []
+  let end = 0
+  for (const at of own.toSorted((a, b) => (starts[a] ?? 0) - (starts[b] ?? 0))) {
+    const start = starts[at] ?? 0
+    if (start > end) pieces.push(text.slice(end, start))
+    end = Math.max(end, ends[at] ?? 0)
+  }
+  // Most rows are one chunk, and what follows it is no reason to store more of each.
+  if (pieces.length === 0 && layout === undefined) return null
+  pieces.push(text.slice(end))
+  const between = pieces.join('')
+  return between === '' ? null : between
 }
 
 /** What the document says of itself under such a name counts more. null: nothing is known. */

@@ -1,6 +1,7 @@
 /** Documents cut anew from what is stored of them: what stays the same is neither embedded nor written. */
 import { isDeepStrictEqual } from 'node:util'
 import { chunkFacts, type DocumentChange, type EmbeddedDocument } from '../../domain/chunk.ts'
+import type { Row } from '../../domain/document.ts'
 import type { JobError } from '../../domain/flow/job.ts'
 import type { KnowledgeBase } from '../../domain/knowledge-base.ts'
 import type { CutChunk } from '../../domain/ports/document-ports.ts'
@@ -49,15 +50,18 @@ export async function rechunkDocuments(
   signal: AbortSignal,
 ): Promise<Rechunked> {
   let done: Rechunked = { documents: 0, chunks: 0, leftOut: [] }
+  let rest = ids
   for (let attempt = 1; ; attempt += 1) {
-    const { documents, leftOut } = await readUncut({ kb, ids }, deps, signal)
-    done = { ...done, leftOut }
+    const { documents, leftOut } = await readUncut({ kb, ids: rest }, deps, signal)
+    done = { ...done, leftOut: [...done.leftOut, ...leftOut] }
     if (documents.length === 0) return done
-    if (attempt === ATTEMPTS_MAX) return { ...done, leftOut: [...leftOut, ...busy(documents)] }
-    const written = await rewrite({ kb, documents, done, markOf }, deps, signal)
-    const { isWhole, ...now } = written
+    if (attempt === ATTEMPTS_MAX) return { ...done, leftOut: [...done.leftOut, ...busy(documents)] }
+    const { isWhole, ...now } = await rewrite({ kb, documents, done, markOf }, deps, signal)
     done = now
     if (isWhole) return done
+    // What was refused once would be refused again.
+    const refused = new Set(done.leftOut.map(({ item }) => item))
+    rest = documents.map(({ chunked }) => chunked.document.id).filter((id) => !refused.has(id))
   }
 }
 
@@ -113,15 +117,23 @@ function hasChunks(stored: readonly CutChunk[], chunks: ChunkedDocument['chunks'
   if (stored.length !== chunks.length) return false
   const byId = new Map(stored.map((chunk) => [chunk.chunkId, chunk]))
   return chunks.every(({ chunk }) => {
-    const known = byId.get(chunk.chunkId)
+    const known = byId.get(chunk.chunkId.toWellFormed())
     return (
       known !== undefined &&
-      known.content === chunk.content &&
-      known.context === (chunk.context ?? '') &&
+      known.content === chunk.content.toWellFormed() &&
+      known.context === (chunk.context ?? '').toWellFormed() &&
       known.metadata.source === chunk.source &&
-      isDeepStrictEqual(chunkFacts(known.metadata), chunk.facts ?? {})
+      isDeepStrictEqual(chunkFacts(known.metadata), storedFacts(chunk.facts))
     )
   })
+}
+
+/** As they come back. */
+function storedFacts(facts: Row = {}): Row {
+  const entries = Object.entries(facts).map(([name, value]) => {
+    return [name, typeof value === 'string' ? value.toWellFormed() : value] as const
+  })
+  return Object.fromEntries(entries)
 }
 
 interface Rewriting extends Pick<RechunkTarget, 'kb' | 'markOf'> {

@@ -1,5 +1,5 @@
 /** Texts of documents, put together from the chunks that they were cut into. */
-import { chunkFacts, ownMetadata } from '../../domain/chunk.ts'
+import { areAlike, chunkFacts, ownMetadata } from '../../domain/chunk.ts'
 import type { Document, DocumentText, Row, TextLayout } from '../../domain/document.ts'
 import type { CutChunk, StoredChunk } from '../../domain/ports/document-ports.ts'
 import { AppError } from '../../errors.ts'
@@ -15,15 +15,37 @@ export interface TextPlace {
   readonly end: number
 }
 
+/** Where a text stands in no chunk. */
+interface Gap {
+  /** null: it is the begin of the text. */
+  readonly before: StoredChunk | null
+  readonly after: StoredChunk
+  readonly length: number
+}
+
+/** As much white space, to show it. */
+function filled({ length }: Gap): string {
+  return length === 1 ? ' ' : '\n'.repeat(length)
+}
+
 /** A text that grows chunk by chunk, so that every offset is that of the text that was cut. */
 export class JoinedText {
   #pieces: string[] = []
   /** The chunk that ends last. */
-  #last = { content: '', end: 0 }
+  #last: { readonly content: string; readonly end: number; readonly chunk: StoredChunk | null } = {
+    content: '',
+    end: 0,
+    chunk: null,
+  }
   /** False where some of it stands in no chunk, or a chunk is not a part of it. */
   isExact = true
   /** False where a chunk is not the part of the text that it was cut as. */
   isCutAsStored = true
+  readonly #fill: (gap: Gap) => string
+
+  constructor(fill = filled) {
+    this.#fill = fill
+  }
 
   get text(): string {
     return this.#pieces.join('')
@@ -39,7 +61,7 @@ export class JoinedText {
     const joint = this.#pieces.length === 0 ? '' : MADE_JOINT
     const start = this.#last.end + joint.length
     this.#pieces.push(joint, content)
-    this.#last = { content, end: start + content.length }
+    this.#last = { content, end: start + content.length, chunk: null }
     this.isExact = false
     this.isCutAsStored = false
     return { start, end: this.#last.end }
@@ -50,16 +72,16 @@ export class JoinedText {
     const [start, end] = [startOf(chunk), endOf(chunk)]
     const { end: known } = this.#last
     if (start > known) {
-      // White space at the edges of chunks is not stored.
-      const length = start - known
-      this.#pieces.push(length === 1 ? ' ' : '\n'.repeat(length))
+      // White space at the edges of chunks stands in none of them.
+      const { chunk: before } = this.#last
+      this.#pieces.push(this.#fill({ before, after: chunk, length: start - known }))
       this.isExact = false
     }
     const isPart = content.length === end - start
     this.isCutAsStored &&= isPart && this.#isRepeated(content, known - start)
     this.isExact &&= isPart
     this.#pieces.push(content.slice(Math.max(0, known - start)))
-    if (end > known) this.#last = { content, end }
+    if (end > known) this.#last = { content, end, chunk }
     return { start, end }
   }
 
@@ -104,11 +126,14 @@ export function chunksByColumn<T extends StoredChunk>(
 }
 
 /**
- * The document as it was before it was cut, of all its chunks. White space between two chunks is not stored: as much of it
- * stands there again.
+ * The document as it was before it was cut, of all its chunks.
  * @throws AppError `insert_failed` where its chunks do not tell
  */
 export function uncutDocument(id: string, chunks: readonly CutChunk[]): Document {
+  if (!areAlike(chunks.map(({ own }) => own))) {
+    const message = 'Its chunks have metadata of their own, which other chunks would not have'
+    throw new AppError('insert_failed', message)
+  }
   const own = ownMetadata(chunks[0]?.metadata ?? {})
   const texts = [...chunksByColumn(chunks)].map(([column, ofColumn]): DocumentText => {
     const text = uncutText(ofColumn)
@@ -122,11 +147,47 @@ function uncutText(chunks: readonly CutChunk[]): string {
   if (chunks.some(({ metadata }) => metadata.source === MADE_OF_TEXT)) {
     throw untold('Its chunks were made of JSON, and the JSON itself is not stored')
   }
-  const joined = new JoinedText()
+  const between = chunks.find((chunk) => chunk.between !== null)?.between ?? null
+  const hasReturns = between === null && endsLinesByReturns(chunks)
+  let [at, isKnown] = [0, true]
+  const joined = new JoinedText((gap) => {
+    const end = at + gap.length
+    const space = between === null ? spaceIn(gap, hasReturns) : between.slice(at, end)
+    isKnown &&= space?.length === gap.length
+    at = end
+    return space ?? ''
+  })
   for (const chunk of chunks) joined.add(chunk)
   const areAll = chunks.every(({ chunkId }) => countIn(chunkId) === chunks.length)
-  if (areAll && joined.isCutAsStored) return joined.text
-  throw untold('A chunk of it was changed or deleted by itself, so that its text is not whole')
+  if (!areAll || !joined.isCutAsStored) {
+    throw untold('A chunk of it was changed or deleted by itself, so that its text is not whole')
+  }
+  if (!isKnown) throw untold('The white space between its chunks is not stored')
+  return between === null ? joined.text : joined.text + between.slice(at)
+}
+
+/** As far as the lines of chunks tell: they were stored by an earlier version, or come from an export. null: unknown. */
+function spaceIn({ before, after, length }: Gap, hasReturns: boolean): string | null {
+  const [first, next] = [before === null ? 1 : lineOf(before), lineOf(after)]
+  if (first === null || next === null) return null
+  const feeds = next - first - lineFeeds(before?.content ?? '')
+  if (feeds === length) return '\n'.repeat(length)
+  if (feeds === 0 && length === 1) return ' '
+  return hasReturns && 2 * feeds === length ? '\r\n'.repeat(feeds) : null
+}
+
+function endsLinesByReturns(chunks: readonly CutChunk[]): boolean {
+  const hasOthers = chunks.some(({ content }) => /(^|[^\r])\n/.test(content))
+  return !hasOthers && chunks.some(({ content }) => content.includes('\r\n'))
+}
+
+function lineOf({ metadata }: StoredChunk): number | null {
+  const { line } = chunkFacts(metadata)
+  return typeof line === 'number' ? line : null
+}
+
+function lineFeeds(text: string): number {
+  return text.split('\n').length - 1
 }
 
 /** `<id>:<column>:<n>of<total>:<start>to<end>` */

@@ -8,6 +8,7 @@ import {
 } from '../../domain/chunk-tables.ts'
 import type { TextLayout } from '../../domain/document.ts'
 import type { KnowledgeBase } from '../../domain/knowledge-base.ts'
+import type { CutChunk } from '../../domain/ports/document-ports.ts'
 import { appendColumns } from '../duckdb/columns.ts'
 import type { Database } from '../duckdb/database.ts'
 import { runWithKeys } from '../duckdb/key-lists.ts'
@@ -100,12 +101,17 @@ export async function contextsOf(
   return new Map(rows.map(([key, context]) => [BigInt(String(key)), String(context)]))
 }
 
-/** What is embedded before those of the chunks that have something, and how their texts are laid out. */
-export async function layoutsOf(
+/** What is known of how chunks were cut. */
+export type Cut = Pick<CutChunk, 'context' | 'layout' | 'between'>
+
+export const NOTHING_KNOWN: Cut = { context: '', layout: null, between: null }
+
+/** Of those of the chunks of which something is known. */
+export async function cutsOf(
   connection: DuckDBConnection,
   ids: TableIds,
   chunkKeys: readonly bigint[],
-): Promise<ReadonlyMap<bigint, { readonly context: string; readonly layout: TextLayout | null }>> {
+): Promise<ReadonlyMap<bigint, Cut>> {
   const result = await runWithKeys(
     connection,
     `SELECT chunk_key, context, layout FROM ${chunkTables(ids).contexts} WHERE chunk_key IN ($keys)`,
@@ -115,14 +121,22 @@ export async function layoutsOf(
   return new Map(
     rows.map(([key, context, layout]) => [
       BigInt(String(key)),
-      { context: String(context), layout: layout === null ? null : layoutOf(String(layout)) },
+      {
+        ...NOTHING_KNOWN,
+        ...(layout === null ? {} : layoutOf(String(layout))),
+        context: String(context),
+      },
     ]),
   )
 }
 
-/** Only `appendContexts` writes it. */
-function layoutOf(json: string): TextLayout {
-  return JSON.parse(json) as TextLayout
+/** `storedLayout` writes it. */
+function layoutOf(json: string): Pick<Cut, 'layout' | 'between'> {
+  const { between = null, ...layout } = JSON.parse(json) as Partial<TextLayout> & {
+    readonly between?: string
+  }
+  const { title = null, syntax, parts = null } = layout
+  return { layout: syntax === undefined ? null : { title, syntax, parts }, between }
 }
 
 /** How many chunks the embedding model does not read whole, and how many there are. */

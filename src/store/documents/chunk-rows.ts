@@ -91,7 +91,7 @@ export function* rowsOfDocument(
   const documentValues = valuesByKey(document.metadata)
   const ownMetadata = metadataText(document.metadata)
   for (const { chunk, vector, terms } of chunks) {
-    const { facts, context = '', isCut = false, layout } = chunk
+    const { facts, context = '', isCut = false } = chunk
     const values = facts === undefined ? documentValues : withFacts(facts, documentValues)
     const own =
       facts === undefined ? ownMetadata : metadataText(withoutNulls(document.metadata, facts))
@@ -106,9 +106,15 @@ export function* rowsOfDocument(
       terms,
       context: context.toWellFormed(),
       isCut,
-      layout: layout === undefined ? null : jsonText(layout),
+      layout: storedLayout(chunk),
     }
   }
+}
+
+/** How its text is laid out, and what of it stands in no chunk. */
+function storedLayout({ layout, between }: Chunk): string | null {
+  if (layout === undefined && between === undefined) return null
+  return jsonText(between === undefined ? layout : { ...layout, between })
 }
 
 /** What came with the document counts more. */

@@ -16,7 +16,8 @@ import type {
 import { notFound } from '../../errors.ts'
 import { LruMap } from '../../runtime/lru-map.ts'
 import { yieldToEventLoop } from '../../runtime/scheduling.ts'
-import { layoutsOf } from '../documents/chunk-contexts.ts'
+import { cutsOf, NOTHING_KNOWN } from '../documents/chunk-contexts.ts'
+import { readMetadata } from '../documents/stored-metadata.ts'
 import { keysOfDocuments } from '../documents/stored-texts.ts'
 import { columnBatchOf } from '../duckdb/columns.ts'
 import type { Database } from '../duckdb/database.ts'
@@ -126,12 +127,16 @@ export class ListedDocuments implements StoredDocuments {
     return this.#read(kb, async (connection) => {
       const keys = await keysOfDocuments(connection, kb, documentIds)
       if (keys.length === 0) return []
-      const known = await layoutsOf(connection, kb, keys)
+      const known = await cutsOf(connection, kb, keys)
+      const tables = { ...kb, connection, columns: kb.storedMetadata }
+      const stored = await readMetadata(tables, 'chunk_key', keys)
+      const owns = new Map(stored.map(({ chunkKey, own }) => [chunkKey, own]))
       const sql = `${chunkSelect(kb)} WHERE chunk_key IN ($keys) ORDER BY chunk_key`
       const rows = await (await runWithKeys(connection, sql, { keys })).getRows()
       return rows.map((row) => {
         const chunk = chunkOf(row)
-        return { ...chunk, ...(known.get(chunk.key) ?? { context: '', layout: null }) }
+        const own = owns.get(chunk.key) ?? ownMetadata(chunk.metadata)
+        return { ...chunk, ...(known.get(chunk.key) ?? NOTHING_KNOWN), own }
       })
     })
   }
