@@ -49,7 +49,13 @@ browserTest(
       await page.reload()
       await then.getByText(/chunks, /).waitFor()
       expect(await page.getByLabel('Overlap in characters').count()).toBe(0)
-      await page.getByLabel('Size in characters').fill('90')
+      // What is no number is said before anything is asked.
+      const size = page.getByLabel('Size in characters')
+      await size.fill('')
+      await size.pressSequentially('1e')
+      await chunks.getByRole('button', { name: /plit 1 document again$/ }).click()
+      expect(await page.getByRole('dialog').count()).toBe(0)
+      await size.fill('90')
       await answered(page, 'PUT', () => save.click())
       expect(await stored()).toMatchObject({
         params: {
@@ -71,6 +77,13 @@ browserTest(
       await searches.getByText('Weight of meaning: 0.30').waitFor()
       await searches.getByRole('button', { name: 'Back to automatic' }).click()
       await searches.getByText('Weight of meaning: automatic').waitFor()
+      await answered(page, 'PUT', () => searches.getByRole('button', { name: 'Save' }).click())
+      expect(JSON.stringify(await stored())).not.toContain('hybrid_search_alpha')
+      // What somebody else has chosen meanwhile is replaced by a second save, also with what was automatic here.
+      const theirs = { hybrid_search_alpha: 0.9 }
+      await browser.send('PUT', `${all}/teas`, { knowledge_base: theirs })
+      await searches.getByRole('button', { name: 'Save' }).click()
+      await searches.getByText('It was changed elsewhere').waitFor()
       await answered(page, 'PUT', () => searches.getByRole('button', { name: 'Save' }).click())
       expect(JSON.stringify(await stored())).not.toContain('hybrid_search_alpha')
       await page.getByRole('button', { name: 'Delete the knowledge base' }).click()

@@ -33,7 +33,13 @@ export function Rechunking(props: RechunkingProps) {
       <div class="row">
         {children}
         {documents > 0 && !isRunning && (
-          <button type="button" class="button" onClick={() => setIsAsking(true)}>
+          <button
+            type="button"
+            class="button"
+            onClick={({ currentTarget: { form } }) => {
+              if (form?.reportValidity() !== false) setIsAsking(true)
+            }}
+          >
             {isChanged ? `Save and s${what}` : `S${what}`}
           </button>
         )}

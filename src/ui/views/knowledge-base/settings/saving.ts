@@ -14,6 +14,9 @@ export interface SettingsPartProps {
   readonly onSaved: () => void
 }
 
+/** What to change; a function gets what is stored now, where only differences are to be sent. */
+type Changes = object | ((now: KnowledgeBase) => object)
+
 /** @param partOf what a save replaces: the rest may change meanwhile, as metadata does with every insert */
 export function useSaving(
   { of, kb, onSaved }: SettingsPartProps,
@@ -21,18 +24,21 @@ export function useSaving(
 ) {
   const [before, setBefore] = useState(() => JSON.stringify(partOf(kb)))
   /** @throws ApiError; Error where another window has changed it: the next call replaces that */
-  return async (changes: object): Promise<void> => {
-    const now = JSON.stringify(partOf(await getKnowledgeBase(of.project, of.name)))
-    if (now !== before) {
-      setBefore(now)
+  return async (changes: Changes): Promise<void> => {
+    const now = await getKnowledgeBase(of.project, of.name)
+    const stored = JSON.stringify(partOf(now))
+    if (stored !== before) {
+      setBefore(stored)
       throw new Error(
         'It was changed elsewhere since you opened it. Save again to replace that with what you chose',
       )
     }
-    await request(addressOfApi(of), { method: 'PUT', json: { knowledge_base: changes } })
+    const json = { knowledge_base: typeof changes === 'function' ? changes(now) : changes }
+    await request(addressOfApi(of), { method: 'PUT', json })
     setBefore(JSON.stringify(partOf(await getKnowledgeBase(of.project, of.name))))
     tellDone('Saved')
     onSaved()
-    await refreshCatalog()
+    // It is saved, whether the list of all can be read now or not.
+    await refreshCatalog().catch(() => {})
   }
 }

@@ -31,20 +31,20 @@ export function SearchSettings(props: SettingsPartProps & { readonly chunks: num
   const storedFusion = params.hybrid_search_fusion ?? DEFAULT_FUSION
   const [alpha, setAlpha] = useState(storedAlpha)
   const [fusion, setFusion] = useState(storedFusion)
-  // What was saved here counts before it is read again.
-  const [known, setKnown] = useState({ alpha: storedAlpha, fusion: storedFusion })
   const { act, failure, isBusy } = useAction()
   const save = useSaving(props, searchPart)
   const send = (event: SubmitEvent) => {
     event.preventDefault()
-    act(async () => {
-      await save({
-        ...(language === '' || language === stored ? {} : { language }),
+    // Defaults of the server stay its own: only what differs from what is stored now is sent.
+    act(() => {
+      return save(({ params: now }) => ({
+        ...(language === '' || language === now.language ? {} : { language }),
         hybrid_search: isHybrid,
-        ...(alpha === known.alpha ? {} : { hybrid_search_alpha: alpha }),
-        ...(fusion === known.fusion ? {} : { hybrid_search_fusion: fusion }),
-      })
-      setKnown({ alpha, fusion })
+        ...(alpha === (now.hybrid_search_alpha ?? null) ? {} : { hybrid_search_alpha: alpha }),
+        ...(fusion === (now.hybrid_search_fusion ?? DEFAULT_FUSION)
+          ? {}
+          : { hybrid_search_fusion: fusion }),
+      }))
     })
   }
   const isOther = language !== '' && language !== stored
