@@ -224,5 +224,7 @@ function allFailed(failed: readonly FailedFile[]): AppError {
   const more = failed.length > some.length ? '; …' : ''
   const [first] = failed
   const message = `None of the ${failed.length} files could be stored: ${some.join('; ')}${more}`
-  return new AppError(first?.code ?? 'file_unreadable', message)
+  // Of a name that is taken there is a way on: with `replace`.
+  const isTaken = failed.some(({ code }) => code === 'file_exists')
+  return new AppError(isTaken ? 'file_exists' : (first?.code ?? 'file_unreadable'), message)
 }

@@ -147,6 +147,13 @@ describe('several files', () => {
     })
   })
 
+  test('of which none can be stored, one as its name is taken, may be sent again to replace it', async () => {
+    await t.send('PUT', '/api/files/taken.txt', formOf(['taken.txt', 'old']))
+    const form = formOf(['x.csv', ''], ['taken.txt', 'new'])
+    const { body } = await t.send('POST', '/api/files', form)
+    expect(body).toMatchObject({ code: 'file_exists' })
+  })
+
   test('do not fit under one name', async () => {
     const { status, text } = await t.send('PUT', '/api/files/x', formOf(['a', 'a'], ['b', 'b']))
     expect(status).toBe(400)

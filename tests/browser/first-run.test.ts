@@ -1,7 +1,13 @@
 /** Two paths of somebody who never read a manual: the sample on an empty server, and files that are dropped and then found. */
 import { expect } from 'bun:test'
 import { strToU8, zipSync } from 'fflate'
-import { browserOver, browserTest, expectNoViolations, settled } from './browser-fixture.ts'
+import {
+  answered,
+  browserOver,
+  browserTest,
+  expectNoViolations,
+  settled,
+} from './browser-fixture.ts'
 import { drop, type SmallFile } from './dropped-files.ts'
 
 const browser = browserOver()
@@ -58,6 +64,11 @@ browserTest('ten files are dropped, one cannot be read, the others are found', a
     await failed.getByText('tins.zip › no.txt').waitFor()
     await page.getByText('Insert 2 files into').first().waitFor()
     await page.getByText('2 of 2 rows').first().waitFor()
+    // A name in it that is taken is taken as it is, without the rest.
+    await drop(page, [zipOf({ 'mint.md': 'Mint is green.', 'lime.md': 'Lime blossom.' })])
+    const taken = page.getByRole('button', { name: 'Use that one: tins.zip › mint.md' })
+    await answered(page, 'PUT', () => taken.click())
+    await taken.waitFor({ state: 'detached' })
     // The jobs are the server's: a page that is loaded again shows them.
     await page.reload()
     await page.getByText('8 of 8 rows').first().waitFor()

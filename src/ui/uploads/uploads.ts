@@ -32,7 +32,15 @@ export interface Upload extends NamedFile {
   readonly storedAs: readonly string[]
   readonly failure?: Error
   /** It is in a ZIP file, the rest of which has arrived. */
-  readonly isPart?: boolean
+  readonly partOf?: ZipPart
+}
+
+interface ZipPart {
+  /** The upload of the ZIP, and its name. */
+  readonly id: number
+  readonly zipName: string
+  /** Its own name, as it is stored. */
+  readonly name: string
 }
 
 /** The files of one knowledge base, since the first of those that are still on their way. */
@@ -83,23 +91,42 @@ function nextId(): number {
   return ids.last
 }
 
-/** Sends it again; with `replaces`, a file that has its name gives way. */
+/** Sends it again, or the ZIP that it is in; with `replaces`, files that have its name give way. */
 export function retryUpload(id: number, replaces: boolean): void {
   const again = uploads.value.find((one) => one.id === id)
   if (again === undefined) return
   const key = keyOf(again)
   if (!uploads.value.some((one) => keyOf(one) === key && isGoing(one))) beginCount(key)
-  change(id, ({ failure: _, ...upload }) => {
-    const isReplacing = upload.replaces || replaces
-    return { ...upload, state: 'waiting', replaces: isReplacing, sentBytes: 0, cuts: 0 }
-  })
+  if (isOnServer(again))
+    change(id, ({ failure: _, ...one }) => ({ ...one, state: 'arrived', cuts: 0 }))
+  else sendAgain(again, again.replaces || replaces)
   goOn()
+}
+
+/** Of a part, the ZIP that it is in. What is known of a ZIP's parts is told anew. */
+function sendAgain({ failure: _, partOf, ...upload }: Upload, replaces: boolean): void {
+  const { id, zipName: name } = partOf ?? { id: upload.id, zipName: upload.name }
+  const others = uploads.value.filter((one) => one.id !== upload.id && one.id !== id)
+  const next: Upload = { ...upload, id, name, replaces, state: 'waiting', ...NOT_SENT }
+  uploads.value = [...withoutParts(others, id), next]
+}
+
+const NOT_SENT = { sentBytes: 0, cuts: 0, storedAs: [] } as const
+
+/** Only what was to become of it failed: unless the file is gone there, it need not be sent once more. */
+function isOnServer({ storedAs, failure }: Upload): boolean {
+  return storedAs.length > 0 && !(failure instanceof ApiError && failure.status === 404)
+}
+
+function withoutParts(all: readonly Upload[], zipId: number): readonly Upload[] {
+  return all.filter(({ partOf }) => partOf?.id !== zipId)
 }
 
 /** Takes the file that has its name on the server already, as it is. */
 export function takeStored(id: number): void {
   change(id, ({ failure: _, ...upload }) => {
-    return { ...upload, state: 'arrived', replaces: true, storedAs: [upload.name] }
+    const storedAs = [upload.partOf?.name ?? upload.name]
+    return { ...upload, state: 'arrived', replaces: true, storedAs }
   })
   goOn()
 }
@@ -131,10 +158,10 @@ const REFUSED: readonly number[] = [400, 413, 415, 422]
 
 /** Whether it may go better the next time: not where the file itself is what is wrong. */
 export function mayRetry(upload: Upload): boolean {
-  const { failure, content, isPart } = upload
-  if (content.size === 0 || isPart) return false
-  const isRefused = failure instanceof ApiError && REFUSED.includes(failure.status)
-  return isNameTaken(upload) || !isRefused
+  const { failure, content, partOf, storedAs } = upload
+  if (isNameTaken(upload) || storedAs.length > 0) return true
+  if (content.size === 0 || partOf !== undefined) return false
+  return !(failure instanceof ApiError && REFUSED.includes(failure.status))
 }
 
 /** One for each knowledge base that files are on their way to, or were refused of. */
@@ -232,15 +259,19 @@ async function send(upload: Upload): Promise<void> {
   }
 }
 
-/** What could not be read of a ZIP file stands in the list by itself. */
+/** What could not be stored of a ZIP file stands in the list by itself. */
 function addParts(upload: Upload, left: UploadedFiles['failed']): void {
-  if (left.length === 0) return
-  const parts = left.map(({ name, detail }): Upload => {
-    const failure = new Error(detail)
-    const part = { id: nextId(), name: `${upload.name} › ${name}`, isPart: true } as const
-    return { ...upload, ...part, state: 'failed', failure }
+  const parts = left.map(({ name, code, detail }): Upload => {
+    const failure = code === 'file_exists' ? nameTaken(detail) : new Error(detail)
+    const shown = { id: nextId(), name: `${upload.name} › ${name}` }
+    const partOf = { id: upload.id, zipName: upload.name, name }
+    return { ...upload, ...shown, partOf, state: 'failed', failure }
   })
-  uploads.value = [...uploads.value, ...parts]
+  uploads.value = [...withoutParts(uploads.value, upload.id), ...parts]
+}
+
+function nameTaken(message: string): ApiError {
+  return new ApiError({ code: 'file_exists', status: 400, title: 'Its name is taken', message })
 }
 
 const CHANGED = 'The file was changed or moved after it was chosen. Choose it again'

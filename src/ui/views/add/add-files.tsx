@@ -81,6 +81,7 @@ interface OfAllProps {
 /** What can be done with many at once. */
 function OfAll({ going, failed }: OfAllProps) {
   const taken = failed.filter(isNameTaken)
+  const usable = failed.filter(mayTakeStored)
   const retried = failed.filter((upload) => mayRetry(upload) && !isNameTaken(upload))
   const forget = (some: readonly Upload[]) => {
     for (const { id } of some) forgetUpload(id)
@@ -91,20 +92,20 @@ function OfAll({ going, failed }: OfAllProps) {
   return (
     <div class="row">
       {taken.length > 1 && (
-        <>
-          <button type="button" class="button small" onClick={() => retry(taken, true)}>
-            Replace all {taken.length}
-          </button>
-          <button
-            type="button"
-            class="button small"
-            onClick={() => {
-              for (const { id } of taken.filter(mayTakeStored)) takeStored(id)
-            }}
-          >
-            Use all {taken.length} that are there
-          </button>
-        </>
+        <button type="button" class="button small" onClick={() => retry(taken, true)}>
+          Replace all {taken.length}
+        </button>
+      )}
+      {usable.length > 1 && (
+        <button
+          type="button"
+          class="button small"
+          onClick={() => {
+            for (const { id } of usable) takeStored(id)
+          }}
+        >
+          Use all {usable.length} that are there
+        </button>
       )}
       {retried.length > 1 && (
         <button type="button" class="button small" onClick={() => retry(retried, false)}>
@@ -128,6 +129,7 @@ function OfAll({ going, failed }: OfAllProps) {
 function UploadEntry({ upload }: { readonly upload: Upload }) {
   const { id, name, content, state, sentBytes, failure } = upload
   const isTaken = isNameTaken(upload)
+  const again = !isTaken ? 'Try again' : upload.partOf ? 'Replace the whole ZIP' : 'Replace it'
   return (
     <li>
       <div class="row">
@@ -140,10 +142,10 @@ function UploadEntry({ upload }: { readonly upload: Upload }) {
           <button
             type="button"
             class="button small"
-            aria-label={`${isTaken ? 'Replace it' : 'Try again'}: ${name}`}
+            aria-label={`${again}: ${name}`}
             onClick={() => retryUpload(id, isTaken)}
           >
-            {isTaken ? 'Replace it' : 'Try again'}
+            {again}
           </button>
         )}
         {mayTakeStored(upload) && (
@@ -170,20 +172,27 @@ function UploadEntry({ upload }: { readonly upload: Upload }) {
       )}
       {failure && (
         <p class="small bad pre" role="alert" dir="auto">
-          {isTaken
-            ? 'There is a file of this name on the server already. Replace it, or use that one.'
-            : failure.message}
+          {isTaken ? takenWords(upload) : failure.message}
         </p>
       )}
     </li>
   )
 }
 
-function wordsOf({ state, sentBytes, content, cuts, isPart }: Upload): string {
+function takenWords(upload: Upload): string {
+  if (!mayTakeStored(upload)) {
+    return 'Files of the same names as in this ZIP are on the server already. Replace them, or clear this.'
+  }
+  return upload.partOf
+    ? 'There is a file of this name on the server already. Use that one, or replace all that the ZIP holds.'
+    : 'There is a file of this name on the server already. Replace it, or use that one.'
+}
+
+function wordsOf({ state, sentBytes, content, cuts, partOf }: Upload): string {
   if (state === 'waiting' && cuts > 0) return 'Was cut off, sending again'
   if (state === 'waiting') return `${shownBytes(content.size)}, waiting`
   if (state === 'arrived') return 'Arrived'
-  if (state === 'failed') return isPart ? '' : shownBytes(content.size)
+  if (state === 'failed') return partOf ? '' : shownBytes(content.size)
   if (sentBytes >= content.size) return 'Sent, being read'
   return `${shownBytes(sentBytes)} of ${shownBytes(content.size)}`
 }
