@@ -77,7 +77,7 @@ function Settings({ at, agent }: { readonly at: string; readonly agent: Agent })
     forgetDraft(at)
     // Before the list is read again: this view would say that the agent is gone.
     route('/')
-    await refreshCatalog()
+    await refreshCatalog().catch(() => {})
   }
   return (
     <form

@@ -19,9 +19,10 @@ export function Deletion({ at, name }: { readonly at: string; readonly name: str
     event.preventDefault()
     await act(async () => {
       await request(at, { method: 'DELETE' })
-      await refreshCatalog()
       tellDone(`Deleted ${name}`)
       route('/')
+      // It is gone, whether the list of all can be read now or not.
+      await refreshCatalog().catch(() => {})
     })
   }
   return (
