@@ -56,7 +56,7 @@ export function RerankingSettings(props: SettingsPartProps) {
         <TextField
           label="Chunks that it reads"
           hint={`Of each search, the best. Empty: ${RERANK_CANDIDATES}`}
-          class="kb-number"
+          class="kb-short-field"
           type="number"
           min="1"
           max={RERANK_CANDIDATES_MAX}
