@@ -84,13 +84,19 @@ export type UsageByName = (project: string, name: string) => Usage | undefined
 
 /** Of all knowledge bases at once; the disk is left out. @throws ApiError */
 export async function usageByName(signal?: AbortSignal): Promise<UsageByName> {
-  const address = `/api/usage?without_disk=true&limit=${USAGE_MAX}`
-  const { items } = await request<UsageList>(address, { signal })
+  const items: Usage[] = []
+  for (let offset: number | null = 0; offset !== null; ) {
+    const address = `/api/usage?without_disk=true&limit=${USAGE_MAX}&offset=${offset}`
+    const page: UsageList = await request(address, { signal })
+    items.push(...page.items)
+    offset = page.next
+  }
   const keyOf = (project: string, name: string) => JSON.stringify([project, name])
   const found = new Map(items.map((one) => [keyOf(one.project, one.knowledge_base), one]))
   return (project, name) => found.get(keyOf(project, name))
 }
 
+/** At once. */
 const USAGE_MAX = 1000
 
 /** What finds the nearest vectors of a knowledge base now. */

@@ -5,12 +5,25 @@ import { refreshCatalog } from '../../api/catalog.ts'
 import { documentChanges } from '../../api/documents.ts'
 import { isJobOver, listJobs } from '../../api/jobs.ts'
 import type { KnowledgeBaseName } from '../../api/knowledge-bases.ts'
+import type { Job, JobList } from '../../api/records.ts'
 import { Failure } from '../../components/failure.tsx'
 import { JobProgress } from '../../components/job-progress.tsx'
 import { useResource } from '../../components/resource.ts'
 import { addressOf } from '../../shell/addresses.ts'
 
 const SHOWN_MAX = 5
+
+/** The settings show those that cut what is there anew. */
+async function lastInserts({ project, name }: KnowledgeBaseName, signal: AbortSignal) {
+  const found: Job[] = []
+  for (let offset: number | null = 0; offset !== null && found.length < SHOWN_MAX; ) {
+    const page = { project, knowledgeBase: name, limit: 4 * SHOWN_MAX, offset }
+    const { items, next }: JobList = await listJobs(page, signal)
+    found.push(...items.filter(({ kind }) => kind !== 'rechunk'))
+    offset = next
+  }
+  return { items: found.slice(0, SHOWN_MAX) }
+}
 
 interface InsertJobsProps extends KnowledgeBaseName {
   /** The id of one that has just begun; 0: none. */
@@ -19,12 +32,7 @@ interface InsertJobsProps extends KnowledgeBaseName {
 
 export function InsertJobs({ project, name, newest }: InsertJobsProps) {
   const { data, failure, reload } = useResource(
-    async (signal) => {
-      const all = { project, knowledgeBase: name, limit: 2 * SHOWN_MAX }
-      const { items } = await listJobs(all, signal)
-      // The settings show those that cut what is there anew.
-      return { items: items.filter(({ kind }) => kind !== 'rechunk').slice(0, SHOWN_MAX) }
-    },
+    (signal) => lastInserts({ project, name }, signal),
     [project, name],
   )
   useEffect(() => {

@@ -5,28 +5,15 @@ import { FilePicker } from '../../uploads/file-picker.tsx'
 import type { NamedFile } from '../../uploads/picked-files.ts'
 import { isSampleLoading, loadSample } from './load-sample.ts'
 
-export function FirstSteps({ onFiles }: { readonly onFiles: (files: NamedFile[]) => void }) {
+interface FirstStepsProps {
+  readonly canLoadSample: boolean
+  readonly onFiles: (files: NamedFile[]) => void
+}
+
+export function FirstSteps({ canLoadSample, onFiles }: FirstStepsProps) {
   return (
     <div class="home-doors">
-      <section class="panel stack" aria-labelledby="home-sample">
-        <Icon name="book" />
-        <h2 id="home-sample">Try it with real text</h2>
-        <p class="quiet">
-          240 paragraphs of Wikipedia, 96 questions, and an agent that answers from them. It takes a
-          few seconds, and you can delete it again.
-        </p>
-        <div>
-          <button
-            type="button"
-            class="button primary"
-            disabled={isSampleLoading()}
-            onClick={loadSample}
-          >
-            <Icon name="download" />
-            Load the sample
-          </button>
-        </div>
-      </section>
+      {canLoadSample && <SampleDoor />}
       <section class="panel stack" aria-labelledby="home-files">
         <Icon name="upload" />
         <h2 id="home-files">Drop your files here</h2>
@@ -37,5 +24,29 @@ export function FirstSteps({ onFiles }: { readonly onFiles: (files: NamedFile[])
         <FilePicker onFiles={onFiles} />
       </section>
     </div>
+  )
+}
+
+function SampleDoor() {
+  return (
+    <section class="panel stack" aria-labelledby="home-sample">
+      <Icon name="book" />
+      <h2 id="home-sample">Try it with real text</h2>
+      <p class="quiet">
+        240 paragraphs of Wikipedia, 96 questions, and an agent that answers from them. It takes a
+        few seconds, and you can delete it again.
+      </p>
+      <div>
+        <button
+          type="button"
+          class="button primary"
+          disabled={isSampleLoading()}
+          onClick={loadSample}
+        >
+          <Icon name="download" />
+          Load the sample
+        </button>
+      </div>
+    </section>
   )
 }

@@ -38,8 +38,9 @@ export function HomeView() {
       </PageHeader>
       <SampleProgress />
       {all === undefined && <Loading what="projects" />}
-      {isEmpty && canLoadSample && (
+      {isEmpty && mayUpload() && (
         <FirstSteps
+          canLoadSample={canLoadSample}
           onFiles={(files) => {
             givenFiles.value = files
           }}
