@@ -1,7 +1,7 @@
 /** Logging in and out. What the page keeps in the browser is of one user: the next one finds nothing of it. */
 import type { ServerStatus } from './records.ts'
 import { ApiError, request } from './request.ts'
-import { type Account, account, noteStatus } from './session.ts'
+import { type Account, account, isLeaving, noteStatus } from './session.ts'
 
 /** Kept whoever is logged in. */
 const OF_NOBODY: readonly string[] = ['eider.theme', 'eider.plain-keys']
@@ -34,11 +34,15 @@ export async function logIn(username: string, password: string): Promise<void> {
 
 /** Ends the session, and forgets what the page kept for its user. @throws ApiError */
 export async function logOut(): Promise<void> {
+  isLeaving.value = true
   try {
     await request('/api/logout', { method: 'POST', waitsForLogin: false })
   } catch (error) {
     // It had ended already.
-    if (!(error instanceof ApiError) || error.code !== 'unauthorized') throw error
+    if (!(error instanceof ApiError) || error.code !== 'unauthorized') {
+      isLeaving.value = false
+      throw error
+    }
   }
   forgetKept()
   otherTabs?.postMessage('logout')
@@ -92,6 +96,7 @@ function forgetKept(): void {
 
 /** Nothing of the former user stays in memory, nor in the one that the browser keeps for its button `Back`. */
 function beginAfresh(): void {
+  isLeaving.value = true
   addEventListener('pageshow', () => location.replace('/'))
   location.assign('/')
 }

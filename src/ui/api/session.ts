@@ -17,6 +17,9 @@ export const account = signal<Account | undefined>(undefined)
 /** How often somebody has logged in since the page was opened. */
 export const loginCount = signal(0)
 
+/** Whoever was here signs out: what needs a login meanwhile does not ask for one, and never goes on. */
+export const isLeaving = signal(false)
+
 /** Whether whoever is here may do something. Without a login, everybody may do everything. */
 export function may(scope: Scope): boolean {
   const scopes = account.value?.scopes ?? []
@@ -49,7 +52,7 @@ export function loggedInAgain(abort?: AbortSignal): Promise<void> {
   loginState.value = stateWithoutLogin()
   return new Promise((resolve, reject) => {
     const stop = loginState.subscribe((state) => {
-      if (state !== 'on' && state !== 'off') return
+      if (isLeaving.value || (state !== 'on' && state !== 'off')) return
       queueMicrotask(() => stop())
       resolve()
     })
@@ -63,6 +66,7 @@ export function loggedInAgain(abort?: AbortSignal): Promise<void> {
 /** What is shown stays, where something was: also where the server had no login before it was started again. */
 function stateWithoutLogin(): LoginState {
   const state = loginState.value
+  if (isLeaving.value) return state
   return state === 'unknown' || state === 'needed' ? 'needed' : 'expired'
 }
 

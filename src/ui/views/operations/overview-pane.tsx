@@ -1,7 +1,7 @@
 /** How the server is: well or not, how busy, its memory and disk, and whether it had to be started again. */
 import type { Health, ServerStatus } from '../../api/records.ts'
 import { ApiError, request } from '../../api/request.ts'
-import { may, mayRunServer, noteStatus } from '../../api/session.ts'
+import { loginCount, may, mayRunServer, noteStatus } from '../../api/session.ts'
 import { Fact, Facts } from '../../components/facts.tsx'
 import { Loaded } from '../../components/loaded.tsx'
 import { usePolling, useResource } from '../../components/resource.ts'
@@ -25,12 +25,13 @@ export function OverviewPane() {
 
 function State() {
   const state = useResource(async (signal) => {
+    const loginsBefore = loginCount.value
     const [status, trouble] = await Promise.all([
       request<ServerStatus>('/api/status', { signal }),
       readTrouble(signal),
     ])
-    // Neither needs a login: that it has ended is seen here alone.
-    if (!status.auth.confirmed) noteStatus(status)
+    // Neither needs a login: that it has ended is seen here alone. An answer to what was asked before a new one says nothing.
+    if (!status.auth.confirmed && loginCount.value === loginsBefore) noteStatus(status)
     return { status, trouble }
   }, [])
   usePolling(state.reload, ASK_AGAIN_MS)
