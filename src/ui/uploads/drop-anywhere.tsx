@@ -1,7 +1,7 @@
 /** Asks which knowledge base files go into, and makes a new one where that is wanted. */
 
 import { signal } from '@preact/signals'
-import { useState } from 'preact/hooks'
+import { useEffect, useState } from 'preact/hooks'
 import { useLocation } from 'preact-iso/router'
 import { projects, refreshCatalog } from '../api/catalog.ts'
 import { createKnowledgeBase } from '../api/knowledge-bases.ts'
@@ -63,6 +63,11 @@ function DropTarget({ files, onClose }: DropTargetProps) {
   })
   const [picked, setPicked] = useState<string>()
   const chosen = picked ?? (here ?? places[0])?.key ?? NEW
+  const isKnown = projects.value !== undefined
+  // From then on only the person changes it: not a knowledge base that is made elsewhere, nor another view.
+  useEffect(() => {
+    if (isKnown) setPicked((before) => before ?? chosen)
+  }, [isKnown])
   const [name, setName] = useState('documents')
   const place = places.find(({ key }) => key === chosen)
   const add = async () => {
@@ -97,7 +102,15 @@ function DropTarget({ files, onClose }: DropTargetProps) {
         ]}
       />
       {place === undefined && (
-        <TextField label="Name of the new knowledge base" required value={name} onText={setName} />
+        <TextField
+          label="Name of the new knowledge base"
+          required
+          value={name}
+          onText={(text) => {
+            setName(text)
+            setPicked(NEW)
+          }}
+        />
       )}
     </FormDialog>
   )
