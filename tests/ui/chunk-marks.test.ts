@@ -1,5 +1,10 @@
 import { expect, test } from 'bun:test'
-import { blocksOf, piecesOf } from '../../src/ui/views/knowledge-base/documents/chunk-marks.ts'
+import {
+  areMadeOfJson,
+  blocksOf,
+  markOf,
+  piecesOf,
+} from '../../src/ui/views/knowledge-base/documents/chunk-marks.ts'
 
 test('blocks are the whole text, and cut no character in two', () => {
   const text = `${'a'.repeat(5999)}😀${'line\n'.repeat(3000)}`
@@ -21,4 +26,26 @@ test('a piece knows each chunk that holds it, and whether it is marked', () => {
     { start: 8, end: 10, chunks: [1], isMarked: true },
     { start: 10, end: 12, chunks: [], isMarked: false },
   ])
+})
+
+test('of chunks of JSON that are of one length, the one that is named is marked where it is shown', () => {
+  const chunks = [
+    { number: 1, start: 0, end: 9, cut: { start: 0, end: 9 } },
+    { number: 2, start: 11, end: 20, cut: { start: 0, end: 9 } },
+  ]
+  expect(markOf({ number: 2, start: 0, end: 9 }, chunks)).toEqual({
+    at: 1,
+    mark: { start: 11, end: 20 },
+  })
+  expect(markOf({ number: 2, start: 2, end: 5 }, chunks).mark).toEqual({ start: 13, end: 16 })
+  // Of an address from before it was split anew, the offsets are what is left.
+  expect(markOf({ number: 2, start: 12, end: 15 }, chunks)).toEqual({
+    at: 1,
+    mark: { start: 12, end: 15 },
+  })
+})
+
+test('a document of one chunk is known to be made of JSON', () => {
+  expect(areMadeOfJson([{ source: 'JSONChunkingPreprocessor' }])).toBe(true)
+  expect(areMadeOfJson([{ source: 'TextChunkingPreprocessor' }])).toBe(false)
 })

@@ -28,6 +28,8 @@ export interface PlacedChunk {
   /** Code units into the text of its column. */
   readonly startChar: number
   readonly endChar: number
+  /** What cut it. */
+  readonly source: string
   /** What is known of it alone, such as `page`. */
   readonly facts: Row
 }
@@ -60,5 +62,6 @@ export async function readDocument(
 
 function placedChunk(chunk: StoredChunk, column: string, { start, end }: TextPlace): PlacedChunk {
   const { chunkId, metadata } = chunk
-  return { chunkId, column, startChar: start, endChar: end, facts: chunkFacts(metadata) }
+  const place = { startChar: start, endChar: end }
+  return { chunkId, column, ...place, source: String(metadata.source), facts: chunkFacts(metadata) }
 }

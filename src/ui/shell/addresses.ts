@@ -30,6 +30,7 @@ export const addressOf = {
       start: String(place.start),
       end: String(place.end),
       ...(place.column === undefined ? {} : { column: place.column }),
+      ...(place.chunkId === undefined ? {} : numberIn(place.chunkId)),
     })}`,
 } as const
 
@@ -39,6 +40,19 @@ interface ChunkPlace {
   readonly start: number
   readonly end: number
   readonly column?: string | undefined
+  /** Chunks that are made of JSON may have the same offsets: only this tells which one it is. */
+  readonly chunkId?: string | undefined
+}
+
+function numberIn(chunkId: string) {
+  const number = chunkNumber(chunkId)
+  return number === undefined ? {} : { chunk: String(number) }
+}
+
+/** `<id>:<column>:<n>of<total>:<start>to<end>` */
+export function chunkNumber(chunkId: string): number | undefined {
+  const [, number] = /:(\d+)of\d+:\d+to\d+$/.exec(chunkId) ?? []
+  return number === undefined ? undefined : Number(number)
 }
 
 /** Addresses where there is nothing to look at. */

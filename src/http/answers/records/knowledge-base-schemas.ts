@@ -184,6 +184,7 @@ export const DOCUMENT_TEXTS = t.Object(
           content_column: t.String(),
           start_char: COUNT,
           end_char: COUNT,
+          source: t.String({ description: 'What cut it, as `JSONChunkingPreprocessor`' }),
           metadata: FIELDS,
         },
         { $id: 'DocumentChunk' },

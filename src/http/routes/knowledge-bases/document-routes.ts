@@ -243,11 +243,12 @@ function textsRecord({ id, metadata, texts, chunks }: DocumentTexts) {
     ...documentRecord(stored),
     content: Object.fromEntries(texts.map(({ column, text }) => [column, text])),
     exact: texts.every(({ isExact }) => isExact),
-    chunks: chunks.map(({ chunkId, column, startChar, endChar, facts }) => ({
+    chunks: chunks.map(({ chunkId, column, startChar, endChar, source, facts }) => ({
       chunk_id: chunkId,
       content_column: column,
       start_char: startChar,
       end_char: endChar,
+      source,
       metadata: facts,
     })),
   }

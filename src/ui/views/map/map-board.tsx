@@ -212,6 +212,7 @@ async function openPoint(
       start: Number(start ?? 0),
       end: Number(end ?? chunk.chunk_content.length),
       column: typeof column === 'string' ? column : undefined,
+      chunkId: chunk.chunk_id,
     }
     leave(addressOf.chunk(address.project, address.name, place))
   } catch (error) {

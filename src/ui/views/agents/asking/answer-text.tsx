@@ -210,10 +210,10 @@ export function CitationChip({
 const CHUNK_ID = /:([^:]+):\d+of\d+:\d+to\d+$/
 
 export function addressOfCitation(citation: Citation): string {
-  const { knowledge_base, document_id: documentId, chunk_id, start, end } = citation
+  const { knowledge_base, document_id: documentId, chunk_id: chunkId, start, end } = citation
   const [project = '', ...rest] = knowledge_base.split('.')
   const name = rest.join('.')
   if (start === null || end === null) return addressOf.document(project, name, documentId)
-  const column = CHUNK_ID.exec(chunk_id)?.[1]
-  return addressOf.chunk(project, name, { documentId, start, end, column })
+  const column = CHUNK_ID.exec(chunkId)?.[1]
+  return addressOf.chunk(project, name, { documentId, start, end, column, chunkId })
 }

@@ -63,15 +63,43 @@ export function placeIn(chunkId: string): Span | undefined {
   return start === undefined ? undefined : { start: Number(start), end: Number(end) }
 }
 
-interface ShownChunk {
-  readonly chunk_id: string
-  readonly start_char: number
+/** What an address names: offsets as hits have them, and which chunk of its column. */
+export interface NamedSpan extends Span {
+  readonly number?: number | undefined
 }
 
-/** Chunks that are made of JSON begin elsewhere than the text that is shown says: they stand below each other there. */
-export function areMadeOfJson(chunks: readonly ShownChunk[]): boolean {
-  return chunks.some((chunk) => {
-    const cut = placeIn(chunk.chunk_id)
-    return cut !== undefined && cut.start !== chunk.start_char
+export interface PlacedSpan extends NamedSpan {
+  /** As hits name it: of a chunk that is made of JSON, which has no place in a text, another one. */
+  readonly cut: Span
+}
+
+/** Which chunk is meant, or holds the beginning of what is; -1: none. And what is marked of the text that is shown. */
+export function markOf(
+  named: NamedSpan,
+  chunks: readonly PlacedSpan[],
+): { readonly at: number; readonly mark: Span } {
+  const { number, start, end } = named
+  const byNumber = chunks.findIndex((chunk) => {
+    return number === chunk.number && number !== undefined && holds(chunk.cut, named)
   })
+  const chunk = chunks[byNumber]
+  if (chunk !== undefined) {
+    const shift = chunk.start - chunk.cut.start
+    return { at: byNumber, mark: { start: start + shift, end: end + shift } }
+  }
+  const exact = chunks.findIndex((one) => one.start === start && one.end === end)
+  const around = chunks.findIndex((one) => one.start <= start && start < one.end)
+  return { at: exact >= 0 ? exact : around, mark: { start, end } }
+}
+
+/** Documents may have been split anew since the address was made. */
+function holds(one: Span, other: Span): boolean {
+  return one.start <= other.start && other.end <= one.end
+}
+
+const OF_JSON = 'JSONChunkingPreprocessor'
+
+/** The text that is shown stands in no such document: its chunks stand below each other there. */
+export function areMadeOfJson(chunks: readonly { readonly source: string }[]): boolean {
+  return chunks.some(({ source }) => source === OF_JSON)
 }

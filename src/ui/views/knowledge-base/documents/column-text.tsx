@@ -6,9 +6,9 @@ import type { KnowledgeBaseName } from '../../../api/knowledge-bases.ts'
 import type { DocumentChunk, DocumentTexts } from '../../../api/records.ts'
 import { Icon } from '../../../components/icon.tsx'
 import { counted, shownCount } from '../../../format/numbers.ts'
-import { addressOf } from '../../../shell/addresses.ts'
+import { addressOf, chunkNumber } from '../../../shell/addresses.ts'
 import { useShortcuts } from '../../../shell/keyboard.tsx'
-import { placeIn, type Span } from './chunk-marks.ts'
+import { markOf, type NamedSpan, type PlacedSpan, placeIn } from './chunk-marks.ts'
 import { ChunkedText } from './chunked-text.tsx'
 import { TypedInput } from './typed-input.tsx'
 
@@ -17,14 +17,13 @@ interface ColumnTextProps {
   readonly document: DocumentTexts
   readonly column: string
   readonly text: string
-  readonly marked: Span | undefined
+  readonly marked: NamedSpan | undefined
   /** Of several columns one has them. */
   readonly hasKeys: boolean
 }
 
-interface PlacedChunk extends Span {
-  /** As hits name it: of a chunk that is made of JSON, which has no place in a text, another one. */
-  readonly cut: Span
+interface PlacedChunk extends PlacedSpan {
+  readonly id: string
   readonly facts: DocumentChunk['metadata']
 }
 
@@ -32,19 +31,15 @@ export function ColumnText({ of, document, column, text, marked, hasKeys }: Colu
   const { route } = useLocation()
   const [pointed, setPointed] = useState<number>()
   // However another chunk was opened, it is the one that is told about.
-  useLayoutEffect(() => setPointed(undefined), [marked?.start, marked?.end])
+  useLayoutEffect(() => setPointed(undefined), [marked?.start, marked?.end, marked?.number])
   const chunks = useMemo(() => chunksIn(document, column), [document, column])
-  const at = marked ? placeOf(marked, chunks) : -1
-  const chunkAt = chunks[at]
-  const isCutSo = marked !== undefined && chunkAt !== undefined && isSpan(chunkAt.cut, marked)
-  const mark = isCutSo ? chunkAt : marked
+  const { at, mark } = marked ? markOf(marked, chunks) : { at: -1, mark: undefined }
   const shown = pointed ?? Math.max(0, at)
   const open = (index: number) => {
     const chunk = chunks[index]
     if (chunk === undefined) return
     setPointed(undefined)
-    const { start, end } = chunk
-    route(addressOf.chunk(of.project, of.name, { documentId: document.id, column, start, end }))
+    route(addressOfChunk(of, document.id, column, chunk))
   }
   useShortcuts([
     { keys: 'j', does: 'The next chunk', run: () => hasKeys && open(at + 1) },
@@ -85,23 +80,20 @@ export function ColumnText({ of, document, column, text, marked, hasKeys }: Colu
   )
 }
 
-/** Of the chunk that is marked, or that holds the beginning of what is; -1: none. */
-function placeOf(place: Span, chunks: readonly PlacedChunk[]): number {
-  const exact = chunks.findIndex((chunk) => isSpan(chunk, place))
-  const cut = exact >= 0 ? exact : chunks.findIndex((chunk) => isSpan(chunk.cut, place))
-  const { start } = place
-  return cut >= 0 ? cut : chunks.findIndex((chunk) => chunk.start <= start && start < chunk.end)
-}
-
-function isSpan(one: Span, { start, end }: Span): boolean {
-  return one.start === start && one.end === end
+function addressOfChunk(
+  { project, name }: KnowledgeBaseName,
+  documentId: string,
+  column: string,
+  { id: chunkId, cut }: PlacedChunk,
+): string {
+  return addressOf.chunk(project, name, { documentId, column, ...cut, chunkId })
 }
 
 function chunksIn({ chunks }: DocumentTexts, column: string): readonly PlacedChunk[] {
   return chunks
     .filter(({ content_column: own }) => own === column)
     .map(({ chunk_id: id, start_char: start, end_char: end, metadata: facts }) => {
-      return { start, end, facts, cut: placeIn(id) ?? { start, end } }
+      return { id, number: chunkNumber(id), start, end, facts, cut: placeIn(id) ?? { start, end } }
     })
 }
 
@@ -172,14 +164,14 @@ function ChunkLinks({ of, documentId, column, chunks, at, onOpen }: ChunkLinksPr
         </span>
       )}
       <ol class="kb-values">
-        {chunks.slice(first, first + LISTED_MAX).map(({ start, end }, index) => (
-          <li key={`${index} ${start}`}>
+        {chunks.slice(first, first + LISTED_MAX).map((chunk, index) => (
+          <li key={chunk.id}>
             <a
               class="small"
-              href={addressOf.chunk(of.project, of.name, { documentId, column, start, end })}
+              href={addressOfChunk(of, documentId, column, chunk)}
               aria-current={first + index === at ? 'true' : undefined}
             >
-              {first + index + 1}: {shownCount(start)}–{shownCount(end)}
+              {first + index + 1}: {shownCount(chunk.start)}–{shownCount(chunk.end)}
             </a>
           </li>
         ))}

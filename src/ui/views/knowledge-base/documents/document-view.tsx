@@ -29,7 +29,8 @@ export function DocumentView({ project, name, id }: KnowledgeBaseName & { readon
   )
   const start = Number(query.start)
   const end = Number(query.end)
-  const marked = query.start !== undefined && end > start ? { start, end } : undefined
+  const number = query.chunk === undefined ? undefined : Number(query.chunk)
+  const marked = query.start !== undefined && end > start ? { start, end, number } : undefined
   const shownColumn = query.column ?? data?.content_columns[0]
   return (
     <KnowledgeBaseFrame project={project} name={name} part={id}>

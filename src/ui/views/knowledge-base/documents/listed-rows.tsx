@@ -14,6 +14,7 @@ export interface Row {
     readonly start: number
     readonly end: number
     readonly column?: string | undefined
+    readonly chunkId: string
   }
 }
 

@@ -52,18 +52,18 @@ interface FoundChunk {
   readonly metadata: Readonly<Record<string, unknown>>
 }
 
-function chunkRow({ id, chunk_id: key, chunk_content: text, metadata }: FoundChunk): Row {
+function chunkRow({ id, chunk_id: chunkId, chunk_content: text, metadata }: FoundChunk): Row {
   const { start_char: start, end_char: end, content_column: column, title } = metadata
   const hasPlace = typeof start === 'number' && typeof end === 'number'
   return {
-    key,
+    key: chunkId,
     id,
     title: typeof title === 'string' && title !== '' ? title : id,
     facts: hasPlace ? `characters ${start}–${end}` : '',
     metadata: {},
     excerpt: text.slice(0, 400),
     ...(hasPlace
-      ? { place: { start, end, column: typeof column === 'string' ? column : undefined } }
+      ? { place: { start, end, column: typeof column === 'string' ? column : undefined, chunkId } }
       : {}),
   }
 }

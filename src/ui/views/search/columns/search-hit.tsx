@@ -148,11 +148,15 @@ function markOf(grade: Judged['grade'] | undefined): 'right' | 'wrong' | null {
   return grade > 0 ? 'right' : 'wrong'
 }
 
-function chunkAddress({ project, name }: KnowledgeBaseName, { id, metadata }: Hit): string {
+function chunkAddress(
+  { project, name }: KnowledgeBaseName,
+  { id, chunk_id: chunkId, metadata }: Hit,
+): string {
   return addressOf.chunk(project, name, {
     documentId: id,
     start: Number(metadata.start_char ?? 0),
     end: Number(metadata.end_char ?? 0),
     column: String(metadata.content_column ?? 'content'),
+    chunkId,
   })
 }
