@@ -44,9 +44,10 @@ export async function withServer<T>(
   })
 }
 
-/** The server of the checkout that is measured. */
+/** The server of the checkout that is measured. An insert is answered when it is stored, however long that takes. */
 export function startMeasured(options: Omit<ServerOptions, 'root'>): Promise<ServerProcess> {
-  return startServer({ ...options, root: measuredRoot() })
+  const environment = { EIDER_INSERT_WAIT_SECONDS: '0', ...options.environment }
+  return startServer({ ...options, environment, root: measuredRoot() })
 }
 
 export async function withFolder<T>(work: (folder: string) => Promise<T>): Promise<T> {
