@@ -72,6 +72,8 @@ test('rows are in order by the type of a column, nothing last', () => {
     ["ENUM('low', 'it''s high')", ['low', "it's high"]],
     ['BLOB', [btoa('\x01'), btoa('a'), btoa('b'), btoa('\xff')]],
     ['BIGINT[]', [[], [1], [1, 2], [2], ['9007199254740992'], ['9007199254740993'], [null]]],
+    ['BIGINT[]', [['-9007199254740993'], ['-9007199254740992'], [-1], [0], ['9007199254740992']]],
+    ['DOUBLE[]', [[], ['-Infinity'], [-1], [0.5], ['Infinity'], ['NaN']]],
     ['VARCHAR[]', [['9'], ['a'], ['b', 'a'], ['B']]],
     [
       'STRUCT(a INTEGER, b VARCHAR)',

@@ -216,7 +216,8 @@ function nestedKeys(type: string): SortKeys<Cell> {
     // Of JSON, a number and a list have nothing by which they could be compared at a glance.
     if (hasTexts || isNothing(cell)) return 0
     const first = typeof cell === 'object' ? firstOf(cell) : cell
-    return typeof first === 'number' ? first : Number.POSITIVE_INFINITY
+    const isText = typeof first === 'string'
+    return typeof first === 'number' || isText ? NUMBERS.roughly(first) : Number.POSITIVE_INFINITY
   }
   return { keyOf: (cell) => cell, roughly, exactly }
 }
