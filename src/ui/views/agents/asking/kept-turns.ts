@@ -23,44 +23,47 @@ export interface KeptTurns {
   readonly readEarlier?: () => Promise<void>
 }
 
-interface EarlierPages {
-  /** The newest page, before which these stand. */
-  readonly of: Conversation | undefined
-  readonly pages: readonly Conversation[]
-}
+/** All that was read when earlier ones were asked for. */
+interface Former extends Pick<Conversation, 'turns' | 'next'> {}
 
-const NO_PAGES: readonly Conversation[] = []
+/**
+ * The turns before the newest page, as far as they were read; undefined: there may be others between.
+ * @param newest as it was read last: turns may have come since, or were deleted from one on
+ */
+export function turnsBefore(
+  newest: readonly KeptTurn[],
+  former: readonly KeptTurn[],
+): readonly KeptTurn[] | undefined {
+  const at = former.findIndex((turn) => turn.trace_id === newest[0]?.trace_id)
+  return at === -1 ? undefined : former.slice(0, at)
+}
 
 /** @param id undefined: nothing of it has to be read */
 export function useKeptTurns(agent: AgentName, id: string | undefined): KeptTurns {
   const key = JSON.stringify([agent.project, agent.name, id])
-  const [before, setBefore] = useState<EarlierPages>()
+  const [former, setFormer] = useState<Former>()
   const newest = useResource(
     async (signal) => (id === undefined ? undefined : readConversation(agent, id, { signal })),
     [key],
   )
-  // Behind a newest page that was read again there may be other turns between.
-  const pages = before !== undefined && before.of === newest.data ? before.pages : NO_PAGES
-  const oldest = pages[0] ?? newest.data
+  const { turns, next } = useMemo(() => {
+    const latest = newest.data?.turns ?? []
+    const earlier = former && turnsBefore(latest, former.turns)
+    const oldest = earlier === undefined ? newest.data : former
+    return { turns: [...(earlier ?? []), ...latest], next: oldest?.next }
+  }, [former, newest.data])
   const readEarlier = async () => {
-    if (id === undefined || !oldest?.next) return
-    const page = await readConversation(agent, id, { cursor: oldest.next })
-    setBefore({ of: newest.data, pages: [page, ...pages] })
+    if (id === undefined || !next) return
+    const page = await readConversation(agent, id, { cursor: next })
+    setFormer({ turns: [...page.turns, ...turns], next: page.next })
   }
-  const turns = useMemo(() => {
-    const all = [...pages, ...(newest.data ? [newest.data] : [])].flatMap((page) => page.turns)
-    return [...new Map(all.map((turn) => [turn.trace_id, turn])).values()]
-  }, [pages, newest.data])
   return {
     turns,
     newest: newest.data,
     failure: newest.failure,
     isLoading: newest.isLoading && newest.data === undefined && id !== undefined,
-    reload: () => {
-      setBefore(undefined)
-      newest.reload()
-    },
-    ...(oldest?.next ? { readEarlier } : {}),
+    reload: newest.reload,
+    ...(next ? { readEarlier } : {}),
   }
 }
 

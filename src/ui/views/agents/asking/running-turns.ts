@@ -15,6 +15,8 @@ const lastKey = signal(0)
 const stops = new Map<string, () => void>()
 /** A run that was cancelled ends its stream by itself, or the stream is left after this time. */
 const STOP_MS_MAX = 3000
+/** A busy server may refuse to cancel: it is asked again. */
+const CANCEL_AGAIN_MS = 500
 /** Conversations that began on this page: nothing of them has to be read. */
 const whole = signal<ReadonlySet<string>>(new Set())
 
@@ -44,11 +46,13 @@ export function forgetTurns(place: string): void {
   replace(place, [])
 }
 
-/** What the server has of them is the whole of them. */
-export function forgetCut(place: string, traceIds: readonly string[]): void {
+/** What the server has of those that were cut is the whole of them, and so of one that was stopped too late. */
+export function forgetCut(place: string, kept: Conversation['turns']): void {
   const turns = turnsByPlace.peek().get(place) ?? []
   const left = turns.filter(({ state, traceId }) => {
-    return state !== 'cut' || traceId === undefined || !traceIds.includes(traceId)
+    const outcome = kept.find((one) => one.trace_id === traceId)?.outcome
+    if (outcome === undefined) return true
+    return state !== 'cut' && (state !== 'stopped' || outcome === 'cancelled')
   })
   if (left.length < turns.length) replace(place, left)
 }
@@ -111,7 +115,9 @@ export async function ask(asked: Asked): Promise<void> {
     shown.end(hasEnded ? 'failed' : 'cut')
   } catch (error) {
     const hasBegun = shown.turn.traceId !== undefined || !isKept
-    if (shown.abort.signal.aborted && hasBegun) return shown.end('stopped')
+    // What nobody cancelled goes on where it is kept.
+    const isOver = shown.isCancelled || shown.turn.traceId === undefined || !isKept
+    if (shown.abort.signal.aborted && hasBegun) return shown.end(isOver ? 'stopped' : 'cut')
     if (shown.turn.traceId !== undefined && error instanceof ApiError) return shown.end('cut')
     shown.hide()
     throw error
@@ -146,13 +152,14 @@ export async function watch(
     const hasEnded = await watchAnswer(agent, conversationId, (event) => shown.tell(event), left)
     shown.end(hasEnded ? 'failed' : 'cut')
   } catch (error) {
-    if (left.aborted) return shown.end('stopped')
+    if (left.aborted) return shown.end(shown.isCancelled ? 'stopped' : 'cut')
     if (!(error instanceof ApiError) || error.status !== 404) return shown.end('cut')
     shown.hide()
     over()
   } finally {
     shown.close()
-    changes.value += 1
+    // One that was cut is looked for when the list is read next: at once, a server that refuses would be asked without end.
+    if (shown.turn.state !== 'cut') changes.value += 1
   }
 }
 
@@ -161,8 +168,11 @@ class ShownTurn {
   readonly abort = new AbortController()
   place: string
   turn: AskedTurn
+  /** Whether the server said that it ends. */
+  isCancelled = false
+  #isStopping = false
   #frame: number | undefined
-  readonly #stop = () => this.#cancel()
+  readonly #stop = () => void this.#cancel()
 
   constructor(place: string, turn: AskedTurn) {
     this.place = place
@@ -212,12 +222,24 @@ class ShownTurn {
   }
 
   /** Cancels the run. What it leaves is kept before its stream says that it is over: what is asked next finds it so. */
-  #cancel(): void {
+  async #cancel(): Promise<void> {
+    if (this.#isStopping) return
+    this.#isStopping = true
     const leave = () => this.abort.abort(new DOMException('It was stopped', 'AbortError'))
     const { traceId } = this.turn
-    if (traceId === undefined) leave()
-    else cancelRun(traceId).catch(leave)
+    if (traceId === undefined) return leave()
     setTimeout(leave, STOP_MS_MAX)
+    while (!this.abort.signal.aborted && this.turn.state === 'running') {
+      try {
+        await cancelRun(traceId)
+        this.isCancelled = true
+        return
+      } catch (error) {
+        // It is over: its stream says how it ended.
+        if (error instanceof ApiError && error.status === 404) return
+      }
+      await new Promise((resolve) => setTimeout(resolve, CANCEL_AGAIN_MS))
+    }
   }
 
   #paint(): void {

@@ -21,14 +21,16 @@ export function useOtherWindows(
     if (isHere && running) void watch(agent, id, running, kept.reload)
   }, [running])
   useEffect(() => {
-    forgetCut(
-      place,
-      kept.turns.map((turn) => turn.trace_id),
-    )
+    forgetCut(place, kept.turns)
   }, [kept.turns])
   const wasListed = useRef('')
   /** What was read for. What it does not explain, such as a question that was never kept, is not read for again. */
   const read = useRef('')
+  const cutCount = turnsAt(place).filter(({ state }) => state === 'cut').length
+  useEffect(() => {
+    // What was read before the stream broke off does not explain it.
+    if (cutCount > 0) read.current = ''
+  }, [place, cutCount])
   useEffect(() => {
     if (!isHere || kept.isLoading) return
     if (listed === undefined) {
