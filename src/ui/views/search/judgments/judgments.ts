@@ -106,14 +106,16 @@ interface AddedRows {
   readonly params?: Readonly<Record<string, unknown>>
 }
 
-/** In one statement, so that nothing is lost where two people save. @throws ApiError */
+/** To the table as it then is, not as it was when it was looked at. @throws ApiError */
 export async function addRows(
   place: KnowledgeBaseName,
   { select, others, params = {} }: AddedRows,
 ): Promise<void> {
   const table = tableOf(place)
-  const before = `SELECT question, document, grade FROM ${table} WHERE ${others} UNION ALL `
-  const isThere = await hasTable(place.project, `${place.name}_judgments`)
-  const sql = `CREATE OR REPLACE TABLE ${table} AS ${isThere ? before : ''}${select}`
-  await runSql({ sql, project: place.project, params })
+  const { project } = place
+  const none = `SELECT '' AS question, '' AS document, CAST(0 AS DOUBLE) AS grade WHERE false`
+  await runSql({ sql: `CREATE TABLE IF NOT EXISTS ${table} AS ${none}`, project })
+  const before = `SELECT question, document, grade FROM ${table} WHERE ${others}`
+  const sql = `CREATE OR REPLACE TABLE ${table} AS ${before} UNION ALL ${select}`
+  await runSql({ sql, project, params })
 }

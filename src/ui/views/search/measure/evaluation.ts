@@ -41,6 +41,8 @@ export interface Evaluated {
   /** As where the reranking model failed, and something else was measured. */
   readonly warnings: readonly string[]
   readonly meanSeconds: number
+  /** When it was over, as ISO 8601 writes it. */
+  readonly measuredAt: string
 }
 
 interface EvaluationOrder {
@@ -70,7 +72,8 @@ export async function evaluated(
     return measured === null ? [] : [{ question: asked, ...measured }]
   })
   const totalSeconds = rows.reduce((sum, row) => sum + Number(row[seconds]), 0)
-  return { setting, questions, warnings, meanSeconds: totalSeconds / (rows.length || 1) }
+  const meanSeconds = totalSeconds / (rows.length || 1)
+  return { setting, questions, warnings, meanSeconds, measuredAt: new Date().toISOString() }
 }
 
 function gradesOf(judgments: Judgments) {

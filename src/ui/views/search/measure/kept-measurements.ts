@@ -52,46 +52,59 @@ function numbersOf(json: unknown): readonly number[] {
   return Array.isArray(list) ? list.map(Number) : []
 }
 
-/** @throws ApiError */
-export async function keepMeasurement(
+/** Each is kept once: kept again, it gets another name. @throws ApiError */
+export async function keepMeasurements(
   place: KnowledgeBaseName,
   name: string,
-  { setting, questions, meanSeconds }: Evaluated,
+  results: readonly Evaluated[],
 ): Promise<void> {
-  const row = `SELECT CAST(:name AS VARCHAR) AS name, CAST(now() AS TIMESTAMP) AS measured_at,
-    CAST(:settings AS VARCHAR) AS settings, CAST(:questions AS BIGINT) AS questions,
-    :ndcg::DOUBLE[] AS ndcg, :recall::DOUBLE[] AS recall, CAST(:seconds AS DOUBLE) AS seconds`
-  await replaced(place, `UNION ALL ${row}`, {
-    name,
-    settings: writtenSetting(setting),
-    questions: questions.length,
-    ndcg: meanOf(questions, 'ndcg'),
-    recall: meanOf(questions, 'recall'),
-    seconds: meanSeconds,
+  const { project } = place
+  const table = tableOf(place)
+  await runSql({ sql: `CREATE TABLE IF NOT EXISTS ${table} AS ${NO_ROWS}`, project })
+  const letterOf = (at: number) => (results.length > 1 ? ` (${'AB'[at]})` : '')
+  const params = Object.fromEntries(
+    results.flatMap((one, at) => valuesOf(`${name}${letterOf(at)}`, one, at)),
+  )
+  const areKept = results.map((_, at) => {
+    return `(measured_at = CAST(:at${at} AS TIMESTAMP) AND settings = :settings${at})`
   })
+  const others = `SELECT * FROM ${table} WHERE NOT (${areKept.join(' OR ')})`
+  const sql = [others, ...results.map((_, at) => rowAt(at))].join(' UNION ALL ')
+  await runSql({ sql: `CREATE OR REPLACE TABLE ${table} AS ${sql}`, project, params })
 }
 
-/** @throws ApiError */
+const NO_ROWS = `SELECT '' AS name, CAST(NULL AS TIMESTAMP) AS measured_at, '' AS settings,
+  CAST(0 AS BIGINT) AS questions, CAST([] AS DOUBLE[]) AS ndcg, CAST([] AS DOUBLE[]) AS recall,
+  CAST(0 AS DOUBLE) AS seconds WHERE false`
+
+function rowAt(at: number): string {
+  return `SELECT CAST(:name${at} AS VARCHAR), CAST(:at${at} AS TIMESTAMP),
+    CAST(:settings${at} AS VARCHAR), CAST(:questions${at} AS BIGINT), :ndcg${at}::DOUBLE[],
+    :recall${at}::DOUBLE[], CAST(:seconds${at} AS DOUBLE)`
+}
+
+function valuesOf(name: string, result: Evaluated, at: number): readonly [string, unknown][] {
+  const { setting, questions, meanSeconds, measuredAt } = result
+  return [
+    [`name${at}`, name],
+    [`at${at}`, measuredAt],
+    [`settings${at}`, writtenSetting(setting)],
+    [`questions${at}`, questions.length],
+    [`ndcg${at}`, meanOf(questions, 'ndcg')],
+    [`recall${at}`, meanOf(questions, 'recall')],
+    [`seconds${at}`, meanSeconds],
+  ]
+}
+
+/** Where the table is gone, so is the measurement. @throws ApiError */
 export async function deleteMeasurement(
   place: KnowledgeBaseName,
   { name, measuredAt }: KeptMeasurement,
 ): Promise<void> {
-  const isMeant = `name = ${literal(name)} AND CAST(measured_at AS VARCHAR) = ${literal(measuredAt)}`
-  await replaced(place, `WHERE NOT (${isMeant})`, {})
-}
-
-/** In one statement, so that nothing is lost where two people keep something. */
-async function replaced(
-  place: KnowledgeBaseName,
-  change: string,
-  params: Readonly<Record<string, unknown>>,
-): Promise<void> {
+  const { project } = place
+  if (!(await hasTable(project, nameOf(place)))) return
   const table = tableOf(place)
-  const isThere = await hasTable(place.project, nameOf(place))
-  const rows = isThere ? `SELECT * FROM ${table} ${change}` : change.replace('UNION ALL ', '')
-  await runSql({
-    sql: `CREATE OR REPLACE TABLE ${table} AS ${rows}`,
-    project: place.project,
-    params,
-  })
+  const isMeant = `name = ${literal(name)} AND CAST(measured_at AS VARCHAR) = ${literal(measuredAt)}`
+  const sql = `CREATE OR REPLACE TABLE ${table} AS SELECT * FROM ${table} WHERE NOT (${isMeant})`
+  await runSql({ sql, project })
 }

@@ -2,6 +2,7 @@
 
 import { useState } from 'preact/hooks'
 import type { KnowledgeBaseName } from '../../../api/knowledge-bases.ts'
+import { may } from '../../../api/session.ts'
 import { ConfirmDialog } from '../../../components/confirm-dialog.tsx'
 import { Failure } from '../../../components/failure.tsx'
 import { TextField } from '../../../components/form/text-field.tsx'
@@ -12,7 +13,7 @@ import type { Evaluated, EvaluationSetting } from './evaluation.ts'
 import {
   deleteMeasurement,
   type KeptMeasurement,
-  keepMeasurement,
+  keepMeasurements,
   keptMeasurements,
 } from './kept-measurements.ts'
 
@@ -31,20 +32,24 @@ export function MeasurementHistory({ place, results, k, onUse }: MeasurementHist
     [place.project, place.name],
   )
   const kept = data ?? []
-  if (kept.length === 0 && results.length === 0 && !failure) return null
+  const canKeep = results.length > 0 && may('write')
+  if (kept.length === 0 && !canKeep && !failure) return null
   return (
     <section class="panel stack" aria-label="Kept measurements">
       <h2>Kept measurements</h2>
       {failure && <Failure error={failure} onRetry={reload} />}
-      {results.length > 0 && <Keep place={place} results={results} onKept={reload} />}
+      {canKeep && <Keep place={place} results={results} onKept={reload} />}
       {kept.length > 0 && <KeptTable kept={kept} k={k} onUse={onUse} onDelete={setDeleting} />}
       {deleting && (
         <ConfirmDialog
           title={`Delete the measurement ${deleting.name}?`}
           verb="Delete"
           onConfirm={async () => {
-            await deleteMeasurement(place, deleting)
-            reload()
+            try {
+              await deleteMeasurement(place, deleting)
+            } finally {
+              reload()
+            }
           }}
           onClose={() => setDeleting(undefined)}
         >
@@ -66,13 +71,13 @@ function Keep({ place, results, onKept }: KeepProps) {
   const { act, failure, isBusy } = useAction()
   const keep = () => {
     return act(async () => {
-      for (const [index, result] of results.entries()) {
-        const letter = results.length > 1 ? ` (${'AB'[index]})` : ''
-        await keepMeasurement(place, `${name.trim() || 'Measurement'}${letter}`, result)
+      try {
+        await keepMeasurements(place, name.trim() || 'Measurement', results)
+      } finally {
+        onKept()
       }
       setName('')
       tellDone('The measurement was kept')
-      onKept()
     })
   }
   return (
@@ -143,14 +148,16 @@ function KeptTable({ kept, k, onUse, onDelete }: KeptTableProps) {
                 >
                   Use
                 </button>{' '}
-                <button
-                  type="button"
-                  class="button small"
-                  aria-label={`Delete ${one.name}`}
-                  onClick={() => onDelete(one)}
-                >
-                  Delete
-                </button>
+                {may('write') && (
+                  <button
+                    type="button"
+                    class="button small"
+                    aria-label={`Delete ${one.name}`}
+                    onClick={() => onDelete(one)}
+                  >
+                    Delete
+                  </button>
+                )}
               </td>
             </tr>
           ))}
