@@ -93,6 +93,7 @@ browserTest('a map is read, coloured, selected and opened', async () => {
     await page.getByRole('link', { name: 'd59', exact: true }).waitFor()
 
     // By keys alone: a rectangle over all of it.
+    await page.getByText('60 chunks selected').waitFor()
     await page.getByRole('button', { name: 'Clear' }).click()
     await page.getByText('60 chunks selected').waitFor({ state: 'detached' })
     await settled(page)

@@ -41,6 +41,7 @@ browserTest('a search is seen in columns, filtered, marked and measured', async 
     await both.getByText('relevance 0.000').first().waitFor({ state: 'detached' })
     await scores.nth(2).waitFor()
     expect(await scores.count()).toBe(3)
+    expect(await both.getByText('relevance 0.000').count()).toBe(0)
 
     await vectors.getByRole('button', { name: 'colour black' }).click()
     await vectors.getByRole('link', { name: 'rooibos' }).waitFor({ state: 'detached' })
