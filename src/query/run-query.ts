@@ -17,7 +17,7 @@ import { requireScopesOf } from './access/statement-scopes.ts'
 import { type QueryDeps, runLimits } from './query-deps.ts'
 import { runStatement } from './run-statement.ts'
 import { nativeNamed } from './select/name-scope.ts'
-import { inWhole, textsIn } from './select/place-in-whole.ts'
+import { inWhole } from './select/place-in-whole.ts'
 import {
   type Parameters,
   runSelect,
@@ -62,7 +62,7 @@ export async function runQuery(
   const own = request.isLink === true ? forLink(statement, deps) : deps
   if (statement !== undefined) {
     const result = await runStatement({ statement, db, params }, own, signal).catch((error) => {
-      throw inWhole(error, request.sql, textsIn(statement))
+      throw inWhole(error, request.sql, statement)
     })
     return withEncoding(result, encoding, deps)
   }

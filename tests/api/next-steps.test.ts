@@ -73,6 +73,10 @@ test.each([
     { named: 'line 2, column 9', before: ' SELECT ' },
   ],
   [
+    'CREATE JOB hourly (SELECT 1;\n SELECT wrong;\n SELECT wrong) EVERY 1 hour',
+    { named: 'line 2, column 9', before: ' SELECT ' },
+  ],
+  [
     'EXPLAIN SELECT wrong FROM range(3) AS t(a)',
     { named: 'line 1, column 16', before: 'EXPLAIN SELECT ' },
   ],

@@ -1,31 +1,59 @@
 import { AppError } from '../../errors.ts'
 import { caretAt, excerptAt } from '../../sql/ast/placed-error.ts'
+import type { Statement } from '../../sql/dialect/parse-statement.ts'
 import { placeOf } from '../../sql/lexer/tokens.ts'
 
 /**
  * A failure in a SELECT within a statement names its line and column in that SELECT, which was run by itself: now those in
  * the whole statement. Any other failure stays as it is.
- * @param parts texts of the statement, one of which may be the SELECT
  */
-export function inWhole(error: unknown, whole: string, parts: readonly string[]): unknown {
+export function inWhole(error: unknown, whole: string, statement: Statement): unknown {
   if (!(error instanceof AppError)) return error
   const place = placeNamed(error)
   if (place === undefined || isPlaceIn(whole, place)) return error
-  for (const part of parts) {
-    const start = whole.lastIndexOf(part)
-    if (start === -1 || !isPlaceIn(part, place)) continue
-    return placedAt(error, place, { whole, at: start + offsetIn(part, place) })
+  for (const { text, start } of innerTexts(statement, whole)) {
+    if (!isPlaceIn(text, place)) continue
+    return placedAt(error, place, { whole, at: start + offsetIn(text, place) })
   }
   return error
 }
 
-/** Every text in a statement that was read; of a job, each of its statements. */
-export function textsIn(statement: unknown): readonly string[] {
-  if (typeof statement === 'string') {
-    return [statement, ...statement.split(';').map((one) => one.trim())]
+/** A text that is run by itself, and where it begins in the whole statement. */
+interface InnerText {
+  readonly text: string
+  readonly start: number
+}
+
+/** Of a job each of its statements, too. */
+function* innerTexts(statement: Statement, whole: string): Generator<InnerText, void> {
+  const isJob = statement.kind === 'create_job'
+  let from = 0
+  for (const text of selectsIn(statement)) {
+    // Those of a job stand behind each other, any other at the end.
+    const start = isJob ? whole.indexOf(text, from) : whole.lastIndexOf(text)
+    if (start === -1) continue
+    yield { text, start }
+    if (!isJob) continue
+    from = start + text.length
+    let partStart = start
+    for (const part of text.split(';')) {
+      const own = part.trimStart()
+      yield { text: own, start: partStart + part.length - own.length }
+      partStart += part.length + 1
+    }
   }
-  if (typeof statement !== 'object' || statement === null) return []
-  return Object.values(statement).flatMap(textsIn)
+}
+
+const FIELDS_OF_SELECTS: ReadonlySet<string> = new Set([
+  ...['select', 'source', 'query', 'ifQuery', 'where', 'options', 'questions'],
+])
+
+function* selectsIn(statement: object): Generator<string, void> {
+  for (const [name, value] of Object.entries(statement)) {
+    if (!FIELDS_OF_SELECTS.has(name)) continue
+    if (typeof value === 'string') yield value
+    else if (typeof value === 'object' && value !== null) yield* selectsIn(value)
+  }
 }
 
 interface NamedPlace {
@@ -59,19 +87,23 @@ function placeNamed({ message, excerpt }: AppError): NamedPlace | undefined {
 
 /** Whether what is shown stands there in this text: a place alone says not in which text it is. */
 function isPlaceIn(text: string, place: NamedPlace): boolean {
-  const { line, column, shown, leadChars } = place
-  const chars = [...(text.split('\n')[line - 1] ?? '')].slice(Math.max(0, column - 1 - leadChars))
-  return chars
-    .join('')
-    .replaceAll(/[\t\r\0]/g, ' ')
-    .startsWith(shown)
+  const { column, shown, leadChars } = place
+  const at = offsetIn(text, { ...place, column: Math.max(1, column - leadChars) })
+  return text.slice(at, at + shown.length).replaceAll(/[\t\r\0]/g, ' ') === shown
 }
 
-/** In code units. */
-function offsetIn(text: string, { line, column }: NamedPlace): number {
-  const lines = text.split('\n')
-  const start = lines.slice(0, line - 1).reduce((sum, one) => sum + one.length + 1, 0)
-  return start + [...(lines[line - 1] ?? '')].slice(0, column - 1).join('').length
+/** In code units; at most the end of the text. It may be long: none of it is copied. */
+function offsetIn(text: string, { line, column }: Pick<NamedPlace, 'line' | 'column'>): number {
+  let at = 0
+  for (let before = 1; before < line; before += 1) {
+    const end = text.indexOf('\n', at)
+    if (end === -1) return text.length
+    at = end + 1
+  }
+  for (let before = 1; before < column && at < text.length; before += 1) {
+    at += (text.codePointAt(at) ?? 0) > 0xffff ? 2 : 1
+  }
+  return at
 }
 
 function placedAt(
