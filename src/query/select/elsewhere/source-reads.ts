@@ -98,8 +98,8 @@ export async function directRows(
   })
   const { rowsMax } = answer
   const batches = rowsMax === null ? rows.batches : firstRows(rows.batches, rowsMax)
-  const { encoded: _, ...others } = rows
-  return { ...others, columns, batches }
+  // Nothing else of them: other forms of the same rows would be more than these.
+  return { columns, batches }
 }
 
 /** No more rows than these. Its reader may leave before it has begun: the source is told then, too. */
