@@ -23,7 +23,7 @@ test('an address that gives no page ends an insert, or is left out and the rest 
     await app.send('POST', KB, { knowledge_base: { name: 'teas' } })
     const of = (path: string) => `http://127.0.0.1:${site.port}${path}`
     const refused = ['http://10.1.2.3/private', 'not an address', 'https://ada:secret@example.org/']
-    const urls = [of('/green'), ...refused, of('/missing'), of('/black')]
+    const urls = [of('/green'), of('/green'), ...refused, of('/missing'), of('/black')]
     const insert = (more: object) =>
       app.send('PUT', `${KB}/teas`, { knowledge_base: { urls, ...more } })
     const ended = async (more: object) => {
@@ -35,7 +35,7 @@ test('an address that gives no page ends an insert, or is left out and the rest 
     expect(job).toMatchObject({ state: 'done', error: null, documents: 2, error_count: 4 })
     const messages = new Map(job.errors.map(({ item, message }) => [item, message]))
     expect(new Set(messages.keys())).toEqual(
-      new Set(['address 3', 'address 4', 'http://10.1.2.3/private', of('/missing')]),
+      new Set(['address 4', 'address 5', 'http://10.1.2.3/private', of('/missing')]),
     )
     expect(messages.get('http://10.1.2.3/private')).toContain('is not a public address')
     expect(messages.get(of('/missing'))).toContain('404')

@@ -181,11 +181,15 @@ function startsOf(
   crawlPagesMax: number,
   onFailedStart: VisitPlan['onFailedStart'],
 ): readonly string[] {
-  const distinct = new Set(urls)
+  // By its first place in the list.
+  const distinct = new Map<string, number>()
+  for (const [index, url] of urls.entries()) {
+    if (!distinct.has(url)) distinct.set(url, index)
+  }
   const starts =
     distinct.size > crawlPagesMax * SPELLINGS_MAX
-      ? distinct
-      : new Set([...distinct].flatMap((url, index) => startOf(url, index, onFailedStart)))
+      ? new Set(distinct.keys())
+      : new Set([...distinct].flatMap(([url, index]) => startOf(url, index, onFailedStart)))
   if (starts.size <= crawlPagesMax) return [...starts]
   const limit = `EIDER_CRAWL_PAGES_MAX allows ${crawlPagesMax} pages`
   throw new AppError('insert_failed', `${limit}, found ${starts.size} addresses`)
