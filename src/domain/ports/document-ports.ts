@@ -54,7 +54,10 @@ export interface ContentCounts {
 export interface StoredDocuments {
   /** How many documents there are. */
   count(kb: KnowledgeBase): Promise<number>
-  /** Costs nothing where nothing was written since. @throws AppError where it is gone */
+  /**
+   * Costs nothing where nothing was written since; of a large one that is written to, as they were a few seconds ago.
+   * @throws AppError where it is gone
+   */
   counts(kb: KnowledgeBase): Promise<ContentCounts>
   /** How many chunks there are. */
   chunkCount(kb: KnowledgeBase): Promise<number>

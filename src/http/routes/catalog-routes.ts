@@ -1,6 +1,7 @@
 /** Everything that has a name, at once: what a client would otherwise ask each project for. */
 import { t } from 'elysia'
 import { agentsOf, knowledgeBasesOf, viewsOf } from '../../domain/catalog-snapshot.ts'
+import { mapConcurrent } from '../../runtime/map-concurrent.ts'
 import { AGENT } from '../answers/records/agent-schemas.ts'
 import { PROJECT, SCHEDULE } from '../answers/records/catalog-schemas.ts'
 import { KNOWLEDGE_BASE } from '../answers/records/knowledge-base-schemas.ts'
@@ -29,16 +30,24 @@ export const CATALOG = t.Array(
   ),
 )
 
+/** Of knowledge bases: what they warn of stands in the database, which others read, too. */
+const READ_AT_ONCE = 4
+
 export const addCatalogRoutes: AddRoutes = (app, context) => {
   app.get(
     '/api/catalog',
     async ({ request }) => {
       const snapshot = context.snapshotFor(request)
       const scheduled = Map.groupBy(context.deps.schedules.store.list(), (one) => one.projectId)
-      const contents = snapshot.projects.map(async (project) => ({
+      const bounds = { concurrencyMax: READ_AT_ONCE, signal: context.scopeOf(request).signal }
+      const shown = await mapConcurrent(snapshot.knowledgeBases, bounds, async (kb) => {
+        return [kb.id, await shownKnowledgeBase(context, kb)] as const
+      })
+      const records = new Map(shown)
+      const contents = snapshot.projects.map((project) => ({
         project: projectRecord(project),
-        knowledge_bases: await Promise.all(
-          knowledgeBasesOf(snapshot, project).map((kb) => shownKnowledgeBase(context, kb)),
+        knowledge_bases: knowledgeBasesOf(snapshot, project).flatMap(
+          ({ id }) => records.get(id) ?? [],
         ),
         agents: agentsOf(snapshot, project).map((agent) => agentRecord(agent)),
         views: viewsOf(snapshot, project).map(({ id, name }) => ({
@@ -48,7 +57,7 @@ export const addCatalogRoutes: AddRoutes = (app, context) => {
         })),
         jobs: (scheduled.get(project.id) ?? []).map(scheduleRecord),
       }))
-      return Response.json(await Promise.all(contents))
+      return Response.json(contents)
     },
     route({
       needs: 'read',

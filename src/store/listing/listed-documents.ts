@@ -26,7 +26,18 @@ import { runWithKeys } from '../duckdb/key-lists.ts'
 interface Counted {
   readonly revision: number
   readonly counts: ContentCounts
+  /** On the clock of `performance.now()`. */
+  readonly atMs: number
 }
+
+interface Counting {
+  readonly revision: number
+  readonly counts: Promise<ContentCounts>
+}
+
+/** With more chunks, one that is written to all the time is not counted anew for everybody who looks. */
+const LARGE_CHUNKS = 100_000
+const LARGE_AGE_MS = 5_000
 
 /** Knowledge bases whose documents are remembered as counted. */
 const COUNTS_MAX = 10_000
@@ -34,26 +45,47 @@ const COUNTS_MAX = 10_000
 export class ListedDocuments implements StoredDocuments {
   readonly #database: Database
   readonly #counts = new LruMap<number, Counted>({ sizeMax: COUNTS_MAX })
+  readonly #counting = new Map<number, Counting>()
 
   constructor(database: Database) {
     this.#database = database
   }
 
   async count(kb: KnowledgeBase): Promise<number> {
-    return (await this.counts(kb)).documents
+    return (await this.#exactCounts(kb)).documents
   }
 
-  /** Counted anew after each write that came since. */
   async counts(kb: KnowledgeBase): Promise<ContentCounts> {
     const known = this.#counts.get(kb.id)
-    if (known?.revision === kb.revision) return known.counts
-    const counts = await this.#read(kb, async (connection) => {
+    const isLarge = known !== undefined && known.counts.chunks > LARGE_CHUNKS
+    if (isLarge && performance.now() - known.atMs < LARGE_AGE_MS) return known.counts
+    return this.#exactCounts(kb)
+  }
+
+  /** Counted anew after each write that came since, once for all who ask. */
+  async #exactCounts(kb: KnowledgeBase): Promise<ContentCounts> {
+    const { id, revision } = kb
+    const known = this.#counts.get(id)
+    if (known?.revision === revision) return known.counts
+    const underWay = this.#counting.get(id)
+    if (underWay?.revision === revision) return underWay.counts
+    const counting = { revision, counts: this.#counted(kb) }
+    this.#counting.set(id, counting)
+    try {
+      const counts = await counting.counts
+      this.#counts.set(id, { revision, counts, atMs: performance.now() })
+      return counts
+    } finally {
+      if (this.#counting.get(id) === counting) this.#counting.delete(id)
+    }
+  }
+
+  #counted(kb: KnowledgeBase): Promise<ContentCounts> {
+    return this.#read(kb, async (connection) => {
       const sql = `SELECT count(DISTINCT document_id), count(*) FROM ${chunkTables(kb).chunks}`
       const [row = []] = (await connection.runAndReadAll(sql)).getRows()
       return { documents: Number(row[0]), chunks: Number(row[1]) }
     })
-    this.#counts.set(kb.id, { revision: kb.revision, counts })
-    return counts
   }
 
   chunkCount(kb: KnowledgeBase): Promise<number> {
