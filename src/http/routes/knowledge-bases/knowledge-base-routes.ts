@@ -175,15 +175,15 @@ function requireScopes(principal: Principal, sent: SentUpdate): void {
 }
 
 /** @throws AppError `invalid_request` */
-function refuseOthersWith({ rows, query, files, urls }: SentUpdate): void {
-  if (![rows, query, files, urls].some(isSet)) return
+function refuseOthersWith(sent: SentUpdate): void {
+  if (!hasInsert(sent)) return
   const how = 'documents that are inserted are cut as the knowledge base says anyway'
   throw new AppError('invalid_request', `"rechunk" stands without an insert: ${how}`)
 }
 
 /**
  * The definition changes first: rows that come with another chunk size are chunked by it. Fields that are null are not set;
- * a search default that is null is taken away.
+ * a search default that is null is taken away where nothing is inserted.
  * @returns the job that inserts, or cuts anew; null: everything is stored
  */
 async function update(
@@ -304,10 +304,14 @@ const UPDATE_KNOWLEDGE_BASE = bodySchema(UPDATE_SCHEMA)
 
 type SentUpdate = Static<typeof UPDATE_SCHEMA>['knowledge_base']
 
+function hasInsert({ rows, query, files, urls }: SentUpdate): boolean {
+  return [rows, query, files, urls].some(isSet)
+}
+
 /** An existing client has no other place for how to insert than "params". */
 function withInsertParams(sent: SentUpdate): SentUpdate {
-  const { rows, query, files, urls, params } = sent
-  if (!isSet(params) || ![rows, query, files, urls].some(isSet)) return sent
+  const { params } = sent
+  if (!isSet(params) || !hasInsert(sent)) return sent
   const { error, background, ...others }: Fields = { ...params }
   const read = new FieldReader({ error, background }, 'invalid_request')
   const choice = read.text('error')
@@ -322,13 +326,14 @@ function withInsertParams(sent: SentUpdate): SentUpdate {
   }
 }
 
-/** Null takes them away. */
+/** Null takes them away, where nothing is inserted: clients that send every field send null for what they do not mean. */
 const RESETTABLE: ReadonlySet<string> = new Set(SEARCH_FIELDS)
 
 /** What changes the definition. Unknown fields are part of it: altering refuses them by name. */
 function definitionFields(sent: SentUpdate): Fields {
+  const mayReset = !hasInsert(sent)
   const fields = Object.entries(sent).filter(([name, value]) => {
-    return !Object.hasOwn(INSERT, name) && (isSet(value) || RESETTABLE.has(name))
+    return !Object.hasOwn(INSERT, name) && (isSet(value) || (mayReset && RESETTABLE.has(name)))
   })
   return Object.fromEntries(fields)
 }
