@@ -139,6 +139,11 @@ export class JobRunner implements Jobs {
     return this.#shown(this.#stored(id))
   }
 
+  async requestOf(id: number): Promise<unknown> {
+    this.#stored(id)
+    return (await this.#options.store.workOf(id)).request
+  }
+
   cancel(id: number): Promise<Job> {
     return this.#inTurn(id, async () => {
       if (isOver(this.#stored(id))) throw wrongState(this.#stored(id), 'only one that is not over')

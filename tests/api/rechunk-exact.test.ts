@@ -1,7 +1,8 @@
 /** Stored documents that are cut anew lose nothing: neither white space nor metadata. */
 import { afterEach, expect, test } from 'bun:test'
+import type { EmbedderRegistry } from '../../src/domain/ports/model-ports.ts'
 import { createTestApp, type TestApp } from '../support/test-app.ts'
-import { endOf, type JobBody } from './jobs-fixture.ts'
+import { endOf, gatedEmbedders, type JobBody } from './jobs-fixture.ts'
 
 const KB = '/api/projects/mindsdb/knowledge_bases'
 
@@ -11,8 +12,8 @@ afterEach(async () => {
   for (const app of open.splice(0)) await app.close()
 })
 
-async function created(chunk_size = 80): Promise<TestApp> {
-  const app = await createTestApp()
+async function created(chunk_size = 80, embedders?: EmbedderRegistry): Promise<TestApp> {
+  const app = await createTestApp(embedders === undefined ? {} : { embedders })
   open.push(app)
   await app.send('POST', KB, { knowledge_base: { name: 'k', preprocessing: sized(chunk_size) } })
   return app
@@ -100,4 +101,71 @@ test('a document whose chunks have metadata of their own stays, and is named', a
     ['own', 'new', chunks.filter(([id]) => id === 'own').length - 1],
     ['own', 'seen', 1],
   ])
+})
+
+const LONGEST = 'SELECT max(length(chunk_content)) <= 80 FROM k'
+
+async function put(app: TestApp, knowledge_base: object) {
+  return app.send('PUT', `${KB}/k`, { knowledge_base })
+}
+
+test('what an insert stores that began before is cut anew too', async () => {
+  const inserted = gatedEmbedders((texts) => texts.some((one) => one.startsWith('Late')))
+  const cut = gatedEmbedders((texts) => texts.some((one) => one.length <= 80))
+  const embedders: EmbedderRegistry = {
+    ...cut.embedders,
+    embedder: (ref) => ({
+      embed: async (texts, signal) => {
+        await inserted.embedders.embedder(ref).embed(texts, signal)
+        return cut.embedders.embedder(ref).embed(texts, signal)
+      },
+    }),
+  }
+  const app = await created(300, embedders)
+  await put(app, { rows: [{ id: 'a', content: TEXT }] })
+  const late = put(app, { rows: [{ id: 'late', content: `Late. ${TEXT}` }] })
+  await inserted.entered(2)
+  const { body } = await put(app, { preprocessing: sized(80), rechunk: true })
+  await cut.entered(2)
+  inserted.open()
+  expect((await late).status).toBe(200)
+  cut.open()
+  const job = await endOf(body as JobBody, app)
+  expect(job).toMatchObject({ state: 'done', rows: 2, total: 2, documents: 2 })
+  expect(await app.rows(LONGEST)).toEqual([[true]])
+})
+
+test('a cancelled one that goes on after another one cuts what that one stored', async () => {
+  const gate = gatedEmbedders((texts) => texts.some((one) => one.length <= 80))
+  const app = await created(300, gate.embedders)
+  await put(app, { rows: [{ id: 'a', content: TEXT }] })
+  const { body } = await put(app, { preprocessing: sized(80), rechunk: true })
+  await gate.entered(2)
+  const { id } = body as JobBody
+  await app.send('POST', `/api/jobs/${id}/cancel`)
+  await endOf({ id }, app)
+  gate.open()
+  expect(await rechunked(app, { preprocessing: sized(150) })).toMatchObject({ documents: 1 })
+  expect(await app.rows(LONGEST)).toEqual([[false]])
+  await put(app, { preprocessing: sized(80) })
+  expect((await app.send('POST', `/api/jobs/${id}/resume`)).status).toBe(200)
+  expect(await endOf({ id }, app)).toMatchObject({ state: 'done', documents: 1 })
+  expect(await app.rows(LONGEST)).toEqual([[true]])
+})
+
+test('a knowledge base that was made anew has a job of its own', async () => {
+  const gate = gatedEmbedders((texts) => texts.some((one) => one.length <= 80))
+  const app = await created(300, gate.embedders)
+  await put(app, { rows: [{ id: 'a', content: TEXT }] })
+  const running = (await put(app, { preprocessing: sized(80), rechunk: true })).body as JobBody
+  await gate.entered(2)
+  const waiting = (await put(app, { rechunk: true })).body as JobBody
+  expect(((await put(app, { rechunk: true })).body as JobBody).id).toBe(waiting.id)
+  await app.send('DELETE', `${KB}/k`)
+  await app.send('POST', KB, { knowledge_base: { name: 'k', preprocessing: sized(300) } })
+  const own = (await put(app, { rechunk: true })).body as JobBody
+  expect(own.id).not.toBe(waiting.id)
+  gate.open()
+  expect(await endOf(running, app)).toMatchObject({ state: 'failed' })
+  expect(await endOf(own, app)).toMatchObject({ state: 'done' })
 })

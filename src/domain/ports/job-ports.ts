@@ -81,6 +81,8 @@ export interface Jobs {
   list(): readonly Job[]
   /** @throws AppError `job_not_found` */
   get(id: number): Job
+  /** That of its draft. @throws AppError `job_not_found` */
+  requestOf(id: number): Promise<unknown>
   /** Ends it after the batch that is being stored. @throws AppError `job_not_found`, `job_state` */
   cancel(id: number): Promise<Job>
   /** From the start. @throws AppError `job_not_found`, `job_state` */

@@ -76,6 +76,7 @@ export function limitedJobs(
     adopt: (draft, ongoing) => jobs.adopt(draft, ongoing),
     list: () => jobs.list().filter(isSeen),
     get: (id) => seen(id),
+    requestOf: async (id) => jobs.requestOf(seen(id).id),
     cancel: async (id) => jobs.cancel(seen(id).id),
     retry: async (id) => {
       await refuseOthers(id)

@@ -23,13 +23,16 @@ interface StoredRequest {
 /** A knowledge base has one that waits, at most: it does what several would. @throws AppError `too_busy` */
 export async function startRechunk(
   kb: KnowledgeBase,
-  { jobs }: { readonly jobs: Pick<Jobs, 'list' | 'start'> },
+  { jobs }: { readonly jobs: Pick<Jobs, 'list' | 'requestOf' | 'start'> },
 ): Promise<Job> {
-  const waiting = jobs.list().find((job) => {
-    const isOfIt = job.projectName === kb.projectName && job.knowledgeBase === kb.name
-    return isOfIt && job.kind === 'rechunk' && job.state === 'queued'
-  })
-  return waiting ?? (await jobs.start(draftOf(kb)))
+  for (const job of jobs.list()) {
+    const isNamedSo = job.projectName === kb.projectName && job.knowledgeBase === kb.name
+    if (!isNamedSo || job.kind !== 'rechunk' || job.state !== 'queued') continue
+    // Only `draftOf` makes these requests.
+    const request = (await jobs.requestOf(job.id)) as StoredRequest
+    if (request.knowledgeBaseId === kb.id) return job
+  }
+  return jobs.start(draftOf(kb))
 }
 
 function draftOf({ id, name, projectName }: KnowledgeBase): JobDraft {
@@ -42,8 +45,12 @@ function draftOf({ id, name, projectName }: KnowledgeBase): JobDraft {
 interface Checkpoint {
   /** The first chunks of the documents that are done have this key or a smaller one. */
   readonly afterKey: string
-  /** What was stored when it began has smaller keys. */
+  /** What was stored when this pass began has smaller keys. */
   readonly endKey: string
+  /** Chunks that the job had stored by then: what others store has keys of its own. Missing: nobody knows. */
+  readonly ownChunks?: number
+  /** What came during the pass before: documents that were counted already. */
+  readonly isFurtherPass?: boolean
   /** Of how they are cut: another one means from the beginning. */
   readonly rules: string
 }
@@ -54,6 +61,8 @@ type Deps = RechunkDeps & Pick<QueryDeps, 'catalog'>
 const BATCH = { documents: 64, chars: 500_000 }
 /** The first has few, each twice as many as the one before: how fast it goes shows soon. */
 const FIRST_DOCUMENTS = 8
+/** Each has what others stored during the one before: where that never ends, it is cut as the knowledge base says by now. */
+const FURTHER_PASSES_MAX = 20
 /** A provider that is busy or down may come back: a job has the time. */
 const PATIENCE_MS = 600_000
 
@@ -75,6 +84,7 @@ class RechunkRun {
   #progress: JobProgress
   #leftOut: LeftOutItems
   #documentsMax = FIRST_DOCUMENTS
+  #furtherPasses = 0
 
   private constructor(work: JobWork, deps: Deps, checkpoint: Checkpoint) {
     this.#work = work
@@ -88,7 +98,7 @@ class RechunkRun {
     const kb = knowledgeBaseOf(work, deps)
     // What a job has stored as its checkpoint is its own.
     const known = work.checkpoint as Checkpoint | null
-    const run = new RechunkRun(work, deps, known ?? (await beginning(kb, deps)))
+    const run = new RechunkRun(work, deps, known ?? (await beginning(kb, deps, work.job)))
     if (known === null) await run.#count(kb)
     return run
   }
@@ -97,13 +107,14 @@ class RechunkRun {
   async next(signal: AbortSignal): Promise<boolean> {
     const kb = knowledgeBaseOf(this.#work, this.#deps)
     if (this.#checkpoint.rules !== rulesOf(kb)) {
-      this.#checkpoint = await beginning(kb, this.#deps)
+      this.#checkpoint = await beginning(kb, this.#deps, this)
       this.#leftOut = NOTHING_LEFT_OUT
       await this.#count(kb)
     }
     const batch = await this.#batch(kb)
     const last = batch.at(-1)
     if (last === undefined) {
+      if (await this.#beginFurtherPass(kb)) return true
       await this.#mark({ ...this.#progress, total: this.#progress.rows })
       return false
     }
@@ -120,9 +131,32 @@ class RechunkRun {
     )
     this.#checkpoint = { ...this.#checkpoint, afterKey: String(last.firstKey) }
     this.#leftOut = done.leftOut.reduce(withLeftOut, this.#leftOut)
-    this.#progress = progressAfter(before, done, batch.length)
+    const { isFurtherPass = false } = this.#checkpoint
+    const count = isFurtherPass ? done.documents + done.leftOut.length : batch.length
+    this.#progress = progressAfter(before, done, count)
     await this.#mark(this.#progress)
     return true
+  }
+
+  /**
+   * Others stored something since this pass began: inserts that began with the rules of before, or another job while this
+   * one was cancelled.
+   */
+  async #beginFurtherPass(kb: KnowledgeBase): Promise<boolean> {
+    const { endKey, ownChunks = Number.NaN, rules } = this.#checkpoint
+    const { chunks } = this.#progress
+    const nextKey = await this.#deps.chunks.nextChunkKey(kb)
+    if (Number(nextKey) - Number(endKey) === chunks - ownChunks) return false
+    if (this.#furtherPasses === FURTHER_PASSES_MAX) return false
+    this.#furtherPasses += 1
+    const afterKey = String(BigInt(endKey) - 1n)
+    const next = { afterKey, endKey: String(nextKey), ownChunks: chunks, isFurtherPass: true }
+    this.#checkpoint = { ...next, rules }
+    return true
+  }
+
+  get progress(): JobProgress {
+    return this.#progress
   }
 
   /** The next ones in their order: together no more than fit in memory. */
@@ -177,9 +211,13 @@ function progressAfter(
   }
 }
 
-async function beginning(kb: KnowledgeBase, { chunks }: Deps): Promise<Checkpoint> {
-  const endKey = await chunks.nextChunkKey(kb)
-  return { afterKey: '-1', endKey: String(endKey), rules: rulesOf(kb) }
+async function beginning(
+  kb: KnowledgeBase,
+  { chunks }: Deps,
+  { progress }: Pick<Job, 'progress'>,
+): Promise<Checkpoint> {
+  const endKey = String(await chunks.nextChunkKey(kb))
+  return { afterKey: '-1', endKey, ownChunks: progress.chunks, rules: rulesOf(kb) }
 }
 
 /** A hash: models have keys. */
