@@ -2,6 +2,8 @@
  * What this window showed the rows of, tab by tab, so that a reload brings them back: by running again what only reads.
  * The rows themselves are not kept: somebody else may sit here after a sign-out.
  */
+import type { Parameters } from './parameters.ts'
+
 const KEY = 'eider.sql.ran.'
 
 export interface LastRun {
@@ -10,6 +12,8 @@ export interface LastRun {
   /** Where it began in the text of the editor. */
   readonly offset: number
   readonly ms: number
+  /** With which parameters; missing: an earlier page kept none. */
+  readonly typed?: Parameters
 }
 
 export function rememberLastRun(tabId: string, run: LastRun): void {

@@ -94,7 +94,7 @@ export async function startRuns(tabId: string, all: readonly ToRun[]): Promise<v
     const last = await followed(within(one, used), abort, (run) => {
       if (isMine()) keep(tabId, withRun(runsOf(tabId), index, run))
     })
-    if (isMine()) remembered(tabId, last)
+    if (isMine()) remembered(tabId, one, last)
     if (last.state !== 'done') break
     if (!/^use\b/i.test(withoutComments(one.statement.sql))) continue
     used = last.project
@@ -110,10 +110,13 @@ export async function runAgain(tabId: string, one: ToRun): Promise<void> {
   if (failure instanceof ApiError && failure.code === 'sql_not_a_query') forgetRuns(tabId)
 }
 
-function remembered(tabId: string, { state, statement, offset, columns, ms }: Run): void {
+function remembered(tabId: string, { typed, isAgain }: ToRun, run: Run): void {
+  const { state, statement, offset, columns, ms } = run
+  // A server that is busy, or a second reload, takes nothing from what is to come back.
+  if (isAgain === true && state !== 'done') return
   const { sql, project = '' } = statement
   const isShown = state === 'done' && columns.length > 0 && isReading(sql)
-  if (isShown) rememberLastRun(tabId, { sql, project, offset, ms })
+  if (isShown) rememberLastRun(tabId, { sql, project, offset, ms, typed })
   else forgetLastRun(tabId)
 }
 

@@ -14,7 +14,7 @@ import { useShortcuts } from '../../shell/keyboard.tsx'
 import { lastRunOf } from './last-runs.ts'
 import { linked, type OpenedLink } from './link.ts'
 import { ParameterFields } from './parameter-fields.tsx'
-import { valuesOf } from './parameters.ts'
+import { NO_PARAMETERS, valuesOf } from './parameters.ts'
 import { ResultPane } from './result/result-pane.tsx'
 import { placeIn, RunFailure } from './result/run-failure.tsx'
 import { RunList } from './result/run-list.tsx'
@@ -155,8 +155,12 @@ function broughtBack({ id, sql: text, params: typed }: SqlTab): Refused | undefi
   const last = runsOf(id).runs.length === 0 ? lastRunOf(id) : undefined
   if (last === undefined || !text.startsWith(last.sql, last.offset)) return undefined
   const { sql, project, offset, ms } = last
-  const { params, problem } = valuesOf(typed, parametersOf(sql))
+  const names = parametersOf(sql)
+  const { params, problem } = valuesOf(typed, names)
   if (problem !== undefined) return undefined
+  // With other values they would be other rows.
+  const before = valuesOf(last.typed ?? NO_PARAMETERS, names)
+  if (JSON.stringify(params) !== JSON.stringify(before.params)) return undefined
   if (ms > AGAIN_MS_MAX) {
     return { id, text: `It took ${shownDuration(ms)}: run it again to see its rows` }
   }
