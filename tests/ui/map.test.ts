@@ -75,10 +75,16 @@ test('what is selected stands in the address and comes back from it', () => {
   expect(line.length).toBeLessThan(600)
   expect(of(line)).toEqual([1, 2])
   for (const [at, expected] of [[0], [1, 2]].entries()) {
-    const meant = regions[at + 1]
-    if (meant) expect(of(textOfSelection(regionSelection(meant, at + 1)))).toEqual(expected)
+    expect(of(textOfSelection(regionSelection(regions, at + 1, '7-1-3')))).toEqual(expected)
   }
   expect(of('region.0.all')).toEqual([0, 1, 2])
+  // Of two with the same words each is itself.
+  const twins = [...regions, { ...region, words: ['a.b', 'c'] }]
+  const texts = [1, 3].map((at) => textOfSelection(regionSelection(twins, at, '7-1-3')))
+  expect(texts).toEqual(['region.1.a.b c', 'region.1~2.a.b c'])
+  expect(of(texts[1])).toBeNull()
+  // Without words it is counted, which another map does otherwise.
+  expect(of(textOfSelection(regionSelection(regions, 2, '7-1-4')))).toBeNull()
   // On another map other points lie within it.
   expect(of(textOfSelection(lineSelection(circle, '7-1-4')))).toBeNull()
   expect(of(textOfSelection({ kind: 'value', value: 'a "b".c' }))).toEqual([1])

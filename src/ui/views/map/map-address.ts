@@ -26,10 +26,20 @@ type Line = readonly (readonly [number, number])[]
 export type Selection =
   /** On the map of this version: on another one it goes around other points. Unset: on any. */
   | { readonly kind: 'line'; readonly line: Line; readonly version?: string }
-  /** By its words: the next map counts its regions otherwise. */
-  | { readonly kind: 'region'; readonly level: number; readonly words: string }
+  | RegionSelection
   /** By what a colour stands for: with other documents it is another place in the palette. */
   | ValueSelection
+
+/** By its words: the next map counts its regions otherwise. */
+interface RegionSelection {
+  readonly kind: 'region'
+  readonly level: number
+  readonly words: string
+  /** Of those with the same words; missing: the first. */
+  readonly ordinal?: number
+  /** On the map of this version: one without words is counted. Unset: on any. */
+  readonly version?: string
+}
 
 /** By the values of the column, or the nearness to the text, that colours the points. */
 export type ValueSelection =
@@ -47,8 +57,14 @@ const CORNERS_MAX = 60
 export function selectionOf(text: string | undefined): Selection | null {
   const [kind, rest = ''] = splitAt(text ?? '', '.')
   if (kind === 'region') {
-    const [level, words = ''] = splitAt(rest, '.')
-    return { kind, level: Number(level), words }
+    const [which, words = ''] = splitAt(rest, '.')
+    const [counted, version] = splitAt(which, '@')
+    const [level, ordinal] = splitAt(counted, '~')
+    return {
+      ...{ kind, level: Number(level), words },
+      ...(ordinal === undefined ? {} : { ordinal: Number(ordinal) }),
+      ...(version === undefined ? {} : { version }),
+    }
   }
   if (kind === 'value') return { kind, value: rest }
   if (kind === 'none') return { kind }
@@ -93,8 +109,10 @@ function listOf(json: string): readonly unknown[] | null {
 
 export function textOfSelection(selection: Selection): string {
   switch (selection.kind) {
-    case 'region':
-      return `region.${selection.level}.${selection.words}`
+    case 'region': {
+      const ordinal = selection.ordinal === undefined ? '' : `~${selection.ordinal}`
+      return `region.${selection.level}${ordinal}${versionText(selection)}.${selection.words}`
+    }
     case 'value':
       return `value.${selection.value}`
     case 'others':
@@ -105,10 +123,19 @@ export function textOfSelection(selection: Selection): string {
       return 'none'
     case 'line': {
       const numbers = selection.line.flat().map((value) => Math.round(value).toString(BASE))
-      const version = selection.version === undefined ? '' : `@${selection.version}`
-      return `line${version}.${numbers.join('.')}`
+      return `line${versionText(selection)}.${numbers.join('.')}`
     }
   }
+}
+
+function versionText({ version }: { readonly version?: string }): string {
+  return version === undefined ? '' : `@${version}`
+}
+
+/** Whether it says what belongs together on another map than that of this version. */
+export function isOutdated(selection: Selection | null, version: string): boolean {
+  if (selection?.kind !== 'line' && selection?.kind !== 'region') return false
+  return (selection.version ?? version) !== version
 }
 
 /** Whether something has to colour the points, for it to select any. */
@@ -122,9 +149,24 @@ export function lineSelection(drawn: Line, version: string): Selection {
   return { kind: 'line', version, line: drawn.filter((_, corner) => corner % step === 0) }
 }
 
-/** @param index in the list of all regions */
-export function regionSelection({ level, words }: MapRegion, index: number): Selection {
-  return { kind: 'region', level, words: nameOf(words, index) }
+/** @param index in the list of all regions of the map of this version */
+export function regionSelection(
+  regions: readonly MapRegion[],
+  index: number,
+  version: string,
+): Selection {
+  const { level = 0, words = [] } = regions[index] ?? {}
+  const name = nameOf(words, index)
+  if (words.length === 0) return { kind: 'region', level, words: name, version }
+  const ordinal = namedSo(regions, level, name).indexOf(index) + 1
+  return { kind: 'region', level, words: name, ...(ordinal > 1 ? { ordinal } : {}) }
+}
+
+/** Regions of the same words, by their indices. */
+function namedSo(regions: readonly MapRegion[], level: number, name: string): readonly number[] {
+  return regions.flatMap((one, index) => {
+    return one.level === level && nameOf(one.words, index) === name ? [index] : []
+  })
 }
 
 /** One without words is counted. */
@@ -146,10 +188,9 @@ export function selectedPoints(
   selection: Selection | null,
   { version, points, index, regions, values }: PointsAndColours,
 ): ReadonlySet<number> | null {
-  if (selection === null) return null
+  if (selection === null || isOutdated(selection, version)) return null
   const found = new Set<number>()
   if (selection.kind === 'line') {
-    if ((selection.version ?? version) !== version) return null
     for (const point of index.inside(selection.line)) found.add(point)
   } else if (selection.kind === 'region') {
     const isWithin = areWithin(selection, regions)
@@ -181,12 +222,10 @@ function meantBy(selection: ValueSelection, values: PointValues): (point: number
 
 /** Of each region, whether it is the one meant or a part of it. */
 function areWithin(
-  { level, words }: Extract<Selection, { kind: 'region' }>,
+  { level, words, ordinal = 1 }: RegionSelection,
   regions: readonly MapRegion[],
 ): readonly boolean[] {
-  const meant = regions.findIndex((one, index) => {
-    return one.level === level && nameOf(one.words, index) === words
-  })
+  const meant = namedSo(regions, level, words)[ordinal - 1]
   return regions.map((_, region) => {
     for (let at: number | null = region; at !== null; at = regions[at]?.parent ?? null) {
       if (at === meant) return true

@@ -18,6 +18,7 @@ import { addressOf } from '../../shell/addresses.ts'
 import { tellFailed } from '../../shell/notices.tsx'
 import {
   isOfValues,
+  isOutdated,
   lineSelection,
   type Selection,
   selectedPoints,
@@ -58,7 +59,6 @@ export function MapBoard({ project, name, map, note, onStale }: MapBoardProps) {
     if (!points || !index) return null
     return selectedPoints(selection, { version, points, index, regions, values })
   }, [points, index, regions, version, values, selection])
-  const isOutdated = selection?.kind === 'line' && (selection.version ?? version) !== version
   useEffect(() => {
     if (isStale(failure) || isStale(colours.failure)) onStale()
   }, [failure, colours.failure])
@@ -112,7 +112,7 @@ export function MapBoard({ project, name, map, note, onStale }: MapBoardProps) {
         />
       </div>
       <aside class="stack">
-        {isOutdated && <Outdated onClear={() => select(null)} />}
+        {isOutdated(selection, version) && <Outdated onClear={() => select(null)} />}
         {chosen && (
           <MapSelection
             address={address}
@@ -127,6 +127,7 @@ export function MapBoard({ project, name, map, note, onStale }: MapBoardProps) {
         )}
         <MapRegionsList
           regions={regions}
+          version={version}
           isLegend={coloured.legend === null && !isWaiting}
           selected={query.select}
           onSelect={select}

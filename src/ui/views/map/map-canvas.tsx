@@ -50,10 +50,13 @@ export function MapCanvas(props: MapCanvasProps) {
   const { url } = useLocation()
   useEffect(() => {
     if (below.current === null || above.current === null) return
-    const onLook = (view: Viewport) => latest.current.onLook(textOf(view))
+    const onLook = (view: Viewport) => {
+      latest.current.onLook(textOf(view))
+      rectangle.looked()
+    }
     const own = new MapPainter(below.current, above.current, onLook)
     painter.current = own
-    return watched(above.current, own)
+    return watched(above.current, own, rectangle.looked)
   }, [])
   useEffect(() => {
     if (painter.current) followAddress(painter.current)
@@ -185,8 +188,11 @@ function followAddress(painter: MapPainter): void {
 }
 
 /** Draws again where the window or the theme changes. @returns what ends that */
-function watched(element: HTMLElement, painter: MapPainter): () => void {
-  const refresh = () => painter.refresh()
+function watched(element: HTMLElement, painter: MapPainter, onSize: () => void): () => void {
+  const refresh = () => {
+    painter.refresh()
+    onSize()
+  }
   const sizes = new ResizeObserver(refresh)
   sizes.observe(element)
   const themes = new MutationObserver(refresh)

@@ -7,6 +7,8 @@ import { placeOfRegion } from './point-colours.ts'
 
 interface MapRegionsListProps {
   readonly regions: readonly MapRegion[]
+  /** Of the map. */
+  readonly version: string
   /** Regions colour the points. */
   readonly isLegend: boolean
   /** What is selected, as the address says it. */
@@ -29,7 +31,7 @@ interface PartsProps extends MapRegionsListProps {
 }
 
 function Parts(props: PartsProps) {
-  const { of, regions, isLegend, selected, onSelect } = props
+  const { of, regions, version, isLegend, selected, onSelect } = props
   const parts = regions
     .map((region, index) => ({ region, index }))
     .filter(({ region }) => region.parent === of)
@@ -44,8 +46,8 @@ function Parts(props: PartsProps) {
             type="button"
             class="map-entry"
             title="Select these chunks"
-            aria-pressed={selected === textOfSelection(regionSelection(region, index))}
-            onClick={() => onSelect(regionSelection(region, index))}
+            aria-pressed={selected === textOfSelection(regionSelection(regions, index, version))}
+            onClick={() => onSelect(regionSelection(regions, index, version))}
           >
             {of === null && isLegend && <MapSwatch place={placeOfRegion(regions, index)} />}
             <span class="map-words" dir="auto">

@@ -22,6 +22,8 @@ interface MapRectangle {
   /** @returns whether the key was for it */
   readonly pressed: (event: KeyboardEvent) => boolean
   readonly close: () => void
+  /** The map below it was moved or zoomed, or has another size. */
+  readonly looked: () => void
   /** How many chunks are in it; null: there is none. */
   readonly count: number | null
 }
@@ -34,16 +36,21 @@ export function useMapRectangle({ tool, index, painter, onLine }: MapRectanglePr
     latest.current = next
     setShown(next)
   }
+  const [lookCount, setLookCount] = useState(0)
   useEffect(() => show(null), [tool])
   const line = useMemo(() => shown && lineAround(shown), [shown])
   const onMap = (drawn: Line): Line => {
     const view = painter.current?.view
     return view ? drawn.map(([x, y]) => toMap(view, x, y)) : []
   }
+  const count = useMemo(() => line && index.inside(onMap(line)).length, [line, index, lookCount])
   return {
     line,
     close: () => show(null),
-    count: line && index.inside(onMap(line)).length,
+    looked: () => {
+      if (latest.current !== null) setLookCount((before) => before + 1)
+    },
+    count,
     pressed: (event) => {
       const { current } = latest
       const view = painter.current?.view
