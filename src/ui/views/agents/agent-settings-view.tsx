@@ -205,16 +205,27 @@ function Probe({ at, isChanged }: { readonly at: string; readonly isChanged: boo
   )
 }
 
+const PARTS = [
+  ['data', 'data'],
+  ['model', 'model'],
+  ['prompt_template', 'instructions'],
+  ['limits', 'limits'],
+  ['others', 'other parameters'],
+] as const
+
+type Part = (typeof PARTS)[number][0]
+
 /** A save says what was left to the server before: that is no change. */
-function saidOf(agent: Agent, key: 'data' | 'model' | 'prompt_template' | 'params'): string {
-  const { mode = 'text', timeout, max_steps: maxSteps } = agent.params
-  return JSON.stringify(key === 'params' ? [mode, timeout, maxSteps] : agent[key])
+function saidOf(agent: Agent, part: Part): string {
+  const { mode = 'text', timeout, max_steps: maxSteps, ...others } = agent.params
+  if (part === 'limits') return JSON.stringify([mode, timeout, maxSteps])
+  if (part !== 'others') return JSON.stringify(agent[part])
+  const said = Object.entries(others).filter(([, value]) => value !== null && value !== undefined)
+  return JSON.stringify(said.toSorted(([a], [b]) => (a < b ? -1 : 1)))
 }
 
 function differences(before: Agent, now: Agent): string {
-  const fields = ['data', 'model', 'prompt_template', 'params'] as const
-  const changed = fields.filter((key) => saidOf(before, key) !== saidOf(now, key))
-  const words = { data: 'data', model: 'model', prompt_template: 'instructions', params: 'limits' }
-  const what = changed.map((key) => words[key]).join(', ')
+  const changed = PARTS.filter(([part]) => saidOf(before, part) !== saidOf(now, part))
+  const what = changed.map(([, words]) => words).join(', ')
   return what === '' ? 'Nothing differs' : `What differs: ${what}`
 }

@@ -31,9 +31,11 @@ export function TraceList({ filters, hasAgentColumn, version }: TraceListProps) 
   const pages = after?.key === key ? after.pages : []
   const next = pages.at(-1)?.next ?? (pages.length === 0 ? first.data?.next : null)
   // While a word is typed: rows that go and come again with each letter cannot be read.
-  const shown = useRef<Page | undefined>(undefined)
-  if (first.data !== undefined) shown.current = first.data
-  const newest = first.failure === undefined ? shown.current : first.data
+  const others = JSON.stringify({ ...filters, q: '' })
+  const shown = useRef<{ readonly others: string; readonly page: Page } | undefined>(undefined)
+  if (first.data !== undefined) shown.current = { others, page: first.data }
+  const isKept = first.failure === undefined && shown.current?.others === others
+  const newest = isKept ? shown.current?.page : first.data
   const traces = [...(newest?.items ?? []), ...pages.flatMap(({ items }) => items)]
   const readMore = () => {
     void act(async () => {
