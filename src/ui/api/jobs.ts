@@ -5,6 +5,8 @@ import { ApiError, bodyOf, path, request, requestStream } from './request.ts'
 import { linesOf } from './sql.ts'
 
 const ASK_AGAIN_MS = 1000
+/** In one request: an address has a limit. */
+const IDS_MAX = 200
 
 /** A browser opens six connections to a server of HTTP/1.1; what else the page asks needs some of them. */
 const STREAMS_MAX = 2
@@ -127,8 +129,10 @@ async function askForAll(): Promise<JobsById> {
   const ids = [...together.ids]
   together.ids = new Set()
   together.answer = undefined
-  const { items } = await listJobs({ ids, limit: ids.length })
-  return new Map(items.map((job) => [job.id, job]))
+  const parts: (readonly number[])[] = []
+  for (let at = 0; at < ids.length; at += IDS_MAX) parts.push(ids.slice(at, at + IDS_MAX))
+  const lists = await Promise.all(parts.map((part) => listJobs({ ids: part, limit: part.length })))
+  return new Map(lists.flatMap(({ items }) => items.map((job) => [job.id, job])))
 }
 
 function addressOfJob(id: number): string {

@@ -192,10 +192,16 @@ function useJob({ id, known, onOver, isWatched }: WatchedJob) {
   useEffect(() => {
     if (!isWatched) setJob(known)
   }, [known, isWatched])
+  const isKnownOver = known !== undefined && isJobOver(known)
+  const wasKnownOver = useRef(isKnownOver)
+  useEffect(() => {
+    const isBegunElsewhere = wasKnownOver.current && !isKnownOver
+    wasKnownOver.current = isKnownOver
+    if (isBegunElsewhere && isWatched) watchAgain(known)
+  }, [isKnownOver])
   useEffect(() => {
     // One that was over when it was read does not change by itself.
-    const isOver = turn === 0 && known !== undefined && isJobOver(known)
-    if (!isWatched || isOver) return
+    if (!isWatched || (turn === 0 && isKnownOver)) return
     const abort = new AbortController()
     const show = (next: Job) => {
       setJob(next)
