@@ -112,6 +112,20 @@ test('steps end in the order of their calls, and text before a call is no answer
   ])
 })
 
+test('one that somebody stopped is no failure, whoever that was', () => {
+  const error = {
+    type: 'error',
+    content: 'It ended',
+    error_type: 'general',
+    trace_id: 'r',
+  } as const
+  const ended = (error_code: 'cancelled' | 'shutting_down') => {
+    return withEvent(newTurn('Why?', 0), { ...error, error_code }, 5)
+  }
+  expect(ended('cancelled')).toMatchObject({ state: 'stopped', endedAtMs: 5 })
+  expect(ended('shutting_down')).toMatchObject({ state: 'failed', failure: { words: 'It ended' } })
+})
+
 test('one that is watched has the times of who asked', () => {
   const action = { tool: 'kb_query_tool', tool_input: '{}', log: '' }
   const told = { messages: [], trace_id: 't' }

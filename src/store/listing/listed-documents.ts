@@ -43,11 +43,11 @@ const LARGE_AGE_MS = 5_000
 const COUNTS_MAX = 10_000
 
 export class ListedDocuments implements StoredDocuments {
-  readonly #database: Database
+  readonly #database: Pick<Database, 'lease'>
   readonly #counts = new LruMap<number, Counted>({ sizeMax: COUNTS_MAX })
   readonly #counting = new Map<number, Counting>()
 
-  constructor(database: Database) {
+  constructor(database: Pick<Database, 'lease'>) {
     this.#database = database
   }
 

@@ -1,0 +1,35 @@
+/** How often the documents of a knowledge base are counted. */
+import { expect, test } from 'bun:test'
+import type { DuckDBConnection } from '@duckdb/node-api'
+import { ListedDocuments } from '../../src/store/listing/listed-documents.ts'
+import { knowledgeBase } from '../support/knowledge-base.ts'
+
+/** Counts how often it was counted: each time there is one document more. */
+function counting(chunks: number) {
+  let times = 0
+  const read = async () => {
+    times += 1
+    const row = [times, chunks]
+    return { getRows: () => [row] }
+  }
+  // All that is used of a connection here.
+  const connection = { runAndReadAll: read } as unknown as DuckDBConnection
+  return new ListedDocuments({ lease: (work) => work(connection) })
+}
+
+test('once for all who ask at the same time, and anew after a write', async () => {
+  const documents = counting(10)
+  const [first, second] = [knowledgeBase({ revision: 1 }), knowledgeBase({ revision: 2 })]
+  const asked = [documents.counts(first), documents.count(first), documents.counts(first)]
+  expect(await Promise.all(asked)).toMatchObject([{ documents: 1 }, 1, { documents: 1 }])
+  expect(await documents.counts(second)).toEqual({ documents: 2, chunks: 10 })
+})
+
+test('a large one that is written to is not counted for everybody who looks', async () => {
+  const documents = counting(1_000_000)
+  const [first, second] = [knowledgeBase({ revision: 1 }), knowledgeBase({ revision: 2 })]
+  expect(await documents.counts(first)).toMatchObject({ documents: 1 })
+  expect(await documents.counts(second)).toMatchObject({ documents: 1 })
+  // Who pages through them has the true number.
+  expect(await documents.count(second)).toBe(2)
+})
