@@ -1,8 +1,9 @@
 import { afterEach, expect, test } from 'bun:test'
-import { type LoginState, loggedInAgain, loginState } from '../../src/ui/api/session.ts'
+import { isLeaving, type LoginState, loggedInAgain, loginState } from '../../src/ui/api/session.ts'
 
 afterEach(() => {
   loginState.value = 'unknown'
+  isLeaving.value = false
 })
 
 const BACK: readonly LoginState[] = ['on', 'off']
@@ -13,4 +14,18 @@ test.each(BACK)('what waits for a login goes on once it is %s', async (state) =>
   expect(String(loginState.value)).toBe('expired')
   loginState.value = state
   await back
+})
+
+test('what needs a login while somebody signs out asks for none, and does not go on', async () => {
+  loginState.value = 'on'
+  isLeaving.value = true
+  const abort = new AbortController()
+  let isOn = false
+  const back = loggedInAgain(abort.signal).then(() => {
+    isOn = true
+  })
+  await Bun.sleep(0)
+  expect([loginState.value, isOn]).toEqual(['on', false])
+  abort.abort(new Error('left'))
+  await expect(back).rejects.toThrow('left')
 })

@@ -19,17 +19,20 @@ interface JobProgressProps {
   readonly job?: Job | undefined
   /** Called once, when it is over while it is shown. */
   readonly onOver?: ((job: Job) => void) | undefined
+  /** Called when it was cancelled or continued here. */
+  readonly onChanged?: () => void
   /** False: it is shown as `job` says, which whoever shows many of them asks for again. */
   readonly isWatched?: boolean
 }
 
 export function JobProgress(props: JobProgressProps) {
-  const { id, job: known, onOver, isWatched = true } = props
+  const { id, job: known, onOver, onChanged, isWatched = true } = props
   const { job, failure, watchAgain } = useJob({ id, known, onOver, isWatched })
   const { act, failure: refusal, isBusy } = useAction()
   const change = async (how: 'cancel' | 'retry' | 'resume') => {
     await act(async () => {
       watchAgain(await changeJob(id, how))
+      onChanged?.()
     })
   }
   // The time goes on where nothing else does.

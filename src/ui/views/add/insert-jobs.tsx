@@ -3,7 +3,7 @@
 import { useEffect } from 'preact/hooks'
 import { refreshCatalog } from '../../api/catalog.ts'
 import { documentChanges } from '../../api/documents.ts'
-import { isJobOver, listJobs } from '../../api/jobs.ts'
+import { listJobs } from '../../api/jobs.ts'
 import type { KnowledgeBaseName } from '../../api/knowledge-bases.ts'
 import type { Job, JobList } from '../../api/records.ts'
 import { Failure } from '../../components/failure.tsx'
@@ -62,15 +62,11 @@ export function InsertJobs({ project, name, newest }: InsertJobsProps) {
           key={job.id}
           id={job.id}
           job={job}
-          onOver={
-            isJobOver(job)
-              ? undefined
-              : () => {
-                  reload()
-                  documentChanges.value += 1
-                  refreshCatalog().catch(() => {})
-                }
-          }
+          onOver={() => {
+            reload()
+            documentChanges.value += 1
+            refreshCatalog().catch(() => {})
+          }}
         />
       ))}
     </section>

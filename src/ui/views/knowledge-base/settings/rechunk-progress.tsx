@@ -1,6 +1,6 @@
 /** Stored documents that are cut anew: how far the job is, or why it is not done. */
 
-import { useEffect } from 'preact/hooks'
+import { useEffect, useState } from 'preact/hooks'
 import { isJobOver, listJobs } from '../../../api/jobs.ts'
 import type { KnowledgeBaseName } from '../../../api/knowledge-bases.ts'
 import { Failure } from '../../../components/failure.tsx'
@@ -27,11 +27,15 @@ export function RechunkProgress({ of, begun, onRunning, onOver }: RechunkProgres
   )
   const job = data?.job
   const isRunning = job !== undefined && !isJobOver(job)
-  useEffect(() => onRunning(isRunning), [isRunning])
+  const [isFollowed, setIsFollowed] = useState(false)
+  useEffect(() => {
+    onRunning(isRunning)
+    if (isRunning) setIsFollowed(true)
+  }, [isRunning])
   if (failure) return <Failure error={failure} onRetry={reload} />
   if (job === undefined) return null
   // One that went well long ago says nothing any more.
-  const isNews = begun > 0 || job.state !== 'done' || job.error_count > 0
+  const isNews = begun > 0 || isFollowed || job.state !== 'done' || job.error_count > 0
   if (!isNews) return null
   return (
     <section class="stack" aria-label="Stored documents split again">
@@ -39,14 +43,12 @@ export function RechunkProgress({ of, begun, onRunning, onOver }: RechunkProgres
         key={job.id}
         id={job.id}
         job={job}
-        onOver={
-          isRunning
-            ? () => {
-                reload()
-                onOver()
-              }
-            : undefined
-        }
+        onChanged={reload}
+        onOver={() => {
+          setIsFollowed(true)
+          reload()
+          onOver()
+        }}
       />
     </section>
   )
