@@ -80,6 +80,8 @@ browserTest(
       await answered(page, 'PUT', () => searches.getByRole('button', { name: 'Save' }).click())
       expect(JSON.stringify(await stored())).not.toContain('hybrid_search_alpha')
       // What somebody else has chosen meanwhile is replaced by a second save, also with what was automatic here.
+      await page.reload()
+      await searches.getByText('Weight of meaning: automatic').waitFor()
       const theirs = { hybrid_search_alpha: 0.9 }
       await browser.send('PUT', `${all}/teas`, { knowledge_base: theirs })
       await searches.getByRole('button', { name: 'Save' }).click()
