@@ -148,6 +148,8 @@ export class StoredBackups implements BackupStore {
       return backupOf(name, manifest)
     } catch (error) {
       await rm(partial, { recursive: true, force: true }).catch(() => {})
+      // The statement that copies is interrupted then, and says only that.
+      this.#closing.signal.throwIfAborted()
       throw backupError(error, directory)
     }
   }
