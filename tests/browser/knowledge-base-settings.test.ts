@@ -54,6 +54,7 @@ browserTest(
       await size.fill('')
       await size.pressSequentially('1e')
       await chunks.getByRole('button', { name: /plit 1 document again$/ }).click()
+      await page.waitForFunction(() => document.activeElement?.matches('input:invalid'))
       expect(await page.getByRole('dialog').count()).toBe(0)
       await size.fill('90')
       await answered(page, 'PUT', () => save.click())

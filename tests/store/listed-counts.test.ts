@@ -5,11 +5,12 @@ import { ListedDocuments } from '../../src/store/listing/listed-documents.ts'
 import { knowledgeBase } from '../support/knowledge-base.ts'
 
 /** Counts how often it was counted: each time there is one document more. */
-function counting(chunks: number) {
+function counting(chunks: number, takesMs: readonly number[] = []) {
   let times = 0
   const read = async () => {
     times += 1
     const row = [times, chunks]
+    await Bun.sleep(takesMs[times - 1] ?? 0)
     return { getRows: () => [row] }
   }
   // All that is used of a connection here.
@@ -26,10 +27,19 @@ test('once for all who ask at the same time, and anew after a write', async () =
 })
 
 test('a large one that is written to is not counted for everybody who looks', async () => {
-  const documents = counting(1_000_000)
+  const documents = counting(1_000_000, [200])
   const [first, second] = [knowledgeBase({ revision: 1 }), knowledgeBase({ revision: 2 })]
   expect(await documents.counts(first)).toMatchObject({ documents: 1 })
   expect(await documents.counts(second)).toMatchObject({ documents: 1 })
   // Who pages through them has the true number.
+  expect(await documents.count(second)).toBe(2)
+})
+
+test('what was counted of an earlier state does not take the place of a later one', async () => {
+  const documents = counting(10, [50, 0])
+  const [first, second] = [knowledgeBase({ revision: 1 }), knowledgeBase({ revision: 2 })]
+  const slow = documents.count(first)
+  expect(await documents.count(second)).toBe(2)
+  expect(await slow).toBe(1)
   expect(await documents.count(second)).toBe(2)
 })

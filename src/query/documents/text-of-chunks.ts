@@ -148,11 +148,11 @@ function uncutText(chunks: readonly CutChunk[]): string {
     throw untold('Its chunks were made of JSON, and the JSON itself is not stored')
   }
   const between = chunks.find((chunk) => chunk.between !== null)?.between ?? null
-  const hasReturns = between === null && endsLinesByReturns(chunks)
+  const spaces = between === null ? spacesOf(chunks) : NO_SPACES
   let [at, isKnown] = [0, true]
   const joined = new JoinedText((gap) => {
     const end = at + gap.length
-    const space = between === null ? spaceIn(gap, hasReturns) : between.slice(at, end)
+    const space = between === null ? spaceIn(gap, spaces) : between.slice(at, end)
     isKnown &&= space?.length === gap.length
     at = end
     return space ?? ''
@@ -167,18 +167,31 @@ function uncutText(chunks: readonly CutChunk[]): string {
 }
 
 /** As far as the lines of chunks tell: they were stored by an earlier version, or come from an export. null: unknown. */
-function spaceIn({ before, after, length }: Gap, hasReturns: boolean): string | null {
+function spaceIn({ before, after, length }: Gap, spaces: Spaces): string | null {
   const [first, next] = [before === null ? 1 : lineOf(before), lineOf(after)]
   if (first === null || next === null) return null
   const feeds = next - first - lineFeeds(before?.content ?? '')
   if (feeds === length) return '\n'.repeat(length)
-  if (feeds === 0 && length === 1) return ' '
-  return hasReturns && 2 * feeds === length ? '\r\n'.repeat(feeds) : null
+  if (feeds === 0 && length === 1) return spaces.areMixed ? null : ' '
+  return spaces.areReturns && 2 * feeds === length ? '\r\n'.repeat(feeds) : null
 }
 
-function endsLinesByReturns(chunks: readonly CutChunk[]): boolean {
-  const hasOthers = chunks.some(({ content }) => /(^|[^\r])\n/.test(content))
-  return !hasOthers && chunks.some(({ content }) => content.includes('\r\n'))
+/** What white space within the chunks says of that between them. */
+interface Spaces {
+  /** Each line ends with a carriage return. */
+  readonly areReturns: boolean
+  /** There are tabs or spaces of other kinds, as those of Chinese. */
+  readonly areMixed: boolean
+}
+
+const NO_SPACES: Spaces = { areReturns: false, areMixed: false }
+
+function spacesOf(chunks: readonly CutChunk[]): Spaces {
+  const hasFeeds = chunks.some(({ content }) => /(^|[^\r])\n/.test(content))
+  return {
+    areReturns: !hasFeeds && chunks.some(({ content }) => content.includes('\r\n')),
+    areMixed: chunks.some(({ content }) => /[^\S\r\n ]|\r(?!\n)/.test(content)),
+  }
 }
 
 function lineOf({ metadata }: StoredChunk): number | null {

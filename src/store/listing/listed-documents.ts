@@ -26,8 +26,9 @@ import { runWithKeys } from '../duckdb/key-lists.ts'
 interface Counted {
   readonly revision: number
   readonly counts: ContentCounts
-  /** On the clock of `performance.now()`. */
-  readonly atMs: number
+  /** When counting began and ended, on the clock of `performance.now()`. */
+  readonly beganMs: number
+  readonly endedMs: number
 }
 
 interface Counting {
@@ -35,12 +36,19 @@ interface Counting {
   readonly counts: Promise<ContentCounts>
 }
 
-/** With more chunks, one that is written to all the time is not counted anew for everybody who looks. */
+/**
+ * With more chunks, one that is written to all the time is not counted anew for everybody who looks: counting takes a tenth
+ * of the time at most, so that what nobody asks for again is wrong by no more than that.
+ */
 const LARGE_CHUNKS = 100_000
-const LARGE_AGE_MS = 5_000
+const PAUSE_TIMES = 9
 
 /** Knowledge bases whose documents are remembered as counted. */
 const COUNTS_MAX = 10_000
+
+function isPausing({ beganMs, endedMs }: Counted): boolean {
+  return performance.now() - endedMs < PAUSE_TIMES * (endedMs - beganMs)
+}
 
 export class ListedDocuments implements StoredDocuments {
   readonly #database: Pick<Database, 'lease'>
@@ -58,8 +66,7 @@ export class ListedDocuments implements StoredDocuments {
   async counts(kb: KnowledgeBase): Promise<ContentCounts> {
     const known = this.#counts.get(kb.id)
     const isLarge = known !== undefined && known.counts.chunks > LARGE_CHUNKS
-    if (isLarge && performance.now() - known.atMs < LARGE_AGE_MS) return known.counts
-    return this.#exactCounts(kb)
+    return isLarge && isPausing(known) ? known.counts : this.#exactCounts(kb)
   }
 
   /** Counted anew after each write that came since, once for all who ask. */
@@ -72,8 +79,12 @@ export class ListedDocuments implements StoredDocuments {
     const counting = { revision, counts: this.#counted(kb) }
     this.#counting.set(id, counting)
     try {
+      const beganMs = performance.now()
       const counts = await counting.counts
-      this.#counts.set(id, { revision, counts, atMs: performance.now() })
+      // A later state may have been counted sooner.
+      if ((this.#counts.get(id)?.revision ?? 0) <= revision) {
+        this.#counts.set(id, { revision, counts, beganMs, endedMs: performance.now() })
+      }
       return counts
     } finally {
       if (this.#counting.get(id) === counting) this.#counting.delete(id)

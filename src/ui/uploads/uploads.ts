@@ -9,6 +9,7 @@ import { sendFile } from '../api/files.ts'
 import { insertInBackground } from '../api/knowledge-bases.ts'
 import type { Job, UploadedFiles } from '../api/records.ts'
 import { ApiError, asError } from '../api/request.ts'
+import { isLeaving } from '../api/session.ts'
 import type { NamedFile } from './picked-files.ts'
 
 const SENDING_MAX = 2
@@ -115,7 +116,7 @@ const NOT_SENT = { sentBytes: 0, cuts: 0, storedAs: [] } as const
 
 /** Only what was to become of it failed: unless the file is gone there, it need not be sent once more. */
 function isOnServer({ storedAs, failure }: Upload): boolean {
-  return storedAs.length > 0 && !(failure instanceof ApiError && failure.status === 404)
+  return storedAs.length > 0 && !(failure instanceof ApiError && failure.code === 'file_not_found')
 }
 
 function withoutParts(all: readonly Upload[], zipId: number): readonly Upload[] {
@@ -126,7 +127,7 @@ function withoutParts(all: readonly Upload[], zipId: number): readonly Upload[] 
 export function takeStored(id: number): void {
   change(id, ({ failure: _, ...upload }) => {
     const storedAs = [upload.partOf?.name ?? upload.name]
-    return { ...upload, state: 'arrived', replaces: true, storedAs }
+    return { ...upload, state: 'arrived', storedAs }
   })
   goOn()
 }
@@ -330,5 +331,6 @@ function isUploading(): boolean {
 }
 
 addEventListener('beforeunload', (event) => {
-  if (isUploading()) event.preventDefault()
+  // Whoever has signed out cannot stay.
+  if (isUploading() && !isLeaving.value) event.preventDefault()
 })
