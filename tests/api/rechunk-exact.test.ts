@@ -1,4 +1,4 @@
-/** Stored documents that are cut anew lose nothing: neither white space nor metadata. */
+/** Stored documents that are split again lose nothing: neither white space nor metadata. */
 import { afterEach, expect, test } from 'bun:test'
 import type { EmbedderRegistry } from '../../src/domain/ports/model-ports.ts'
 import { createTestApp, type TestApp } from '../support/test-app.ts'
@@ -109,7 +109,7 @@ async function put(app: TestApp, knowledge_base: object) {
   return app.send('PUT', `${KB}/k`, { knowledge_base })
 }
 
-test('what an insert stores that began before is cut anew too', async () => {
+test('what an insert stores that began before is split again too', async () => {
   const inserted = gatedEmbedders((texts) => texts.some((one) => one.startsWith('Late')))
   const cut = gatedEmbedders((texts) => texts.some((one) => one.length <= 80))
   const embedders: EmbedderRegistry = {

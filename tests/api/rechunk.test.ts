@@ -1,4 +1,4 @@
-/** Stored documents cut anew, after another chunking was chosen. */
+/** Stored documents split again, after another chunking was chosen. */
 import { afterEach, expect, test } from 'bun:test'
 import type { EmbedderRegistry } from '../../src/domain/ports/model-ports.ts'
 import { drawnPdf, line } from '../reading/drawn-pdf.ts'
@@ -285,7 +285,7 @@ test('in SQL it is an option of ALTER, and an insert beside it is refused', asyn
   const sql = `ALTER KNOWLEDGE_BASE k USING preprocessing = {"type": "text_chunking",
     "text_chunking_config": {"chunk_size": 80}}, rechunk = true`
   const [row] = await app.rows(sql)
-  expect(row).toContain('Cut the documents of k anew')
+  expect(row).toContain('Split the documents of k again')
   const done = await ended({ id: Number(row?.[0]) }, app)
   expect(done).toMatchObject({ state: 'done', documents: 5 })
   expect(await app.rows('SELECT max(length(chunk_content)) <= 80 FROM k')).toEqual([[true]])

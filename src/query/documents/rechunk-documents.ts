@@ -1,4 +1,4 @@
-/** Documents cut anew from what is stored of them: what stays the same is neither embedded nor written. */
+/** Documents split again from what is stored of them: what stays the same is neither embedded nor written. */
 import { isDeepStrictEqual } from 'node:util'
 import { chunkFacts, type DocumentChange, type EmbeddedDocument } from '../../domain/chunk.ts'
 import type { Row } from '../../domain/document.ts'
@@ -32,7 +32,7 @@ export interface Rechunked {
   /** Documents that have other chunks now, and how many. */
   readonly documents: number
   readonly chunks: number
-  /** Those that stay as they are, as they cannot be cut anew. */
+  /** Those that stay as they are, as they cannot be split again. */
   readonly leftOut: readonly JobError[]
 }
 

@@ -145,7 +145,7 @@ function databaseRows(snapshot: CatalogSnapshot): readonly SchemaRow[] {
   return [...projects, ...(hasFiles ? [files] : []), ...sources]
 }
 
-/** Inserts, evaluations and documents cut anew in the background. What they were asked is shown without its values. */
+/** Inserts, evaluations and documents split again in the background. What they were asked is shown without its values. */
 function queryRows(
   { jobs }: Activity,
   { limits }: Pick<CatalogSnapshot, 'limits'>,

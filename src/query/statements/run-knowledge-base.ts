@@ -48,7 +48,7 @@ export async function runKnowledgeBaseStatement(
   }
 }
 
-/** With `rechunk = true` the stored documents are cut anew afterwards: the answer is the job's row of information_schema.queries. */
+/** With `rechunk = true` the stored documents are split again afterwards: the answer is the job's row of information_schema.queries. */
 async function alter(
   statement: StatementOf<'alter_knowledge_base'>,
   db: string,

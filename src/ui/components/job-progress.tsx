@@ -125,7 +125,7 @@ export function JobState({ state }: { readonly state: Job['state'] }) {
 /** `1,200 of 5,000 rows · 1,200 documents · 1,312 chunks · 240 a second · 5.0 s so far · 16.0 s left`. */
 export function wordsOf(job: Job): string {
   const isGoing = job.state === 'running'
-  // Of documents that are cut anew, not each becomes other chunks.
+  // Of documents that are split again, not each becomes other chunks.
   const isRechunk = job.kind === 'rechunk'
   const row = isRechunk ? 'document' : 'row'
   const rows =

@@ -131,7 +131,7 @@ const addOneRoutes: AddRoutes = (app, context) => {
         200: { description: 'Stored; an empty JSON string', schema: NOTHING },
         202: {
           description:
-            'With "background": true, or where it takes longer than EIDER_INSERT_WAIT_SECONDS: the job that stores it. With "rechunk": true: the job that cuts the stored documents anew',
+            'With "background": true, or where it takes longer than EIDER_INSERT_WAIT_SECONDS: the job that stores it. With "rechunk": true: the job that splits the stored documents again',
           schema: JOB,
         },
         ...missing,

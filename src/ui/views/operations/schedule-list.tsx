@@ -59,7 +59,7 @@ export function ScheduleList() {
         {(items) =>
           items.length === 0 ? (
             <p class="quiet">
-              Nothing does. <a href="/docs/jobs">CREATE JOB</a> in SQL makes one.
+              None yet. Create one in SQL, with <a href="/docs/jobs">CREATE JOB</a>.
             </p>
           ) : (
             <ul class="operations-list">

@@ -1,4 +1,4 @@
-/** The stored documents cut anew: asked for with what it costs, and shown as it goes on. */
+/** The stored documents split again: asked for with what it costs, and shown as it goes on. */
 import type { ComponentChildren } from 'preact'
 import { useState } from 'preact/hooks'
 import { ConfirmDialog } from '../../../components/confirm-dialog.tsx'
