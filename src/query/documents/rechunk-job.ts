@@ -1,4 +1,4 @@
-/** The documents of a knowledge base cut anew by how it is chunked now: a job, document by document. */
+/** The documents of a knowledge base split again by how it is chunked now: a job, document by document. */
 import { createHash } from 'node:crypto'
 import { requireKnowledgeBase } from '../../domain/catalog-snapshot.ts'
 import {
@@ -37,20 +37,20 @@ export async function startRechunk(
 
 function draftOf({ id, name, projectName }: KnowledgeBase): JobDraft {
   const request: StoredRequest = { knowledgeBaseId: id }
-  const title = `Cut the documents of ${name} anew`
+  const title = `Split the documents of ${name} again`
   return { kind: 'rechunk', projectName, knowledgeBase: name, title, request }
 }
 
-/** Of documents in the order in which they were stored: one that is cut anew is stored as the last. */
+/** Of documents in the order in which they were stored: one that is split again is stored as the last. */
 interface Checkpoint {
   /** The first chunks of the documents that are done have this key or a smaller one. */
   readonly afterKey: string
   /** What was stored when this pass began has smaller keys. */
   readonly endKey: string
-  /** Chunks that the job had stored by then: what others store has keys of its own. Missing: nobody knows. */
-  readonly ownChunks?: number
+  /** Chunks that the job had stored by then: what others store has keys of its own. */
+  readonly ownChunks: number
   /** What came during the pass before: documents that were counted already. */
-  readonly isFurtherPass?: boolean
+  readonly isFurtherPass: boolean
   /** Of how they are cut: another one means from the beginning. */
   readonly rules: string
 }
@@ -123,7 +123,7 @@ class RechunkRun {
       {
         kb,
         ids: batch.map(({ id }) => id),
-        // Whoever goes on from here finds the others: what was cut anew is stored behind them.
+        // Whoever goes on from here finds the others: what was split again is stored behind them.
         markOf: (done) => this.#markOf(progressAfter(before, done, done.documents)),
       },
       this.#deps,
@@ -131,8 +131,9 @@ class RechunkRun {
     )
     this.#checkpoint = { ...this.#checkpoint, afterKey: String(last.firstKey) }
     this.#leftOut = done.leftOut.reduce(withLeftOut, this.#leftOut)
-    const { isFurtherPass = false } = this.#checkpoint
-    const count = isFurtherPass ? done.documents + done.leftOut.length : batch.length
+    const count = this.#checkpoint.isFurtherPass
+      ? done.documents + done.leftOut.length
+      : batch.length
     this.#progress = progressAfter(before, done, count)
     await this.#mark(this.#progress)
     return true
@@ -143,7 +144,7 @@ class RechunkRun {
    * one was cancelled.
    */
   async #beginFurtherPass(kb: KnowledgeBase): Promise<boolean> {
-    const { endKey, ownChunks = Number.NaN, rules } = this.#checkpoint
+    const { endKey, ownChunks, rules } = this.#checkpoint
     const { chunks } = this.#progress
     const nextKey = await this.#deps.chunks.nextChunkKey(kb)
     if (Number(nextKey) - Number(endKey) === chunks - ownChunks) return false
@@ -217,7 +218,8 @@ async function beginning(
   { progress }: Pick<Job, 'progress'>,
 ): Promise<Checkpoint> {
   const endKey = String(await chunks.nextChunkKey(kb))
-  return { afterKey: '-1', endKey, ownChunks: progress.chunks, rules: rulesOf(kb) }
+  const ownChunks = progress.chunks
+  return { afterKey: '-1', endKey, ownChunks, isFurtherPass: false, rules: rulesOf(kb) }
 }
 
 /** A hash: models have keys. */
