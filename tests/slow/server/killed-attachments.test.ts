@@ -1,6 +1,6 @@
 import { expect, test } from 'bun:test'
 import { type ServerProcess, startServer, withFolder } from './server-process.ts'
-import { stubEmbeddings } from './stub-embeddings.ts'
+import { silencedEmbeddings } from './stub-embeddings.ts'
 
 const FILES = 12
 const LIVES = 2
@@ -28,28 +28,15 @@ interface Batch {
 }
 
 test('kill -9 behind uploads and within a batch: each file is there once and whole, or told failed', async () => {
-  let texts = 0
-  let textsOfALife = Number.POSITIVE_INFINITY
-  let reached = Promise.withResolvers<void>()
-  const provider = stubEmbeddings(
-    (text) => [text.length % 7, 1, 2],
-    async (count) => {
-      texts += count
-      if (texts <= textsOfALife) return
-      reached.resolve()
-      await new Promise(() => {})
-    },
-  )
-  const base_url = `http://127.0.0.1:${provider.port}/v1`
+  const provider = silencedEmbeddings()
+  const base_url = provider.baseUrl
   await withFolder(async (folder) => {
     const environment = { EIDER_DATA_DIR: folder, EIDER_LOG_LEVEL: 'silent' }
     /** @param textsMax that the next life gets embedded */
     const killed = async (server: ServerProcess, textsMax: number) => {
       server.kill('SIGKILL')
       await server.exited
-      texts = 0
-      textsOfALife = textsMax
-      reached = Promise.withResolvers()
+      provider.silenceAfter(textsMax)
       return startServer(environment)
     }
     let server = await startServer(environment)
@@ -79,7 +66,7 @@ test('kill -9 behind uploads and within a batch: each file is there once and who
     })
     await sent(server, 'DELETE', `/v1/files/${missing}`)
     for (let life = 0; life < LIVES; life++) {
-      await reached.promise
+      await provider.silenced()
       const isLast = life === LIVES - 1
       server = await killed(server, isLast ? Number.POSITIVE_INFINITY : TEXTS_OF_A_LIFE)
       const counts = (await sent<Batch>(server, 'GET', `${STORE}/file_batches/${batch.id}`))
@@ -122,5 +109,5 @@ test('kill -9 behind uploads and within a batch: each file is there once and who
     server.kill('SIGKILL')
     await server.exited
   })
-  provider.stop(true)
+  provider.stop()
 }, 120_000)

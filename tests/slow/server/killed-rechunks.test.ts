@@ -1,6 +1,6 @@
 import { expect, test } from 'bun:test'
 import { type ServerProcess, startServer, withFolder } from './server-process.ts'
-import { stubEmbeddings } from './stub-embeddings.ts'
+import { silencedEmbeddings } from './stub-embeddings.ts'
 
 const DOCUMENTS = 300
 const LIVES = 3
@@ -30,20 +30,9 @@ async function rowsOf(server: ServerProcess): Promise<readonly Row[]> {
   return data
 }
 
-test('kill -9 while documents are cut anew: each is whole at any moment, and counted once', async () => {
-  let texts = 0
-  let textsOfALife = Number.POSITIVE_INFINITY
-  let reached = Promise.withResolvers<void>()
-  const provider = stubEmbeddings(
-    (text) => [text.length % 7, 1, 2],
-    async (count) => {
-      texts += count
-      if (texts <= textsOfALife) return
-      reached.resolve()
-      await new Promise(() => {})
-    },
-  )
-  const base_url = `http://127.0.0.1:${provider.port}/v1`
+test('kill -9 while documents are split again: each is whole at any moment, and counted once', async () => {
+  const provider = silencedEmbeddings()
+  const base_url = provider.baseUrl
   const chunking = (chunk_size: number) => {
     return { type: 'text_chunking', text_chunking_config: { chunk_size, chunk_overlap: 0 } }
   }
@@ -62,18 +51,15 @@ test('kill -9 while documents are cut anew: each is whole at any moment, and cou
       return { id: `tea ${id}`, content: sentences.join(' ') }
     })
     await sent(server, 'PUT', `${KBS}/k`, { knowledge_base: { rows } })
-    texts = 0
-    textsOfALife = TEXTS_OF_A_LIFE
+    provider.silenceAfter(TEXTS_OF_A_LIFE)
     const job = await sent<Job>(server, 'PUT', `${KBS}/k`, {
       knowledge_base: { preprocessing: chunking(60), rechunk: true },
     })
     for (let life = 0; life < LIVES; life++) {
-      await reached.promise
+      await provider.silenced()
       server.kill('SIGKILL')
       await server.exited
-      texts = 0
-      textsOfALife = life === LIVES - 1 ? Number.POSITIVE_INFINITY : TEXTS_OF_A_LIFE
-      reached = Promise.withResolvers()
+      provider.silenceAfter(life === LIVES - 1 ? Number.POSITIVE_INFINITY : TEXTS_OF_A_LIFE)
       server = await startServer(environment)
       const now = await rowsOf(server)
       expect(now).toHaveLength(DOCUMENTS)
@@ -95,5 +81,5 @@ test('kill -9 while documents are cut anew: each is whole at any moment, and cou
     server.kill('SIGKILL')
     await server.exited
   })
-  provider.stop(true)
+  provider.stop()
 }, 120_000)

@@ -21,3 +21,30 @@ export function stubEmbeddings(
     },
   })
 }
+
+/** One that falls silent within an insert, so that a server can be killed there. */
+export function silencedEmbeddings() {
+  let texts = 0
+  let textsMax = Number.POSITIVE_INFINITY
+  let silenced = Promise.withResolvers<void>()
+  const provider = stubEmbeddings(
+    (text) => [text.length % 7, 1, 2],
+    async (count) => {
+      texts += count
+      if (texts <= textsMax) return
+      silenced.resolve()
+      await new Promise(() => {})
+    },
+  )
+  return {
+    baseUrl: `http://127.0.0.1:${provider.port}/v1`,
+    /** From now on so many texts are embedded, and none after them. */
+    silenceAfter(max: number): void {
+      texts = 0
+      textsMax = max
+      silenced = Promise.withResolvers()
+    },
+    silenced: () => silenced.promise,
+    stop: () => provider.stop(true),
+  }
+}
