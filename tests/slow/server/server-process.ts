@@ -28,10 +28,14 @@ const SMALL_DISK = ['sh', '-c', 'ulimit -f 20000; trap "" XFSZ; exec "$@"', 'sh'
 
 const NO_HANGUP = ['sh', '-c', 'trap "" HUP; exec "$@"', 'sh']
 
-function spawn(environment: Readonly<Record<string, string>>, args: readonly string[] = []) {
+function spawn(
+  environment: Readonly<Record<string, string>>,
+  args: readonly string[] = [],
+  main: string = MAIN,
+) {
   const { SMALL_DISK: isSmall, NOHUP: isLeft } = environment
   return Bun.spawn(
-    [...(isSmall ? SMALL_DISK : []), ...(isLeft ? NO_HANGUP : []), process.execPath, MAIN, ...args],
+    [...(isSmall ? SMALL_DISK : []), ...(isLeft ? NO_HANGUP : []), process.execPath, main, ...args],
     {
       env: { ...process.env, UV_THREADPOOL_SIZE: '16', EIDER_PORT: '0', ...environment },
       stdin: 'ignore',
@@ -45,8 +49,11 @@ function spawn(environment: Readonly<Record<string, string>>, args: readonly str
  * Starts the server on a free port and waits until it answers: its process, without a supervisor. `SMALL_DISK`: its disk is
  * soon full.
  */
-export function startServer(environment: Readonly<Record<string, string>>): Promise<ServerProcess> {
-  return started(environment, ['--no-supervisor'])
+export function startServer(
+  environment: Readonly<Record<string, string>>,
+  main?: string,
+): Promise<ServerProcess> {
+  return started(environment, ['--no-supervisor'], main)
 }
 
 /** Starts the program as a user does: what is started is the supervisor. `NOHUP`: as after `nohup`. */
@@ -59,8 +66,9 @@ export function startSupervised(
 async function started(
   environment: Readonly<Record<string, string>>,
   args: readonly string[],
+  main?: string,
 ): Promise<ServerProcess> {
-  const child = spawn(environment, args)
+  const child = spawn(environment, args, main)
   const output: string[] = []
   const url = await urlOf(child.stdout, output)
   return {

@@ -1,0 +1,93 @@
+/**
+ * How many files of `src/` take part in one request of each kind: what a reader has to know to follow it. The first request
+ * runs what is loaded once, and work in the background falls into some of the others: a file counts if all others run it.
+ */
+import { afterAll, beforeAll, expect, test } from 'bun:test'
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { type ServerProcess, startServer } from '../server/server-process.ts'
+import { type InstrumentedSource, instrumentedSource } from './instrumented-source.ts'
+
+const KNOWLEDGE_BASES = '/api/projects/mindsdb/knowledge_bases'
+const ROUNDS = 5
+const AGENTS = '/api/projects/mindsdb/agents'
+
+interface Journey {
+  readonly name: string
+  /** Files that may take part. It only goes down, except by what a new capability needs. */
+  readonly filesMax: number
+  readonly method: string
+  readonly path: string
+  readonly body: (round: number) => object
+}
+
+const JOURNEYS: readonly Journey[] = [
+  {
+    name: 'PUT of one row',
+    filesMax: 107,
+    method: 'PUT',
+    path: `${KNOWLEDGE_BASES}/teas`,
+    body: (round) => {
+      const content = `Sencha is a green tea, number ${round}`
+      return { knowledge_base: { rows: [{ id: round, content, price: round }] } }
+    },
+  },
+  {
+    name: 'SELECT with a search',
+    filesMax: 90,
+    method: 'POST',
+    path: '/api/sql/query',
+    body: (round) => {
+      const search = `content = 'green tea ${round}' AND price < 100`
+      return { query: `SELECT id, chunk_content, relevance FROM teas WHERE ${search} LIMIT 5` }
+    },
+  },
+  {
+    name: 'POST search',
+    filesMax: 110,
+    method: 'POST',
+    path: `${KNOWLEDGE_BASES}/teas/search`,
+    body: (round) => ({ query: `green tea ${round}`, k: 5 }),
+  },
+  {
+    name: 'a question to an agent',
+    filesMax: 185,
+    method: 'POST',
+    path: `${AGENTS}/sommelier/completions`,
+    body: (round) => ({ messages: [{ question: `Which tea is number ${round}?`, answer: '' }] }),
+  },
+]
+
+const folder = mkdtempSync(join(tmpdir(), 'eider-journeys-'))
+let source: InstrumentedSource
+let server: ServerProcess
+
+beforeAll(async () => {
+  source = await instrumentedSource(folder, join(import.meta.dir, '../../..'))
+  server = await startServer({ EIDER_DATA_DIR: join(folder, 'data') }, source.mainPath)
+  await server.send('POST', KNOWLEDGE_BASES, { knowledge_base: { name: 'teas' } })
+  const data = { knowledge_bases: ['mindsdb.teas'] }
+  await server.send('POST', AGENTS, { agent: { name: 'sommelier', data } })
+})
+
+afterAll(async () => {
+  server?.kill('SIGTERM')
+  await server?.exited
+  rmSync(folder, { recursive: true, force: true })
+})
+
+for (const { name, filesMax, method, path, body } of JOURNEYS) {
+  test(`${name} takes at most ${filesMax} files`, async () => {
+    const rounds: (readonly string[])[] = []
+    for (let round = 0; round <= ROUNDS; round++) {
+      source.clear()
+      expect((await server.send(method, path, body(round))).status).toBe(200)
+      if (round > 0) rounds.push(source.ran())
+    }
+    const [first = [], ...others] = rounds
+    const ran = first.filter((file) => others.every((other) => other.includes(file)))
+    expect(ran).toContain('src/http/server.ts')
+    if (ran.length > filesMax) throw new Error(`${ran.length} files:\n${ran.join('\n')}`)
+  })
+}
