@@ -4,16 +4,32 @@ import { ERRORS } from '../../src/errors.ts'
 import { SETTINGS } from '../../src/settings.ts'
 import {
   brokenLinks,
+  longDecisions,
   missingCitations,
   missingPaths,
   misstatedErrors,
   routesOf,
   undocumentedRoutes,
+  unlistedDecisions,
   unnamed,
 } from './documentation.ts'
 import { trackedTextFiles } from './tracked-files.ts'
 
 const README_BYTES_MAX = 6 * 1024
+const DECISION_LINES_MAX = 25
+
+/** Decisions that are older than the limit. This list only shrinks. */
+const LONG_DECISIONS = [
+  '0015-sizes-of-values.md',
+  '0016-places-while-computing.md',
+  '0019-backups-and-lost-logs.md',
+  '0021-memory-of-the-process.md',
+  '0023-reader-processes.md',
+  '0025-tables.md',
+  '0026-pdfium.md',
+  '0039-clients-of-databases.md',
+  '0040-pushdown.md',
+]
 
 const files = await trackedTextFiles(join(import.meta.dir, '../..'))
 const paths = files.map(({ path }) => path)
@@ -27,6 +43,25 @@ function pageOf(path: string): string {
 
 test('README.md is short', () => {
   expect(Buffer.byteLength(pageOf('README.md'))).toBeLessThanOrEqual(README_BYTES_MAX)
+})
+
+test('a decision is short, and measurements are elsewhere', () => {
+  expect(longDecisions(pages, DECISION_LINES_MAX)).toEqual(LONG_DECISIONS)
+})
+
+test('the index of decisions lists each of them', () => {
+  expect(unlistedDecisions(pages, pageOf('docs/decisions/README.md'))).toEqual([])
+})
+
+test('planted decisions that are too long or in no index are found', () => {
+  const planted = [
+    { path: 'docs/decisions/0001-one.md', text: 'a\nb\nc\n' },
+    { path: 'docs/decisions/0002-two.md', text: 'a\nb\n' },
+    { path: 'docs/decisions/README.md', text: 'a\nb\nc\n' },
+  ]
+  expect(longDecisions(planted, 2)).toEqual(['0001-one.md'])
+  const index = '- 1 [One](0001-one.md)\n- 3 [Two](0002-two.md)'
+  expect(unlistedDecisions(planted, index)).toEqual(['0002-two.md'])
 })
 
 test('docs/settings.md names every setting', () => {

@@ -124,6 +124,26 @@ function anchorsOf(markdown: string): ReadonlySet<string> {
   )
 }
 
+/** Decisions with more lines than `linesMax`. */
+export function longDecisions(pages: readonly TextFile[], linesMax: number): readonly string[] {
+  return pages
+    .filter(({ path }) => DECISION.test(path))
+    .filter(({ text }) => text.trimEnd().split('\n').length > linesMax)
+    .map(({ path }) => posix.basename(path))
+}
+
+/** Decisions whose number and file the index does not list. */
+export function unlistedDecisions(pages: readonly TextFile[], index: string): readonly string[] {
+  return pages
+    .filter(({ path }) => DECISION.test(path))
+    .map(({ path }) => posix.basename(path))
+    .filter(
+      (name) => !index.includes(`- ${Number(name.slice(0, 4))} [`) || !index.includes(`(${name})`),
+    )
+}
+
+const DECISION = /^docs\/decisions\/\d{4}-[a-z0-9-]+\.md$/
+
 /**
  * Pages that comments of the code cite and that are not there: `docs/page.md`, a section of it (`docs/contract.md 4`, or
  * `4.3` for its third sentence), or `decision 7`. A page of another site is not ours to check.

@@ -25,7 +25,7 @@ export async function docFiles(): Promise<ReadonlyMap<string, string>> {
   const files = new Map<string, string>()
   for (const name of found.map((path) => path.replaceAll('\\', '/')).sort()) {
     if (name === 'README.md') continue
-    if (name.endsWith('.md')) files.set(name.slice(0, -'.md'.length), `docs/${name}`)
+    if (name.endsWith('.md')) files.set(name.replace(/(\/README)?\.md$/, ''), `docs/${name}`)
     else if (typeOf(name) !== undefined) files.set(name, `docs/${name}`)
   }
   for (const [slug, path] of Object.entries(OTHERS)) files.set(slug, path)
@@ -53,8 +53,7 @@ export function linkOver(
     const resolved = new URL(path, `file:///${from}`).pathname.slice(1)
     const tail = fragment === undefined ? '' : `#${fragment}`
     if (resolved === INDEX_FILE || resolved === 'docs/') return `/docs${tail}`
-    if (resolved === 'docs/decisions/') return `/docs/decisions${tail}`
-    const slug = slugOf.get(resolved)
+    const slug = slugOf.get(resolved.endsWith('/') ? `${resolved}README.md` : resolved)
     return slug === undefined ? null : `/docs/${slug}${tail}`
   }
 }

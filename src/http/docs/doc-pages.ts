@@ -14,7 +14,6 @@ const HTML = 'text/html; charset=utf-8'
 /** Addresses that are no files. */
 const START = ''
 const READER = 'api'
-const DECISIONS = 'decisions'
 /** The page whose table holds the error codes. */
 const CODES = 'errors'
 const SEARCH = 'search.json'
@@ -37,7 +36,7 @@ export class DocPages {
 
   /** @param slug what comes after `/docs/`; '': the start page. @returns undefined: there is no such page */
   find(slug: string): Promise<DocFile> | undefined {
-    const isKnown = [START, READER, DECISIONS, SEARCH].includes(slug) || this.#files.has(slug)
+    const isKnown = [START, READER, SEARCH].includes(slug) || this.#files.has(slug)
     if (!isKnown) return undefined
     let file = this.#made.get(slug)
     if (file === undefined) {
@@ -57,7 +56,6 @@ export class DocPages {
 <div id="reader"><p>The reference needs JavaScript.</p></div>`
       return this.#page(slug, { title: 'API reference', html })
     }
-    if (slug === DECISIONS) return this.#page(slug, await this.#decisions())
     if (slug === SEARCH) return this.#searchable()
     const path = this.#files.get(slug) ?? ''
     const contentType = typeOf(path)
@@ -70,22 +68,10 @@ export class DocPages {
     return markdownPage(await readDoc(path), linkOver(this.#files, path))
   }
 
-  async #decisions(): Promise<Pick<MarkdownPage, 'title' | 'html'>> {
-    const slugs = [...this.#files.keys()].filter((slug) => slug.startsWith('decisions/'))
-    const items = await Promise.all(
-      slugs.map(async (slug) => {
-        const { title } = await this.#markdown(this.#files.get(slug) ?? '')
-        return `<li><a href="/docs/${slug}">${escaped(title)}</a></li>`
-      }),
-    )
-    const title = 'Decisions'
-    return { title, html: `<h1>${title}</h1><ul class="plain">${items.join('')}</ul>` }
-  }
-
   /** Every section of every page for users, for a search in the browser. */
   async #searchable(): Promise<DocFile> {
     const slugs = [...this.#files.keys()].filter((slug) => {
-      const isOld = slug === 'changelog' || slug.startsWith('decisions/')
+      const isOld = slug === 'changelog' || /^decisions(\/|$)/.test(slug)
       return !isOld && typeOf(slug) === undefined
     })
     const sections: unknown[] = []

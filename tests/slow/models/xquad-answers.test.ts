@@ -1,4 +1,4 @@
-/** The built-in agent over XQuAD, where its collections are at hand (bench/README.md); the floors are a little under decision 48's table. */
+/** The built-in agent over XQuAD, where its collections are at hand (bench/README.md); the floors are just below the table in bench/notes/agents.md. */
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'

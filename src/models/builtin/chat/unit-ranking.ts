@@ -12,8 +12,8 @@ const UNITS_MAX = 2000
 
 /**
  * What a unit's score is made of: the relevance that the search gave its passage, the weight of the question's terms that it
- * holds, and that it holds with the units beside it, and its cosine. Fitted and checked as decision 48 says; a third
- * more or less of one of them changes next to nothing.
+ * holds, and that it holds with the units beside it, and its cosine. bench/notes/agents.md says how they were
+ * fitted; a third more or less of one of them changes almost nothing.
  */
 const WEIGHTS = { relevance: 12, own: 4.4, nearby: 4, cosine: 5 } as const
 /** A title, a lone word or half a sentence explains less than a whole one that fits as well. */

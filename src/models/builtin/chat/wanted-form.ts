@@ -46,7 +46,7 @@ export class WantedForm {
   }
 }
 
-/** Weighed against the parts of a score that decision 48 tells. */
+/** Weighed against the parts of a unit's score. */
 const WORTH = { option: 12, mention: 1, definition: 4, opening: 4, code: 3 } as const
 const SUBJECT_WORDS_MAX = 3
 
