@@ -51,6 +51,7 @@ test('docs/architecture.md shows the rules that hold', async () => {
 
 const GROUND_FLOOR: readonly string[] = [
   'domain',
+  'core',
   'runtime',
   'network',
   'analysis',

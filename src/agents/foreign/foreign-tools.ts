@@ -1,3 +1,4 @@
+import { parsedArguments } from '../../core/json.ts'
 import type { Agent } from '../../domain/agents/agent.ts'
 import type { McpServer } from '../../domain/agents/mcp-server.ts'
 import type { ForeignTool, ForeignTools } from '../../domain/ports/foreign-tool-ports.ts'
@@ -57,7 +58,7 @@ export class QuestionForeignTools {
     signal: AbortSignal,
   ): Promise<string> {
     const offered = this.#offered.get(name)
-    const values = inputOf(input)
+    const values = parsedArguments(input)
     if (offered === undefined || values === null) return `Error: ${name} takes a JSON object`
     const { server, tool } = offered
     const call = { session: this.#session, server, tool, input: values }
@@ -78,16 +79,6 @@ export class QuestionForeignTools {
 
   end(): void {
     if (this.#offered.size > 0) this.#tools.end(this.#session)
-  }
-}
-
-function inputOf(input: string): Readonly<Record<string, unknown>> | null {
-  try {
-    const value: unknown = input.trim() === '' ? {} : JSON.parse(input)
-    const isObject = typeof value === 'object' && value !== null && !Array.isArray(value)
-    return isObject ? { ...value } : null
-  } catch {
-    return null
   }
 }
 

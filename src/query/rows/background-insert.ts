@@ -1,5 +1,7 @@
 /** `INSERT INTO … USING background = true`, or one that takes too long: a job, whose row of information_schema.queries is the answer. */
+
 import { FieldReader } from '../../catalog/fields.ts'
+import { oneLine } from '../../core/short-text.ts'
 import type { Rights } from '../../domain/access/rights.ts'
 import { requireKnowledgeBase } from '../../domain/catalog-snapshot.ts'
 import type { Job } from '../../domain/flow/job.ts'
@@ -150,10 +152,6 @@ function withoutValues(source: string): string {
     if (text.length > TITLE_CHARS_MAX) return `${oneLine(text).slice(0, TITLE_CHARS_MAX)}…`
   }
   return oneLine(text)
-}
-
-function oneLine(text: string): string {
-  return text.replace(/\s+/g, ' ').trim()
 }
 
 /** True for the request of a job that this file has made. */

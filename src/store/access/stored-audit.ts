@@ -1,4 +1,5 @@
 import { and, desc, eq, gte, lt, type SQL, sql } from 'drizzle-orm'
+import { DAY_MS, MINUTE_MS } from '../../core/time.ts'
 import type {
   AuditEntry,
   AuditFilter,
@@ -18,7 +19,6 @@ export interface AuditLimits {
 
 type AuditRow = typeof auditLog.$inferSelect
 
-const DAY_MS = 86_400_000
 const LIMITS: AuditLimits = { keepMs: 365 * DAY_MS, rowsMax: 1_000_000 }
 
 /** Entries are written together: each write costs a transaction. */
@@ -28,7 +28,7 @@ const RETRY_MS = 5_000
 /** In memory while they cannot be written; then the oldest are lost. */
 const WAITING_MAX = 20_000
 /** Failures alike within this time are one entry. */
-const ALIKE_MS = 60_000
+const ALIKE_MS = MINUTE_MS
 /** Kinds of failures that are told apart within that time; the rest is one more entry. */
 const KINDS_MAX = 50
 /** Changes alike within that time that are entries of their own; those beyond are counted: of a program that inserts. */

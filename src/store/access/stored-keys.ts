@@ -11,6 +11,7 @@ import {
 } from '../../domain/ports/access-ports.ts'
 import { timestampOfMillis } from '../../domain/timestamp.ts'
 import { AppError } from '../../errors.ts'
+import { SerialQueue } from '../../runtime/serial-queue.ts'
 import { nextId, queriesOver } from '../catalog/catalog-queries.ts'
 import type { Database } from '../duckdb/database.ts'
 import { accessKeys, accessKeyUses } from './access-schema.ts'
@@ -40,7 +41,8 @@ export class StoredKeys implements AccessKeys {
   readonly #uses = new Map<number, number>()
   readonly #unwritten = new Set<number>()
   readonly #timer: ReturnType<typeof setInterval>
-  #lastChange: Promise<unknown> = Promise.resolve()
+  /** One change after the other, so that two keys never get one name. */
+  readonly #changes = new SerialQueue()
 
   private constructor(database: Database, now: () => number) {
     this.#database = database
@@ -75,7 +77,7 @@ export class StoredKeys implements AccessKeys {
   }
 
   create(draft: NewAccessKey): Promise<{ readonly key: AccessKey; readonly text: string }> {
-    return this.#inTurn(async () => {
+    return this.#changes.run(async () => {
       const taken = nameKey(draft.name)
       if ([...this.#byId.values()].some(({ key }) => nameKey(key.name) === taken)) {
         throw new AppError('key_exists', `A key named ${draft.name} exists already`)
@@ -101,7 +103,7 @@ export class StoredKeys implements AccessKeys {
   }
 
   remove(id: number): Promise<void> {
-    return this.#inTurn(async () => {
+    return this.#changes.run(async () => {
       const held = this.#byId.get(id)
       if (held === undefined) throw new AppError('key_not_found', `There is no key with id ${id}`)
       await this.#database.writeRecords(
@@ -146,7 +148,7 @@ export class StoredKeys implements AccessKeys {
   }
 
   #writeUses(): Promise<void> {
-    return this.#inTurn(async () => {
+    return this.#changes.run(async () => {
       const ids = [...this.#unwritten]
       if (ids.length === 0) return
       this.#unwritten.clear()
@@ -165,13 +167,6 @@ export class StoredKeys implements AccessKeys {
         throw error
       }
     })
-  }
-
-  /** One change after the other, so that two keys never get one name. */
-  #inTurn<T>(change: () => Promise<T>): Promise<T> {
-    const turn = this.#lastChange.then(change, change)
-    this.#lastChange = turn.catch(() => {})
-    return turn
   }
 }
 

@@ -12,6 +12,7 @@ import type {
 import { timestampOfMillis } from '../../domain/timestamp.ts'
 import { AppError } from '../../errors.ts'
 import { Semaphore } from '../../runtime/semaphore.ts'
+import { SerialQueue } from '../../runtime/serial-queue.ts'
 import { nextId, queriesOver } from '../catalog/catalog-queries.ts'
 import type { Database } from '../duckdb/database.ts'
 import { users } from './access-schema.ts'
@@ -40,7 +41,8 @@ export class StoredUsers implements Users {
    */
   readonly #proven = new Map<number, { readonly passwordHash: string; readonly digest: Buffer }>()
   readonly #digestKey = randomBytes(32)
-  #lastChange: Promise<unknown> = Promise.resolve()
+  /** One change after the other, so that two users never get one name. */
+  readonly #changes = new SerialQueue()
   readonly #hashing = new Semaphore({
     placesMax: HASHES_MAX,
     placesPerKeyMax: 1,
@@ -81,7 +83,7 @@ export class StoredUsers implements Users {
     const taken = () => new AppError('user_exists', `A user named ${draft.name} exists already`)
     if (this.named(draft.name) !== undefined) throw taken()
     const passwordHash = await this.#hash(password, signal)
-    return this.#inTurn(async () => {
+    return this.#changes.run(async () => {
       if (this.named(draft.name) !== undefined) throw taken()
       const at = timestampOfMillis(this.#now())
       const row = { ...draft, createdAt: at, updatedAt: at }
@@ -102,7 +104,7 @@ export class StoredUsers implements Users {
     signal: AbortSignal,
   ): Promise<User> {
     const newHash = password === undefined ? undefined : await this.#hash(password, signal)
-    return this.#inTurn(async () => {
+    return this.#changes.run(async () => {
       const held = this.#users.get(id)
       if (held === undefined) throw userNotFound(id)
       const changed = { ...held.user, ...changes, updatedAt: timestampOfMillis(this.#now()) }
@@ -118,7 +120,7 @@ export class StoredUsers implements Users {
   }
 
   remove(id: number): Promise<void> {
-    return this.#inTurn(async () => {
+    return this.#changes.run(async () => {
       if (!this.#users.has(id)) throw userNotFound(id)
       await this.#database.writeRecords(
         (connection) => queriesOver(connection).delete(users).where(eq(users.id, id)),
@@ -184,13 +186,6 @@ export class StoredUsers implements Users {
     const known = { id: user.id, principal: principalOf(user), mark }
     this.#users.set(user.id, { user, passwordHash, known })
     return user
-  }
-
-  /** One change after the other, so that two users never get one name. */
-  #inTurn<T>(change: () => Promise<T>): Promise<T> {
-    const turn = this.#lastChange.then(change, change)
-    this.#lastChange = turn.catch(() => {})
-    return turn
   }
 }
 

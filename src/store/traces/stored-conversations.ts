@@ -1,5 +1,6 @@
 import type { DuckDBConnection } from '@duckdb/node-api'
 import { and, asc, desc, eq, gt, gte, lt, type SQL, sql } from 'drizzle-orm'
+import { DAY_MS } from '../../core/time.ts'
 import type { Asker } from '../../domain/access/principal.ts'
 import { traceNotFound } from '../../domain/agents/agent-run.ts'
 import { conversationTitle, TITLE_CHARS_MAX } from '../../domain/agents/conversation-title.ts'
@@ -25,8 +26,6 @@ export interface ConversationLimits {
   /** Since their last turn. */
   readonly keepMs: number
 }
-
-const DAY_MS = 86_400_000
 
 const LIMITS: ConversationLimits = { keepMs: 90 * DAY_MS }
 

@@ -1,4 +1,5 @@
 import { and, desc, eq, gte, inArray, lt, lte, type SQL, sql } from 'drizzle-orm'
+import { DAY_MS } from '../../core/time.ts'
 import { type FinishedRun, traceNotFound } from '../../domain/agents/agent-run.ts'
 import { nameKey } from '../../domain/identifier.ts'
 import type {
@@ -19,8 +20,6 @@ export interface TraceLimits {
   /** Of the texts of all traces. */
   readonly bytesMax: number
 }
-
-const DAY_MS = 86_400_000
 
 const LIMITS: TraceLimits = { keepMs: 30 * DAY_MS, bytesMax: 256 * 1024 ** 2 }
 

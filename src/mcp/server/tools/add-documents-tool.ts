@@ -1,10 +1,11 @@
+import type { JsonObject } from '../../../core/json.ts'
 import type { Row, RowValue } from '../../../domain/document.ts'
 import { nameKey } from '../../../domain/identifier.ts'
 import type { KnowledgeBase } from '../../../domain/knowledge-base.ts'
 import { AppError } from '../../../errors.ts'
 import { contentColumnsOf } from '../schemas.ts'
 import { fullName, namedAmong, visibleData } from '../visible-data.ts'
-import type { Json, Tool } from './tool.ts'
+import type { Tool } from './tool.ts'
 
 const DOCUMENTS_MAX = 100
 const CONTENT_CHARS_MAX = 1_000_000
@@ -82,7 +83,7 @@ const namable: typeof visibleData = (snapshot, principal) => {
 }
 
 /** @throws AppError `invalid_request` for metadata that has the name of another column */
-function rowOf(kb: KnowledgeBase, document: Json): Row {
+function rowOf(kb: KnowledgeBase, document: JsonObject): Row {
   const [content = 'content'] = contentColumnsOf(kb)
   const idColumn = kb.idColumn ?? 'id'
   const metadata = (document.metadata ?? {}) as Readonly<Record<string, RowValue>>

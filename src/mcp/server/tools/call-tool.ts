@@ -1,4 +1,6 @@
 /** Runs tools: who may, with what, how many at once, and what a model hears of a failure. */
+
+import type { JsonObject } from '../../../core/json.ts'
 import { mayDo, type Principal, requireScope } from '../../../domain/access/principal.ts'
 import { AppError, ERRORS, type ErrorCode, toAppError } from '../../../errors.ts'
 import { Semaphore } from '../../../runtime/semaphore.ts'
@@ -8,7 +10,7 @@ import { FETCH_TOOL } from './fetch-tool.ts'
 import { LIST_DATA_TOOL } from './list-data-tool.ts'
 import { QUERY_TOOL } from './query-tool.ts'
 import { SEARCH_TOOL } from './search-tool.ts'
-import { Arguments, type Json, type Tool, type ToolCall } from './tool.ts'
+import { Arguments, type Tool, type ToolCall } from './tool.ts'
 
 const TOOLS: readonly Tool[] = [
   SEARCH_TOOL,
@@ -42,7 +44,7 @@ export interface ToolResult {
 }
 
 /** Says what is wrong with arguments; undefined: they fit. */
-export type CheckArguments = (tool: Tool, sent: Json) => string | undefined
+export type CheckArguments = (tool: Tool, sent: JsonObject) => string | undefined
 
 function placesOf(calls: string): Semaphore {
   return new Semaphore({
@@ -64,7 +66,7 @@ export class ToolCalls {
   }
 
   /** A failure is a result that says so, which a model can read. @returns null: there is no such tool */
-  async run(name: string, sent: Json, call: ToolCall): Promise<ToolResult | null> {
+  async run(name: string, sent: JsonObject, call: ToolCall): Promise<ToolResult | null> {
     const tool = TOOLS.find((one) => one.name === name)
     if (tool === undefined) return null
     try {
@@ -88,7 +90,7 @@ export class ToolCalls {
   }
 
   /** Models send null for what they leave out. @throws AppError `invalid_request`, `unknown_field` */
-  #checked(tool: Tool, sent: Json): Arguments {
+  #checked(tool: Tool, sent: JsonObject): Arguments {
     const given = Object.fromEntries(Object.entries(sent).filter(([, value]) => value !== null))
     const known = Object.keys(tool.inputSchema.properties)
     const unknown = Object.keys(given).find((name) => !known.includes(name))

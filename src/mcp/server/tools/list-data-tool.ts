@@ -1,3 +1,4 @@
+import type { JsonObject } from '../../../core/json.ts'
 import { mayName, requireNamespace } from '../../../domain/access/principal.ts'
 import { nameKey } from '../../../domain/identifier.ts'
 import type { KnowledgeBase } from '../../../domain/knowledge-base.ts'
@@ -6,7 +7,7 @@ import { AppError } from '../../../errors.ts'
 import { mapConcurrent } from '../../../runtime/map-concurrent.ts'
 import { contentColumnsOf } from '../schemas.ts'
 import { type VisibleData, visibleData } from '../visible-data.ts'
-import { type Json, READS, type Tool, type ToolCall } from './tool.ts'
+import { READS, type Tool, type ToolCall } from './tool.ts'
 
 const ITEMS_UNSET = 100
 const ITEMS_MAX = 500
@@ -106,11 +107,11 @@ function startOf(cursor: string | undefined): number {
 
 interface Item {
   readonly namespace: string
-  readonly record: () => Promise<Json>
+  readonly record: () => Promise<JsonObject>
 }
 
 function itemsOf(data: VisibleData, call: ToolCall): readonly Item[] {
-  const item = (namespace: string, record: Json): Item => {
+  const item = (namespace: string, record: JsonObject): Item => {
     return { namespace, record: async () => record }
   }
   return [
@@ -147,7 +148,7 @@ function sqlNameOfFile(name: string): string {
   return `${FILES_DATABASE}.${plain ? name : `"${name.replaceAll('"', '""')}"`}`
 }
 
-async function knowledgeBaseRecord(kb: KnowledgeBase, { uses }: ToolCall): Promise<Json> {
+async function knowledgeBaseRecord(kb: KnowledgeBase, { uses }: ToolCall): Promise<JsonObject> {
   return {
     kind: 'knowledge_base',
     name: `${kb.projectName}.${kb.name}`,

@@ -1,8 +1,8 @@
 /** What a tool is: how models are told of it, who may call it, and what it does. */
+
+import { isObject, type JsonObject } from '../../../core/json.ts'
 import type { Principal, Scope } from '../../../domain/access/principal.ts'
 import type { McpUses } from '../mcp-uses.ts'
-
-export type Json = Readonly<Record<string, unknown>>
 
 export interface Tool {
   readonly name: string
@@ -55,16 +55,16 @@ export interface ToolCall {
 
 export interface ToolOutput {
   /** As `outputSchema` says. */
-  readonly structured: Json
+  readonly structured: JsonObject
   /** The same for models; unset: the structure as JSON. */
   readonly text?: string
 }
 
 /** The arguments of a call, which fit the tool's schema. */
 export class Arguments {
-  readonly #sent: Json
+  readonly #sent: JsonObject
 
-  constructor(sent: Json) {
+  constructor(sent: JsonObject) {
     this.#sent = sent
   }
 
@@ -87,17 +87,13 @@ export class Arguments {
     return typeof value === 'boolean' ? value : undefined
   }
 
-  object(name: string): Json | undefined {
+  object(name: string): JsonObject | undefined {
     const value = this.#sent[name]
     return isObject(value) ? value : undefined
   }
 
-  objects(name: string): readonly Json[] {
+  objects(name: string): readonly JsonObject[] {
     const value = this.#sent[name]
     return Array.isArray(value) ? value.filter(isObject) : []
   }
-}
-
-export function isObject(value: unknown): value is Json {
-  return typeof value === 'object' && value !== null && !Array.isArray(value)
 }

@@ -1,4 +1,4 @@
-import { isObject } from '../../../catalog/fields.ts'
+import { isObject } from '../../../core/json.ts'
 import type { Agent } from '../../../domain/agents/agent.ts'
 import type { Citation } from '../../../domain/agents/completion-event.ts'
 import { timestampOfMillis } from '../../../domain/timestamp.ts'

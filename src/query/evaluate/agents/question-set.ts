@@ -1,4 +1,4 @@
-import { isObject } from '../../../catalog/fields.ts'
+import { isObject } from '../../../core/json.ts'
 import { nameKey, quote } from '../../../domain/identifier.ts'
 import type { ResultValue } from '../../../domain/query-result.ts'
 import { AppError } from '../../../errors.ts'
