@@ -1,10 +1,10 @@
 /** What is done to a data folder while no server runs. */
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'
-import { restore as restoreBackup } from '../../store/backup/restore.ts'
 import { salvage as salvageFolder } from '../../store/backup/salvage.ts'
 import { DATABASE_FILE } from '../../store/duckdb/database.ts'
 import { forgetMark } from '../../store/duckdb/log-mark.ts'
+import { restore as restoreBackup } from '../../store/restore.ts'
 import type { RunCommand } from '../command.ts'
 import { CommandError } from '../command-error.ts'
 import type { Output } from '../output.ts'

@@ -4,11 +4,11 @@ import { WebStandardStreamableHTTPServerTransport } from '@modelcontextprotocol/
 import { AjvJsonSchemaValidator } from '@modelcontextprotocol/sdk/validation/ajv-provider.js'
 import { isObject, type JsonObject } from '../../core/json.ts'
 import type { McpCaller, McpDoor } from '../../domain/ports/mcp-ports.ts'
+import { ToolCalls } from './call-tool.ts'
 import { McpSessions, ownerOf, type Session } from './mcp-sessions.ts'
 import type { McpUses } from './mcp-uses.ts'
 import { authInfoOf, type ProtocolParts, protocolServer } from './protocol-server.ts'
-import { ToolCalls } from './tools/call-tool.ts'
-import type { Tool } from './tools/tool.ts'
+import type { Tool } from './tool.ts'
 
 /** Requests of one body (before the version 2025-06-18 a body could be a list). */
 const BATCH_MAX = 50

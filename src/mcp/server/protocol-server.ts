@@ -20,6 +20,7 @@ import type { jsonSchemaValidator } from '@modelcontextprotocol/sdk/validation'
 import type { McpCaller } from '../../domain/ports/mcp-ports.ts'
 import { AppError, ERRORS, toAppError } from '../../errors.ts'
 import { callerOf, onAbort, originOf, setCaller, setOrigin } from '../../runtime/cancellation.ts'
+import { type ToolCalls, toolsFor } from './call-tool.ts'
 import type { McpUses } from './mcp-uses.ts'
 import {
   completionOf,
@@ -28,7 +29,6 @@ import {
   readResource,
   resourcePage,
 } from './resources.ts'
-import { type ToolCalls, toolsFor } from './tools/call-tool.ts'
 
 export interface ProtocolParts {
   readonly uses: McpUses

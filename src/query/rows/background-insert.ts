@@ -16,9 +16,13 @@ import type { RowStatement } from '../../sql/dialect/parse-rows.ts'
 import { withNativeTexts } from '../../sql/lexer/native-names.ts'
 import { parameterNamesOf, tokenize } from '../../sql/lexer/tokens.ts'
 import { variableOf } from '../../sql/lexer/variable-names.ts'
-import type { QueryDeps } from '../query-deps.ts'
+import type { QueryDeps } from '../select/query-deps.ts'
 import { runSelect } from '../select/run-select.ts'
-import { done, type KnowledgeBaseRequest, type StatementRequest } from '../statement-request.ts'
+import {
+  done,
+  type KnowledgeBaseRequest,
+  type StatementRequest,
+} from '../select/statement-request.ts'
 import { Variables } from '../variables.ts'
 import { insertRows, storeSelected, storingOptions } from './insert-rows.ts'
 

@@ -12,9 +12,9 @@ import type { JobInsert } from '../../ingest/jobs/job-insert.ts'
 import { storeRows } from '../../ingest/store-rows.ts'
 import type { StoredCounts, StoringOptions } from '../../ingest/storing-stages.ts'
 import type { RowStatement } from '../../sql/dialect/parse-rows.ts'
-import type { QueryDeps } from '../query-deps.ts'
+import type { QueryDeps } from '../select/query-deps.ts'
 import { runSelect } from '../select/run-select.ts'
-import type { KnowledgeBaseRequest } from '../statement-request.ts'
+import type { KnowledgeBaseRequest } from '../select/statement-request.ts'
 
 type Insert = Extract<RowStatement, { kind: 'insert' }>
 

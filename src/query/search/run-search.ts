@@ -3,9 +3,9 @@ import { PART_CHUNKS, type SearchMode } from '../../domain/hybrid-search.ts'
 import { literal } from '../../domain/identifier.ts'
 import type { KnowledgeBase } from '../../domain/knowledge-base.ts'
 import type { VectorAccess } from '../../domain/ports/search-ports.ts'
-import { type QueryDeps, StageTimer, type StageTimes } from '../query-deps.ts'
 import { AMONG_FILTERED } from '../select/find-candidates.ts'
 import { candidateRequests } from '../select/plan-cache.ts'
+import { type QueryDeps, StageTimer, type StageTimes } from '../select/query-deps.ts'
 import { runSelect } from '../select/run-select.ts'
 import {
   CHUNK_COLUMNS,

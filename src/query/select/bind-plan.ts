@@ -22,10 +22,10 @@ import {
 import { distinctWords } from '../../sql/search/ranking.ts'
 import { checkedThreshold } from '../../sql/search/search-predicates.ts'
 import { liveTableOf, rowsJson } from '../information-schema/schema-table.ts'
-import type { RunContext } from '../query-deps.ts'
 import type { ParameterValues } from '../variables.ts'
 import { type BoundKeywords, bindKeywords } from './bind-keywords.ts'
 import type { SelectPlan } from './plan-cache.ts'
+import type { RunContext } from './query-deps.ts'
 
 /** Distinct texts of a column that is searched for. */
 const COLUMN_TEXTS_MAX = 1000

@@ -10,13 +10,13 @@ import {
 import type { ExplainStatement } from '../../sql/dialect/parse-explain.ts'
 import { alphaParameter, isFedBackParameter } from '../../sql/search/plan-inputs.ts'
 import type { HybridSearch } from '../../sql/search/ranking.ts'
-import { type QueryDeps, runLimits, withoutModelCalls } from '../query-deps.ts'
 import type { BoundValues } from '../select/bind-plan.ts'
-import { describedReads } from '../select/elsewhere/source-reads.ts'
 import { AMONG_FILTERED, findCandidates } from '../select/find-candidates.ts'
 import type { PlannedReranking, SelectPlan } from '../select/plan-cache.ts'
+import { type QueryDeps, runLimits, withoutModelCalls } from '../select/query-deps.ts'
 import { type BoundSelect, withBoundSelect } from '../select/run-select.ts'
-import type { StatementRequest } from '../statement-request.ts'
+import { describedReads } from '../select/source-reads.ts'
+import type { StatementRequest } from '../select/statement-request.ts'
 
 /**
  * DuckDB's own plan (`explain_key`, `explain_value`) of the SELECT as it runs: searches, views and agents in it are
