@@ -171,7 +171,7 @@ A file that fails is named at the end and stops no other; the exit code is 1 the
       ['eider jobs watch 7', 'until it is over'],
       ['eider jobs resume 7 --wait', 'go on after a failure'],
     ],
-    load: () => import('./jobs-command.ts'),
+    load: async () => ({ run: (await import('./server-commands.ts')).jobs }),
   },
   traces: {
     summary: 'what questions to agents did: list them, show one as a tree',
@@ -224,7 +224,7 @@ A file that fails is named at the end and stops no other; the exit code is 1 the
       ],
       ['eider sources docs run manual', 'now'],
     ],
-    load: () => import('./sources-command.ts'),
+    load: async () => ({ run: (await import('./server-commands.ts')).sources }),
   },
   databases: {
     summary: 'databases that SQL reaches: list them, check one, list its tables',
@@ -233,7 +233,7 @@ A file that fails is named at the end and stops no other; the exit code is 1 the
     notes:
       'CREATE DATABASE makes one known. Put it into a file with its password: eider sql -f shop.sql',
     examples: [['eider databases check shop', 'whether it answers: exit code 0 or 1']],
-    load: () => import('./databases-command.ts'),
+    load: async () => ({ run: (await import('./server-commands.ts')).databases }),
   },
   export: {
     summary: 'a knowledge base with its vectors as a Parquet file',
@@ -263,21 +263,21 @@ A file that fails is named at the end and stops no other; the exit code is 1 the
     usage: ['status'],
     words: [0, 0],
     examples: [['eider status --json | jq .statements', 'what runs']],
-    load: () => import('./status-command.ts'),
+    load: async () => ({ run: (await import('./server-commands.ts')).status }),
   },
   backup: {
     summary: 'make a backup of everything, while the server runs',
     usage: ['backup'],
     words: [0, 0],
     examples: [['eider backup', 'into EIDER_BACKUP_DIR of the server']],
-    load: async () => ({ run: (await import('./backup-commands.ts')).backup }),
+    load: async () => ({ run: (await import('./server-commands.ts')).backup }),
   },
   backups: {
     summary: 'list the backups, the newest first',
     usage: ['backups'],
     words: [0, 0],
     examples: [['eider backups', 'names, times and sizes']],
-    load: async () => ({ run: (await import('./backup-commands.ts')).backups }),
+    load: async () => ({ run: (await import('./server-commands.ts')).backups }),
   },
   restore: {
     summary: 'make a data folder of the folder of a backup, and check it',

@@ -238,8 +238,7 @@ export async function postFiles(
     const { contentType, body } = formBody(files, fields)
     const init = { body, headers: { 'content-type': contentType }, signal }
     try {
-      // The server's own answer, as above.
-      return (await client.send('POST', path, init)) as InsertFilesAnswer
+      return await client.send<InsertFilesAnswer>('POST', path, init)
     } catch (error) {
       const isPassing = error instanceof CommandError && PASSES.has(error.code)
       if (isOnce || !isPassing || attempt === ATTEMPTS_MAX) throw error
