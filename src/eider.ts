@@ -4,7 +4,7 @@ import packageJson from '../package.json' with { type: 'json' }
 import type { CommandSpec } from './cli/command.ts'
 import { CommandError, EXIT, usageError } from './cli/command-error.ts'
 import { nearest, parseLine } from './cli/command-line.ts'
-import { COMMANDS } from './cli/command-table.ts'
+import { COMMANDS } from './cli/commands/command-table.ts'
 import { clientOptionsOf, httpClient } from './cli/http-client.ts'
 import { Output, ReaderLeft } from './cli/output.ts'
 
@@ -29,7 +29,7 @@ async function runLine(args: readonly string[], output: Output): Promise<number>
   if (first === undefined || first === '--help' || first === '-h' || first === 'help') {
     const isAbout = first === 'help' && rest[0] !== undefined
     if (isAbout) return runLine([rest[0] ?? '', '--help'], output)
-    const { generalHelp } = await import('./cli/help.ts')
+    const { generalHelp } = await import('./cli/commands/help.ts')
     if (first === undefined) output.warn(generalHelp(packageJson.version).trimEnd())
     else await output.write(generalHelp(packageJson.version))
     return first === undefined ? EXIT.usage : EXIT.done
@@ -45,7 +45,7 @@ async function runLine(args: readonly string[], output: Output): Promise<number>
   }
   const { words, options } = parseLine(first, spec, rest)
   if (options.flag('help') === true) {
-    const { commandHelp } = await import('./cli/help.ts')
+    const { commandHelp } = await import('./cli/commands/help.ts')
     await output.write(commandHelp(first, spec))
     return EXIT.done
   }

@@ -1,5 +1,6 @@
 import { pino } from 'pino'
 import type { AppLog } from './app.ts'
+import { DAY_MS } from './core/time.ts'
 import { AppError, StartError, systemCodeOf } from './errors.ts'
 import type { Listener } from './http/server.ts'
 import { isLoopback, type Settings } from './settings.ts'
@@ -110,8 +111,6 @@ function readyText({ version, address, settings }: Ready, { isText }: LogStyle):
   const login = username === undefined ? `off: ${everyone} may do everything` : 'on'
   return [said, `  login: ${login}`, `  documentation: ${address}/docs`, ''].join('\n')
 }
-
-const DAY_MS = 86_400_000
 
 function storeOptionsOf(settings: Settings, version: string): StoreOptions {
   return {

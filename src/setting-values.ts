@@ -1,6 +1,8 @@
 /** From the text of a setting to its value. Each throws a `BadValue` that says what was expected. */
+
 import { readFileSync } from 'node:fs'
 import { Cron } from 'croner'
+import { isObject } from './core/json.ts'
 
 export class BadValue extends Error {}
 
@@ -107,7 +109,7 @@ export function modelPrices(text: string): readonly PriceLine[] {
   if (text === '') return []
   const table = parsedTable(text.trimStart().startsWith('{') ? text : fileText(text))
   return Object.entries(table).map(([pattern, price]) => {
-    const { input, output, cached = input, ...others } = isRecord(price) ? price : {}
+    const { input, output, cached = input, ...others } = isObject(price) ? price : {}
     const isPrice = (value: unknown) => typeof value === 'number' && value >= 0
     if (isPrice(input) && isPrice(output) && isPrice(cached) && Object.keys(others).length === 0) {
       return { pattern, input: Number(input), output: Number(output), cached: Number(cached) }
@@ -120,7 +122,7 @@ export function modelPrices(text: string): readonly PriceLine[] {
 function parsedTable(text: string): Readonly<Record<string, unknown>> {
   try {
     const table: unknown = JSON.parse(text)
-    if (isRecord(table)) return table
+    if (isObject(table)) return table
   } catch {
     // Said below.
   }
@@ -133,10 +135,6 @@ function fileText(path: string): string {
   } catch {
     throw new BadValue('expected JSON, or the path of a file that can be read')
   }
-}
-
-function isRecord(value: unknown): value is Readonly<Record<string, unknown>> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value)
 }
 
 /** One setting: an environment variable. */

@@ -1,5 +1,6 @@
 /** Sources of knowledge bases as the contract's fields say them, and the way back. */
 
+import { isObject } from '../core/json.ts'
 import {
   SOURCE_KINDS,
   type SourceKind,
@@ -13,7 +14,7 @@ import type { KnowledgeBase } from '../domain/knowledge-base.ts'
 import type { SourceKeeping } from '../domain/ports/sync-ports.ts'
 import { AppError, notFound } from '../errors.ts'
 import { checkedSchedule } from '../runtime/schedule-times.ts'
-import { FieldReader, type Fields, isObject } from './fields.ts'
+import { FieldReader, type Fields } from './fields.ts'
 
 const CODE = 'invalid_source'
 const MASK = '******'

@@ -1,4 +1,6 @@
 /** The definition of a knowledge base in a file, and back. */
+
+import { isObject, parsedJson } from '../core/json.ts'
 import { parseColumnType, typeText } from '../domain/column-types/column-type.ts'
 import {
   EXPORT_FORMAT,
@@ -8,7 +10,7 @@ import {
 import { nameKey } from '../domain/identifier.ts'
 import { type KnowledgeBase, sentMetadataColumns } from '../domain/knowledge-base.ts'
 import { AppError } from '../errors.ts'
-import { type Fields, isObject } from './fields.ts'
+import type { Fields } from './fields.ts'
 import { maskedModelFields, withoutMasked } from './model-fields.ts'
 
 /** As JSON. No secret is in it. */
@@ -44,7 +46,7 @@ const DIMENSIONS_MAX = 65_536
 
 /** @throws AppError `file_unreadable` for a file that no Eider has made, or a later one */
 export function readExportDefinition(text: string | undefined): ExportDefinition {
-  const value = text === undefined ? null : parsed(text)
+  const value = text === undefined ? undefined : parsedJson(text)
   if (!isObject(value)) {
     throw unreadable('it is no export of a knowledge base: it has no definition of one')
   }
@@ -91,14 +93,6 @@ function columnsOf(value: unknown): readonly ExportedColumn[] {
 }
 
 const NO_COLUMNS = 'its definition has no list of metadata columns'
-
-function parsed(text: string): unknown {
-  try {
-    return JSON.parse(text)
-  } catch {
-    return null
-  }
-}
 
 function isCount(value: unknown): value is number {
   return typeof value === 'number' && Number.isSafeInteger(value) && value >= 0

@@ -2,14 +2,12 @@
  * Reads the contract's fields (docs/contract.md) out of what a client sent: the object under the wrapper of a REST body, or the
  * options of a SQL statement. Both edges share the names and so share this.
  */
+
+import { isObject } from '../core/json.ts'
 import { AppError, ERRORS, type ErrorCode } from '../errors.ts'
 
 /** Field name of the contract → value as it was sent. */
 export type Fields = Readonly<Record<string, unknown>>
-
-export function isObject(value: unknown): value is Readonly<Record<string, unknown>> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value)
-}
 
 /** The fields that have a value: spread over others, they change nothing else. */
 export function definedFields<T extends object>(

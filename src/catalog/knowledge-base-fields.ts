@@ -1,5 +1,6 @@
 /** The contract's fields of a knowledge base, except for the embedding model. */
 
+import { isObject } from '../core/json.ts'
 import { type CatalogSnapshot, seenDataSource } from '../domain/catalog-snapshot.ts'
 import { COLUMN_TYPE_NAMES, parseColumnType, typeText } from '../domain/column-types/column-type.ts'
 import { FUSIONS, fusionNamed } from '../domain/hybrid-search.ts'
@@ -10,7 +11,7 @@ import type { ModelRef } from '../domain/model-ref.ts'
 import { FILES_DATABASE } from '../domain/project.ts'
 import { AppError } from '../errors.ts'
 import type { CatalogDeps } from './catalog-deps.ts'
-import { definedFields, FieldReader, type Fields, isObject } from './fields.ts'
+import { definedFields, FieldReader, type Fields } from './fields.ts'
 import { mergedFields, modelRefOf } from './model-fields.ts'
 
 const CODE = 'invalid_knowledge_base'

@@ -1,8 +1,10 @@
 /** `data.mcp` of an agent: servers whose tools it may call. */
+
+import { isObject } from '../core/json.ts'
 import { MCP_MASK as MASK, type McpServer, shownUrl } from '../domain/agents/mcp-server.ts'
 import { nameKey } from '../domain/identifier.ts'
 import { AppError, type ErrorCode } from '../errors.ts'
-import { FieldReader, type Fields, isObject } from './fields.ts'
+import { FieldReader, type Fields } from './fields.ts'
 
 const SERVERS_MAX = 8
 const TOOLS_MAX = 100

@@ -1,6 +1,7 @@
+import { isObject } from '../core/json.ts'
 import type { ModelRef } from '../domain/model-ref.ts'
 import { AppError, type ErrorCode } from '../errors.ts'
-import { FieldReader, type Fields, isObject } from './fields.ts'
+import { FieldReader, type Fields } from './fields.ts'
 
 /** How a stored secret is shown. Sent back by a client that saves what it read, it means "leave as it is". */
 const MASK = '******'

@@ -69,6 +69,15 @@ export class Options {
     return value === undefined ? undefined : value === 'true'
   }
 
+  /** Those of these options that were given, as the query of an address. */
+  asQuery(names: readonly string[], more: Readonly<Record<string, string>> = {}): URLSearchParams {
+    const given = names.flatMap((name) => {
+      const value = this.text(name)
+      return value === undefined ? [] : [[name, value]]
+    })
+    return new URLSearchParams({ ...Object.fromEntries(given), ...more })
+  }
+
   /** @throws CommandError `usage` for what is no whole number of this range */
   count(name: string, min = 1, max = Number.MAX_SAFE_INTEGER): number | undefined {
     const value = this.text(name)

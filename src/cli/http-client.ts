@@ -69,8 +69,8 @@ export interface HttpClient {
    * @throws CommandError with the server's own words, or that it cannot be reached; the signal's reason
    */
   open(method: Method, path: string, init?: RequestInit): Promise<Response>
-  /** The JSON of the answer. @throws as `open` */
-  send(method: Method, path: string, init?: RequestInit): Promise<unknown>
+  /** The JSON of the answer: the server's routes define its form. @throws as `open` */
+  send<Answer = unknown>(method: Method, path: string, init?: RequestInit): Promise<Answer>
 }
 
 /** A client that logs in at its first request, where it has no key. */
@@ -113,7 +113,10 @@ export function httpClient(options: ClientOptions): HttpClient {
   return {
     address,
     open,
-    send: async (method, path, init) => jsonOf(await open(method, path, init), address),
+    send: async <Answer>(method: Method, path: string, init?: RequestInit) => {
+      // The server is ours; see there.
+      return (await jsonOf(await open(method, path, init), address)) as Answer
+    },
   }
 }
 

@@ -1,3 +1,4 @@
+import { DAY_MS } from '../core/time.ts'
 import type { Rights } from '../domain/access/rights.ts'
 import { guardedFetch } from '../ingest/crawl/guarded-fetch.ts'
 import { INGEST_LIMITS } from '../ingest/ingest-limits.ts'
@@ -6,7 +7,7 @@ import type { DocumentReader } from '../ingest/readers/document-reader.ts'
 import type { UploadDeps } from '../ingest/upload-file.ts'
 import { addressPolicy } from '../network/address-policy.ts'
 import { internet } from '../network/pinned-fetch.ts'
-import type { QueryDeps } from '../query/query-deps.ts'
+import type { QueryDeps } from '../query/select/query-deps.ts'
 import type { Settings } from '../settings.ts'
 import type { Store } from '../store/store.ts'
 import { LATER } from './later.ts'
@@ -18,7 +19,7 @@ interface InsertParts {
 }
 
 /** The rows of an insert's query are read while others are embedded, which may take long. */
-const INSERT_READING_MS = 24 * 3_600_000
+const INSERT_READING_MS = DAY_MS
 
 export function insertDepsOf(
   options: InsertParts,

@@ -1,7 +1,7 @@
 /** Maps of knowledge bases: what makes them is loaded with the first request for one. */
 import type { MapUses } from '../http/route-context.ts'
 import type { ComputedMaps } from '../projection/computed-maps.ts'
-import type { QueryDeps } from '../query/query-deps.ts'
+import type { QueryDeps } from '../query/select/query-deps.ts'
 import type { Store } from '../store/store.ts'
 import { LATER } from './later.ts'
 

@@ -9,7 +9,7 @@ import {
 import type { ChatModels, Embedder, EmbedderRegistry } from '../domain/ports/model-ports.ts'
 import { toAppError } from '../errors.ts'
 import { modelEndpoint } from '../models/endpoint.ts'
-import { FeatureMemories } from '../models/feature-memories.ts'
+import { FeatureMemories } from '../models/registries/feature-memories.ts'
 import { isLoopback, type Settings } from '../settings.ts'
 
 /** null: agents and the server have the built-in one. */
@@ -33,7 +33,7 @@ export function chatModelsOf(settings: Settings, embedders: EmbedderRegistry): C
       }
     },
     async chatModel(ref, withinMs) {
-      const { chatModelOf } = await import('../models/chat-registry.ts')
+      const { chatModelOf } = await import('../models/registries/chat-registry.ts')
       const embed = builtinEmbed(embedders)
       const features = memories.of(ref)
       const within = withinMs === undefined ? {} : { withinMs }

@@ -7,7 +7,7 @@ import { scheduleTimes } from '../jobs/job-periods.ts'
 import type { JobRunner } from '../jobs/job-runner.ts'
 import { Scheduler } from '../jobs/scheduler.ts'
 import type { LiveRows } from '../query/information-schema/schema-table.ts'
-import type { QueryDeps } from '../query/query-deps.ts'
+import type { QueryDeps } from '../query/select/query-deps.ts'
 import type { Settings } from '../settings.ts'
 import { LATER } from './later.ts'
 

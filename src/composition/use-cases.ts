@@ -3,19 +3,27 @@ import type { Principal } from '../domain/access/principal.ts'
 import { type Rights, rightsOf } from '../domain/access/rights.ts'
 import type { ImportFiles } from '../domain/ports/document-ports.ts'
 import type { TokenCounter } from '../domain/ports/model-ports.ts'
-import type { UseCases } from '../http/route-context.ts'
+import type { Attachments, UseCases } from '../http/route-context.ts'
 import type { InsertFilesDeps } from '../ingest/insert-files.ts'
+import {
+  type Attachment,
+  attachJobOf,
+  type FileToAttach,
+  failedPlacesOf,
+  isStoredAttach,
+  mayBeAttachJob,
+} from '../ingest/jobs/attach-job.ts'
 import type { DocumentReader } from '../ingest/readers/document-reader.ts'
 import type { UploadDeps } from '../ingest/upload-file.ts'
 import type { JobRunner } from '../jobs/job-runner.ts'
-import type { QueryDeps } from '../query/query-deps.ts'
-import type { QueryRequest } from '../query/run-query.ts'
+import type { DocumentUses } from '../query/documents/document-uses.ts'
+import type { TransferUses } from '../query/documents/move-knowledge-base.ts'
+import type { QueryRequest } from '../query/run/run-query.ts'
+import type { QueryDeps } from '../query/select/query-deps.ts'
 import { Sessions } from '../query/sessions.ts'
 import { UNKNOWN_VARIABLES } from '../query/variables.ts'
 import type { Settings } from '../settings.ts'
 import type { Store } from '../store/store.ts'
-import { attachmentsOf } from './attachment-parts.ts'
-import { documentUsesOf, transferUsesOf } from './document-parts.ts'
 import { handleEvaluations, handleInserts, handleRechunks } from './job-parts.ts'
 import { LATER } from './later.ts'
 
@@ -124,4 +132,110 @@ export function useCases(
     probeAgent: (agent, signal) => probeAgent(agent, queryDeps.chatModels, signal),
     agentWarnings: (agent) => queryDeps.agents.warningsOf(agent),
   }
+}
+
+interface Known {
+  readonly knowledgeBaseId: number
+  readonly files: readonly FileToAttach[]
+  readonly isBatch: boolean
+}
+
+/** What jobs attached: their requests do not change, so each is read once. */
+function attachmentsOf(jobs: JobRunner, store: Store['jobs']): Attachments {
+  const known = new Map<number, Known | null>()
+  const knownOf = async (id: number): Promise<Known | null> => {
+    const found = known.get(id)
+    if (found !== undefined) return found
+    // One that was removed meanwhile has no request.
+    const request = await store.workOf(id).then(
+      (work) => work.request,
+      () => null,
+    )
+    const own = isStoredAttach(request) ? request : null
+    known.set(id, own)
+    return own
+  }
+  /** All of them: the job itself names those that failed first. */
+  const failedOf = async (id: number): Promise<ReadonlySet<number>> => {
+    const { errors, errorCount } = jobs.get(id)
+    if (errorCount <= errors.length) return new Set()
+    const { checkpoint } = await store.workOf(id)
+    return new Set(failedPlacesOf(checkpoint))
+  }
+  return {
+    attach: async (request) => {
+      const job = await jobs.start(attachJobOf(request))
+      const { files, isBatch } = request
+      known.set(job.id, { knowledgeBaseId: request.kb.id, files, isBatch })
+      return { job, files, isBatch, failed: new Set() }
+    },
+    of: async (kb) => {
+      const all = jobs.list()
+      const ids = new Set(all.map(({ id }) => id))
+      for (const id of known.keys()) if (!ids.has(id)) known.delete(id)
+      const found: Attachment[] = []
+      for (const job of all) {
+        if (!mayBeAttachJob(job)) continue
+        const own = await knownOf(job.id)
+        if (own?.knowledgeBaseId === kb.id) {
+          const { files, isBatch } = own
+          const failed = await failedOf(job.id)
+          found.push({ job: jobs.get(job.id), files, isBatch, failed })
+        }
+      }
+      return found
+    },
+  }
+}
+
+/** Loaded with the first request for documents. */
+function documentUsesOf(queryDeps: QueryDeps, reader: DocumentReader): DocumentUses {
+  const uses = async (): Promise<DocumentUses> => {
+    const { documentUses } = await LATER.documents()
+    return documentUses(() => ({ ...queryDeps, chunker: reader.forRequest() }))
+  }
+  return {
+    list: async (...request) => (await uses()).list(...request),
+    chunks: async (...request) => (await uses()).chunks(...request),
+    vectors: async (...request) => (await uses()).vectors(...request),
+    read: async (...request) => (await uses()).read(...request),
+    put: async (...request) => (await uses()).put(...request),
+    patch: async (...request) => (await uses()).patch(...request),
+    remove: async (...request) => (await uses()).remove(...request),
+    removeAll: async (...request) => (await uses()).removeAll(...request),
+  }
+}
+
+/** The same for knowledge bases as files. */
+function transferUsesOf(
+  queryDeps: QueryDeps,
+  { reader, jobs, importFiles }: TransferParts,
+): TransferUses {
+  const transferDeps = () => ({ ...queryDeps, reader: reader.forRequest(), importFiles })
+  jobs.handle('import', {
+    run: async (work, signal) => {
+      return (await LATER.transfers()).runImportJob(work, transferDeps(), signal)
+    },
+  })
+  return {
+    export: async (kb, signal) => {
+      return (await LATER.transfers()).exportKnowledgeBase(kb, queryDeps, signal)
+    },
+    import: async (request, signal) => {
+      return (await LATER.transfers()).importKnowledgeBase(request, transferDeps(), signal)
+    },
+    importInBackground: async (request) => {
+      const draft = await (await LATER.transfers()).importJobOf(request, importFiles)
+      return jobs.start(draft).catch(async (error) => {
+        await importFiles.remove(draft.request.file)
+        throw error
+      })
+    },
+  }
+}
+
+interface TransferParts {
+  readonly reader: DocumentReader
+  readonly jobs: JobRunner
+  readonly importFiles: ImportFiles
 }

@@ -1,3 +1,4 @@
+import { oneLine, shortened } from '../core/short-text.ts'
 import type { BackupState } from './backup.ts'
 import type { VectorIndexState } from './index-definition.ts'
 
@@ -137,7 +138,5 @@ export function shownStatement(sql: string, charsMax: number): string {
     .slice(0, READ_CHARS_MAX)
     .replace(/'(?:[^']|'')*('|$)|\$(\w*)\$[\s\S]*?(\$\2\$|$)/g, '?')
     .replace(/\b\d[\w.]*/g, '?')
-    .replace(/\s+/g, ' ')
-    .trim()
-  return text.length <= charsMax ? text : `${text.slice(0, charsMax)}…`
+  return shortened(oneLine(text), charsMax)
 }

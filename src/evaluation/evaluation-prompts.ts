@@ -1,3 +1,5 @@
+import { parsedJson } from '../core/json.ts'
+
 /** What a chat model is asked for an evaluation, and how its replies are read. */
 export interface EvaluationPrompt<T> {
   readonly system: string
@@ -166,11 +168,7 @@ function objectIn(reply: string): unknown {
   const start = reply.indexOf('{')
   const end = reply.lastIndexOf('}')
   if (start === -1 || end < start) return null
-  try {
-    return JSON.parse(reply.slice(start, end + 1))
-  } catch {
-    return null
-  }
+  return parsedJson(reply.slice(start, end + 1))
 }
 
 function valueIn(fields: unknown, name: string): unknown {

@@ -1,4 +1,5 @@
 import { Analyzer } from '../analysis/analyzer.ts'
+import { oneLine } from '../core/short-text.ts'
 import { embeddedText } from '../domain/chunk.ts'
 import type { ContextualChunking, KnowledgeBase } from '../domain/knowledge-base.ts'
 import { BUILTIN_PROVIDER } from '../domain/model-ref.ts'
@@ -172,7 +173,7 @@ async function reply(
     if (said.length > REPLY_CHARS_MAX) break
   }
   signal.throwIfAborted()
-  const context = said.replace(/\s+/g, ' ').trim().slice(0, CONTEXT_CHARS_MAX).toWellFormed()
+  const context = oneLine(said).slice(0, CONTEXT_CHARS_MAX).toWellFormed()
   if (context !== '') return context
   throw new AppError('provider_failed', 'The chat model wrote no context for a chunk')
 }

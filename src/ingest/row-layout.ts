@@ -1,4 +1,6 @@
 /** The column `layout` of a document's row: how its text is laid out, as JSON. Chunking follows it. */
+
+import { isObject } from '../core/json.ts'
 import {
   type Row,
   type RowValue,
@@ -41,10 +43,6 @@ function partsIn(value: RowValue): TextParts | null | undefined {
   const offsets = starts.filter((start): start is number => Number.isSafeInteger(start))
   const isRising = offsets.every((start, index) => start >= (offsets[index - 1] ?? 0))
   return isRising && offsets.length === starts.length ? { unit, starts: offsets } : undefined
-}
-
-function isObject(value: RowValue | undefined): value is { readonly [key: string]: RowValue } {
-  return typeof value === 'object' && value !== null && !Array.isArray(value)
 }
 
 function isList(value: RowValue | undefined): value is readonly RowValue[] {

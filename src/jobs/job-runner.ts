@@ -1,3 +1,4 @@
+import { DAY_MS } from '../core/time.ts'
 import { isOver, type Job, type JobKind, type StoredJob } from '../domain/flow/job.ts'
 import type {
   AdoptedJob,
@@ -11,6 +12,7 @@ import type {
 import { timestampOfMillis } from '../domain/timestamp.ts'
 import { AppError } from '../errors.ts'
 import { settlesWithin } from '../runtime/cancellation.ts'
+import { SerialQueue } from '../runtime/serial-queue.ts'
 import type { JobPace } from './job-pace.ts'
 import { type JobLogEntry, JobRuns } from './job-runs.ts'
 import { JobWatchers } from './job-watchers.ts'
@@ -69,7 +71,7 @@ export class JobRunner implements Jobs {
   /** Work that is becoming a job. */
   readonly #adoptions = new Set<Promise<unknown>>()
   /** The last request to change a job: those of one job come one after the other. */
-  readonly #turns = new Map<number, Promise<unknown>>()
+  readonly #turns = new Map<number, SerialQueue>()
   #state: 'waiting' | 'open' | 'stopping' | 'closed' = 'waiting'
 
   constructor(options: JobRunnerOptions) {
@@ -233,16 +235,14 @@ export class JobRunner implements Jobs {
   }
 
   /** One after the other, so that two requests never do half of each. */
-  #inTurn<T>(id: number, work: () => Promise<T>): Promise<T> {
-    const before = this.#turns.get(id) ?? Promise.resolve()
-    const turn = before.then(work)
-    const settled = turn
-      .catch(() => {})
-      .then(() => {
-        if (this.#turns.get(id) === settled) this.#turns.delete(id)
-      })
-    this.#turns.set(id, settled)
-    return turn
+  async #inTurn<T>(id: number, work: () => Promise<T>): Promise<T> {
+    const queue = this.#turns.get(id) ?? new SerialQueue()
+    this.#turns.set(id, queue)
+    try {
+      return await queue.run(work)
+    } finally {
+      if (queue.isIdle) this.#turns.delete(id)
+    }
   }
 
   #stored(id: number): StoredJob {
@@ -331,7 +331,7 @@ export class JobRunner implements Jobs {
   async #forgetOld(): Promise<void> {
     const { store, keptMax, now } = this.#options
     const over = store.list().filter((job) => isOver(job) && !this.#turns.has(job.id))
-    const oldest = timestampOfMillis(now() - KEPT_DAYS * 86_400_000)
+    const oldest = timestampOfMillis(now() - KEPT_DAYS * DAY_MS)
     const tooMany = over.slice(0, Math.max(0, over.length - keptMax))
     const tooOld = over.filter(({ finishedAt }) => (finishedAt ?? oldest) < oldest)
     await store.remove([...new Set([...tooMany, ...tooOld].map(({ id }) => id))])

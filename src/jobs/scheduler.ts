@@ -1,3 +1,4 @@
+import { HOUR_MS } from '../core/time.ts'
 import { isOver } from '../domain/flow/job.ts'
 import type { StoredSchedule } from '../domain/flow/schedule.ts'
 import { checkedName } from '../domain/identifier.ts'
@@ -26,7 +27,7 @@ export interface SchedulerOptions {
 }
 
 /** A timer's longest time. */
-const LONGEST_MS = 3_600_000
+const LONGEST_MS = HOUR_MS
 /** Until a run that is due is looked at again. */
 const BUSY_MS = 1000
 

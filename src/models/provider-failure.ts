@@ -1,3 +1,4 @@
+import { shortened } from '../core/short-text.ts'
 import { HIDDEN, withoutMarkedCredentials } from '../domain/credentials.ts'
 import { AppError } from '../errors.ts'
 import type { Endpoint } from './endpoint.ts'
@@ -119,9 +120,7 @@ export function redacted(text: string, secrets: readonly string[]): string {
     return 'its answer is not shown, because it holds the key or a part of the address'
   }
   const known = secrets.filter((secret) => !isShort(secret)).reduce(withoutRuns, line)
-  const hidden = withoutCredentials(known)
-  if (hidden.length <= DETAIL_CHARS_MAX) return hidden
-  return `${hidden.slice(0, DETAIL_CHARS_MAX).toWellFormed()}…`
+  return shortened(withoutCredentials(known), DETAIL_CHARS_MAX)
 }
 
 function holds(text: string, secret: string): boolean {

@@ -1,3 +1,4 @@
+import { MINUTE_MS } from '../core/time.ts'
 import { AppError } from '../errors.ts'
 import { sleep } from '../runtime/cancellation.ts'
 
@@ -43,7 +44,7 @@ export async function retry<T>(
 }
 
 /** Whoever may wait for long looks once a minute at least. */
-const UNASKED_MS_MAX = 60_000
+const UNASKED_MS_MAX = MINUTE_MS
 
 /** Up to a quarter shorter than it would be, so that many callers do not come back at once. */
 function waitMsOf(failed: FailedTry, policy: RetryPolicy, retryIndex: number): number {

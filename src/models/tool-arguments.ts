@@ -1,3 +1,4 @@
+import { parsedArguments } from '../core/json.ts'
 import type {
   ChatMessage,
   ChatRequest,
@@ -31,7 +32,7 @@ export function toolCallOf(
   spec: ToolSpec | undefined,
 ): ToolCall {
   const call = { id, name, ...(kept === undefined ? {} : { kept }) }
-  const values = parsedObject(argumentsJson)
+  const values = parsedArguments(argumentsJson)
   if (values === null) {
     // Some models write the one text itself instead of an object.
     const isText = spec?.schema === undefined && !/^\s*[{["]/.test(argumentsJson)
@@ -65,7 +66,7 @@ export function toolArguments(
   tools: readonly ToolSpec[],
 ): Readonly<Record<string, unknown>> {
   const spec = tools.find((tool) => tool.name === call.name)
-  if (spec?.schema !== undefined) return parsedObject(call.input) ?? { input: call.input }
+  if (spec?.schema !== undefined) return parsedArguments(call.input) ?? { input: call.input }
   if (spec?.input === null || call.input === '') return {}
   return { [spec?.input.name ?? 'input']: call.input }
 }
@@ -94,17 +95,6 @@ export function toolCallCount({ messages }: ChatRequest): number {
     return message.role === 'assistant' ? message.toolCalls.length : 0
   }
   return messages.reduce((sum, message) => sum + count(message), 0)
-}
-
-function parsedObject(text: string): Record<string, unknown> | null {
-  if (text.trim() === '') return {}
-  try {
-    const value: unknown = JSON.parse(text)
-    const isObject = typeof value === 'object' && value !== null && !Array.isArray(value)
-    return isObject ? { ...value } : null
-  } catch {
-    return null
-  }
 }
 
 /** Whether a schema keeps to what OpenAI's strict mode allows: closed objects, all of whose members are required. */

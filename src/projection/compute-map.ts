@@ -12,7 +12,7 @@ import type {
 } from '../domain/ports/retrieval-ports.ts'
 import { WorkerHost } from '../runtime/worker-host.ts'
 import { type FromMapThread, type ToMapThread, WAY, type WantedTexts } from './map-protocol.ts'
-import type { RegionText } from './regions/region-words.ts'
+import type { RegionText } from './region-words.ts'
 
 /** With more chunks, these many from everywhere. */
 const POINTS_MAX = 200_000

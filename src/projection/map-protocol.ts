@@ -1,7 +1,7 @@
 /** What the thread that makes a map is told, in this order, and what it says to each. */
 import type { Language } from '../domain/language.ts'
 import type { ChunkMap, MapProgress } from '../domain/ports/map-ports.ts'
-import type { RegionText } from './regions/region-words.ts'
+import type { RegionText } from './region-words.ts'
 
 export type ToMapThread =
   /** Some of the vectors, to find their principal components. */

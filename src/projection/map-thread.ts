@@ -10,8 +10,8 @@ import {
   WAY,
   type WantedTexts,
 } from './map-protocol.ts'
-import { type MapRegions, mapRegions } from './regions/map-regions.ts'
-import { regionWords } from './regions/region-words.ts'
+import { type MapRegions, mapRegions } from './map-regions.ts'
+import { regionWords } from './region-words.ts'
 
 /** Numbers of a vector that are left: neighbours in these are neighbours in all, nearly. */
 const COMPONENTS = 64

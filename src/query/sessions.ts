@@ -1,3 +1,4 @@
+import { HOUR_MS } from '../core/time.ts'
 import type { BoundValue } from '../domain/ports/engine-ports.ts'
 import { type VariableScope, Variables } from './variables.ts'
 
@@ -24,7 +25,7 @@ const SESSION_LIMITS: SessionLimits = {
   sessionBytesMax: 8 * 1024 * 1024,
   bytesMax: 64 * 1024 * 1024,
   // As long as MySQL keeps a connection that is idle.
-  idleMs: 8 * 3_600_000,
+  idleMs: 8 * HOUR_MS,
 }
 
 interface Session {

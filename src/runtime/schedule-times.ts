@@ -1,15 +1,17 @@
 /** When something is due that comes again: `every 15 minutes`, `2 hours`, `month`, or a cron expression. All times are UTC. */
+
 import { Cron } from 'croner'
+import { DAY_MS, HOUR_MS, MINUTE_MS, SECOND_MS } from '../core/time.ts'
 import { AppError, type ErrorCode } from '../errors.ts'
 
 const UNITS: Readonly<Record<string, { readonly ms: number } | { readonly months: number }>> = {
-  second: { ms: 1000 },
-  sec: { ms: 1000 },
-  minute: { ms: 60_000 },
-  min: { ms: 60_000 },
-  hour: { ms: 3_600_000 },
-  day: { ms: 86_400_000 },
-  week: { ms: 7 * 86_400_000 },
+  second: { ms: SECOND_MS },
+  sec: { ms: SECOND_MS },
+  minute: { ms: MINUTE_MS },
+  min: { ms: MINUTE_MS },
+  hour: { ms: HOUR_MS },
+  day: { ms: DAY_MS },
+  week: { ms: 7 * DAY_MS },
   month: { months: 1 },
   year: { months: 12 },
 }
@@ -67,7 +69,7 @@ export function checkedSchedule(
       'expected "every 15 minutes", "2 hours", or a cron expression that comes again as "0 3 * * *" (UTC)'
     throw new AppError(code, `${shown} is no period: ${expected}`)
   }
-  if (gapMs >= secondsMin * 1000) return schedule
+  if (gapMs >= secondsMin * SECOND_MS) return schedule
   throw new AppError(
     code,
     `${shown}: there are at least ${secondsMin} seconds between two runs${hint}`,
@@ -81,7 +83,7 @@ function shortestGapMs(schedule: string): number | null {
   if ('months' in period) {
     return period.months === 0 || nextTime(schedule, 0, 0) === null
       ? null
-      : period.months * 28 * 86_400_000
+      : period.months * 28 * DAY_MS
   }
   const runs = period.cron.nextRuns(RUNS_LOOKED_AT).map((run) => run.getTime())
   if (runs.length === 0) return null

@@ -28,10 +28,10 @@ import {
   type SourceReference,
   sourceReadOf,
 } from './pushdown/plan-source-read.ts'
-import type { NameScope } from './relation.ts'
 import type { Surroundings } from './search/correlated-values.ts'
 import type { PlanInputs } from './search/plan-inputs.ts'
 import { CHUNK_KEY } from './search/ranking.ts'
+import type { NameScope } from './search/relation.ts'
 import type { SelectPlace } from './search/top-k.ts'
 import { agentSubquery } from './subquery/agent-subquery.ts'
 import { hideColumns } from './subquery/knowledge-base-columns.ts'

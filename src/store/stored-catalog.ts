@@ -47,9 +47,9 @@ import {
   hasNoChunks,
   rowOf,
 } from './documents/reembedding-tables.ts'
-import { dropSourcesOf } from './sync/stored-items.ts'
-import { deleteConversationsOf } from './traces/stored-conversations.ts'
-import { deleteTracesOf } from './traces/trace-rows.ts'
+import { deleteConversationsOf } from './records/stored-conversations.ts'
+import { dropSourcesOf } from './records/stored-items.ts'
+import { deleteTracesOf } from './records/trace-rows.ts'
 
 const NO_COLUMNS: readonly MetadataColumn[] = []
 

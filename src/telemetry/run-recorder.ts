@@ -1,3 +1,4 @@
+import { shortened } from '../core/short-text.ts'
 import type {
   FinishedRun,
   ModelTurn,
@@ -130,8 +131,7 @@ function shownStep(step: ToolStep, hide: HideSecrets): ToolStep {
 /** As the database takes it: no half characters, no zero bytes. */
 function cut(text: string, charsMax: number): string {
   const plain = text.includes('\0') ? text.replaceAll('\0', '\uFFFD') : text
-  const shown = plain.length <= charsMax ? plain : `${plain.slice(0, charsMax)}…`
-  return shown.toWellFormed()
+  return shortened(plain, charsMax).toWellFormed()
 }
 
 function usageOf(turns: readonly ModelTurn[]): TokenUsage | null {

@@ -14,7 +14,7 @@ if (port === null) throw new Error('This file is the entry of a worker thread')
 
 // Loaded before the question comes: the thread may be a spare one. The SDK of a provider is loaded
 // when it is known.
-const registry = import('../models/chat-registry.ts')
+const registry = import('../models/registries/chat-registry.ts')
 
 const sessions = new ThreadSessions({
   post: (messages) => port.postMessage(messages),

@@ -1,6 +1,6 @@
 /** Statements with which somebody might get further than their key lets them. */
 import { afterAll, beforeAll, expect, test } from 'bun:test'
-import { CLASSIFIED_KINDS, scopesOf } from '../../src/query/access/statement-scopes.ts'
+import { CLASSIFIED_KINDS, scopesOf } from '../../src/query/run/statement-scopes.ts'
 import { parseStatement, type Statement } from '../../src/sql/dialect/parse-statement.ts'
 import { tokenize } from '../../src/sql/lexer/tokens.ts'
 import { makeKey } from '../support/access-keys.ts'

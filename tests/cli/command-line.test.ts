@@ -1,8 +1,8 @@
 import { expect, test } from 'bun:test'
 import { type CommandSpec, namedObject, Options } from '../../src/cli/command.ts'
 import { nearest, parseLine } from '../../src/cli/command-line.ts'
-import { COMMANDS, GROUPS } from '../../src/cli/command-table.ts'
-import { commandHelp, generalHelp } from '../../src/cli/help.ts'
+import { COMMANDS, GROUPS } from '../../src/cli/commands/command-table.ts'
+import { commandHelp, generalHelp } from '../../src/cli/commands/help.ts'
 
 const copy: CommandSpec = {
   summary: 'copy something',

@@ -1,6 +1,6 @@
 import { expect, test } from 'bun:test'
 import type { ModelRef } from '../../src/domain/model-ref.ts'
-import { FeatureMemories } from '../../src/models/feature-memories.ts'
+import { FeatureMemories } from '../../src/models/registries/feature-memories.ts'
 
 const ref = (changes: Partial<ModelRef> = {}): ModelRef => {
   return { provider: 'ollama', modelName: 'm', options: {}, ...changes }

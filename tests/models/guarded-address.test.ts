@@ -1,5 +1,5 @@
 import { expect, test } from 'bun:test'
-import { embedderRegistry } from '../../src/models/embedder-registry.ts'
+import { embedderRegistry } from '../../src/models/registries/embedder-registry.ts'
 import { addressPolicy } from '../../src/network/address-policy.ts'
 import { internet } from '../../src/network/pinned-fetch.ts'
 import { scriptedServer, thrownBy } from './fixtures/scripted-server.ts'

@@ -3,9 +3,9 @@ import { layOut } from '../../src/projection/layout/lay-out.ts'
 import { principalComponents } from '../../src/projection/layout/principal-components.ts'
 import { SeededRandom } from '../../src/projection/layout/seeded-random.ts'
 import type { FromMapThread } from '../../src/projection/map-protocol.ts'
+import { mapRegions } from '../../src/projection/map-regions.ts'
 import { MapThread } from '../../src/projection/map-thread.ts'
-import { mapRegions } from '../../src/projection/regions/map-regions.ts'
-import { regionWords } from '../../src/projection/regions/region-words.ts'
+import { regionWords } from '../../src/projection/region-words.ts'
 
 const DIMENSIONS = 16
 const CLUSTERS = 5

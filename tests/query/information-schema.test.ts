@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import type { AppError } from '../../src/errors.ts'
 import { INFORMATION_SCHEMA_TABLES } from '../../src/query/information-schema/information-schema.ts'
 import { rowsSql, schemaColumns } from '../../src/query/information-schema/schema-table.ts'
-import { runQuery } from '../../src/query/run-query.ts'
+import { runQuery } from '../../src/query/run/run-query.ts'
 import { PlanCache } from '../../src/query/select/plan-cache.ts'
 import { openSqlFixture, type SqlFixture } from '../sql/sql-fixture.ts'
 

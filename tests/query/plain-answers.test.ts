@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test'
-import type { QueryDeps } from '../../src/query/query-deps.ts'
-import { runQuery } from '../../src/query/run-query.ts'
+import { runQuery } from '../../src/query/run/run-query.ts'
+import type { QueryDeps } from '../../src/query/select/query-deps.ts'
 import { openSqlFixture, type SqlFixture } from '../sql/sql-fixture.ts'
 
 let fixture: SqlFixture

@@ -2,7 +2,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { requireKnowledgeBase } from '../../src/domain/catalog-snapshot.ts'
 import { AppError } from '../../src/errors.ts'
-import { runQuery } from '../../src/query/run-query.ts'
+import { runQuery } from '../../src/query/run/run-query.ts'
 import { runSelect } from '../../src/query/select/run-select.ts'
 import { openSqlFixture, type SqlFixture } from './sql-fixture.ts'
 

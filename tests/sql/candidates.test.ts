@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test'
 import type { NearestChunks } from '../../src/domain/ports/search-ports.ts'
-import { runQuery } from '../../src/query/run-query.ts'
+import { runQuery } from '../../src/query/run/run-query.ts'
 import { openSqlFixture, type SqlFixture } from './sql-fixture.ts'
 
 let fixture: SqlFixture

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import type { RowStream } from '../../src/domain/query-result.ts'
-import { runQuery } from '../../src/query/run-query.ts'
+import { runQuery } from '../../src/query/run/run-query.ts'
 import { openSqlFixture, type SqlFixture } from './sql-fixture.ts'
 
 const CORPUS = (await Bun.file(`${import.meta.dir}/corpus.sql`).text())

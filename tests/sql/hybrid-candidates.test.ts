@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, expect, test } from 'bun:test'
 import type { NearestChunks } from '../../src/domain/ports/search-ports.ts'
-import { runQuery } from '../../src/query/run-query.ts'
+import { runQuery } from '../../src/query/run/run-query.ts'
 import { openSearchableStore, type SearchableStore } from '../support/searchable-store.ts'
 import { current, documentOf, draftOf, newVector } from '../support/store-fixture.ts'
 import { openSqlFixture, type SqlFixture } from './sql-fixture.ts'

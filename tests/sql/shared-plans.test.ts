@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
-import type { QueryDeps } from '../../src/query/query-deps.ts'
 import { PlanCache, type SelectPlan } from '../../src/query/select/plan-cache.ts'
+import type { QueryDeps } from '../../src/query/select/query-deps.ts'
 import { planAndBind, runSelect } from '../../src/query/select/run-select.ts'
 import { SharedPlans } from '../../src/query/select/shared-plans.ts'
 import { openSqlFixture, type SqlFixture } from './sql-fixture.ts'

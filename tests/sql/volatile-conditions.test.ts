@@ -3,8 +3,8 @@ import { alterKnowledgeBase } from '../../src/catalog/define-knowledge-base.ts'
 import { requireKnowledgeBase } from '../../src/domain/catalog-snapshot.ts'
 import type { RerankerRegistry } from '../../src/domain/ports/model-ports.ts'
 import type { NearestChunks } from '../../src/domain/ports/search-ports.ts'
-import type { QueryDeps } from '../../src/query/query-deps.ts'
-import { runQuery } from '../../src/query/run-query.ts'
+import { runQuery } from '../../src/query/run/run-query.ts'
+import type { QueryDeps } from '../../src/query/select/query-deps.ts'
 import { openSqlFixture, type SqlFixture } from './sql-fixture.ts'
 
 /** Among two hundred chunks, fewer than eight pass in one of 10^47 runs; of eight, all pass in one of 256. */

@@ -1,7 +1,7 @@
 /** How often the documents of a knowledge base are counted. */
 import { expect, test } from 'bun:test'
 import type { DuckDBConnection } from '@duckdb/node-api'
-import { ListedDocuments } from '../../src/store/listing/listed-documents.ts'
+import { ListedDocuments } from '../../src/store/documents/listed-documents.ts'
 import { knowledgeBase } from '../support/knowledge-base.ts'
 
 /** Counts how often it was counted: each time there is one document more. */

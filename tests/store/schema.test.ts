@@ -1,8 +1,8 @@
 import { expect, test } from 'bun:test'
 import { is } from 'drizzle-orm'
 import { getTableConfig, PgTable } from 'drizzle-orm/pg-core'
-import * as access from '../../src/store/access/access-schema.ts'
 import * as schema from '../../src/store/catalog/schema.ts'
+import * as access from '../../src/store/records/access-schema.ts'
 import { openMemoryStore, rowsOf } from '../support/store-fixture.ts'
 
 /** DuckDB's own name of each type that drizzle prints. */

@@ -3,7 +3,8 @@ import { posix } from 'node:path'
 import { importGraph, sourceModules } from './import-rules.ts'
 import type { SourceModule } from './source-module.ts'
 
-const FOLDER_FILES_MAX = 20
+/** A folder of peers, such as the files of one statement's way or of one protocol, is easier to read whole than in halves. */
+const FOLDER_FILES_MAX = 30
 /** Of code: without imports, comments and empty lines. */
 const SHALLOW_LINES_MAX = 40
 

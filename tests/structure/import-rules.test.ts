@@ -51,6 +51,7 @@ test('docs/architecture.md shows the rules that hold', async () => {
 
 const GROUND_FLOOR: readonly string[] = [
   'domain',
+  'core',
   'runtime',
   'network',
   'analysis',
@@ -178,13 +179,13 @@ test('a planted library in a foreign folder is found, an unknown one too', async
     'src/store/store.ts': `import { DuckDBInstance } from '@duckdb/node-api'`,
     'src/store/duckdb/database.ts': `import { DuckDBInstance } from '@duckdb/node-api'`,
     'src/http/server.ts': `import type { Logger } from 'pino'`,
-    'src/query/run-query.ts': `import 'left-pad'`,
+    'src/query/run/run-query.ts': `import 'left-pad'`,
   })
   expect(libraryViolations(planted, ['openai', 'left-pad'])).toEqual([
     'src/agents/loop.ts imports openai',
     'src/agents/loop.ts imports openai/resources',
     'src/http/server.ts imports pino',
-    'src/query/run-query.ts imports left-pad',
+    'src/query/run/run-query.ts imports left-pad',
     'src/store/store.ts imports @duckdb/node-api',
     'left-pad: a dependency without an import rule',
   ])

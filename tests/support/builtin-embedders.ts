@@ -1,6 +1,6 @@
 import type { EmbedderRegistry } from '../../src/domain/ports/model-ports.ts'
 import { BuiltinEmbedder } from '../../src/models/builtin/builtin-embedder.ts'
-import { embedderRegistry } from '../../src/models/embedder-registry.ts'
+import { embedderRegistry } from '../../src/models/registries/embedder-registry.ts'
 
 /** The real models; the built-in one runs in its thread from the first text on. */
 export function builtinEmbedders(): EmbedderRegistry {

@@ -1,3 +1,4 @@
+import { isObject, type JsonObject } from '../../core/json.ts'
 import type { FinishReason, ModelTurn, TokenUsage } from '../../domain/agents/agent-run.ts'
 import type { Action, Step } from '../../domain/agents/completion-event.ts'
 import { isModelFeature, type ModelFeature } from '../../domain/model-features.ts'
@@ -91,15 +92,13 @@ export function errorOf(failure: Failure): AppError {
 }
 
 function providerStatusOf(cause: unknown): number | undefined {
-  const status = isRecord(cause) ? cause.status : undefined
+  const status = isObject(cause) ? cause.status : undefined
   return typeof status === 'number' && Number.isInteger(status) ? status : undefined
 }
 
-type MessageFields = Readonly<Record<string, unknown>>
-
 /** A worker may send anything: undefined for what is not a message of `FromWorker`. */
 export function parseFromWorker(data: unknown): FromWorker | undefined {
-  if (!isRecord(data)) return undefined
+  if (!isObject(data)) return undefined
   const { kind } = data
   return isKeyOf(MESSAGE_PARSERS, kind) ? MESSAGE_PARSERS[kind](data) : undefined
 }
@@ -107,7 +106,7 @@ export function parseFromWorker(data: unknown): FromWorker | undefined {
 /** One for each kind of message: a kind without a parser does not compile. */
 const MESSAGE_PARSERS: {
   readonly [K in FromWorker['kind']]: (
-    fields: MessageFields,
+    fields: JsonObject,
   ) => Extract<FromWorker, { kind: K }> | undefined
 } = {
   event(fields) {
@@ -132,7 +131,7 @@ const MESSAGE_PARSERS: {
 }
 
 function parseEvent(value: unknown): AgentEvent | undefined {
-  if (!isRecord(value)) return undefined
+  if (!isObject(value)) return undefined
   const { type } = value
   return isKeyOf(EVENT_PARSERS, type) ? EVENT_PARSERS[type](value) : undefined
 }
@@ -140,7 +139,7 @@ function parseEvent(value: unknown): AgentEvent | undefined {
 /** One for each type of event: a type without a parser does not compile. */
 const EVENT_PARSERS: {
   readonly [T in AgentEvent['type']]: (
-    fields: MessageFields,
+    fields: JsonObject,
   ) => Extract<AgentEvent, { type: T }> | undefined
 } = {
   start: () => ({ type: 'start' }),
@@ -166,7 +165,7 @@ const EVENT_PARSERS: {
 }
 
 function parseAction(value: unknown): Action | undefined {
-  if (!isRecord(value)) return undefined
+  if (!isObject(value)) return undefined
   const { tool, tool_input, log } = value
   const isWellMade =
     typeof tool === 'string' && typeof tool_input === 'string' && typeof log === 'string'
@@ -174,7 +173,7 @@ function parseAction(value: unknown): Action | undefined {
 }
 
 function parseStep(value: unknown): Step | undefined {
-  if (!isRecord(value) || typeof value.observation !== 'string') return undefined
+  if (!isObject(value) || typeof value.observation !== 'string') return undefined
   const action = parseAction(value.action)
   return action && { action, observation: value.observation }
 }
@@ -188,7 +187,7 @@ const FINISHES: Readonly<Record<FinishReason, true>> = {
 }
 
 function parseTurn(value: unknown): ModelTurn | undefined {
-  if (!isRecord(value)) return undefined
+  if (!isObject(value)) return undefined
   const { startMs, firstPieceMs, tookMs, finish, usage, reasoning, callCount } = value
   const counted = usage === null ? null : parseUsage(usage)
   if (!isAmount(startMs) || !isAmount(tookMs) || !isAmount(callCount)) return undefined
@@ -199,7 +198,7 @@ function parseTurn(value: unknown): ModelTurn | undefined {
 }
 
 function parseUsage(value: unknown): TokenUsage | undefined {
-  if (!isRecord(value)) return undefined
+  if (!isObject(value)) return undefined
   const { inputTokens, outputTokens, cachedTokens } = value
   if (!isAmount(inputTokens) || !isAmount(outputTokens) || !isAmount(cachedTokens)) return undefined
   return { inputTokens, outputTokens, cachedTokens }
@@ -210,7 +209,7 @@ function isAmount(value: unknown): value is number {
 }
 
 function parseFailure(value: unknown): Failure | undefined {
-  if (!isRecord(value)) return undefined
+  if (!isObject(value)) return undefined
   const { code, message, thrown } = value
   if (!isKeyOf(ERRORS, code) || typeof message !== 'string') return undefined
   const status = providerStatusOf({ status: value.providerStatus })
@@ -230,10 +229,6 @@ function isTextList(value: unknown): value is readonly string[] {
 
 function isKeyOf<T extends object>(table: T, value: unknown): value is keyof T {
   return typeof value === 'string' && Object.hasOwn(table, value)
-}
-
-function isRecord(value: unknown): value is MessageFields {
-  return typeof value === 'object' && value !== null
 }
 
 /** The text that a message carries, in code units: what its limits are counted in. */

@@ -1,4 +1,5 @@
 /** What is worth knowing of an agent's data before the first tool call: sizes, columns, some values. */
+import { shortened } from '../../core/short-text.ts'
 import type { CatalogSnapshot } from '../../domain/catalog-snapshot.ts'
 import { nameKey, quote } from '../../domain/identifier.ts'
 import { FILES_DATABASE } from '../../domain/project.ts'
@@ -307,8 +308,7 @@ function harmlessValue(value: ResultValue | undefined): string | null {
 const NAME_CHARS_MAX = 80
 
 function harmlessName(name: string): string {
-  const short =
-    name.length > NAME_CHARS_MAX ? `${name.slice(0, NAME_CHARS_MAX).toWellFormed()}…` : name
+  const short = shortened(name, NAME_CHARS_MAX)
   return /^[\p{L}_][\p{L}\p{N}_]*$/u.test(short) ? short : JSON.stringify(short)
 }
 

@@ -1,4 +1,6 @@
 /** Where in its document a chunk stands, beyond its offsets. */
+
+import { isObject } from '../../core/json.ts'
 import { nameKey } from '../../domain/identifier.ts'
 import type { KnowledgeBase } from '../../domain/knowledge-base.ts'
 import type { ResultValue } from '../../domain/query-result.ts'
@@ -28,12 +30,6 @@ export function placeOf(
     return storedMetadata.some(({ name }) => ['page', 'heading'].includes(nameKey(name)))
   })
   return hasPlaces ? null : NOWHERE
-}
-
-function isObject(
-  value: ResultValue | undefined,
-): value is { readonly [key: string]: ResultValue } {
-  return typeof value === 'object' && value !== null && !Array.isArray(value)
 }
 
 const HEADING_LINE = /^(#{1,6})[ \t]+(.*?)[ \t#]*$/

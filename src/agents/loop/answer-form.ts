@@ -1,3 +1,4 @@
+import { parsedJson } from '../../core/json.ts'
 import type { ResponseFormat } from '../../domain/ports/model-ports.ts'
 import { AppError } from '../../errors.ts'
 
@@ -42,11 +43,11 @@ export async function answerCheck({ schema }: ResponseFormat): Promise<AnswerChe
   const listProblems = new Ajv2020({ ...options, allErrors: true }).compile(plain)
   return (text) => {
     const json = withoutFence(text)
-    const value = parsed(json)
+    const value = parsedJson(json)
     if (value === undefined) return { kind: 'wrong', problem: 'it is not JSON' }
-    if (validate(value.value)) return { kind: 'right', text: json }
+    if (validate(value)) return { kind: 'right', text: json }
     // In a long answer there may be millions of them: then the first one is told.
-    if (json.length <= LISTED_CHARS_MAX) listProblems(value.value)
+    if (json.length <= LISTED_CHARS_MAX) listProblems(value)
     const errors = listProblems.errors ?? validate.errors
     listProblems.errors = null
     const problems = errors?.slice(0, PROBLEMS_MAX).map(({ instancePath, message }) => {
@@ -72,12 +73,4 @@ function withoutFence(text: string): string {
   const opening = /^```\w{0,40}[ \t]{0,40}\r?\n/.exec(trimmed)?.[0]
   if (opening === undefined || !trimmed.endsWith('```')) return trimmed
   return trimmed.slice(opening.length, -3).trim()
-}
-
-function parsed(json: string): { readonly value: unknown } | undefined {
-  try {
-    return { value: JSON.parse(json) }
-  } catch {
-    return undefined
-  }
 }

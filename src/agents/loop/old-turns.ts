@@ -1,4 +1,5 @@
 /** The history that a model is shown: the newest turns, and of older ones of a kept conversation a summary. */
+import { MINUTE_MS } from '../../core/time.ts'
 import type { ConversationTurn } from '../../domain/agents/agent.ts'
 import type { ChatMessage, ChatModel } from '../../domain/ports/model-ports.ts'
 import { AppError, toAppError } from '../../errors.ts'
@@ -26,7 +27,7 @@ const KEPT_SHARE = 1 / 2
 const TEXT_TOKENS = 700
 const SUMMARY_CHARS_MAX = 4000
 /** A summary is not worth more of the time for the answer. */
-const SUMMARY_MS = 60_000
+const SUMMARY_MS = MINUTE_MS
 const SUMMARY_TIME_SHARE = 1 / 3
 
 /** Summarises what does not fit, where the conversation is kept and the model writes. */

@@ -1,3 +1,4 @@
+import { isObject, parsedJson } from '../../core/json.ts'
 import type { ToolCall, ToolSpec } from '../../domain/ports/model-ports.ts'
 import { AGENT_LIMITS } from '../agent-limits.ts'
 import type { ToolResult } from './context-window.ts'
@@ -153,7 +154,7 @@ function missingOf({ name, input }: ToolCall, { input: text, schema }: ToolSpec)
     return text !== null && input.trim() === '' ? `${name} needs "${text.name}"` : null
   }
   const values = input.trim() === '' ? {} : parsedJson(input)
-  if (!isRecord(values)) return `the arguments of ${name} are not a JSON object`
+  if (!isObject(values)) return `the arguments of ${name} are not a JSON object`
   const required = Array.isArray(schema.required) ? schema.required : []
   const missing = required.find((key) => typeof key === 'string' && !Object.hasOwn(values, key))
   return missing === undefined ? null : `${name} needs "${missing}"`
@@ -168,7 +169,7 @@ function expectedOf({ input, schema }: ToolSpec): string {
 /** The same for calls that ask for the same. */
 function keyOf({ name, input }: ToolCall): string {
   const value = parsedJson(input)
-  return `${name} ${isRecord(value) ? canonicalJson(value) : plainSpaces(input)}`
+  return `${name} ${isObject(value) ? canonicalJson(value) : plainSpaces(input)}`
 }
 
 /** Spaces outside of quotes mean nothing in a statement, nor does a semicolon at its end. */
@@ -179,21 +180,7 @@ function plainSpaces(text: string): string {
 
 function canonicalJson(value: unknown): string {
   return JSON.stringify(value, (_key, part: unknown) => {
-    if (!isRecord(part)) return part
+    if (!isObject(part)) return part
     return Object.fromEntries(Object.entries(part).toSorted(([a], [b]) => (a < b ? -1 : 1)))
   })
-}
-
-/** The value of a JSON text; undefined for a text that is none. */
-function parsedJson(text: string): unknown {
-  try {
-    return JSON.parse(text)
-  } catch {
-    return undefined
-  }
-}
-
-/** Whether a value is an object and no list. */
-function isRecord(value: unknown): value is Readonly<Record<string, unknown>> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value)
 }

@@ -8,8 +8,8 @@ import type { ChatDelta, ChatModel, ChatModels } from '../../domain/ports/model-
 import { toAppError } from '../../errors.ts'
 import { failureOf } from '../actors/worker-messages.ts'
 import { agentData } from '../data/agent-data.ts'
-import { BUILTIN_CALLS_NONE, noneAllowed } from '../foreign/foreign-tools.ts'
 import { failureType } from './completion-stream.ts'
+import { BUILTIN_CALLS_NONE, noneAllowed } from './foreign-tools.ts'
 
 /** What one tiny call to an agent's model has shown, under the names of the wire. */
 export interface AgentProbe {

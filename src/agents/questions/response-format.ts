@@ -1,3 +1,4 @@
+import { isObject } from '../../core/json.ts'
 import type { JsonSchema, ResponseFormat } from '../../domain/ports/model-ports.ts'
 import { AppError } from '../../errors.ts'
 import { AGENT_LIMITS } from '../agent-limits.ts'
@@ -163,10 +164,6 @@ function partName(part: string): string {
   } catch {
     return part
   }
-}
-
-function isObject(value: unknown): value is JsonSchema {
-  return typeof value === 'object' && value !== null && !Array.isArray(value)
 }
 
 function refused(message: string): AppError {

@@ -1,4 +1,6 @@
 /** The arguments of a tool that takes several, as a model wrote them. */
+
+import { parsedArguments } from '../../core/json.ts'
 import type { JsonSchema } from '../../domain/ports/model-ports.ts'
 import { AppError } from '../../errors.ts'
 
@@ -75,16 +77,9 @@ function argumentsOf(specs: ArgumentSpecs): string {
 }
 
 function parsedObject(input: string, specs: ArgumentSpecs): Readonly<Record<string, unknown>> {
-  let value: unknown
-  try {
-    value = input.trim() === '' ? {} : JSON.parse(input)
-  } catch {
-    throw wrong(`the arguments must be one JSON object; ${argumentsOf(specs)}`)
-  }
-  if (typeof value !== 'object' || value === null || Array.isArray(value)) {
-    throw wrong(`the arguments must be one JSON object; ${argumentsOf(specs)}`)
-  }
-  return { ...value }
+  const value = parsedArguments(input)
+  if (value !== null) return value
+  throw wrong(`the arguments must be one JSON object; ${argumentsOf(specs)}`)
 }
 
 function checkedValue(name: string, spec: ArgumentSpec, sent: unknown): unknown {

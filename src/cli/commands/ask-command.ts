@@ -55,10 +55,7 @@ async function explained(
 ): Promise<never> {
   if (!(error instanceof CommandError) || error.code !== 'agent_not_found') throw error
   const list = `/api/projects/${encodeURIComponent(project)}/agents`
-  // The server's own answer, whose form its routes define.
-  const agents = (await client.send('GET', list, { signal })) as readonly {
-    readonly name: string
-  }[]
+  const agents = await client.send<readonly { readonly name: string }[]>('GET', list, { signal })
   const kb = pathOf('knowledge_bases', { project, name })
   const isKnowledgeBase = await client.send('GET', kb, { signal }).then(
     () => true,

@@ -1,14 +1,13 @@
 /** What is done to a data folder while no server runs. */
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'
-import { restore as restoreBackup } from '../../store/backup/restore.ts'
 import { salvage as salvageFolder } from '../../store/backup/salvage.ts'
 import { DATABASE_FILE } from '../../store/duckdb/database.ts'
 import { forgetMark } from '../../store/duckdb/log-mark.ts'
+import { restore as restoreBackup } from '../../store/restore.ts'
 import type { RunCommand } from '../command.ts'
 import { CommandError } from '../command-error.ts'
-import type { Output } from '../output.ts'
-import { shownLines } from './shown-lines.ts'
+import { show, shownLines } from './record-output.ts'
 
 export const restore: RunCommand = async ({ words: [backup = ''], options, output }) => {
   const folder = options.required('data')
@@ -16,8 +15,7 @@ export const restore: RunCommand = async ({ words: [backup = ''], options, outpu
   const { tables, files: _, ...shown } = manifest
   const rows = tables.reduce((sum, { rowCount }) => sum + rowCount, 0)
   const done = `Restored into ${folder}: ${rows} rows in ${tables.length} tables`
-  await show(output, [done, ...shownLines(shown)], manifest)
-  return undefined
+  return show(output, manifest, () => [done, ...shownLines(shown)])
 }
 
 export const salvage: RunCommand = async ({ words: [folder = ''], options, output }) => {
@@ -25,8 +23,7 @@ export const salvage: RunCommand = async ({ words: [folder = ''], options, outpu
   const report = await salvageFolder(folder, target, (line) => output.say(line))
   const rows = report.tables.reduce((sum, table) => sum + table.rows, 0)
   const saved = `Saved ${rows} rows of ${report.tables.length} tables into ${target}`
-  await show(output, [...report.damage.map((what) => `Damaged: ${what}`), saved], report)
-  return undefined
+  return show(output, report, () => [...report.damage.map((what) => `Damaged: ${what}`), saved])
 }
 
 export const acceptLoss: RunCommand = async ({ words: [folder = ''], output }) => {
@@ -36,11 +33,5 @@ export const acceptLoss: RunCommand = async ({ words: [folder = ''], output }) =
   }
   forgetMark(folder)
   const line = `${folder} starts with what is left; nobody can tell any more what was lost`
-  await show(output, [line], { folder })
-  return undefined
-}
-
-async function show(output: Output, lines: readonly string[], value: unknown): Promise<void> {
-  if (output.isJson) await output.json(value)
-  else await output.write(`${lines.join('\n')}\n`)
+  return show(output, { folder }, () => [line])
 }

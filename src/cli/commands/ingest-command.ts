@@ -185,8 +185,7 @@ async function ingestRemote(
     ...(hosts.length === 0 ? {} : { filters: { allowed_domains: hosts } }),
   }
   const request = { json: { knowledge_base: insert }, signal }
-  // The server's own answer, whose form its routes define.
-  const job = (await client.send('PUT', pathOf('knowledge_bases', kb), request)) as JobRecord
+  const job = await client.send<JobRecord>('PUT', pathOf('knowledge_bases', kb), request)
   if (options.flag('wait') === false) {
     output.say(`Job ${job.id}: eider jobs watch ${job.id}`)
     counts.jobs.push(job.id)
@@ -215,10 +214,9 @@ async function addCrawlWarnings(
   counts: IngestCounts,
   { client, signal }: CommandContext,
 ): Promise<void> {
-  // The server's own answer, whose form its routes define.
-  const answer = (await client.send('GET', pathOf('knowledge_bases', kb), { signal })) as {
+  const answer = await client.send<{
     readonly params?: { readonly warnings?: readonly string[] }
-  }
+  }>('GET', pathOf('knowledge_bases', kb), { signal })
   for (const message of answer.params?.warnings ?? []) {
     counts.warnings.push({ path: 'pages', code: 'warning', message })
   }

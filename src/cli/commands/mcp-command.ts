@@ -2,6 +2,7 @@
  * `eider mcp`: the server's `/mcp` for programs that speak the Model Context Protocol over standard input and output. Each line
  * is one message. Nothing else goes to standard output.
  */
+import { isObject, type JsonObject, parsedJson } from '../../core/json.ts'
 import type { RunCommand } from '../command.ts'
 import { CommandError } from '../command-error.ts'
 import { eventsOf, type HttpClient, linesOf } from '../http-client.ts'
@@ -37,7 +38,8 @@ async function* stoppable(lines: AsyncGenerator<string>, signal: AbortSignal) {
   }
 }
 
-type Message = Readonly<Record<string, unknown>>
+/** Of JSON-RPC. */
+type Message = JsonObject
 
 /** What the server knows of the program by its session. */
 interface Opened {
@@ -81,7 +83,7 @@ class Bridge {
   }
 
   async #answer(line: string): Promise<void> {
-    const message = parsed(line)
+    const message = messageIn(line)
     if (message === undefined) {
       const error = { code: PARSE_ERROR, message: 'The line is no JSON-RPC message' }
       return this.#write({ jsonrpc: '2.0', id: null, error })
@@ -182,7 +184,7 @@ class Bridge {
       return
     }
     const text = await response.text()
-    const answer = text === '' ? undefined : parsed(text)
+    const answer = text === '' ? undefined : messageIn(text)
     if (isObject(answer)) yield answer
   }
 
@@ -211,15 +213,7 @@ function isInitialize(message: Message | readonly unknown[]): message is Message
 }
 
 /** undefined: no message can be that. */
-function parsed(text: string): Message | readonly unknown[] | undefined {
-  try {
-    const value: unknown = JSON.parse(text)
-    return isObject(value) || Array.isArray(value) ? value : undefined
-  } catch {
-    return undefined
-  }
-}
-
-function isObject(value: unknown): value is Message {
-  return typeof value === 'object' && value !== null && !Array.isArray(value)
+function messageIn(text: string): Message | readonly unknown[] | undefined {
+  const value = parsedJson(text)
+  return isObject(value) || Array.isArray(value) ? value : undefined
 }

@@ -30,8 +30,7 @@ export const run: RunCommand = async ({ words, options, client, output, signal }
     ...given('rerank', options.flag('rerank')),
   }
   const path = `${pathOf('knowledge_bases', named)}/search`
-  // The server's own answer, whose form its routes define.
-  const answer = (await client.send('POST', path, { json: body, signal })) as SearchAnswer
+  const answer = await client.send<SearchAnswer>('POST', path, { json: body, signal })
   for (const warning of answer.warnings ?? []) output.say(`Warning: ${safeLine(warning)}`)
   if (output.isJson) await output.json(answer)
   else await show(answer.results, body.query, output)

@@ -1,11 +1,9 @@
 import type { CommandContext, RunCommand } from '../command.ts'
 import { CommandError, usageError } from '../command-error.ts'
-import { nearest } from '../command-line.ts'
 import type { Output } from '../output.ts'
 import { safeLine, safeText, truncated } from '../terminal-text.ts'
-import { showTable } from './shown-table.ts'
+import { actionOf, show } from './record-output.ts'
 
-const ACTIONS = ['list', 'show'] as const
 /** Lines of an observation, unless everything is to be seen. */
 const LINES_SHOWN = 4
 const COLUMNS_UNKNOWN = 120
@@ -64,74 +62,59 @@ interface Trace extends TraceItem {
 
 export const run: RunCommand = async (context) => {
   const [word = 'list', id] = context.words
-  const action = ACTIONS.find((one) => one === word)
-  if (action === undefined) {
-    const near = nearest(word, ACTIONS)
-    const hint = near === undefined ? `there are ${ACTIONS.join(' and ')}` : `did you mean ${near}?`
-    throw usageError(`traces: there is no "${word}"; ${hint}`)
-  }
-  if (action === 'show') return show(id, context)
+  const action = actionOf('traces', word, ['list', 'show'])
+  if (action === 'show') return showOne(id, context)
   if (id !== undefined) throw usageError('traces list takes no name: --agent says whose')
   return list(context)
 }
 
 const FILTERS = ['agent', 'project', 'outcome', 'from', 'to', 'q', 'limit']
 
-async function found({ client, options, signal }: CommandContext, more: object = {}) {
-  const given = FILTERS.flatMap((name) => {
-    const value = options.text(name)
-    return value === undefined ? [] : [[name, value]]
-  })
-  const filters: Record<string, string> = { ...Object.fromEntries(given), ...more }
-  const [, project, agent] = /^([^.]+)\.(.+)$/.exec(filters.agent ?? '') ?? []
-  if (project !== undefined && agent !== undefined) Object.assign(filters, { project, agent })
-  const query = new URLSearchParams(filters).toString()
-  // The server's own answer, whose form its routes define.
-  return (await client.send('GET', `/api/traces?${query}`, { signal })) as {
-    readonly items: readonly TraceItem[]
-    readonly next: string | null
+async function found({ client, options, signal }: CommandContext, more = {}) {
+  const filters = options.asQuery(FILTERS, more)
+  const [, project, agent] = /^([^.]+)\.(.+)$/.exec(filters.get('agent') ?? '') ?? []
+  if (project !== undefined && agent !== undefined) {
+    filters.set('project', project)
+    filters.set('agent', agent)
   }
+  return client.send<{ readonly items: readonly TraceItem[]; readonly next: string | null }>(
+    'GET',
+    `/api/traces?${filters}`,
+    { signal },
+  )
 }
 
 async function list(context: CommandContext): Promise<undefined> {
   const { output } = context
   const page = await found(context)
-  if (output.isJson) {
-    await output.json(page)
-    return
-  }
-  if (page.items.length === 0) {
-    output.say('There are no such traces')
-    return
-  }
-  const rows = page.items.map((item) => {
-    const { trace_id: id, outcome, error_code: code, question, step_count: steps } = item
-    const { input_tokens: read, output_tokens: written } = item.usage ?? {}
-    const started = item.started_at.slice(0, 19)
-    const end = code === null ? outcome : code
-    const agent = `${item.project}.${item.agent}`
-    const seconds = Number((item.took_ms / 1000).toFixed(2))
-    return [id, started, agent, end, seconds, steps, read, written, item.cost, question]
+  await show(output, page, () => {
+    if (page.items.length === 0) return 'There are no such traces'
+    const names = ['trace', 'started (UTC)', 'agent', 'outcome', 'seconds', 'calls']
+    return { names: [...names, 'read', 'written', 'cost', 'question'], rows: page.items.map(rowOf) }
   })
-  const names = ['trace', 'started (UTC)', 'agent', 'outcome', 'seconds', 'calls']
-  await showTable([...names, 'read', 'written', 'cost', 'question'], rows, output)
-  if (page.next !== null) output.say('There are more: --limit, --from, --to')
+  if (!output.isJson && page.next !== null) output.say('There are more: --limit, --from, --to')
+  return undefined
 }
 
-async function show(id: string | undefined, context: CommandContext): Promise<undefined> {
+function rowOf(item: TraceItem): readonly unknown[] {
+  const { trace_id: id, outcome, error_code: code, question, step_count: steps } = item
+  const { input_tokens: read, output_tokens: written } = item.usage ?? {}
+  const started = item.started_at.slice(0, 19)
+  const agent = `${item.project}.${item.agent}`
+  const seconds = Number((item.took_ms / 1000).toFixed(2))
+  return [id, started, agent, code ?? outcome, seconds, steps, read, written, item.cost, question]
+}
+
+async function showOne(id: string | undefined, context: CommandContext): Promise<undefined> {
   const { client, output, options, signal } = context
   const newest = id === undefined ? (await found(context, { limit: '1' })).items[0] : undefined
   const wanted = id ?? newest?.trace_id
   if (wanted === undefined) throw new CommandError('trace_not_found', 'There are no such traces')
-  // As above.
-  const trace = (await client.send('GET', `/api/traces/${encodeURIComponent(wanted)}`, {
-    signal,
-  })) as Trace
-  if (output.isJson) {
-    await output.json(trace)
-    return
-  }
-  await new TraceTree(output, options.flag('full') === true).show(trace)
+  const path = `/api/traces/${encodeURIComponent(wanted)}`
+  const trace = await client.send<Trace>('GET', path, { signal })
+  if (output.isJson) await output.json(trace)
+  else await new TraceTree(output, options.flag('full') === true).show(trace)
+  return undefined
 }
 
 class TraceTree {

@@ -1,9 +1,12 @@
 /** A knowledge base with its vectors as a file, and back. */
+
 import { stat } from 'node:fs/promises'
 import { basename } from 'node:path'
 import { DEFAULT_PROJECT_NAME, namedObject, pathOf, type RunCommand } from '../command.ts'
 import { CommandError } from '../command-error.ts'
+import { mebibytes } from '../output.ts'
 import { copyBytes, refuseBinaryTerminal, withTarget } from '../sql/row-files.ts'
+import { show } from './record-output.ts'
 
 export const exportKnowledgeBase: RunCommand = async (context) => {
   const { words, options, client, output, signal } = context
@@ -23,20 +26,12 @@ export const exportKnowledgeBase: RunCommand = async (context) => {
   })
   const isFile = file !== undefined && file !== '-'
   const { project, name } = named
-  if (output.isJson && isFile) {
-    await output.json({ knowledge_base: name, project, file, size_bytes: sizeBytes })
-  } else
-    output.say(
-      `Exported ${project}.${name}: ${(sizeBytes / 1024 ** 2).toFixed(1)} MiB${isFile ? ` in ${file}` : ''}`,
-    )
+  const done = `Exported ${project}.${name}: ${mebibytes(sizeBytes)}${isFile ? ` in ${file}` : ''}`
+  // In a pipe the file itself is the answer.
+  if (!isFile) output.say(done)
+  else
+    await show(output, { knowledge_base: name, project, file, size_bytes: sizeBytes }, () => done)
   return undefined
-}
-
-interface ImportReport {
-  readonly knowledge_base: string
-  readonly created: boolean
-  readonly documents: number
-  readonly chunks: number
 }
 
 export const importKnowledgeBase: RunCommand = async ({
@@ -55,17 +50,18 @@ export const importKnowledgeBase: RunCommand = async ({
   const project = options.text('project') ?? DEFAULT_PROJECT_NAME
   const own = { project, name: basename(file).replace(/\.parquet$/i, '') }
   const named = as === undefined ? own : namedObject(as, options)
-  output.say(`Sending ${(found.size / 1024 ** 2).toFixed(1)} MiB …`)
+  output.say(`Sending ${mebibytes(found.size)} …`)
   const headers = { 'content-type': 'application/vnd.apache.parquet' }
   const init = { body: Bun.file(file).stream(), headers, signal }
   const path = `${pathOf('knowledge_bases', named)}/import`
-  // The server's own answer, whose form its routes define.
-  const report = (await client.send('POST', path, init)) as ImportReport
-  if (output.isJson) await output.json(report)
-  else {
-    const done = report.created ? 'Made' : 'Filled'
-    const { documents, chunks } = report
-    output.say(`${done} ${named.project}.${named.name}: ${documents} documents, ${chunks} chunks`)
-  }
-  return undefined
+  const report = await client.send<{
+    readonly created: boolean
+    readonly documents: number
+    readonly chunks: number
+  }>('POST', path, init)
+  return show(output, report, () => {
+    const { created, documents, chunks } = report
+    const done = `${created ? 'Made' : 'Filled'} ${named.project}.${named.name}`
+    return `${done}: ${documents} documents, ${chunks} chunks`
+  })
 }

@@ -22,9 +22,11 @@ export async function runShell(
 ): Promise<number> {
   const { client, output, environment } = context
   // Before the first prompt: a server that is not there, or a login that is missing.
-  const status = await client.send('GET', '/api/status', { signal: context.signal })
-  // The server's own answer, whose form its routes define.
-  const { eider_version: version } = status as { readonly eider_version?: string }
+  const { eider_version: version } = await client.send<{ readonly eider_version?: string }>(
+    'GET',
+    '/api/status',
+    { signal: context.signal },
+  )
   output.say(`Eider ${version ?? '?'} at ${client.address}. \\? for help, \\q to leave`)
   const names = new ShellNames(client)
   const state: ShellState = { project, expanded: 'auto', isTimed: true }

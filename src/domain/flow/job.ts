@@ -1,3 +1,5 @@
+import { shortened } from '../../core/short-text.ts'
+
 /** Work that goes on without a request, survives a restart, and can be watched. */
 export interface Job {
   readonly id: number
@@ -70,12 +72,11 @@ export function withLeftOut(
   { item, message }: JobError,
 ): LeftOutItems {
   if (errors.length >= ERRORS_MAX) return { errors, errorCount: errorCount + 1 }
-  const shown = { item: shortened(item), message: shortened(message) }
+  const shown = {
+    item: shortened(item, ERROR_CHARS_MAX),
+    message: shortened(message, ERROR_CHARS_MAX),
+  }
   return { errors: [...errors, shown], errorCount: errorCount + 1 }
-}
-
-function shortened(text: string): string {
-  return text.length <= ERROR_CHARS_MAX ? text : `${text.slice(0, ERROR_CHARS_MAX)}…`
 }
 
 /** Items that were left out and are not stored yet. */

@@ -1,3 +1,4 @@
+import { MINUTE_MS } from '../../core/time.ts'
 import type { Principal } from '../../domain/access/principal.ts'
 import { type AccessKeys, KEY_PREFIX, type KnownKey } from '../../domain/ports/access-ports.ts'
 import { AppError } from '../../errors.ts'
@@ -56,7 +57,7 @@ export class KeyAccess {
     const perMinute = key.requestsPerMinute ?? settings.keyRequestsPerMinute
     if (perMinute === 0) return
     const nowMs = now()
-    const perMs = perMinute / 60_000
+    const perMs = perMinute / MINUTE_MS
     const bucket = this.#buckets.get(key) ?? { tokens: perMinute, filledMs: nowMs }
     // A clock that was set back must not empty it.
     const passedMs = Math.max(0, nowMs - bucket.filledMs)

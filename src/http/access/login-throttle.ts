@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto'
+import { MINUTE_MS } from '../../core/time.ts'
 import { AppError } from '../../errors.ts'
 import { clientBlock } from '../../network/address-policy.ts'
 import { LruMap } from '../../runtime/lru-map.ts'
@@ -24,7 +25,7 @@ const DELAY_MS_MAX = 1_000
 const NAME_WRONG_FREE = 100
 const NAME_DELAY_MS_MAX = 10_000
 /** After this long without a wrong attempt, counting begins anew. */
-const QUIET_MS = 15 * 60_000
+const QUIET_MS = 15 * MINUTE_MS
 
 /**
  * Wrong attempts of one client under one name whose delay is not over. One more is refused before it is compared: without

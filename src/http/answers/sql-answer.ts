@@ -2,7 +2,7 @@
 import { t } from 'elysia'
 import type { QueryResult, RowEncoding } from '../../domain/query-result.ts'
 import { ERRORS, toAppError } from '../../errors.ts'
-import type { QueryRequest } from '../../query/run-query.ts'
+import type { QueryRequest } from '../../query/run/run-query.ts'
 import type { RouteContext } from '../route-context.ts'
 import type { RequestScope } from '../running-requests.ts'
 import {

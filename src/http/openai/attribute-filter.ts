@@ -1,4 +1,6 @@
 /** Filters over attributes as OpenAI's API has them, as those of a search over metadata columns. */
+
+import { isObject } from '../../core/json.ts'
 import { nameKey } from '../../domain/identifier.ts'
 import type { KnowledgeBase } from '../../domain/knowledge-base.ts'
 import { AppError } from '../../errors.ts'
@@ -72,10 +74,6 @@ function checkValue(operator: string, value: unknown, path: string): void {
   const values: readonly unknown[] = Array.isArray(value) ? value : [value]
   const isPlain = values.every((one) => ['string', 'number', 'boolean'].includes(typeof one))
   if (!isPlain) throw wrong(`${path}.value`, 'must be a text, a number, true or false')
-}
-
-function isObject(value: unknown): value is Readonly<Record<string, unknown>> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value)
 }
 
 function wrong(path: string, what: string): AppError {

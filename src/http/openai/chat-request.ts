@@ -1,6 +1,8 @@
 /** A body of `/v1/chat/completions`: what of it is honoured, what is left aside, and what is refused. */
+
 import { t } from 'elysia'
 import { responseFormatOf } from '../../agents/questions/response-format.ts'
+import { isObject } from '../../core/json.ts'
 import type { ConversationTurn } from '../../domain/agents/agent.ts'
 import type { ResponseFormat } from '../../domain/ports/model-ports.ts'
 import { AppError } from '../../errors.ts'
@@ -210,10 +212,6 @@ function functionIn(tool: unknown) {
   if (!isObject(tool) || !isObject(tool.function)) return []
   const { name, parameters = { type: 'object' } } = tool.function
   return typeof name === 'string' ? [{ name, parameters }] : []
-}
-
-export function isObject(value: unknown): value is Readonly<Record<string, unknown>> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value)
 }
 
 export function wrong(param: string, message: string): AppError {

@@ -1,11 +1,12 @@
 /** A body of `/v1/responses`: what is asked, of what, and which conversation it goes on with. */
+
 import { t } from 'elysia'
 import { responseFormatOf } from '../../agents/questions/response-format.ts'
+import { isObject } from '../../core/json.ts'
 import { bodySchema } from '../bodies/body.ts'
 import {
   type ChatAsked,
   ignoredFields,
-  isObject,
   OPEN,
   type Part,
   saidIn,

@@ -1,3 +1,4 @@
+import { oneLine } from '../../core/short-text.ts'
 import type { TextLayout } from '../../domain/document.ts'
 import type { LimitsUnder } from './chunk-markdown.ts'
 import { limitsBelow, type SpanLimits } from './span-limits.ts'
@@ -17,7 +18,7 @@ export class ChunkContext {
   readonly #limitsBelow = new Map<string, SpanLimits>()
 
   constructor(layout: Pick<TextLayout, 'title'> | undefined, limits: SpanLimits) {
-    this.#title = (layout?.title ?? '').replace(/\s+/g, ' ').trim()
+    this.#title = oneLine(layout?.title ?? '')
     this.#limits = limits
   }
 

@@ -8,6 +8,7 @@ import {
 import type { KnowledgeBase } from '../../domain/knowledge-base.ts'
 import type { AdoptedJob, JobMark, JobWork, OngoingWork } from '../../domain/ports/job-ports.ts'
 import type { DocumentStore } from '../../domain/ports/store-ports.ts'
+import { SerialQueue } from '../../runtime/serial-queue.ts'
 import type { StoredCounts, StoringOptions } from '../storing-stages.ts'
 
 /** Where the job of an insert is. */
@@ -64,7 +65,8 @@ export class JobInsert {
   /** Of the batch that is being stored, and of what is stored. */
   #next: Mark
   #onDisk: Mark
-  #turn: Promise<unknown> = Promise.resolve()
+  /** One after the other, so that what is on disk is known at any moment in between. */
+  readonly #writes = new SerialQueue()
 
   private constructor(
     target: InsertTarget,
@@ -110,7 +112,7 @@ export class JobInsert {
   becomeJob(
     adopt: (onDisk: OngoingWork['onDisk']) => Promise<AdoptedJob | null>,
   ): Promise<AdoptedJob | null> {
-    return this.#alone(async () => {
+    return this.#writes.run(async () => {
       this.#job = await adopt(this.#onDisk)
       return this.#job
     })
@@ -144,7 +146,7 @@ export class JobInsert {
         return this.#job === null ? undefined : { ...this.#next, jobId: this.#job.job.id }
       },
       alone: (work) => {
-        return this.#alone(async () => {
+        return this.#writes.run(async () => {
           await work()
           this.#onDisk = this.#next
         })
@@ -152,7 +154,7 @@ export class JobInsert {
       onLeftOut: (error) => this.leaveOut(error),
     }
     await run({ doneRows, counts: this.counts, storing })
-    await this.#alone(async () => {
+    await this.#writes.run(async () => {
       this.#checkpoint = {
         firstChunkKey,
         sourceIndex: index + 1,
@@ -174,13 +176,6 @@ export class JobInsert {
     const { firstChunkKey } = this.#checkpoint
     if (isInOrder || firstChunkKey !== null) return firstChunkKey
     return String(await this.#store.nextChunkKey(this.#target.kb))
-  }
-
-  /** One after the other, so that what is on disk is known at any moment in between. */
-  #alone<T>(work: () => Promise<T>): Promise<T> {
-    const turn = this.#turn.then(work)
-    this.#turn = turn.catch(() => {})
-    return turn
   }
 
   #markOf(stored: StoredCounts, checkpoint: Checkpoint): Mark {

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
 import { type CellValue, type Row, shownValue } from '../../domain/document.ts'
-import { quote } from '../../domain/identifier.ts'
+import { literal, quote } from '../../domain/identifier.ts'
 import type { KnowledgeBase } from '../../domain/knowledge-base.ts'
 import { AppError } from '../../errors.ts'
 import { TimeSlice } from '../../runtime/scheduling.ts'
@@ -33,7 +33,7 @@ export async function readQuery(
   const next = await greatest(column, { kb, query }, deps, signal)
   const last = task.known.get(CURSOR_ITEM)?.stamp ?? null
   const tracked = `SELECT * FROM (${query}) AS tracked`
-  const newer = `${tracked} WHERE ${quote(column)} >= ${textLiteral(last ?? '')}`
+  const newer = `${tracked} WHERE ${quote(column)} >= ${literal(last ?? '')}`
   await readRows(task, { kb, query: last === null ? tracked : newer }, deps, signal)
   return { found: 1, mayHaveVanished: () => false, cursor: next }
 }
@@ -46,10 +46,6 @@ function queryOf({ source }: SyncTask): string {
     return part.startsWith('"') ? part : quote(part)
   })
   return `SELECT * FROM ${names.join('.')}`
-}
-
-function textLiteral(text: string): string {
-  return `'${text.replaceAll("'", "''")}'`
 }
 
 async function greatest(

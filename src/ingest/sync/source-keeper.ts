@@ -1,3 +1,4 @@
+import { HOUR_MS } from '../../core/time.ts'
 import type { CatalogSnapshot } from '../../domain/catalog-snapshot.ts'
 import type { Job } from '../../domain/flow/job.ts'
 import { isOver } from '../../domain/flow/job.ts'
@@ -40,7 +41,7 @@ export interface KeeperOptions {
 export const WATCHING = { quietMs: 1_000, patienceMs: 10_000, pollMs: 10_000 }
 
 /** A timer that is set for longer fires at once. */
-const TIMER_MS_MAX = 3_600_000
+const TIMER_MS_MAX = HOUR_MS
 /** After a run that could not be begun. */
 const AGAIN_MS = 10_000
 

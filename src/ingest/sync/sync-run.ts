@@ -12,6 +12,7 @@ import type { ChunkStore } from '../../domain/ports/store-ports.ts'
 import type { SyncStore } from '../../domain/ports/sync-ports.ts'
 import { AppError, type ErrorCode, notFound, toAppError } from '../../errors.ts'
 import { TimeSlice } from '../../runtime/scheduling.ts'
+import { SerialQueue } from '../../runtime/serial-queue.ts'
 import { INGEST_LIMITS } from '../ingest-limits.ts'
 import type { InsertDeps } from '../insert-request.ts'
 import { storeRows } from '../store-rows.ts'
@@ -76,7 +77,7 @@ export class SyncWork implements SyncSink {
   #pending: WholeItem[] = []
   #pendingChars = 0
   #stamps: SyncItem[] = []
-  #turn: Promise<unknown> = Promise.resolve()
+  readonly #turns = new SerialQueue()
 
   constructor(
     {
@@ -379,12 +380,10 @@ export class SyncWork implements SyncSink {
   }
 
   #inTurn<T>(work: () => Promise<T>): Promise<T> {
-    const turn = this.#turn.then(() => {
+    return this.#turns.run(() => {
       this.#signal.throwIfAborted()
       return work()
     })
-    this.#turn = turn.catch(() => {})
-    return turn
   }
 
   #tell(): Promise<void> {

@@ -1,3 +1,9 @@
+import { isDeepStrictEqual } from 'node:util'
+import { Client } from '@modelcontextprotocol/sdk/client/index.js'
+import { StreamableHTTPClientTransport } from '@modelcontextprotocol/sdk/client/streamableHttp.js'
+import { ResultSchema } from '@modelcontextprotocol/sdk/types.js'
+import { isObject, type JsonObject, parsedJson } from '../../core/json.ts'
+import { MINUTE_MS } from '../../core/time.ts'
 import { type McpServer, secretsOfMcpServer } from '../../domain/agents/mcp-server.ts'
 import type {
   ForeignCall,
@@ -9,16 +15,15 @@ import type {
 } from '../../domain/ports/foreign-tool-ports.ts'
 import { AppError } from '../../errors.ts'
 import type { Guard } from '../../network/pinned-fetch.ts'
-import { withDeadline } from '../../runtime/cancellation.ts'
+import { settlesWithin, withDeadline } from '../../runtime/cancellation.ts'
 import { Semaphore } from '../../runtime/semaphore.ts'
-import { McpConnection } from './mcp-connection.ts'
+import { boundedFetch } from './bounded-fetch.ts'
 import { failureOf } from './mcp-failure.ts'
-import { isMembers, resultText } from './result-text.ts'
 
 /** To connect, and to list the tools. */
 const LISTING_MS = 5_000
 /** How long a list is believed, and a failure to answer in time. */
-const LISTED_MS = 5 * 60_000
+const LISTED_MS = 5 * MINUTE_MS
 const LATE_MS = 10_000
 const LISTINGS_MAX = 100
 /** What a server may offer. */
@@ -33,8 +38,6 @@ const RESULT_CHARS_MAX = 500_000
 const CALLS_MAX = 64
 const SERVER_CALLS_MAX = 16
 const CALLS_WAITING_MAX = 256
-
-type Members = Readonly<Record<string, unknown>>
 
 interface Listing {
   readonly untilMs: number
@@ -193,15 +196,15 @@ async function toolsOf(
 }
 
 function toolOf(value: unknown): readonly ForeignTool[] {
-  if (!isMembers(value)) return []
+  if (!isObject(value)) return []
   const { name, description, inputSchema } = value
   if (typeof name !== 'string' || name === '' || name.length > NAME_CHARS_MAX) return []
   const text = typeof description === 'string' ? description.slice(0, DESCRIPTION_CHARS_MAX) : ''
   return [{ name, description: text, schema: boundedSchema(inputSchema) }]
 }
 
-function boundedSchema(schema: unknown): Members | null {
-  if (!isMembers(schema)) return null
+function boundedSchema(schema: unknown): JsonObject | null {
+  if (!isObject(schema)) return null
   return JSON.stringify(schema).length > SCHEMA_CHARS_MAX ? null : schema
 }
 
@@ -223,4 +226,110 @@ function originOf({ url }: McpServer): string {
 /** The same for those that are the same server and the same client to it. */
 function keyOf({ url, headers }: McpServer): string {
   return JSON.stringify([url, Object.entries(headers).toSorted()])
+}
+
+/** Parts of a result that are looked at. */
+const PARTS_MAX = 200
+
+/**
+ * What a result says, as text: its text parts, structured content as JSON unless a part says the same; images, sounds and
+ * files are named, not shown.
+ */
+function resultText(result: JsonObject): string {
+  const content = Array.isArray(result.content) ? result.content : []
+  const parts = content.slice(0, PARTS_MAX).map(partText)
+  if (content.length > PARTS_MAX) parts.push(`(${content.length - PARTS_MAX} more parts)`)
+  const { structuredContent: structured } = result
+  if (
+    isObject(structured) &&
+    !parts.some((part) => isDeepStrictEqual(parsedJson(part), structured))
+  ) {
+    parts.push(JSON.stringify(structured))
+  }
+  return parts.filter((part) => part !== '').join('\n')
+}
+
+function partText(part: unknown): string {
+  if (!isObject(part)) return ''
+  const { type, text, mimeType, data, resource, uri, name } = part
+  if (type === 'text') return shown(text)
+  if (type === 'image' || type === 'audio') {
+    return `[${type} of the type ${word(mimeType)}, ${base64Bytes(data)} bytes, not shown]`
+  }
+  if (type === 'resource_link') return `[resource ${word(name)}: ${word(uri)}]`
+  if (type !== 'resource' || !isObject(resource))
+    return `[a part of the type ${word(type)}, not shown]`
+  if (typeof resource.text === 'string') return `[resource ${word(resource.uri)}]\n${resource.text}`
+  const what = `${word(resource.uri)} of the type ${word(resource.mimeType)}`
+  return `[resource ${what}, ${base64Bytes(resource.blob)} bytes, not shown]`
+}
+
+function shown(text: unknown): string {
+  return typeof text === 'string' ? text : ''
+}
+
+function word(text: unknown): string {
+  return typeof text === 'string' ? text.slice(0, 300) : 'unknown'
+}
+
+function base64Bytes(data: unknown): number {
+  return typeof data === 'string' ? Math.floor((data.length * 3) / 4) : 0
+}
+
+/** How long a server is told that a session is over. */
+const GOODBYE_MS = 1_000
+
+/** As long as a timer can: calls are ended by their signal. */
+const UNTIL_ABORTED_MS = 2 ** 31 - 1
+
+/** A connection to one server, with a session of its own where the server has such. */
+class McpConnection {
+  readonly #client: Client
+  readonly #transport: StreamableHTTPClientTransport
+
+  private constructor(client: Client, transport: StreamableHTTPClientTransport) {
+    this.#client = client
+    this.#transport = transport
+  }
+
+  static async open(server: McpServer, guard: Guard, signal: AbortSignal): Promise<McpConnection> {
+    // No capability: requests of the server (sampling, elicitation, roots) are answered with "Method not found".
+    const client = new Client({ name: 'eider', version: '1' }, { capabilities: {} })
+    const transport = new StreamableHTTPClientTransport(new URL(server.url), {
+      fetch: boundedFetch(guard),
+      requestInit: { headers: { ...server.headers } },
+      reconnectionOptions: {
+        initialReconnectionDelay: 1_000,
+        maxReconnectionDelay: 1_000,
+        reconnectionDelayGrowFactor: 1,
+        maxRetries: 0,
+      },
+    })
+    const connection = new McpConnection(client, transport)
+    try {
+      await client.connect(transport, { signal, timeout: UNTIL_ABORTED_MS })
+      return connection
+    } catch (error) {
+      await connection.close()
+      throw error
+    }
+  }
+
+  /** The result is looked at by nobody: servers lie, and a schema of theirs is not run. */
+  request(
+    method: 'tools/list' | 'tools/call',
+    params: JsonObject,
+    signal: AbortSignal,
+  ): Promise<JsonObject> {
+    return this.#client.request({ method, params }, ResultSchema, {
+      signal,
+      timeout: UNTIL_ABORTED_MS,
+    })
+  }
+
+  /** Ends what still runs. Never fails. */
+  async close(): Promise<void> {
+    await settlesWithin(this.#transport.terminateSession(), GOODBYE_MS)
+    await this.#client.close().catch(() => undefined)
+  }
 }

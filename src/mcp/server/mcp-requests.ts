@@ -1,12 +1,14 @@
 /** Answers the requests of MCP clients: those of a session in it, every other by itself. */
+
 import { WebStandardStreamableHTTPServerTransport } from '@modelcontextprotocol/sdk/server/webStandardStreamableHttp.js'
 import { AjvJsonSchemaValidator } from '@modelcontextprotocol/sdk/validation/ajv-provider.js'
+import { isObject, type JsonObject } from '../../core/json.ts'
 import type { McpCaller, McpDoor } from '../../domain/ports/mcp-ports.ts'
+import { ToolCalls } from './call-tool.ts'
 import { McpSessions, ownerOf, type Session } from './mcp-sessions.ts'
 import type { McpUses } from './mcp-uses.ts'
 import { authInfoOf, type ProtocolParts, protocolServer } from './protocol-server.ts'
-import { ToolCalls } from './tools/call-tool.ts'
-import { isObject, type Json, type Tool } from './tools/tool.ts'
+import type { Tool } from './tool.ts'
 
 /** Requests of one body (before the version 2025-06-18 a body could be a list). */
 const BATCH_MAX = 50
@@ -135,12 +137,12 @@ export class McpRequests implements McpDoor {
 }
 
 /** Who cannot run requests as tasks answers them as if they were none (the protocol); the SDK would refuse them as an internal error. */
-function withoutTask({ params }: Json): void {
+function withoutTask({ params }: JsonObject): void {
   if (isObject(params) && 'task' in params) Reflect.deleteProperty(params, 'task')
 }
 
 /** A request that the client cancels is never answered: its stream ends, so that nobody waits for it. */
-function cancelledOnes(messages: readonly Json[], { transport }: Session): void {
+function cancelledOnes(messages: readonly JsonObject[], { transport }: Session): void {
   for (const { method, params } of messages) {
     if (method !== 'notifications/cancelled' || !isObject(params)) continue
     const { requestId } = params
@@ -199,13 +201,13 @@ function isStream({ headers }: Response): boolean {
 }
 
 /** null: it is none of the protocol's. */
-function messagesOf(body: unknown): readonly Json[] | null {
+function messagesOf(body: unknown): readonly JsonObject[] | null {
   const messages = Array.isArray(body) ? body : [body]
   return messages.length > 0 && messages.every(isObject) ? messages : null
 }
 
 /** Of requests, which are to be answered. */
-function idsOf(messages: readonly Json[]): readonly (string | number)[] {
+function idsOf(messages: readonly JsonObject[]): readonly (string | number)[] {
   return messages.flatMap(({ id, method }) => {
     const isRequest = typeof method === 'string'
     return isRequest && (typeof id === 'string' || typeof id === 'number') ? [id] : []
@@ -223,7 +225,7 @@ function refusal(status: number, code: number, message: string): Response {
 /** Each tool's schema is compiled once, with its first call. */
 function argumentCheck(validator: AjvJsonSchemaValidator) {
   const compiled = new Map<string, ReturnType<typeof validator.getValidator>>()
-  return ({ name, inputSchema }: Tool, sent: Json): string | undefined => {
+  return ({ name, inputSchema }: Tool, sent: JsonObject): string | undefined => {
     let check = compiled.get(name)
     if (check === undefined) {
       check = validator.getValidator(inputSchema)

@@ -1,12 +1,13 @@
 import type { Server } from '@modelcontextprotocol/sdk/server/index.js'
 import type { WebStandardStreamableHTTPServerTransport } from '@modelcontextprotocol/sdk/server/webStandardStreamableHttp.js'
+import { MINUTE_MS } from '../../core/time.ts'
 import type { Principal } from '../../domain/access/principal.ts'
 
 /** All together, and of one key or user. */
 const SESSIONS_MAX = 1_000
 const PRINCIPAL_SESSIONS_MAX = 500
-const IDLE_MS = 30 * 60_000
-const SWEEP_MS = 60_000
+const IDLE_MS = 30 * MINUTE_MS
+const SWEEP_MS = MINUTE_MS
 
 export interface Session {
   readonly id: string

@@ -1,9 +1,10 @@
+import { MINUTE_MS } from '../../core/time.ts'
 import type { Reranker } from '../../domain/ports/model-ports.ts'
 import { AppError } from '../../errors.ts'
 
 /** After the first failure, then twice as long after each further one. */
 const PAUSE_MS = 5_000
-const PAUSE_MS_MAX = 60_000
+const PAUSE_MS_MAX = MINUTE_MS
 
 interface Pause {
   readonly failure: AppError

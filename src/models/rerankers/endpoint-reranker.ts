@@ -1,3 +1,4 @@
+import { parsedJson } from '../../core/json.ts'
 import type { Reranker } from '../../domain/ports/model-ports.ts'
 import { mapConcurrent } from '../../runtime/map-concurrent.ts'
 import type { Endpoint } from '../endpoint.ts'
@@ -94,14 +95,18 @@ export class EndpointReranker implements Reranker {
 
   #refused(response: Response, text: string): FailedTry {
     const { status, headers } = response
-    const failed = this.#failed(status, rerankErrorText(jsonOf(text)), isTransientStatus(status))
+    const failed = this.#failed(
+      status,
+      rerankErrorText(parsedJson(text)),
+      isTransientStatus(status),
+    )
     return { ...failed, retryAfterMs: retryAfterMs(headers, Date.now()) }
   }
 
   /** Another try would not mend an answer that does not fit. */
   #read(text: string, passageCount: number): TryResult<readonly number[]> {
     try {
-      const answer = jsonOf(text)
+      const answer = parsedJson(text)
       if (answer === undefined) throw new Error('the answer is not JSON')
       const scores = scoresFrom(answer, passageCount)
       const { server, options } = this.#config
@@ -128,14 +133,6 @@ function callsOf({ queryText, passages }: ShownTexts, perCallMax: number): reado
   return Array.from({ length: count }, (_, at) => {
     return { queryText, passages: passages.slice(at * perCallMax, (at + 1) * perCallMax) }
   })
-}
-
-function jsonOf(text: string): unknown {
-  try {
-    return JSON.parse(text)
-  } catch {
-    return undefined
-  }
 }
 
 /** For the calls of one reranking that begins now. */

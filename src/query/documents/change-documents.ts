@@ -8,8 +8,8 @@ import { columnMappingOf, findColumn, wellFormedRow } from '../../ingest/documen
 import { INGEST_LIMITS } from '../../ingest/ingest-limits.ts'
 import { storeRows } from '../../ingest/store-rows.ts'
 import { CHUNK_KEY } from '../../sql/search/ranking.ts'
-import type { QueryDeps } from '../query-deps.ts'
 import { nameOf } from '../search/chunk-search.ts'
+import type { QueryDeps } from '../select/query-deps.ts'
 import { runSelect } from '../select/run-select.ts'
 import { conditionOf, type Selection } from './list-documents.ts'
 

@@ -2,7 +2,7 @@
 import type { Row } from '../../domain/document.ts'
 import type { KnowledgeBase } from '../../domain/knowledge-base.ts'
 import type { StoredChunk, StoredDocument } from '../../domain/ports/document-ports.ts'
-import type { QueryDeps } from '../query-deps.ts'
+import type { QueryDeps } from '../select/query-deps.ts'
 import {
   deleteDocument,
   deleteDocuments,

@@ -3,9 +3,9 @@ import { nameKey, quote } from '../../domain/identifier.ts'
 import type { KnowledgeBase } from '../../domain/knowledge-base.ts'
 import type { StoredChunk, StoredDocument } from '../../domain/ports/document-ports.ts'
 import { CHUNK_KEY } from '../../sql/search/ranking.ts'
-import type { QueryDeps } from '../query-deps.ts'
 import { nameOf } from '../search/chunk-search.ts'
 import { searchFilter } from '../search/search-filter.ts'
+import type { QueryDeps } from '../select/query-deps.ts'
 import { runSelect } from '../select/run-select.ts'
 
 /** Which of them. */

@@ -6,8 +6,8 @@ import type { StoredChunk } from '../../domain/ports/document-ports.ts'
 import type { ChunkMap } from '../../domain/ports/map-ports.ts'
 import { AppError } from '../../errors.ts'
 import { CHUNK_KEY } from '../../sql/search/ranking.ts'
-import type { QueryDeps } from '../query-deps.ts'
 import { nameOf } from '../search/chunk-search.ts'
+import type { QueryDeps } from '../select/query-deps.ts'
 import { runSelect } from '../select/run-select.ts'
 
 /** What colours points: a column, or how near they are to a text. */

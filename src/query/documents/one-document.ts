@@ -4,7 +4,7 @@ import type { KnowledgeBase } from '../../domain/knowledge-base.ts'
 import type { StoredChunk } from '../../domain/ports/document-ports.ts'
 import { notFound } from '../../errors.ts'
 import { TimeSlice } from '../../runtime/scheduling.ts'
-import type { QueryDeps } from '../query-deps.ts'
+import type { QueryDeps } from '../select/query-deps.ts'
 import { chunksByColumn, JoinedText, type TextPlace } from './text-of-chunks.ts'
 
 /** A document with its texts, put together from its chunks. */

@@ -13,7 +13,7 @@ import { embedAndWrite } from '../../ingest/embed-documents.ts'
 import { refuseEmptyColumns } from '../../ingest/replace-texts.ts'
 import { storable } from '../../ingest/store-rows.ts'
 import { isRefusedText } from '../../ingest/storing-stages.ts'
-import type { QueryDeps } from '../query-deps.ts'
+import type { QueryDeps } from '../select/query-deps.ts'
 import { uncutDocument } from './text-of-chunks.ts'
 
 export type RechunkDeps = Pick<

@@ -12,7 +12,7 @@ import type { KnowledgeBase } from '../../domain/knowledge-base.ts'
 import type { StoredDocument } from '../../domain/ports/document-ports.ts'
 import type { JobDraft, JobMark, Jobs, JobWork } from '../../domain/ports/job-ports.ts'
 import { notFound } from '../../errors.ts'
-import type { QueryDeps } from '../query-deps.ts'
+import type { QueryDeps } from '../select/query-deps.ts'
 import { type RechunkDeps, type Rechunked, rechunkDocuments } from './rechunk-documents.ts'
 
 interface StoredRequest {

@@ -1,4 +1,5 @@
 /** Texts of documents, put together from the chunks that they were cut into. */
+import { oneLine } from '../../core/short-text.ts'
 import { areAlike, chunkFacts, ownMetadata } from '../../domain/chunk.ts'
 import type { Document, DocumentText, Row, TextLayout } from '../../domain/document.ts'
 import type { CutChunk, StoredChunk } from '../../domain/ports/document-ports.ts'
@@ -233,7 +234,7 @@ const MARKDOWN_CHUNKS = 'MarkdownChunkingPreprocessor'
 /** Where its chunks were embedded with it. */
 function titleOf(chunks: readonly CutChunk[], { title }: Row): string | null {
   if (typeof title !== 'string' || title === '') return null
-  const begin = title.replace(/\s+/g, ' ').trim()
+  const begin = oneLine(title)
   return chunks.some(({ context }) => context.startsWith(begin)) ? title : null
 }
 

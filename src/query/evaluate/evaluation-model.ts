@@ -5,7 +5,7 @@ import { BUILTIN_PROVIDER, type ModelRef } from '../../domain/model-ref.ts'
 import type { ChatModel } from '../../domain/ports/model-ports.ts'
 import { AppError } from '../../errors.ts'
 import type { EvaluationPrompt } from '../../evaluation/evaluation-prompts.ts'
-import type { QueryDeps } from '../query-deps.ts'
+import type { QueryDeps } from '../select/query-deps.ts'
 
 /** Calls of the model at the same time. */
 export const MODEL_CALLS_AT_ONCE = 8

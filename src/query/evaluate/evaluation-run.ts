@@ -1,9 +1,9 @@
 import type { KnowledgeBase } from '../../domain/knowledge-base.ts'
 import { mapConcurrent } from '../../runtime/map-concurrent.ts'
 import { yieldToEventLoop } from '../../runtime/scheduling.ts'
-import type { QueryDeps } from '../query-deps.ts'
 import { type ChunkSearch, checkedSearch, searchChunks } from '../search/chunk-search.ts'
 import { searchDocuments } from '../search/document-search.ts'
+import type { QueryDeps } from '../select/query-deps.ts'
 import type { EvaluationSearch } from './evaluate-options.ts'
 import type { TestSet } from './test-set.ts'
 

@@ -12,7 +12,7 @@ import { FILES_DATABASE } from '../../domain/project.ts'
 import type { ResultColumn, ResultValue, RowStream } from '../../domain/query-result.ts'
 import { AppError } from '../../errors.ts'
 import type { QualifiedName } from '../../sql/dialect/statement-reader.ts'
-import type { QueryDeps } from '../query-deps.ts'
+import type { QueryDeps } from '../select/query-deps.ts'
 
 /** Rows in memory, with DuckDB's types, to be returned and to be stored. */
 export interface EvaluationTable {

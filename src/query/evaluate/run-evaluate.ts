@@ -5,15 +5,15 @@ import type { QueryResult } from '../../domain/query-result.ts'
 import { timestampOfMillis } from '../../domain/timestamp.ts'
 import { AppError } from '../../errors.ts'
 import type { EvaluateAgentStatement, EvaluateStatement } from '../../sql/dialect/parse-evaluate.ts'
-import { type QueryDeps, runLimits } from '../query-deps.ts'
-import type { KnowledgeBaseRequest, StatementRequest } from '../statement-request.ts'
+import { type QueryDeps, runLimits } from '../select/query-deps.ts'
+import type { KnowledgeBaseRequest, StatementRequest } from '../select/statement-request.ts'
 import { requireKnowledgeBaseNamed } from '../statements/run-knowledge-base.ts'
-import { runEvaluateAgent } from './agents/evaluation-job.ts'
 import {
   type EvaluateOptions,
   type EvaluationVersion,
   evaluateOptions,
 } from './evaluate-options.ts'
+import { runEvaluateAgent } from './evaluation-job.ts'
 import { evaluationModel } from './evaluation-model.ts'
 import {
   checkTargetColumns,

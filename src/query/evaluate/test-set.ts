@@ -2,8 +2,8 @@ import { nameKey, quote } from '../../domain/identifier.ts'
 import type { ResultValue } from '../../domain/query-result.ts'
 import { AppError } from '../../errors.ts'
 import type { QualifiedName } from '../../sql/dialect/statement-reader.ts'
-import type { QueryDeps } from '../query-deps.ts'
 import { runComposedSelect } from '../select/composed-select.ts'
+import type { QueryDeps } from '../select/query-deps.ts'
 
 /** The table of an evaluation's questions, with what is right for each of them. */
 export interface TestSet {

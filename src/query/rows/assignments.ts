@@ -1,3 +1,4 @@
+import { parsedJson } from '../../core/json.ts'
 import { ownMetadata } from '../../domain/chunk.ts'
 import { CELL_CHARS_MAX, type CellValue, type Row, shownValue } from '../../domain/document.ts'
 import { nameKey } from '../../domain/identifier.ts'
@@ -130,18 +131,10 @@ function textOf(value: ResultValue, column: string): string {
 }
 
 function objectOf(value: ResultValue): Row {
-  const object = typeof value === 'string' ? parsed(value) : value
+  const object = typeof value === 'string' ? parsedJson(value) : value
   if (typeof object === 'object' && object !== null && !Array.isArray(object)) {
     // What JSON holds is a row's values.
     return ownMetadata(object as Row)
   }
   throw new AppError('insert_failed', 'metadata is set to a JSON object')
-}
-
-function parsed(text: string): unknown {
-  try {
-    return JSON.parse(text)
-  } catch {
-    return null
-  }
 }

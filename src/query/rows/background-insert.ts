@@ -1,5 +1,7 @@
 /** `INSERT INTO … USING background = true`, or one that takes too long: a job, whose row of information_schema.queries is the answer. */
+
 import { FieldReader } from '../../catalog/fields.ts'
+import { oneLine } from '../../core/short-text.ts'
 import type { Rights } from '../../domain/access/rights.ts'
 import { requireKnowledgeBase } from '../../domain/catalog-snapshot.ts'
 import type { Job } from '../../domain/flow/job.ts'
@@ -14,9 +16,13 @@ import type { RowStatement } from '../../sql/dialect/parse-rows.ts'
 import { withNativeTexts } from '../../sql/lexer/native-names.ts'
 import { parameterNamesOf, tokenize } from '../../sql/lexer/tokens.ts'
 import { variableOf } from '../../sql/lexer/variable-names.ts'
-import type { QueryDeps } from '../query-deps.ts'
+import type { QueryDeps } from '../select/query-deps.ts'
 import { runSelect } from '../select/run-select.ts'
-import { done, type KnowledgeBaseRequest, type StatementRequest } from '../statement-request.ts'
+import {
+  done,
+  type KnowledgeBaseRequest,
+  type StatementRequest,
+} from '../select/statement-request.ts'
 import { Variables } from '../variables.ts'
 import { insertRows, storeSelected, storingOptions } from './insert-rows.ts'
 
@@ -150,10 +156,6 @@ function withoutValues(source: string): string {
     if (text.length > TITLE_CHARS_MAX) return `${oneLine(text).slice(0, TITLE_CHARS_MAX)}…`
   }
   return oneLine(text)
-}
-
-function oneLine(text: string): string {
-  return text.replace(/\s+/g, ' ').trim()
 }
 
 /** True for the request of a job that this file has made. */

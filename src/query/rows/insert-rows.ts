@@ -1,4 +1,6 @@
 import { FieldReader, type Fields } from '../../catalog/fields.ts'
+import { parsedJson } from '../../core/json.ts'
+import { DAY_MS } from '../../core/time.ts'
 import { ownMetadata } from '../../domain/chunk.ts'
 import { type CellValue, type Row, shownValue, TypedValue } from '../../domain/document.ts'
 import { nameKey } from '../../domain/identifier.ts'
@@ -10,14 +12,14 @@ import type { JobInsert } from '../../ingest/jobs/job-insert.ts'
 import { storeRows } from '../../ingest/store-rows.ts'
 import type { StoredCounts, StoringOptions } from '../../ingest/storing-stages.ts'
 import type { RowStatement } from '../../sql/dialect/parse-rows.ts'
-import type { QueryDeps } from '../query-deps.ts'
+import type { QueryDeps } from '../select/query-deps.ts'
 import { runSelect } from '../select/run-select.ts'
-import type { KnowledgeBaseRequest } from '../statement-request.ts'
+import type { KnowledgeBaseRequest } from '../select/statement-request.ts'
 
 type Insert = Extract<RowStatement, { kind: 'insert' }>
 
 /** The rows of a SELECT are read while earlier ones are embedded, which may take hours. */
-const READING_MS = 24 * 3_600_000
+const READING_MS = DAY_MS
 
 const BATCH_MAX = 100_000
 
@@ -213,16 +215,8 @@ function withFields(row: Row, metadataColumn: string): Row {
 
 function objectOf(cell: CellValue): Row | null {
   const value = shownValue(cell)
-  const object = typeof value === 'string' && value.startsWith('{') ? parsed(value) : value
+  const object = typeof value === 'string' && value.startsWith('{') ? parsedJson(value) : value
   if (typeof object !== 'object' || object === null || Array.isArray(object)) return null
   // What JSON holds is a row's values.
   return object as Row
-}
-
-function parsed(text: string): unknown {
-  try {
-    return JSON.parse(text)
-  } catch {
-    return null
-  }
 }

@@ -5,9 +5,9 @@ import { caretAt } from '../../sql/ast/placed-error.ts'
 import type { RowStatement } from '../../sql/dialect/parse-rows.ts'
 import { type Token, tokenize } from '../../sql/lexer/tokens.ts'
 import { CHUNK_KEY } from '../../sql/search/ranking.ts'
-import type { QueryDeps } from '../query-deps.ts'
 import { runComposedSelect } from '../select/composed-select.ts'
-import type { KnowledgeBaseRequest } from '../statement-request.ts'
+import type { QueryDeps } from '../select/query-deps.ts'
+import type { KnowledgeBaseRequest } from '../select/statement-request.ts'
 
 type Changing = Extract<RowStatement, { kind: 'update' | 'delete' }>
 

@@ -15,8 +15,12 @@ import type { RowStatement } from '../../sql/dialect/parse-rows.ts'
 import type { QualifiedName } from '../../sql/dialect/statement-reader.ts'
 import { nearestName } from '../../sql/lexer/did-you-mean.ts'
 import { INFORMATION_SCHEMA } from '../information-schema/information-schema.ts'
-import type { QueryDeps } from '../query-deps.ts'
-import { done, type KnowledgeBaseRequest, type StatementRequest } from '../statement-request.ts'
+import type { QueryDeps } from '../select/query-deps.ts'
+import {
+  done,
+  type KnowledgeBaseRequest,
+  type StatementRequest,
+} from '../select/statement-request.ts'
 import { isInBackground, runWaitedInsert, startBackgroundInsert } from './background-insert.ts'
 import { matchingChunks } from './matching-chunks.ts'
 import { updateRows } from './update-rows.ts'

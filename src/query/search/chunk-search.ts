@@ -8,7 +8,7 @@ import { AppError } from '../../errors.ts'
 import { canBeFedBack } from '../../retrieval/fusion.ts'
 import type { HybridSearch } from '../../sql/search/ranking.ts'
 import { combinedSearch } from '../../sql/search/search-options.ts'
-import type { QueryDeps } from '../query-deps.ts'
+import type { QueryDeps } from '../select/query-deps.ts'
 import { runSelect, type SelectRequest, type SelectRows } from '../select/run-select.ts'
 import { type SearchFilter, searchFilter } from './search-filter.ts'
 

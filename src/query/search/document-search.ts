@@ -1,6 +1,6 @@
 /** The best documents for a text: each by its best chunk, so that ten results are ten documents. */
 import { type KnowledgeBase, rerankCandidateCount } from '../../domain/knowledge-base.ts'
-import type { QueryDeps } from '../query-deps.ts'
+import type { QueryDeps } from '../select/query-deps.ts'
 import type { SelectRows } from '../select/run-select.ts'
 import {
   type CheckedSearch,

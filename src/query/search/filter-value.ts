@@ -1,3 +1,4 @@
+import { parsedJson } from '../../core/json.ts'
 import { type ColumnType, parseColumnType } from '../../domain/column-types/column-type.ts'
 import { isNumberType } from '../../domain/column-types/common-type.ts'
 import { AppError } from '../../errors.ts'
@@ -125,7 +126,8 @@ const COMPARABLE: Readonly<Record<ColumnKind, (value: Scalar) => Scalar | undefi
   time: (value) => (isText(value, TIME) ? value : undefined),
   other: (value) => (typeof value === 'string' ? value : undefined),
   list: () => undefined,
-  json: (value) => (typeof value === 'string' && isJson(value) ? value : undefined),
+  json: (value) =>
+    typeof value === 'string' && parsedJson(value) !== undefined ? value : undefined,
 }
 
 const DAY = /^\s*[+-]?\d+-\d{1,2}-\d{1,2}([T ]\d|\s*$)/
@@ -145,15 +147,6 @@ function numberOf(value: Scalar): number | string | undefined {
 }
 
 const EXACT_DIGITS = 15
-
-function isJson(text: string): boolean {
-  try {
-    JSON.parse(text)
-    return true
-  } catch {
-    return false
-  }
-}
 
 const HELD: Readonly<Record<ColumnKind, string>> = {
   truth: 'true and false',

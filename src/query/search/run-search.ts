@@ -1,10 +1,12 @@
 import { matchedWords, type TextRange } from '../../analysis/matched-words.ts'
 import { PART_CHUNKS, type SearchMode } from '../../domain/hybrid-search.ts'
+import { literal } from '../../domain/identifier.ts'
 import type { KnowledgeBase } from '../../domain/knowledge-base.ts'
 import type { VectorAccess } from '../../domain/ports/search-ports.ts'
-import { type QueryDeps, StageTimer, type StageTimes } from '../query-deps.ts'
 import { AMONG_FILTERED } from '../select/find-candidates.ts'
 import { candidateRequests } from '../select/plan-cache.ts'
+import { type QueryDeps, StageTimer, type StageTimes } from '../select/query-deps.ts'
+import { runSelect } from '../select/run-select.ts'
 import {
   CHUNK_COLUMNS,
   type CheckedSearch,
@@ -14,12 +16,12 @@ import {
   hybridOf,
   isFedBack,
   nameOf,
+  readChunks,
   type SearchedChunks,
   searchChunks,
 } from './chunk-search.ts'
 import { searchDocuments } from './document-search.ts'
-import { inlineFilter, textLiteral } from './search-filter.ts'
-import { type Neighbourhood, searchNeighbours } from './search-neighbours.ts'
+import { inlineFilter } from './search-filter.ts'
 
 export interface SearchOrder extends ChunkSearch {
   readonly explain: boolean
@@ -172,7 +174,7 @@ function statementOf(search: CheckedSearch, filters: unknown): string | null {
   const { query, k, minRelevance, mode, isReranked, knowledgeBase: kb } = search
   if (typeof query !== 'string' || search.isPerDocument === true) return null
   const conditions = [
-    `content = ${textLiteral(query)}`,
+    `content = ${literal(query)}`,
     ...optionsOf(search),
     ...(isFilled(filters) ? [inlineFilter(kb, filters)] : []),
     ...(mode === 'keyword' && !isReranked ? ['relevance > 0'] : []),
@@ -188,7 +190,7 @@ function optionsOf(search: CheckedSearch): readonly string[] {
   if (hybrid === null) return ['hybrid_search = false', ...reranking]
   return [
     hybrid.alpha === null ? 'hybrid_search = true' : `hybrid_search_alpha = ${hybrid.alpha}`,
-    `hybrid_search_fusion = ${textLiteral(hybrid.fusion)}`,
+    `hybrid_search_fusion = ${literal(hybrid.fusion)}`,
     `hybrid_search_feedback = ${hybrid.hasFeedback}`,
     ...reranking,
   ]
@@ -196,4 +198,65 @@ function optionsOf(search: CheckedSearch): readonly string[] {
 
 function isFilled(filters: unknown): boolean {
   return typeof filters === 'object' && filters !== null && Object.keys(filters).length > 0
+}
+
+/** The chunks around one, of the same column of the same document, in the order of the text. */
+interface Neighbourhood {
+  readonly before: readonly FoundChunk[]
+  readonly after: readonly FoundChunk[]
+}
+
+interface Place {
+  readonly column: string
+  /** Zero-based, in the column's text. */
+  readonly chunkIndex: number
+}
+
+/**
+ * The neighbourhoods of all chunks by one statement, in their order.
+ * @param count most chunks on each side
+ */
+async function searchNeighbours(
+  {
+    kb,
+    chunks,
+    count,
+  }: {
+    readonly kb: KnowledgeBase
+    readonly chunks: readonly FoundChunk[]
+    readonly count: number
+  },
+  deps: QueryDeps,
+  signal: AbortSignal,
+): Promise<readonly Neighbourhood[]> {
+  const places = new Set(chunks.flatMap((chunk) => keysAround(chunk, count).all))
+  if (places.size === 0) return chunks.map(() => ({ before: [], after: [] }))
+  const sql = `SELECT ${CHUNK_COLUMNS} FROM ${nameOf(kb)} WHERE id IN :ids
+    AND concat(id, ':', metadata->>'content_column', ':', metadata->>'chunk_index') IN :places`
+  const ids = [...new Set(chunks.map(({ id }) => id))]
+  const request = { sql, database: kb.projectName, params: { ids, places: [...places] } }
+  const nearby = await readChunks(await runSelect(request, deps, signal))
+  const byPlace = new Map(nearby.map((chunk) => [keyOf(chunk.id, placeOf(chunk)), chunk]))
+  const present = (keys: readonly string[]) => keys.flatMap((key) => byPlace.get(key) ?? [])
+  return chunks.map((chunk) => {
+    const { before, after } = keysAround(chunk, count)
+    return { before: present(before), after: present(after) }
+  })
+}
+
+function keysAround(chunk: FoundChunk, count: number) {
+  const { column, chunkIndex } = placeOf(chunk)
+  const at = (index: number) => keyOf(chunk.id, { column, chunkIndex: index })
+  const first = Math.max(0, chunkIndex - count)
+  const before = Array.from({ length: chunkIndex - first }, (_, offset) => at(first + offset))
+  const after = Array.from({ length: count }, (_, offset) => at(chunkIndex + 1 + offset))
+  return { before, after, all: [...before, ...after] }
+}
+
+function keyOf(id: string, { column, chunkIndex }: Place): string {
+  return `${id}:${column}:${chunkIndex}`
+}
+
+function placeOf({ metadata: { content_column: column, chunk_index: index } }: FoundChunk): Place {
+  return { column: String(column), chunkIndex: Number(index) }
 }

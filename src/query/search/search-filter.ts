@@ -1,5 +1,7 @@
+import { isObject } from '../../core/json.ts'
+import { shortened } from '../../core/short-text.ts'
 import { itemType } from '../../domain/column-types/column-type.ts'
-import { quote } from '../../domain/identifier.ts'
+import { literal, quote } from '../../domain/identifier.ts'
 import type { KnowledgeBase } from '../../domain/knowledge-base.ts'
 import { AppError } from '../../errors.ts'
 import { isTakenName } from '../../sql/search/source-columns.ts'
@@ -71,7 +73,7 @@ function allOf(filters: unknown, { path, depth, building }: Place): string {
   }
   if (depth > DEPTH_MAX) throw wrong('filters', `may be nested ${DEPTH_MAX} levels deep`)
   const parts = Object.entries(filters).map(([name, value]) => {
-    const inner = { path: `${path}.${shortened(name)}`, depth: depth + 1, building }
+    const inner = { path: `${path}.${shortened(name, NAME_CHARS_MAX)}`, depth: depth + 1, building }
     const key = name.toLowerCase()
     if (key === 'and' || key === 'or') return joined(key, value, inner)
     if (key === 'not') return `NOT coalesce(${allOf(value, inner)}, FALSE)`
@@ -94,7 +96,7 @@ function joined(operator: 'and' | 'or', value: unknown, place: Place): string {
 function columnNamed(name: string, { path, building: { columns } }: Place): FilterColumn {
   const column = columns.get(name.toLowerCase())
   if (column !== undefined) return column
-  const names = new Set([...columns.values()].map((one) => shortened(one.name)))
+  const names = new Set([...columns.values()].map((one) => shortened(one.name, NAME_CHARS_MAX)))
   const shown = [...names].slice(0, SHOWN_NAMES_MAX).join(', ')
   const more = names.size > SHOWN_NAMES_MAX ? ', …' : ''
   throw wrong(path, `names no column. There are: ${shown}${more}`)
@@ -103,7 +105,7 @@ function columnNamed(name: string, { path, building: { columns } }: Place): Filt
 function columnCondition(column: FilterColumn, value: unknown, place: Place): string {
   if (!isObject(value)) return comparison(column, '=', value, place)
   const parts = Object.entries(value).map(([operator, operand]) => {
-    const path = `${place.path}.${shortened(operator)}`
+    const path = `${place.path}.${shortened(operator, NAME_CHARS_MAX)}`
     return comparison(column, operator, operand, { ...place, path })
   })
   if (parts.length === 0) throw wrong(place.path, `needs an operator: ${OPERATORS}`)
@@ -200,23 +202,10 @@ function boundName(value: unknown, { params, isInline }: Building): string {
 
 function literalOf(value: unknown): string {
   if (Array.isArray(value)) return `(${value.map(literalOf).join(', ')})`
-  return typeof value === 'string' ? textLiteral(value) : String(value)
-}
-
-/** `'it''s'`. */
-export function textLiteral(text: string): string {
-  return `'${text.replaceAll("'", "''")}'`
-}
-
-function isObject(value: unknown): value is Readonly<Record<string, unknown>> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value)
+  return typeof value === 'string' ? literal(value) : String(value)
 }
 
 const NAME_CHARS_MAX = 60
-
-function shortened(name: string): string {
-  return name.length > NAME_CHARS_MAX ? `${name.slice(0, NAME_CHARS_MAX).toWellFormed()}…` : name
-}
 
 function wrong(path: string, what: string): AppError {
   return new AppError('invalid_request', `Field "${path}" ${what}`)

@@ -15,10 +15,10 @@ import {
   termCountsParameter,
   termKeysParameter,
 } from '../../sql/search/plan-inputs.ts'
-import type { RunContext } from '../query-deps.ts'
 import type { ParameterValues } from '../variables.ts'
 import { findPhrases } from './find-phrases.ts'
 import type { SelectPlan } from './plan-cache.ts'
+import type { RunContext } from './query-deps.ts'
 
 export interface BoundKeywords {
   readonly values: Readonly<Record<string, BoundValue>>

@@ -1,6 +1,6 @@
 import type { RowStream } from '../../domain/query-result.ts'
 import { AppError } from '../../errors.ts'
-import type { QueryDeps } from '../query-deps.ts'
+import type { QueryDeps } from './query-deps.ts'
 import { runSelect, type SelectRequest } from './run-select.ts'
 
 /** Runs a SELECT that is made of parts of a statement: its failures name no places, which would not be the caller's. */

@@ -26,9 +26,9 @@ import {
   vectorParameter,
 } from '../../sql/search/plan-inputs.ts'
 import type { HybridEdit } from '../../sql/subquery/knowledge-base-subquery.ts'
-import { type RunContext, runLimits } from '../query-deps.ts'
 import type { BoundValues } from './bind-plan.ts'
 import type { CandidatePlan, CandidateRequest } from './plan-cache.ts'
+import { type RunContext, runLimits } from './query-deps.ts'
 
 /** Stands behind the clause on how the nearest chunks are found, where a search is filtered. */
 export const AMONG_FILTERED = ', among the chunks that the conditions keep'

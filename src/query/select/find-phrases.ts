@@ -6,8 +6,8 @@ import { BM25, type PhraseHits } from '../../domain/hybrid-search.ts'
 import type { KnowledgeBase } from '../../domain/knowledge-base.ts'
 import type { WatchedState } from '../../domain/ports/search-ports.ts'
 import { TimeSlice, yieldToEventLoop } from '../../runtime/scheduling.ts'
-import { type RunContext, runLimits } from '../query-deps.ts'
 import type { Holders, Verdict } from './known-phrases.ts'
+import { type RunContext, runLimits } from './query-deps.ts'
 
 /** Texts that are read for the phrases of one search. */
 const TEXTS_MAX = 1_000

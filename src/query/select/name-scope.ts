@@ -24,7 +24,7 @@ import { TABLE_FUNCTIONS } from '../../sql/guard/guard.ts'
 import { nearestName } from '../../sql/lexer/did-you-mean.ts'
 import { nativeText, withNativeNames } from '../../sql/lexer/native-names.ts'
 import type { SourceFrom } from '../../sql/pushdown/source-read.ts'
-import type { NameScope, Relation } from '../../sql/relation.ts'
+import type { NameScope, Relation } from '../../sql/search/relation.ts'
 import {
   INFORMATION_SCHEMA,
   INFORMATION_SCHEMA_TABLES,
@@ -36,7 +36,7 @@ import {
   keyOf,
   UndescribedTable,
   type WantedTable,
-} from './elsewhere/described-tables.ts'
+} from './described-tables.ts'
 
 /**
  * The tables that a statement may name: those of the catalog, or only those that are allowed, which makes it an agent's.

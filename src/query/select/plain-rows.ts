@@ -3,9 +3,9 @@ import type { NearestChunk, ShownChunk } from '../../domain/ports/search-ports.t
 import type { ResultValue } from '../../domain/query-result.ts'
 import type { Threshold } from '../../sql/search/predicate-pushdown.ts'
 import type { PlainAnswer, PlainColumn } from '../../sql/subquery/plain-answer.ts'
-import { type RunContext, runLimits } from '../query-deps.ts'
 import type { BoundValues } from './bind-plan.ts'
 import type { FoundSearch } from './find-candidates.ts'
+import { type RunContext, runLimits } from './query-deps.ts'
 
 interface Hit extends NearestChunk {
   readonly relevance: number

@@ -28,9 +28,9 @@ import {
   tokenize,
   withoutClosingSemicolons,
 } from '../../sql/lexer/tokens.ts'
-import type { NameScope } from '../../sql/relation.ts'
 import { type Rewriting, rewrite, type StatementEdit } from '../../sql/rewrite.ts'
 import { type GivenSearch, PlanInputs, type PlannedText } from '../../sql/search/plan-inputs.ts'
+import type { NameScope } from '../../sql/search/relation.ts'
 import { isShortAnswer } from '../../sql/search/top-k.ts'
 import type { CandidateEdit } from '../../sql/subquery/knowledge-base-subquery.ts'
 import type { CandidatePlan, CandidateRequest, SelectPlan } from './plan-cache.ts'

@@ -2,14 +2,10 @@
 import type { AllowedData } from '../../domain/agents/agent.ts'
 import type { CatalogSnapshot } from '../../domain/catalog-snapshot.ts'
 import { AppError, type ErrorCode } from '../../errors.ts'
-import type { NameScope } from '../../sql/relation.ts'
 import type { GivenSearch } from '../../sql/search/plan-inputs.ts'
+import type { NameScope } from '../../sql/search/relation.ts'
 import { INFORMATION_SCHEMA } from '../information-schema/information-schema.ts'
-import {
-  type DescribedTables,
-  UndescribedTable,
-  type WantedTable,
-} from './elsewhere/described-tables.ts'
+import { type DescribedTables, UndescribedTable, type WantedTable } from './described-tables.ts'
 import { nameScope } from './name-scope.ts'
 import type { SelectPlan } from './plan-cache.ts'
 

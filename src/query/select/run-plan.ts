@@ -1,12 +1,12 @@
 import type { BoundSql } from '../../domain/ports/engine-ports.ts'
 import type { RowStream } from '../../domain/query-result.ts'
-import { type RunContext, runLimits } from '../query-deps.ts'
 import type { ParameterValues } from '../variables.ts'
 import { bindKeywords } from './bind-keywords.ts'
 import type { BoundPlan, BoundValues } from './bind-plan.ts'
 import { type FoundCandidates, findCandidates } from './find-candidates.ts'
 import { plainRows } from './plain-rows.ts'
 import type { CandidatePlan, CountedChunks, SelectPlan } from './plan-cache.ts'
+import { type RunContext, runLimits } from './query-deps.ts'
 
 /** While a knowledge base is written to, candidates may be out of date before they are read. */
 const ATTEMPTS_MAX = 6

@@ -16,24 +16,18 @@ import {
 import type { Token } from '../../sql/lexer/tokens.ts'
 import { displayedName } from '../../sql/lexer/variable-names.ts'
 import { type GivenSearch, termKeysParameter } from '../../sql/search/plan-inputs.ts'
-import { type QueryDeps, type RunContext, StageTimer, type StageTimes } from '../query-deps.ts'
 import { requestValues } from '../variables.ts'
 import type { BoundKeywords } from './bind-keywords.ts'
 import { type Binding, bindPlan } from './bind-plan.ts'
 import { withColumnHint } from './column-errors.ts'
-import { hasChanged, isStillDescribed, planDescribed } from './elsewhere/plan-described.ts'
-import {
-  directRows,
-  planWithoutRows,
-  readsOf,
-  rowsUntilOver,
-  SourceRows,
-} from './elsewhere/source-reads.ts'
 import { nativeNamed } from './name-scope.ts'
 import type { SelectPlan } from './plan-cache.ts'
+import { hasChanged, isStillDescribed, planDescribed } from './plan-described.ts'
 import type { GivenRows } from './planning-protocol.ts'
+import { type QueryDeps, type RunContext, StageTimer, type StageTimes } from './query-deps.ts'
 import { rerank } from './rerank.ts'
 import { runPlan } from './run-plan.ts'
+import { directRows, planWithoutRows, readsOf, rowsUntilOver, SourceRows } from './source-reads.ts'
 
 /** Values of `:name` parameters as they came in JSON. */
 export type Parameters = Readonly<Record<string, unknown>>

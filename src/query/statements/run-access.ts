@@ -17,10 +17,10 @@ import type { AccessStatement } from '../../sql/dialect/parse-access.ts'
 import type { Statement } from '../../sql/dialect/parse-statement.ts'
 import type { Options } from '../../sql/dialect/statement-reader.ts'
 import { rowsSql, schemaColumns } from '../information-schema/schema-table.ts'
-import type { QueryDeps } from '../query-deps.ts'
 import { runComposedSelect } from '../select/composed-select.ts'
+import type { QueryDeps } from '../select/query-deps.ts'
+import { done, type StatementRequest } from '../select/statement-request.ts'
 import { narrowedSelect, type Shown } from '../show/show-select.ts'
-import { done, type StatementRequest } from '../statement-request.ts'
 
 /** @throws AppError `sql_not_supported` where nobody asks, and those of the definitions */
 export async function runAccessStatement(

@@ -20,8 +20,8 @@ import type { JobStatement } from '../../sql/dialect/parse-job.ts'
 import type { QualifiedName } from '../../sql/dialect/statement-reader.ts'
 import { withNativeTexts } from '../../sql/lexer/native-names.ts'
 import { describedAgent, describedDatabase } from '../information-schema/object-tables.ts'
-import type { QueryDeps } from '../query-deps.ts'
-import { done, type StatementRequest } from '../statement-request.ts'
+import type { QueryDeps } from '../select/query-deps.ts'
+import { done, type StatementRequest } from '../select/statement-request.ts'
 
 export async function runDatabaseStatement(
   { statement, db }: StatementRequest<DatabaseStatement>,

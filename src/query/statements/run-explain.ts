@@ -1,3 +1,4 @@
+import { isObject } from '../../core/json.ts'
 import { PART_CHUNKS } from '../../domain/hybrid-search.ts'
 import type { KnowledgeBase } from '../../domain/knowledge-base.ts'
 import {
@@ -9,14 +10,13 @@ import {
 import type { ExplainStatement } from '../../sql/dialect/parse-explain.ts'
 import { alphaParameter, isFedBackParameter } from '../../sql/search/plan-inputs.ts'
 import type { HybridSearch } from '../../sql/search/ranking.ts'
-import { type QueryDeps, runLimits, withoutModelCalls } from '../query-deps.ts'
 import type { BoundValues } from '../select/bind-plan.ts'
-import { describedReads } from '../select/elsewhere/source-reads.ts'
 import { AMONG_FILTERED, findCandidates } from '../select/find-candidates.ts'
 import type { PlannedReranking, SelectPlan } from '../select/plan-cache.ts'
+import { type QueryDeps, runLimits, withoutModelCalls } from '../select/query-deps.ts'
 import { type BoundSelect, withBoundSelect } from '../select/run-select.ts'
-import type { StatementRequest } from '../statement-request.ts'
-import { planTree } from './plan-tree.ts'
+import { describedReads } from '../select/source-reads.ts'
+import type { StatementRequest } from '../select/statement-request.ts'
 
 /**
  * DuckDB's own plan (`explain_key`, `explain_value`) of the SELECT as it runs: searches, views and agents in it are
@@ -174,4 +174,61 @@ function batchesAfter(
       }
     },
   }
+}
+
+/** DuckDB's plan in JSON, which it writes in two shapes, as one tree. Pure. */
+
+interface PlanNode {
+  /** DuckDB's name of the operator: `HASH_GROUP_BY`. */
+  readonly operator: string
+  /** What it does, as DuckDB says it: `Filters`, `Order By`. */
+  readonly details: Readonly<Record<string, string | readonly string[]>>
+  readonly estimated_rows: number | null
+  /** These are null where the statement did not run. */
+  readonly rows: number | null
+  readonly rows_scanned: number | null
+  /** Of the operator alone, on all threads together. */
+  readonly seconds: number | null
+  readonly children: readonly PlanNode[]
+}
+
+const ESTIMATE = 'Estimated Cardinality'
+
+/** @param json of a row `physical_plan` or `analyzed_plan`; the statement that DuckDB repeats in it is left out */
+function planTree(json: string): PlanNode | null {
+  const parsed: unknown = JSON.parse(json)
+  const [root] = Array.isArray(parsed) ? parsed : childrenOf(parsed)
+  if (!isObject(root)) return null
+  const node = planNode(root)
+  // What measures is no part of what was measured.
+  const isMeasuring = node.operator === 'EXPLAIN_ANALYZE'
+  return isMeasuring ? (node.children[0] ?? null) : node
+}
+
+function planNode(given: unknown): PlanNode {
+  const node = isObject(given) ? given : {}
+  const info = isObject(node.extra_info) ? node.extra_info : {}
+  const { [ESTIMATE]: estimate, ...others } = info
+  const details = Object.entries(others).map(([name, value]) => [name, detailOf(value)] as const)
+  return {
+    operator: String(node.name ?? node.operator_name ?? '').trim(),
+    details: Object.fromEntries(details),
+    estimated_rows: numberOrNull(estimate),
+    rows: numberOrNull(node.operator_cardinality),
+    rows_scanned: numberOrNull(node.operator_rows_scanned),
+    seconds: numberOrNull(node.operator_timing),
+    children: childrenOf(node).map(planNode),
+  }
+}
+
+function childrenOf(node: unknown): readonly unknown[] {
+  return isObject(node) && Array.isArray(node.children) ? node.children : []
+}
+
+function detailOf(value: unknown): string | readonly string[] {
+  return Array.isArray(value) ? value.map(String) : String(value)
+}
+
+function numberOrNull(value: unknown): number | null {
+  return value === undefined || value === null ? null : Number(value)
 }

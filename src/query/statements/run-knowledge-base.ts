@@ -15,9 +15,9 @@ import type { KnowledgeBaseStatement } from '../../sql/dialect/parse-knowledge-b
 import type { QualifiedName } from '../../sql/dialect/statement-reader.ts'
 import { startRechunk } from '../documents/rechunk-job.ts'
 import { describedKnowledgeBase } from '../information-schema/object-tables.ts'
-import type { QueryDeps } from '../query-deps.ts'
 import { queryRow } from '../rows/background-insert.ts'
-import { done, type StatementRequest } from '../statement-request.ts'
+import type { QueryDeps } from '../select/query-deps.ts'
+import { done, type StatementRequest } from '../select/statement-request.ts'
 
 type StatementOf<K extends KnowledgeBaseStatement['kind']> = Extract<
   KnowledgeBaseStatement,

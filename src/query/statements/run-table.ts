@@ -17,10 +17,10 @@ import { AppError, notFound } from '../../errors.ts'
 import type { TableStatement } from '../../sql/dialect/parse-table.ts'
 import type { QualifiedName } from '../../sql/dialect/statement-reader.ts'
 import { rowsSql, schemaColumns } from '../information-schema/schema-table.ts'
-import { type QueryDeps, runLimits } from '../query-deps.ts'
 import { runComposedSelect } from '../select/composed-select.ts'
+import { type QueryDeps, runLimits } from '../select/query-deps.ts'
 import { withBoundSelect } from '../select/run-select.ts'
-import { done, type StatementRequest } from '../statement-request.ts'
+import { done, type StatementRequest } from '../select/statement-request.ts'
 
 type StatementOf<K extends TableStatement['kind']> = Extract<TableStatement, { kind: K }>
 

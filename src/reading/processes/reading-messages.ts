@@ -1,4 +1,6 @@
 /** What the server and a reader process say to each other. What a process says is checked: it read what others wrote. */
+
+import { isObject } from '../../core/json.ts'
 import type {
   ReadArchive,
   ReadMember,
@@ -82,14 +84,14 @@ export function shownWarnings(warnings: readonly string[]): readonly string[] {
 
 /** null: that is no answer to this job. */
 export function answerOf(message: unknown, job: ReadingJob): ReadingAnswer | null {
-  if (!isRecord(message) || message.id !== job.id) return null
+  if (!isObject(message) || message.id !== job.id) return null
   const { id } = job
   if (message.kind === 'failed') {
     const code = ERROR_CODES.find((known) => known === message.code)
     if (code === undefined || typeof message.message !== 'string') return null
     return { kind: 'failed', id, code, message: message.message.slice(0, MESSAGE_CHARS_MAX) }
   }
-  if (message.kind !== 'read' || !isRecord(message.summary)) return null
+  if (message.kind !== 'read' || !isObject(message.summary)) return null
   const summary = summaryOf(message.summary, job.folder)
   return summary === null ? null : { kind: 'read', id, summary }
 }
@@ -98,7 +100,7 @@ function summaryOf(summary: Readonly<Record<string, unknown>>, folder: string) {
   const { format, recognized, warnings, tables, documentCount } = summary
   const archive = archiveOf(summary.archive, folder)
   if (typeof format !== 'string' || !isFileFormat(format)) return null
-  if (!isRecord(recognized) || JSON.stringify(recognized).length > RECOGNIZED_CHARS_MAX) return null
+  if (!isObject(recognized) || JSON.stringify(recognized).length > RECOGNIZED_CHARS_MAX) return null
   if (!isListOf(warnings, isText) || warnings.length > WARNINGS_MAX + 1) return null
   if (!isListOf(tables, isTable) || tables.length > TABLES_MAX) return null
   if (!isCount(documentCount) || archive === undefined) return null
@@ -116,21 +118,17 @@ function summaryOf(summary: Readonly<Record<string, unknown>>, folder: string) {
 /** undefined: not what a reader says. */
 function archiveOf(value: unknown, folder: string): ReadArchive | null | undefined {
   if (value === null) return null
-  if (!isRecord(value) || !isCount(value.skipped) || !isListOf(value.members, isMember))
+  if (!isObject(value) || !isCount(value.skipped) || !isListOf(value.members, isMember))
     return undefined
   const members = value.members.map((member) => ({ ...member, path: `${folder}/${member.path}` }))
   return { members, skipped: value.skipped }
 }
 
 function isMember(value: unknown): value is ReadMember {
-  if (!isRecord(value)) return false
+  if (!isObject(value)) return false
   const { name, path, sizeBytes, failure } = value
   const isFile = isText(path) && MEMBER_FILE.test(path)
   return isText(name) && isFile && isCount(sizeBytes) && (failure === null || isText(failure))
-}
-
-function isRecord(value: unknown): value is Readonly<Record<string, unknown>> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value)
 }
 
 function isListOf<T>(value: unknown, isOne: (one: unknown) => one is T): value is readonly T[] {
@@ -147,7 +145,7 @@ function isCount(value: unknown): value is number {
 
 /** Its path is a name in the job's folder. */
 function isTable(value: unknown): value is ReadTable {
-  if (!isRecord(value)) return false
+  if (!isObject(value)) return false
   const { name, path, columns, rowCount, note } = value
   return (
     (note === undefined || isText(note)) &&
@@ -161,7 +159,7 @@ function isTable(value: unknown): value is ReadTable {
 }
 
 function isColumn(value: unknown): value is ReadTable['columns'][number] {
-  if (!isRecord(value)) return false
+  if (!isObject(value)) return false
   const { name, type } = value
   return (
     isText(name) &&

@@ -1,4 +1,6 @@
 /** What the server and a process that reads a database file say to each other. What the process says is checked. */
+
+import { isObject } from '../../core/json.ts'
 import { parseColumnType, typeText } from '../../domain/column-types/column-type.ts'
 import type {
   DescribedSourceTable,
@@ -49,7 +51,7 @@ const MESSAGE_CHARS_MAX = 1000
 
 /** null: no reply to this job. */
 export function replyOf(message: unknown, id: number): FileReply | null {
-  if (!isRecord(message) || message.id !== id) return null
+  if (!isObject(message) || message.id !== id) return null
   if (message.kind === 'answer' && typeof message.json === 'string') {
     return { kind: 'answer', id, json: message.json }
   }
@@ -91,7 +93,7 @@ export function columnTypeHere(type: string): string {
 }
 
 export function rowsOf(value: unknown, columnCount: number): RowsAnswer | null {
-  if (!isRecord(value) || typeof value.isLast !== 'boolean' || !Array.isArray(value.rows)) {
+  if (!isObject(value) || typeof value.isLast !== 'boolean' || !Array.isArray(value.rows)) {
     return null
   }
   const isRow = (row: unknown) => Array.isArray(row) && row.length === columnCount
@@ -100,7 +102,7 @@ export function rowsOf(value: unknown, columnCount: number): RowsAnswer | null {
 }
 
 export function columnsOf(value: unknown): readonly SourceColumn[] | null {
-  if (!Array.isArray(value) || !value.every(isRecord)) return null
+  if (!Array.isArray(value) || !value.every(isObject)) return null
   return value.map(columnOf)
 }
 
@@ -115,12 +117,12 @@ function columnOf({ name, type, nativeType, isNullable }: Readonly<Record<string
 
 /** Of an answer: names and types as they are shown. */
 export function shownColumnsOf(value: unknown): readonly ResultColumn[] | null {
-  if (!Array.isArray(value) || !value.every(isRecord)) return null
+  if (!Array.isArray(value) || !value.every(isObject)) return null
   return value.map(({ name, type }) => ({ name: String(name), type: String(type) }))
 }
 
 export function tablesOf(value: unknown): readonly DescribedSourceTable[] | null {
-  if (!Array.isArray(value) || !value.every(isRecord)) return null
+  if (!Array.isArray(value) || !value.every(isObject)) return null
   return value.map(({ schema, name, kind, columns }) => ({
     schema: schema === null ? null : String(schema),
     name: String(name),
@@ -130,7 +132,7 @@ export function tablesOf(value: unknown): readonly DescribedSourceTable[] | null
 }
 
 export function stagedOf(value: unknown): StagedAnswer | null {
-  if (!isRecord(value) || !Array.isArray(value.columns) || !value.columns.every(isRecord)) {
+  if (!isObject(value) || !Array.isArray(value.columns) || !value.columns.every(isObject)) {
     return null
   }
   const columns = value.columns.map((one) => ({ ...columnOf(one), isText: one.isText === true }))
@@ -139,8 +141,4 @@ export function stagedOf(value: unknown): StagedAnswer | null {
     sizeBytes: Number(value.sizeBytes),
     lineBytesMax: Math.trunc(Number(value.lineBytesMax)) || 0,
   }
-}
-
-function isRecord(value: unknown): value is Readonly<Record<string, unknown>> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value)
 }

@@ -2,6 +2,7 @@ import { readFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import type { Subprocess } from 'bun'
+import { parsedJson } from '../../core/json.ts'
 import { AppError } from '../../errors.ts'
 import { abortable } from '../../runtime/cancellation.ts'
 import type { PooledConnection } from '../connection-pool.ts'
@@ -68,7 +69,7 @@ export class FileProcess implements PooledConnection {
     }
     const reply = replyOf(message, job.id)
     if (reply?.kind === 'failed') throw new FileFailure(reply.code, reply.message)
-    const answer = reply === null ? undefined : parsed(reply.json)
+    const answer = reply === null ? undefined : parsedJson(reply.json)
     if (answer !== undefined) return answer
     await this.close()
     throw nonsense()
@@ -96,14 +97,6 @@ export class FileFailure extends Error {
 
 export function nonsense(): FileFailure {
   return new FileFailure('source_failed', 'the process that reads it answered nonsense')
-}
-
-function parsed(json: string): unknown {
-  try {
-    return JSON.parse(json)
-  } catch {
-    return undefined
-  }
 }
 
 /** In the folder of a job: why the process ended itself. */

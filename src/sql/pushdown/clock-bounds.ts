@@ -1,4 +1,5 @@
 /** How far an expression of the clock lies before now, at most: a bound that a source can be asked for before DuckDB applies its own. */
+import { DAY_MS, HOUR_MS, MINUTE_MS, SECOND_MS } from '../../core/time.ts'
 import {
   columnNames,
   constantNumber,
@@ -14,14 +15,11 @@ import {
   walkExpression,
 } from '../ast/select-ast.ts'
 
-const SECOND_MS = 1000
-const DAY_MS = 86_400 * SECOND_MS
-
 /** The longest that each of them is. */
 const UNIT_MS: Readonly<Record<string, number>> = {
   second: SECOND_MS,
-  minute: 60 * SECOND_MS,
-  hour: 3600 * SECOND_MS,
+  minute: MINUTE_MS,
+  hour: HOUR_MS,
   day: DAY_MS,
   week: 7 * DAY_MS,
   month: 31 * DAY_MS,

@@ -8,8 +8,8 @@ import { AppError } from '../../errors.ts'
 import type { TreeNode } from '../ast/select-ast.ts'
 import type { UnnamedItem } from '../guard/size-limits.ts'
 import type { DirectAnswer, SourceRead } from '../pushdown/source-read.ts'
-import type { NameScope } from '../relation.ts'
 import type { HybridSearch } from './ranking.ts'
+import type { NameScope } from './relation.ts'
 
 /** A text that the statement searches for, or a question to an agent. */
 export type PlannedText =

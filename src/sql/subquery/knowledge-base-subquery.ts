@@ -11,7 +11,6 @@ import {
   type TreeNode,
 } from '../ast/select-ast.ts'
 import { isVolatile, stabilityOf } from '../guard/stability.ts'
-import type { NameScope } from '../relation.ts'
 import { branchesOf, putBranches } from '../search/branch-conditions.ts'
 import { type Surroundings, valuesSelect } from '../search/correlated-values.ts'
 import { measure, measuresSql } from '../search/lateral-search.ts'
@@ -28,6 +27,7 @@ import {
   type Search,
   textIndexesOf,
 } from '../search/ranking.ts'
+import type { NameScope } from '../search/relation.ts'
 import {
   refuseCorrelatedSearches,
   refuseSearches,

@@ -1,4 +1,5 @@
 /** Values of rows under the types of their columns: as they are where the types agree, else as DuckDB casts them. */
+
 import {
   type DuckDBConnection,
   DuckDBDecimalValue,
@@ -7,6 +8,7 @@ import {
   listValue,
   VARCHAR,
 } from '@duckdb/node-api'
+import { shortened } from '../../core/short-text.ts'
 import { type ColumnType, typeText } from '../../domain/column-types/column-type.ts'
 import { integerRange, isNumberType } from '../../domain/column-types/common-type.ts'
 import { type CellValue, shownValue, TypedValue } from '../../domain/document.ts'
@@ -109,8 +111,7 @@ const SHOWN_CHARS_MAX = 60
 function misfitMessage({ value, column, rowIndex }: Misfit): string {
   const shown = shownValue(value)
   const text = typeof shown === 'string' ? shown : jsonText(shown)
-  const part =
-    text.length > SHOWN_CHARS_MAX ? `${text.slice(0, SHOWN_CHARS_MAX).toWellFormed()}…` : text
+  const part = shortened(text, SHOWN_CHARS_MAX)
   const quoted = typeof shown === 'string' ? `'${part}'` : part
   const article = /^[AEIO]/.test(column.type) ? 'an' : 'a'
   const row = rowIndex === null ? '' : `row ${rowIndex + 1}, `

@@ -3,6 +3,7 @@ import { learnedLanguage } from '../../analysis/learned-language.ts'
 import { chunkTables } from '../../domain/chunk-tables.ts'
 import type { KnowledgeBase } from '../../domain/knowledge-base.ts'
 import { AppError } from '../../errors.ts'
+import { SerialQueue } from '../../runtime/serial-queue.ts'
 import {
   knowledgeBaseOf,
   type StoredParams,
@@ -34,7 +35,8 @@ export class KeywordLanguages {
   /** By the ids of knowledge bases: the revision from which on their texts are looked at again. */
   readonly #nextLooks = new Map<number, number>()
   readonly #stopping = new AbortController()
-  #lastRebuild: Promise<unknown> = Promise.resolve()
+  /** One index at a time: each takes as much of the processor as it can get. */
+  readonly #rebuilds = new SerialQueue()
 
   constructor(parts: StoreParts) {
     this.#parts = parts
@@ -91,7 +93,7 @@ export class KeywordLanguages {
       const kb = this.#current(id)
       if (this.#isClosed || kb === undefined || !this.#hasWork(kb)) return
       if (this.#isToLearn(kb)) await this.#learn(kb)
-      else await this.#inTurn(() => this.#rebuild(kb))
+      else await this.#rebuilds.run(() => this.#rebuild(kb))
     }
   }
 
@@ -111,13 +113,6 @@ export class KeywordLanguages {
       if (current.isLanguageKnown) return null
       return { indexLanguage: current.language, learnedLanguage: language ?? current.language }
     })
-  }
-
-  /** One index at a time: each takes as much of the processor as it can get. */
-  #inTurn(work: () => Promise<void>): Promise<void> {
-    const turn = this.#lastRebuild.then(work)
-    this.#lastRebuild = turn.catch(() => {})
-    return turn
   }
 
   async #rebuild(kb: KnowledgeBase): Promise<void> {

@@ -1,5 +1,6 @@
 import { ARRAY, arrayValue, type DuckDBConnection, FLOAT } from '@duckdb/node-api'
 import { quote } from '../../domain/identifier.ts'
+import { SerialQueue } from '../../runtime/serial-queue.ts'
 import { appendColumns } from '../duckdb/columns.ts'
 import type { HnswDatabase } from './hnsw-database.ts'
 
@@ -46,7 +47,7 @@ const STAGED = 'staged'
 export class HnswTable {
   readonly #options: HnswTableOptions
   readonly #name: string
-  #lastTurn: Promise<unknown> = Promise.resolve()
+  readonly #statements = new SerialQueue()
 
   private constructor(options: HnswTableOptions) {
     this.#options = options
@@ -89,7 +90,7 @@ export class HnswTable {
         const slice = vectors.slice(start, end)
         const insert = `INSERT INTO ${quote(this.#name)} SELECT "row", "key", "vector"
           FROM temp.${STAGED} WHERE place >= $start AND place < $end`
-        await this.#inTurn(() => connection.run(insert, { start, end }))
+        await this.#statements.run(() => connection.run(insert, { start, end }))
         afterSlice(slice)
       }
       await connection.run(`DROP TABLE temp.${STAGED}`)
@@ -120,7 +121,7 @@ export class HnswTable {
       const isLeft = removed.size === 0 ? '' : ` AND "row" NOT IN (${[...removed].join(', ')})`
       const copy = `INSERT INTO ${quote(target.#name)} SELECT * FROM ${quote(this.#name)}
         WHERE "row" >= $from AND "row" < $to${isLeft}`
-      const result = await target.#inTurn(() => connection.run(copy, { from, to }))
+      const result = await target.#statements.run(() => connection.run(copy, { from, to }))
       return result.rowsChanged
     })
   }
@@ -142,15 +143,8 @@ export class HnswTable {
   /** Waits for earlier statements. */
   async drop(): Promise<void> {
     await this.#options.database.lease(async (connection) => {
-      await this.#inTurn(() => connection.run(`DROP TABLE ${quote(this.#name)}`))
+      await this.#statements.run(() => connection.run(`DROP TABLE ${quote(this.#name)}`))
     })
-  }
-
-  /** Runs a statement after the earlier ones. */
-  #inTurn<T>(run: () => Promise<T>): Promise<T> {
-    const turn = this.#lastTurn.then(run)
-    this.#lastTurn = turn.catch(() => {})
-    return turn
   }
 
   /** Exactly this form is what the graph answers: no condition, no second key, the vector as a parameter. */
@@ -165,7 +159,7 @@ export class HnswTable {
     return database.lease(async (connection) => {
       const values = { vector: arrayValue([...queryVector]) }
       const types = { vector: ARRAY(FLOAT, dimensions) }
-      const reader = await this.#inTurn(() => connection.runAndReadAll(sql, values, types))
+      const reader = await this.#statements.run(() => connection.runAndReadAll(sql, values, types))
       return reader.getRows()
     })
   }

@@ -1,5 +1,6 @@
 import { rm } from 'node:fs/promises'
 import type { DuckDBConnection } from '@duckdb/node-api'
+import { DAY_MS } from '../../core/time.ts'
 import { FILES_SCHEMA, fileTable } from '../../domain/chunk-tables.ts'
 import type { Row } from '../../domain/document.ts'
 import { quote } from '../../domain/identifier.ts'
@@ -33,7 +34,7 @@ const ROWS_PER_PAGE = 1024
 const CHARS_PER_PAGE = 2_000_000
 const PAGE_READ_MS = 60_000
 /** The rows of a table that is not stored are embedded while they are read. */
-const TABLE_READ_MS = 24 * 3_600_000
+const TABLE_READ_MS = DAY_MS
 
 export interface FileParts extends StoreParts {
   readonly engine: Pick<StoredEngine, 'run' | 'stage'>

@@ -1,5 +1,7 @@
 /** Rows of a file that says it is an export, looked at one by one. */
+
 import type { DuckDBConnection } from '@duckdb/node-api'
+import { parsedJson } from '../../core/json.ts'
 import { STANDARD_METADATA_KEYS } from '../../domain/chunk.ts'
 import { CELL_CHARS_MAX } from '../../domain/document.ts'
 import { AppError } from '../../errors.ts'
@@ -74,7 +76,7 @@ export async function* chunksOfFile(
     await slice.yieldIfSpent(signal)
     for (const [row, documentId, metadata, content, context] of data.getRows()) {
       const rowIndex = Number(row)
-      if (!isOfChunk(parsed(String(metadata)), String(documentId))) {
+      if (!isOfChunk(parsedJson(String(metadata)), String(documentId))) {
         throw wrongRow(rowIndex, 'has metadata that are not those of a chunk')
       }
       yield { rowIndex, content: String(content), context: String(context) }
@@ -116,14 +118,6 @@ function isCount(value: unknown): value is number {
 function isShallow(value: unknown, levels: number): boolean {
   if (typeof value !== 'object' || value === null) return true
   return levels > 0 && Object.values(value).every((inner) => isShallow(inner, levels - 1))
-}
-
-function parsed(text: string): unknown {
-  try {
-    return JSON.parse(text)
-  } catch {
-    return null
-  }
 }
 
 /** @param rowIndex from 0 */

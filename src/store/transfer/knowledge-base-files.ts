@@ -1,5 +1,6 @@
 import type { DuckDBConnection } from '@duckdb/node-api'
 import { Analyzer } from '../../analysis/analyzer.ts'
+import { HOUR_MS } from '../../core/time.ts'
 import { chunkTables } from '../../domain/chunk-tables.ts'
 import { TypedValue } from '../../domain/document.ts'
 import {
@@ -31,7 +32,7 @@ interface Parts {
 }
 
 /** Writing the file of a million chunks takes a minute or two. */
-const EXPORT_MS = 3_600_000
+const EXPORT_MS = HOUR_MS
 
 export class StoredKnowledgeBaseFiles implements KnowledgeBaseFiles {
   readonly #parts: Parts

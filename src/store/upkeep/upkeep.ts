@@ -8,6 +8,7 @@ import {
 } from '../../domain/chunk-tables.ts'
 import type { StorageUpkeep, VacuumReport, VacuumScope } from '../../domain/ports/store-ports.ts'
 import type { DiskState } from '../../domain/server-state.ts'
+import { SerialQueue } from '../../runtime/serial-queue.ts'
 import type { Database } from '../duckdb/database.ts'
 import type { DiskSpace } from './disk-space.ts'
 import { freeShare, liveRows, rebuild, storedRows, type TableName } from './stored-rows.ts'
@@ -46,7 +47,7 @@ export class Upkeep implements StorageUpkeep {
   #known: ReadonlyMap<string, number> = new Map()
   #timer: ReturnType<typeof setTimeout> | null = null
   #pauseMs = LOOK_MS
-  #running: Promise<unknown> = Promise.resolve()
+  readonly #work = new SerialQueue()
   #isClosed = false
 
   constructor({ database, space }: UpkeepOptions) {
@@ -61,7 +62,7 @@ export class Upkeep implements StorageUpkeep {
 
   /** Rebuilds the tables that are mostly deleted rows, and moves a log that has grown into the file. */
   run(): Promise<void> {
-    return this.#inTurn(async () => {
+    return this.#work.run(async () => {
       const startMs = performance.now()
       const wasteful = await this.#wastefulTables()
       this.#pauseMs = Math.max(LOOK_MS, (performance.now() - startMs) / LOOKING_SHARE)
@@ -78,7 +79,7 @@ export class Upkeep implements StorageUpkeep {
   }
 
   vacuum(scope: VacuumScope | null, signal: AbortSignal): Promise<VacuumReport> {
-    return this.#inTurn(async () => {
+    return this.#work.run(async () => {
       const bytesBefore = this.#bytes()
       const tables = await this.#database.lease((connection) => storedRows(connection, 1))
       let deletedRows = 0
@@ -133,7 +134,7 @@ export class Upkeep implements StorageUpkeep {
   async close(): Promise<void> {
     this.#isClosed = true
     if (this.#timer !== null) clearTimeout(this.#timer)
-    await this.#running
+    await this.#work.idle()
   }
 
   #bytes(): number {
@@ -151,13 +152,6 @@ export class Upkeep implements StorageUpkeep {
         })
     }, this.#pauseMs)
     this.#timer.unref()
-  }
-
-  /** One after the other. */
-  #inTurn<T>(work: () => Promise<T>): Promise<T> {
-    const turn = this.#running.then(work)
-    this.#running = turn.catch(() => {})
-    return turn
   }
 
   /** Those that store half as many deleted rows as live ones, or more. */

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test'
 import fc from 'fast-check'
 import type { ResultValue } from '../../../src/domain/query-result.ts'
-import { runQuery } from '../../../src/query/run-query.ts'
+import { runQuery } from '../../../src/query/run/run-query.ts'
 import { openSqlFixture, type SqlFixture } from '../../sql/sql-fixture.ts'
 
 type Value = number | string | boolean | null

@@ -2,8 +2,8 @@ import { afterEach, beforeEach, expect, test } from 'bun:test'
 import type { EmbedderRegistry } from '../../../src/domain/ports/model-ports.ts'
 import type { ResultValue } from '../../../src/domain/query-result.ts'
 import { AppError } from '../../../src/errors.ts'
-import type { QueryDeps } from '../../../src/query/query-deps.ts'
-import { runQuery } from '../../../src/query/run-query.ts'
+import { runQuery } from '../../../src/query/run/run-query.ts'
+import type { QueryDeps } from '../../../src/query/select/query-deps.ts'
 import { numberVector, openSqlFixture, type SqlFixture } from '../../sql/sql-fixture.ts'
 
 let fixture: SqlFixture

@@ -19,7 +19,7 @@ const LATER = [
   'node_modules/turndown/',
   'node_modules/snowball-stemmers/',
   'src/sql/rewrite.ts',
-  'src/query/run-query.ts',
+  'src/query/run/run-query.ts',
   'src/ingest/insert.ts',
   'src/ui/page.tsx',
 ]

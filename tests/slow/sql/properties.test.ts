@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test'
 import fc from 'fast-check'
-import { runQuery } from '../../../src/query/run-query.ts'
+import { runQuery } from '../../../src/query/run/run-query.ts'
 import { parseTree, treeText } from '../../../src/sql/ast/select-ast.ts'
 import { openSqlFixture, type SqlFixture } from '../../sql/sql-fixture.ts'
 

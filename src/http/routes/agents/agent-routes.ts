@@ -1,7 +1,8 @@
 import { createHash } from 'node:crypto'
 import { type TSchema, t } from 'elysia'
 import { alterAgent, createAgent, dropAgent } from '../../../catalog/define-agent.ts'
-import { type Fields, isObject } from '../../../catalog/fields.ts'
+import type { Fields } from '../../../catalog/fields.ts'
+import { isObject } from '../../../core/json.ts'
 import type { Agent } from '../../../domain/agents/agent.ts'
 import {
   agentsOf,

@@ -1,5 +1,7 @@
 /** Requests under way, to see and to end, and those that were answered last. */
+
 import { t } from 'elysia'
+import { DAY_MS } from '../../../core/time.ts'
 import { mayDo, type Principal } from '../../../domain/access/principal.ts'
 import { timestampOfMillis } from '../../../domain/timestamp.ts'
 import { AppError } from '../../../errors.ts'
@@ -10,7 +12,6 @@ import type { AddRoutes, RouteContext } from '../../route-context.ts'
 import type { RecentRequest, RequestScope } from '../../running-requests.ts'
 
 const tag = 'Server'
-const DAY_MS = 86_400_000
 
 const QUERY = queryParameters({
   status: choice(['2xx', '3xx', '4xx', '5xx'], { description: 'Those with such a status' }),

@@ -12,7 +12,8 @@ import {
   shownParameters,
 } from '../../../catalog/define-database.ts'
 import { dropProject } from '../../../catalog/define-project.ts'
-import { type Fields, isObject } from '../../../catalog/fields.ts'
+import type { Fields } from '../../../catalog/fields.ts'
+import { isObject } from '../../../core/json.ts'
 import {
   findDataSource,
   findProject,

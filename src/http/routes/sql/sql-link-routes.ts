@@ -1,5 +1,6 @@
 /** A SELECT in an address: for notebooks, spreadsheets and links that people share. */
 
+import { parsedJson } from '../../../core/json.ts'
 import { DEFAULT_PROJECT } from '../../../domain/project.ts'
 import { AppError } from '../../../errors.ts'
 import { refuseForeignLink, SQL_PATH } from '../../access/link-access.ts'
@@ -129,19 +130,11 @@ function isLinkFormat(name: string): name is LinkFormat {
 
 /** What is JSON is meant so; anything else is a text, and so is a number that JavaScript would round. */
 function placeholderValue(sent: string): unknown {
-  const value = jsonOf(sent)
+  const value = parsedJson(sent)
   if (value === undefined) return sent
   const isRounded =
     typeof value === 'number' && Number.isInteger(value) && !Number.isSafeInteger(value)
   return isRounded ? sent : value
-}
-
-function jsonOf(sent: string): unknown {
-  try {
-    return JSON.parse(sent)
-  } catch {
-    return undefined
-  }
 }
 
 /** What can be a file's name everywhere. */

@@ -1,3 +1,4 @@
+import { shortened } from '../../../core/short-text.ts'
 import { parseCsv } from '../../../domain/csv.ts'
 import type { Passage, Ranking } from './answer-unit.ts'
 import { csvIn } from './observed-passages.ts'
@@ -140,6 +141,5 @@ function rowOf(cells: readonly string[]): string {
 }
 
 function plainCell(cell: string): string {
-  const line = cell.replace(/\s+/g, ' ').replaceAll('|', '\\|')
-  return line.length > CELL_CHARS_MAX ? `${line.slice(0, CELL_CHARS_MAX).toWellFormed()}…` : line
+  return shortened(cell.replace(/\s+/g, ' ').replaceAll('|', '\\|'), CELL_CHARS_MAX)
 }

@@ -1,3 +1,5 @@
+import { DAY_MS } from '../../../core/time.ts'
+
 /** What a number in a cell stands for. */
 export type NumberFormat = 'number' | 'date' | 'timestamp' | 'time' | 'duration'
 
@@ -26,7 +28,6 @@ function formatOfCode(code: string): NumberFormat {
   return 'number'
 }
 
-const DAY_MS = 86_400_000
 const LAST_DAY = 2_958_466
 
 /** `2026-01-31 12:00:00`; null: before 1900 or after 9999. Excel counts a 29 February 1900, as its ancestor did. */

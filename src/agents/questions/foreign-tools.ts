@@ -1,0 +1,206 @@
+import { parsedArguments } from '../../core/json.ts'
+import type { Agent } from '../../domain/agents/agent.ts'
+import type { McpServer } from '../../domain/agents/mcp-server.ts'
+import type { ForeignTool, ForeignTools } from '../../domain/ports/foreign-tool-ports.ts'
+import type { ToolCall, ToolSpec } from '../../domain/ports/model-ports.ts'
+import { onAbort } from '../../runtime/cancellation.ts'
+import { byteSize, firstBytes } from '../agent-limits.ts'
+import { matchesGlob } from '../data/glob.ts'
+import { foreignSchema, plainText } from './foreign-schema.ts'
+
+/** Of one question. */
+const TOOLS_MAX = 64
+const SPECS_CHARS_MAX = 65_536
+const DESCRIPTION_CHARS_MAX = 1_000
+/** As providers allow. */
+const NAME_CHARS_MAX = 64
+const NAMES_SHOWN = 20
+const WARNINGS_MAX = 20
+
+interface Offered {
+  readonly server: McpServer
+  readonly tool: string
+  readonly spec: ToolSpec
+}
+
+/** The tools of others for one question: those that its agent allows. */
+export class QuestionForeignTools {
+  readonly #tools: ForeignTools
+  readonly #session: string
+  readonly #offered: ReadonlyMap<string, Offered>
+  readonly #bytesMax: number
+  readonly #warnings: Set<string>
+
+  constructor(tools: ForeignTools, { session, bytesMax }: ForeignTerms, found: Found) {
+    this.#tools = tools
+    this.#session = session
+    this.#bytesMax = bytesMax
+    this.#offered = found.offered
+    this.#warnings = new Set(found.warnings)
+  }
+
+  get specs(): readonly ToolSpec[] {
+    return [...this.#offered.values()].map(({ spec }) => spec)
+  }
+
+  /** What went wrong so far: a server that is not there, a name that matches nothing. */
+  get warnings(): readonly string[] {
+    return [...this.#warnings].slice(0, WARNINGS_MAX)
+  }
+
+  has(name: string): boolean {
+    return this.#offered.has(name)
+  }
+
+  /** What the tool says, or what went wrong, as text for the model. @throws the signal's reason */
+  async run(
+    { name, input }: Pick<ToolCall, 'name' | 'input'>,
+    signal: AbortSignal,
+  ): Promise<string> {
+    const offered = this.#offered.get(name)
+    const values = parsedArguments(input)
+    if (offered === undefined || values === null) return `Error: ${name} takes a JSON object`
+    const { server, tool } = offered
+    const call = { session: this.#session, server, tool, input: values }
+    const outcome = await this.#tools.call(call, signal)
+    if (outcome.kind === 'failed') {
+      this.#warnings.add(outcome.message)
+      return firstBytes(`Error: ${outcome.message}`, this.#bytesMax)
+    }
+    if (outcome.isError) return this.#cut(`Error reported by ${name}: ${outcome.text}`)
+    return this.#cut(outcome.text === '' ? 'The tool returned nothing.' : outcome.text)
+  }
+
+  #cut(text: string): string {
+    if (byteSize(text) <= this.#bytesMax) return text
+    const note = `\n(cut at ${this.#bytesMax} bytes)`
+    return `${firstBytes(text, Math.max(0, this.#bytesMax - note.length))}${note}`
+  }
+
+  end(): void {
+    if (this.#offered.size > 0) this.#tools.end(this.#session)
+  }
+}
+
+export interface ForeignTerms {
+  /** The calls of this question. */
+  readonly session: string
+  /** Of a result. */
+  readonly bytesMax: number
+  /** Whether the model calls tools of others. */
+  readonly isAble: boolean
+}
+
+/** Where nobody speaks with servers of others. */
+export const NO_FOREIGN_TOOLS: ForeignTools = {
+  list: async () => ({ kind: 'listed', tools: [] }),
+  call: async () => ({ kind: 'failed', message: 'There are no tools of others' }),
+  end: () => {},
+}
+
+interface Found {
+  readonly offered: ReadonlyMap<string, Offered>
+  readonly warnings: readonly string[]
+}
+
+/**
+ * Asks the servers that an agent names for their tools, all at once. One that is down is a warning. Whoever has them must
+ * `end` them; the abort of the signal does so too.
+ */
+export async function foreignToolsOf(
+  { data }: Agent,
+  tools: ForeignTools,
+  terms: ForeignTerms,
+  signal: AbortSignal,
+): Promise<QuestionForeignTools> {
+  const servers = terms.isAble ? (data?.mcp ?? []) : []
+  const listings = await Promise.all(
+    servers.map(async (server) => ({ server, found: await tools.list(server, signal) })),
+  )
+  const offered = new Map<string, Offered>()
+  const isMissed = !terms.isAble && (data?.mcp ?? []).length > 0
+  const warnings = isMissed ? [BUILTIN_CALLS_NONE] : []
+  let left = SPECS_CHARS_MAX
+  let leftOut = 0
+  for (const { server, found } of listings) {
+    if (found.kind === 'failed') {
+      warnings.push(found.message)
+      continue
+    }
+    warnings.push(...missingOf(server, found.tools))
+    for (const tool of found.tools) {
+      if (!isAllowed(server, tool.name)) continue
+      const spec = specOf(server, tool, offered)
+      const size = JSON.stringify(spec).length
+      if (offered.size >= TOOLS_MAX || size > left) {
+        leftOut += 1
+        continue
+      }
+      left -= size
+      offered.set(spec.name, { server, tool: tool.name, spec })
+    }
+  }
+  if (leftOut > 0) {
+    const limits = `at most ${TOOLS_MAX}, with ${SPECS_CHARS_MAX} characters of descriptions`
+    warnings.push(
+      `${leftOut} tools of MCP servers are left out (${limits}): allow fewer in "tools"`,
+    )
+  }
+  const question = new QuestionForeignTools(tools, terms, { offered, warnings })
+  if (servers.length > 0) onAbort(signal, () => question.end())
+  return question
+}
+
+export const BUILTIN_CALLS_NONE =
+  'The built-in model calls no tools of MCP servers: that needs an agent with a chat model'
+
+/** Nobody has chosen a tool that no name stands for: a server may offer new ones at any time. */
+function isAllowed({ tools }: McpServer, name: string): boolean {
+  return tools.some((pattern) => matchesGlob(pattern, name))
+}
+
+function missingOf(server: McpServer, listed: readonly ForeignTool[]): readonly string[] {
+  const names = listed.slice(0, NAMES_SHOWN).map(({ name }) => plainText(name, NAME_CHARS_MAX))
+  const rest = listed.length > names.length ? ', …' : ''
+  const offer = names.length === 0 ? 'It offers none' : `It offers ${names.join(', ')}${rest}`
+  if (server.tools.length === 0) {
+    return [`${noneAllowed(server.name)}. ${offer}`]
+  }
+  const missing = server.tools.filter((pattern) => {
+    return !listed.some(({ name }) => matchesGlob(pattern, name))
+  })
+  return missing.map((pattern) => {
+    return `No tool found on the MCP server ${server.name}: ${pattern.slice(0, 60)}. ${offer}`
+  })
+}
+
+export function noneAllowed(name: string): string {
+  return `No tool of the MCP server ${name} is allowed: name some in "tools"`
+}
+
+function specOf(
+  server: McpServer,
+  { name, description, schema }: ForeignTool,
+  taken: ReadonlyMap<string, unknown>,
+): ToolSpec {
+  const about = plainText(description, DESCRIPTION_CHARS_MAX)
+  return {
+    name: freeName(`${server.name}__${name.replaceAll(/[^\w-]/g, '_')}`, taken),
+    description: `A tool of the MCP server ${server.name}, which describes it so: ${about || '(nothing)'}`,
+    input: null,
+    schema: foreignSchema(schema),
+  }
+}
+
+/** Two names may become one. */
+function freeName(wanted: string, taken: ReadonlyMap<string, unknown>): string {
+  const name = wanted.slice(0, NAME_CHARS_MAX)
+  if (!taken.has(name)) return name
+  const other = (number: number) => {
+    const ending = `_${number}`
+    return `${wanted.slice(0, NAME_CHARS_MAX - ending.length)}${ending}`
+  }
+  let number = 2
+  while (taken.has(other(number))) number += 1
+  return other(number)
+}

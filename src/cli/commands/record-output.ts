@@ -1,0 +1,65 @@
+import { usageError } from '../command-error.ts'
+import { nearest } from '../command-line.ts'
+import type { Output } from '../output.ts'
+import { ResultTable } from '../result-table.ts'
+import { safeLine } from '../terminal-text.ts'
+
+/** A list as a table, lines of a result, or a text that is said beside the results. */
+type Shown =
+  | { readonly names: readonly string[]; readonly rows: readonly (readonly unknown[])[] }
+  | readonly string[]
+  | string
+
+/** Prints the server's own answer for programs, and what is shown of it for people. */
+export async function show(
+  output: Output,
+  answer: unknown,
+  shownOf: () => Shown,
+): Promise<undefined> {
+  if (output.isJson) return output.json(answer).then(() => undefined)
+  const shown = shownOf()
+  if (typeof shown === 'string') output.say(shown)
+  else if ('names' in shown) await showTable(shown.names, shown.rows, output)
+  else await output.write(shown.map((line) => `${line}\n`).join(''))
+  return undefined
+}
+
+/** A list that is held whole. */
+async function showTable(
+  names: readonly string[],
+  rows: readonly (readonly unknown[])[],
+  output: Output,
+): Promise<void> {
+  const table = new ResultTable(names, {
+    columns: output.columns,
+    expanded: 'off',
+    isPlain: !output.isTerminal,
+    dim: (text) => output.dim(text),
+    bold: (text) => output.bold(text),
+  })
+  await output.write(table.add(rows))
+  await output.write(table.end())
+}
+
+/** `name: value`, a line each. */
+export function shownLines(value: unknown, prefix = ''): readonly string[] {
+  if (typeof value !== 'object' || value === null) return [`${prefix}: ${safeLine(String(value))}`]
+  return Object.entries(value).flatMap(([key, inner]) => {
+    return shownLines(inner, prefix === '' ? key : `${prefix}.${key}`)
+  })
+}
+
+/** @param said instead of the actions there are @throws CommandError `usage` for a word that is none of them */
+export function actionOf<Action extends string>(
+  command: string,
+  word: string,
+  actions: readonly Action[],
+  said?: string,
+): Action {
+  const action = actions.find((one) => one === word)
+  if (action !== undefined) return action
+  const near = nearest(word, actions)
+  const all = `there are ${actions.join(actions.length === 2 ? ' and ' : ', ')}`
+  const hint = near === undefined ? all : `did you mean ${near}?`
+  throw usageError(`${command}: there is no "${word}"; ${said ?? hint}`)
+}

@@ -1,0 +1,300 @@
+/** Commands that ask the server for one thing and print its record: status, backups, databases, sources, jobs. */
+import {
+  type CommandContext,
+  namedObject,
+  type Options,
+  pathOf,
+  type RunCommand,
+} from '../command.ts'
+import { CommandError, EXIT, usageError } from '../command-error.ts'
+import {
+  type JobRecord,
+  progressText,
+  requireDone,
+  sayLeftOut,
+  watchJob,
+} from '../jobs-over-http.ts'
+import { mebibytes, type Output } from '../output.ts'
+import { safeLine } from '../terminal-text.ts'
+import { actionOf, show, shownLines } from './record-output.ts'
+
+export const status: RunCommand = async ({ client, output, signal }) => {
+  const found = await client.send('GET', '/api/status', { signal })
+  return show(output, found, () => [`server: ${client.address}`, ...shownLines(found)])
+}
+
+interface BackupRecord {
+  readonly name: string
+  readonly size_bytes: number
+  readonly created_at: string
+  readonly row_count: number
+}
+
+export const backup: RunCommand = async ({ client, output, signal }) => {
+  output.say('The server makes a backup …')
+  const made = await client.send<BackupRecord>('POST', '/api/backup', { signal })
+  return show(output, made, () => [backupLine(made)])
+}
+
+export const backups: RunCommand = async ({ client, output, signal }) => {
+  const all = await client.send<readonly BackupRecord[]>('GET', '/api/backups', { signal })
+  const none = 'There are no backups; "eider backup" makes one'
+  return show(output, all, () => (all.length === 0 ? [none] : all.map(backupLine)))
+}
+
+function backupLine({ name, size_bytes: bytes, created_at: at, row_count: rows }: BackupRecord) {
+  return `${safeLine(name)}  ${at.slice(0, 19)} UTC  ${mebibytes(bytes)}  ${rows} rows`
+}
+
+/** What SQL does, where a password need not stand on a command line. */
+const IN_SQL: Readonly<Record<string, string>> = {
+  create: 'CREATE DATABASE',
+  add: 'CREATE DATABASE',
+  alter: 'ALTER DATABASE',
+  drop: 'DROP DATABASE',
+  remove: 'DROP DATABASE',
+}
+
+export const databases: RunCommand = async (context) => {
+  const [word = 'list', name] = context.words
+  const { client, output, signal } = context
+  if (word === 'list' && name === undefined) {
+    type Databases = readonly { readonly [field: string]: string | null }[]
+    const all = await client.send<Databases>('GET', '/api/databases', { signal })
+    const rows = all.map(({ name, type, engine }) => [name, type, engine])
+    return show(output, all, () => ({ names: ['name', 'type', 'engine'], rows }))
+  }
+  const sql = IN_SQL[word]
+  const said = sql === undefined ? undefined : `${sql} does that: eider sql, or eider sql -f <file>`
+  const action = actionOf('databases', word, ['list', 'check', 'tables'], said)
+  if (name === undefined) throw usageError(`databases ${action} needs the name of a database`)
+  const path = `/api/databases/${encodeURIComponent(name)}`
+  return action === 'check' ? checkDatabase(name, path, context) : tablesOf(path, context)
+}
+
+async function checkDatabase(
+  name: string,
+  path: string,
+  { client, output, signal }: CommandContext,
+): Promise<number> {
+  const answer = await client.send<{
+    readonly success: boolean
+    readonly error_message: string | null
+  }>('POST', `${path}/check`, { signal })
+  const { success, error_message: message } = answer
+  if (!success && !output.isJson) {
+    throw new CommandError('source_failed', `${name}: ${safeLine(message ?? 'it does not answer')}`)
+  }
+  await show(output, answer, () => `${name} answers`)
+  return success ? EXIT.done : EXIT.failed
+}
+
+async function tablesOf(path: string, { client, output, signal }: CommandContext) {
+  const found = await client.send<unknown>('GET', `${path}/tables`, { signal })
+  if (!Array.isArray(found)) return output.json(found).then(() => undefined)
+  // A list of records, whatever fields they have.
+  const records = found as readonly Readonly<Record<string, unknown>>[]
+  const names = Object.keys(records[0] ?? { name: '' })
+  const rows = records.map((record) => names.map((column) => record[column] ?? null))
+  return show(output, found, () => ({ names, rows }))
+}
+
+const CHANGES = ['cancel', 'retry', 'resume'] as const
+const JOB_ACTIONS = ['list', 'show', 'watch', ...CHANGES, 'forget'] as const
+const ERRORS_SHOWN = 20
+
+export const jobs: RunCommand = async (context) => {
+  const [word = 'list', id] = context.words
+  const action = actionOf('jobs', word, JOB_ACTIONS)
+  if (action === 'list') return listJobs(context)
+  if (id === undefined || !/^\d+$/.test(id)) {
+    throw usageError(`jobs ${action} needs the number of a job; "eider jobs" lists them`)
+  }
+  const { client, output, signal } = context
+  if (action === 'show') {
+    const job = await client.send<JobRecord>('GET', `/api/jobs/${id}`, { signal })
+    return show(output, job, () => jobLines(job))
+  }
+  const number = Number(id)
+  if (action === 'forget') {
+    await client.send('DELETE', `/api/jobs/${number}`, { signal })
+    return show(output, { id: number, forgotten: true }, () => `Job ${number} is forgotten`)
+  }
+  return changeJob(action, number, context)
+}
+
+async function listJobs({ client, options, output, signal }: CommandContext) {
+  const query = options.asQuery(['state', 'kind', 'project', 'limit']).toString()
+  const path = query === '' ? '/api/jobs' : `/api/jobs?${query}`
+  const found = await client.send<{
+    readonly items: readonly JobRecord[]
+    readonly total: number
+  }>('GET', path, { signal })
+  const { items, total } = found
+  await show(output, found, () => {
+    if (items.length === 0) return 'There are no jobs'
+    const names = ['id', 'kind', 'state', 'into', 'title', 'rows', 'chunks', 'created (UTC)']
+    const rows = items.map((job) => {
+      const target = job.knowledge_base === null ? null : `${job.project}.${job.knowledge_base}`
+      const { id, kind, state, title, rows: count, chunks } = job
+      return [id, kind, state, target, title, count, chunks, timeOf(job, output)]
+    })
+    return { names, rows }
+  })
+  const isCut = !output.isJson && total > items.length && items.length > 0
+  if (isCut) output.say(`${total - items.length} more: --limit`)
+  return undefined
+}
+
+/** A terminal has room for the time of day, or for the day. */
+function timeOf({ created_at: at }: JobRecord, { isTerminal }: Output): string {
+  if (!isTerminal) return at.slice(0, 19)
+  const today = new Date().toISOString().slice(0, 10)
+  return at.startsWith(today) ? at.slice(11, 19) : at.slice(0, 10)
+}
+
+function jobLines({ errors, ...fields }: JobRecord): readonly string[] {
+  const leftOut = errors.slice(0, ERRORS_SHOWN).map(({ item, message }) => {
+    return `left out: ${safeLine(item)}: ${safeLine(message)}`
+  })
+  return [...shownLines(fields), ...leftOut]
+}
+
+async function changeJob(
+  action: 'watch' | (typeof CHANGES)[number],
+  id: number,
+  context: CommandContext,
+): Promise<undefined> {
+  const { client, options, output, signal } = context
+  const path = `/api/jobs/${id}/${action}`
+  const job = action === 'watch' ? null : await client.send<JobRecord>('POST', path, { signal })
+  const isWatching = job === null || (action !== 'cancel' && options.flag('wait') === true)
+  const last = isWatching ? await watchJob(id, context) : job
+  await show(output, last, () => {
+    return isWatching ? [] : `Job ${id} ${last.state}: ${progressText(last)}`
+  })
+  if (isWatching) endOfWatch(last, output)
+  return undefined
+}
+
+/** @throws CommandError where the job was not done */
+function endOfWatch(job: JobRecord, output: Output): void {
+  sayLeftOut(job, output)
+  requireDone(job)
+}
+
+/** The server's records, as far as they are shown. */
+interface SourceRecord {
+  readonly id: number
+  readonly name: string
+  readonly kind: string
+  readonly schedule: string | null
+  readonly watch: boolean
+  readonly next_run_at: string | null
+  readonly last_run: RunRecord | null
+}
+
+interface RunRecord {
+  readonly id: number
+  readonly state: string
+  readonly started_at: string
+  readonly duration_ms: number | null
+  readonly error: string | null
+}
+
+/** What a knowledge base is kept in step with: by the server, on a schedule or as it changes. */
+export const sources: RunCommand = async (context) => {
+  const { client, options, output, signal } = context
+  const [kb = '', word = 'list', name] = context.words
+  const path = `${pathOf('knowledge_bases', namedObject(kb, options))}/sources`
+  const action = actionOf('sources', word, ['list', 'add', 'run', 'runs', 'remove'])
+  if (action === 'list') return listSources(path, context)
+  if (name === undefined) throw usageError(`sources: "${action}" needs the name of a source`)
+  const one = `${path}/${encodeURIComponent(name)}`
+  if (action === 'run') return runSource(one, context)
+  if (action === 'runs') return listRuns(one, context)
+  if (action === 'add') {
+    const source = { name, ...sourceFields(options) }
+    const made = await client.send('POST', path, { json: { source }, signal })
+    return show(
+      output,
+      made,
+      () => `Added ${name}; eider sources ${context.words[0]} run ${name} reads it now`,
+    )
+  }
+  await client.send('DELETE', one, { signal })
+  if (output.isJson) await output.json({ name, removed: true })
+  output.say(`Removed ${name}; its documents stay`)
+  return EXIT.done
+}
+
+async function listSources(path: string, { client, output, signal }: CommandContext) {
+  const all = await client.send<readonly SourceRecord[]>('GET', path, { signal })
+  const names = ['id', 'name', 'kind', 'schedule', 'watch', 'next run (UTC)', 'last run']
+  const rowOf = (source: SourceRecord) => {
+    const { id, name, kind, schedule, watch, next_run_at: next, last_run: last } = source
+    return [id, name, kind, schedule, watch, next?.slice(0, 19) ?? null, last?.state ?? null]
+  }
+  return show(output, all, () => ({ names, rows: all.map(rowOf) }))
+}
+
+/** Option → kind, and the field that it fills. */
+const KINDS = {
+  folder: ['folder', 'path'],
+  url: ['url', 'url'],
+  site: ['site', 'url'],
+  sitemap: ['sitemap', 'url'],
+  query: ['query', 'query'],
+  table: ['table', 'table'],
+} as const
+
+function sourceFields(options: Options): Readonly<Record<string, unknown>> {
+  const named = Object.entries(KINDS).filter(([option]) => options.text(option) !== undefined)
+  const [first, second] = named
+  if (first === undefined || second !== undefined) {
+    const all = Object.keys(KINDS).map((option) => `--${option}`)
+    throw usageError(`sources add: give one of ${all.join(', ')}`)
+  }
+  const [option, [kind, field]] = first
+  const include = options.list('include')
+  const exclude = options.list('exclude')
+  // JSON leaves out what is undefined.
+  return {
+    kind,
+    [field]: options.text(option),
+    schedule: options.text('schedule'),
+    watch: options.flag('watch'),
+    remove_vanished: options.flag('remove-vanished'),
+    limit: options.count('limit'),
+    crawl_depth: options.count('depth', 0),
+    include: include.length === 0 ? undefined : include,
+    exclude: exclude.length === 0 ? undefined : exclude,
+  }
+}
+
+async function runSource(path: string, context: CommandContext): Promise<undefined> {
+  const { client, options, output, signal } = context
+  const json = { full: options.flag('full') === true }
+  const isWatching = options.flag('wait') !== false
+  const job = await client.send<JobRecord>('POST', `${path}/run`, { json, signal })
+  const last = isWatching ? await watchJob(job.id, context) : job
+  await show(output, last, () => (isWatching ? [] : `Job ${job.id}: eider jobs watch ${job.id}`))
+  if (isWatching) endOfWatch(last, output)
+  return undefined
+}
+
+async function listRuns(path: string, { client, output, signal }: CommandContext) {
+  type Run = RunRecord & { readonly [field: string]: unknown }
+  const all = await client.send<readonly Run[]>('GET', `${path}/runs`, { signal })
+  // Counts stand beside what every run has.
+  const known = ['id', 'state', 'started_at', 'duration_ms', 'error']
+  const counts = Object.entries(all[0] ?? {}).flatMap(([key, value]) => {
+    return typeof value === 'number' && !known.includes(key) && key !== 'job_id' ? [key] : []
+  })
+  const rowOf = (run: Run) => {
+    const { started_at: at, state, duration_ms: ms, error } = run
+    return [at.slice(0, 19), state, ms, ...counts.map((key) => run[key] ?? null), error]
+  }
+  const names = ['started (UTC)', 'state', 'ms', ...counts, 'error']
+  return show(output, all, () => ({ names, rows: all.map(rowOf) }))
+}

@@ -1,0 +1,22 @@
+/** Reading values that come from outside without knowing their shape. */
+
+export type JsonObject = Readonly<Record<string, unknown>>
+
+export function isObject(value: unknown): value is JsonObject {
+  return typeof value === 'object' && value !== null && !Array.isArray(value)
+}
+
+/** undefined: the text is not JSON. */
+export function parsedJson(text: string): unknown {
+  try {
+    return JSON.parse(text)
+  } catch {
+    return undefined
+  }
+}
+
+/** null: the text is not a JSON object. What models send for "no arguments" is often empty: that gives an empty one. */
+export function parsedArguments(text: string): JsonObject | null {
+  const value = text.trim() === '' ? {} : parsedJson(text)
+  return isObject(value) ? value : null
+}

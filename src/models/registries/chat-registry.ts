@@ -1,0 +1,67 @@
+import { type FeatureMemory, newFeatureMemory } from '../../domain/model-features.ts'
+import { apiOf, type ChatDefaults, type ModelRef, unknownProvider } from '../../domain/model-ref.ts'
+import type { ChatModel, Embedder } from '../../domain/ports/model-ports.ts'
+import { AppError } from '../../errors.ts'
+import { addressPolicy } from '../../network/address-policy.ts'
+import { internet } from '../../network/pinned-fetch.ts'
+import { CHAT_LIMITS, type ChatLimits } from '../chat-stream.ts'
+import { modelEndpoint } from '../endpoint.ts'
+import { CHAT_PROVIDERS } from './chat-providers.ts'
+
+export interface ChatModelOptions {
+  /** The built-in embedder, for the built-in model. */
+  readonly embed: Embedder['embed']
+  /** How long all that is asked of it may take, further tries included; unset: each answer as long as is usual. */
+  readonly withinMs?: number
+  /** What is known of the model's server; unset: nothing yet. */
+  readonly features?: FeatureMemory
+}
+
+/**
+ * The chat model that a reference names. Loads its provider's SDK and no other.
+ * @throws AppError `unknown_provider`, `invalid_agent` for a missing setting
+ */
+export async function chatModelOf(
+  ref: ModelRef,
+  defaults: ChatDefaults,
+  { embed, withinMs, features }: ChatModelOptions,
+): Promise<ChatModel> {
+  const guard = defaults.network && { policy: addressPolicy(defaults.network), network: internet }
+  const limits = limitsWithin(withinMs)
+  const api = apiOf(ref.provider)
+  if (api === undefined) throw unknownProvider('model', ref.provider, CHAT_PROVIDERS)
+  if (api === 'builtin') {
+    const { extractiveChat } = await import('../builtin/chat/extractive-chat.ts')
+    return extractiveChat(embed)
+  }
+  const endpoint = modelEndpoint(ref, { chat: defaults, guard, code: 'invalid_agent' })
+  const { options } = ref
+  const known = features ?? newFeatureMemory()
+  const config = { endpoint, modelName: modelNameOf(ref), limits, options, features: known }
+  if (api === 'openai') {
+    const { openaiChat } = await import('../openai/openai-chat.ts')
+    return openaiChat(config)
+  }
+  const { anthropicChat } = await import('../anthropic/anthropic-chat.ts')
+  return anthropicChat(config)
+}
+
+/** A question ends at its own time, however many turns it takes. */
+function limitsWithin(withinMs: number | undefined): ChatLimits {
+  if (withinMs === undefined) return CHAT_LIMITS
+  const endMs = performance.now() + withinMs
+  return { ...CHAT_LIMITS, totalMs: withinMs, waitMsMax: withinMs, endMs }
+}
+
+/** Loads a provider's SDK ahead of the first question to it; an unknown provider has nothing to load. */
+export async function loadProvider(provider: string): Promise<void> {
+  const api = apiOf(provider)
+  if (api === 'builtin') await import('../builtin/chat/extractive-chat.ts')
+  else if (api === 'openai') await import('../openai/openai-chat.ts')
+  else if (api === 'anthropic') await import('../anthropic/anthropic-chat.ts')
+}
+
+function modelNameOf(ref: ModelRef): string {
+  if (ref.modelName !== '') return ref.modelName
+  throw new AppError('invalid_agent', `A model of the provider ${ref.provider} needs model_name`)
+}

@@ -1,0 +1,131 @@
+import {
+  BUILTIN_EMBEDDING_MODEL,
+  BUILTIN_PROVIDER,
+  type ChatDefaults,
+  COMPATIBLE_PROVIDERS,
+  type ModelRef,
+  unknownProvider,
+} from '../../domain/model-ref.ts'
+import type { Embedder, EmbedderProbe, EmbedderRegistry } from '../../domain/ports/model-ports.ts'
+import { AppError } from '../../errors.ts'
+import type { Guard } from '../../network/pinned-fetch.ts'
+import { MINI_LM_DIMENSIONS } from '../builtin/embedding-protocol.ts'
+import { type Endpoint, modelEndpoint } from '../endpoint.ts'
+import {
+  EMBED_LIMITS,
+  EmbeddingClients,
+  type EmbedLimits,
+  openaiEmbedder,
+} from '../openai/openai-embedder.ts'
+
+export interface EmbedderRegistryDeps {
+  /** Started and closed by the caller. */
+  readonly builtin: Embedder
+  readonly openaiApiKey?: string | undefined
+  readonly openaiBaseUrl?: string | undefined
+  readonly serviceKeys?: ChatDefaults['serviceKeys']
+  /** Which addresses a model may name; unset: any. */
+  readonly guard?: Guard | undefined
+}
+
+interface EmbeddingProvider {
+  embedder(ref: ModelRef, withinMs?: number): Embedder
+  probe(ref: ModelRef, timeoutMs: number): Promise<EmbedderProbe>
+}
+
+/** The kinds of embedding model that there are, by the name of their provider. */
+export function embedderRegistry(deps: EmbedderRegistryDeps): EmbedderRegistry {
+  const openai = openaiProvider(deps)
+  const providers = new Map<string, EmbeddingProvider>([
+    [BUILTIN_PROVIDER, builtinProvider(deps.builtin)],
+    ...['openai', ...COMPATIBLE_PROVIDERS].map((name) => [name, openai] as const),
+  ])
+  const providerOf = (ref: ModelRef): EmbeddingProvider => {
+    const provider = providers.get(ref.provider)
+    if (provider !== undefined) return provider
+    throw unknownProvider('embedding', ref.provider, [...providers.keys()])
+  }
+  return {
+    providers: [...providers.keys()],
+    embedder: (ref, withinMs) => providerOf(ref).embedder(ref, withinMs),
+    probe: async (ref, timeoutMs) => providerOf(ref).probe(ref, timeoutMs),
+  }
+}
+
+function builtinProvider(builtin: Embedder): EmbeddingProvider {
+  const checkModelName = ({ modelName }: ModelRef): void => {
+    if (modelName === '' || modelName === BUILTIN_EMBEDDING_MODEL) return
+    const known = `the builtin provider has ${BUILTIN_EMBEDDING_MODEL} only`
+    throw new AppError('invalid_knowledge_base', `Unknown model ${modelName}: ${known}`)
+  }
+  return {
+    embedder(ref) {
+      checkModelName(ref)
+      return builtin
+    },
+    // Its dimensions are known without loading it.
+    async probe(ref) {
+      checkModelName(ref)
+      return { kind: 'ready', dimensions: MINI_LM_DIMENSIONS }
+    },
+  }
+}
+
+function openaiProvider(deps: EmbedderRegistryDeps): EmbeddingProvider {
+  const clients = new EmbeddingClients()
+  const endpointOf = (ref: ModelRef): Endpoint => {
+    return modelEndpoint(ref, {
+      chat: deps,
+      guard: deps.guard,
+      code: 'invalid_knowledge_base',
+    })
+  }
+  const embedder = (ref: ModelRef, limits: EmbedLimits): Embedder => {
+    if (ref.modelName === '') {
+      throw new AppError('invalid_knowledge_base', 'embedding_model.model_name is required')
+    }
+    return openaiEmbedder({ endpoint: endpointOf(ref), modelName: ref.modelName, limits, clients })
+  }
+  return {
+    embedder: (ref, withinMs) => embedder(ref, limitsWithin(withinMs)),
+    probe: (ref, timeoutMs) => {
+      const once = embedder(ref, { ...EMBED_LIMITS, retriesMax: 0, timeoutMs })
+      return probeOnce(once, endpointOf(ref).url, timeoutMs)
+    },
+  }
+}
+
+/** Whoever may wait longer than usual tries as often as there is time, and waits as long as the server asks for. */
+function limitsWithin(totalMs: number = EMBED_LIMITS.totalMs): EmbedLimits {
+  const timeoutMs = Math.min(EMBED_LIMITS.timeoutMs, totalMs)
+  if (totalMs <= EMBED_LIMITS.totalMs) return { ...EMBED_LIMITS, totalMs, timeoutMs }
+  return { ...EMBED_LIMITS, totalMs, timeoutMs, retriesMax: PATIENT_RETRIES, waitMsMax: totalMs }
+}
+
+/** With pauses of a minute at most, they end by their time. */
+const PATIENT_RETRIES = 1000
+
+/** @param url without credentials and query */
+async function probeOnce(
+  embedder: Embedder,
+  url: string,
+  timeoutMs: number,
+): Promise<EmbedderProbe> {
+  const signal = AbortSignal.timeout(timeoutMs)
+  try {
+    const [vector] = await embedder.embed(['probe'], signal)
+    if (vector === undefined) throw new AppError('provider_failed', 'it gave no vector')
+    return { kind: 'ready', dimensions: vector.length }
+  } catch (error) {
+    const late = `${url} did not answer within ${timeoutMs} ms`
+    if (signal.aborted) return unreachable(late)
+    if (error instanceof AppError && error.code === 'provider_failed') {
+      return unreachable(error.message)
+    }
+    throw error
+  }
+}
+
+function unreachable(reason: string): EmbedderProbe {
+  return { kind: 'unreachable', warning: `The embedding model could not be tried: ${reason}` }
+}

@@ -1,0 +1,53 @@
+import { createHash } from 'node:crypto'
+import type { FeatureMemory, ModelFeature, RefusedFeatures } from '../../domain/model-features.ts'
+import type { ModelRef } from '../../domain/model-ref.ts'
+import { LruMap } from '../../runtime/lru-map.ts'
+
+const MODELS_MAX = 1_000
+
+/** A server that was changed meanwhile is used fully again after this time. */
+const REMEMBERED_MS = 60 * 60 * 1000
+
+/**
+ * What the servers of models have refused, for every thread: it is learned once and forgotten after an hour.
+ * @param nowMs milliseconds, for differences
+ */
+export class FeatureMemories implements RefusedFeatures {
+  readonly #known = new LruMap<string, Known>({ sizeMax: MODELS_MAX })
+  readonly #nowMs: () => number
+
+  constructor(nowMs: () => number) {
+    this.#nowMs = nowMs
+  }
+
+  of(ref: ModelRef): FeatureMemory {
+    const key = keyOf(ref)
+    return {
+      refused: this.#valid(key)?.features ?? new Set(),
+      // Others may have learned of the same model meanwhile.
+      add: (feature) => {
+        const known = this.#valid(key) ?? { sinceMs: this.#nowMs(), features: new Set() }
+        known.features.add(feature)
+        this.#known.set(key, known)
+      },
+    }
+  }
+
+  #valid(key: string): Known | undefined {
+    const known = this.#known.get(key)
+    if (known !== undefined && this.#nowMs() - known.sinceMs < REMEMBERED_MS) return known
+    this.#known.delete(key)
+    return undefined
+  }
+}
+
+interface Known {
+  readonly sinceMs: number
+  readonly features: Set<ModelFeature>
+}
+
+/** Keys of one service may have different rights, and none is kept here. */
+function keyOf({ provider, modelName, baseUrl, apiKey }: ModelRef): string {
+  const parts = JSON.stringify([provider, modelName, baseUrl ?? '', apiKey ?? ''])
+  return createHash('sha256').update(parts).digest('base64')
+}

@@ -1,0 +1,171 @@
+/** A knowledge base out into a file and in from one. */
+
+import { createKnowledgeBase } from '../../catalog/define-knowledge-base.ts'
+import {
+  exportDefinition,
+  fieldsOfExport,
+  readExportDefinition,
+} from '../../catalog/export-definition.ts'
+import type { Rights } from '../../domain/access/rights.ts'
+import { findKnowledgeBase, requireProject } from '../../domain/catalog-snapshot.ts'
+import { type ExportDefinition, vectorsText } from '../../domain/flow/exported-knowledge-base.ts'
+import type { Job } from '../../domain/flow/job.ts'
+import type { KnowledgeBase } from '../../domain/knowledge-base.ts'
+import type { ImportFiles } from '../../domain/ports/document-ports.ts'
+import type { ExportedRows } from '../../domain/ports/engine-ports.ts'
+import type { JobDraft, JobWork } from '../../domain/ports/job-ports.ts'
+import type { FileReading, ReadTable } from '../../domain/ports/reading-ports.ts'
+import { AppError } from '../../errors.ts'
+import type { QueryDeps } from '../select/query-deps.ts'
+
+export interface TransferDeps extends QueryDeps {
+  readonly reader: FileReading
+}
+
+/** What the routes call. */
+export interface TransferUses {
+  export(kb: KnowledgeBase, signal: AbortSignal): Promise<ExportedRows>
+  import(request: ImportRequest, signal: AbortSignal): Promise<ImportReport>
+  /** The same as a job: it is stored, and the file is its own, when this resolves. */
+  importInBackground(request: ImportRequest): Promise<Job>
+}
+
+/** @throws AppError those of `KnowledgeBaseFiles.export` */
+export async function exportKnowledgeBase(
+  kb: KnowledgeBase,
+  deps: Pick<QueryDeps, 'transfers' | 'documents'>,
+  signal: AbortSignal,
+): Promise<ExportedRows> {
+  const chunkCount = await deps.documents.chunkCount(kb)
+  return deps.transfers.export(kb, exportDefinition(kb, chunkCount), signal)
+}
+
+export interface ImportRequest {
+  readonly projectName: string
+  /** Of the knowledge base, which is made where there is none. */
+  readonly name: string
+  /** The file as it was sent. */
+  readonly path: string
+}
+
+export interface ImportReport {
+  readonly isCreated: boolean
+  readonly documents: number
+  readonly chunks: number
+}
+
+/**
+ * Stores the documents of an export, each in the place of the one with its id: all of them or none.
+ * @throws AppError `file_unreadable`, `import_mismatch` for vectors of another model, those of creating a knowledge base
+ */
+export async function importKnowledgeBase(
+  { projectName, name, path }: ImportRequest,
+  deps: TransferDeps,
+  signal: AbortSignal,
+  onRead: (chunkCount: number) => Promise<void> = async () => {},
+): Promise<ImportReport> {
+  const project = requireProject(deps.catalog.snapshot(), projectName)
+  const source = { path, name: 'export.parquet', contentType: null, url: null } as const
+  const options = { format: 'parquet' } as const
+  return deps.reader.readFile(
+    { ...source, options },
+    async ({ tables }) => {
+      const table = onlyTable(tables)
+      const definition = readExportDefinition(table.note)
+      await onRead(definition.chunkCount)
+      const known = findKnowledgeBase(deps.catalog.snapshot(), project, name)
+      const target = known ?? (await createdFor(definition, { projectName, name }, deps))
+      try {
+        refuseOtherVectors(target, definition)
+        const stored = await deps.transfers.import(target, { table, definition }, signal)
+        return { isCreated: known === undefined, ...stored }
+      } catch (error) {
+        if (known === undefined) await deps.catalog.dropKnowledgeBase(target)
+        throw error
+      }
+    },
+    signal,
+  )
+}
+
+const NO_RIGHTS: Rights = { read: false, ask: false, namespaces: [] }
+
+/** An import, as its job keeps it. */
+interface StoredImport {
+  readonly projectName: string
+  readonly name: string
+  /** Among the files that jobs import. */
+  readonly file: string
+  /** It reads nothing that is stored here. */
+  readonly rights: Rights
+}
+
+/** @param files takes the file over */
+export async function importJobOf(
+  { projectName, name, path }: ImportRequest,
+  files: ImportFiles,
+): Promise<JobDraft & { readonly request: StoredImport }> {
+  const request: StoredImport = {
+    projectName,
+    name,
+    file: await files.keep(path),
+    rights: NO_RIGHTS,
+  }
+  const title = `Import a file into ${name}`
+  return { kind: 'import', projectName, knowledgeBase: name, title, request }
+}
+
+/** One transaction: what a crash cut begins again. The file stays where it fails, for another try. */
+export async function runImportJob(
+  work: JobWork,
+  deps: TransferDeps & { readonly importFiles: ImportFiles },
+  signal: AbortSignal,
+): Promise<void> {
+  // Written by `importJobOf`.
+  const { projectName, name, file } = work.request as StoredImport
+  const path = await deps.importFiles.pathOf(file)
+  const none = { rows: 0, documents: 0, chunks: 0 }
+  const onRead = (total: number) => {
+    return work.mark({ progress: { ...none, total }, checkpoint: null })
+  }
+  const { documents, chunks } = await importKnowledgeBase(
+    { projectName, name, path },
+    deps,
+    signal,
+    onRead,
+  )
+  const progress = { rows: chunks, documents, chunks, total: chunks }
+  await work.mark({ progress, checkpoint: null })
+  await deps.importFiles.remove(file)
+}
+
+function onlyTable([table]: readonly ReadTable[]): ReadTable {
+  if (table !== undefined) return table
+  throw new AppError('file_unreadable', 'The file could not be imported: it holds no rows')
+}
+
+function createdFor(
+  definition: ExportDefinition,
+  { projectName, name }: { readonly projectName: string; readonly name: string },
+  deps: QueryDeps,
+): Promise<KnowledgeBase> {
+  return createKnowledgeBase(projectName, fieldsOfExport(definition, name), deps)
+}
+
+/** Vectors of two models say nothing about each other. @throws AppError `import_mismatch` */
+function refuseOtherVectors(
+  { name, embeddingModel, dimensions }: KnowledgeBase,
+  definition: ExportDefinition,
+): void {
+  const sent = definition.embeddingModel
+  const isSameModel =
+    sent.provider === embeddingModel.provider && sent.modelName === embeddingModel.modelName
+  const isSameLength =
+    dimensions === null || definition.dimensions === null || dimensions === definition.dimensions
+  if (isSameModel && isSameLength) return
+  const found = vectorsText(sent, definition.dimensions)
+  const own = vectorsText(embeddingModel, dimensions)
+  const how = 'import it under another name, or insert its texts'
+  const message = `The file holds vectors of ${found}, and ${name} has those of ${own}; ${how}`
+  throw new AppError('import_mismatch', message)
+}

@@ -1,0 +1,309 @@
+import { agentDataFields, checkAddresses, overriddenAgent } from '../../catalog/define-agent.ts'
+import type { Fields } from '../../catalog/fields.ts'
+import { modelRefOf } from '../../catalog/model-fields.ts'
+import type { Agent } from '../../domain/agents/agent.ts'
+import { findAgent, findProject } from '../../domain/catalog-snapshot.ts'
+import { BUILTIN_PROVIDER, type ModelRef } from '../../domain/model-ref.ts'
+import type { QueryResult, RowStream } from '../../domain/query-result.ts'
+import { timestampOfMillis } from '../../domain/timestamp.ts'
+import { AppError, notFound } from '../../errors.ts'
+import { TimeSlice, yieldToEventLoop } from '../../runtime/scheduling.ts'
+import type { EvaluateAgentStatement } from '../../sql/dialect/parse-evaluate.ts'
+import type { QualifiedName } from '../../sql/dialect/statement-reader.ts'
+import type { QueryDeps } from '../select/query-deps.ts'
+import type { StatementRequest } from '../select/statement-request.ts'
+import {
+  type AgentEvaluationOptions,
+  agentEvaluationOptions,
+  type Judge,
+} from './agent-evaluation-options.ts'
+import {
+  ANSWER_COLUMNS,
+  type AnswerPlace,
+  type AnswerRow,
+  digest,
+  RowKeys,
+  type SettingName,
+} from './answer-table.ts'
+import { type AskedQuestion, askQuestions, type EvaluationProgress } from './ask-questions.ts'
+import { type EvaluationModel, openModel } from './evaluation-model.ts'
+import {
+  evaluationTable,
+  rowStreamOf,
+  type TableTarget,
+  tableName,
+  tableTarget,
+} from './evaluation-table.ts'
+import type { Judges } from './judge-answer.ts'
+import { type QuestionSet, readQuestionSet } from './question-set.ts'
+import { refuseOtherSettings, SavedAnswers } from './saved-answers.ts'
+import { summaryTable } from './summary.ts'
+
+/** The table in an agent's project where runs are kept that name no other. */
+const DEFAULT_TABLE = 'agent_evaluations'
+
+/** What an evaluation is made of, before anything is read or asked. */
+export interface PreparedEvaluation {
+  readonly agent: Agent
+  readonly options: AgentEvaluationOptions
+  readonly settings: readonly [Setting, ...Setting[]]
+  /** null: answers are kept nowhere. */
+  readonly saved: SavedAnswers | null
+}
+
+/** @throws AppError `agent_not_found`; `invalid_request` and others for options that cannot be */
+export async function preparedEvaluation(
+  { statement, db }: Pick<AgentEvaluationRequest, 'statement' | 'db'>,
+  deps: QueryDeps,
+): Promise<PreparedEvaluation> {
+  const agent = requireAgent(statement.name, db, deps)
+  const options = agentEvaluationOptions(statement.options)
+  const settings = await settingsOf(agent, options, deps)
+  const target = targetOf(options, agent, db, deps)
+  return {
+    agent,
+    options,
+    settings,
+    saved: target === null ? null : new SavedAnswers(target, deps),
+  }
+}
+
+export type AgentEvaluationRequest = StatementRequest<EvaluateAgentStatement>
+
+/**
+ * Asks an agent many questions and judges its answers by what is known of the right ones. A question that fails is a row
+ * that says so. Each question has the time limit of the agent; the whole is bounded by their number alone.
+ * @throws AppError for options that cannot be, before anything is asked; as reading the questions or a write fails
+ */
+export async function evaluateAgent(
+  request: AgentEvaluationRequest,
+  deps: QueryDeps,
+  signal: AbortSignal,
+  progress?: EvaluationProgress,
+): Promise<QueryResult> {
+  const { db, params } = request
+  const { agent, options, settings, saved } = await preparedEvaluation(request, deps)
+  const { questions: source, limit } = options
+  const set = await readQuestionSet({ source, limit, db, params }, deps, signal)
+  const warnings: string[] = []
+  const judges = await judgesOf(options, { set, agent: settings[0].agent, warnings }, deps)
+  const run = options.run ?? timestampOfMillis(Date.now())
+  const known = (await saved?.rowsOf(run, shownName(agent), signal)) ?? new Map()
+  const keys = new Map(settings.map(({ name, key }) => [name, key]))
+  refuseOtherSettings(known.values(), keys, run)
+  const asked = await askedQuestions({ run, agent, settings, set, known }, signal)
+  const work = { asked, judges, concurrency: options.concurrency, saved, progress }
+  const rows = await askQuestions(work, deps, signal)
+  warnings.push(...failureWarnings(rows, options))
+  const result = options.isSummary
+    ? rowStreamOf(await summaryTable(rowsOfSettings(rows, settings.length), signal))
+    : answerStream(rows)
+  const noted = warnings.length === 0 ? {} : { warnings }
+  return { kind: 'table', rows: { ...result, ...noted }, context: { db } }
+}
+
+/** @throws AppError `agent_not_found` */
+function requireAgent({ project, name }: QualifiedName, db: string, deps: QueryDeps): Agent {
+  const snapshot = deps.catalog.snapshot()
+  const found = findProject(snapshot, project ?? db)
+  const agent = found && findAgent(snapshot, found, name)
+  if (agent === undefined) throw notFound('agent', name)
+  return agent
+}
+
+function shownName({ projectName, name }: Agent): string {
+  return `${projectName}.${name}`
+}
+
+interface Setting {
+  readonly name: SettingName
+  readonly agent: Agent
+  readonly key: string
+}
+
+/** The agent as it is asked: one setting, or two side by side. @throws AppError as `overriddenAgent` */
+async function settingsOf(
+  agent: Agent,
+  { changes, comparedChanges }: AgentEvaluationOptions,
+  deps: QueryDeps,
+): Promise<readonly [Setting, ...Setting[]]> {
+  const base = await setting('base', agent, changes, deps)
+  if (comparedChanges === null) return [base]
+  const compared = await setting('compare', base.agent, comparedChanges, deps)
+  if (compared.key !== base.key) return [base, compared]
+  throw new AppError(
+    'invalid_request',
+    'Option "compare" changes nothing: both settings are the same',
+  )
+}
+
+async function setting(
+  name: SettingName,
+  agent: Agent,
+  changes: Fields,
+  deps: QueryDeps,
+): Promise<Setting> {
+  const changed = overriddenAgent(agent, changes, deps)
+  await checkAddresses(
+    {
+      ...(changed.model === agent.model ? {} : { model: changed.model }),
+      ...(changed.data === agent.data ? {} : { data: changed.data }),
+    },
+    deps,
+  )
+  const { promptTemplate, params } = changed
+  // Other keys of servers are the same servers.
+  const data = changed.data && agentDataFields(changed.data)
+  const model = withoutKey(changed.model ?? deps.chatModels.defaultModel)
+  return { name, agent: changed, key: digest([model, data, promptTemplate, params]) }
+}
+
+/** Another key is the same model. */
+function withoutKey(model: ModelRef | null): Fields | null {
+  if (model === null) return null
+  const { provider, modelName, baseUrl, options } = model
+  return { provider, modelName, baseUrl, options }
+}
+
+/** Where answers are kept; null: nowhere. */
+function targetOf(
+  { run, saveTo }: AgentEvaluationOptions,
+  agent: Agent,
+  db: string,
+  deps: QueryDeps,
+): TableTarget | null {
+  if (saveTo !== null) return tableTarget(tableName(saveTo, 'save_to'), 'save_to', db, deps)
+  if (run === null) return null
+  return tableTarget({ project: agent.projectName, name: DEFAULT_TABLE }, 'save_to', db, deps)
+}
+
+const NEEDED: Readonly<Record<Judge, 'answer' | 'document_id' | null>> = {
+  exact: 'answer',
+  contains: 'answer',
+  not_found: 'answer',
+  citation: 'document_id',
+  model: null,
+}
+
+/** @throws AppError `invalid_request` for a judge without what it needs, `missing_parameter`, `unknown_provider` */
+async function judgesOf(
+  { judges, judgeModel, notFoundPhrases }: AgentEvaluationOptions,
+  { set, agent, warnings }: { set: QuestionSet; agent: Agent; warnings: string[] },
+  deps: QueryDeps,
+): Promise<Judges & { readonly key: string }> {
+  const has = { answer: set.hasAnswers, document_id: set.hasDocuments }
+  const names = judges ?? defaultJudges(set, judgeModel !== null)
+  for (const name of names) {
+    const needed = NEEDED[name]
+    if (needed === null || has[needed]) continue
+    throw new AppError(
+      'invalid_request',
+      `Judge '${name}' needs a column ${needed} of the questions`,
+    )
+  }
+  if (names.length === 0) {
+    const why = 'the questions have no column answer or document_id, and there is no judge_model'
+    warnings.push(`No answer is judged: ${why}`)
+  }
+  const ref = names.includes('model') ? judgeRef(judgeModel, agent, warnings, deps) : null
+  if (ref !== null && judgeModel !== null) await deps.checkAddress(ref)
+  const model: EvaluationModel | null =
+    ref === null ? null : await openModel(ref, 'judge_model', deps, Number.POSITIVE_INFINITY)
+  return { names, model, notFoundPhrases, key: digest([names, withoutKey(ref), notFoundPhrases]) }
+}
+
+function defaultJudges({ hasAnswers, hasDocuments }: QuestionSet, hasModel: boolean) {
+  const names: Judge[] = hasModel ? ['model'] : []
+  if (hasAnswers) names.push('contains', 'exact', 'not_found')
+  if (hasDocuments) names.push('citation')
+  return names
+}
+
+function judgeRef(
+  fields: Fields | null,
+  agent: Agent,
+  warnings: string[],
+  deps: QueryDeps,
+): ModelRef {
+  const sent = fields && modelRefOf(fields, { provider: 'openai', code: 'invalid_request' })
+  const ref = sent ?? deps.chatModels.defaultModel ?? agent.model
+  if (ref === null || ref.provider === BUILTIN_PROVIDER) {
+    const how =
+      'judge_model = {"provider": "openai", "model_name": "…", "api_key": "…"}, or EIDER_CHAT_PROVIDER with EIDER_CHAT_MODEL'
+    throw new AppError(
+      'missing_parameter',
+      `Judge 'model' needs a language model, which the built-in one is not: set ${how}`,
+    )
+  }
+  if (ref === agent.model) {
+    warnings.push(
+      "The agent's own model judges its answers: set judge_model to have another opinion",
+    )
+  }
+  return ref
+}
+
+interface Evaluation {
+  readonly run: string
+  readonly agent: Agent
+  readonly settings: readonly Setting[]
+  readonly set: QuestionSet
+  readonly known: ReadonlyMap<string, AnswerRow>
+}
+
+/** Question by question, the settings of each side by side, so that what changes meanwhile changes for both. */
+async function askedQuestions(
+  { run, agent, settings, set, known }: Evaluation,
+  signal: AbortSignal,
+): Promise<readonly AskedQuestion[]> {
+  const keys = new RowKeys()
+  const slice = new TimeSlice(10)
+  const name = shownName(agent)
+  const asked: AskedQuestion[] = []
+  for (const question of set.questions) {
+    await slice.yieldIfSpent(signal)
+    for (const { name: setting, agent: asWhom, key: settingKey } of settings) {
+      const rowKey = keys.keyOf(run, name, setting, question)
+      const place: AnswerPlace = { run, agent: name, setting, settingKey, question, rowKey }
+      asked.push({ place, agent: asWhom, known: known.get(rowKey) ?? null })
+    }
+  }
+  return asked
+}
+
+function failureWarnings(
+  rows: readonly AnswerRow[],
+  { run }: AgentEvaluationOptions,
+): readonly string[] {
+  const again = run === null ? '' : '; the same statement asks them again'
+  const failed = rows.filter(({ error }) => error !== null).length
+  const unjudged = rows.filter((row) => row.judge_error !== null).length
+  return [
+    ...(failed === 0
+      ? []
+      : [`${failed} of ${rows.length} questions failed (column error)${again}`]),
+    ...(unjudged === 0 ? [] : [`${unjudged} answers could not be judged (column judge_error)`]),
+  ]
+}
+
+function rowsOfSettings(
+  rows: readonly AnswerRow[],
+  settingCount: number,
+): readonly (readonly AnswerRow[])[] {
+  return Array.from({ length: settingCount }, (_, setting) => {
+    return rows.filter((_row, index) => index % settingCount === setting)
+  })
+}
+
+const ROWS_PER_BATCH = 200
+
+/** Thousands of rows would hold the main thread, if they were made at once. */
+function answerStream(rows: readonly AnswerRow[]): RowStream {
+  async function* batches() {
+    for (let at = 0; at < rows.length; at += ROWS_PER_BATCH) {
+      await yieldToEventLoop()
+      yield evaluationTable(ANSWER_COLUMNS, rows.slice(at, at + ROWS_PER_BATCH)).rows
+    }
+  }
+  return { columns: evaluationTable(ANSWER_COLUMNS, []).columns, batches: batches() }
+}

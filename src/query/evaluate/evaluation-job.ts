@@ -1,0 +1,110 @@
+/** `EVALUATE AGENT … USING background = true`: a job that asks the questions, whose row of information_schema.queries is the answer. */
+
+import type { Rights } from '../../domain/access/rights.ts'
+import { NO_PROGRESS } from '../../domain/flow/job.ts'
+import type { BoundValue } from '../../domain/ports/engine-ports.ts'
+import type { JobWork } from '../../domain/ports/job-ports.ts'
+import type { QueryResult } from '../../domain/query-result.ts'
+import { timestampOfMillis } from '../../domain/timestamp.ts'
+import { notFound } from '../../errors.ts'
+import { queryRow, variablesIn } from '../rows/background-insert.ts'
+import type { QueryDeps } from '../select/query-deps.ts'
+import { Variables } from '../variables.ts'
+import type { AnswerRow } from './answer-table.ts'
+import type { EvaluationProgress } from './ask-questions.ts'
+import { type AgentEvaluationRequest, evaluateAgent, preparedEvaluation } from './evaluate-agent.ts'
+
+/** The statement, as its job keeps it. It names its run, so that the job goes on with it after a restart. */
+interface StoredEvaluation extends AgentEvaluationRequest {
+  /** An agent of the same name is not the one that was meant. */
+  readonly agentId: number
+  /** Of whoever began it: it never has more. */
+  readonly rights: Rights | null
+  /** Those of the session that it names: the session may be over. */
+  readonly variables: Readonly<Record<string, BoundValue>>
+}
+
+/** @throws AppError as `evaluateAgent`; `too_busy` where too many jobs wait */
+export async function runEvaluateAgent(
+  request: AgentEvaluationRequest,
+  deps: QueryDeps,
+  signal: AbortSignal,
+): Promise<QueryResult> {
+  const { statement, db } = request
+  if (statement.options.background !== true) return evaluateAgent(request, deps, signal)
+  const run = statement.options.run ?? timestampOfMillis(Date.now())
+  const named = { ...statement, options: { ...statement.options, run } }
+  const { agent, options } = await preparedEvaluation({ statement: named, db }, deps)
+  const stored: StoredEvaluation = {
+    ...request,
+    statement: named,
+    agentId: agent.id,
+    rights: deps.rights ?? null,
+    variables: variablesIn(options.questions, deps),
+  }
+  const job = await deps.jobs.start({
+    kind: 'evaluation',
+    projectName: agent.projectName,
+    knowledgeBase: null,
+    title: `EVALUATE AGENT ${agent.name}, run ${options.run}`,
+    request: stored,
+  })
+  return queryRow(job, db, deps, signal)
+}
+
+/** Runs the job of such a statement. @throws AppError as `evaluateAgent`, `agent_not_found` */
+export async function runEvaluationJob(
+  work: JobWork,
+  deps: QueryDeps,
+  signal: AbortSignal,
+): Promise<void> {
+  // It was made above.
+  const { agentId, variables: kept, rights: _, ...request } = work.request as StoredEvaluation
+  const { agent } = await preparedEvaluation(request, deps)
+  if (agent.id !== agentId) throw notFound('agent', agent.name)
+  const variables = new Variables()
+  variables.set(new Map(Object.entries(kept)))
+  const progress = new MarkedProgress(work, deps.nowMs)
+  await evaluateAgent(request, { ...deps, variables }, signal, progress)
+  await progress.end()
+}
+
+const MARK_EVERY_MS = 1000
+
+/** What is known of a run while it goes on: how many questions have an answer, and which have none. */
+class MarkedProgress implements EvaluationProgress {
+  readonly #work: JobWork
+  readonly #nowMs: () => number
+  #markedMs: number
+  #isMarking = false
+  #count = 0
+  #total = 0
+
+  constructor(work: JobWork, nowMs: () => number) {
+    this.#work = work
+    this.#nowMs = nowMs
+    this.#markedMs = nowMs()
+  }
+
+  async answered({ id, position, error, judge_error }: AnswerRow, total: number): Promise<void> {
+    this.#count += 1
+    this.#total = total
+    const failure = error ?? judge_error
+    if (failure !== null) {
+      this.#work.leaveOut({ item: String(id ?? position), message: String(failure) })
+    }
+    if (this.#isMarking || this.#nowMs() - this.#markedMs < MARK_EVERY_MS) return
+    this.#isMarking = true
+    try {
+      await this.end()
+    } finally {
+      this.#isMarking = false
+      this.#markedMs = this.#nowMs()
+    }
+  }
+
+  end(): Promise<void> {
+    const progress = { ...NO_PROGRESS, rows: this.#count, total: this.#total }
+    return this.#work.mark({ progress, checkpoint: null })
+  }
+}

@@ -1,0 +1,144 @@
+import type { Citation } from '../../domain/agents/completion-event.ts'
+import { nameKey } from '../../domain/identifier.ts'
+import { AppError } from '../../errors.ts'
+import { containsAnswer, isExactAnswer, saysNotFound } from '../../evaluation/answer-verdicts.ts'
+import { type AnswerJudgment, answerPrompt } from '../../evaluation/evaluation-prompts.ts'
+import type { Judge } from './agent-evaluation-options.ts'
+import type { AnswerRow } from './answer-table.ts'
+import type { EvaluationModel } from './evaluation-model.ts'
+import type { GoldenQuestion } from './question-set.ts'
+
+/** From this score of a model on an answer counts as right. */
+const RIGHT_SCORE = 0.5
+
+/** A reply that is not what was asked for is asked for once more. */
+const ATTEMPTS_MAX = 2
+
+export interface Judges {
+  /** The first that applies to a question says whether its answer is right. */
+  readonly names: readonly Judge[]
+  /** There where `names` has `model`. */
+  readonly model: EvaluationModel | null
+  readonly notFoundPhrases: readonly string[]
+}
+
+/** What is judged: an answer of now, or one that was kept. */
+export interface GivenAnswer {
+  readonly content: string
+  readonly citations: readonly ShownCitation[]
+}
+
+export type ShownCitation = Pick<Citation, 'knowledge_base' | 'document_id' | 'chunk_id' | 'text'>
+
+type Verdicts = Pick<
+  AnswerRow,
+  | 'correct'
+  | 'exact'
+  | 'contains'
+  | 'cited'
+  | 'cited_rank'
+  | 'not_found'
+  | 'said_not_found'
+  | 'score'
+  | 'reason'
+  | 'judge_error'
+>
+
+/** What the judges say of one answer. A model that fails is told as `judge_error`. @throws the signal's reason */
+export async function judgeAnswer(
+  question: GoldenQuestion,
+  answer: GivenAnswer,
+  { names, model, notFoundPhrases }: Judges,
+  signal: AbortSignal,
+): Promise<Verdicts> {
+  const { accepted, documentIds, isUnanswerable } = question
+  const text = withoutMarks(answer)
+  const opinion = model === null ? NO_OPINION : await modelOpinion(question, answer, model, signal)
+  const { judgment } = opinion
+  // An answer with a citation says something.
+  const saidNotFound =
+    judgment?.saysNotFound ?? (answer.citations.length === 0 && saysNotFound(text, notFoundPhrases))
+  const rank = rankOf(question, answer.citations)
+  const verdictOf: Readonly<Record<Judge, boolean | null>> = {
+    exact: accepted.length === 0 ? null : isExactAnswer(text, accepted),
+    contains: accepted.length === 0 ? null : containsAnswer(text, accepted),
+    citation: documentIds.length === 0 ? null : rank !== null,
+    not_found: isUnanswerable ? saidNotFound : null,
+    model: judgment === null ? null : judgment.score >= RIGHT_SCORE,
+  }
+  const asked = (judge: Judge) => (names.includes(judge) ? verdictOf[judge] : null)
+  const first = names.find((judge) => judge === 'model' || verdictOf[judge] !== null)
+  return {
+    correct: first === undefined ? null : verdictOf[first],
+    exact: asked('exact'),
+    contains: asked('contains'),
+    cited: asked('citation'),
+    cited_rank: names.includes('citation') ? rank : null,
+    not_found: asked('not_found'),
+    said_not_found: saidNotFound,
+    score: judgment?.score ?? null,
+    reason: judgment?.reason ?? null,
+    judge_error: opinion.failure,
+  }
+}
+
+/** The text without the ids of what it cites: they hold numbers that nobody said. */
+function withoutMarks({ content, citations }: GivenAnswer): string {
+  return citations.reduce((text, { chunk_id: id }) => text.replaceAll(`[${id}]`, ' '), content)
+}
+
+/** From 1, of documents; null: none of them is right. */
+function rankOf(
+  { documentIds, knowledgeBase }: GoldenQuestion,
+  citations: GivenAnswer['citations'],
+): number | null {
+  const wanted = new Set(documentIds)
+  const documents = new Map(
+    citations.map((one) => [JSON.stringify([one.knowledge_base, one.document_id]), one]),
+  )
+  const index = [...documents.values()].findIndex((one) => {
+    return wanted.has(one.document_id) && isOf(one.knowledge_base, knowledgeBase)
+  })
+  return index === -1 ? null : index + 1
+}
+
+/** `project.name`, or the name alone. */
+function isOf(cited: string, wanted: string | null): boolean {
+  if (wanted === null) return true
+  const [full, key] = [nameKey(cited), nameKey(wanted)]
+  return full === key || full.endsWith(`.${key}`)
+}
+
+interface ModelOpinion {
+  readonly judgment: AnswerJudgment | null
+  /** Why there is none; null: there is one, or none was asked for. */
+  readonly failure: string | null
+}
+
+const NO_OPINION: ModelOpinion = { judgment: null, failure: null }
+
+async function modelOpinion(
+  { question, accepted, isUnanswerable }: GoldenQuestion,
+  { content, citations }: GivenAnswer,
+  model: EvaluationModel,
+  signal: AbortSignal,
+): Promise<ModelOpinion> {
+  const isKnown = accepted.length > 0 || isUnanswerable
+  const prompt = answerPrompt({
+    question,
+    answer: content,
+    accepted: isKnown ? accepted : null,
+    quotes: citations.map(({ text }) => text),
+  })
+  try {
+    for (let attempt = 1; attempt <= ATTEMPTS_MAX; attempt += 1) {
+      const judgment = await model.ask(prompt, signal)
+      if (judgment !== null) return { judgment, failure: null }
+    }
+  } catch (error) {
+    signal.throwIfAborted()
+    if (!(error instanceof AppError)) throw error
+    return { judgment: null, failure: error.message }
+  }
+  return { judgment: null, failure: `${model.name} replied with something else than a score` }
+}

@@ -1,0 +1,186 @@
+import { isObject } from '../../core/json.ts'
+import { nameKey, quote } from '../../domain/identifier.ts'
+import type { ResultValue } from '../../domain/query-result.ts'
+import { AppError } from '../../errors.ts'
+import { runComposedSelect } from '../select/composed-select.ts'
+import type { QueryDeps } from '../select/query-deps.ts'
+import type { Parameters } from '../select/run-select.ts'
+import { QUESTIONS_MAX } from './agent-evaluation-options.ts'
+import { tableName } from './evaluation-table.ts'
+import { COLUMN_NAMES } from './test-set.ts'
+
+/** A question, and what is known of its right answer. */
+export interface GoldenQuestion {
+  /** From 1. */
+  readonly position: number
+  /** null: the questions have none. */
+  readonly id: string | null
+  readonly question: string
+  /** Any of these texts is right. */
+  readonly accepted: readonly string[]
+  /** Any of these documents is right. */
+  readonly documentIds: readonly string[]
+  /** Of the documents: `name` or `project.name`; null: in any. */
+  readonly knowledgeBase: string | null
+  /** It is right to say that there is no answer. */
+  readonly isUnanswerable: boolean
+}
+
+export interface QuestionSet {
+  readonly questions: readonly GoldenQuestion[]
+  readonly hasAnswers: boolean
+  readonly hasDocuments: boolean
+}
+
+/** What a column holds, and its possible names; the first that exists is taken. */
+const COLUMNS = {
+  question: COLUMN_NAMES.question,
+  answer: ['answer', 'answers', 'expected', 'expected_answer', 'reference_answer'],
+  document: [...COLUMN_NAMES.document, 'document_ids'],
+  knowledgeBase: ['knowledge_base'],
+  id: ['id', 'question_id'],
+} as const
+
+type Column = keyof typeof COLUMNS
+
+/** All texts of a question set; they stay in memory for as long as it is asked. */
+const CHARS_MAX = 64_000_000
+
+/** Right answers of one question: each is looked for in the text. */
+const ACCEPTED_MAX = 100
+const ACCEPTED_CHARS_MAX = 100_000
+
+export interface QuestionSetRequest {
+  /** A SELECT, or the name of a table. */
+  readonly source: string
+  /** Of the questions the first; null: all. */
+  readonly limit: number | null
+  readonly db: string
+  readonly params: Parameters
+}
+
+/**
+ * In the order of the rows.
+ * @throws AppError `invalid_request` without a column `question`, without rows, and for too many; as the SELECT fails
+ */
+export async function readQuestionSet(
+  { source, limit, db, params }: QuestionSetRequest,
+  deps: QueryDeps,
+  signal: AbortSignal,
+): Promise<QuestionSet> {
+  const select = { sql: selectOf(source, db), database: db, params }
+  const { columns, batches } = await runComposedSelect(select, deps, signal)
+  const places = placesOf(columns.map(({ name }) => name))
+  const questions: GoldenQuestion[] = []
+  let chars = 0
+  // Leaving the loop ends the statement.
+  reading: for await (const rows of batches) {
+    for (const row of rows) {
+      if (limit !== null && questions.length >= limit) break reading
+      if (questions.length >= QUESTIONS_MAX) throw tooMany(`${QUESTIONS_MAX} questions`)
+      const question = goldenQuestion(row, places, questions.length + 1)
+      const acceptedChars = question.accepted.join('').length
+      if (acceptedChars > ACCEPTED_CHARS_MAX || question.accepted.length > ACCEPTED_MAX) {
+        const most = `${ACCEPTED_MAX} answers of ${ACCEPTED_CHARS_MAX} characters together`
+        throw new AppError('invalid_request', `Question ${question.position} has more than ${most}`)
+      }
+      chars += question.question.length + acceptedChars
+      if (chars > CHARS_MAX) throw tooMany(`${CHARS_MAX} characters`)
+      questions.push(question)
+    }
+  }
+  if (questions.length === 0)
+    throw new AppError('invalid_request', 'There are no questions: the SELECT has no rows')
+  return { questions, hasAnswers: places.answer !== -1, hasDocuments: places.document !== -1 }
+}
+
+/** A SELECT in parentheses, or in a text: it begins with a word of its own and a space after it. */
+function selectOf(source: string, db: string): string {
+  if (/^(?:\(|(?:select|with|from|values)[\s(])/i.test(source)) return source
+  const { project, name } = tableName(source, 'questions')
+  return `SELECT * FROM ${quote(project ?? db)}.${quote(name)}`
+}
+
+type Places = Readonly<Record<Column, number>>
+
+/** @throws AppError `invalid_request` */
+function placesOf(names: readonly string[]): Places {
+  const keys = names.map(nameKey)
+  const placeOf = (column: Column) => {
+    const found = COLUMNS[column].find((name) => keys.includes(name))
+    return found === undefined ? -1 : keys.indexOf(found)
+  }
+  if (placeOf('question') === -1) {
+    const has = names.length === 0 ? 'none' : names.join(', ').slice(0, 500)
+    throw new AppError(
+      'invalid_request',
+      `The questions need a column question; their columns are ${has}`,
+    )
+  }
+  return {
+    question: placeOf('question'),
+    answer: placeOf('answer'),
+    document: placeOf('document'),
+    knowledgeBase: placeOf('knowledgeBase'),
+    id: placeOf('id'),
+  }
+}
+
+function goldenQuestion(
+  row: readonly ResultValue[],
+  places: Places,
+  position: number,
+): GoldenQuestion {
+  const textsAt = (column: Column) => textsIn(row[places[column]] ?? null)
+  const [accepted, documentIds] = [textsAt('answer'), textsAt('document')]
+  return {
+    position,
+    id: plainText(row[places.id]) || null,
+    question: plainText(row[places.question]),
+    accepted,
+    documentIds,
+    knowledgeBase: plainText(row[places.knowledgeBase]) || null,
+    isUnanswerable: places.answer !== -1 && accepted.length === 0 && documentIds.length === 0,
+  }
+}
+
+function plainText(value: ResultValue | undefined): string {
+  if (value === null || value === undefined || typeof value === 'object') return ''
+  return String(value).toWellFormed().trim()
+}
+
+/**
+ * A text, a number, a list of them, or objects with a `text` as SQuAD writes its answers; lists also as JSON in a text, as
+ * files have them. What is empty is left out.
+ */
+function textsIn(value: ResultValue): readonly string[] {
+  const items = typeof value === 'string' ? (scalarsIn(jsonIn(value)) ?? [value]) : scalarsIn(value)
+  return (items ?? []).map(plainText).filter((text) => text !== '')
+}
+
+/** Two levels are enough for `[{"text": "a"}]` and `{"text": ["a", "b"]}`; undefined: it is something else. */
+function scalarsIn(value: ResultValue | undefined): readonly ResultValue[] | undefined {
+  if (value === undefined) return undefined
+  const items = Array.isArray(value) ? value : [value]
+  const scalars = items.flatMap((item) => {
+    const text = isObject(item) && 'text' in item ? item.text : item
+    return Array.isArray(text) ? text : [text]
+  })
+  return scalars.every((one) => one === null || typeof one !== 'object') ? scalars : undefined
+}
+
+function jsonIn(text: string): ResultValue | undefined {
+  if (!/^\s*(?:\[.*\]|\{.*\})\s*$/s.test(text)) return undefined
+  try {
+    return JSON.parse(text)
+  } catch {
+    return undefined
+  }
+}
+
+function tooMany(what: string): AppError {
+  return new AppError(
+    'invalid_request',
+    `The questions of one evaluation are at most ${what}: set limit, or select fewer`,
+  )
+}

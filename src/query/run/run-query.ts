@@ -1,0 +1,195 @@
+import { mayDo, type Principal, requireScope } from '../../domain/access/principal.ts'
+import { sees } from '../../domain/access/rights.ts'
+import { requireDatabase } from '../../domain/catalog-snapshot.ts'
+import { nameKey } from '../../domain/identifier.ts'
+import type { ExportedRows } from '../../domain/ports/engine-ports.ts'
+import { DEFAULT_PROJECT } from '../../domain/project.ts'
+import type { QueryResult, RowEncoding } from '../../domain/query-result.ts'
+import { AppError } from '../../errors.ts'
+import { parseStatement, QUERY_WORDS, type Statement } from '../../sql/dialect/parse-statement.ts'
+import { type SelectWithOptions, takeUsingOptions } from '../../sql/dialect/source-select.ts'
+import { checkStatementSize } from '../../sql/guard/statement-size.ts'
+import { listsOpened } from '../../sql/lexer/list-parameters.ts'
+import type { StringEscapes } from '../../sql/lexer/string-escapes.ts'
+import { tokenize, withoutClosingSemicolons } from '../../sql/lexer/tokens.ts'
+import { variableOf } from '../../sql/lexer/variable-names.ts'
+import { nativeNamed } from '../select/name-scope.ts'
+import { inWhole } from '../select/place-in-whole.ts'
+import { type QueryDeps, runLimits } from '../select/query-deps.ts'
+import {
+  type Parameters,
+  runSelect,
+  type SelectRequest,
+  withBoundSelect,
+} from '../select/run-select.ts'
+import { changeOf, type StatementChange } from '../select/statement-request.ts'
+import type { SessionName } from '../sessions.ts'
+import { runStatement } from './run-statement.ts'
+import { requireScopesOf } from './statement-scopes.ts'
+
+export interface QueryRequest {
+  readonly sql: string
+  /** `context.db` of the request: a project, or `files`. */
+  readonly db: string
+  readonly params: Parameters
+  /** Whose `@variables` it sees and sets; unset or null: its own. */
+  readonly session?: SessionName | null
+  /** Told, before it runs, of what the statement changes. */
+  readonly onChange?: (change: StatementChange) => void
+  /** How all rows are wanted, where values in JSON would lose their types: the result then has `encoded`. */
+  readonly encoding?: RowEncoding
+  /** Wants `exactBatches`, where the rows have them. */
+  readonly isExact?: boolean
+  /** Came in an address that anybody may open: it may read, and neither change anything nor ask an agent. */
+  readonly isLink?: boolean
+}
+
+/**
+ * Runs one statement of a client: one of the dialect's own, or a SELECT. Nothing but the session's variables is remembered.
+ * @throws AppError for every failure of the statement
+ */
+export async function runQuery(
+  sent: QueryRequest,
+  deps: QueryDeps,
+  signal: AbortSignal,
+): Promise<QueryResult> {
+  const request = inOwnDatabase(sent, deps)
+  const { db, params, encoding } = request
+  const { statement, select, cut } = parseRequest(request, deps)
+  const change = statement === undefined ? undefined : changeOf(statement, db)
+  if (change !== undefined) request.onChange?.(change)
+  requireScopes(statement, deps.author)
+  const own = request.isLink === true ? forLink(statement, deps) : deps
+  if (statement !== undefined) {
+    const result = await runStatement({ statement, db, params }, own, signal).catch((error) => {
+      throw inWhole(error, request.sql, statement)
+    })
+    return withEncoding(result, encoding, deps)
+  }
+  const shown = {
+    ...select,
+    database: db,
+    params,
+    isShown: encoding === undefined && request.isExact !== true,
+    isEncoded: encoding !== undefined,
+  }
+  const rows = await runSelect(cut === undefined ? shown : { ...shown, cut }, own, signal)
+  return withEncoding({ kind: 'table', rows, context: { db } }, encoding, deps)
+}
+
+/** Rows that do not come from the engine are few: their types follow from their values. */
+function withEncoding(
+  result: QueryResult,
+  encoding: RowEncoding | undefined,
+  { engine }: QueryDeps,
+): QueryResult {
+  if (encoding === undefined || result.kind !== 'table') return result
+  const { rows } = result
+  return { ...result, rows: rows.encoded === undefined ? engine.withEncoding(rows) : rows }
+}
+
+/** Statements of the dialect that only read, besides SELECT. */
+const READING: ReadonlySet<Statement['kind']> = new Set([
+  'show',
+  'show_create',
+  'show_indexes',
+  'show_keys',
+  'show_users',
+  'describe',
+  'describe_agent',
+  'describe_database',
+  'describe_knowledge_base',
+  'explain',
+])
+
+/** @throws AppError `sql_not_a_query`, here or where an agent would be asked */
+function forLink(statement: Statement | undefined, deps: QueryDeps): QueryDeps {
+  const post = 'send it as POST /api/sql/query, without read_only'
+  if (statement !== undefined && !READING.has(statement.kind)) {
+    const allowed = 'GET runs one SELECT, SHOW, DESCRIBE or EXPLAIN'
+    throw new AppError('sql_not_a_query', `${allowed}; ${post}`)
+  }
+  const ask = async (): Promise<never> => {
+    const message = 'A statement in a link asks no agent: every opening of it would cost'
+    throw new AppError('sql_not_a_query', `${message}; ${post}`)
+  }
+  return { ...deps, agents: { ...deps.agents, ask } }
+}
+
+/** Runs one SELECT and gives its rows as a Parquet file. @throws AppError as for running it */
+export async function exportRows(
+  sent: QueryRequest,
+  deps: QueryDeps,
+  signal: AbortSignal,
+): Promise<ExportedRows> {
+  const request = inOwnDatabase(sent, deps)
+  const { statement, select } = parseRequest(request, deps)
+  const own = request.isLink === true ? forLink(statement, deps) : deps
+  if (statement !== undefined) {
+    throw new AppError('sql_not_supported', 'Only the rows of a SELECT can be answered as Parquet')
+  }
+  requireScopes(statement, deps.author)
+  const { db: database, params } = request
+  return withBoundSelect({ ...select, database, params }, own, signal, (bound) => {
+    return deps.engine.exportParquet(bound.statement, runLimits(deps), signal)
+  })
+}
+
+/** Whether a statement that is to run later can be read at all. @throws AppError as for running it */
+export function checkStatement(request: QueryRequest, deps: QueryDeps): void {
+  const { select } = parseRequest(request, deps)
+  const [first] = select === undefined ? [] : tokenize(select.sql)
+  if (first?.kind !== 'word' || QUERY_WORDS.has(first.text.toLowerCase())) return
+  const message = `No statement begins with "${first.text.slice(0, 40)}"`
+  throw new AppError('sql_syntax', message)
+}
+
+/** @throws AppError `forbidden`; what a SELECT reads is checked where its names are resolved */
+function requireScopes(statement: Statement | undefined, author: Principal | undefined): void {
+  if (author === undefined) return
+  if (statement !== undefined) requireScopesOf(statement, author)
+  const isSelect = statement === undefined || statement.kind === 'explain'
+  if (isSelect && !mayDo(author, 'ask')) requireScope(author, 'read')
+}
+
+/** Clients name the default project where nobody has said which: those who may not see it are in their own first one. */
+function inOwnDatabase(request: QueryRequest, { rights }: QueryDeps): QueryRequest {
+  const [first] = rights?.namespaces ?? []
+  const isDefault = nameKey(request.db) === DEFAULT_PROJECT && !sees(rights, request.db)
+  return isDefault && first !== undefined ? { ...request, db: first } : request
+}
+
+type ParsedRequest = (
+  | { readonly statement: Statement; readonly select?: undefined }
+  | { readonly statement?: undefined; readonly select: SelectWithOptions }
+) &
+  Pick<SelectRequest, 'cut'>
+
+/** @throws AppError `project_not_found` for a `db` that does not exist, those of the parser */
+function parseRequest({ sql: sent, db, params }: QueryRequest, deps: QueryDeps): ParsedRequest {
+  checkStatementSize(sent, deps.statementBytesMax)
+  const snapshot = deps.catalog.snapshot()
+  requireDatabase(snapshot, db)
+  const named = nativeNamed(sent, snapshot)
+  const isList = (name: string): boolean => {
+    const variable = variableOf(name)
+    if (variable?.kind === 'user') return Array.isArray(deps.variables.get(variable.name))
+    return Object.hasOwn(params, name) && Array.isArray(params[name])
+  }
+  const parse = (escapes: StringEscapes): ParsedRequest => {
+    const read = tokenize(named, escapes)
+    const sql = listsOpened(named, read, isList)
+    const tokens = sql === named ? read : tokenize(sql, escapes)
+    const statement = parseStatement(sql, tokens)
+    const cut = escapes === 'standard' ? { cut: { sql, tokens } } : {}
+    if (statement !== undefined) return { statement, ...cut }
+    return { select: takeUsingOptions(sql, withoutClosingSemicolons(tokens)), ...cut }
+  }
+  try {
+    return parse('standard')
+  } catch (error) {
+    // A statement with backslash escapes may not even be cut into tokens in the standard way.
+    if (!named.includes("\\'") && !named.includes('\\"')) throw error
+    return parse('backslash')
+  }
+}

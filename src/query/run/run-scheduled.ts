@@ -1,0 +1,219 @@
+/** One run of a schedule: its statements, one after the other, each over what came since the last run. */
+import type { LastMark, StoredSchedule } from '../../domain/flow/schedule.ts'
+import type { JobWork } from '../../domain/ports/job-ports.ts'
+import type { ScheduleStore } from '../../domain/ports/schedule-ports.ts'
+import { type LastCondition, lastCondition } from '../../sql/lexer/last-value.ts'
+import { tokenize } from '../../sql/lexer/tokens.ts'
+import type { QueryDeps } from '../select/query-deps.ts'
+import { runSelect } from '../select/run-select.ts'
+import { runQuery } from './run-query.ts'
+
+/** From which a run goes on after a crash. */
+interface Checkpoint {
+  /** Of the statement that is next. */
+  readonly statement: number
+  /** Up to where it takes rows, where that is known: it takes the same ones again. */
+  readonly high: LastMark | null
+  /** The IF gave a row. */
+  readonly isAllowed: boolean
+  /** What LAST of the IF stands for after this run. */
+  readonly ifHigh: LastMark | null
+}
+
+const BEGINNING: Checkpoint = { statement: 0, high: null, isAllowed: false, ifHigh: null }
+
+export interface ScheduledDeps {
+  readonly query: QueryDeps
+  readonly store: Pick<ScheduleStore, 'setMark'>
+}
+
+/** The statements of a text, separated by semicolons. @throws AppError `sql_syntax`, `invalid_schedule` */
+export function statementsOf(text: string): readonly string[] {
+  const statements: string[] = []
+  let start = 0
+  const add = (end: number) => {
+    const statement = text.slice(start, end).trim()
+    if (statement !== '') statements.push(statement)
+  }
+  for (const token of tokenize(text)) {
+    if (token.text !== ';') continue
+    add(token.start)
+    start = token.end
+  }
+  add(text.length)
+  return statements
+}
+
+/**
+ * What a statement takes is decided before it runs and kept with the job, so that after a crash it takes just that again:
+ * every statement that stores rows of a LAST stores the same ones under the same ids.
+ * @returns false where the IF gave no row
+ */
+export async function runScheduled(
+  schedule: StoredSchedule,
+  work: JobWork,
+  deps: ScheduledDeps,
+  signal: AbortSignal,
+): Promise<boolean> {
+  // Only this function writes it.
+  let at = (work.checkpoint as Checkpoint | null) ?? BEGINNING
+  const mark = async (next: Checkpoint) => {
+    at = next
+    const progress = { rows: at.statement, documents: 0, chunks: 0, total: statements.length }
+    await work.mark({ progress, checkpoint: at })
+  }
+  const run = { schedule, deps, signal }
+  const statements = statementsOf(schedule.query)
+  if (!at.isAllowed && schedule.ifQuery !== null) {
+    const { isAllowed, high } = await checkedIf(schedule.ifQuery, run)
+    if (!isAllowed) return false
+    await mark({ ...at, isAllowed, ifHigh: high })
+  }
+  const first = at.statement
+  for (const [index, text] of statements.entries()) {
+    if (index < first) continue
+    signal.throwIfAborted()
+    const place = String(index)
+    const sql = withTimes(text, schedule)
+    const condition = lastCondition(sql)
+    if (condition === undefined) await runWhole(sql, run)
+    else {
+      const known = at.statement === index ? at.high : null
+      const high = known ?? (await highest(sql, condition, place, run))
+      if (high !== null) {
+        await mark({ ...at, statement: index, high })
+        await runWhole(windowed(sql, condition, markOf(schedule, place), high), run)
+        await deps.store.setMark(schedule.id, place, high)
+      }
+    }
+    await mark({ ...at, statement: index + 1, high: null })
+  }
+  if (at.ifHigh !== null) await deps.store.setMark(schedule.id, IF, at.ifHigh)
+  return true
+}
+
+const IF = 'if'
+
+interface Run {
+  readonly schedule: StoredSchedule
+  readonly deps: ScheduledDeps
+  readonly signal: AbortSignal
+}
+
+function markOf({ marks }: StoredSchedule, place: string): LastMark | null {
+  return marks[place] ?? null
+}
+
+async function checkedIf(
+  ifQuery: string,
+  run: Run,
+): Promise<{ readonly isAllowed: boolean; readonly high: LastMark | null }> {
+  const statements = statementsOf(ifQuery).map((text) => withTimes(text, run.schedule))
+  for (const sql of statements.slice(0, -1)) await runWhole(sql, run)
+  const sql = statements.at(-1) ?? 'SELECT 1'
+  const condition = lastCondition(sql)
+  if (condition === undefined) return { isAllowed: await hasRow(sql, run), high: null }
+  const high = await highest(sql, condition, IF, run)
+  if (high === null) return { isAllowed: false, high }
+  const bounded = windowed(sql, condition, markOf(run.schedule, IF), high)
+  return { isAllowed: await hasRow(bounded, run), high }
+}
+
+async function hasRow(sql: string, { schedule, deps, signal }: Run): Promise<boolean> {
+  const request = { sql, db: schedule.projectName, params: {} }
+  const result = await runQuery(request, deps.query, signal)
+  if (result.kind === 'ok') return true
+  for await (const rows of result.rows.batches) if (rows.length > 0) return true
+  return false
+}
+
+/** Runs it to its last row. */
+async function runWhole(sql: string, { schedule, deps, signal }: Run): Promise<void> {
+  const request = { sql, db: schedule.projectName, params: {} }
+  const result = await runQuery(request, deps.query, signal)
+  if (result.kind === 'ok') return
+  for await (const _ of result.rows.batches) signal.throwIfAborted()
+}
+
+/** The highest value that there is now, above what was taken; null: nothing came. */
+async function highest(
+  sql: string,
+  condition: LastCondition,
+  place: string,
+  { schedule, deps, signal }: Run,
+): Promise<LastMark | null> {
+  const low = lowCondition(condition, markOf(schedule, place))
+  const rows = await runSelect(
+    {
+      sql: highestOf(sql, condition, low),
+      database: schedule.projectName,
+      params: {},
+    },
+    deps.query,
+    signal,
+  )
+  for await (const batch of rows.batches) {
+    for (const [value, type] of batch) {
+      if (typeof value === 'string' && typeof type === 'string') return { value, type }
+    }
+  }
+  return null
+}
+
+/** A SELECT for the highest value above a mark; null: of all. */
+export function highestOf(sql: string, condition: LastCondition, low: string | null): string {
+  const { source, column, start, end } = condition
+  const above = low ?? `${column} IS NOT NULL`
+  const from = `${sql.slice(source.start, start)}${above}${sql.slice(end, source.end)}`
+  return `SELECT CAST(high AS VARCHAR) AS value, typeof(high) AS type FROM (SELECT max(${column}) AS high ${from}\n) AS t`
+}
+
+/** The statement over what lies between the mark and this value, both ends as they are. */
+function windowed(
+  sql: string,
+  condition: LastCondition,
+  low: LastMark | null,
+  high: LastMark,
+): string {
+  const { column, start, end } = condition
+  const above = lowCondition(condition, low)
+  const upTo = `${column} <= ${valueText(high)}`
+  const both = above === null ? `(${upTo})` : `(${above} AND ${upTo})`
+  return `${sql.slice(0, start)}${both}${sql.slice(end)}`
+}
+
+/** null: everything is taken. */
+function lowCondition({ column, operator, first }: LastCondition, low: LastMark | null) {
+  if (low !== null) return `${column} ${operator} ${valueText(low)}`
+  return first === null ? null : `${column} ${operator} ${first}`
+}
+
+const NUMERIC = /^(?:U?(?:TINYINT|SMALLINT|INTEGER|BIGINT|HUGEINT)|DECIMAL\(.*\))$/
+const NAMED = new Set(['DATE', 'TIME', 'TIMESTAMP', 'TIMESTAMPTZ'])
+
+function valueText({ value, type }: LastMark): string {
+  const text = `'${value.replaceAll("'", "''")}'`
+  if (NUMERIC.test(type) && /^-?[\d.]+$/.test(value)) return value
+  if (type === 'VARCHAR') return text
+  if (type === 'TIMESTAMP WITH TIME ZONE') return `TIMESTAMPTZ ${text}`
+  return NAMED.has(type) ? `${type} ${text}` : `CAST(${text} AS ${type})`
+}
+
+const TIMES = /("?)\{\{\s*(PREVIOUS_START_DATETIME|START_DATETIME)\s*\}\}(\1)/gi
+
+/** Before the first run everything is later than the last one. */
+const EPOCH = '1970-01-01 00:00:00'
+
+type LastTimes = Pick<StoredSchedule, 'lastStartedAt' | 'previousStartedAt'>
+
+/** Of a schedule that never ran. */
+export const BEFORE_ALL: LastTimes = { lastStartedAt: null, previousStartedAt: null }
+
+export function withTimes(sql: string, { lastStartedAt, previousStartedAt }: LastTimes): string {
+  return sql.replaceAll(TIMES, (_all, mark: string, name: string) => {
+    const isStart = name.toUpperCase() === 'START_DATETIME'
+    const time = (isStart ? lastStartedAt : previousStartedAt) ?? EPOCH
+    // Existing clients write it in double quotes, too.
+    return mark === '' ? time : `'${time}'`
+  })
+}

@@ -1,0 +1,72 @@
+/** The functions that statements may call, as the engine describes them: for editors, which complete and explain them. */
+import type { ResultValue } from '../../domain/query-result.ts'
+import {
+  isAggregateFunction,
+  isScalarFunction,
+  isWindowFunction,
+} from '../../sql/guard/function-lists.ts'
+import { type QueryDeps, runLimits } from '../select/query-deps.ts'
+
+export interface SqlFunction {
+  readonly name: string
+  readonly kind: 'scalar' | 'aggregate' | 'window'
+  /** `round(x, precision) → DOUBLE`: each way to call it; without a type where that follows from the arguments. */
+  readonly signatures: readonly string[]
+  readonly description: string | null
+  readonly example: string | null
+}
+
+/** Forms that differ in types alone are one. */
+const FORMS = `
+  SELECT lower(function_name) AS name,
+    function_name || '(' || array_to_string(parameters, ', ') ||
+      CASE WHEN varargs IS NULL THEN '' WHEN len(parameters) = 0 THEN '…' ELSE ', …' END || ')' AS form,
+    min(return_type) AS type, count(DISTINCT return_type) AS types,
+    any_value(description) AS description, any_value(examples[1]) AS example
+  FROM duckdb_functions() WHERE function_type IN ('scalar', 'aggregate', 'macro') GROUP BY 1, 2`
+
+const FUNCTIONS = `
+  SELECT name,
+    list(CASE WHEN types = 1 AND type NOT LIKE '%ANY%' THEN form || ' → ' || type ELSE form END
+      ORDER BY len(form), form) AS signatures,
+    any_value(description) AS description, any_value(example) AS example
+  FROM (${FORMS}) GROUP BY name ORDER BY name`
+
+/** Every one that a SELECT may call, by name. @throws AppError `timeout`, `too_busy` */
+export async function listSqlFunctions(
+  deps: Pick<QueryDeps, 'engine' | 'queryMs'>,
+  signal: AbortSignal,
+): Promise<readonly SqlFunction[]> {
+  const statement = { sql: FUNCTIONS, values: {}, isShort: true }
+  const { ready, batches } = await deps.engine.run(statement, runLimits(deps), signal)
+  const rows: (readonly ResultValue[])[] = [...(ready ?? [])]
+  if (ready === undefined) for await (const batch of batches) rows.push(...batch)
+  return rows.flatMap(functionOf)
+}
+
+function functionOf([
+  given,
+  signatures,
+  description = null,
+  example = null,
+]: readonly ResultValue[]): readonly SqlFunction[] {
+  const name = String(given)
+  const kind = kindOf(name)
+  if (kind === undefined || !/^[a-z]/.test(name)) return []
+  return [
+    {
+      name,
+      kind,
+      signatures: Array.isArray(signatures) ? signatures.map(String) : [],
+      description: description === null ? null : String(description),
+      example: example === null ? null : String(example),
+    },
+  ]
+}
+
+/** @returns undefined: no statement may call it */
+function kindOf(name: string): SqlFunction['kind'] | undefined {
+  if (isWindowFunction(name)) return 'window'
+  if (isAggregateFunction(name)) return 'aggregate'
+  return isScalarFunction(name) ? 'scalar' : undefined
+}

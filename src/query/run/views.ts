@@ -1,0 +1,97 @@
+import { type CatalogSnapshot, requireProject } from '../../domain/catalog-snapshot.ts'
+import { checkedName, nameKey, quote } from '../../domain/identifier.ts'
+import type { RelationColumn, View } from '../../domain/project.ts'
+import { AppError } from '../../errors.ts'
+import { withNativeTexts } from '../../sql/lexer/native-names.ts'
+import { planDescribed } from '../select/plan-described.ts'
+import { type QueryDeps, runLimits, withoutModelCalls } from '../select/query-deps.ts'
+import { withBoundSelect } from '../select/run-select.ts'
+
+export interface NewView {
+  readonly project: string
+  readonly name: string
+  readonly sql: string
+  /** The project of names without a qualifier in it. */
+  readonly database: string
+  /** Whether a view of that name gets this definition. */
+  readonly orReplace?: boolean
+}
+
+/** @throws AppError `relation_exists`, `invalid_name`, `project_not_found`, and as its SELECT fails */
+export async function createView(
+  { project: projectName, name, sql: sent, database, orReplace = false }: NewView,
+  deps: QueryDeps,
+  signal: AbortSignal,
+): Promise<View> {
+  const sql = withNativeTexts(sent)
+  const project = requireProject(deps.catalog.snapshot(), projectName)
+  const definition = { projectId: project.id, name: checkedName('view', name), sql, database }
+  const columns = await describeSelect({ sql, database }, deps, signal)
+  await checkReadable({ ...definition, projectName: project.name }, deps, signal)
+  return deps.catalog.createView({ ...definition, columns }, orReplace)
+}
+
+export async function alterView(
+  view: View,
+  { sql: sent, database }: Pick<NewView, 'sql' | 'database'>,
+  deps: QueryDeps,
+  signal: AbortSignal,
+): Promise<View> {
+  const sql = withNativeTexts(sent)
+  const columns = await describeSelect({ sql, database }, deps, signal)
+  await checkReadable({ ...view, sql, database }, deps, signal)
+  return deps.catalog.alterView(view, { sql, database, columns })
+}
+
+type Definition = Pick<View, 'projectId' | 'projectName' | 'name' | 'sql' | 'database'>
+
+/**
+ * Plans a statement that reads the view as if it were stored: only so it is seen that it leads back to itself, or
+ * through too many others.
+ */
+async function checkReadable(
+  view: Definition,
+  { catalog, planner, sources }: QueryDeps,
+  signal: AbortSignal,
+): Promise<void> {
+  const sql = `SELECT * FROM ${quote(view.projectName)}.${quote(view.name)}`
+  const scope = { database: view.projectName, allowed: undefined, readsChunkKeys: false }
+  const snapshot = withView(catalog.snapshot(), view)
+  const deps = { planner, sources }
+  await planDescribed({ sql, search: null, ...scope }, snapshot, deps, signal)
+}
+
+function withView(snapshot: CatalogSnapshot, view: Definition): CatalogSnapshot {
+  const others = snapshot.views.filter((other) => {
+    return other.projectId !== view.projectId || nameKey(other.name) !== nameKey(view.name)
+  })
+  const stored = { ...view, id: 0, columns: [], createdAt: '', updatedAt: '' }
+  return { ...snapshot, views: [...others, stored] }
+}
+
+/**
+ * Checks one SELECT as it would run and gives its columns; nothing of it is run and no agent is asked.
+ * @throws AppError as for running it; `sql_not_supported` where it has parameters
+ */
+export async function describeSelect(
+  { sql, database }: Pick<NewView, 'sql' | 'database'>,
+  deps: QueryDeps,
+  signal: AbortSignal,
+): Promise<readonly RelationColumn[]> {
+  const request = { sql, database, params: {}, isDescribed: true }
+  try {
+    return await withBoundSelect(request, withoutModelCalls(deps), signal, async (bound) => {
+      const { statement } = bound
+      const empty = { ...statement, sql: `SELECT * FROM (${statement.sql}) LIMIT 0` }
+      const { columns, batches } = await deps.engine.run(empty, runLimits(deps), signal)
+      // Read to its end, which frees the connection.
+      for await (const _ of batches);
+      return columns.map(({ name, type }) => ({ name, type }))
+    })
+  } catch (error) {
+    const isParameter = error instanceof AppError && error.code === 'sql_missing_parameter'
+    if (!isParameter) throw error
+    const message = `${error.message}: what is stored has no parameters`
+    throw new AppError('sql_not_supported', message, { cause: error })
+  }
+}

@@ -1,0 +1,144 @@
+/** Plans of statements that name tables elsewhere: their sources are asked for the columns first. */
+import { type CatalogSnapshot, findDataSource } from '../../domain/catalog-snapshot.ts'
+import type { DataSource, SourceTable } from '../../domain/flow/data-source.ts'
+import { nameKey } from '../../domain/identifier.ts'
+import type { DataSources } from '../../domain/ports/source-ports.ts'
+import { AppError, notFound } from '../../errors.ts'
+import { nearestName } from '../../sql/lexer/did-you-mean.ts'
+import {
+  type DescribedTable,
+  keyOf,
+  UndescribedTable,
+  type WantedTable,
+} from './described-tables.ts'
+import type { SelectPlan } from './plan-cache.ts'
+import type { Planner } from './planner.ts'
+import type { PlanRequest } from './planning-protocol.ts'
+
+/** References to tables elsewhere in one statement, with those of its views. */
+const TABLES_MAX = 100
+
+interface DescribingDeps {
+  readonly planner: Pick<Planner, 'plan'>
+  readonly sources: Pick<DataSources, 'tables' | 'columns' | 'describe'>
+}
+
+/** Plans a statement; asks sources for the columns of their tables as planning comes upon them. */
+export async function planDescribed(
+  request: Omit<PlanRequest, 'tables'>,
+  snapshot: CatalogSnapshot,
+  { planner, sources }: DescribingDeps,
+  signal: AbortSignal,
+): Promise<SelectPlan> {
+  const tables = new Map<string, DescribedTable>()
+  const described: SelectPlan['described'][number][] = []
+  for (;;) {
+    try {
+      const plan = await planner.plan({ ...request, tables }, snapshot, signal)
+      return tables.size === 0 ? plan : { ...plan, described }
+    } catch (error) {
+      if (!(error instanceof UndescribedTable)) throw error
+      if (tables.size >= TABLES_MAX) {
+        const message = `A statement names at most ${TABLES_MAX} tables of databases`
+        throw new AppError('sql_not_supported', message)
+      }
+      const { table } = error
+      const known = await describe(table, snapshot, sources, signal)
+      tables.set(keyOf(table), known)
+      if (known.from !== null) described.push({ table, columns: known.columns })
+    }
+  }
+}
+
+/** Whether the tables that a plan was made of still have the columns that they had. */
+export async function isStillDescribed(
+  { described }: SelectPlan,
+  snapshot: CatalogSnapshot,
+  sources: DescribingDeps['sources'],
+  signal: AbortSignal,
+): Promise<boolean> {
+  const same = await Promise.all(
+    described.map(async ({ table, columns }) => {
+      const now = await describe(table, snapshot, sources, signal)
+      return now.from !== null && Bun.deepEquals(now.columns, columns)
+    }),
+  )
+  return same.every(Boolean)
+}
+
+/** For looking at tables again after a failure. */
+const LOOK_AGAIN_MS = 3000
+
+/** Whether tables were changed at their source since they were described: what was known of them is forgotten then. */
+export async function hasChanged(
+  plan: SelectPlan,
+  snapshot: CatalogSnapshot,
+  sources: DescribingDeps['sources'] & Pick<DataSources, 'forgetTables'>,
+  signal: AbortSignal,
+): Promise<boolean> {
+  if (plan.described.length === 0) return false
+  for (const { table } of plan.described) sources.forgetTables({ id: table.sourceId })
+  const soon = AbortSignal.any([signal, AbortSignal.timeout(LOOK_AGAIN_MS)])
+  try {
+    return !(await isStillDescribed(plan, snapshot, sources, soon))
+  } catch {
+    // The failure that brought us here says more.
+    return false
+  }
+}
+
+async function describe(
+  { sourceName, wanted }: WantedTable,
+  snapshot: CatalogSnapshot,
+  sources: DescribingDeps['sources'],
+  signal: AbortSignal,
+): Promise<DescribedTable> {
+  const source = findDataSource(snapshot, sourceName)
+  if (source === undefined) throw notFound('database', sourceName)
+  if (wanted.kind === 'native') {
+    return { from: wanted, columns: await sources.describe(source, wanted.sql, signal) }
+  }
+  const [schema, name] = wanted.names.length > 1 ? wanted.names : [null, ...wanted.names]
+  const table = { schema: schema ?? null, name: name ?? '' }
+  try {
+    const columns = await sources.columns(source, table, signal)
+    return { from: { kind: 'table', table }, columns }
+  } catch (error) {
+    if (!(error instanceof AppError) || error.code !== 'table_not_found') throw error
+    return describeSimilar(source, table, sources, signal)
+  }
+}
+
+/** The table whose name is the same without case, if there is one only. */
+async function describeSimilar(
+  source: DataSource,
+  wanted: Pick<SourceTable, 'schema' | 'name'>,
+  sources: DescribingDeps['sources'],
+  signal: AbortSignal,
+): Promise<DescribedTable> {
+  const all = await sources.tables(source, signal)
+  const inSchema = all.filter(({ schema }) => {
+    return wanted.schema === null || nameKey(schema ?? '') === nameKey(wanted.schema)
+  })
+  const isWhole = wanted.schema === null && wanted.name.includes('.')
+  const same = inSchema.filter(({ schema, name }) => {
+    // Clients quote `schema.table` as one name, as SHOW TABLES lists it.
+    const whole = isWhole && schema !== null ? `${schema}.${name}` : name
+    return nameKey(whole) === nameKey(wanted.name)
+  })
+  const [only] = same
+  if (only !== undefined && same.length === 1) {
+    const table = { schema: only.schema, name: only.name }
+    const columns = await sources.columns(source, table, signal)
+    return { from: { kind: 'table', table }, columns }
+  }
+  if (same.length > 1) {
+    const names = same.map(({ schema, name }) => (schema === null ? name : `${schema}.${name}`))
+    return { from: null, hint: `. There are several: ${names.join(', ')}` }
+  }
+  const nearest = nearestName(
+    wanted.name,
+    inSchema.map(({ name }) => name),
+  )
+  return { from: null, hint: nearest === undefined ? '' : `. Did you mean "${nearest}"?` }
+}

@@ -1,0 +1,176 @@
+import type { DatabaseDeps } from '../../catalog/catalog-deps.ts'
+import type { AccessDeps } from '../../catalog/define-key.ts'
+import type { UserDeps } from '../../catalog/define-user.ts'
+import type { Rights } from '../../domain/access/rights.ts'
+import type { CatalogSnapshot } from '../../domain/catalog-snapshot.ts'
+import type { Activity } from '../../domain/flow/activity.ts'
+import type { KnowledgeBaseFiles, StoredDocuments } from '../../domain/ports/document-ports.ts'
+import type { RunLimits, SqlEngine } from '../../domain/ports/engine-ports.ts'
+import type { Jobs } from '../../domain/ports/job-ports.ts'
+import type {
+  AgentAnswer,
+  AgentAnswers,
+  ChatModels,
+  RerankerRegistry,
+} from '../../domain/ports/model-ports.ts'
+import type { Schedules } from '../../domain/ports/schedule-ports.ts'
+import type {
+  ChunkCounts,
+  ChunkRows,
+  CommittedStates,
+  NearestChunks,
+  VectorIndexStates,
+} from '../../domain/ports/search-ports.ts'
+import type { DataSources } from '../../domain/ports/source-ports.ts'
+import type {
+  ChunkStore,
+  FileStore,
+  StorageUpkeep,
+  TableStore,
+} from '../../domain/ports/store-ports.ts'
+import type { SourceKeeping } from '../../domain/ports/sync-ports.ts'
+import type { Chunker } from '../../ingest/chunking/chunker.ts'
+import type { InsertLog } from '../../ingest/insert-log.ts'
+import type { Turns } from '../../runtime/scheduling.ts'
+import type { LiveTables } from '../information-schema/schema-table.ts'
+import type { VariableScope } from '../variables.ts'
+import type { KnownPhrases } from './known-phrases.ts'
+import type { PlanCache } from './plan-cache.ts'
+import type { Planner } from './planner.ts'
+import type { SharedPlans } from './shared-plans.ts'
+
+/** What running SQL needs. */
+export interface QueryDeps extends DatabaseDeps {
+  readonly engine: SqlEngine
+  readonly nearest: NearestChunks
+  readonly rows: ChunkRows
+  readonly counts: ChunkCounts
+  readonly commits: CommittedStates
+  readonly indexes: VectorIndexStates
+  readonly agents: AgentAnswers
+  readonly chatModels: ChatModels
+  readonly chunks: ChunkStore
+  readonly activity: ShownActivity
+  readonly jobs: Jobs
+  readonly inserts: InsertLog
+  readonly documents: StoredDocuments
+  readonly transfers: KnowledgeBaseFiles
+  readonly tables: TableStore
+  readonly files: Pick<FileStore, 'importSelect' | 'dropFile'>
+  readonly storage: StorageUpkeep
+  /** Databases elsewhere. */
+  readonly sources: DataSources
+  /** What knowledge bases are kept in step with. */
+  readonly keeping: SourceKeeping
+  /** For the texts of rows that are inserted or changed. */
+  readonly chunker: Chunker
+  readonly plans: PlanCache
+  readonly turns: Turns
+  readonly phrases: KnownPhrases
+  /** Of statements that differ from others in values only. */
+  readonly sharedPlans: SharedPlans
+  /** The tables of information_schema that do not follow from the catalog. */
+  readonly live: LiveTables
+  readonly schedules: Schedules
+  readonly access: StatementAccess
+  /** Of whoever runs the statement; unset: whatever there is may be read. Its catalog shows no more than these let it. */
+  readonly rights?: Rights
+  /** Those of the request's session. */
+  readonly variables: VariableScope
+  readonly planner: Pick<Planner, 'plan'>
+  readonly queryMs: number
+  /** How long an insert is waited for before it is a job; 0: until its end. */
+  readonly insertWaitMs: number
+  /** What of `queryMs` this statement has taken already, bringing rows from elsewhere; unset: nothing. */
+  readonly spentMs?: number
+  /** Of the text of one statement, in UTF-8. */
+  readonly statementBytesMax: number
+  /** For reading the rows, where the reader works on them as they come; unset: `queryMs` covers the reading too. */
+  readonly readingMs?: number
+  /** A monotonic clock in milliseconds, for differences. */
+  readonly nowMs: () => number
+}
+
+/** Keys and users, for the statements about them. */
+export interface StatementAccess extends Omit<AccessDeps, 'snapshot'>, Omit<UserDeps, 'snapshot'> {
+  /** Ends the sessions of a login, with their variables. */
+  readonly dropSessions: (login: string) => void
+}
+
+/** What goes on, for the tables of information_schema that show it. */
+export interface ShownActivity {
+  now(): Activity
+  /** The same snapshot as long as nothing changes. */
+  shownIn(snapshot: CatalogSnapshot): CatalogSnapshot
+}
+
+/** What is passed along while one SELECT is bound and run. */
+export interface RunContext {
+  readonly deps: QueryDeps
+  readonly signal: AbortSignal
+  readonly timer: StageTimer
+}
+
+export function runLimits({
+  queryMs: timeoutMs,
+  spentMs = 0,
+  readingMs,
+}: Pick<QueryDeps, 'queryMs' | 'spentMs' | 'readingMs'>): RunLimits {
+  const limits = { timeoutMs, spentMs, setting: 'EIDER_QUERY_MS' }
+  return readingMs === undefined ? limits : { ...limits, readingMs }
+}
+
+/** The same dependencies, but no agent and no reranker is called: for a plan that is only looked at. */
+export function withoutModelCalls(deps: QueryDeps): QueryDeps {
+  return {
+    ...deps,
+    agents: { ...deps.agents, ask: async () => NO_ANSWER },
+    rerankers: NO_RERANKERS,
+  }
+}
+
+const NO_ANSWER: AgentAnswer = {
+  content: '',
+  traceId: '',
+  citations: [],
+  warnings: [],
+  usage: null,
+  cost: null,
+  seconds: 0,
+}
+
+export const NO_RERANKERS: RerankerRegistry = {
+  providers: [],
+  reranker: () => ({ rerank: async (_text, passages) => passages.map(() => 0) }),
+}
+
+/** How long the stages of a SELECT took, in milliseconds. */
+export interface StageTimes {
+  /** From text to a statement: only where no plan of it was cached. */
+  plan: number
+  embed: number
+  /** Finding the nearest chunks and the keyword hits in memory. */
+  candidates: number
+  rerank: number
+  /** What the database did: it reads the rows, and scans where memory has no answer. */
+  rows: number
+}
+
+/** Adds up the times of one SELECT's stages. Stages may overlap. */
+export class StageTimer {
+  readonly times: StageTimes = { plan: 0, embed: 0, candidates: 0, rerank: 0, rows: 0 }
+  readonly #nowMs: () => number
+
+  constructor(nowMs: () => number) {
+    this.#nowMs = nowMs
+  }
+
+  async time<T>(stage: keyof StageTimes, work: () => Promise<T>): Promise<T> {
+    const startMs = this.#nowMs()
+    try {
+      return await work()
+    } finally {
+      this.times[stage] += this.#nowMs() - startMs
+    }
+  }
+}

@@ -1,0 +1,48 @@
+import type { KnowledgeBase } from '../../domain/knowledge-base.ts'
+import type { QueryResult } from '../../domain/query-result.ts'
+import type { Statement } from '../../sql/dialect/parse-statement.ts'
+import type { Parameters } from './run-select.ts'
+
+/** A statement of the dialect and what it came with. */
+export interface StatementRequest<S extends Statement = Statement> {
+  readonly statement: S
+  /** The project of names without a qualifier, or `files`. */
+  readonly db: string
+  readonly params: Parameters
+}
+
+/** A statement about a knowledge base that was found. */
+export interface KnowledgeBaseRequest<S extends Statement = Statement> extends StatementRequest<S> {
+  readonly kb: KnowledgeBase
+}
+
+/** The answer of a statement that has no rows. */
+export function done(db: string, affectedRows: number | null = null): QueryResult {
+  return { kind: 'ok', affectedRows, context: { db } }
+}
+
+/** A change that a statement makes, for the audit log: its kind and the names in it, never its text. */
+export interface StatementChange {
+  /** `DROP KNOWLEDGE_BASE`, `INSERT`. */
+  readonly action: string
+  readonly targets: readonly string[]
+}
+
+const CHANGING = /^(?:create_|alter_|drop_|query_)|^(?:insert|update|delete|vacuum|sources)$/
+
+/** undefined: it changes nothing that others see. */
+export function changeOf(statement: Statement, db: string): StatementChange | undefined {
+  if (!CHANGING.test(statement.kind)) return undefined
+  const [verb = '', ...what] = statement.kind.toUpperCase().split('_')
+  const names = ['name', 'knowledgeBase', 'table'].flatMap((field) => {
+    return targetOf(Object.entries(statement).find(([key]) => key === field)?.[1], db)
+  })
+  return { action: [verb, what.join('_')].join(' ').trim(), targets: names }
+}
+
+function targetOf(named: unknown, db: string): readonly string[] {
+  if (typeof named === 'string') return [named]
+  if (typeof named !== 'object' || named === null || !('name' in named)) return []
+  const project = 'project' in named && typeof named.project === 'string' ? named.project : db
+  return [`${project}.${named.name}`]
+}

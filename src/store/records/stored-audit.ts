@@ -1,0 +1,268 @@
+import { and, desc, eq, gte, lt, type SQL, sql } from 'drizzle-orm'
+import { DAY_MS, MINUTE_MS } from '../../core/time.ts'
+import type {
+  AuditEntry,
+  AuditFilter,
+  AuditLog,
+  AuditPage,
+} from '../../domain/ports/access-ports.ts'
+import { timestampOfMillis } from '../../domain/timestamp.ts'
+import { queriesOver } from '../catalog/catalog-queries.ts'
+import type { Database } from '../duckdb/database.ts'
+import { auditLog } from './access-schema.ts'
+import { insertRows } from './trace-rows.ts'
+
+export interface AuditLimits {
+  readonly keepMs: number
+  readonly rowsMax: number
+}
+
+type AuditRow = typeof auditLog.$inferSelect
+
+const LIMITS: AuditLimits = { keepMs: 365 * DAY_MS, rowsMax: 1_000_000 }
+
+/** Entries are written together: each write costs a transaction. */
+const WRITE_MS = 500
+/** After a write that failed, as on a full disk. */
+const RETRY_MS = 5_000
+/** In memory while they cannot be written; then the oldest are lost. */
+const WAITING_MAX = 20_000
+/** Failures alike within this time are one entry. */
+const ALIKE_MS = MINUTE_MS
+/** Kinds of failures that are told apart within that time; the rest is one more entry. */
+const KINDS_MAX = 50
+/** Changes alike within that time that are entries of their own; those beyond are counted: of a program that inserts. */
+const OWN_ENTRIES = 10
+/** Kinds of changes that are counted within that time; those of other kinds are entries of their own. */
+const CHANGES_MAX = 1_000
+const SWEEP_MS = 600_000
+
+/** What was changed by whom: for a moment in memory, then in the database until it is too old or too much. */
+export class StoredAudit implements AuditLog {
+  readonly #database: Database
+  readonly #now: () => number
+  readonly #limits: AuditLimits
+  #waiting: AuditRow[] = []
+  /** Of the failures of the last minute, by what they have in common: how many came after the one that was noted. */
+  readonly #repeated = new Map<string, { row: AuditRow; count: number }>()
+  /** Of the changes of the last minute: how many there were, and how many of them came after the last entry. */
+  readonly #busy = new Map<string, { row: AuditRow; seen: number; count: number }>()
+  #isClosed = false
+  #isSwept = false
+  #nextNumber = 1
+  #writeTimer: ReturnType<typeof setTimeout> | null = null
+  #minuteTimer: ReturnType<typeof setTimeout> | null = null
+  #writing: Promise<void> | null = null
+  readonly #sweeper: ReturnType<typeof setInterval>
+
+  private constructor(database: Database, now: () => number, limits: AuditLimits) {
+    this.#database = database
+    this.#now = now
+    this.#limits = limits
+    // What could not be removed now is removed by the next one.
+    this.#sweeper = setInterval(() => void this.#sweep().catch(() => {}), SWEEP_MS)
+    this.#sweeper.unref()
+  }
+
+  static async open(
+    database: Database,
+    now: () => number,
+    limits: Partial<AuditLimits> = {},
+  ): Promise<StoredAudit> {
+    const stored = new StoredAudit(database, now, { ...LIMITS, ...limits })
+    await database.lease(async (connection) => {
+      const reader = await connection.runAndReadAll(
+        'SELECT coalesce(max(number), 0) FROM eider.audit_log',
+      )
+      stored.#nextNumber = Number(reader.getRows()[0]?.[0]) + 1
+    })
+    return stored
+  }
+
+  note(entry: AuditEntry): void {
+    const row = this.#rowOf(entry)
+    if (entry.outcome === 'ok') this.#addChange(row)
+    else this.#addFailure(row)
+  }
+
+  async settled(): Promise<void> {
+    this.#addRepeated()
+    await this.#write()
+  }
+
+  async list(
+    filter: AuditFilter,
+    { limit, before }: { readonly limit: number; readonly before: number | null },
+  ): Promise<AuditPage> {
+    // On a full disk what is stored can be read all the same.
+    await this.settled().catch(() => {})
+    const conditions = conditionsOf(filter)
+    if (before !== null) conditions.push(lt(auditLog.number, before))
+    const rows = await this.#database.lease((connection) => {
+      return queriesOver(connection)
+        .select()
+        .from(auditLog)
+        .where(and(...conditions))
+        .orderBy(desc(auditLog.number))
+        .limit(limit + 1)
+    })
+    const items = rows.slice(0, limit)
+    return { items, next: rows.length > limit ? (items.at(-1)?.number ?? null) : null }
+  }
+
+  /** Writes what is left. */
+  async close(): Promise<void> {
+    this.#isClosed = true
+    clearInterval(this.#sweeper)
+    for (const timer of [this.#writeTimer, this.#minuteTimer]) {
+      if (timer !== null) clearTimeout(timer)
+    }
+    // A full disk must not keep the rest from closing.
+    await this.settled().catch(() => {})
+  }
+
+  #rowOf({ principal, targets, ...entry }: AuditEntry): AuditRow {
+    return {
+      ...entry,
+      number: 0,
+      happenedAt: timestampOfMillis(this.#now()),
+      principalKind: principal.kind,
+      principalId: principal.id,
+      principalName: principal.name,
+      targets: targets.map((target) => target.slice(0, TARGET_CHARS_MAX).toWellFormed()),
+      occurrences: 1,
+    }
+  }
+
+  /** Until it is over, what is alike is counted. */
+  #beginMinute(): void {
+    if (this.#isClosed || this.#minuteTimer !== null) return
+    this.#minuteTimer = setTimeout(() => {
+      this.#minuteTimer = null
+      this.#addRepeated()
+      this.#repeated.clear()
+      this.#busy.clear()
+    }, ALIKE_MS)
+    this.#minuteTimer.unref()
+  }
+
+  /** The same change of the same thing by the same principal, again and again: a few are noted, the rest are counted. */
+  #addChange(row: AuditRow): void {
+    this.#beginMinute()
+    const key = JSON.stringify([
+      row.principalKind,
+      row.principalId,
+      row.address,
+      row.action,
+      row.targets,
+    ])
+    const busy = this.#busy.get(key)
+    if (busy === undefined) {
+      if (this.#busy.size < CHANGES_MAX) this.#busy.set(key, { row, seen: 1, count: 0 })
+    } else {
+      busy.seen += 1
+      if (busy.seen > OWN_ENTRIES) {
+        busy.count += 1
+        busy.row = row
+        return
+      }
+    }
+    this.#add(row)
+  }
+
+  /** The first one of a minute is noted at once, those like it are counted until the minute is over. */
+  #addFailure(row: AuditRow): void {
+    this.#beginMinute()
+    const own = `${row.principalKind} ${row.principalId} ${row.action} ${row.outcome} ${row.address}`
+    const isKnown = this.#repeated.has(own) || this.#repeated.size < KINDS_MAX
+    const key = isKnown ? own : OTHERS
+    const alike = this.#repeated.get(key)
+    if (alike !== undefined) {
+      alike.count += 1
+      alike.row = isKnown ? row : { ...row, ...SEVERAL }
+      return
+    }
+    this.#repeated.set(key, { row, count: 0 })
+    this.#add(row)
+  }
+
+  #addRepeated(): void {
+    for (const alike of [...this.#repeated.values(), ...this.#busy.values()]) {
+      if (alike.count > 0) this.#add({ ...alike.row, occurrences: alike.count })
+      alike.count = 0
+    }
+  }
+
+  #add(row: AuditRow): void {
+    this.#waiting.push({ ...row, number: this.#nextNumber })
+    this.#nextNumber += 1
+    if (this.#waiting.length > WAITING_MAX) this.#waiting.shift()
+    this.#writeAfter(WRITE_MS)
+  }
+
+  #writeAfter(ms: number): void {
+    if (this.#isClosed || this.#writeTimer !== null) return
+    this.#writeTimer = setTimeout(() => {
+      this.#writeTimer = null
+      this.#write().catch(() => this.#writeAfter(RETRY_MS))
+    }, ms)
+    this.#writeTimer.unref()
+  }
+
+  async #write(): Promise<void> {
+    await this.#writing
+    if (this.#waiting.length === 0) return
+    const rows = this.#waiting
+    this.#waiting = []
+    this.#writing = this.#database
+      .writeRecords((connection) => insertRows(connection, auditLog, rows))
+      .catch((error: unknown) => {
+        this.#waiting = [...rows, ...this.#waiting].slice(-WAITING_MAX)
+        throw error
+      })
+      .finally(() => {
+        this.#writing = null
+      })
+    await this.#writing
+    if (this.#isSwept) return
+    // A server that never runs for long keeps the bounds too.
+    this.#isSwept = true
+    await this.#sweep().catch(() => {})
+  }
+
+  async #sweep(): Promise<void> {
+    const oldest = timestampOfMillis(this.#now() - this.#limits.keepMs)
+    const lastNumber = this.#nextNumber - this.#limits.rowsMax
+    await this.#database.writeRecords(
+      (connection) => {
+        return queriesOver(connection)
+          .delete(auditLog)
+          .where(
+            sql`${auditLog.happenedAt} < ${oldest}::TIMESTAMP OR ${auditLog.number} < ${lastNumber}`,
+          )
+      },
+      { isFreeing: true },
+    )
+  }
+}
+
+const TARGET_CHARS_MAX = 300
+const OTHERS = 'others'
+/** Of an entry for failures that have little in common. */
+const SEVERAL = {
+  principalName: '',
+  principalId: '',
+  targets: [],
+  address: 'several',
+  requestId: '',
+}
+
+function conditionsOf({ principal, action, outcome, from, to }: AuditFilter): SQL[] {
+  return [
+    ...(principal === undefined ? [] : [eq(auditLog.principalName, principal)]),
+    ...(action === undefined ? [] : [eq(auditLog.action, action)]),
+    ...(outcome === undefined ? [] : [eq(auditLog.outcome, outcome)]),
+    ...(from === undefined ? [] : [gte(auditLog.happenedAt, from)]),
+    ...(to === undefined ? [] : [lt(auditLog.happenedAt, to)]),
+  ]
+}

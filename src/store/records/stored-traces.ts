@@ -1,0 +1,368 @@
+import { and, desc, eq, gte, inArray, lt, lte, type SQL, sql } from 'drizzle-orm'
+import { DAY_MS } from '../../core/time.ts'
+import { type FinishedRun, traceNotFound } from '../../domain/agents/agent-run.ts'
+import { nameKey } from '../../domain/identifier.ts'
+import type {
+  Feedback,
+  StoredTrace,
+  TraceFilter,
+  TracePage,
+  TraceStore,
+} from '../../domain/ports/trace-ports.ts'
+import { timestampOfMillis } from '../../domain/timestamp.ts'
+import { queriesOver } from '../catalog/catalog-queries.ts'
+import type { StoreParts } from '../catalog/catalog-state.ts'
+import { traceFeedback, traceSteps, traces } from '../catalog/schema.ts'
+import { insertRows, rowsOfRun, summaryOf, type TraceRows, traceOf } from './trace-rows.ts'
+
+export interface TraceLimits {
+  readonly keepMs: number
+  /** Of the texts of all traces. */
+  readonly bytesMax: number
+}
+
+const LIMITS: TraceLimits = { keepMs: 30 * DAY_MS, bytesMax: 256 * 1024 ** 2 }
+
+/** Runs that are over are written together: each write costs a transaction. */
+const WRITE_MS = 1_000
+const RUNS_PER_WRITE = 200
+/** After a write that failed, as on a full disk. */
+const RETRY_MS = 10_000
+/** Of the texts of runs in memory that could not be written yet; then the oldest are lost. */
+const WAITING_BYTES_MAX = 64 * 1024 ** 2
+
+/** Between two looks for what is too old. */
+const SWEEP_MS = 600_000
+/** What stays of the allowed bytes where there were more: so it is not done with each write. */
+const KEPT_SHARE = 0.9
+
+/** Rows of one statement of a write. */
+const PIECE_BYTES = 256 * 1024
+
+/** Runs of agents: for a moment in memory, then in the database until they are too old or too many. */
+export class StoredTraces implements TraceStore {
+  readonly #parts: StoreParts
+  readonly #limits: TraceLimits
+  /** Not written yet, by their ids. */
+  readonly #waiting = new Map<string, TraceRows>()
+  #timer: ReturnType<typeof setTimeout> | null = null
+  #writing: Promise<void> | null = null
+  #nextNumber = 1
+  #waitingBytes = 0
+  #byteCount = 0
+  /** Before, no write is tried: the one before failed. */
+  #retryAtMs = 0
+  readonly #sweeper: ReturnType<typeof setInterval>
+  #isClosed = false
+  #onFailure: (error: unknown) => void = () => {}
+
+  private constructor(parts: StoreParts, limits: TraceLimits) {
+    this.#parts = parts
+    this.#limits = limits
+    this.#sweeper = setInterval(() => {
+      void this.#sweep().catch((error) => this.#onFailure(error))
+    }, SWEEP_MS)
+    this.#sweeper.unref()
+  }
+
+  static async open(parts: StoreParts, limits: Partial<TraceLimits> = {}): Promise<StoredTraces> {
+    const stored = new StoredTraces(parts, { ...LIMITS, ...limits })
+    await parts.database.lease(async (connection) => {
+      const reader = await connection.runAndReadAll(
+        'SELECT coalesce(max(number), 0) FROM eider.traces',
+      )
+      stored.#nextNumber = Number(reader.getRows()[0]?.[0]) + 1
+    })
+    await stored.#sweep()
+    return stored
+  }
+
+  /** From now on this one is told when runs could not be stored. */
+  onFailure(listener: (error: unknown) => void): void {
+    this.#onFailure = listener
+  }
+
+  keep(run: FinishedRun): void {
+    if (this.#isClosed) return
+    const rows = rowsOfRun(run, this.#nextNumber)
+    this.#waiting.set(run.traceId, rows)
+    this.#waitingBytes += rows.trace.byteCount
+    for (const [oldest] of this.#waiting) {
+      if (this.#waitingBytes <= WAITING_BYTES_MAX) break
+      this.#forget(oldest)
+    }
+    this.#nextNumber += 1
+    if (this.#waiting.size >= RUNS_PER_WRITE) this.#start(0)
+    else this.#start(WRITE_MS)
+  }
+
+  /** Resolves when every run that is over was written, or could not be. */
+  async settled(): Promise<void> {
+    // One that is under way began before the last of them were over.
+    await this.#writing
+    if (this.#waiting.size === 0 || performance.now() < this.#retryAtMs) return
+    this.#writing ??= this.#write().finally(() => {
+      this.#writing = null
+    })
+    await this.#writing
+  }
+
+  async list(
+    filter: TraceFilter,
+    { limit, before }: { readonly limit: number; readonly before: number | null },
+  ): Promise<TracePage> {
+    await this.settled()
+    const conditions = conditionsOf(filter)
+    if (before !== null) conditions.push(lt(traces.number, before))
+    const rows = await this.#parts.database.lease(async (connection) => {
+      const queries = queriesOver(connection)
+      // The numbers alone first: whole rows of all that fit would be read to be left out.
+      const found = await queries
+        .select({ number: traces.number })
+        .from(traces)
+        .where(and(...conditions))
+        .orderBy(desc(traces.number))
+        .limit(limit + 1)
+      const numbers = found.map(({ number }) => number)
+      const [newest, oldest] = [numbers[0], numbers.at(-1)]
+      if (newest === undefined || oldest === undefined) return []
+      const { number } = traces
+      return queries
+        .select(SUMMARY)
+        .from(traces)
+        .leftJoin(traceFeedback, eq(traceFeedback.traceId, traces.traceId))
+        .where(and(gte(number, oldest), lte(number, newest), inArray(number, numbers)))
+        .orderBy(desc(number))
+    })
+    const shown = rows.slice(0, limit)
+    const items = shown.map(({ rating, comment, ratedAt, ...row }) => {
+      return summaryOf(row, { rating, comment, ratedAt })
+    })
+    return { items, next: rows.length > limit ? (shown.at(-1)?.number ?? null) : null }
+  }
+
+  async get(traceId: string): Promise<StoredTrace> {
+    const waiting = this.#waiting.get(traceId)
+    if (waiting !== undefined) return traceOf(waiting, NO_FEEDBACK)
+    return this.#parts.database.lease(async (connection) => {
+      const queries = queriesOver(connection)
+      const [trace] = await queries.select().from(traces).where(eq(traces.traceId, traceId))
+      if (trace === undefined) throw traceNotFound(traceId)
+      const own = eq(traceSteps.traceNumber, trace.number)
+      const steps = await queries.select().from(traceSteps).where(own)
+      const rated = eq(traceFeedback.traceId, traceId)
+      const [feedback] = await queries.select().from(traceFeedback).where(rated)
+      if (feedback === undefined) return traceOf({ trace, steps }, NO_FEEDBACK)
+      return traceOf({ trace, steps }, { ...feedback, ratedAt: feedback.createdAt })
+    })
+  }
+
+  async remove(traceId: string): Promise<void> {
+    await this.settled()
+    const removed = await this.#remove(eq(traces.traceId, traceId))
+    if (removed === 0) throw traceNotFound(traceId)
+  }
+
+  async removeAll(filter: TraceFilter): Promise<number> {
+    await this.settled()
+    return this.#remove(and(...conditionsOf(filter)) ?? sql`true`)
+  }
+
+  async rate(
+    traceId: string,
+    { rating, comment }: Pick<Feedback, 'rating' | 'comment'>,
+  ): Promise<Feedback> {
+    await this.settled()
+    const { database, now } = this.#parts
+    const createdAt = timestampOfMillis(now())
+    await database.writeRecords(async (connection) => {
+      const queries = queriesOver(connection)
+      const own = eq(traces.traceId, traceId)
+      const found = await queries.select({ number: traces.number }).from(traces).where(own)
+      if (found.length === 0) throw traceNotFound(traceId)
+      await queries.delete(traceFeedback).where(eq(traceFeedback.traceId, traceId))
+      await queries.insert(traceFeedback).values({ traceId, rating, comment, createdAt })
+    })
+    return { rating, comment, createdAt }
+  }
+
+  /** Writes what is left. */
+  async close(): Promise<void> {
+    clearInterval(this.#sweeper)
+    if (this.#timer !== null) clearTimeout(this.#timer)
+    this.#retryAtMs = 0
+    await this.#writing
+    await this.settled()
+    this.#isClosed = true
+  }
+
+  #start(inMs: number): void {
+    if (this.#isClosed || this.#writing !== null) return
+    if (this.#timer !== null) {
+      if (inMs > 0) return
+      clearTimeout(this.#timer)
+    }
+    this.#timer = setTimeout(() => {
+      this.#timer = null
+      void this.settled()
+    }, inMs)
+    this.#timer.unref()
+  }
+
+  /** Never throws. */
+  async #write(): Promise<void> {
+    const { database, state } = this.#parts
+    const runs = [...this.#waiting.values()]
+    try {
+      await database.writeRecords(async (connection) => {
+        const live = new Set(state.snapshot().projects.map(({ id }) => id))
+        // Those of a project that was dropped meanwhile are dropped with it.
+        const kept = runs.filter(({ trace }) => live.has(trace.projectId))
+        const steps = kept.flatMap((run) => run.steps)
+        for (const piece of pieces(kept.map(({ trace }) => trace))) {
+          await insertRows(connection, traces, piece)
+        }
+        for (const piece of pieces(steps)) await insertRows(connection, traceSteps, piece)
+      })
+    } catch (error) {
+      this.#onFailure(error)
+      this.#retryAtMs = performance.now() + RETRY_MS
+      this.#again(RETRY_MS)
+      return
+    }
+    for (const { trace } of runs) {
+      this.#forget(trace.traceId)
+      this.#byteCount += trace.byteCount
+    }
+    await this.#makeRoom().catch((error) => this.#onFailure(error))
+    if (this.#waiting.size > 0) this.#again(WRITE_MS)
+  }
+
+  #forget(traceId: string): void {
+    this.#waitingBytes -= this.#waiting.get(traceId)?.trace.byteCount ?? 0
+    this.#waiting.delete(traceId)
+  }
+
+  /** Once the write that runs is over. */
+  #again(inMs: number): void {
+    setTimeout(() => this.#start(inMs), 0).unref()
+  }
+
+  /** Removes what is too old. */
+  async #sweep(): Promise<void> {
+    const { database, now } = this.#parts
+    await this.#remove(lt(traces.startedAt, timestampOfMillis(now() - this.#limits.keepMs)))
+    // Those of projects that were dropped are not counted any more.
+    const [count] = await database.lease((connection) => {
+      return queriesOver(connection).select({ bytes: STORED_BYTES }).from(traces)
+    })
+    this.#byteCount = count?.bytes ?? 0
+  }
+
+  /** Removes the oldest where there is too much. */
+  async #makeRoom(): Promise<void> {
+    const { bytesMax } = this.#limits
+    if (this.#byteCount <= bytesMax) return
+    const excess = Math.ceil(this.#byteCount - bytesMax * KEPT_SHARE)
+    await this.#remove(sql`${traces.number} <= (
+      SELECT min(number) FROM (
+        SELECT number, sum(byte_count) OVER (ORDER BY number) AS bytes FROM eider.traces)
+      WHERE bytes >= ${excess})`)
+  }
+
+  /** @returns how many there were */
+  async #remove(condition: SQL): Promise<number> {
+    const removed = await this.#parts.database.writeRecords(
+      async (connection) => {
+        const queries = queriesOver(connection)
+        const { number, traceId } = traces
+        const [found] = await queries
+          .select({ count: sql<number>`count(*)`, bytes: STORED_BYTES })
+          .from(traces)
+          .where(condition)
+        if (found === undefined || found.count === 0) return { count: 0, bytes: 0 }
+        const numbers = queries.select({ number }).from(traces).where(condition)
+        const ids = queries.select({ traceId }).from(traces).where(condition)
+        await queries.delete(traceSteps).where(inArray(traceSteps.traceNumber, numbers))
+        await queries.delete(traceFeedback).where(inArray(traceFeedback.traceId, ids))
+        await queries.delete(traces).where(condition)
+        return found
+      },
+      { isFreeing: true },
+    )
+    this.#byteCount -= removed.bytes
+    return removed.count
+  }
+}
+
+const STORED_BYTES = sql<number>`coalesce(sum(byte_count), 0)::BIGINT`
+
+const NO_FEEDBACK = { rating: null, comment: null, ratedAt: null }
+
+const SUMMARY = {
+  number: traces.number,
+  traceId: traces.traceId,
+  projectName: traces.projectName,
+  agentName: traces.agentName,
+  conversationId: traces.conversationId,
+  askedBy: traces.askedBy,
+  provider: traces.provider,
+  modelName: traces.modelName,
+  purpose: traces.purpose,
+  question: sql<string>`left(${traces.question}, 1000)`,
+  outcome: traces.outcome,
+  errorCode: traces.errorCode,
+  startedAt: traces.startedAt,
+  endedAt: traces.endedAt,
+  tookMs: traces.tookMs,
+  turnCount: traces.turnCount,
+  stepCount: traces.stepCount,
+  inputTokens: traces.inputTokens,
+  outputTokens: traces.outputTokens,
+  cachedTokens: traces.cachedTokens,
+  cost: traces.cost,
+  rating: traceFeedback.rating,
+  comment: traceFeedback.comment,
+  ratedAt: traceFeedback.createdAt,
+}
+
+function conditionsOf(filter: TraceFilter): SQL[] {
+  const { agentName, conversationId, outcome, purpose, from, to, questionPart } = filter
+  const { projectName, projectNames, asker } = filter
+  const conditions: SQL[] = []
+  if (projectName !== undefined) {
+    conditions.push(eq(sql`lower(${traces.projectName})`, nameKey(projectName)))
+  }
+  if (projectNames !== undefined) {
+    conditions.push(inArray(sql`lower(${traces.projectName})`, [...projectNames, '']))
+  }
+  if (asker?.seesAll === false) {
+    conditions.push(asker.by === null ? sql`false` : eq(traces.askedBy, asker.by))
+  }
+  if (agentName !== undefined) {
+    conditions.push(eq(sql`lower(${traces.agentName})`, nameKey(agentName)))
+  }
+  if (conversationId !== undefined) conditions.push(eq(traces.conversationId, conversationId))
+  if (purpose !== undefined) conditions.push(eq(traces.purpose, purpose))
+  if (outcome !== undefined) conditions.push(eq(traces.outcome, outcome))
+  if (from !== undefined) conditions.push(gte(traces.startedAt, from))
+  if (to !== undefined) conditions.push(lt(traces.startedAt, to))
+  if (questionPart !== undefined) {
+    conditions.push(sql`contains(lower(${traces.question}), lower(${questionPart}))`)
+  }
+  return conditions
+}
+
+function* pieces<T extends object>(rows: readonly T[]): Generator<readonly T[]> {
+  let piece: T[] = []
+  let bytes = 0
+  for (const row of rows) {
+    for (const value of Object.values(row)) bytes += typeof value === 'string' ? value.length : 8
+    piece.push(row)
+    if (bytes < PIECE_BYTES) continue
+    yield piece
+    piece = []
+    bytes = 0
+  }
+  if (piece.length > 0) yield piece
+}

@@ -1,0 +1,207 @@
+import { createHash, createHmac, randomBytes, timingSafeEqual } from 'node:crypto'
+import { eq } from 'drizzle-orm'
+import { type Principal, ROLE_SCOPES } from '../../domain/access/principal.ts'
+import { nameKey } from '../../domain/identifier.ts'
+import type {
+  KnownUser,
+  NewUser,
+  User,
+  UserChanges,
+  Users,
+} from '../../domain/ports/access-ports.ts'
+import { timestampOfMillis } from '../../domain/timestamp.ts'
+import { AppError } from '../../errors.ts'
+import { Semaphore } from '../../runtime/semaphore.ts'
+import { SerialQueue } from '../../runtime/serial-queue.ts'
+import { nextId, queriesOver } from '../catalog/catalog-queries.ts'
+import type { Database } from '../duckdb/database.ts'
+import { users } from './access-schema.ts'
+
+/** About 25 ms on a thread of its own. What is stored names these, so that they can be raised. */
+const ARGON = { algorithm: 'argon2id', memoryCost: 19_456, timeCost: 2 } as const
+/** Two clients at a time: a flood of guesses leaves the rest of the machine to others. */
+const HASHES_MAX = 2
+const HASHES_WAITING_MAX = 256
+const MARK_CHARS = 16
+
+interface HeldUser {
+  readonly user: User
+  readonly passwordHash: string
+  readonly known: KnownUser
+}
+
+/** Users in the database, and all of them in memory. */
+export class StoredUsers implements Users {
+  readonly #database: Database
+  readonly #now: () => number
+  readonly #users = new Map<number, HeldUser>()
+  /**
+   * Digests of passwords that were right once, under a key that this process alone has: the same one again, and every
+   * wrong one, costs no slow hash. Never on disk.
+   */
+  readonly #proven = new Map<number, { readonly passwordHash: string; readonly digest: Buffer }>()
+  readonly #digestKey = randomBytes(32)
+  /** One change after the other, so that two users never get one name. */
+  readonly #changes = new SerialQueue()
+  readonly #hashing = new Semaphore({
+    placesMax: HASHES_MAX,
+    placesPerKeyMax: 1,
+    waitingMax: HASHES_WAITING_MAX,
+    tooBusy: (waiting) => {
+      return new AppError('too_many_logins', `${waiting} logins wait; try again later`)
+    },
+  })
+
+  private constructor(database: Database, now: () => number) {
+    this.#database = database
+    this.#now = now
+  }
+
+  static async open(database: Database, now: () => number): Promise<StoredUsers> {
+    const stored = new StoredUsers(database, now)
+    const rows = await database.lease((connection) => {
+      return queriesOver(connection).select().from(users).orderBy(users.id)
+    })
+    for (const { passwordHash, ...user } of rows) stored.#hold(user, passwordHash)
+    return stored
+  }
+
+  list(): readonly User[] {
+    return [...this.#users.values()].map(({ user }) => user)
+  }
+
+  known(id: number): KnownUser | undefined {
+    return this.#users.get(id)?.known
+  }
+
+  named(name: string): KnownUser | undefined {
+    const key = nameKey(name)
+    return [...this.#users.values()].find(({ user }) => nameKey(user.name) === key)?.known
+  }
+
+  async create({ password, ...draft }: NewUser, signal: AbortSignal): Promise<User> {
+    const taken = () => new AppError('user_exists', `A user named ${draft.name} exists already`)
+    if (this.named(draft.name) !== undefined) throw taken()
+    const passwordHash = await this.#hash(password, signal)
+    return this.#changes.run(async () => {
+      if (this.named(draft.name) !== undefined) throw taken()
+      const at = timestampOfMillis(this.#now())
+      const row = { ...draft, createdAt: at, updatedAt: at }
+      const id = await this.#database.writeRecords(async (connection) => {
+        const queries = queriesOver(connection)
+        const id = await nextId(queries, 'user')
+        await queries.insert(users).values({ ...row, id, passwordHash })
+        return id
+      })
+      this.#prove(id, passwordHash, password)
+      return this.#hold({ ...row, id }, passwordHash)
+    })
+  }
+
+  async change(
+    id: number,
+    { password, ...changes }: UserChanges,
+    signal: AbortSignal,
+  ): Promise<User> {
+    const newHash = password === undefined ? undefined : await this.#hash(password, signal)
+    return this.#changes.run(async () => {
+      const held = this.#users.get(id)
+      if (held === undefined) throw userNotFound(id)
+      const changed = { ...held.user, ...changes, updatedAt: timestampOfMillis(this.#now()) }
+      const passwordHash = newHash ?? held.passwordHash
+      await this.#database.writeRecords(async (connection) => {
+        const queries = queriesOver(connection)
+        await queries.delete(users).where(eq(users.id, id))
+        await queries.insert(users).values({ ...changed, passwordHash })
+      })
+      if (password !== undefined) this.#prove(id, passwordHash, password)
+      return this.#hold(changed, passwordHash)
+    })
+  }
+
+  remove(id: number): Promise<void> {
+    return this.#changes.run(async () => {
+      if (!this.#users.has(id)) throw userNotFound(id)
+      await this.#database.writeRecords(
+        (connection) => queriesOver(connection).delete(users).where(eq(users.id, id)),
+        { isFreeing: true },
+      )
+      this.#users.delete(id)
+      this.#proven.delete(id)
+    })
+  }
+
+  async isPassword(
+    id: number,
+    password: string,
+    client: string,
+    signal: AbortSignal,
+  ): Promise<boolean> {
+    const known = this.#isProven(id, password)
+    if (known !== undefined) return known
+    const release = await this.#hashing.enter(signal, client)
+    try {
+      // Another one may have been right meanwhile.
+      const proven = this.#isProven(id, password)
+      if (proven !== undefined) return proven
+      const held = this.#users.get(id)
+      if (held === undefined || !(await Bun.password.verify(password, held.passwordHash))) {
+        return false
+      }
+      this.#prove(id, held.passwordHash, password)
+      return true
+    } finally {
+      release()
+    }
+  }
+
+  /** undefined: the password as it is now was not sent to this process yet. */
+  #isProven(id: number, password: string): boolean | undefined {
+    const proven = this.#proven.get(id)
+    if (proven === undefined || proven.passwordHash !== this.#users.get(id)?.passwordHash) {
+      return undefined
+    }
+    return timingSafeEqual(proven.digest, this.#digestOf(password))
+  }
+
+  #prove(id: number, passwordHash: string, password: string): void {
+    this.#proven.set(id, { passwordHash, digest: this.#digestOf(password) })
+  }
+
+  #digestOf(password: string): Buffer {
+    return createHmac('sha256', this.#digestKey).update(password).digest()
+  }
+
+  async #hash(password: string, signal: AbortSignal): Promise<string> {
+    const release = await this.#hashing.enter(signal, NEW_PASSWORDS)
+    try {
+      return await Bun.password.hash(password, ARGON)
+    } finally {
+      release()
+    }
+  }
+
+  #hold(user: User, passwordHash: string): User {
+    const mark = createHash('sha256').update(passwordHash).digest('hex').slice(0, MARK_CHARS)
+    const known = { id: user.id, principal: principalOf(user), mark }
+    this.#users.set(user.id, { user, passwordHash, known })
+    return user
+  }
+}
+
+/** No client is called so. */
+const NEW_PASSWORDS = 'new passwords'
+
+function principalOf({ id, name, role, namespaces }: User): Principal {
+  return {
+    kind: 'user',
+    id: String(id),
+    name,
+    scopes: new Set(ROLE_SCOPES[role]),
+    namespaces: namespaces === null ? null : new Set(namespaces.map(nameKey)),
+  }
+}
+
+function userNotFound(id: number): AppError {
+  return new AppError('user_not_found', `There is no user with id ${id}`)
+}

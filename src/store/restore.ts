@@ -1,0 +1,82 @@
+import { constants } from 'node:fs'
+import { copyFile, mkdir, readdir, rm } from 'node:fs/promises'
+import { dirname, join, resolve } from 'node:path'
+import { quote } from '../domain/identifier.ts'
+import { StartError, systemCodeOf } from '../errors.ts'
+import { checkFiles, type Manifest, readManifest } from './backup/manifest.ts'
+import { KEY_FILES } from './catalog/secrets.ts'
+import { openStore, type Store } from './store.ts'
+
+export interface RestoreRequest {
+  /** Of the backup. */
+  readonly backup: string
+  /** The new data folder: missing or empty. */
+  readonly folder: string
+  /** The key file, where the backup was made without. */
+  readonly key?: string | undefined
+}
+
+const COUNT_MS = 600_000
+
+/**
+ * Makes a data folder of a backup, and opens it once with all checks of a start.
+ * @throws StartError that says why not; the folder is as it was then
+ */
+export async function restore({ backup, folder, key }: RestoreRequest): Promise<Manifest> {
+  const manifest = await readManifest(backup)
+  await checkFiles(backup, manifest)
+  const names = manifest.files.map(({ name }) => name)
+  if (!names.includes(KEY_FILES[0]) && key === undefined) {
+    throw new StartError('The backup was made without its key: name the key file with --key')
+  }
+  await checkEmpty(folder)
+  await mkdir(folder, { recursive: true, mode: 0o700 })
+  try {
+    for (const name of names) {
+      await mkdir(dirname(join(folder, name)), { recursive: true, mode: 0o700 })
+      await copyNew(join(backup, name), join(folder, name))
+    }
+    if (key !== undefined) await copyNew(key, join(folder, KEY_FILES[0]))
+    const store = await openStore({ directory: folder })
+    try {
+      await checkContents(store, manifest)
+    } finally {
+      await store.close()
+    }
+  } catch (error) {
+    for (const name of await readdir(folder)) await rm(join(folder, name), { recursive: true })
+    throw error
+  }
+  return manifest
+}
+
+function copyNew(from: string, to: string): Promise<void> {
+  return copyFile(from, to, constants.COPYFILE_EXCL)
+}
+
+async function checkEmpty(folder: string): Promise<void> {
+  const names = await readdir(folder).catch((error: unknown) => {
+    if (systemCodeOf(error) === 'ENOENT') return []
+    throw new StartError(`${resolve(folder)} cannot be used: ${systemCodeOf(error)}`, error)
+  })
+  if (names.length === 0) return
+  throw new StartError(`${resolve(folder)} is not empty: restore into an empty or a new folder`)
+}
+
+/** @throws StartError where a table has other rows than were copied */
+async function checkContents(store: Store, { tables }: Manifest): Promise<void> {
+  const { signal } = new AbortController()
+  for (const { schema, name, rowCount } of tables) {
+    // Tokens that have expired go at each start.
+    if (schema === 'eider' && name === 'revoked_tokens') continue
+    const sql = `SELECT count(*) FROM ${quote(schema)}.${quote(name)}`
+    const { batches } = await store.engine.run({ sql, values: {} }, { timeoutMs: COUNT_MS }, signal)
+    for await (const batch of batches) {
+      const found = Number(batch[0]?.[0])
+      if (found === rowCount) continue
+      throw new StartError(
+        `The backup is not whole: ${schema}.${name} has ${found} rows instead of ${rowCount}; use another one`,
+      )
+    }
+  }
+}
