@@ -2,7 +2,6 @@
  * Requests to the server that the page came from. A request that needs a login waits for it and goes on; one that finds
  * no server says so, and the shell looks until it is back.
  */
-
 import type { PROBLEM } from '../../http/answers/error-response.ts'
 import type { Wire } from '../../http/openapi/schema-words.ts'
 import { isAway, noteLost, noteReached } from './connection.ts'

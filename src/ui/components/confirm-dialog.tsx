@@ -1,6 +1,6 @@
 /** Asks before something is gone for good. Nobody closes it while it is done: it shows why it could not be. */
-
 import type { ComponentChildren } from 'preact'
+import { Button } from './button.tsx'
 import { Dialog } from './dialog.tsx'
 import { Failure } from './failure.tsx'
 import { useAction } from './resource.ts'
@@ -29,17 +29,8 @@ export function ConfirmDialog({ title, children, verb, onConfirm, onClose }: Con
         <div>{children}</div>
         {failure && <Failure error={failure} />}
         <div class="row end">
-          <button
-            type="button"
-            class="button"
-            aria-disabled={isBusy}
-            onClick={() => !isBusy && onClose()}
-          >
-            Cancel
-          </button>
-          <button type="button" class="button danger" aria-disabled={isBusy} onClick={confirm}>
-            {verb}
-          </button>
+          <Button label="Cancel" aria-disabled={isBusy} onClick={() => !isBusy && onClose()} />
+          <Button look="danger" label={verb} aria-disabled={isBusy} onClick={confirm} />
         </div>
       </div>
     </Dialog>

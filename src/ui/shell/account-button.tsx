@@ -3,8 +3,8 @@ import { useRef, useState } from 'preact/hooks'
 import { useLocation } from 'preact-iso/router'
 import { hasKept, logOut } from '../api/login.ts'
 import { type Account, account, loginState, roleOf } from '../api/session.ts'
+import { Button } from '../components/button.tsx'
 import { ConfirmDialog } from '../components/confirm-dialog.tsx'
-import { Icon } from '../components/icon.tsx'
 import { tellFailed } from './notices.tsx'
 
 export function AccountButton() {
@@ -28,13 +28,12 @@ function AccountMenu({ here }: { readonly here: Account }) {
   }
   return (
     <>
-      <button type="button" class="button quiet" popovertarget="account-menu">
-        <Icon name="user" />
+      <Button look="quiet" icon="user" popovertarget="account-menu">
         <span class="wide-words account-name" dir="auto">
           {here.name}
         </span>
         <span class="visually-hidden">Account</span>
-      </button>
+      </Button>
       <div id="account-menu" class="account-menu" popover="auto" ref={menu}>
         <p>
           <strong dir="auto">{here.name}</strong>{' '}
@@ -46,15 +45,9 @@ function AccountMenu({ here }: { readonly here: Account }) {
           </p>
         )}
         {here.kind === 'user' && here.id !== '0' && (
-          <button type="button" class="button" onClick={changePassword}>
-            <Icon name="key" />
-            Change password
-          </button>
+          <Button icon="key" label="Change password" onClick={changePassword} />
         )}
-        <button type="button" class="button" onClick={leave}>
-          <Icon name="leave" />
-          Sign out
-        </button>
+        <Button icon="leave" label="Sign out" onClick={leave} />
       </div>
       {isLeaving && (
         <ConfirmDialog

@@ -1,4 +1,5 @@
 import { isLost, isOutdated } from '../api/connection.ts'
+import { Button } from '../components/button.tsx'
 import { Icon } from '../components/icon.tsx'
 
 /** Says that the server does not answer, as long as it does not; and that it came back as another version. */
@@ -19,9 +20,7 @@ export function ConnectionBanner() {
             The server was updated. Reload the page when it suits you; what you have not saved is
             lost then.
           </span>
-          <button type="button" class="button small" onClick={() => location.reload()}>
-            Reload
-          </button>
+          <Button look="small" label="Reload" onClick={() => location.reload()} />
         </div>
       )}
     </>

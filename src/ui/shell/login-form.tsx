@@ -1,6 +1,7 @@
 import { useEffect, useRef, useState } from 'preact/hooks'
 import { logIn } from '../api/login.ts'
 import { ApiError, asError } from '../api/request.ts'
+import { Button } from '../components/button.tsx'
 import { Failure } from '../components/failure.tsx'
 import { Field } from '../components/form/field.tsx'
 
@@ -55,9 +56,12 @@ export function LoginForm({ username = '' }: { readonly username?: string }) {
         )}
       </Field>
       {failure && <Failure error={failure} />}
-      <button type="submit" class="button primary" aria-disabled={isBusy}>
-        {isBusy ? 'Logging in …' : 'Log in'}
-      </button>
+      <Button
+        type="submit"
+        look="primary"
+        label={isBusy ? 'Logging in …' : 'Log in'}
+        aria-disabled={isBusy}
+      />
     </form>
   )
 }

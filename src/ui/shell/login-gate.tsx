@@ -3,6 +3,7 @@ import type { ComponentChildren } from 'preact'
 import { useEffect } from 'preact/hooks'
 import { logOut } from '../api/login.ts'
 import { account, loginState } from '../api/session.ts'
+import { Button } from '../components/button.tsx'
 import { Dialog } from '../components/dialog.tsx'
 import { LoginForm } from './login-form.tsx'
 import { tellFailed } from './notices.tsx'
@@ -57,9 +58,7 @@ function LoginAgain() {
         somebody else logs in, the page starts fresh for them.
       </p>
       <LoginForm username={here?.kind === 'user' ? here.name : ''} />
-      <button type="button" class="button quiet" onClick={leave}>
-        Sign out and discard what was typed
-      </button>
+      <Button look="quiet" label="Sign out and discard what was typed" onClick={leave} />
     </Dialog>
   )
 }

@@ -2,6 +2,7 @@
 import type { RefObject } from 'preact'
 import { useEffect, useLayoutEffect, useRef, useState } from 'preact/hooks'
 import { useLocation } from 'preact-iso/router'
+import { Button } from '../components/button.tsx'
 import { Icon } from '../components/icon.tsx'
 import { AccountButton } from './account-button.tsx'
 import { nameOf, showKeys } from './keyboard.tsx'
@@ -28,30 +29,22 @@ export function TopBar({ menu }: { readonly menu: Menu }) {
         <span class="brand-name">Eider</span>
       </a>
       <span class="grow" />
-      <button
-        type="button"
-        class="button quiet"
-        title={`Go to (${goToKeys})`}
-        onClick={openPalette}
-      >
-        <Icon name="search" />
+      <Button look="quiet" icon="search" title={`Go to (${goToKeys})`} onClick={openPalette}>
         <span class="wide-words">
           Go to <kbd>{goToKeys}</kbd>
         </span>
-      </button>
+      </Button>
       <a class="button quiet" href="/docs" target="_blank" rel="noreferrer">
         <Icon name="book" />
         <span class="wide-words">Documentation</span>
       </a>
-      <button
-        type="button"
-        class="button quiet icon-only"
+      <Button
+        look="quiet icon-only"
+        icon="keyboard"
         aria-label="Keys"
         title="Keys (?)"
         onClick={showKeys}
-      >
-        <Icon name="keyboard" />
-      </button>
+      />
       <ThemeButton />
       <AccountButton />
     </header>

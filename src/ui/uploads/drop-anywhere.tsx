@@ -1,5 +1,4 @@
 /** Asks which knowledge base files go into, and makes a new one where that is wanted. */
-
 import { signal } from '@preact/signals'
 import { useEffect, useState } from 'preact/hooks'
 import { useLocation } from 'preact-iso/router'

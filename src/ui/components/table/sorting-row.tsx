@@ -1,5 +1,6 @@
 /** That rows are being sorted, how far it is, and what ends it. */
 import type { Column } from '../../api/sql.ts'
+import { Button } from '../button.tsx'
 import { Progress } from '../progress.tsx'
 import type { OrderedRows } from './use-ordered.ts'
 
@@ -20,9 +21,7 @@ export function SortingRow({
         label={isWaiting ? `Sorted by ${name} once all rows are there` : `Sorting by ${name}`}
         {...(isWaiting ? {} : { done: share, total: 1 })}
       />
-      <button type="button" class="button small" onClick={cancel}>
-        Cancel
-      </button>
+      <Button look="small" label="Cancel" onClick={cancel} />
     </div>
   )
 }

@@ -1,5 +1,4 @@
 /** The ways into a knowledge base, and the jobs by which it is filled. */
-
 import { useState } from 'preact/hooks'
 import { useLocation } from 'preact-iso/router'
 import type { KnowledgeBaseName } from '../../api/knowledge-bases.ts'

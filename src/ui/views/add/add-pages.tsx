@@ -1,5 +1,6 @@
 /** Web pages into a knowledge base: their addresses, and how far their links are followed. */
 import { useState } from 'preact/hooks'
+import { Button } from '../../components/button.tsx'
 import { Failure } from '../../components/failure.tsx'
 import { TextAreaField } from '../../components/form/text-area-field.tsx'
 import { TextField } from '../../components/form/text-field.tsx'
@@ -70,9 +71,7 @@ export function AddPages(props: WayInProps) {
       </div>
       {failure && <Failure error={failure} />}
       <div>
-        <button type="submit" class="button primary" aria-disabled={isBusy}>
-          Add the pages
-        </button>
+        <Button type="submit" look="primary" label="Add the pages" aria-disabled={isBusy} />
       </div>
     </form>
   )

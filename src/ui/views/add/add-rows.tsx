@@ -3,6 +3,7 @@ import { useState } from 'preact/hooks'
 import { getKnowledgeBase } from '../../api/knowledge-bases.ts'
 import { ApiError } from '../../api/request.ts'
 import { type Cell, type Rows, streamSql } from '../../api/sql.ts'
+import { Button } from '../../components/button.tsx'
 import { Failure } from '../../components/failure.tsx'
 import { TextAreaField } from '../../components/form/text-area-field.tsx'
 import { useResource } from '../../components/resource.ts'
@@ -48,12 +49,8 @@ export function AddRows(props: WayInProps) {
       {failure && <Failure error={failure} />}
       {preview && <Preview rows={preview} textColumns={knowledgeBase?.content_columns} />}
       <div class="row">
-        <button type="button" class="button" disabled={sql.trim() === ''} onClick={look}>
-          Show the first rows
-        </button>
-        <button type="submit" class="button primary" aria-disabled={isBusy}>
-          Add the rows
-        </button>
+        <Button label="Show the first rows" disabled={sql.trim() === ''} onClick={look} />
+        <Button type="submit" look="primary" label="Add the rows" aria-disabled={isBusy} />
       </div>
     </form>
   )

@@ -1,5 +1,6 @@
 /** One document, typed or pasted. */
 import { getKnowledgeBase } from '../../api/knowledge-bases.ts'
+import { Button } from '../../components/button.tsx'
 import { Failure } from '../../components/failure.tsx'
 import { TextAreaField } from '../../components/form/text-area-field.tsx'
 import { TextField } from '../../components/form/text-field.tsx'
@@ -45,14 +46,13 @@ export function AddText(props: WayInProps) {
       />
       {shownFailure && <Failure error={shownFailure} />}
       <div>
-        <button
+        <Button
           type="submit"
-          class="button primary"
+          look="primary"
+          label="Add the text"
           disabled={data === undefined}
           aria-disabled={isBusy}
-        >
-          Add the text
-        </button>
+        />
       </div>
     </form>
   )

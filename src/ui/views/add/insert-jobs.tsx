@@ -1,5 +1,4 @@
 /** The last jobs that filled a knowledge base: they are the server's, so that nothing is lost when the page is. */
-
 import { useEffect } from 'preact/hooks'
 import { refreshCatalog } from '../../api/catalog.ts'
 import { documentChanges } from '../../api/documents.ts'

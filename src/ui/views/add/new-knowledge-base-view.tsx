@@ -1,9 +1,9 @@
 /** A new knowledge base: its name is enough, everything else has a default that fits most documents. */
-
 import { useEffect, useRef, useState } from 'preact/hooks'
 import { useLocation } from 'preact-iso/router'
 import { projects, refreshCatalog } from '../../api/catalog.ts'
 import { createKnowledgeBase } from '../../api/knowledge-bases.ts'
+import { Button } from '../../components/button.tsx'
 import { Failure } from '../../components/failure.tsx'
 import { EMBEDDING_PROVIDERS } from '../../components/form/embedding-providers.ts'
 import { DETECTED_LANGUAGE, LANGUAGE_CHOICES } from '../../components/form/language-choices.ts'
@@ -64,9 +64,7 @@ export function NewKnowledgeBaseView() {
         <Options {...form} />
         {failure && field === undefined && <Failure error={failure} />}
         <div class="row">
-          <button type="submit" class="button primary" aria-disabled={isBusy}>
-            Create
-          </button>
+          <Button type="submit" look="primary" label="Create" aria-disabled={isBusy} />
         </div>
       </form>
     </>

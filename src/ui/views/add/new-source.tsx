@@ -1,7 +1,7 @@
 /** A new source: what it is, where it is, and when it is read. */
-
 import { useState } from 'preact/hooks'
 import { addSource, runSource, type SourceDefinition } from '../../api/kept-sources.ts'
+import { Button } from '../../components/button.tsx'
 import { Failure } from '../../components/failure.tsx'
 import { SelectField } from '../../components/form/select-field.tsx'
 import { TextField } from '../../components/form/text-field.tsx'
@@ -75,9 +75,7 @@ export function NewSource({ project, name, onBegun }: WayInProps) {
       />
       {failure && <Failure error={failure} />}
       <div>
-        <button type="submit" class="button primary" aria-disabled={isBusy}>
-          Add and run
-        </button>
+        <Button type="submit" look="primary" label="Add and run" aria-disabled={isBusy} />
       </div>
     </form>
   )

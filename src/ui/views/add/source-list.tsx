@@ -2,9 +2,9 @@
 import { useState } from 'preact/hooks'
 import { listSources, removeSource, runSource } from '../../api/kept-sources.ts'
 import type { Job, Source } from '../../api/records.ts'
+import { Button } from '../../components/button.tsx'
 import { ConfirmDialog } from '../../components/confirm-dialog.tsx'
 import { Failure } from '../../components/failure.tsx'
-import { Icon } from '../../components/icon.tsx'
 import { Loading } from '../../components/progress.tsx'
 import { useAction, usePolling, useResource } from '../../components/resource.ts'
 import { counted, shownAge, shownTime } from '../../format/numbers.ts'
@@ -71,18 +71,19 @@ function SourceEntry({ source, onBegun, onRemoved }: SourceEntryProps) {
           {name}
         </strong>
         <span class="badge">{kind}</span>
-        <button type="button" class="button small" aria-label={`Run now: ${name}`} onClick={run}>
-          <Icon name="play" />
-          Run now
-        </button>
-        <button
-          type="button"
-          class="button small icon-only quiet"
+        <Button
+          look="small"
+          icon="play"
+          label="Run now"
+          aria-label={`Run now: ${name}`}
+          onClick={run}
+        />
+        <Button
+          look="small icon-only quiet"
+          icon="trash"
           aria-label={`Remove ${name}`}
           onClick={() => setIsRemoving(true)}
-        >
-          <Icon name="trash" />
-        </button>
+        />
       </div>
       <p class="small quiet" dir="auto">
         {source.path ?? source.url ?? source.query ?? source.table}

@@ -1,14 +1,13 @@
 /** An agent's definition: changed, tried, deleted. */
-
 import { useRef, useState } from 'preact/hooks'
 import { useLocation } from 'preact-iso/router'
 import type { AgentName } from '../../api/agents.ts'
 import { refreshCatalog } from '../../api/catalog.ts'
 import type { Agent, AgentProbe, SavedAgent } from '../../api/records.ts'
 import { bodyOf, path, request, requestStream } from '../../api/request.ts'
+import { Button } from '../../components/button.tsx'
 import { ConfirmDialog } from '../../components/confirm-dialog.tsx'
 import { Failure } from '../../components/failure.tsx'
-import { Icon } from '../../components/icon.tsx'
 import { Loading } from '../../components/progress.tsx'
 import { useAction, useResource } from '../../components/resource.ts'
 import { shownDuration } from '../../format/numbers.ts'
@@ -91,24 +90,21 @@ function Settings({ at, agent }: { readonly at: string; readonly agent: Agent })
       {failure && <Failure error={failure} />}
       {newer && <ChangedElsewhere before={base} now={newer} onTake={() => begin(newer)} />}
       <div class="row">
-        <button type="submit" class="button primary" aria-disabled={isBusy}>
-          {newer ? 'Keep mine' : 'Save'}
-        </button>
+        <Button
+          type="submit"
+          look="primary"
+          label={newer ? 'Keep mine' : 'Save'}
+          aria-disabled={isBusy}
+        />
         {isChanged && (
-          <button
-            type="button"
-            class="button"
+          <Button
+            label="Discard changes"
             onClick={() => begin(agent.updated_at > base.updated_at ? agent : base)}
-          >
-            Discard changes
-          </button>
+          />
         )}
         <Probe at={at} isChanged={isChanged} />
         <span class="grow" />
-        <button type="button" class="button" onClick={() => setIsDeleting(true)}>
-          <Icon name="trash" />
-          Delete the agent
-        </button>
+        <Button icon="trash" label="Delete the agent" onClick={() => setIsDeleting(true)} />
       </div>
       {isDeleting && (
         <ConfirmDialog
@@ -165,9 +161,7 @@ function ChangedElsewhere({
         <strong>It was changed elsewhere since you opened it</strong>
         <p>{differences(before, now)}. Save again to keep yours, or take theirs.</p>
       </div>
-      <button type="button" class="button" onClick={onTake}>
-        Take theirs
-      </button>
+      <Button label="Take theirs" onClick={onTake} />
     </div>
   )
 }
@@ -183,9 +177,7 @@ function Probe({ at, isChanged }: { readonly at: string; readonly isChanged: boo
   }
   return (
     <>
-      <button type="button" class="button" aria-disabled={isBusy} onClick={probe}>
-        Try the model
-      </button>
+      <Button label="Try the model" aria-disabled={isBusy} onClick={probe} />
       <span role="status" class="small">
         {failure?.message}
         {isBusy && `Asking the model${isChanged ? ' as it is saved' : ''} …`}

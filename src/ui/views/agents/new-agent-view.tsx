@@ -1,10 +1,10 @@
 /** A new agent: a name and what it may read are enough. */
-
 import { useState } from 'preact/hooks'
 import { useLocation } from 'preact-iso/router'
 import { projects, refreshCatalog } from '../../api/catalog.ts'
 import type { SavedAgent } from '../../api/records.ts'
 import { path, request } from '../../api/request.ts'
+import { Button } from '../../components/button.tsx'
 import { Failure } from '../../components/failure.tsx'
 import { SelectField } from '../../components/form/select-field.tsx'
 import { PageHeader } from '../../components/page-header.tsx'
@@ -59,9 +59,7 @@ export function NewAgentView() {
         />
         {failure && <Failure error={failure} />}
         <div class="row">
-          <button type="submit" class="button primary" aria-disabled={isBusy}>
-            Create the agent
-          </button>
+          <Button type="submit" look="primary" label="Create the agent" aria-disabled={isBusy} />
         </div>
       </form>
     </>

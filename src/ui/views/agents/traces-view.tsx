@@ -1,5 +1,4 @@
 /** The runs of an agent, or of all: those under way, which can be cancelled, and those that are over. */
-
 import { useState } from 'preact/hooks'
 import { useLocation } from 'preact-iso/router'
 import type { AgentName } from '../../api/agents.ts'

@@ -4,6 +4,7 @@ import { addressOfContent, deleteFile, listFiles } from '../../api/files.ts'
 import type { UploadedFile } from '../../api/records.ts'
 import { may } from '../../api/session.ts'
 import { quoted } from '../../api/sql.ts'
+import { Button } from '../../components/button.tsx'
 import { ConfirmDialog } from '../../components/confirm-dialog.tsx'
 import { Failure } from '../../components/failure.tsx'
 import { Icon } from '../../components/icon.tsx'
@@ -42,14 +43,12 @@ export function FileList() {
       </ul>
       {data.length > SHOWN_AT_FIRST && (
         <div>
-          <button
-            type="button"
-            class="button small quiet"
+          <Button
+            look="small quiet"
+            label={areAllShown ? 'Show fewer' : `Show all ${data.length}`}
             aria-expanded={areAllShown}
             onClick={() => setAreAllShown(!areAllShown)}
-          >
-            {areAllShown ? 'Show fewer' : `Show all ${data.length}`}
-          </button>
+          />
         </div>
       )}
       {deleting !== undefined && (
@@ -99,14 +98,12 @@ function FileEntry({ file, onDelete }: FileEntryProps) {
           Download
         </a>
         {may('write') && (
-          <button
-            type="button"
-            class="button small icon-only quiet"
+          <Button
+            look="small icon-only quiet"
+            icon="trash"
             aria-label={`Delete ${name}`}
             onClick={onDelete}
-          >
-            <Icon name="trash" />
-          </button>
+          />
         )}
       </span>
     </li>

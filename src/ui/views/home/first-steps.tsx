@@ -1,5 +1,5 @@
 /** What a server with nothing in it offers: text to try it with, and a place for one's own files. */
-
+import { Button } from '../../components/button.tsx'
 import { Icon } from '../../components/icon.tsx'
 import { FilePicker } from '../../uploads/file-picker.tsx'
 import type { NamedFile } from '../../uploads/picked-files.ts'
@@ -37,15 +37,13 @@ function SampleDoor() {
         few seconds, and you can delete it again.
       </p>
       <div>
-        <button
-          type="button"
-          class="button primary"
+        <Button
+          look="primary"
+          icon="download"
+          label="Load the sample"
           disabled={isSampleLoading()}
           onClick={loadSample}
-        >
-          <Icon name="download" />
-          Load the sample
-        </button>
+        />
       </div>
     </section>
   )

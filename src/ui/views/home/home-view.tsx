@@ -3,6 +3,7 @@ import { useEffect, useRef, useState } from 'preact/hooks'
 import { type ProjectContents, projects, refreshCatalog } from '../../api/catalog.ts'
 import { usageByName } from '../../api/knowledge-bases.ts'
 import { may, mayMakeProjects, mayName, mayUpload } from '../../api/session.ts'
+import { Button } from '../../components/button.tsx'
 import { Icon } from '../../components/icon.tsx'
 import { PageHeader } from '../../components/page-header.tsx'
 import { Loading } from '../../components/progress.tsx'
@@ -55,14 +56,12 @@ export function HomeView() {
       {!isEmpty && canLoadSample && (
         <p class="small quiet">
           Something to try:{' '}
-          <button
-            type="button"
-            class="button small quiet"
+          <Button
+            look="small quiet"
+            label="Load the sample"
             disabled={isSampleLoading()}
             onClick={loadSample}
-          >
-            Load the sample
-          </button>
+          />
         </p>
       )}
       {isNewProject && <NewProject onClose={() => setIsNewProject(false)} />}
@@ -99,12 +98,7 @@ function Make({ onNewProject }: { readonly onNewProject: () => void }) {
         <Icon name="plus" />
         New agent
       </a>
-      {mayMakeProjects() && (
-        <button type="button" class="button" onClick={onNewProject}>
-          <Icon name="plus" />
-          New project
-        </button>
-      )}
+      {mayMakeProjects() && <Button icon="plus" label="New project" onClick={onNewProject} />}
     </>
   )
 }

@@ -5,6 +5,7 @@ import type { UsageByName } from '../../api/knowledge-bases.ts'
 import type { Schedule } from '../../api/records.ts'
 import { may } from '../../api/session.ts'
 import { quoted } from '../../api/sql.ts'
+import { Button } from '../../components/button.tsx'
 import { ConfirmDialog } from '../../components/confirm-dialog.tsx'
 import { Icon } from '../../components/icon.tsx'
 import { counted, shownAge, shownTime } from '../../format/numbers.ts'
@@ -32,15 +33,13 @@ export function ProjectPanel({ project, usage }: ProjectPanelProps) {
           {name}
         </h2>
         {may('write') && name !== FIRST_PROJECT && (
-          <button
-            type="button"
-            class="button small quiet"
+          <Button
+            look="small quiet"
+            icon="trash"
+            label="Delete"
             aria-label={`Delete project ${name}`}
             onClick={() => setIsDeleting(true)}
-          >
-            <Icon name="trash" />
-            Delete
-          </button>
+          />
         )}
       </div>
       <EntryList title="Knowledge bases" all={knowledgeBases} isWide>

@@ -1,4 +1,5 @@
 /** The sample while it is loaded, and where to go when it is there. */
+import { Button } from '../../components/button.tsx'
 import { Failure } from '../../components/failure.tsx'
 import { Icon } from '../../components/icon.tsx'
 import { JobProgress } from '../../components/job-progress.tsx'
@@ -45,15 +46,13 @@ function WhereToGo() {
           <Icon name="agent" />
           Ask the agent
         </a>
-        <button
-          type="button"
-          class="button quiet"
+        <Button
+          look="quiet"
+          label="Close"
           onClick={() => {
             sampleLoading.value = undefined
           }}
-        >
-          Close
-        </button>
+        />
       </div>
       <p class="small quiet">
         From{' '}

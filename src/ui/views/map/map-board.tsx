@@ -1,5 +1,4 @@
 /** A map that is there: its picture, what colours it, what is selected. */
-
 import { useEffect, useMemo, useRef, useState } from 'preact/hooks'
 import type { KnowledgeBaseName } from '../../api/knowledge-bases.ts'
 import {
@@ -11,6 +10,7 @@ import {
   readPoints,
 } from '../../api/maps.ts'
 import { ApiError } from '../../api/request.ts'
+import { Button } from '../../components/button.tsx'
 import { Failure } from '../../components/failure.tsx'
 import { Loading } from '../../components/progress.tsx'
 import { type Resource, useResource } from '../../components/resource.ts'
@@ -144,9 +144,7 @@ function Outdated({ onClear }: { readonly onClear: () => void }) {
       <p class="small" role="status">
         Documents have changed, and the points lie elsewhere on the new map. Select them once more.
       </p>
-      <button type="button" class="button small" onClick={onClear}>
-        Clear the selection
-      </button>
+      <Button look="small" label="Clear the selection" onClick={onClear} />
     </section>
   )
 }

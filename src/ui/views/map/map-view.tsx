@@ -1,5 +1,4 @@
 /** The chunks of a knowledge base as points: those that mean nearly the same lie beside each other. */
-
 import { useRef } from 'preact/hooks'
 import type { KnowledgeBaseName } from '../../api/knowledge-bases.ts'
 import type { MapRecord } from '../../api/maps.ts'

@@ -1,5 +1,6 @@
 /** The buttons of a map: nearer, farther, all of it, and its visible part as a selection. */
 import type { RefObject } from 'preact'
+import { Button } from '../../components/button.tsx'
 import { useShortcuts } from '../../shell/keyboard.tsx'
 import type { MapPainter } from './map-painter.ts'
 import { type Viewport, wholeMap, zoomed } from './viewport.ts'
@@ -26,22 +27,14 @@ export function MapZoom({ painter, onSelect }: MapZoomProps) {
   ])
   return (
     <div class="map-zoom">
-      <button type="button" class="button" aria-label="Zoom in" onClick={() => zoom(FACTOR)}>
-        +
-      </button>
-      <button type="button" class="button" aria-label="Zoom out" onClick={() => zoom(1 / FACTOR)}>
-        −
-      </button>
-      <button type="button" class="button small" onClick={showAll}>
-        Show all
-      </button>
-      <button
-        type="button"
-        class="button small"
+      <Button label="+" aria-label="Zoom in" onClick={() => zoom(FACTOR)} />
+      <Button label="−" aria-label="Zoom out" onClick={() => zoom(1 / FACTOR)} />
+      <Button look="small" label="Show all" onClick={showAll} />
+      <Button
+        look="small"
+        label="Select what is visible"
         onClick={() => painter.current && onSelect(painter.current.view)}
-      >
-        Select what is visible
-      </button>
+      />
     </div>
   )
 }

@@ -1,6 +1,7 @@
 /** The backups there are, and one more at once. */
 import type { Backup } from '../../api/records.ts'
 import { request } from '../../api/request.ts'
+import { Button } from '../../components/button.tsx'
 import { EmptyState } from '../../components/empty-state.tsx'
 import { Failure } from '../../components/failure.tsx'
 import { Loaded } from '../../components/loaded.tsx'
@@ -29,9 +30,7 @@ export function BackupsPane() {
           A copy of everything at one moment. Others can read and write meanwhile.{' '}
           <a href="/docs/backup">How to restore one</a>
         </p>
-        <button type="button" class="button primary" aria-disabled={isBusy} onClick={backUp}>
-          Back up now
-        </button>
+        <Button look="primary" label="Back up now" aria-disabled={isBusy} onClick={backUp} />
       </div>
       {isBusy && <Progress label="Backing up; it continues if you leave" />}
       {failure && <Failure error={failure} />}

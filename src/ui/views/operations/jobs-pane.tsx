@@ -1,10 +1,10 @@
 /** Jobs: what runs as it goes on, what is over, and the scheduled jobs. */
-
 import { useState } from 'preact/hooks'
 import { useLocation } from 'preact-iso/router'
 import { forgetJobs, isJobOver, listJobs } from '../../api/jobs.ts'
 import type { Job } from '../../api/records.ts'
 import { may } from '../../api/session.ts'
+import { Button } from '../../components/button.tsx'
 import { ConfirmDialog } from '../../components/confirm-dialog.tsx'
 import { EmptyState } from '../../components/empty-state.tsx'
 import { SelectField } from '../../components/form/select-field.tsx'
@@ -65,11 +65,7 @@ export function JobsPane() {
           onChoose={(value) => show({ state: value })}
           options={[['', 'All jobs'], ...Object.entries(STATES)]}
         />
-        {canClear && (
-          <button type="button" class="button" onClick={() => setIsClearing(true)}>
-            Delete finished jobs
-          </button>
-        )}
+        {canClear && <Button label="Delete finished jobs" onClick={() => setIsClearing(true)} />}
       </div>
       <Loaded of={jobs} what="the jobs">
         {({ items, total }) => (
@@ -138,22 +134,18 @@ function Pages({ offset, count, total, onShow }: PagesProps) {
         {count === 0 ? 'None here' : `${shownCount(offset + 1)}–${shownCount(offset + count)}`} of{' '}
         {counted(total, 'job')}
       </span>
-      <button
-        type="button"
-        class="button small"
+      <Button
+        look="small"
+        label="Newer"
         aria-disabled={offset === 0}
         onClick={() => offset > 0 && onShow(Math.max(0, offset - PAGE))}
-      >
-        Newer
-      </button>
-      <button
-        type="button"
-        class="button small"
+      />
+      <Button
+        look="small"
+        label="Older"
         aria-disabled={isLast}
         onClick={() => !isLast && onShow(offset + PAGE)}
-      >
-        Older
-      </button>
+      />
     </div>
   )
 }

@@ -3,6 +3,7 @@ import { useState } from 'preact/hooks'
 import { changeJob, forgetJob } from '../../api/jobs.ts'
 import type { Job } from '../../api/records.ts'
 import { may } from '../../api/session.ts'
+import { Button } from '../../components/button.tsx'
 import { ConfirmDialog } from '../../components/confirm-dialog.tsx'
 import { Failure } from '../../components/failure.tsx'
 import { JobState, LeftOut, wordsOf } from '../../components/job-progress.tsx'
@@ -47,15 +48,7 @@ export function OverJob({ job, onChange }: OverJobProps) {
         <JobState state={job.state} />
         {may('write') &&
           buttons.map(({ words, press }) => (
-            <button
-              key={words}
-              type="button"
-              class="button small"
-              aria-disabled={isBusy}
-              onClick={press}
-            >
-              {words}
-            </button>
+            <Button look="small" label={words} key={words} aria-disabled={isBusy} onClick={press} />
           ))}
       </div>
       <p class="small quiet">

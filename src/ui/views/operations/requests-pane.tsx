@@ -1,13 +1,12 @@
 /** The requests that were answered last, as they come; filters stand in the address. */
-
 import { useState } from 'preact/hooks'
 import { useLocation } from 'preact-iso/router'
 import type { AnsweredRequest } from '../../api/records.ts'
 import { request } from '../../api/request.ts'
+import { Button } from '../../components/button.tsx'
 import { EmptyState } from '../../components/empty-state.tsx'
 import { SelectField } from '../../components/form/select-field.tsx'
 import { TextField } from '../../components/form/text-field.tsx'
-import { Icon } from '../../components/icon.tsx'
 import { Loaded } from '../../components/loaded.tsx'
 import { usePolling, useResource } from '../../components/resource.ts'
 import { RequestTable, summaryOf } from './request-table.tsx'
@@ -48,10 +47,11 @@ export function RequestsPane() {
     <div class="stack">
       <div class="operations-filters">
         <RequestFilters />
-        <button type="button" class="button" onClick={() => setIsPaused(!isPaused)}>
-          <Icon name={isPaused ? 'play' : 'pause'} />
-          {isPaused ? 'Resume' : 'Pause'}
-        </button>
+        <Button
+          icon={isPaused ? 'play' : 'pause'}
+          label={isPaused ? 'Resume' : 'Pause'}
+          onClick={() => setIsPaused(!isPaused)}
+        />
       </div>
       <Loaded of={requests} what="the requests">
         {(items) =>

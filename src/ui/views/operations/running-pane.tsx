@@ -2,8 +2,8 @@
 import type { RunningRequest } from '../../api/records.ts'
 import { ApiError, path, request } from '../../api/request.ts'
 import { mayRunServer } from '../../api/session.ts'
+import { Button } from '../../components/button.tsx'
 import { EmptyState } from '../../components/empty-state.tsx'
-import { Icon } from '../../components/icon.tsx'
 import { Loaded } from '../../components/loaded.tsx'
 import { usePolling, useResource } from '../../components/resource.ts'
 import { shownDuration } from '../../format/numbers.ts'
@@ -68,15 +68,13 @@ function RunningRow({ running, onCancel }: RunningRowProps) {
           {method} {address}
         </strong>
         <span class="badge accent">{shownDuration(ms)}</span>
-        <button
-          type="button"
-          class="button small"
+        <Button
+          look="small"
+          icon="stop"
+          label="Cancel"
           aria-label={`Cancel ${statement ?? `${method} ${address}`}`}
           onClick={onCancel}
-        >
-          <Icon name="stop" />
-          Cancel
-        </button>
+        />
       </div>
       {statement !== null && (
         <code class="pre" dir="auto">

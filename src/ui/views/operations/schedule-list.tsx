@@ -3,6 +3,7 @@ import { useState } from 'preact/hooks'
 import { path, request } from '../../api/request.ts'
 import { mayRunServer } from '../../api/session.ts'
 import { runSql } from '../../api/sql.ts'
+import { Button } from '../../components/button.tsx'
 import { ConfirmDialog } from '../../components/confirm-dialog.tsx'
 import { Loaded } from '../../components/loaded.tsx'
 import { usePolling, useResource } from '../../components/resource.ts'
@@ -108,14 +109,7 @@ function Row({ of: schedule, onDelete }: RowProps) {
         </strong>
         {state !== null && <span class={`badge ${LOOKS[state] ?? ''}`}>Last run: {state}</span>}
         {mayRunServer() && (
-          <button
-            type="button"
-            class="button small"
-            aria-label={`Delete ${name}`}
-            onClick={onDelete}
-          >
-            Delete
-          </button>
+          <Button look="small" label="Delete" aria-label={`Delete ${name}`} onClick={onDelete} />
         )}
       </div>
       <code class="pre" dir="auto">

@@ -2,6 +2,7 @@
 import { useState } from 'preact/hooks'
 import type { Usage, UsageList } from '../../api/records.ts'
 import { request } from '../../api/request.ts'
+import { Button } from '../../components/button.tsx'
 import { EmptyState } from '../../components/empty-state.tsx'
 import { Loaded } from '../../components/loaded.tsx'
 import { useResource } from '../../components/resource.ts'
@@ -23,14 +24,12 @@ export function UsageTable() {
         <h2 id="operations-usage" class="grow">
           By knowledge base
         </h2>
-        <button
-          type="button"
-          class="button small"
+        <Button
+          look="small"
+          label="Refresh"
           aria-disabled={usage.isLoading}
           onClick={() => !usage.isLoading && usage.reload()}
-        >
-          Refresh
-        </button>
+        />
       </div>
       <Loaded of={usage} what="what each knowledge base takes">
         {({ items, total, next }) =>
@@ -51,9 +50,7 @@ export function UsageTable() {
               )}
               <Rows items={items} />
               {next !== null && limit < PAGE_MAX && (
-                <button type="button" class="button" onClick={() => setLimit(PAGE_MAX)}>
-                  Show more
-                </button>
+                <Button label="Show more" onClick={() => setLimit(PAGE_MAX)} />
               )}
             </>
           )

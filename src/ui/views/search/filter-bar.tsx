@@ -1,5 +1,6 @@
 /** The conditions that chunks must fulfil: taken away by a click, or written as JSON. */
 import { useState } from 'preact/hooks'
+import { Button } from '../../components/button.tsx'
 import { TextAreaField } from '../../components/form/text-area-field.tsx'
 import { Icon } from '../../components/icon.tsx'
 import { counted } from '../../format/numbers.ts'
@@ -57,14 +58,12 @@ export function FilterBar({ filters, onChange, part, onWhole }: FilterBarProps) 
             ×
           </button>
         ))}
-        <button
-          type="button"
-          class="button small"
+        <Button
+          look="small"
+          label={isOpen ? 'Close the editor' : 'Edit as JSON'}
           aria-expanded={isOpen}
           onClick={() => setTyped(isOpen ? null : JSON.stringify(filters, null, 2))}
-        >
-          {isOpen ? 'Close the editor' : 'Edit as JSON'}
-        </button>
+        />
       </div>
       {isOpen && (
         <TextAreaField

@@ -1,5 +1,4 @@
 /** One text, searched in every way at once. */
-
 import { useEffect, useMemo, useRef, useState } from 'preact/hooks'
 import { useLocation } from 'preact-iso/router'
 import { projects } from '../../api/catalog.ts'

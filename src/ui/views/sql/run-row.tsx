@@ -1,7 +1,7 @@
 /** What runs a statement, in which project, how it goes, and what else can be done with it. */
 import { projects } from '../../api/catalog.ts'
+import { Button } from '../../components/button.tsx'
 import type { Span } from '../../components/editor/sql-code.ts'
-import { Icon } from '../../components/icon.tsx'
 import { counted, shownDuration } from '../../format/numbers.ts'
 import { SqlActions } from './actions/sql-actions.tsx'
 import { cancelRuns, type Run } from './runs.ts'
@@ -24,20 +24,12 @@ export function RunRow({ tab, run, refused, selection, onRun, onRunAll }: RunRow
   return (
     <div class="row">
       {run?.state === 'running' ? (
-        <button type="button" class="button danger" onClick={() => cancelRuns(tab.id)}>
-          <Icon name="stop" />
-          Cancel
-        </button>
+        <Button look="danger" icon="stop" label="Cancel" onClick={() => cancelRuns(tab.id)} />
       ) : (
-        <button type="button" class="button primary" title="Ctrl+Enter" onClick={onRun}>
-          <Icon name="play" />
-          Run
-        </button>
+        <Button look="primary" icon="play" label="Run" title="Ctrl+Enter" onClick={onRun} />
       )}
       {onRunAll && run?.state !== 'running' && (
-        <button type="button" class="button" title="Ctrl+Shift+Enter" onClick={onRunAll}>
-          Run all
-        </button>
+        <Button label="Run all" title="Ctrl+Shift+Enter" onClick={onRunAll} />
       )}
       <label class="row">
         <span class="small quiet">in</span>

@@ -2,6 +2,7 @@
 import { useState } from 'preact/hooks'
 import { useLocation } from 'preact-iso/router'
 import { type AgentName, deleteConversation } from '../../../api/agents.ts'
+import { Button } from '../../../components/button.tsx'
 import { ConfirmDialog } from '../../../components/confirm-dialog.tsx'
 import { Failure } from '../../../components/failure.tsx'
 import { Icon } from '../../../components/icon.tsx'
@@ -38,14 +39,13 @@ export function ConversationList({ agent, open, conversations: found }: Conversa
       <a class="button" href={addressOf.agent(project, name)}>
         <Icon name="plus" /> New conversation
       </a>
-      <button
-        type="button"
-        class="button agents-unfold"
+      <Button
+        look="agents-unfold"
+        icon="down"
+        label="Conversations"
         aria-expanded={isUnfolded}
         onClick={() => setIsUnfolded(!isUnfolded)}
-      >
-        <Icon name="down" /> Conversations
-      </button>
+      />
       <div class={`agents-list ${isUnfolded ? 'unfolded' : ''}`}>
         {found.failure && <Failure error={found.failure} onRetry={found.reload} />}
         {found.data?.items.length === 0 && (
@@ -65,22 +65,16 @@ export function ConversationList({ agent, open, conversations: found }: Conversa
                   {is_running ? 'answering …' : shownAge(ended_at, Date.now())}
                 </span>
               </a>
-              <button
-                type="button"
-                class="button quiet icon-only"
+              <Button
+                look="quiet icon-only"
+                icon="trash"
                 aria-label={`Delete the conversation “${title}”`}
                 onClick={() => setDoomed(id)}
-              >
-                <Icon name="trash" />
-              </button>
+              />
             </li>
           ))}
         </ul>
-        {found.data?.next && (
-          <button type="button" class="button small" onClick={found.showMore}>
-            Show more
-          </button>
-        )}
+        {found.data?.next && <Button look="small" label="Show more" onClick={found.showMore} />}
       </div>
       {doomed !== undefined && (
         <ConfirmDialog

@@ -1,6 +1,7 @@
 /** What the reader thought of an answer: good or bad, and why. It stands in the trace. */
 import { useState } from 'preact/hooks'
 import { rateTrace } from '../../../api/agents.ts'
+import { Button } from '../../../components/button.tsx'
 import { useAction } from '../../../components/resource.ts'
 import { tellDone, tellFailed } from '../../../shell/notices.tsx'
 import type { TraceSummary } from './kept-turns.ts'
@@ -42,15 +43,13 @@ export function Feedback({ traceId, summary }: FeedbackProps) {
     <fieldset class="row agents-feedback">
       <legend class="visually-hidden">Was this answer good?</legend>
       {RATINGS.map(([value, words]) => (
-        <button
+        <Button
+          look="small quiet"
+          label={words}
           key={value}
-          type="button"
-          class="button small quiet"
           aria-pressed={rating === value}
           onClick={() => void rate(value)}
-        >
-          {words}
-        </button>
+        />
       ))}
       {isAsking && (
         <>
@@ -64,9 +63,7 @@ export function Feedback({ traceId, summary }: FeedbackProps) {
               if (event.key === 'Enter' && !event.isComposing) say()
             }}
           />
-          <button type="button" class="button small" aria-disabled={isBusy} onClick={say}>
-            Send
-          </button>
+          <Button look="small" label="Send" aria-disabled={isBusy} onClick={say} />
           {failure && <span class="bad">{failure.message}</span>}
         </>
       )}

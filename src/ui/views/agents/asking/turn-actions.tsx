@@ -1,5 +1,5 @@
 /** What can be done with a question of a conversation. */
-import { Icon } from '../../../components/icon.tsx'
+import { Button } from '../../../components/button.tsx'
 
 interface TurnActionsProps {
   readonly isDisabled: boolean
@@ -11,29 +11,23 @@ interface TurnActionsProps {
 export function TurnActions({ isDisabled, onAsk, onRemove }: TurnActionsProps) {
   return (
     <>
-      <button type="button" class="button small quiet" disabled={isDisabled} onClick={onAsk}>
-        Ask again
-      </button>
+      <Button look="small quiet" label="Ask again" disabled={isDisabled} onClick={onAsk} />
       {onRemove && (
         <>
-          <button
-            type="button"
-            class="button small quiet"
+          <Button
+            look="small quiet"
+            label="Edit"
             disabled={isDisabled}
             onClick={() => onRemove(true)}
-          >
-            Edit
-          </button>
-          <button
-            type="button"
-            class="button small quiet icon-only"
+          />
+          <Button
+            look="small quiet icon-only"
+            icon="trash"
             aria-label="Delete this question and what followed"
             title="Delete"
             disabled={isDisabled}
             onClick={() => onRemove(false)}
-          >
-            <Icon name="trash" />
-          </button>
+          />
         </>
       )}
     </>

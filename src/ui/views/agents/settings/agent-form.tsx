@@ -1,5 +1,4 @@
 /** What an agent is made of, as fields: for a new one and for one that is changed. */
-
 import { SelectField } from '../../../components/form/select-field.tsx'
 import { TextAreaField } from '../../../components/form/text-area-field.tsx'
 import { TextField } from '../../../components/form/text-field.tsx'

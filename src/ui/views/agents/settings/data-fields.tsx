@@ -2,8 +2,8 @@
 import { useState } from 'preact/hooks'
 import { projects } from '../../../api/catalog.ts'
 import { runSql } from '../../../api/sql.ts'
+import { Button } from '../../../components/button.tsx'
 import { Failure } from '../../../components/failure.tsx'
-import { Icon } from '../../../components/icon.tsx'
 import { Loading } from '../../../components/progress.tsx'
 import { useResource } from '../../../components/resource.ts'
 import { counted } from '../../../format/numbers.ts'
@@ -41,14 +41,12 @@ export function DataFields({ draft, onChange }: DataFieldsProps) {
             <li key={`${field} ${name}`} class={`badge ${isMissing(name) ? 'warn' : 'accent'}`}>
               <bdi>{name}</bdi>
               {isMissing(name) && ' is not there'}
-              <button
-                type="button"
-                class="button quiet icon-only small"
+              <Button
+                look="quiet icon-only small"
+                icon="close"
                 aria-label={`Do not read ${name}`}
                 onClick={() => onChange({ [field]: draft[field].filter((one) => one !== name) })}
-              >
-                <Icon name="close" />
-              </button>
+              />
             </li>
           ))}
         </ul>
@@ -65,16 +63,16 @@ export function DataFields({ draft, onChange }: DataFieldsProps) {
         }}
       />
       {canAdd && (
-        <button
-          type="button"
-          class="button small"
+        <Button
+          look="small"
+          icon="plus"
           onClick={() => {
             onChange({ tables: [...draft.tables, typed] })
             setTyped('')
           }}
         >
-          <Icon name="plus" /> Add the table <bdi>{typed}</bdi>
-        </button>
+          Add the table <bdi>{typed}</bdi>
+        </Button>
       )}
       {tables.failure && <Failure error={tables.failure} onRetry={tables.reload} />}
       {!isKnown && tables.isLoading && <Loading what="names" />}

@@ -3,6 +3,7 @@ import type { ComponentChildren } from 'preact'
 import { useEffect, useRef } from 'preact/hooks'
 import { cancelRun, listRuns } from '../../../api/agents.ts'
 import type { RunningQuestion } from '../../../api/records.ts'
+import { Button } from '../../../components/button.tsx'
 import { usePolling, useResource } from '../../../components/resource.ts'
 import { counted, shownDuration } from '../../../format/numbers.ts'
 import { tellFailed } from '../../../shell/notices.tsx'
@@ -40,13 +41,11 @@ export function LiveRuns({ isShown, onEnd, children }: LiveRunsProps) {
           <span class="small quiet">
             {state}, {shownDuration(seconds * 1000)}, {counted(steps, 'step')}
           </span>
-          <button
-            type="button"
-            class="button small"
+          <Button
+            look="small"
+            label="Cancel"
             onClick={() => void cancelRun(id).then(runs.reload, tellFailed)}
-          >
-            Cancel
-          </button>
+          />
         </div>
       ))}
     </section>

@@ -2,6 +2,7 @@
 import { useRef, useState } from 'preact/hooks'
 import { listTraces } from '../../../api/agents.ts'
 import type { TraceList as Page } from '../../../api/records.ts'
+import { Button } from '../../../components/button.tsx'
 import { EmptyState } from '../../../components/empty-state.tsx'
 import { Failure } from '../../../components/failure.tsx'
 import { Loading } from '../../../components/progress.tsx'
@@ -56,9 +57,7 @@ export function TraceList({ filters, hasAgentColumn, version }: TraceListProps) 
       {failure && <Failure error={failure} onRetry={readMore} />}
       {next && (
         <div class="row">
-          <button type="button" class="button" disabled={isBusy} onClick={readMore}>
-            Show earlier ones
-          </button>
+          <Button label="Show earlier ones" disabled={isBusy} onClick={readMore} />
           <span class="small quiet">{shownCount(traces.length)} are shown</span>
         </div>
       )}

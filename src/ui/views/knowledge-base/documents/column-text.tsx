@@ -1,9 +1,9 @@
 /** The text of one column with its chunks marked, and the list of them, from one to the next by keys. */
-
 import { useLayoutEffect, useMemo, useState } from 'preact/hooks'
 import { useLocation } from 'preact-iso/router'
 import type { KnowledgeBaseName } from '../../../api/knowledge-bases.ts'
 import type { DocumentChunk, DocumentTexts } from '../../../api/records.ts'
+import { Button } from '../../../components/button.tsx'
 import { Icon } from '../../../components/icon.tsx'
 import { counted, shownCount } from '../../../format/numbers.ts'
 import { addressOf, chunkNumber } from '../../../shell/addresses.ts'
@@ -56,22 +56,18 @@ export function ColumnText({ of, document, column, text, marked, hasKeys }: Colu
       <aside class="panel kb-chunks stack" aria-label={`Chunks of ${column}`}>
         <div class="row">
           <h3 class="grow">{counted(chunks.length, 'chunk')}</h3>
-          <button
-            type="button"
-            class="button small"
+          <Button
+            look="small"
+            label="Previous"
             aria-disabled={at <= 0}
             onClick={() => open(at - 1)}
-          >
-            Previous
-          </button>
-          <button
-            type="button"
-            class="button small"
+          />
+          <Button
+            look="small"
+            label="Next"
             aria-disabled={at >= chunks.length - 1}
             onClick={() => open(at + 1)}
-          >
-            Next
-          </button>
+          />
         </div>
         <ChunkFacts of={of} chunk={chunks[shown]} index={shown} text={text} />
         <ChunkLinks {...{ of, column, chunks, at }} documentId={document.id} onOpen={open} />

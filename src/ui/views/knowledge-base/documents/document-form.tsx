@@ -1,9 +1,9 @@
 /** Changes the text and the metadata of a document. What is stored is compared first: somebody else may have changed it. */
-
 import { useState } from 'preact/hooks'
 import { getDocument, patchDocument, putDocument } from '../../../api/documents.ts'
 import { getKnowledgeBase, type KnowledgeBaseName } from '../../../api/knowledge-bases.ts'
 import type { DocumentTexts } from '../../../api/records.ts'
+import { Button } from '../../../components/button.tsx'
 import { Dialog } from '../../../components/dialog.tsx'
 import { Failure } from '../../../components/failure.tsx'
 import { FormDialog } from '../../../components/form/form-dialog.tsx'
@@ -121,9 +121,7 @@ function TextField({ column, text, isMade, onText }: TextFieldProps) {
         <span class="grow">
           The text of {column} has {counted(text.length, 'character')}.
         </span>
-        <button type="button" class="button small" onClick={() => setIsOpen(true)}>
-          Edit it here
-        </button>
+        <Button look="small" label="Edit it here" onClick={() => setIsOpen(true)} />
       </div>
     )
   }

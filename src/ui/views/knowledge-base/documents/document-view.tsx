@@ -1,15 +1,14 @@
 /** One document as it is stored: its text with the borders of its chunks, its metadata; changed or deleted. */
-
 import { useState } from 'preact/hooks'
 import { useLocation } from 'preact-iso/router'
 import { deleteDocuments, getDocument } from '../../../api/documents.ts'
 import type { KnowledgeBaseName } from '../../../api/knowledge-bases.ts'
 import type { DocumentTexts } from '../../../api/records.ts'
 import { may } from '../../../api/session.ts'
+import { Button } from '../../../components/button.tsx'
 import { ConfirmDialog } from '../../../components/confirm-dialog.tsx'
 import { CopyButton } from '../../../components/copy-button.tsx'
 import { Failure } from '../../../components/failure.tsx'
-import { Icon } from '../../../components/icon.tsx'
 import { Loading } from '../../../components/progress.tsx'
 import { useResource } from '../../../components/resource.ts'
 import { addressOf } from '../../../shell/addresses.ts'
@@ -45,14 +44,13 @@ export function DocumentView({ project, name, id }: KnowledgeBaseName & { readon
             <CopyButton text={data.id} label="Copy id" />
             {may('write') && (
               <>
-                <button type="button" class="button small" onClick={() => setOpen('edit')}>
-                  <Icon name="edit" />
-                  Edit
-                </button>
-                <button type="button" class="button small" onClick={() => setOpen('delete')}>
-                  <Icon name="trash" />
-                  Delete
-                </button>
+                <Button look="small" icon="edit" label="Edit" onClick={() => setOpen('edit')} />
+                <Button
+                  look="small"
+                  icon="trash"
+                  label="Delete"
+                  onClick={() => setOpen('delete')}
+                />
               </>
             )}
           </div>

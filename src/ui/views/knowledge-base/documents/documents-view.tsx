@@ -1,10 +1,10 @@
 /** The documents of a knowledge base, or their chunks: looked through, narrowed down, deleted. */
-
 import { useLayoutEffect, useRef, useState } from 'preact/hooks'
 import { useLocation } from 'preact-iso/router'
 import type { KnowledgeBaseName } from '../../../api/knowledge-bases.ts'
 import type { KnowledgeBase } from '../../../api/records.ts'
 import { path, request } from '../../../api/request.ts'
+import { Button } from '../../../components/button.tsx'
 import { EmptyState } from '../../../components/empty-state.tsx'
 import { Failure } from '../../../components/failure.tsx'
 import { Loading } from '../../../components/progress.tsx'
@@ -139,9 +139,7 @@ function Nothing({ isNarrowed, of: { project, name }, onClear }: NothingProps) {
   if (isNarrowed) {
     return (
       <EmptyState icon="filter" title="Nothing matches">
-        <button type="button" class="button" onClick={onClear}>
-          Show everything
-        </button>
+        <Button label="Show everything" onClick={onClear} />
       </EmptyState>
     )
   }

@@ -1,5 +1,4 @@
 /** What is listed, out of here: as a statement, whose rows the SQL view writes to a file, or the whole with its vectors. */
-
 import { addressOfApi } from '../../../api/documents.ts'
 import { type ColumnTypes, type Filters, literalWhereOf } from '../../../api/filters.ts'
 import type { KnowledgeBaseName } from '../../../api/knowledge-bases.ts'

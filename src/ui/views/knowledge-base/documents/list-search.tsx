@@ -1,6 +1,6 @@
 /** What the list shows, and the words it is searched by. */
 import { useLayoutEffect, useRef, useState } from 'preact/hooks'
-import { Icon } from '../../../components/icon.tsx'
+import { Button } from '../../../components/button.tsx'
 import { useShortcuts } from '../../../shell/keyboard.tsx'
 import type { ListAddress } from './list-address.ts'
 
@@ -25,15 +25,12 @@ export function ListSearch({ shown, onShow }: ListSearchProps) {
     >
       <fieldset class="kb-switch" aria-label="What is listed">
         {(['documents', 'chunks'] as const).map((one) => (
-          <button
+          <Button
+            label={one === 'documents' ? 'Documents' : 'Chunks'}
             key={one}
-            type="button"
-            class="button"
             aria-pressed={shown.shows === one}
             onClick={() => onShow({ shows: one })}
-          >
-            {one === 'documents' ? 'Documents' : 'Chunks'}
-          </button>
+          />
         ))}
       </fieldset>
       <input
@@ -59,10 +56,7 @@ export function ListSearch({ shown, onShow }: ListSearchProps) {
         <option value="text">in texts</option>
         <option value="name">in titles and ids</option>
       </select>
-      <button type="submit" class="button">
-        <Icon name="search" />
-        Find
-      </button>
+      <Button type="submit" icon="search" label="Find" />
     </form>
   )
 }

@@ -1,5 +1,4 @@
 /** One page of the list, as its address says. */
-
 import { findWords, listChunks, listDocuments } from '../../../api/documents.ts'
 import type { KnowledgeBaseName } from '../../../api/knowledge-bases.ts'
 import { counted } from '../../../format/numbers.ts'

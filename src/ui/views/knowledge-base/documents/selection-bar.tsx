@@ -1,5 +1,4 @@
 /** What is selected in the list, and what can be done with it: deleted, after a question. */
-
 import { useState } from 'preact/hooks'
 import {
   deleteAllDocuments,
@@ -9,8 +8,8 @@ import {
 import type { Filters } from '../../../api/filters.ts'
 import type { KnowledgeBaseName } from '../../../api/knowledge-bases.ts'
 import { may } from '../../../api/session.ts'
+import { Button } from '../../../components/button.tsx'
 import { ConfirmDialog } from '../../../components/confirm-dialog.tsx'
-import { Icon } from '../../../components/icon.tsx'
 import { counted, shownCount } from '../../../format/numbers.ts'
 import { tellDone } from '../../../shell/notices.tsx'
 
@@ -37,19 +36,14 @@ export function SelectionBar(props: SelectionBarProps) {
     <div class="row kb-selected">
       <strong role="status">{counted(count, 'document')} selected</strong>
       {!all && whole && whole.total > selected.size && (
-        <button type="button" class="button small" onClick={onWhole}>
+        <Button look="small" onClick={onWhole}>
           Select all {shownCount(whole.total)}
-        </button>
+        </Button>
       )}
       {may('write') && (
-        <button type="button" class="button small" onClick={() => setIsAsking(true)}>
-          <Icon name="trash" />
-          Delete
-        </button>
+        <Button look="small" icon="trash" label="Delete" onClick={() => setIsAsking(true)} />
       )}
-      <button type="button" class="button small" onClick={clear}>
-        Select none
-      </button>
+      <Button look="small" label="Select none" onClick={clear} />
       {isAsking && (
         <ConfirmDialog
           title={`Delete ${counted(count, 'document')}?`}

@@ -7,6 +7,7 @@ import type {
 import type { Wire } from '../../../../http/openapi/schema-words.ts'
 import type { KnowledgeBase } from '../../../api/records.ts'
 import { path, request } from '../../../api/request.ts'
+import { Button } from '../../../components/button.tsx'
 import { Failure } from '../../../components/failure.tsx'
 import { SelectField } from '../../../components/form/select-field.tsx'
 import { TextAreaField } from '../../../components/form/text-area-field.tsx'
@@ -84,9 +85,7 @@ export function ChunkingSettings(props: SettingsPartProps & { readonly documents
         isChanged={!isSame(preprocessing, preprocessingOf(chunkingOf(stored), stored))}
         onBegin={() => onSave({ preprocessing, rechunk: true })}
       >
-        <button type="submit" class="button primary" aria-disabled={isBusy}>
-          Save
-        </button>
+        <Button type="submit" look="primary" label="Save" aria-disabled={isBusy} />
       </Rechunking>
       <TextAreaField
         label="Try it on this text"

@@ -3,6 +3,7 @@ import { useState } from 'preact/hooks'
 import { useLocation } from 'preact-iso/router'
 import { refreshCatalog } from '../../../api/catalog.ts'
 import { request } from '../../../api/request.ts'
+import { Button } from '../../../components/button.tsx'
 import { Dialog } from '../../../components/dialog.tsx'
 import { Failure } from '../../../components/failure.tsx'
 import { TextField } from '../../../components/form/text-field.tsx'
@@ -33,10 +34,7 @@ export function Deletion({ at, name }: { readonly at: string; readonly name: str
           <Icon name="download" />
           Export with its vectors
         </a>
-        <button type="button" class="button" onClick={() => setIsOpen(true)}>
-          <Icon name="trash" />
-          Delete the knowledge base
-        </button>
+        <Button icon="trash" label="Delete the knowledge base" onClick={() => setIsOpen(true)} />
       </div>
       {isOpen && (
         <Dialog title={`Delete ${name}?`} onClose={() => setIsOpen(false)} staysOnClickBeside>
@@ -51,9 +49,7 @@ export function Deletion({ at, name }: { readonly at: string; readonly name: str
               onText={setTyped}
             />
             {failure && <Failure error={failure} />}
-            <button type="submit" class="button danger" disabled={typed !== name}>
-              Delete
-            </button>
+            <Button type="submit" look="danger" label="Delete" disabled={typed !== name} />
           </form>
         </Dialog>
       )}

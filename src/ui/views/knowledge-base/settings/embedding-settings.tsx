@@ -1,5 +1,6 @@
 /** The embedding model: which it is, another one with what that costs, and the change as it goes on. */
 import { useState } from 'preact/hooks'
+import { Button } from '../../../components/button.tsx'
 import { ConfirmDialog } from '../../../components/confirm-dialog.tsx'
 import { Failure } from '../../../components/failure.tsx'
 import { EMBEDDING_PROVIDERS } from '../../../components/form/embedding-providers.ts'
@@ -22,9 +23,7 @@ export function EmbeddingSettings(props: SettingsPartProps) {
       <div class="row">
         <h2 class="grow">Embedding model</h2>
         {!isOpen && (
-          <button type="button" class="button small" onClick={() => setIsOpen(true)}>
-            Change the embedding model
-          </button>
+          <Button look="small" label="Change the embedding model" onClick={() => setIsOpen(true)} />
         )}
       </div>
       <p>
@@ -73,12 +72,14 @@ function ChangeForm({ onClose, ...props }: SettingsPartProps & { readonly onClos
         </p>
       )}
       <div class="row">
-        <button type="submit" class="button primary">
-          {isSame || chunks === 0 ? 'Save' : `Change and embed ${counted(chunks, 'chunk')} again`}
-        </button>
-        <button type="button" class="button" onClick={onClose}>
-          Cancel
-        </button>
+        <Button
+          type="submit"
+          look="primary"
+          label={
+            isSame || chunks === 0 ? 'Save' : `Change and embed ${counted(chunks, 'chunk')} again`
+          }
+        />
+        <Button label="Cancel" onClick={onClose} />
       </div>
       {isAsking && (
         <ConfirmDialog

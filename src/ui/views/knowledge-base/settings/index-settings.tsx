@@ -5,6 +5,7 @@ import type { Wire } from '../../../../http/openapi/schema-words.ts'
 import { indexStates, type KnowledgeBaseName } from '../../../api/knowledge-bases.ts'
 import { request } from '../../../api/request.ts'
 import { quoted, runSql } from '../../../api/sql.ts'
+import { Button } from '../../../components/button.tsx'
 import { Failure } from '../../../components/failure.tsx'
 import { SelectField } from '../../../components/form/select-field.tsx'
 import { TextField } from '../../../components/form/text-field.tsx'
@@ -141,9 +142,7 @@ function IndexForm({ of, chunks, now, possible, onSaved }: IndexFormProps) {
       <Costs lines={costsOf(type, chunks)} />
       {failure && <Failure error={failure} />}
       <div>
-        <button type="submit" class="button primary" aria-disabled={isBusy}>
-          Change the index
-        </button>
+        <Button type="submit" look="primary" label="Change the index" aria-disabled={isBusy} />
       </div>
     </form>
   )

@@ -1,5 +1,4 @@
 /** What it takes to cut the stored documents anew, as far as some of them tell. */
-
 import { addressOfApi, listDocuments } from '../../../api/documents.ts'
 import type { KnowledgeBaseName } from '../../../api/knowledge-bases.ts'
 import type { DocumentTexts, KnowledgeBase } from '../../../api/records.ts'

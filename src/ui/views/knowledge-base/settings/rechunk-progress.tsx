@@ -1,5 +1,4 @@
 /** Stored documents that are split again: how far the job is, or why it is not done. */
-
 import { useEffect, useState } from 'preact/hooks'
 import { isJobOver, listJobs } from '../../../api/jobs.ts'
 import type { KnowledgeBaseName } from '../../../api/knowledge-bases.ts'

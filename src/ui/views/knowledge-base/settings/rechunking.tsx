@@ -1,6 +1,7 @@
 /** The stored documents split again: asked for with what it costs, and shown as it goes on. */
 import type { ComponentChildren } from 'preact'
 import { useState } from 'preact/hooks'
+import { Button } from '../../../components/button.tsx'
 import { ConfirmDialog } from '../../../components/confirm-dialog.tsx'
 import { Failure } from '../../../components/failure.tsx'
 import { Loading } from '../../../components/progress.tsx'
@@ -33,15 +34,12 @@ export function Rechunking(props: RechunkingProps) {
       <div class="row">
         {children}
         {documents > 0 && !isRunning && (
-          <button
-            type="button"
-            class="button"
+          <Button
+            label={isChanged ? `Save and s${what}` : `S${what}`}
             onClick={({ currentTarget: { form } }) => {
               if (form?.reportValidity() !== false) setIsAsking(true)
             }}
-          >
-            {isChanged ? `Save and s${what}` : `S${what}`}
-          </button>
+          />
         )}
         {isRunning && isChanged && (
           <span class="small quiet">Splitting starts over when you save</span>

@@ -2,8 +2,8 @@
 import { useEffect, useRef, useState } from 'preact/hooks'
 import { addressOfApi } from '../../../api/documents.ts'
 import { request } from '../../../api/request.ts'
+import { Button } from '../../../components/button.tsx'
 import { Failure } from '../../../components/failure.tsx'
-import { Icon } from '../../../components/icon.tsx'
 import { Progress } from '../../../components/progress.tsx'
 import { useAction } from '../../../components/resource.ts'
 import { counted, shownCount, shownDuration } from '../../../format/numbers.ts'
@@ -44,10 +44,13 @@ export function ReembeddingProgress({ of, kb, onSaved }: SettingsPartProps) {
       )}
       {failure && <Failure error={failure} />}
       <div>
-        <button type="button" class="button small" aria-disabled={isBusy} onClick={cancel}>
-          <Icon name="stop" />
-          Cancel the change
-        </button>
+        <Button
+          look="small"
+          icon="stop"
+          label="Cancel the change"
+          aria-disabled={isBusy}
+          onClick={cancel}
+        />
       </div>
     </div>
   )

@@ -2,6 +2,7 @@
 import { useState } from 'preact/hooks'
 import { RERANK_CANDIDATES, RERANK_CANDIDATES_MAX } from '../../../../domain/knowledge-base.ts'
 import type { KnowledgeBase } from '../../../api/records.ts'
+import { Button } from '../../../components/button.tsx'
 import { Failure } from '../../../components/failure.tsx'
 import { TextField } from '../../../components/form/text-field.tsx'
 import { useAction } from '../../../components/resource.ts'
@@ -77,9 +78,7 @@ export function RerankingSettings(props: SettingsPartProps) {
       />
       {failure && <Failure error={failure} />}
       <div>
-        <button type="submit" class="button primary" aria-disabled={isBusy}>
-          Save
-        </button>
+        <Button type="submit" look="primary" label="Save" aria-disabled={isBusy} />
       </div>
     </form>
   )

@@ -2,6 +2,7 @@
 import { useState } from 'preact/hooks'
 import { DEFAULT_FUSION } from '../../../../domain/hybrid-search.ts'
 import type { KnowledgeBase } from '../../../api/records.ts'
+import { Button } from '../../../components/button.tsx'
 import { Failure } from '../../../components/failure.tsx'
 import { FusionField } from '../../../components/form/fusion-field.tsx'
 import {
@@ -85,9 +86,7 @@ export function SearchSettings(props: SettingsPartProps & { readonly chunks: num
       />
       {failure && <Failure error={failure} />}
       <div>
-        <button type="submit" class="button primary" aria-disabled={isBusy}>
-          Save
-        </button>
+        <Button type="submit" look="primary" label="Save" aria-disabled={isBusy} />
       </div>
     </form>
   )

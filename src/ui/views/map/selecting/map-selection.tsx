@@ -2,6 +2,7 @@
 import { useMemo } from 'preact/hooks'
 import { projects } from '../../../api/catalog.ts'
 import { type MapAddress, type PointValues, readValues } from '../../../api/maps.ts'
+import { Button } from '../../../components/button.tsx'
 import { CopyButton } from '../../../components/copy-button.tsx'
 import { Failure } from '../../../components/failure.tsx'
 import { Loading } from '../../../components/progress.tsx'
@@ -48,9 +49,7 @@ export function MapSelection({ address, chosen, part, onClear }: MapSelectionPro
         <h2 class="grow">
           <span role="status">{counted(chosen.size, 'chunk')} selected</span>
         </h2>
-        <button type="button" class="button small" onClick={onClear}>
-          Clear
-        </button>
+        <Button look="small" label="Clear" onClick={onClear} />
       </div>
       {failure && <Failure error={failure} onRetry={reload} />}
       {!data && !failure && <Loading what="the documents" />}

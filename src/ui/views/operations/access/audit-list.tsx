@@ -2,6 +2,7 @@
 import { useState } from 'preact/hooks'
 import type { AuditList as AuditPage } from '../../../api/records.ts'
 import { request } from '../../../api/request.ts'
+import { Button } from '../../../components/button.tsx'
 import { Loaded } from '../../../components/loaded.tsx'
 import { useResource } from '../../../components/resource.ts'
 import { shownTime } from '../../../format/numbers.ts'
@@ -21,9 +22,7 @@ export function AuditList() {
         <h2 id="operations-audit" class="grow">
           Audit log
         </h2>
-        <button type="button" class="button small" onClick={audit.reload}>
-          Refresh
-        </button>
+        <Button look="small" label="Refresh" onClick={audit.reload} />
       </div>
       <Loaded of={audit} what="the audit log">
         {({ items, next }) => (
@@ -34,13 +33,7 @@ export function AuditList() {
               <AuditTable items={items} />
             )}
             {next !== null && limit < PAGES_MAX && (
-              <button
-                type="button"
-                class="button"
-                onClick={() => setLimit(Math.min(limit * 4, PAGES_MAX))}
-              >
-                Show more
-              </button>
+              <Button label="Show more" onClick={() => setLimit(Math.min(limit * 4, PAGES_MAX))} />
             )}
           </>
         )}

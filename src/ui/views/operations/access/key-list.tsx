@@ -2,6 +2,7 @@
 import { useState } from 'preact/hooks'
 import type { Key, NewKey as MadeKey } from '../../../api/records.ts'
 import { path, request } from '../../../api/request.ts'
+import { Button } from '../../../components/button.tsx'
 import { ConfirmDialog } from '../../../components/confirm-dialog.tsx'
 import { CopyButton } from '../../../components/copy-button.tsx'
 import { Dialog } from '../../../components/dialog.tsx'
@@ -22,9 +23,7 @@ export function KeyList() {
         <h2 id="operations-keys" class="grow">
           Keys
         </h2>
-        <button type="button" class="button" onClick={() => setIsMaking(true)}>
-          New key
-        </button>
+        <Button label="New key" onClick={() => setIsMaking(true)} />
       </div>
       <Loaded of={keys} what="the keys">
         {(items) =>
@@ -89,14 +88,7 @@ function KeyRow({ of: key, onRevoke }: { readonly of: Key; readonly onRevoke: ()
             {scope}
           </span>
         ))}
-        <button
-          type="button"
-          class="button small"
-          aria-label={`Revoke ${key.name}`}
-          onClick={onRevoke}
-        >
-          Revoke
-        </button>
+        <Button look="small" label="Revoke" aria-label={`Revoke ${key.name}`} onClick={onRevoke} />
       </div>
       <p class="small quiet" dir="auto">
         {key.projects === null ? 'All projects' : key.projects.join(', ')} · {uses} · {ends} ·{' '}
@@ -131,9 +123,7 @@ function MadeKeyDialog({ made, onClose }: MadeKeyProps) {
         </p>
         <div class="row end">
           <CopyButton text={made.key} label="Copy the key" />
-          <button type="button" class="button primary" onClick={onClose}>
-            Done
-          </button>
+          <Button look="primary" label="Done" onClick={onClose} />
         </div>
       </div>
     </Dialog>

@@ -1,6 +1,7 @@
 /** Another password for whoever is logged in. */
 import { useState } from 'preact/hooks'
 import { request } from '../../../api/request.ts'
+import { Button } from '../../../components/button.tsx'
 import { Failure } from '../../../components/failure.tsx'
 import { TextField } from '../../../components/form/text-field.tsx'
 import { useAction } from '../../../components/resource.ts'
@@ -47,9 +48,7 @@ export function OwnPassword() {
       />
       {failure && <Failure error={failure} />}
       <div class="row end">
-        <button type="submit" class="button" aria-disabled={isBusy}>
-          Change password
-        </button>
+        <Button type="submit" label="Change password" aria-disabled={isBusy} />
       </div>
     </form>
   )

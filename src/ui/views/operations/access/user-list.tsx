@@ -2,6 +2,7 @@
 import { useState } from 'preact/hooks'
 import type { User } from '../../../api/records.ts'
 import { path, request } from '../../../api/request.ts'
+import { Button } from '../../../components/button.tsx'
 import { ConfirmDialog } from '../../../components/confirm-dialog.tsx'
 import { Loaded } from '../../../components/loaded.tsx'
 import { useResource } from '../../../components/resource.ts'
@@ -17,11 +18,7 @@ export function UserList({ isLoginOn }: { readonly isLoginOn: boolean }) {
         <h2 id="operations-users" class="grow">
           Users
         </h2>
-        {isLoginOn && (
-          <button type="button" class="button" onClick={() => setEdited('new')}>
-            New user
-          </button>
-        )}
+        {isLoginOn && <Button label="New user" onClick={() => setEdited('new')} />}
       </div>
       {isLoginOn ? (
         <Loaded of={users} what="the users">
@@ -89,22 +86,18 @@ function UserRow({ user, onEdit, onRemove }: UserRowProps) {
           <span class="small quiet">changed in the settings</span>
         ) : (
           <>
-            <button
-              type="button"
-              class="button small"
+            <Button
+              look="small"
+              label="Change"
               aria-label={`Change ${user.name}`}
               onClick={onEdit}
-            >
-              Change
-            </button>
-            <button
-              type="button"
-              class="button small"
+            />
+            <Button
+              look="small"
+              label="Delete"
               aria-label={`Delete ${user.name}`}
               onClick={onRemove}
-            >
-              Delete
-            </button>
+            />
           </>
         )}
       </div>

@@ -1,5 +1,4 @@
 /** The answer to what is searched now. An older answer never takes the place of a newer one. */
-
 import { useEffect, useRef, useState } from 'preact/hooks'
 import { reconnections } from '../../../api/connection.ts'
 import { asError } from '../../../api/request.ts'

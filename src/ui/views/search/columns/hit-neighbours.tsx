@@ -1,8 +1,8 @@
 /** What stands before and after a chunk, when it is asked for. */
-
 import { useState } from 'preact/hooks'
 import type { KnowledgeBaseName } from '../../../api/knowledge-bases.ts'
 import { search } from '../../../api/search.ts'
+import { Button } from '../../../components/button.tsx'
 import { Failure } from '../../../components/failure.tsx'
 import { Loading } from '../../../components/progress.tsx'
 import { useResource } from '../../../components/resource.ts'
@@ -46,9 +46,7 @@ export function HitNeighbours({ place, chunkId }: HitNeighboursProps) {
         ))}
       </dl>
       {hasMore && step < COUNTS.length - 1 && (
-        <button type="button" class="button small" onClick={() => setStep(step + 1)}>
-          Show more around it
-        </button>
+        <Button look="small" label="Show more around it" onClick={() => setStep(step + 1)} />
       )}
     </div>
   )

@@ -1,8 +1,8 @@
 /** The columns beside each other; on a phone one of them, with buttons for the others. */
-
 import { useState } from 'preact/hooks'
 import type { KnowledgeBaseName } from '../../../api/knowledge-bases.ts'
 import type { SearchHit as Hit, SearchOrder } from '../../../api/search.ts'
+import { Button } from '../../../components/button.tsx'
 import { EmptyState } from '../../../components/empty-state.tsx'
 import { Failure } from '../../../components/failure.tsx'
 import { Loading, Progress } from '../../../components/progress.tsx'
@@ -54,15 +54,14 @@ export function ResultColumns(props: ResultColumnsProps) {
       <fieldset class="search-choice row">
         <legend class="visually-hidden">Column to show</legend>
         {columns.map((column) => (
-          <button
+          <Button
+            look="small"
             key={column}
-            type="button"
-            class="button small"
             aria-pressed={shown === column}
             onClick={() => setShown(column)}
           >
             {TITLES[column]}
-          </button>
+          </Button>
         ))}
       </fieldset>
       {!props.hasReranker && <NoReranker place={props.place} />}
@@ -113,9 +112,7 @@ function ColumnBody({ column, ...props }: Omit<ColumnProps, 'isShown'>) {
     if (column !== 'reranked') return <Loading what="results" />
     return (
       <EmptyState icon="search" title="Press Enter to rerank">
-        <button type="button" class="button" onClick={onRerank}>
-          Rerank now
-        </button>
+        <Button label="Rerank now" onClick={onRerank} />
       </EmptyState>
     )
   }

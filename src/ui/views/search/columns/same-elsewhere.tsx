@@ -1,8 +1,8 @@
 /** The statement and the request that give the same answer, to copy. */
-
 import { useState } from 'preact/hooks'
 import type { KnowledgeBaseName } from '../../../api/knowledge-bases.ts'
 import { type SearchOrder, search, searchPath } from '../../../api/search.ts'
+import { Button } from '../../../components/button.tsx'
 import { CopyButton } from '../../../components/copy-button.tsx'
 import { Dialog } from '../../../components/dialog.tsx'
 import { Failure } from '../../../components/failure.tsx'
@@ -18,9 +18,7 @@ export function SameElsewhere(props: SameElsewhereProps) {
   const [isOpen, setIsOpen] = useState(false)
   return (
     <>
-      <button type="button" class="button small" onClick={() => setIsOpen(true)}>
-        SQL, HTTP
-      </button>
+      <Button look="small" label="SQL, HTTP" onClick={() => setIsOpen(true)} />
       {isOpen && (
         <Dialog title="The same by SQL and by HTTP" size="wide" onClose={() => setIsOpen(false)}>
           <Both {...props} />

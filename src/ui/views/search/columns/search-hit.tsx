@@ -1,8 +1,8 @@
 /** One chunk that was found: its places, its scores, its text with the words that matched, and what can be done with it. */
-
 import { useMemo, useRef, useState } from 'preact/hooks'
 import type { KnowledgeBaseName } from '../../../api/knowledge-bases.ts'
 import type { SearchHit as Hit } from '../../../api/search.ts'
+import { Button } from '../../../components/button.tsx'
 import { MarkedText } from '../../../components/marked-text.tsx'
 import { addressOf } from '../../../shell/addresses.ts'
 import type { Judged } from '../judgments/judgments.ts'
@@ -91,23 +91,19 @@ function HitContent(props: SearchHitProps) {
       <HitValues metadata={hit.metadata} isWhole={isWhole} onFilter={actions.onFilter} />
       <div class="row search-hit-foot">
         {canGrow && (
-          <button
-            type="button"
-            class="button small quiet"
+          <Button
+            look="small quiet"
+            label={isWhole ? 'Less' : 'More'}
             aria-expanded={isWhole}
             onClick={() => setIsWhole(!isWhole)}
-          >
-            {isWhole ? 'Less' : 'More'}
-          </button>
+          />
         )}
-        <button
-          type="button"
-          class="button small quiet"
+        <Button
+          look="small quiet"
+          label="Around it"
           aria-expanded={isAround}
           onClick={() => setIsAround(!isAround)}
-        >
-          Around it
-        </button>
+        />
         <span class="grow" />
         <Mark
           label="Right"
@@ -136,9 +132,12 @@ interface MarkProps {
 
 function Mark({ label, sign, isOn, onClick }: MarkProps) {
   return (
-    <button type="button" class="button small" aria-pressed={isOn} onClick={onClick}>
-      {isOn ? `${sign} ${label}` : label}
-    </button>
+    <Button
+      look="small"
+      label={isOn ? `${sign} ${label}` : label}
+      aria-pressed={isOn}
+      onClick={onClick}
+    />
   )
 }
 

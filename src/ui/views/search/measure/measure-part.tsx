@@ -1,10 +1,10 @@
 /** How well the knowledge base finds what was marked as right. */
-
 import { useMemo, useState } from 'preact/hooks'
 import { useLocation } from 'preact-iso/router'
 import type { KnowledgeBaseName } from '../../../api/knowledge-bases.ts'
 import { asError } from '../../../api/request.ts'
 import { may } from '../../../api/session.ts'
+import { Button } from '../../../components/button.tsx'
 import { EmptyState } from '../../../components/empty-state.tsx'
 import { Failure } from '../../../components/failure.tsx'
 import { Loading, Progress } from '../../../components/progress.tsx'
@@ -52,20 +52,14 @@ export function MeasurePart({ place }: { readonly place: KnowledgeBaseName }) {
             onChange={(settings) => change({ settings })}
           />
           <div class="row">
-            <button
-              type="button"
-              class="button primary"
+            <Button
+              look="primary"
+              label={judging.unsaved.length > 0 && may('write') ? 'Save and evaluate' : 'Evaluate'}
               disabled={!may('write') && !hasSaved(judging)}
               aria-disabled={run.step !== undefined}
               onClick={run.start}
-            >
-              {judging.unsaved.length > 0 && may('write') ? 'Save and evaluate' : 'Evaluate'}
-            </button>
-            {run.step !== undefined && (
-              <button type="button" class="button" onClick={run.stop}>
-                Stop
-              </button>
-            )}
+            />
+            {run.step !== undefined && <Button label="Stop" onClick={run.stop} />}
           </div>
         </>
       )}

@@ -1,7 +1,7 @@
 /** What EVALUATE found: curves, which setting is better, and the questions to look at. */
-
 import { useMemo } from 'preact/hooks'
 import type { KnowledgeBaseName } from '../../../api/knowledge-bases.ts'
+import { Button } from '../../../components/button.tsx'
 import { comparedOf } from './comparison.ts'
 import { Curve } from './curve.tsx'
 import { type Evaluated, type Metric, meanOf } from './evaluation.ts'
@@ -33,15 +33,9 @@ export function MeasureResults({ place, results, k, onK }: MeasureResultsProps) 
         <legend class="visually-hidden">Results that count</legend>
         <span aria-hidden="true">Results that count</span>
         {KS.map((one) => (
-          <button
-            key={one}
-            type="button"
-            class="button small"
-            aria-pressed={one === k}
-            onClick={() => onK(one)}
-          >
+          <Button look="small" key={one} aria-pressed={one === k} onClick={() => onK(one)}>
             {one}
-          </button>
+          </Button>
         ))}
       </fieldset>
       <Verdict results={results} compared={compared} k={k} />

@@ -2,9 +2,9 @@ import { useEffect, useRef, useState } from 'preact/hooks'
 import { csvRow } from '../../../../domain/csv.ts'
 import { ApiError, bodyOf, requestStream } from '../../../api/request.ts'
 import type { Cell } from '../../../api/sql.ts'
+import { Button } from '../../../components/button.tsx'
 import { Dialog } from '../../../components/dialog.tsx'
 import { Failure } from '../../../components/failure.tsx'
-import { Icon } from '../../../components/icon.tsx'
 import { Progress } from '../../../components/progress.tsx'
 import { useAction } from '../../../components/resource.ts'
 import { cellText, isNothing } from '../../../components/table/cell-text.ts'
@@ -53,24 +53,15 @@ export function ExportDialog({ name, run, onClose }: ExportDialogProps) {
       {failure && !isCancelled && <Failure error={failure} />}
       <div class="row">
         {EXPORTS.map((form) => (
-          <button
-            key={form.name}
-            type="button"
-            class="button"
-            aria-disabled={isBusy}
-            onClick={() => save(form)}
-          >
-            <Icon name="download" />
+          <Button icon="download" key={form.name} aria-disabled={isBusy} onClick={() => save(form)}>
             {form.name}
-          </button>
+          </Button>
         ))}
       </div>
       {isBusy && (
         <div class="row">
           <Progress label={`${shownBytes(bytes)} received`} />
-          <button type="button" class="button" onClick={() => abort.current.abort()}>
-            Cancel
-          </button>
+          <Button label="Cancel" onClick={() => abort.current.abort()} />
         </div>
       )}
     </Dialog>

@@ -1,8 +1,8 @@
 import { useState } from 'preact/hooks'
+import { Button } from '../../../components/button.tsx'
 import { ConfirmDialog } from '../../../components/confirm-dialog.tsx'
 import { Dialog } from '../../../components/dialog.tsx'
 import { EmptyState } from '../../../components/empty-state.tsx'
-import { Icon } from '../../../components/icon.tsx'
 import { counted, shownDuration, shownTime } from '../../../format/numbers.ts'
 import { forgetRuns, type PastRun, pastRuns } from '../past-runs.ts'
 import { openTab } from '../sql-tabs.ts'
@@ -26,10 +26,11 @@ export function HistoryDialog({ onClose }: { readonly onClose: () => void }) {
           onInput={(event) => setTyped(event.currentTarget.value)}
         />
         {found.length > 0 && (
-          <button type="button" class="button" onClick={() => setIsForgetting(true)}>
-            <Icon name="trash" />
-            {typed === '' ? 'Delete all' : 'Delete these'}
-          </button>
+          <Button
+            icon="trash"
+            label={typed === '' ? 'Delete all' : 'Delete these'}
+            onClick={() => setIsForgetting(true)}
+          />
         )}
       </div>
       {isForgetting && (

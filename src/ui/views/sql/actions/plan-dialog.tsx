@@ -1,8 +1,8 @@
 import { useState } from 'preact/hooks'
 import { runSql, type Statement } from '../../../api/sql.ts'
+import { Button } from '../../../components/button.tsx'
 import { Dialog } from '../../../components/dialog.tsx'
 import { Failure } from '../../../components/failure.tsx'
-import { Icon } from '../../../components/icon.tsx'
 import { Loading } from '../../../components/progress.tsx'
 import { useResource } from '../../../components/resource.ts'
 import { PlanOfRun } from '../result/plan-of-run.tsx'
@@ -30,10 +30,7 @@ export function PlanDialog({ statement, onClose }: PlanDialogProps) {
             : 'Nothing ran. Row counts are what the database expects.'}
         </p>
         {!isMeasured && (
-          <button type="button" class="button" onClick={() => setIsMeasured(true)}>
-            <Icon name="play" />
-            Run it and measure
-          </button>
+          <Button icon="play" label="Run it and measure" onClick={() => setIsMeasured(true)} />
         )}
       </div>
       {plan.failure && <Failure error={plan.failure} onRetry={plan.reload} />}

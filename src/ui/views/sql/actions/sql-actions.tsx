@@ -1,6 +1,7 @@
 /** What else can be done with a statement: share it, keep it as a view, see its plan, run it again. */
 import { useState } from 'preact/hooks'
 import { may } from '../../../api/session.ts'
+import { Button } from '../../../components/button.tsx'
 import { CopyButton } from '../../../components/copy-button.tsx'
 import type { Span } from '../../../components/editor/sql-code.ts'
 import { linkOf } from '../link.ts'
@@ -39,19 +40,15 @@ export function SqlActions({ tab, run, selection }: SqlActionsProps) {
         <CopyButton label="Copy a link" text={link} />
       )}
       {others.map(([name, label]) => (
-        <button
+        <Button
+          look="small"
+          label={label}
           key={name}
-          type="button"
-          class="button small"
           disabled={isEmpty}
           onClick={() => setOpen(name)}
-        >
-          {label}
-        </button>
+        />
       ))}
-      <button type="button" class="button small" onClick={() => setOpen('history')}>
-        History
-      </button>
+      <Button look="small" label="History" onClick={() => setOpen('history')} />
       {open === 'plan' && <PlanDialog statement={meant()} onClose={close} />}
       {open === 'view' && <ViewDialog sql={meant().sql} project={tab.project} onClose={close} />}
       {open === 'history' && <HistoryDialog onClose={close} />}

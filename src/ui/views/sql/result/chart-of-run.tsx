@@ -1,5 +1,6 @@
 /** The rows of a run as a chart: as they suggest it, or as somebody chose. The choice stays with the tab, and in its link. */
 import { useMemo } from 'preact/hooks'
+import { Button } from '../../../components/button.tsx'
 import { Chart } from '../../../components/chart/chart.tsx'
 import {
   type ChartChoice,
@@ -75,13 +76,11 @@ export function ChartOfRun({ tab, run }: { readonly tab: SqlTab; readonly run: R
           </label>
         )}
         {Object.keys(tab.chart).length > 0 && (
-          <button
-            type="button"
-            class="button small"
+          <Button
+            look="small"
+            label="As suggested"
             onClick={() => changeTab(tab.id, { chart: {} })}
-          >
-            As suggested
-          </button>
+          />
         )}
         {run.rows.length > ROWS_MAX && (
           <span class="badge warn">The first {shownCount(ROWS_MAX)} rows</span>

@@ -1,7 +1,7 @@
 /** What came of a run: its rows as a table, a chart or JSON, or how many it changed. */
 import { useState } from 'preact/hooks'
+import { Button } from '../../../components/button.tsx'
 import { CopyButton } from '../../../components/copy-button.tsx'
-import { Icon } from '../../../components/icon.tsx'
 import { tsvOf } from '../../../components/table/cell-text.ts'
 import { DataTable } from '../../../components/table/data-table.tsx'
 import { counted } from '../../../format/numbers.ts'
@@ -31,15 +31,13 @@ export function ResultPane({ tab, run }: { readonly tab: SqlTab; readonly run: R
       <div class="row">
         <div class="sql-forms" role="group" aria-label="Shown as">
           {FORMS.map((name) => (
-            <button
+            <Button
+              look="small"
+              label={name}
               key={name}
-              type="button"
-              class="button small"
               aria-pressed={tab.form === name}
               onClick={() => changeTab(tab.id, { form: name })}
-            >
-              {name}
-            </button>
+            />
           ))}
         </div>
         <span class="grow" />
@@ -47,10 +45,7 @@ export function ResultPane({ tab, run }: { readonly tab: SqlTab; readonly run: R
           label="Copy all"
           text={() => tsvOf([columns.map(({ name }) => name), ...rows])}
         />
-        <button type="button" class="button small" onClick={() => setIsExporting(true)}>
-          <Icon name="download" />
-          Export
-        </button>
+        <Button look="small" icon="download" label="Export" onClick={() => setIsExporting(true)} />
       </div>
       {isExporting && (
         <ExportDialog name={tab.name} run={run} onClose={() => setIsExporting(false)} />

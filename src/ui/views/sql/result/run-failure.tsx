@@ -1,5 +1,6 @@
 /** Why a statement failed, and where. */
 import { SqlError } from '../../../api/sql.ts'
+import { Button } from '../../../components/button.tsx'
 import type { Span } from '../../../components/editor/sql-code.ts'
 import { Failure } from '../../../components/failure.tsx'
 import { Icon } from '../../../components/icon.tsx'
@@ -29,10 +30,12 @@ export function RunFailure({ run, error, text, onGo }: RunFailureProps) {
         {excerpt.length > 0 && <pre class="sql-excerpt">{excerpt.join('\n')}</pre>}
       </div>
       {place && (
-        <button type="button" class="button small" onClick={() => onGo(place.from)}>
-          <Icon name="arrow" />
-          Go to the place
-        </button>
+        <Button
+          look="small"
+          icon="arrow"
+          label="Go to the place"
+          onClick={() => onGo(place.from)}
+        />
       )}
     </div>
   )

@@ -1,5 +1,4 @@
 /** Every metadata column with its values or its range, and how many there are of each: what is chosen narrows the list down. */
-
 import { useState } from 'preact/hooks'
 import {
   type ColumnTypes,

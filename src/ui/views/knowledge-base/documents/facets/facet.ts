@@ -1,5 +1,4 @@
 /** What a facet of one column is given. */
-
 import type { ColumnTypes, Filters } from '../../../../api/filters.ts'
 import type { KnowledgeBaseName } from '../../../../api/knowledge-bases.ts'
 

@@ -2,6 +2,7 @@
 import { useState } from 'preact/hooks'
 import { columnOf, isFields, itemsOf, kindOfType, whereOf } from '../../../../api/filters.ts'
 import { quoted, runSql } from '../../../../api/sql.ts'
+import { Button } from '../../../../components/button.tsx'
 import { Failure } from '../../../../components/failure.tsx'
 import { Loading } from '../../../../components/progress.tsx'
 import { useResource } from '../../../../components/resource.ts'
@@ -60,9 +61,7 @@ export function ValueFacet(props: FacetProps) {
         ))}
       </ul>
       {data && limit === SHOWN && data.total > SHOWN && (
-        <button type="button" class="button small" onClick={() => setLimit(SHOWN_MORE)}>
-          More values
-        </button>
+        <Button look="small" label="More values" onClick={() => setLimit(SHOWN_MORE)} />
       )}
     </div>
   )
