@@ -1,5 +1,6 @@
 import { expect, test } from 'bun:test'
 import type { PointValues } from '../../src/ui/api/maps.ts'
+import { type KeyRectangle, rectangleAfter } from '../../src/ui/views/map/key-rectangle.ts'
 import {
   lineSelection,
   lookOf,
@@ -11,11 +12,7 @@ import {
 } from '../../src/ui/views/map/map-address.ts'
 import { placeLabels } from '../../src/ui/views/map/place-labels.ts'
 import { colouredBy, FAINT, OTHERS } from '../../src/ui/views/map/point-colours.ts'
-import {
-  type KeyRectangle,
-  rectangleAfter,
-} from '../../src/ui/views/map/selecting/key-rectangle.ts'
-import { PointIndex } from '../../src/ui/views/map/selecting/point-index.ts'
+import { PointIndex } from '../../src/ui/views/map/point-index.ts'
 import { moved, toMap, toScreen, wholeMap, zoomed } from '../../src/ui/views/map/viewport.ts'
 
 const VIEW = wholeMap(800, 600)

@@ -1,8 +1,8 @@
 /** What is chosen in the table, and what can be done with it. */
 import type { Cell, Column } from '../../api/sql.ts'
-import { counted, shownCount } from '../../format/numbers.ts'
 import { Button } from '../button.tsx'
 import { CopyButton } from '../copy-button.tsx'
+import { counted, shownCount } from '../numbers.ts'
 import { cellCount, type Rectangle } from './cell-selection.ts'
 import { cellText, shownCell, tsvOf } from './cell-text.ts'
 

@@ -2,7 +2,7 @@
 import type { KnowledgeBaseName } from '../../api/knowledge-bases.ts'
 import { Button } from '../../components/button.tsx'
 import { Icon } from '../../components/icon.tsx'
-import { counted, shownBytes } from '../../format/numbers.ts'
+import { counted, shownBytes } from '../../components/numbers.ts'
 import { FilePicker } from '../../uploads/file-picker.tsx'
 import type { NamedFile } from '../../uploads/picked-files.ts'
 import { SendingProgress } from '../../uploads/sending-progress.tsx'

@@ -8,11 +8,10 @@ import { bodyOf, path, request, requestStream } from '../../api/request.ts'
 import { Button } from '../../components/button.tsx'
 import { ConfirmDialog } from '../../components/confirm-dialog.tsx'
 import { Failure } from '../../components/failure.tsx'
+import { shownDuration } from '../../components/numbers.ts'
 import { Loading } from '../../components/progress.tsx'
 import { useAction, useResource } from '../../components/resource.ts'
-import { shownDuration } from '../../format/numbers.ts'
 import { tellDone, tellFailed } from '../../shell/notices.tsx'
-import { AgentFrame } from './agent-frame.tsx'
 import {
   type AgentDraft,
   definitionOf,
@@ -24,8 +23,9 @@ import {
   keptDraft,
   keyedProviderOf,
   withoutKey,
-} from './settings/agent-draft.ts'
-import { AgentForm } from './settings/agent-form.tsx'
+} from './agent-draft.ts'
+import { AgentForm } from './agent-form.tsx'
+import { AgentFrame } from './agent-frame.tsx'
 
 export function AgentSettingsView({ project, name }: AgentName) {
   const at = path`/api/projects/${project}/agents/${name}`

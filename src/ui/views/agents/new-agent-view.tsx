@@ -11,8 +11,8 @@ import { PageHeader } from '../../components/page-header.tsx'
 import { useAction } from '../../components/resource.ts'
 import { addressOf } from '../../shell/addresses.ts'
 import { tellFailed } from '../../shell/notices.tsx'
-import { definitionOf, draftOf, forgetDraft, keepDraft, keptDraft } from './settings/agent-draft.ts'
-import { AgentForm } from './settings/agent-form.tsx'
+import { definitionOf, draftOf, forgetDraft, keepDraft, keptDraft } from './agent-draft.ts'
+import { AgentForm } from './agent-form.tsx'
 
 /** No agent has this name. */
 const PLACE = '/new'

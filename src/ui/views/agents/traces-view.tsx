@@ -6,8 +6,8 @@ import { projects } from '../../api/catalog.ts'
 import { PageHeader } from '../../components/page-header.tsx'
 import { addressOf } from '../../shell/addresses.ts'
 import { AgentFrame } from './agent-frame.tsx'
-import { LiveRuns } from './traces/live-runs.tsx'
-import { TraceList } from './traces/trace-list.tsx'
+import { LiveRuns } from './live-runs.tsx'
+import { TraceList } from './trace-list.tsx'
 
 export function TracesView({ project, name }: Partial<AgentName>) {
   if (project === undefined || name === undefined) {

@@ -8,18 +8,18 @@ import { Button } from '../../components/button.tsx'
 import { ConfirmDialog } from '../../components/confirm-dialog.tsx'
 import { Failure } from '../../components/failure.tsx'
 import { Icon } from '../../components/icon.tsx'
+import { counted, shownBytes } from '../../components/numbers.ts'
 import { usePolling, useResource } from '../../components/resource.ts'
-import { counted, shownBytes } from '../../format/numbers.ts'
 import { addressOf } from '../../shell/addresses.ts'
 import { sampleLoading } from './load-sample.ts'
 
 const SHOWN_AT_FIRST = 8
 const SHOWN_MAX = 500
-const ASK_AGAIN_MS = 15_000
+const FILES_AGAIN_MS = 15_000
 
 export function FileList() {
   const { data, failure, reload } = useResource(listFiles, [sampleLoading.value?.step])
-  usePolling(reload, ASK_AGAIN_MS)
+  usePolling(reload, FILES_AGAIN_MS)
   const [areAllShown, setAreAllShown] = useState(false)
   const [deleting, setDeleting] = useState<string>()
   if (failure && data === undefined) return <Failure error={failure} onRetry={reload} />

@@ -1,6 +1,6 @@
 /** What of a map stands in its address: which part is seen, and which points are selected. */
 import type { MapPoints, MapRegion, PointValues } from '../../api/maps.ts'
-import type { PointIndex } from './selecting/point-index.ts'
+import type { PointIndex } from './point-index.ts'
 
 /** The middle of what is seen, in units of the map, and how much nearer than the whole of it. */
 interface MapLook {

@@ -5,8 +5,8 @@ import { request } from '../../api/request.ts'
 import { Button } from '../../components/button.tsx'
 import { EmptyState } from '../../components/empty-state.tsx'
 import { Loaded } from '../../components/loaded.tsx'
+import { counted, shownBytes, shownCount } from '../../components/numbers.ts'
 import { useResource } from '../../components/resource.ts'
-import { counted, shownBytes, shownCount } from '../../format/numbers.ts'
 import { addressOf } from '../../shell/addresses.ts'
 
 const PAGE = 100

@@ -2,7 +2,7 @@
 import { useState } from 'preact/hooks'
 import { Button } from '../../../components/button.tsx'
 import { CopyButton } from '../../../components/copy-button.tsx'
-import { shownDuration } from '../../../format/numbers.ts'
+import { shownDuration } from '../../../components/numbers.ts'
 import type { AskedStep } from './asked-turn.ts'
 
 export function StepList({

@@ -10,7 +10,7 @@ import type { KnowledgeBaseName } from '../../../api/knowledge-bases.ts'
 import { may } from '../../../api/session.ts'
 import { Button } from '../../../components/button.tsx'
 import { ConfirmDialog } from '../../../components/confirm-dialog.tsx'
-import { counted, shownCount } from '../../../format/numbers.ts'
+import { counted, shownCount } from '../../../components/numbers.ts'
 import { tellDone } from '../../../shell/notices.tsx'
 
 interface SelectionBarProps {

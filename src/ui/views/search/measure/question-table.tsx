@@ -2,9 +2,9 @@
 import { useState } from 'preact/hooks'
 import type { KnowledgeBaseName } from '../../../api/knowledge-bases.ts'
 import { Button } from '../../../components/button.tsx'
-import { counted } from '../../../format/numbers.ts'
+import { counted } from '../../../components/numbers.ts'
 import { addressOf } from '../../../shell/addresses.ts'
-import { DEFAULT_LAB, queryOf } from '../lab-settings.ts'
+import { DEFAULT_LAB, queryOf } from '../columns/lab-settings.ts'
 import type { Compared } from './comparison.ts'
 import { type Evaluated, type EvaluationSetting, K_MAX, type Measured } from './evaluation.ts'
 
