@@ -10,16 +10,6 @@ export interface KeyRectangle {
   readonly halfHeight: number
 }
 
-interface Pressed {
-  readonly key: string
-  readonly shiftKey: boolean
-}
-
-interface Size {
-  readonly width: number
-  readonly height: number
-}
-
 const STEP_PIXELS = 20
 const HALF_MIN = 10
 /** Of the window, when it comes. */
@@ -37,9 +27,9 @@ const ARROWS: Readonly<Record<string, readonly [number, number]>> = {
  * @returns undefined: the key means nothing to it
  */
 export function rectangleAfter(
-  { key, shiftKey }: Pressed,
+  { key, shiftKey }: { readonly key: string; readonly shiftKey: boolean },
   before: KeyRectangle | null,
-  { width, height }: Size,
+  { width, height }: { readonly width: number; readonly height: number },
 ): KeyRectangle | undefined {
   const arrow = ARROWS[key]
   if (arrow === undefined) return undefined

@@ -163,13 +163,8 @@ function stateOf(text: string | undefined): Job['state'] | undefined {
   return states.find((one) => one === text)
 }
 
-interface OverJobProps {
-  readonly job: Job
-  readonly onChange: () => void
-}
-
 /** A job that is over: what came of it, and what can be done with it. */
-function OverJob({ job, onChange }: OverJobProps) {
+function OverJob({ job, onChange }: { readonly job: Job; readonly onChange: () => void }) {
   const { act, failure, isBusy } = useAction()
   const [isDeleting, setIsDeleting] = useState(false)
   const change = async (how: () => Promise<unknown>) => {

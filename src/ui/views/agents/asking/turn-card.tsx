@@ -282,13 +282,8 @@ function Feedback({ traceId, summary }: FeedbackProps) {
   )
 }
 
-interface FindingsProps {
-  readonly found: Found
-  readonly project: string
-}
-
 /** What an answer leans on besides its sources: charts, and the rows of statements. */
-function Findings({ found, project }: FindingsProps) {
+function Findings({ found, project }: { readonly found: Found; readonly project: string }) {
   const { charts = [], evidence = [], result } = found
   return (
     <>

@@ -164,16 +164,11 @@ function partOf(done: number, total: number): string {
   return `${shownCount(done)} of ${counted(total, 'chunk')}`
 }
 
-interface Sample {
-  readonly done: number
-  readonly atMs: number
-}
-
 /** Over the last samples; undefined: nothing moved yet. */
 const SAMPLES_MAX = 20
 
 function useRate(done: number | undefined): number | undefined {
-  const samples = useRef<readonly Sample[]>([])
+  const samples = useRef<readonly { readonly done: number; readonly atMs: number }[]>([])
   const [rate, setRate] = useState<number>()
   useEffect(() => {
     if (done === undefined) return
