@@ -8,7 +8,6 @@ import { useResource } from '../../components/resource.ts'
 import { useShortcuts } from '../../shell/keyboard.tsx'
 import { lookOf, textOfLook } from './map-address.ts'
 import { MapPainter } from './map-painter.ts'
-import { LassoHint, useMapRectangle } from './map-rectangle.tsx'
 import type { Coloured } from './point-colours.ts'
 import type { PointIndex } from './point-index.ts'
 import { followPointer, keyPressed, type Line, type PointerTool, wheeled } from './pointer-moves.ts'
@@ -51,8 +50,6 @@ export function MapCanvas(props: MapCanvasProps) {
   const painter = useRef<MapPainter | undefined>(undefined)
   const [hovered, setHovered] = useState<number | null>(null)
   const [lasso, setLasso] = useState<Line>([])
-  const rectangle = useMapRectangle({ tool, painter, index: props.index, onLine: props.onLine })
-  const drawn = rectangle.line ?? lasso
   const read = useRef<number | null>(null)
   read.current = hovered
   const mask = useMemo(() => maskOf(chosen, points.count), [chosen, points])
@@ -61,13 +58,10 @@ export function MapCanvas(props: MapCanvasProps) {
   const { url } = useLocation()
   useEffect(() => {
     if (below.current === null || above.current === null) return
-    const onLook = (view: Viewport) => {
-      latest.current.onLook(textOf(view))
-      rectangle.looked()
-    }
+    const onLook = (view: Viewport) => latest.current.onLook(textOf(view))
     const own = new MapPainter(below.current, above.current, onLook)
     painter.current = own
-    return watched(above.current, own, rectangle.looked)
+    return watched(above.current, own)
   }, [])
   useEffect(() => {
     if (painter.current) followAddress(painter.current)
@@ -75,8 +69,8 @@ export function MapCanvas(props: MapCanvasProps) {
   useEffect(() => {
     const ringed = hovered === null ? best : [...best, hovered]
     const { places } = coloured
-    painter.current?.show({ points, regions, places, chosen: mask, ringed, lasso: drawn })
-  }, [points, regions, coloured, mask, best, hovered, drawn])
+    painter.current?.show({ points, regions, places, chosen: mask, ringed, lasso })
+  }, [points, regions, coloured, mask, best, hovered, lasso])
   // In a newer map it is another point.
   useEffect(() => setHovered(null), [address])
   const pointAt = (x: number, y: number, reach = REACH_PIXELS) => {
@@ -94,10 +88,7 @@ export function MapCanvas(props: MapCanvasProps) {
       view: () => own.view,
       onView: (view) => own.look(view),
       onHover: (place) => setHovered(place === null ? null : pointAt(...place)),
-      onLine: (line) => {
-        rectangle.close()
-        setLasso(line)
-      },
+      onLine: setLasso,
       onLineEnd: (line) => {
         setLasso([])
         latest.current.onLine(line.map(([x, y]) => toMap(own.view, x, y)))
@@ -114,7 +105,6 @@ export function MapCanvas(props: MapCanvasProps) {
   const pressed = (event: KeyboardEvent) => {
     const own = painter.current
     if (own === undefined) return
-    if (rectangle.pressed(event)) return
     if (event.key === 'Enter' && hovered !== null) props.onOpen(hovered)
     if (event.key === 'Escape') setHovered(null)
     // What is in the middle then is read, so that keys reach every point.
@@ -130,7 +120,7 @@ export function MapCanvas(props: MapCanvasProps) {
           // biome-ignore lint/a11y/noNoninteractiveTabindex: it is moved and zoomed by keys
           tabIndex={0}
           role="application"
-          aria-label="Map of the chunks. Arrow keys move it and read the chunk in its middle, which Enter opens. Plus and minus zoom, 0 shows all of it. The regions are listed below. With Lasso on, arrow keys move a rectangle, and Enter selects what is in it"
+          aria-label="Map of the chunks. Arrow keys move it and read the chunk in its middle, which Enter opens. Plus and minus zoom, 0 shows all of it. The regions are listed below. Select what is visible selects the chunks that are shown"
           onKeyDown={pressed}
           onWheel={(event) => {
             wheeled(event, painter.current)
@@ -151,7 +141,11 @@ export function MapCanvas(props: MapCanvasProps) {
         )}
       </div>
       <div class="row">
-        {tool === 'lasso' && <LassoHint count={rectangle.count} />}
+        {tool === 'lasso' && (
+          <p class="map-hint small" role="status">
+            Draw a line around points.
+          </p>
+        )}
         <MapZoom painter={painter} onSelect={(view) => props.onLine(cornersOf(view))} />
       </div>
     </>
@@ -199,11 +193,8 @@ function followAddress(painter: MapPainter): void {
 }
 
 /** Draws again where the window or the theme changes. @returns what ends that */
-function watched(element: HTMLElement, painter: MapPainter, onSize: () => void): () => void {
-  const refresh = () => {
-    painter.refresh()
-    onSize()
-  }
+function watched(element: HTMLElement, painter: MapPainter): () => void {
+  const refresh = () => painter.refresh()
   const sizes = new ResizeObserver(refresh)
   sizes.observe(element)
   const themes = new MutationObserver(refresh)
