@@ -1,7 +1,8 @@
 import type { ButtonHTMLAttributes } from 'preact'
 import { Icon, type IconName } from './icon.tsx'
 
-interface ButtonProps extends Omit<ButtonHTMLAttributes, 'icon' | 'label' | 'type' | 'class'> {
+export interface ButtonProps
+  extends Omit<ButtonHTMLAttributes, 'icon' | 'label' | 'type' | 'class'> {
   /** `primary`, `danger`, `quiet`, `small`, `icon-only`, or several of them. */
   readonly look?: string
   readonly icon?: IconName | undefined

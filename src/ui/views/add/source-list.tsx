@@ -9,12 +9,13 @@ import {
 } from '../../api/kept-sources.ts'
 import type { Job, Source } from '../../api/records.ts'
 import { Button } from '../../components/button.tsx'
-import { ConfirmDialog } from '../../components/confirm-dialog.tsx'
+import { ConfirmButton } from '../../components/confirm-dialog.tsx'
 import { Failure } from '../../components/failure.tsx'
+import { Form } from '../../components/form/form.tsx'
 import { SelectField } from '../../components/form/select-field.tsx'
 import { TextField } from '../../components/form/text-field.tsx'
 import { counted, shownAge, shownTime } from '../../components/numbers.ts'
-import { Loading } from '../../components/progress.tsx'
+import { RecordList } from '../../components/record-list.tsx'
 import { useAction, usePolling, useResource } from '../../components/resource.ts'
 import type { WayInProps } from './use-begin.ts'
 
@@ -23,10 +24,10 @@ const ASK_AGAIN_MS = 15_000
 const LOOK_AGAIN_MS = 1000
 
 export function Sources({ project, name, onBegun }: WayInProps) {
-  const { data, failure, reload } = useResource(
-    (signal) => listSources(project, name, signal),
-    [project, name],
-  )
+  const read = useResource((signal) => listSources(project, name, signal), [project, name])
+  const { data, reload } = read
+  // Once they are there, a look that failed says nothing.
+  const sources = { ...read, failure: data === undefined ? read.failure : undefined }
   const isRunning = data?.some(({ job_id: id, last_run: last }) => {
     return id !== null || last?.state === 'running'
   })
@@ -41,16 +42,15 @@ export function Sources({ project, name, onBegun }: WayInProps) {
         A source is read again and again: what changed there is updated here, what is gone there is
         deleted here.
       </p>
-      {failure && data === undefined && <Failure error={failure} onRetry={reload} />}
-      {data === undefined && failure === undefined && <Loading what="sources" />}
-      {data?.length === 0 && <p>No sources yet.</p>}
-      {data !== undefined && data.length > 0 && (
-        <ul class="add-files" aria-label="Sources">
-          {data.map((source) => (
-            <SourceEntry key={source.id} source={source} onBegun={begun} onRemoved={reload} />
-          ))}
-        </ul>
-      )}
+      <RecordList of={sources} what="sources" empty={<p>No sources yet.</p>}>
+        {(items) => (
+          <ul class="add-files" aria-label="Sources">
+            {items.map((source) => (
+              <SourceEntry key={source.id} source={source} onBegun={begun} onRemoved={reload} />
+            ))}
+          </ul>
+        )}
+      </RecordList>
       <NewSource project={project} name={name} onBegun={begun} />
     </>
   )
@@ -64,11 +64,14 @@ interface SourceEntryProps {
 
 function SourceEntry({ source, onBegun, onRemoved }: SourceEntryProps) {
   const { act, failure: refusal } = useAction()
-  const [isRemoving, setIsRemoving] = useState(false)
   const run = async () => {
     await act(async () => {
       onBegun(await runSource(source))
     })
+  }
+  const remove = async () => {
+    await removeSource(source)
+    onRemoved()
   }
   const { name, kind, last_run: last } = source
   return (
@@ -85,12 +88,16 @@ function SourceEntry({ source, onBegun, onRemoved }: SourceEntryProps) {
           aria-label={`Run now: ${name}`}
           onClick={run}
         />
-        <Button
+        <ConfirmButton
           look="small icon-only quiet"
           icon="trash"
           aria-label={`Remove ${name}`}
-          onClick={() => setIsRemoving(true)}
-        />
+          asks={`Remove the source ${name}?`}
+          verb="Remove"
+          onConfirm={remove}
+        >
+          It is no longer read. Its documents stay.
+        </ConfirmButton>
       </div>
       <p class="small quiet" dir="auto">
         {source.path ?? source.url ?? source.query ?? source.table}
@@ -103,19 +110,6 @@ function SourceEntry({ source, onBegun, onRemoved }: SourceEntryProps) {
         </p>
       )}
       {refusal && <Failure error={refusal} />}
-      {isRemoving && (
-        <ConfirmDialog
-          title={`Remove the source ${name}?`}
-          verb="Remove"
-          onConfirm={async () => {
-            await removeSource(source)
-            onRemoved()
-          }}
-          onClose={() => setIsRemoving(false)}
-        >
-          It is no longer read. Its documents stay.
-        </ConfirmDialog>
-      )}
     </li>
   )
 }
@@ -162,21 +156,17 @@ function NewSource({ project, name, onBegun }: WayInProps) {
   const [title, setTitle] = useState('')
   const [place, setPlace] = useState('')
   const [schedule, setSchedule] = useState('every day')
-  const { act, failure, isBusy } = useAction()
   const shown = KINDS[kind]
-  const add = async (event: Event) => {
-    event.preventDefault()
+  const add = async () => {
     const when = schedule === '' ? {} : { schedule }
-    await act(async () => {
-      const definition = { name: title.trim(), kind, [shown.of]: place.trim(), ...when }
-      const source = await addSource(project, name, definition)
-      setTitle('')
-      setPlace('')
-      onBegun(await runSource(source))
-    })
+    const definition = { name: title.trim(), kind, [shown.of]: place.trim(), ...when }
+    const source = await addSource(project, name, definition)
+    setTitle('')
+    setPlace('')
+    onBegun(await runSource(source))
   }
   return (
-    <form class="stack" onSubmit={add}>
+    <Form verb="Add and run" onSend={add}>
       <h2>Add a source</h2>
       <div class="grid">
         <SelectField
@@ -202,11 +192,7 @@ function NewSource({ project, name, onBegun }: WayInProps) {
         value={place}
         onText={setPlace}
       />
-      {failure && <Failure error={failure} />}
-      <div>
-        <Button type="submit" look="primary" label="Add and run" aria-disabled={isBusy} />
-      </div>
-    </form>
+    </Form>
   )
 }
 

@@ -6,11 +6,11 @@ import { refreshCatalog } from '../../api/catalog.ts'
 import type { Agent, AgentProbe, SavedAgent } from '../../api/records.ts'
 import { bodyOf, path, request, requestStream } from '../../api/request.ts'
 import { Button } from '../../components/button.tsx'
-import { ConfirmDialog } from '../../components/confirm-dialog.tsx'
+import { ConfirmButton } from '../../components/confirm-dialog.tsx'
 import { Failure } from '../../components/failure.tsx'
 import { shownDuration } from '../../components/numbers.ts'
-import { Loading } from '../../components/progress.tsx'
-import { useAction, useResource } from '../../components/resource.ts'
+import { Loaded } from '../../components/record-list.tsx'
+import { useAction, useRequest } from '../../components/resource.ts'
 import { tellDone, tellFailed } from '../../shell/notices.tsx'
 import {
   type AgentDraft,
@@ -29,12 +29,12 @@ import { AgentFrame } from './agent-frame.tsx'
 
 export function AgentSettingsView({ project, name }: AgentName) {
   const at = path`/api/projects/${project}/agents/${name}`
-  const agent = useResource((signal) => request<Agent>(at, { signal }), [at])
+  const agent = useRequest<Agent>(at)
   return (
     <AgentFrame project={project} name={name}>
-      {agent.failure && <Failure error={agent.failure} onRetry={agent.reload} />}
-      {agent.isLoading && agent.data === undefined && <Loading what="the agent" />}
-      {agent.data && <Settings key={at} at={at} agent={agent.data} />}
+      <Loaded of={agent} what="the agent">
+        {(data) => <Settings key={at} at={at} agent={data} />}
+      </Loaded>
     </AgentFrame>
   )
 }
@@ -44,7 +44,6 @@ function Settings({ at, agent }: { readonly at: string; readonly agent: Agent })
   const { base, draft, type, begin: beginWith } = useAgentDraft(at, agent)
   const { act, failure, isBusy } = useAction()
   const [newer, setNewer] = useState<Agent>()
-  const [isDeleting, setIsDeleting] = useState(false)
   const isChanged = !isSameDraft(draft, draftOf(base))
   const begin = (from: Agent, sent?: AgentDraft) => {
     beginWith(from, sent)
@@ -104,18 +103,16 @@ function Settings({ at, agent }: { readonly at: string; readonly agent: Agent })
         )}
         <Probe at={at} isChanged={isChanged} />
         <span class="grow" />
-        <Button icon="trash" label="Delete the agent" onClick={() => setIsDeleting(true)} />
-      </div>
-      {isDeleting && (
-        <ConfirmDialog
-          title={`Delete ${agent.name}?`}
+        <ConfirmButton
+          icon="trash"
+          label="Delete the agent"
+          asks={`Delete ${agent.name}?`}
           verb="Delete"
           onConfirm={remove}
-          onClose={() => setIsDeleting(false)}
         >
           <p>Its conversations cannot be continued. What it reads stays as it is.</p>
-        </ConfirmDialog>
-      )}
+        </ConfirmButton>
+      </div>
     </form>
   )
 }

@@ -4,7 +4,7 @@ import { useLocation } from 'preact-iso/router'
 import { type AgentName, deleteConversation, listConversations } from '../../api/agents.ts'
 import type { ConversationList as ListedConversations } from '../../api/records.ts'
 import { Button } from '../../components/button.tsx'
-import { ConfirmDialog } from '../../components/confirm-dialog.tsx'
+import { ConfirmButton } from '../../components/confirm-dialog.tsx'
 import { Failure } from '../../components/failure.tsx'
 import { Icon } from '../../components/icon.tsx'
 import { knownOf } from '../../components/known-name.ts'
@@ -50,7 +50,6 @@ interface ConversationListProps {
 function ConversationList({ agent, open, conversations: found }: ConversationListProps) {
   const { route } = useLocation()
   const { project, name } = agent
-  const [doomed, setDoomed] = useState<string>()
   const [isUnfolded, setIsUnfolded] = useState(false)
   useShortcuts([
     { keys: 'n', does: 'New conversation', run: () => route(addressOf.agent(project, name)) },
@@ -94,27 +93,21 @@ function ConversationList({ agent, open, conversations: found }: ConversationLis
                   {is_running ? 'answering …' : shownAge(ended_at, Date.now())}
                 </span>
               </a>
-              <Button
+              <ConfirmButton
                 look="quiet icon-only"
                 icon="trash"
                 aria-label={`Delete the conversation “${title}”`}
-                onClick={() => setDoomed(id)}
-              />
+                asks="Delete this conversation?"
+                verb="Delete"
+                onConfirm={() => remove(id)}
+              >
+                Its questions and answers are deleted for good. Their traces stay.
+              </ConfirmButton>
             </li>
           ))}
         </ul>
         {found.data?.next && <Button look="small" label="Show more" onClick={found.showMore} />}
       </div>
-      {doomed !== undefined && (
-        <ConfirmDialog
-          title="Delete this conversation?"
-          verb="Delete"
-          onConfirm={() => remove(doomed)}
-          onClose={() => setDoomed(undefined)}
-        >
-          Its questions and answers are deleted for good. Their traces stay.
-        </ConfirmDialog>
-      )}
     </nav>
   )
 }

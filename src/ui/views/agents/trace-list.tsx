@@ -7,6 +7,7 @@ import { EmptyState } from '../../components/empty-state.tsx'
 import { Failure } from '../../components/failure.tsx'
 import { shownCount, shownDuration, shownTime } from '../../components/numbers.ts'
 import { Loading } from '../../components/progress.tsx'
+import { RecordTable, type TableColumn } from '../../components/record-list.tsx'
 import { useAction, useResource } from '../../components/resource.ts'
 import { addressOf } from '../../shell/addresses.ts'
 
@@ -53,7 +54,14 @@ export function TraceList({ filters, hasAgentColumn, version }: TraceListProps) 
           <p class="quiet">Every question leaves a trace. Ask an agent, or change the filters.</p>
         </EmptyState>
       )}
-      {traces.length > 0 && <Table traces={traces} hasAgentColumn={hasAgentColumn} />}
+      {traces.length > 0 && (
+        <RecordTable
+          label="Traces"
+          look="agents-traces stacked"
+          rows={traces}
+          columns={COLUMNS.filter(({ title }) => hasAgentColumn || title !== 'Agent')}
+        />
+      )}
       {failure && <Failure error={failure} onRetry={readMore} />}
       {next && (
         <div class="row">
@@ -67,66 +75,36 @@ export function TraceList({ filters, hasAgentColumn, version }: TraceListProps) 
 
 const OUTCOMES = { answered: 'good', failed: 'bad', cancelled: 'warn' } as const
 
-function Table({
-  traces,
-  hasAgentColumn,
-}: {
-  readonly traces: Page['items']
-  readonly hasAgentColumn: boolean
-}) {
-  return (
-    // biome-ignore lint/a11y/noNoninteractiveTabindex: a wide table is scrolled by keyboard
-    <div class="panel flush" tabIndex={0}>
-      <table class="agents-traces stacked">
-        <thead>
-          <tr>
-            <th scope="col">Question</th>
-            {hasAgentColumn && <th scope="col">Agent</th>}
-            <th scope="col">Ended</th>
-            <th scope="col" class="number">
-              Took
-            </th>
-            <th scope="col" class="number">
-              Steps
-            </th>
-            <th scope="col" class="number">
-              Tokens
-            </th>
-            <th scope="col">Rated</th>
-            <th scope="col">When</th>
-          </tr>
-        </thead>
-        <tbody>
-          {traces.map((trace) => (
-            <tr key={trace.trace_id}>
-              <td class="stacked-first">
-                <a href={addressOf.trace(trace.trace_id)} dir="auto">
-                  {trace.question.slice(0, 200)}
-                </a>
-              </td>
-              {hasAgentColumn && <td dir="auto">{`${trace.project}.${trace.agent}`}</td>}
-              <td>
-                <span class={`badge ${OUTCOMES[trace.outcome]}`}>{trace.outcome}</span>{' '}
-                {trace.outcome === 'failed' && <span class="small quiet">{trace.error_code}</span>}
-              </td>
-              <td class="number">{shownDuration(trace.took_ms)}</td>
-              <td class="number" data-label="Steps">
-                {trace.step_count}
-              </td>
-              <td class="number" data-label="Tokens">
-                {trace.usage === null
-                  ? '–'
-                  : shownCount(trace.usage.input_tokens + trace.usage.output_tokens)}
-              </td>
-              <td dir="auto">{ratingOf(trace.feedback)}</td>
-              <td>{shownTime(trace.started_at)}</td>
-            </tr>
-          ))}
-        </tbody>
-      </table>
-    </div>
-  )
-}
+const COLUMNS: readonly TableColumn<Page['items'][number]>[] = [
+  {
+    title: 'Question',
+    look: 'stacked-first',
+    cell: ({ trace_id: id, question }) => (
+      <a href={addressOf.trace(id)}>{question.slice(0, 200)}</a>
+    ),
+  },
+  { title: 'Agent', cell: ({ project, agent }) => `${project}.${agent}` },
+  {
+    title: 'Ended',
+    cell: ({ outcome, error_code: code }) => (
+      <>
+        <span class={`badge ${OUTCOMES[outcome]}`}>{outcome}</span>{' '}
+        {outcome === 'failed' && <span class="small quiet">{code}</span>}
+      </>
+    ),
+  },
+  { title: 'Took', look: 'number', cell: ({ took_ms: ms }) => shownDuration(ms) },
+  { title: 'Steps', look: 'number', label: 'Steps', cell: ({ step_count: count }) => count },
+  {
+    title: 'Tokens',
+    look: 'number',
+    label: 'Tokens',
+    cell: ({ usage }) =>
+      usage === null ? '–' : shownCount(usage.input_tokens + usage.output_tokens),
+  },
+  { title: 'Rated', cell: ({ feedback }) => ratingOf(feedback) },
+  { title: 'When', cell: ({ started_at: at }) => shownTime(at) },
+]
 
 export function ratingOf(feedback: Page['items'][number]['feedback']): string {
   if (feedback === null) return ''

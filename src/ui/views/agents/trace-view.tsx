@@ -6,7 +6,7 @@ import { ApiError } from '../../api/request.ts'
 import { Failure } from '../../components/failure.tsx'
 import { counted, shownDuration, shownTime } from '../../components/numbers.ts'
 import { PageHeader } from '../../components/page-header.tsx'
-import { Loading } from '../../components/progress.tsx'
+import { Loaded } from '../../components/record-list.tsx'
 import { useResource } from '../../components/resource.ts'
 import { addressOf } from '../../shell/addresses.ts'
 import { AnswerText } from './asking/answer-text.tsx'
@@ -34,9 +34,11 @@ export function TraceView({ id }: { readonly id: string }) {
           <Failure error={found.failure} onRetry={found.reload} />
         </LiveRuns>
       )}
-      {!isUnknown && found.failure && <Failure error={found.failure} onRetry={found.reload} />}
-      {found.isLoading && trace === undefined && <Loading what="the trace" />}
-      {trace !== undefined && <Shown trace={trace} />}
+      {!isUnknown && (
+        <Loaded of={found} what="the trace">
+          {(data) => <Shown trace={data} />}
+        </Loaded>
+      )}
     </>
   )
 }

@@ -5,7 +5,7 @@ import type { UploadedFile } from '../../api/records.ts'
 import { may } from '../../api/session.ts'
 import { quoted } from '../../api/sql.ts'
 import { Button } from '../../components/button.tsx'
-import { ConfirmDialog } from '../../components/confirm-dialog.tsx'
+import { ConfirmButton } from '../../components/confirm-dialog.tsx'
 import { Failure } from '../../components/failure.tsx'
 import { Icon } from '../../components/icon.tsx'
 import { counted, shownBytes } from '../../components/numbers.ts'
@@ -21,7 +21,6 @@ export function FileList() {
   const { data, failure, reload } = useResource(listFiles, [sampleLoading.value?.step])
   usePolling(reload, FILES_AGAIN_MS)
   const [areAllShown, setAreAllShown] = useState(false)
-  const [deleting, setDeleting] = useState<string>()
   if (failure && data === undefined) return <Failure error={failure} onRetry={reload} />
   if (data === undefined || data.length === 0) return null
   const newest = [...data]
@@ -38,7 +37,7 @@ export function FileList() {
       </h2>
       <ul class="home-entries wide">
         {newest.map((file) => (
-          <FileEntry key={file.id} file={file} onDelete={() => setDeleting(file.name)} />
+          <FileEntry key={file.id} file={file} onDeleted={reload} />
         ))}
       </ul>
       {data.length > SHOWN_AT_FIRST && (
@@ -51,30 +50,21 @@ export function FileList() {
           />
         </div>
       )}
-      {deleting !== undefined && (
-        <ConfirmDialog
-          title={`Delete the file ${deleting}?`}
-          verb="Delete"
-          onConfirm={async () => {
-            await deleteFile(deleting)
-            reload()
-          }}
-          onClose={() => setDeleting(undefined)}
-        >
-          Statements can no longer read it. Documents made from it stay.
-        </ConfirmDialog>
-      )}
     </section>
   )
 }
 
 interface FileEntryProps {
   readonly file: UploadedFile
-  readonly onDelete: () => void
+  readonly onDeleted: () => void
 }
 
-function FileEntry({ file, onDelete }: FileEntryProps) {
+function FileEntry({ file, onDeleted }: FileEntryProps) {
   const { name, format, size_bytes: bytes, row_count: rows } = file
+  const remove = async () => {
+    await deleteFile(name)
+    onDeleted()
+  }
   return (
     <li>
       <Icon name="file" />
@@ -98,12 +88,16 @@ function FileEntry({ file, onDelete }: FileEntryProps) {
           Download
         </a>
         {may('write') && (
-          <Button
+          <ConfirmButton
             look="small icon-only quiet"
             icon="trash"
             aria-label={`Delete ${name}`}
-            onClick={onDelete}
-          />
+            asks={`Delete the file ${name}?`}
+            verb="Delete"
+            onConfirm={remove}
+          >
+            Statements can no longer read it. Documents made from it stay.
+          </ConfirmButton>
         )}
       </span>
     </li>

@@ -1,13 +1,11 @@
 /** A project: its knowledge bases with what is in them, its agents, views and jobs. It can be deleted, but for the first one. */
 import type { ComponentChildren } from 'preact'
-import { useState } from 'preact/hooks'
 import { deleteProject, type ListedView, type ProjectContents } from '../../api/catalog.ts'
 import type { UsageByName } from '../../api/knowledge-bases.ts'
 import type { Agent, KnowledgeBase, Schedule, Usage } from '../../api/records.ts'
 import { may } from '../../api/session.ts'
 import { quoted } from '../../api/sql.ts'
-import { Button } from '../../components/button.tsx'
-import { ConfirmDialog } from '../../components/confirm-dialog.tsx'
+import { ConfirmButton } from '../../components/confirm-dialog.tsx'
 import { Icon } from '../../components/icon.tsx'
 import { counted, shownAge, shownTime } from '../../components/numbers.ts'
 import { addressOf } from '../../shell/addresses.ts'
@@ -21,7 +19,6 @@ interface ProjectPanelProps {
 }
 
 export function ProjectPanel({ project, usage }: ProjectPanelProps) {
-  const [isDeleting, setIsDeleting] = useState(false)
   const { name, knowledgeBases, agents, views, schedules } = project
   const newHere = `?${new URLSearchParams({ project: name })}`
   return (
@@ -31,13 +28,17 @@ export function ProjectPanel({ project, usage }: ProjectPanelProps) {
           {name}
         </h2>
         {may('write') && name !== FIRST_PROJECT && (
-          <Button
+          <ConfirmButton
             look="small quiet"
             icon="trash"
             label="Delete"
             aria-label={`Delete project ${name}`}
-            onClick={() => setIsDeleting(true)}
-          />
+            asks={`Delete the project ${name}?`}
+            onConfirm={() => deleteProject(name)}
+          >
+            {counted(knowledgeBases.length, 'knowledge base')} with all documents,{' '}
+            {counted(agents.length, 'agent')} and every view and table in it are gone for good.
+          </ConfirmButton>
         )}
       </div>
       <EntryList title="Knowledge bases" all={knowledgeBases} isWide>
@@ -77,17 +78,6 @@ export function ProjectPanel({ project, usage }: ProjectPanelProps) {
           {(schedule) => <ScheduleEntry key={schedule.id} schedule={schedule} />}
         </EntryList>
       </div>
-      {isDeleting && (
-        <ConfirmDialog
-          title={`Delete the project ${name}?`}
-          verb="Delete"
-          onConfirm={() => deleteProject(name)}
-          onClose={() => setIsDeleting(false)}
-        >
-          {counted(knowledgeBases.length, 'knowledge base')} with all documents,{' '}
-          {counted(agents.length, 'agent')} and every view and table in it are gone for good.
-        </ConfirmDialog>
-      )}
     </section>
   )
 }

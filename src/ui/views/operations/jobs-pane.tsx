@@ -1,5 +1,4 @@
 /** Jobs: what runs as it goes on, what is over, and the scheduled jobs. */
-import { useState } from 'preact/hooks'
 import { useLocation } from 'preact-iso/router'
 import { changeJob, forgetJob, forgetJobs, isJobOver, listJobs } from '../../api/jobs.ts'
 import type { Job } from '../../api/records.ts'
@@ -7,13 +6,13 @@ import { path, request } from '../../api/request.ts'
 import { may, mayRunServer } from '../../api/session.ts'
 import { runSql } from '../../api/sql.ts'
 import { Button } from '../../components/button.tsx'
-import { ConfirmDialog } from '../../components/confirm-dialog.tsx'
+import { ConfirmButton } from '../../components/confirm-dialog.tsx'
 import { EmptyState } from '../../components/empty-state.tsx'
 import { Failure } from '../../components/failure.tsx'
 import { SelectField } from '../../components/form/select-field.tsx'
 import { JobProgress, JobState, LeftOut, wordsOf } from '../../components/job-progress.tsx'
-import { Loaded } from '../../components/loaded.tsx'
 import { counted, shownAge, shownCount, shownTime } from '../../components/numbers.ts'
+import { Entry, Loaded, RecordList, Section } from '../../components/record-list.tsx'
 import { useAction, usePolling, useResource } from '../../components/resource.ts'
 import { tellDone } from '../../shell/notices.tsx'
 
@@ -47,7 +46,6 @@ function useShownJobs() {
 
 export function JobsPane() {
   const { state, offset, show } = useShownJobs()
-  const [isClearing, setIsClearing] = useState(false)
   const jobs = useResource(
     (signal) => {
       return listJobs({ ...(state === undefined ? {} : { state }), limit: PAGE, offset }, signal)
@@ -55,6 +53,11 @@ export function JobsPane() {
     [state, offset],
   )
   usePolling(jobs.reload, ASK_AGAIN_MS)
+  const clear = async () => {
+    tellDone(`Deleted ${counted(await forgetJobs(state), 'job')}`)
+    show({ state })
+    jobs.reload()
+  }
   const canClear = may('write') && jobs.data?.items.some(isJobOver)
   return (
     <div class="stack">
@@ -66,7 +69,19 @@ export function JobsPane() {
           onChoose={(value) => show({ state: value })}
           options={[['', 'All jobs'], ...Object.entries(STATES)]}
         />
-        {canClear && <Button label="Delete finished jobs" onClick={() => setIsClearing(true)} />}
+        {canClear && (
+          <ConfirmButton
+            label="Delete finished jobs"
+            verb="Delete"
+            asks={`Delete ${state === undefined ? 'all finished' : `the ${STATES[state].toLowerCase()}`} jobs?`}
+            onConfirm={clear}
+          >
+            <p>
+              What they stored stays. Those that failed or were cancelled can no longer be
+              continued.
+            </p>
+          </ConfirmButton>
+        )}
       </div>
       <Loaded of={jobs} what="the jobs">
         {({ items, total }) => (
@@ -99,22 +114,6 @@ export function JobsPane() {
         )}
       </Loaded>
       <ScheduleList />
-      {isClearing && (
-        <ConfirmDialog
-          title={`Delete ${state === undefined ? 'all finished' : `the ${STATES[state].toLowerCase()}`} jobs?`}
-          verb="Delete"
-          onClose={() => setIsClearing(false)}
-          onConfirm={async () => {
-            tellDone(`Deleted ${counted(await forgetJobs(state), 'job')}`)
-            show({ state })
-            jobs.reload()
-          }}
-        >
-          <p>
-            What they stored stays. Those that failed or were cancelled can no longer be continued.
-          </p>
-        </ConfirmDialog>
-      )}
     </div>
   )
 }
@@ -166,28 +165,18 @@ function stateOf(text: string | undefined): Job['state'] | undefined {
 /** A job that is over: what came of it, and what can be done with it. */
 function OverJob({ job, onChange }: { readonly job: Job; readonly onChange: () => void }) {
   const { act, failure, isBusy } = useAction()
-  const [isDeleting, setIsDeleting] = useState(false)
   const change = async (how: () => Promise<unknown>) => {
     await act(async () => {
       await how()
       onChange()
     })
   }
-  const isDone = job.state === 'done'
-  const forget = () => {
-    // One that is done is not needed any more; another could still go on.
-    if (isDone) change(() => forgetJob(job.id))
-    else setIsDeleting(true)
+  const forget = async () => {
+    await forgetJob(job.id)
+    onChange()
   }
-  const buttons = [
-    ...(isDone
-      ? []
-      : [
-          { words: 'Continue', press: () => change(() => changeJob(job.id, 'resume')) },
-          { words: 'Start over', press: () => change(() => changeJob(job.id, 'retry')) },
-        ]),
-    { words: 'Delete', press: forget },
-  ]
+  const look = { look: 'small', 'aria-disabled': isBusy }
+  const goOn = (how: 'resume' | 'retry') => () => change(() => changeJob(job.id, how))
   return (
     <section class="panel operations-job" aria-label={job.title}>
       <div class="row">
@@ -195,14 +184,27 @@ function OverJob({ job, onChange }: { readonly job: Job; readonly onChange: () =
           {job.title}
         </strong>
         <JobState state={job.state} />
-        {may('write') &&
-          buttons.map(({ words, press }) => (
-            <Button look="small" label={words} key={words} aria-disabled={isBusy} onClick={press} />
-          ))}
+        {/* One that is done is not needed any more; another could still continue. */}
+        {may('write') && job.state === 'done' && (
+          <Button {...look} label="Delete" onClick={() => change(() => forgetJob(job.id))} />
+        )}
+        {may('write') && job.state !== 'done' && (
+          <>
+            <Button {...look} label="Continue" onClick={goOn('resume')} />
+            <Button {...look} label="Start over" onClick={goOn('retry')} />
+            <ConfirmButton
+              {...look}
+              label="Delete"
+              asks={`Delete ${job.title}?`}
+              onConfirm={forget}
+            >
+              <p>What it stored stays. It can no longer be continued.</p>
+            </ConfirmButton>
+          </>
+        )}
       </div>
       <p class="small quiet">
-        <span dir="auto">{job.project}</span> · {wordsOf(job)} ·{' '}
-        {shownAge(job.created_at, Date.now())}
+        <bdi>{job.project}</bdi> · {wordsOf(job)} · {shownAge(job.created_at, Date.now())}
       </p>
       {job.error !== null && (
         <p class="small pre bad" dir="auto">
@@ -211,19 +213,6 @@ function OverJob({ job, onChange }: { readonly job: Job; readonly onChange: () =
       )}
       <LeftOut job={job} />
       {failure && <Failure error={failure} />}
-      {isDeleting && (
-        <ConfirmDialog
-          title={`Delete ${job.title}?`}
-          verb="Delete"
-          onClose={() => setIsDeleting(false)}
-          onConfirm={async () => {
-            await forgetJob(job.id)
-            onChange()
-          }}
-        >
-          <p>What it stored stays. It can no longer be continued.</p>
-        </ConfirmDialog>
-      )}
     </section>
   )
 }
@@ -239,73 +228,45 @@ const SCHEDULES = `SELECT j.PROJECT, j.NAME, j.QUERY, j.SCHEDULE_STR, j.NEXT_RUN
   ) h ON h.PROJECT = j.PROJECT AND h.NAME = j.NAME
   ORDER BY j.PROJECT, j.NAME`
 
-interface ShownSchedule {
-  readonly project: string
-  readonly name: string
-  readonly query: string
-  /** null: it runs once. */
-  readonly every: string | null
-  readonly nextAt: string | null
-  /** Of its last run; null: there was none. */
-  readonly state: string | null
-  readonly error: string | null
-  readonly ranAt: string | null
-}
-
-async function loadSchedules(signal: AbortSignal): Promise<readonly ShownSchedule[]> {
+/** `every` is null for one that runs once, and the last three where none has run yet. */
+async function loadSchedules(signal: AbortSignal) {
   const { rows } = await runSql({ sql: SCHEDULES, signal })
+  const textOf = (cell: unknown) => (cell === null ? null : String(cell))
   return rows.map((row) => {
-    const [project, name, query, every, nextAt, state, error, ranAt] = row.map(textOf)
-    return {
-      ...{ project: project ?? '', name: name ?? '', query: query ?? '', every: every ?? null },
-      ...{ nextAt: nextAt ?? null, state: state ?? null, error: error ?? null },
-      ranAt: ranAt ?? null,
-    }
+    const [project, name, query, ...others] = row
+    const [every = null, nextAt = null, state = null, error = null, ranAt = null] =
+      others.map(textOf)
+    const texts = { project: String(project), name: String(name), query: String(query) }
+    return { ...texts, every, nextAt, state, error, ranAt }
   })
 }
 
-function textOf(cell: unknown): string | null {
-  return cell === null ? null : String(cell)
-}
+type ShownSchedule = Awaited<ReturnType<typeof loadSchedules>>[number]
 
 /** Jobs that run by themselves, of all projects, with how the last run of each ended. */
 function ScheduleList() {
   const schedules = useResource(loadSchedules, [])
   usePolling(schedules.reload, SCHEDULES_AGAIN_MS)
-  const [dropped, setDropped] = useState<ShownSchedule>()
   return (
-    <section class="stack" aria-labelledby="operations-schedules">
-      <h2 id="operations-schedules">Scheduled jobs</h2>
-      <Loaded of={schedules} what="the scheduled jobs">
-        {(items) =>
-          items.length === 0 ? (
-            <p class="quiet">
-              None yet. Create one in SQL, with <a href="/docs/jobs">CREATE JOB</a>.
-            </p>
-          ) : (
-            <ul class="operations-list">
-              {items.map((one) => (
-                <Row key={`${one.project}.${one.name}`} of={one} onDelete={() => setDropped(one)} />
-              ))}
-            </ul>
-          )
-        }
-      </Loaded>
-      {dropped && (
-        <ConfirmDialog
-          title={`Delete ${dropped.name}?`}
-          verb="Delete"
-          onClose={() => setDropped(undefined)}
-          onConfirm={async () => {
-            const address = path`/api/projects/${dropped.project}/jobs/${dropped.name}`
-            await request(address, { method: 'DELETE' })
-            schedules.reload()
-          }}
-        >
-          <p>It no longer runs. What it stored stays.</p>
-        </ConfirmDialog>
-      )}
-    </section>
+    <Section title="Scheduled jobs">
+      <RecordList of={schedules} what="the scheduled jobs" empty={<NoSchedules />}>
+        {(items) => (
+          <ul class="operations-list">
+            {items.map((one) => (
+              <Row key={`${one.project}.${one.name}`} of={one} onDeleted={schedules.reload} />
+            ))}
+          </ul>
+        )}
+      </RecordList>
+    </Section>
+  )
+}
+
+function NoSchedules() {
+  return (
+    <p class="quiet">
+      None yet. Create one in SQL, with <a href="/docs/jobs">CREATE JOB</a>.
+    </p>
   )
 }
 
@@ -315,23 +276,34 @@ const LOOKS: Readonly<Record<string, string>> = {
 
 interface RowProps {
   readonly of: ShownSchedule
-  readonly onDelete: () => void
+  readonly onDeleted: () => void
 }
 
-function Row({ of: schedule, onDelete }: RowProps) {
+function Row({ of: schedule, onDeleted }: RowProps) {
   const { project, name, query, every, nextAt, state, error, ranAt } = schedule
   const now = Date.now()
+  const remove = async () => {
+    await request(path`/api/projects/${project}/jobs/${name}`, { method: 'DELETE' })
+    onDeleted()
+  }
+  const beside = (
+    <>
+      {state !== null && <span class={`badge ${LOOKS[state] ?? ''}`}>Last run: {state}</span>}
+      {mayRunServer() && (
+        <ConfirmButton
+          look="small"
+          label="Delete"
+          aria-label={`Delete ${name}`}
+          asks={`Delete ${name}?`}
+          onConfirm={remove}
+        >
+          <p>It no longer runs. What it stored stays.</p>
+        </ConfirmButton>
+      )}
+    </>
+  )
   return (
-    <li class="panel operations-job">
-      <div class="row">
-        <strong class="grow" dir="auto">
-          {project}.{name}
-        </strong>
-        {state !== null && <span class={`badge ${LOOKS[state] ?? ''}`}>Last run: {state}</span>}
-        {mayRunServer() && (
-          <Button look="small" label="Delete" aria-label={`Delete ${name}`} onClick={onDelete} />
-        )}
-      </div>
+    <Entry title={`${project}.${name}`} beside={beside}>
       <code class="pre" dir="auto">
         {query}
       </code>
@@ -345,6 +317,6 @@ function Row({ of: schedule, onDelete }: RowProps) {
           {error}
         </p>
       )}
-    </li>
+    </Entry>
   )
 }

@@ -3,45 +3,33 @@ import { useState } from 'preact/hooks'
 import type { Key, NewKey as MadeKey, NewKey } from '../../api/records.ts'
 import { path, request } from '../../api/request.ts'
 import { Button } from '../../components/button.tsx'
-import { ConfirmDialog } from '../../components/confirm-dialog.tsx'
+import { ConfirmButton } from '../../components/confirm-dialog.tsx'
 import { CopyButton } from '../../components/copy-button.tsx'
 import { Dialog } from '../../components/dialog.tsx'
 import { EmptyState } from '../../components/empty-state.tsx'
+import { Check } from '../../components/form/check.tsx'
 import { FormDialog } from '../../components/form/form-dialog.tsx'
 import { TextField } from '../../components/form/text-field.tsx'
-import { Loaded } from '../../components/loaded.tsx'
 import { counted, shownAge, shownTime, timeOf } from '../../components/numbers.ts'
-import { useResource } from '../../components/resource.ts'
+import { RecordList, Section } from '../../components/record-list.tsx'
+import { useRequest } from '../../components/resource.ts'
 import { ProjectChoice, widestChoice } from './project-choice.tsx'
 
 export function KeyList() {
-  const keys = useResource((signal) => request<readonly Key[]>('/api/keys', { signal }), [])
+  const keys = useRequest<readonly Key[]>('/api/keys')
   const [isMaking, setIsMaking] = useState(false)
   const [made, setMade] = useState<MadeKey>()
-  const [revoked, setRevoked] = useState<Key>()
   return (
-    <section class="stack" aria-labelledby="operations-keys">
-      <div class="row">
-        <h2 id="operations-keys" class="grow">
-          Keys
-        </h2>
-        <Button label="New key" onClick={() => setIsMaking(true)} />
-      </div>
-      <Loaded of={keys} what="the keys">
-        {(items) =>
-          items.length === 0 ? (
-            <EmptyState icon="key" title="No keys yet">
-              <p>A key lets a program in: a notebook, a chat client, a script.</p>
-            </EmptyState>
-          ) : (
-            <ul class="operations-list">
-              {items.map((one) => (
-                <KeyRow key={one.id} of={one} onRevoke={() => setRevoked(one)} />
-              ))}
-            </ul>
-          )
-        }
-      </Loaded>
+    <Section title="Keys" buttons={<Button label="New key" onClick={() => setIsMaking(true)} />}>
+      <RecordList of={keys} what="the keys" empty={<NoKeys />}>
+        {(items) => (
+          <ul class="operations-list">
+            {items.map((one) => (
+              <KeyRow key={one.id} of={one} onRevoked={keys.reload} />
+            ))}
+          </ul>
+        )}
+      </RecordList>
       {isMaking && (
         <NewKeyDialog
           onClose={() => setIsMaking(false)}
@@ -53,24 +41,19 @@ export function KeyList() {
         />
       )}
       {made && <MadeKeyDialog made={made} onClose={() => setMade(undefined)} />}
-      {revoked && (
-        <ConfirmDialog
-          title={`Revoke ${revoked.name}?`}
-          verb="Revoke"
-          onClose={() => setRevoked(undefined)}
-          onConfirm={async () => {
-            await request(path`/api/keys/${String(revoked.id)}`, { method: 'DELETE' })
-            keys.reload()
-          }}
-        >
-          <p>Programs that use it are refused from their next request on. This cannot be undone.</p>
-        </ConfirmDialog>
-      )}
-    </section>
+    </Section>
   )
 }
 
-function KeyRow({ of: key, onRevoke }: { readonly of: Key; readonly onRevoke: () => void }) {
+function NoKeys() {
+  return (
+    <EmptyState icon="key" title="No keys yet">
+      <p>A key lets a program in: a notebook, a chat client, a script.</p>
+    </EmptyState>
+  )
+}
+
+function KeyRow({ of: key, onRevoked }: { readonly of: Key; readonly onRevoked: () => void }) {
   const now = Date.now()
   const uses = key.last_used_at === null ? 'never used' : `used ${shownAge(key.last_used_at, now)}`
   const hasEnded = key.expires_at !== null && timeOf(key.expires_at).getTime() <= now
@@ -78,6 +61,10 @@ function KeyRow({ of: key, onRevoke }: { readonly of: Key; readonly onRevoke: ()
     key.expires_at === null
       ? 'never expires'
       : `${hasEnded ? 'expired' : 'expires'} ${shownTime(key.expires_at)}`
+  const revoke = async () => {
+    await request(path`/api/keys/${String(key.id)}`, { method: 'DELETE' })
+    onRevoked()
+  }
   return (
     <li class="panel operations-job">
       <div class="row">
@@ -90,7 +77,15 @@ function KeyRow({ of: key, onRevoke }: { readonly of: Key; readonly onRevoke: ()
             {scope}
           </span>
         ))}
-        <Button look="small" label="Revoke" aria-label={`Revoke ${key.name}`} onClick={onRevoke} />
+        <ConfirmButton
+          look="small"
+          label="Revoke"
+          aria-label={`Revoke ${key.name}`}
+          asks={`Revoke ${key.name}?`}
+          onConfirm={revoke}
+        >
+          <p>Programs that use it are refused from their next request on. This cannot be undone.</p>
+        </ConfirmButton>
       </div>
       <p class="small quiet" dir="auto">
         {key.projects === null ? 'All projects' : key.projects.join(', ')} · {uses} · {ends} ·{' '}
@@ -181,14 +176,9 @@ function NewKeyDialog({ onMade, onClose }: NewKeyProps) {
       <fieldset class="operations-scopes">
         <legend>It may</legend>
         {SCOPES.map(([scope, words]) => (
-          <label key={scope} class="check">
-            <input
-              type="checkbox"
-              checked={scopes.includes(scope)}
-              onChange={() => toggle(scope)}
-            />
+          <Check key={scope} checked={scopes.includes(scope)} onCheck={() => toggle(scope)}>
             {words}
-          </label>
+          </Check>
         ))}
       </fieldset>
       <ProjectChoice chosen={projects} onChoose={setProjects} />

@@ -8,13 +8,21 @@ import { account, loginState, may, mayRunServer } from '../../api/session.ts'
 import { Button } from '../../components/button.tsx'
 import { EmptyState } from '../../components/empty-state.tsx'
 import { Failure } from '../../components/failure.tsx'
+import { Form } from '../../components/form/form.tsx'
 import { TextField } from '../../components/form/text-field.tsx'
 import type { IconName } from '../../components/icon.tsx'
-import { Loaded } from '../../components/loaded.tsx'
 import { shownBytes, shownCount, shownDuration, shownTime } from '../../components/numbers.ts'
 import { PageHeader } from '../../components/page-header.tsx'
 import { Progress } from '../../components/progress.tsx'
-import { useAction, usePolling, useResource } from '../../components/resource.ts'
+import {
+  Entry,
+  Loaded,
+  RecordList,
+  RecordTable,
+  Section,
+  type TableColumn,
+} from '../../components/record-list.tsx'
+import { useAction, usePolling, useRequest } from '../../components/resource.ts'
 import { Tabs } from '../../components/tabs.tsx'
 import { NotFoundView } from '../../shell/not-found-view.tsx'
 import { tellDone, tellFailed } from '../../shell/notices.tsx'
@@ -96,60 +104,45 @@ function AccessPane() {
   )
 }
 
-/** Another password for whoever is logged in. */
+/** Another password for the user who is logged in. */
 function OwnPassword() {
   const [current, setCurrent] = useState('')
   const [next, setNext] = useState('')
-  const { act, failure, isBusy } = useAction()
-  const change = () =>
-    act(async () => {
-      const json = { current_password: current, password: next }
-      await request('/api/password', { method: 'POST', json })
-      setCurrent('')
-      setNext('')
-      tellDone('Your password is changed, and your other sessions have ended')
-    })
+  const change = async () => {
+    const json = { current_password: current, password: next }
+    await request('/api/password', { method: 'POST', json })
+    setCurrent('')
+    setNext('')
+    tellDone('Your password is changed, and your other sessions have ended')
+  }
   return (
-    <form
-      class="panel stack operations-form"
-      aria-labelledby="operations-password"
-      onSubmit={(event) => {
-        event.preventDefault()
-        change()
-      }}
-    >
-      <h2 id="operations-password">Your password</h2>
-      <TextField
-        label="Current password"
-        type="password"
-        required
-        autocomplete="current-password"
-        value={current}
-        onText={setCurrent}
-      />
-      <TextField
-        label="New password"
-        hint="At least 8 characters"
-        type="password"
-        required
-        autocomplete="new-password"
-        value={next}
-        onText={setNext}
-      />
-      {failure && <Failure error={failure} />}
-      <div class="row end">
-        <Button type="submit" label="Change password" aria-disabled={isBusy} />
-      </div>
-    </form>
+    <Section title="Your password" class="panel stack operations-form">
+      <Form verb="Change password" look="" onSend={change}>
+        <TextField
+          label="Current password"
+          type="password"
+          required
+          autocomplete="current-password"
+          value={current}
+          onText={setCurrent}
+        />
+        <TextField
+          label="New password"
+          hint="At least 8 characters"
+          type="password"
+          required
+          autocomplete="new-password"
+          value={next}
+          onText={setNext}
+        />
+      </Form>
+    </Section>
   )
 }
 
 /** The backups there are, and one more at once. */
 function BackupsPane() {
-  const backups = useResource(
-    (signal) => request<readonly Backup[]>('/api/backups', { signal }),
-    [],
-  )
+  const backups = useRequest<readonly Backup[]>('/api/backups')
   const { act, failure, isBusy } = useAction()
   const backUp = async () => {
     await act(async () => {
@@ -169,73 +162,37 @@ function BackupsPane() {
       </div>
       {isBusy && <Progress label="Backing up; it continues if you leave" />}
       {failure && <Failure error={failure} />}
-      <Loaded of={backups} what="the backups">
-        {(items) =>
-          items.length === 0 ? (
-            <EmptyState icon="disk" title="No backups yet">
-              <p>
-                Create one now, or let <code>EIDER_BACKUP_SCHEDULE</code> make them every night.
-              </p>
-            </EmptyState>
-          ) : (
-            <BackupTable backups={items} />
-          )
-        }
-      </Loaded>
+      <RecordList of={backups} what="the backups" empty={<NoBackups />}>
+        {(items) => <RecordTable label="Backups" look="" rows={items} columns={BACKUP_COLUMNS} />}
+      </RecordList>
     </div>
   )
 }
 
-function BackupTable({ backups }: { readonly backups: readonly Backup[] }) {
+function NoBackups() {
   return (
-    // biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls is reached by keyboard
-    <section class="panel flush" tabIndex={0} aria-label="Backups">
-      <table>
-        <thead>
-          <tr>
-            <th>Name</th>
-            <th>Made</th>
-            <th class="number">Size</th>
-            <th class="number">Rows</th>
-            <th>Keys</th>
-          </tr>
-        </thead>
-        <tbody>
-          {backups.map((one) => (
-            <tr key={one.name}>
-              <td class="mono">{one.name}</td>
-              <td>{shownTime(one.created_at)}</td>
-              <td class="number">{shownBytes(one.size_bytes)}</td>
-              <td class="number">{shownCount(one.row_count)}</td>
-              <td>{one.has_keys ? 'Included' : 'Left out'}</td>
-            </tr>
-          ))}
-        </tbody>
-      </table>
-    </section>
+    <EmptyState icon="disk" title="No backups yet">
+      <p>
+        Create one now, or let <code>EIDER_BACKUP_SCHEDULE</code> make them every night.
+      </p>
+    </EmptyState>
   )
 }
+
+const BACKUP_COLUMNS: readonly TableColumn<Backup>[] = [
+  { title: 'Name', look: 'mono', cell: (one) => one.name },
+  { title: 'Made', cell: (one) => shownTime(one.created_at) },
+  { title: 'Size', look: 'number', cell: (one) => shownBytes(one.size_bytes) },
+  { title: 'Rows', look: 'number', cell: (one) => shownCount(one.row_count) },
+  { title: 'Keys', cell: (one) => (one.has_keys ? 'Included' : 'Left out') },
+]
 
 const ASK_AGAIN_MS = 1000
 
 /** Requests under way with their statements: each can be ended. */
 function RunningPane() {
-  const running = useResource(
-    (signal) => request<readonly RunningRequest[]>('/api/requests/running', { signal }),
-    [],
-  )
+  const running = useRequest<readonly RunningRequest[]>('/api/requests/running')
   usePolling(running.reload, ASK_AGAIN_MS)
-  const cancel = async (number: number) => {
-    try {
-      await request(path`/api/requests/${String(number)}`, { method: 'DELETE' })
-      tellDone('Cancelled')
-    } catch (error) {
-      const isOver = error instanceof ApiError && error.code === 'request_not_found'
-      if (isOver) tellDone('It was over already')
-      else tellFailed(error)
-    }
-    running.reload()
-  }
   return (
     <div class="stack">
       <p class="quiet">
@@ -243,47 +200,60 @@ function RunningPane() {
         {mayRunServer() ? '' : ', those of your own'}. Work without a request is a{' '}
         <a href="/operations/jobs">job</a>.
       </p>
-      <Loaded of={running} what="what runs">
-        {(items) =>
-          items.length === 0 ? (
-            <EmptyState icon="check" title="Nothing runs now">
-              <p>What takes longer than a moment appears here by itself.</p>
-            </EmptyState>
-          ) : (
-            <ul class="operations-list">
-              {items.map((one) => (
-                <RunningRow key={one.number} running={one} onCancel={() => cancel(one.number)} />
-              ))}
-            </ul>
-          )
-        }
-      </Loaded>
+      <RecordList of={running} what="what runs" empty={<NothingRuns />}>
+        {(items) => (
+          <ul class="operations-list">
+            {items.map((one) => (
+              <RunningRow key={one.number} running={one} onCancelled={running.reload} />
+            ))}
+          </ul>
+        )}
+      </RecordList>
     </div>
+  )
+}
+
+function NothingRuns() {
+  return (
+    <EmptyState icon="check" title="Nothing runs now">
+      <p>What takes longer than a moment appears here by itself.</p>
+    </EmptyState>
   )
 }
 
 interface RunningRowProps {
   readonly running: RunningRequest
-  readonly onCancel: () => void
+  readonly onCancelled: () => void
 }
 
-function RunningRow({ running, onCancel }: RunningRowProps) {
+function RunningRow({ running, onCancelled }: RunningRowProps) {
   const { method, path: address, statement, ms, principal } = running
+  const cancel = async () => {
+    try {
+      await request(path`/api/requests/${String(running.number)}`, { method: 'DELETE' })
+      tellDone('Cancelled')
+    } catch (error) {
+      const isOver = error instanceof ApiError && error.code === 'request_not_found'
+      if (isOver) tellDone('It was over already')
+      else tellFailed(error)
+    }
+    onCancelled()
+  }
+  const name = statement ?? `${method} ${address}`
+  const beside = (
+    <>
+      <span class="badge accent">{shownDuration(ms)}</span>
+      <Button
+        look="small"
+        icon="stop"
+        label="Cancel"
+        aria-label={`Cancel ${name}`}
+        onClick={cancel}
+      />
+    </>
+  )
   return (
-    <li class="panel operations-job">
-      <div class="row">
-        <strong class="grow" dir="auto">
-          {method} {address}
-        </strong>
-        <span class="badge accent">{shownDuration(ms)}</span>
-        <Button
-          look="small"
-          icon="stop"
-          label="Cancel"
-          aria-label={`Cancel ${statement ?? `${method} ${address}`}`}
-          onClick={onCancel}
-        />
-      </div>
+    <Entry title={`${method} ${address}`} beside={beside}>
       {statement !== null && (
         <code class="pre" dir="auto">
           {statement}
@@ -294,7 +264,7 @@ function RunningRow({ running, onCancel }: RunningRowProps) {
           {principal}
         </p>
       )}
-    </li>
+    </Entry>
   )
 }
 
@@ -304,25 +274,18 @@ const PAGES_MAX = 1000
 /** What was changed by whom, the newest first. */
 function AuditList() {
   const [limit, setLimit] = useState(PAGE)
-  const audit = useResource(
-    (signal) => request<AuditPage>(`/api/audit?limit=${limit}`, { signal }),
-    [limit],
-  )
+  const audit = useRequest<AuditPage>(`/api/audit?limit=${limit}`)
   return (
-    <section class="stack" aria-labelledby="operations-audit">
-      <div class="row">
-        <h2 id="operations-audit" class="grow">
-          Audit log
-        </h2>
-        <Button look="small" label="Refresh" onClick={audit.reload} />
-      </div>
+    <Section
+      title="Audit log"
+      buttons={<Button look="small" label="Refresh" onClick={audit.reload} />}
+    >
       <Loaded of={audit} what="the audit log">
         {({ items, next }) => (
           <>
-            {items.length === 0 ? (
-              <p class="quiet">Nothing has been changed yet.</p>
-            ) : (
-              <AuditTable items={items} />
+            {items.length === 0 && <p class="quiet">Nothing has been changed yet.</p>}
+            {items.length > 0 && (
+              <RecordTable label="Entries" rows={items} columns={AUDIT_COLUMNS} />
             )}
             {next !== null && limit < PAGES_MAX && (
               <Button label="Show more" onClick={() => setLimit(Math.min(limit * 4, PAGES_MAX))} />
@@ -330,43 +293,27 @@ function AuditList() {
           </>
         )}
       </Loaded>
-    </section>
+    </Section>
   )
 }
 
-function AuditTable({ items }: { readonly items: AuditPage['items'] }) {
-  return (
-    // biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls is reached by keyboard
-    <section class="panel flush" tabIndex={0} aria-label="Entries">
-      <table class="stacked">
-        <thead>
-          <tr>
-            <th>When</th>
-            <th>Who</th>
-            <th>Action</th>
-            <th>On</th>
-            <th>Outcome</th>
-          </tr>
-        </thead>
-        <tbody>
-          {items.map((one) => (
-            <tr key={one.number}>
-              <td class="operations-when">{shownTime(one.happened_at)}</td>
-              <td dir="auto">{one.principal.name || one.principal.kind}</td>
-              <td>
-                {one.action}
-                {one.occurrences > 1 && <span class="quiet"> ×{one.occurrences}</span>}
-              </td>
-              <td class="stacked-first" dir="auto">
-                {one.targets.join(', ')}
-              </td>
-              <td>
-                <span class={`badge ${one.outcome === 'ok' ? 'good' : 'bad'}`}>{one.outcome}</span>
-              </td>
-            </tr>
-          ))}
-        </tbody>
-      </table>
-    </section>
-  )
-}
+const AUDIT_COLUMNS: readonly TableColumn<AuditPage['items'][number]>[] = [
+  { title: 'When', look: 'operations-when', cell: (one) => shownTime(one.happened_at) },
+  { title: 'Who', cell: ({ principal }) => principal.name || principal.kind },
+  {
+    title: 'Action',
+    cell: ({ action, occurrences }) => (
+      <>
+        {action}
+        {occurrences > 1 && <span class="quiet"> ×{occurrences}</span>}
+      </>
+    ),
+  },
+  { title: 'On', look: 'stacked-first', cell: ({ targets }) => targets.join(', ') },
+  {
+    title: 'Outcome',
+    cell: ({ outcome }) => (
+      <span class={`badge ${outcome === 'ok' ? 'good' : 'bad'}`}>{outcome}</span>
+    ),
+  },
+]

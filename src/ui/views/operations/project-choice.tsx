@@ -1,10 +1,10 @@
 /** Which projects a key or a user may name: all, those that come later too, or those that are chosen. */
 import { useState } from 'preact/hooks'
 import type { NamedDatabase } from '../../api/records.ts'
-import { request } from '../../api/request.ts'
 import { account } from '../../api/session.ts'
 import { Failure } from '../../components/failure.tsx'
-import { useResource } from '../../components/resource.ts'
+import { Check } from '../../components/form/check.tsx'
+import { useRequest } from '../../components/resource.ts'
 
 /** At first: nobody gives away more than they have. */
 export function widestChoice(): readonly string[] | null {
@@ -21,33 +21,23 @@ interface ProjectChoiceProps {
 }
 
 export function ProjectChoice({ chosen, onChoose }: ProjectChoiceProps) {
-  const named = useResource(
-    (signal) => request<readonly NamedDatabase[]>('/api/databases', { signal }),
-    [],
-  )
+  const named = useRequest<readonly NamedDatabase[]>('/api/databases')
   const there = (named.data ?? []).filter(({ type }) => type !== 'system')
   return (
     <fieldset class="operations-scopes">
       <legend>Projects</legend>
-      <label class="check">
-        <input
-          type="radio"
-          name="projects"
-          checked={chosen === null}
-          disabled={widestChoice() !== null}
-          onChange={() => onChoose(null)}
-        />
+      <Check
+        type="radio"
+        name="projects"
+        checked={chosen === null}
+        disabled={widestChoice() !== null}
+        onCheck={() => onChoose(null)}
+      >
         All, also those that come later
-      </label>
-      <label class="check">
-        <input
-          type="radio"
-          name="projects"
-          checked={chosen !== null}
-          onChange={() => onChoose([])}
-        />
+      </Check>
+      <Check type="radio" name="projects" checked={chosen !== null} onCheck={() => onChoose([])}>
         Only some
-      </label>
+      </Check>
       {chosen !== null && named.failure && <Failure error={named.failure} onRetry={named.reload} />}
       {chosen !== null && named.data && <Names {...{ there, chosen, onChoose }} />}
     </fieldset>
@@ -87,11 +77,10 @@ function Names({ there, chosen, onChoose }: NamesProps) {
       <div class="operations-choices">
         {found.length === 0 && <p class="small quiet">None has this name.</p>}
         {found.map(({ name, kind }) => (
-          <label key={name} class="check">
-            <input type="checkbox" checked={chosen.includes(name)} onChange={() => toggle(name)} />
+          <Check key={name} checked={chosen.includes(name)} onCheck={() => toggle(name)}>
             <span dir="auto">{name}</span>
             {kind !== '' && <span class="small quiet">{kind}</span>}
-          </label>
+          </Check>
         ))}
       </div>
     </>

@@ -5,10 +5,11 @@ import type { AnsweredRequest } from '../../api/records.ts'
 import { request } from '../../api/request.ts'
 import { Button } from '../../components/button.tsx'
 import { EmptyState } from '../../components/empty-state.tsx'
+import { Check } from '../../components/form/check.tsx'
 import { SelectField } from '../../components/form/select-field.tsx'
 import { TextField } from '../../components/form/text-field.tsx'
-import { Loaded } from '../../components/loaded.tsx'
 import { counted, shownDuration, shownTime, timeOf } from '../../components/numbers.ts'
+import { RecordList, RecordTable, type TableColumn } from '../../components/record-list.tsx'
 import { usePolling, useResource } from '../../components/resource.ts'
 
 const ASK_AGAIN_MS = 2000
@@ -53,24 +54,26 @@ export function RequestsPane() {
           onClick={() => setIsPaused(!isPaused)}
         />
       </div>
-      <Loaded of={requests} what="the requests">
-        {(items) =>
-          items.length === 0 ? (
-            <EmptyState icon="filter" title="No such requests">
-              <p>The last 1,000 since the server started are kept.</p>
-            </EmptyState>
-          ) : (
-            <>
-              <p class="small quiet">
-                {summaryOf(items)}
-                {isPaused ? ' · paused' : isHeld ? ' · paused while you look at one' : ''}
-              </p>
-              <RequestTable items={items} onHold={setIsHeld} />
-            </>
-          )
-        }
-      </Loaded>
+      <RecordList of={requests} what="the requests" empty={<NoRequests />}>
+        {(items) => (
+          <>
+            <p class="small quiet">
+              {summaryOf(items)}
+              {isPaused ? ' · paused' : isHeld ? ' · paused while you look at one' : ''}
+            </p>
+            <RequestTable items={items} onHold={setIsHeld} />
+          </>
+        )}
+      </RecordList>
     </div>
+  )
+}
+
+function NoRequests() {
+  return (
+    <EmptyState icon="filter" title="No such requests">
+      <p>The last 1,000 since the server started are kept.</p>
+    </EmptyState>
   )
 }
 
@@ -111,14 +114,12 @@ function RequestFilters() {
           if (input.checkValidity()) filter('ms_min', text)
         }}
       />
-      <label class="check">
-        <input
-          type="checkbox"
-          checked={query.from === EVERYBODY}
-          onChange={({ currentTarget }) => filter('from', currentTarget.checked ? EVERYBODY : '')}
-        />
+      <Check
+        checked={query.from === EVERYBODY}
+        onCheck={(isChecked) => filter('from', isChecked ? EVERYBODY : '')}
+      >
         Include this page's requests
-      </label>
+      </Check>
     </>
   )
 }
@@ -145,69 +146,58 @@ function summaryOf(items: readonly AnsweredRequest[]): string {
 
 interface RequestTableProps {
   readonly items: readonly AnsweredRequest[]
-  /** Nothing moves under whoever points at a row, or reads it by keyboard. */
+  /** No row moves while a pointer is over the table, or while it has the focus. */
   readonly onHold: (isHeld: boolean) => void
 }
 
-/** Requests that were answered, a line each, and what they come to. */
 function RequestTable({ items, onHold }: RequestTableProps) {
   // Gone from under the pointer, it is left without an event.
   useEffect(() => () => onHold(false), [])
   return (
-    <section
-      class="panel flush"
-      aria-label="Requests"
-      // biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls is reached by keyboard
-      tabIndex={0}
+    <RecordTable
+      label="Requests"
+      rows={items}
+      columns={COLUMNS}
       onPointerEnter={({ pointerType }) => onHold(pointerType === 'mouse')}
       onPointerLeave={() => onHold(false)}
       onFocus={() => onHold(true)}
       onBlur={() => onHold(false)}
-    >
-      <table class="stacked">
-        <thead>
-          <tr>
-            <th>When</th>
-            <th>Request</th>
-            <th>Status</th>
-            <th class="number">Took</th>
-            <th>Who</th>
-          </tr>
-        </thead>
-        <tbody>
-          {items.map((one, index) => (
-            <tr key={`${one.request_id} ${index}`}>
-              <td class="operations-when" title={shownTime(one.started_at)}>
-                {CLOCK.format(timeOf(one.started_at))}
-              </td>
-              <td class="mono stacked-first" dir="auto" title={`Request ${one.request_id}`}>
-                {one.method} {one.path}
-              </td>
-              <td>
-                <span class={`badge ${lookOf(one.status)}`}>
-                  {one.status}
-                  {one.code !== null && ` ${one.code}`}
-                </span>
-              </td>
-              <td class="number operations-when">
-                {one.ms < 1 ? '< 1 ms' : shownDuration(one.ms)}
-              </td>
-              <td dir="auto">{whoOf(one)}</td>
-            </tr>
-          ))}
-        </tbody>
-      </table>
-    </section>
+    />
   )
 }
+
+/** Of one day mostly, and many within a second. */
+const CLOCK = new Intl.DateTimeFormat('en-GB', { timeStyle: 'medium' })
+
+const COLUMNS: readonly TableColumn<AnsweredRequest>[] = [
+  {
+    title: 'When',
+    look: 'operations-when',
+    cell: ({ started_at: at }) => <span title={shownTime(at)}>{CLOCK.format(timeOf(at))}</span>,
+  },
+  {
+    title: 'Request',
+    look: 'mono stacked-first',
+    cell: (one) => <span title={`Request ${one.request_id}`}>{`${one.method} ${one.path}`}</span>,
+  },
+  {
+    title: 'Status',
+    cell: ({ status, code }) => (
+      <span class={`badge ${lookOf(status)}`}>{code === null ? status : `${status} ${code}`}</span>
+    ),
+  },
+  {
+    title: 'Took',
+    look: 'number operations-when',
+    cell: ({ ms }) => (ms < 1 ? '< 1 ms' : shownDuration(ms)),
+  },
+  { title: 'Who', cell: whoOf },
+]
 
 function whoOf({ principal, is_from_page: isFromPage }: AnsweredRequest): string {
   const page = isFromPage ? 'page' : ''
   return [principal ?? '', page].filter((words) => words !== '').join(' · ') || '–'
 }
-
-/** Of one day mostly, and many within a second. */
-const CLOCK = new Intl.DateTimeFormat('en-GB', { timeStyle: 'medium' })
 
 function lookOf(status: number): string {
   if (status >= 500) return 'bad'

@@ -3,26 +3,22 @@ import { useState } from 'preact/hooks'
 import type { User } from '../../api/records.ts'
 import { path, request } from '../../api/request.ts'
 import { Button } from '../../components/button.tsx'
-import { ConfirmDialog } from '../../components/confirm-dialog.tsx'
+import { ConfirmButton } from '../../components/confirm-dialog.tsx'
 import { FormDialog } from '../../components/form/form-dialog.tsx'
 import { SelectField } from '../../components/form/select-field.tsx'
 import { TextField } from '../../components/form/text-field.tsx'
-import { Loaded } from '../../components/loaded.tsx'
-import { useResource } from '../../components/resource.ts'
+import { Entry, Loaded, Section } from '../../components/record-list.tsx'
+import { useRequest } from '../../components/resource.ts'
 import { ProjectChoice, widestChoice } from './project-choice.tsx'
 
 export function UserList({ isLoginOn }: { readonly isLoginOn: boolean }) {
-  const users = useResource((signal) => request<readonly User[]>('/api/users', { signal }), [])
+  const users = useRequest<readonly User[]>('/api/users')
   const [edited, setEdited] = useState<User | 'new'>()
-  const [removed, setRemoved] = useState<User>()
   return (
-    <section class="stack" aria-labelledby="operations-users">
-      <div class="row">
-        <h2 id="operations-users" class="grow">
-          Users
-        </h2>
-        {isLoginOn && <Button label="New user" onClick={() => setEdited('new')} />}
-      </div>
+    <Section
+      title="Users"
+      buttons={isLoginOn && <Button label="New user" onClick={() => setEdited('new')} />}
+    >
       {isLoginOn ? (
         <Loaded of={users} what="the users">
           {(items) => (
@@ -32,7 +28,7 @@ export function UserList({ isLoginOn }: { readonly isLoginOn: boolean }) {
                   key={one.id}
                   user={one}
                   onEdit={() => setEdited(one)}
-                  onRemove={() => setRemoved(one)}
+                  onRemoved={users.reload}
                 />
               ))}
             </ul>
@@ -54,60 +50,48 @@ export function UserList({ isLoginOn }: { readonly isLoginOn: boolean }) {
           }}
         />
       )}
-      {removed && (
-        <ConfirmDialog
-          title={`Delete ${removed.name}?`}
-          verb="Delete"
-          onClose={() => setRemoved(undefined)}
-          onConfirm={async () => {
-            await request(path`/api/users/${String(removed.id)}`, { method: 'DELETE' })
-            users.reload()
-          }}
-        >
-          <p>Their sessions end at once. Keys that they made still work: revoke them separately.</p>
-        </ConfirmDialog>
-      )}
-    </section>
+    </Section>
   )
 }
 
 interface UserRowProps {
   readonly user: User
   readonly onEdit: () => void
-  readonly onRemove: () => void
+  readonly onRemoved: () => void
 }
 
-function UserRow({ user, onEdit, onRemove }: UserRowProps) {
+function UserRow({ user, onEdit, onRemoved }: UserRowProps) {
+  const { id, name, role, projects } = user
+  const remove = async () => {
+    await request(path`/api/users/${String(id)}`, { method: 'DELETE' })
+    onRemoved()
+  }
+  const buttons = (
+    <>
+      <Button look="small" label="Change" aria-label={`Change ${name}`} onClick={onEdit} />
+      <ConfirmButton
+        look="small"
+        label="Delete"
+        aria-label={`Delete ${name}`}
+        asks={`Delete ${name}?`}
+        onConfirm={remove}
+      >
+        <p>Their sessions end at once. Keys that they made still work: revoke them separately.</p>
+      </ConfirmButton>
+    </>
+  )
+  const beside = (
+    <>
+      <span class="badge">{role}</span>
+      {id === 0 ? <span class="small quiet">changed in the settings</span> : buttons}
+    </>
+  )
   return (
-    <li class="panel operations-job">
-      <div class="row">
-        <strong class="grow" dir="auto">
-          {user.name}
-        </strong>
-        <span class="badge">{user.role}</span>
-        {user.id === 0 ? (
-          <span class="small quiet">changed in the settings</span>
-        ) : (
-          <>
-            <Button
-              look="small"
-              label="Change"
-              aria-label={`Change ${user.name}`}
-              onClick={onEdit}
-            />
-            <Button
-              look="small"
-              label="Delete"
-              aria-label={`Delete ${user.name}`}
-              onClick={onRemove}
-            />
-          </>
-        )}
-      </div>
+    <Entry title={name} beside={beside}>
       <p class="small quiet" dir="auto">
-        {user.projects === null ? 'All projects' : user.projects.join(', ')}
+        {projects === null ? 'All projects' : projects.join(', ')}
       </p>
-    </li>
+    </Entry>
   )
 }
 

@@ -5,16 +5,15 @@ import { path, request } from '../../api/request.ts'
 import { may } from '../../api/session.ts'
 import { runSql, type Statement } from '../../api/sql.ts'
 import { Button } from '../../components/button.tsx'
-import { ConfirmDialog } from '../../components/confirm-dialog.tsx'
+import { ConfirmButton } from '../../components/confirm-dialog.tsx'
 import { CopyButton } from '../../components/copy-button.tsx'
 import { Dialog } from '../../components/dialog.tsx'
 import type { Span } from '../../components/editor/sql-code.ts'
 import { EmptyState } from '../../components/empty-state.tsx'
-import { Failure } from '../../components/failure.tsx'
 import { FormDialog } from '../../components/form/form-dialog.tsx'
 import { TextField } from '../../components/form/text-field.tsx'
 import { counted, shownDuration, shownTime } from '../../components/numbers.ts'
-import { Loading } from '../../components/progress.tsx'
+import { Loaded } from '../../components/record-list.tsx'
 import { useResource } from '../../components/resource.ts'
 import { tellDone } from '../../shell/notices.tsx'
 import { linkOf } from './link.ts'
@@ -103,9 +102,9 @@ function PlanDialog({ statement, onClose }: PlanDialogProps) {
           <Button icon="play" label="Run it and measure" onClick={() => setIsMeasured(true)} />
         )}
       </div>
-      {plan.failure && <Failure error={plan.failure} onRetry={plan.reload} />}
-      {plan.isLoading && <Loading what="the plan" />}
-      {plan.data && <PlanOfRun rows={plan.data.rows} />}
+      <Loaded of={plan} what="the plan">
+        {({ rows }) => <PlanOfRun rows={rows} />}
+      </Loaded>
     </Dialog>
   )
 }
@@ -156,7 +155,6 @@ const SHOWN_CHARS_MAX = 500
 /** What was run in this browser; one is opened again in a tab. */
 function HistoryDialog({ onClose }: { readonly onClose: () => void }) {
   const [typed, setTyped] = useState('')
-  const [isForgetting, setIsForgetting] = useState(false)
   const found = pastRuns.value.filter(({ sql }) => sql.toLowerCase().includes(typed.toLowerCase()))
   return (
     <Dialog title="History" size="wide" onClose={onClose}>
@@ -170,23 +168,17 @@ function HistoryDialog({ onClose }: { readonly onClose: () => void }) {
           onInput={(event) => setTyped(event.currentTarget.value)}
         />
         {found.length > 0 && (
-          <Button
+          <ConfirmButton
             icon="trash"
             label={typed === '' ? 'Delete all' : 'Delete these'}
-            onClick={() => setIsForgetting(true)}
-          />
+            asks={`Delete ${counted(found.length, 'statement')}?`}
+            verb="Delete"
+            onConfirm={async () => forgetRuns((run) => isAmong(run, found))}
+          >
+            They are deleted from the history in this browser. Open tabs stay.
+          </ConfirmButton>
         )}
       </div>
-      {isForgetting && (
-        <ConfirmDialog
-          title={`Delete ${counted(found.length, 'statement')}?`}
-          verb="Delete"
-          onConfirm={async () => forgetRuns((run) => isAmong(run, found))}
-          onClose={() => setIsForgetting(false)}
-        >
-          They are deleted from the history in this browser. Open tabs stay.
-        </ConfirmDialog>
-      )}
       {found.length === 0 && (
         <EmptyState
           icon="sql"

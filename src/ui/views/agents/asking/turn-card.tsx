@@ -9,6 +9,7 @@ import { CopyButton } from '../../../components/copy-button.tsx'
 import { Failure } from '../../../components/failure.tsx'
 import { Icon } from '../../../components/icon.tsx'
 import { counted, shownDuration } from '../../../components/numbers.ts'
+import { RecordTable } from '../../../components/record-list.tsx'
 import { useAction, useResource } from '../../../components/resource.ts'
 import { addressOf } from '../../../shell/addresses.ts'
 import { tellDone, tellFailed } from '../../../shell/notices.tsx'
@@ -338,36 +339,22 @@ function Rows({ label, rows, project, isOpen = false }: RowsProps) {
         </span>
       </summary>
       <ToolInput input={sql} project={project} />
-      {/* biome-ignore lint/a11y/noNoninteractiveTabindex: a wide table is scrolled by keyboard */}
-      <div class="agents-wide" tabIndex={0}>
-        <table>
-          <thead>
-            <tr>
-              {columns.map((name, index) => (
-                <th key={index} scope="col" dir="auto">
-                  {name}
-                </th>
-              ))}
-            </tr>
-          </thead>
-          <tbody>
-            {shown.map((row, at) => (
-              <tr key={at}>
-                {row.map((cell, index) => (
-                  <td key={index} dir="auto">
-                    {cell === null ? <span class="quiet">null</span> : cellText(cell)}
-                  </td>
-                ))}
-              </tr>
-            ))}
-          </tbody>
-        </table>
-      </div>
+      <RecordTable
+        label={label}
+        class="agents-wide"
+        look=""
+        rows={shown}
+        columns={columns.map((title, at) => ({
+          title,
+          cell: (row: readonly unknown[]) => shownCell(row[at]),
+        }))}
+      />
     </details>
   )
 }
 
-function cellText(cell: unknown): string {
+function shownCell(cell: unknown) {
+  if (cell === null) return <span class="quiet">null</span>
   const text = typeof cell === 'object' ? JSON.stringify(cell) : String(cell)
   return text.length > CELL_CHARS_MAX ? `${text.slice(0, CELL_CHARS_MAX)} …` : text
 }

@@ -6,7 +6,7 @@ import { getKnowledgeBase, type KnowledgeBaseName } from '../../../api/knowledge
 import type { DocumentTexts } from '../../../api/records.ts'
 import { may } from '../../../api/session.ts'
 import { Button } from '../../../components/button.tsx'
-import { ConfirmDialog } from '../../../components/confirm-dialog.tsx'
+import { ConfirmButton } from '../../../components/confirm-dialog.tsx'
 import { CopyButton } from '../../../components/copy-button.tsx'
 import { Dialog } from '../../../components/dialog.tsx'
 import { Failure } from '../../../components/failure.tsx'
@@ -32,12 +32,17 @@ import { MetadataFields } from './metadata-fields.tsx'
 
 export function DocumentView({ project, name, id }: KnowledgeBaseName & { readonly id: string }) {
   const { query, route } = useLocation()
-  const [open, setOpen] = useState<'edit' | 'delete'>()
+  const [isEdited, setIsEdited] = useState(false)
   const of = { project, name }
   const { data, failure, reload } = useResource(
     (signal) => getDocument(of, id, signal),
     [project, name, id],
   )
+  const remove = async () => {
+    await deleteDocuments(of, { id: { in: [id] } })
+    tellDone('Deleted the document')
+    route(addressOf.knowledgeBase(project, name))
+  }
   const start = Number(query.start)
   const end = Number(query.end)
   const number = query.chunk === undefined ? undefined : Number(query.chunk)
@@ -56,13 +61,16 @@ export function DocumentView({ project, name, id }: KnowledgeBaseName & { readon
             <CopyButton text={data.id} label="Copy id" />
             {may('write') && (
               <>
-                <Button look="small" icon="edit" label="Edit" onClick={() => setOpen('edit')} />
-                <Button
+                <Button look="small" icon="edit" label="Edit" onClick={() => setIsEdited(true)} />
+                <ConfirmButton
                   look="small"
                   icon="trash"
                   label="Delete"
-                  onClick={() => setOpen('delete')}
-                />
+                  asks="Delete this document?"
+                  onConfirm={remove}
+                >
+                  It is deleted with all of its chunks. This cannot be undone.
+                </ConfirmButton>
               </>
             )}
           </div>
@@ -80,22 +88,8 @@ export function DocumentView({ project, name, id }: KnowledgeBaseName & { readon
           ))}
         </>
       )}
-      {data && open === 'edit' && (
-        <DocumentForm of={of} document={data} onSaved={reload} onClose={() => setOpen(undefined)} />
-      )}
-      {open === 'delete' && (
-        <ConfirmDialog
-          title="Delete this document?"
-          verb="Delete"
-          onConfirm={async () => {
-            await deleteDocuments(of, { id: { in: [id] } })
-            tellDone('Deleted the document')
-            route(addressOf.knowledgeBase(project, name))
-          }}
-          onClose={() => setOpen(undefined)}
-        >
-          It is deleted with all of its chunks. This cannot be undone.
-        </ConfirmDialog>
+      {data && isEdited && (
+        <DocumentForm of={of} document={data} onSaved={reload} onClose={() => setIsEdited(false)} />
       )}
     </KnowledgeBaseFrame>
   )

@@ -1,5 +1,4 @@
 /** What is selected in the list, and what can be done with it: deleted, after a question. */
-import { useState } from 'preact/hooks'
 import {
   deleteAllDocuments,
   deleteDocuments,
@@ -9,7 +8,7 @@ import type { Filters } from '../../../api/filters.ts'
 import type { KnowledgeBaseName } from '../../../api/knowledge-bases.ts'
 import { may } from '../../../api/session.ts'
 import { Button } from '../../../components/button.tsx'
-import { ConfirmDialog } from '../../../components/confirm-dialog.tsx'
+import { ConfirmButton } from '../../../components/confirm-dialog.tsx'
 import { counted, shownCount } from '../../../components/numbers.ts'
 import { tellDone } from '../../../shell/notices.tsx'
 
@@ -27,11 +26,21 @@ interface SelectionBarProps {
 
 export function SelectionBar(props: SelectionBarProps) {
   const { of, selected, whole, isWhole, onWhole, onSelect, onDeleted } = props
-  const [isAsking, setIsAsking] = useState(false)
   const all = isWhole ? whole : undefined
   const count = all?.total ?? selected.size
   if (selected.size === 0) return null
   const clear = () => onSelect(new Set())
+  const isFiltered = all !== undefined && Object.keys(all.filters).length > 0
+  const remove = async () => {
+    const { deleted, chunks } = await (all === undefined
+      ? deleteNamedDocuments(of, [...selected])
+      : isFiltered
+        ? deleteDocuments(of, all.filters)
+        : deleteAllDocuments(of))
+    tellDone(`Deleted ${counted(deleted, 'document')} with ${counted(chunks, 'chunk')}`)
+    clear()
+    onDeleted()
+  }
   return (
     <div class="row kb-selected">
       <strong role="status">{counted(count, 'document')} selected</strong>
@@ -41,31 +50,20 @@ export function SelectionBar(props: SelectionBarProps) {
         </Button>
       )}
       {may('write') && (
-        <Button look="small" icon="trash" label="Delete" onClick={() => setIsAsking(true)} />
-      )}
-      <Button look="small" label="Select none" onClick={clear} />
-      {isAsking && (
-        <ConfirmDialog
-          title={`Delete ${counted(count, 'document')}?`}
-          verb="Delete"
-          onConfirm={async () => {
-            const { deleted, chunks } = await (all === undefined
-              ? deleteNamedDocuments(of, [...selected])
-              : Object.keys(all.filters).length > 0
-                ? deleteDocuments(of, all.filters)
-                : deleteAllDocuments(of))
-            tellDone(`Deleted ${counted(deleted, 'document')} with ${counted(chunks, 'chunk')}`)
-            clear()
-            onDeleted()
-          }}
-          onClose={() => setIsAsking(false)}
+        <ConfirmButton
+          look="small"
+          icon="trash"
+          label="Delete"
+          asks={`Delete ${counted(count, 'document')}?`}
+          onConfirm={remove}
         >
-          {all && Object.keys(all.filters).length > 0
+          {isFiltered
             ? 'All documents that match the filters, on every page, are deleted with all of their chunks.'
             : 'They are deleted with all of their chunks.'}{' '}
           This cannot be undone.
-        </ConfirmDialog>
+        </ConfirmButton>
       )}
+      <Button look="small" label="Select none" onClick={clear} />
     </div>
   )
 }

@@ -11,7 +11,7 @@ import { ConfirmDialog } from '../../../components/confirm-dialog.tsx'
 import { Failure } from '../../../components/failure.tsx'
 import { JobProgress } from '../../../components/job-progress.tsx'
 import { counted, shownCount } from '../../../components/numbers.ts'
-import { Loading } from '../../../components/progress.tsx'
+import { Loaded } from '../../../components/record-list.tsx'
 import { useResource } from '../../../components/resource.ts'
 import { callLine, readStoredChunks, timeLine } from './embedding-cost.ts'
 import { Costs } from './embedding-settings.tsx'
@@ -70,7 +70,7 @@ export function Rechunking(props: RechunkingProps) {
 }
 
 function RechunkCosts({ of, kb, preprocessing }: RechunkingProps) {
-  const { data, failure, isLoading, reload } = useResource(
+  const cost = useResource(
     (signal) => readRechunkCost(of, kb, preprocessing, signal),
     [of, kb.id, preprocessing],
   )
@@ -78,9 +78,9 @@ function RechunkCosts({ of, kb, preprocessing }: RechunkingProps) {
   const type = 'type' in preprocessing ? String(preprocessing.type) : ''
   return (
     <div class="stack">
-      {failure && <Failure error={failure} onRetry={reload} />}
-      {isLoading && data === undefined && <Loading what="what it costs" />}
-      {data && <Costs lines={rechunkLines(data, { provider, type })} />}
+      <Loaded of={cost} what="what it costs">
+        {(data) => <Costs lines={rechunkLines(data, { provider, type })} />}
+      </Loaded>
       <p>You can cancel it while it goes on: what is split again by then stays so.</p>
     </div>
   )

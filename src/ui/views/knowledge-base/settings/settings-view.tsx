@@ -14,7 +14,8 @@ import type { KnowledgeBase } from '../../../api/records.ts'
 import { path, request } from '../../../api/request.ts'
 import { Button } from '../../../components/button.tsx'
 import { Dialog } from '../../../components/dialog.tsx'
-import { Failure } from '../../../components/failure.tsx'
+import { Check } from '../../../components/form/check.tsx'
+import { Form } from '../../../components/form/form.tsx'
 import { FusionField } from '../../../components/form/fusion-field.tsx'
 import {
   DETECTED_LANGUAGE,
@@ -26,8 +27,8 @@ import { TextField } from '../../../components/form/text-field.tsx'
 import { WeightField } from '../../../components/form/weight-field.tsx'
 import { Icon } from '../../../components/icon.tsx'
 import { counted } from '../../../components/numbers.ts'
-import { Loading } from '../../../components/progress.tsx'
-import { useAction, usePolling, useResource } from '../../../components/resource.ts'
+import { Loaded } from '../../../components/record-list.tsx'
+import { usePolling, useResource } from '../../../components/resource.ts'
 import { tellDone } from '../../../shell/notices.tsx'
 import { KnowledgeBaseFrame } from '../knowledge-base-frame.tsx'
 import { ChunkingSettings } from './chunking-settings.tsx'
@@ -51,7 +52,7 @@ export function KnowledgeBaseSettingsView({ project, name }: KnowledgeBaseName) 
     },
     [project, name],
   )
-  const { data, failure, isLoading, reload } = read
+  const { data, isLoading, reload } = read
   const changing = data?.kb.params.reembedding ?? data?.kb.params.keyword_index
   usePolling(() => {
     if (changing !== undefined && !isLoading) reload()
@@ -66,24 +67,24 @@ export function KnowledgeBaseSettingsView({ project, name }: KnowledgeBaseName) 
   }
   return (
     <KnowledgeBaseFrame project={project} name={name}>
-      {failure && <Failure error={failure} onRetry={reload} />}
-      {isLoading && data === undefined && <Loading what="the settings" />}
-      {data && (
-        <div key={`${project}/${name}`} class="stack">
-          {(data.kb.params.warnings ?? []).map((warning) => (
-            <p key={warning} class="kb-warning small">
-              {warning}
-            </p>
-          ))}
-          <EmbeddingSettings of={of} kb={data.kb} onSaved={saved} />
-          <IndexSettings of={of} chunks={data.chunks} onSaved={saved} />
-          <RerankingSettings of={of} kb={data.kb} onSaved={saved} />
-          <SearchSettings of={of} kb={data.kb} chunks={data.chunks} onSaved={saved} />
-          <ChunkingSettings of={of} kb={data.kb} documents={data.documents} onSaved={saved} />
-          <Columns kb={data.kb} />
-          <Deletion at={path`/api/projects/${project}/knowledge_bases/${name}`} name={name} />
-        </div>
-      )}
+      <Loaded of={read} what="the settings">
+        {({ kb, documents, chunks }) => (
+          <div key={`${project}/${name}`} class="stack">
+            {(kb.params.warnings ?? []).map((warning) => (
+              <p key={warning} class="kb-warning small">
+                {warning}
+              </p>
+            ))}
+            <EmbeddingSettings of={of} kb={kb} onSaved={saved} />
+            <IndexSettings of={of} chunks={chunks} onSaved={saved} />
+            <RerankingSettings of={of} kb={kb} onSaved={saved} />
+            <SearchSettings of={of} kb={kb} chunks={chunks} onSaved={saved} />
+            <ChunkingSettings of={of} kb={kb} documents={documents} onSaved={saved} />
+            <Columns kb={kb} />
+            <Deletion at={path`/api/projects/${project}/knowledge_bases/${name}`} name={name} />
+          </div>
+        )}
+      </Loaded>
     </KnowledgeBaseFrame>
   )
 }
@@ -117,16 +118,12 @@ function Deletion({ at, name }: { readonly at: string; readonly name: string }) 
   const { route } = useLocation()
   const [isOpen, setIsOpen] = useState(false)
   const [typed, setTyped] = useState('')
-  const { act, failure } = useAction()
-  const remove = async (event: SubmitEvent) => {
-    event.preventDefault()
-    await act(async () => {
-      await request(at, { method: 'DELETE' })
-      tellDone(`Deleted ${name}`)
-      route('/')
-      // It is gone, whether the list of all can be read now or not.
-      await refreshCatalog().catch(() => {})
-    })
+  const remove = async () => {
+    await request(at, { method: 'DELETE' })
+    tellDone(`Deleted ${name}`)
+    route('/')
+    // It is gone, whether the list of all can be read now or not.
+    await refreshCatalog().catch(() => {})
   }
   return (
     <section class="panel stack">
@@ -140,7 +137,7 @@ function Deletion({ at, name }: { readonly at: string; readonly name: string }) 
       </div>
       {isOpen && (
         <Dialog title={`Delete ${name}?`} onClose={() => setIsOpen(false)} staysOnClickBeside>
-          <form class="stack" onSubmit={remove}>
+          <Form verb="Delete" look="danger" isIncomplete={typed !== name} onSend={remove}>
             <p>
               All its documents, chunks and vectors are deleted for good. Agents that read it stay.
             </p>
@@ -150,9 +147,7 @@ function Deletion({ at, name }: { readonly at: string; readonly name: string }) 
               autocomplete="off"
               onText={setTyped}
             />
-            {failure && <Failure error={failure} />}
-            <Button type="submit" look="danger" label="Delete" disabled={typed !== name} />
-          </form>
+          </Form>
         </Dialog>
       )}
     </section>
@@ -175,34 +170,25 @@ function SearchSettings(props: SettingsPartProps & { readonly chunks: number }) 
   const storedFusion = params.hybrid_search_fusion ?? DEFAULT_FUSION
   const [alpha, setAlpha] = useState(storedAlpha)
   const [fusion, setFusion] = useState(storedFusion)
-  const { act, failure, isBusy } = useAction()
   const save = useSaving(props, searchPart)
-  const send = (event: SubmitEvent) => {
-    event.preventDefault()
-    // Defaults of the server stay its own: only what differs from what is stored now is sent.
-    act(() => {
-      return save(({ params: now }) => ({
-        ...(language === '' || language === now.language ? {} : { language }),
-        hybrid_search: isHybrid,
-        ...(alpha === (now.hybrid_search_alpha ?? null) ? {} : { hybrid_search_alpha: alpha }),
-        ...(fusion === (now.hybrid_search_fusion ?? DEFAULT_FUSION)
-          ? {}
-          : { hybrid_search_fusion: fusion }),
-      }))
-    })
+  // Defaults of the server stay its own: only what differs from what is stored now is sent.
+  const send = () => {
+    return save(({ params: now }) => ({
+      ...(language === '' || language === now.language ? {} : { language }),
+      hybrid_search: isHybrid,
+      ...(alpha === (now.hybrid_search_alpha ?? null) ? {} : { hybrid_search_alpha: alpha }),
+      ...(fusion === (now.hybrid_search_fusion ?? DEFAULT_FUSION)
+        ? {}
+        : { hybrid_search_fusion: fusion }),
+    }))
   }
   const isOther = language !== '' && language !== stored
   return (
-    <form class="panel stack" onSubmit={send} aria-label="Searches">
+    <Form class="panel stack" aria-label="Searches" verb="Save" onSend={send}>
       <h2>Searches</h2>
-      <label class="check">
-        <input
-          type="checkbox"
-          checked={isHybrid}
-          onChange={(event) => setIsHybrid(event.currentTarget.checked)}
-        />
+      <Check checked={isHybrid} onCheck={setIsHybrid}>
         By meaning and keywords, unless a search says otherwise
-      </label>
+      </Check>
       <div class="grid">
         <WeightField alpha={alpha} onChange={setAlpha} />
         <FusionField fusion={fusion} onChoose={(chosen) => setFusion(chosen ?? storedFusion)} />
@@ -227,11 +213,7 @@ function SearchSettings(props: SettingsPartProps & { readonly chunks: number }) 
             : 'Costs nothing: applies from the next search on',
         ]}
       />
-      {failure && <Failure error={failure} />}
-      <div>
-        <Button type="submit" look="primary" label="Save" aria-disabled={isBusy} />
-      </div>
-    </form>
+    </Form>
   )
 }
 
@@ -257,19 +239,14 @@ function RerankingSettings(props: SettingsPartProps) {
     baseUrl: stored?.base_url ?? '',
   })
   const [candidates, setCandidates] = useState(storedCandidates(stored))
-  const { act, failure, isBusy } = useAction()
   const save = useSaving(props, (kb) => kb.reranking_model)
   const isNone = draft.provider === NONE
+  const send = () => {
+    const model = { ...changedModelOf(draft, stored), ...candidatesOf(candidates, stored) }
+    return save({ reranking_model: isNone ? false : model })
+  }
   return (
-    <form
-      class="panel stack"
-      aria-label="Reranking model"
-      onSubmit={(event) => {
-        event.preventDefault()
-        const model = { ...changedModelOf(draft, stored), ...candidatesOf(candidates, stored) }
-        act(() => save({ reranking_model: isNone ? false : model }))
-      }}
-    >
+    <Form class="panel stack" aria-label="Reranking model" verb="Save" onSend={send}>
       <h2>Reranking model</h2>
       <ModelInputs
         draft={draft}
@@ -301,11 +278,7 @@ function RerankingSettings(props: SettingsPartProps) {
               ]
         }
       />
-      {failure && <Failure error={failure} />}
-      <div>
-        <Button type="submit" look="primary" label="Save" aria-disabled={isBusy} />
-      </div>
-    </form>
+    </Form>
   )
 }
 
