@@ -94,7 +94,7 @@ export const FOLDER_ORDER: Readonly<Record<string, readonly string[]>> = {
   agents: ['questions', 'actors', 'loop', 'tools', 'evidence', 'data'],
   reading: ['processes', 'documents', 'html', 'tables'],
   cli: ['commands', 'ingest', 'sql'],
-  ui: ['views', 'uploads', 'shell', 'components', 'format', 'api'],
+  ui: ['views', 'uploads', 'shell', 'components', 'api'],
   store: [
     'backup',
     'records',

@@ -1,15 +1,15 @@
 import { expect, test } from 'bun:test'
 import type { Agent } from '../../src/ui/api/records.ts'
-import { drawnChart } from '../../src/ui/views/agents/asking/agent-chart.ts'
 import {
   definitionOf,
   draftAfter,
   draftOf,
   MASKED,
   withoutKey,
-} from '../../src/ui/views/agents/settings/agent-draft.ts'
-import { isCovered } from '../../src/ui/views/agents/settings/pick-group.tsx'
-import { callsOf } from '../../src/ui/views/agents/traces/waterfall.tsx'
+} from '../../src/ui/views/agents/agent-draft.ts'
+import { drawnChart } from '../../src/ui/views/agents/asking/agent-chart.ts'
+import { isCovered } from '../../src/ui/views/agents/pick-group.tsx'
+import { callsOf } from '../../src/ui/views/agents/waterfall.tsx'
 
 const AGENT: Agent = {
   id: 1,

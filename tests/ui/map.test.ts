@@ -11,11 +11,7 @@ import {
 } from '../../src/ui/views/map/map-address.ts'
 import { placeLabels } from '../../src/ui/views/map/place-labels.ts'
 import { colouredBy, FAINT, OTHERS } from '../../src/ui/views/map/point-colours.ts'
-import {
-  type KeyRectangle,
-  rectangleAfter,
-} from '../../src/ui/views/map/selecting/key-rectangle.ts'
-import { PointIndex } from '../../src/ui/views/map/selecting/point-index.ts'
+import { PointIndex } from '../../src/ui/views/map/point-index.ts'
 import { moved, toMap, toScreen, wholeMap, zoomed } from '../../src/ui/views/map/viewport.ts'
 
 const VIEW = wholeMap(800, 600)
@@ -77,12 +73,15 @@ test('what is selected stands in the address and comes back from it', () => {
   for (const [at, expected] of [[0], [1, 2]].entries()) {
     expect(of(textOfSelection(regionSelection(regions, at + 1, '7-1-3')))).toEqual(expected)
   }
-  expect(of('region.0.all')).toEqual([0, 1, 2])
+  expect(of('{"kind":"region","level":0,"words":"all"}')).toEqual([0, 1, 2])
   // Of two with the same words each is itself.
   const twins = [...regions, { ...region, words: ['a.b', 'c'] }]
-  const texts = [1, 3].map((at) => textOfSelection(regionSelection(twins, at, '7-1-3')))
-  expect(texts).toEqual(['region.1.a.b c', 'region.1~2.a.b c'])
-  expect(of(texts[1])).toBeNull()
+  const both = [1, 3].map((at) => regionSelection(twins, at, '7-1-3'))
+  expect(both).toEqual([
+    { kind: 'region', level: 1, words: 'a.b c' },
+    { kind: 'region', level: 1, words: 'a.b c', ordinal: 2 },
+  ])
+  expect(both.map((one) => of(textOfSelection(one)))).toEqual([[0], null])
   // Without words it is counted, which another map does otherwise.
   expect(of(textOfSelection(regionSelection(regions, 2, '7-1-4')))).toBeNull()
   // On another map other points lie within it.
@@ -92,17 +91,20 @@ test('what is selected stands in the address and comes back from it', () => {
   expect(of(textOfSelection({ kind: 'none' }))).toEqual([0])
   const numbers: PointValues = { kind: 'numbers', numbers: Float64Array.from([Number.NaN, 0.1, 7]) }
   expect(of(textOfSelection({ kind: 'range', least: 0.1, most: 6.9 }), numbers)).toEqual([1])
-  expect(of('none', numbers)).toEqual([0])
+  expect(of('{"kind":"none"}', numbers)).toEqual([0])
   for (const nothing of [
     undefined,
     '',
-    'line.1.2',
-    'line.a.b.c.d.e.!',
-    'region.0.gone',
-    'range.[1]',
-    'range.1',
-    'others.{"a":1}',
-    'value.gone',
+    'none',
+    '{"kind":"line","line":[[1,2],[3,4]]}',
+    '{"kind":"line","line":[[1,2],[3,4],[5,"6"]]}',
+    '{"kind":"region","level":0,"words":"gone"}',
+    '{"kind":"region","level":0}',
+    '{"kind":"range","least":1}',
+    '{"kind":"others","than":[1]}',
+    '{"kind":"value","value":"gone"}',
+    '{"kind":"new"}',
+    '[1]',
   ]) {
     expect([nothing, of(nothing)]).toEqual([nothing, null])
   }
@@ -170,36 +172,16 @@ test('a colour selects by what it stands for, whatever place in the palette that
     values: Array.from({ length: 10 }, (_, at) => ({ value: `v${at}`, count: 10 - at })),
     codes: Uint32Array.from([0, 1, 2, 9, 10]),
   })
-  expect(before.legend?.map(({ selection }) => textOfSelection(selection))).toEqual([
-    'value.v0',
-    'value.v1',
-    'others.["v0","v1","v2","v3","v4","v5","v6","v7"]',
-    'none',
+  expect(before.legend?.map(({ selection }) => selection)).toEqual([
+    { kind: 'value', value: 'v0' },
+    { kind: 'value', value: 'v1' },
+    { kind: 'others', than: ['v0', 'v1', 'v2', 'v3', 'v4', 'v5', 'v6', 'v7'] },
+    { kind: 'none' },
   ])
   const numbers = colouredBy({ kind: 'numbers', numbers: Float64Array.from([3, 5, Number.NaN]) })
-  expect(numbers.legend?.map(({ selection }) => textOfSelection(selection))).toEqual([
-    'range.[5,5]',
-    'range.[3,3]',
-    'none',
+  expect(numbers.legend?.map(({ selection }) => selection)).toEqual([
+    { kind: 'range', least: 5, most: 5 },
+    { kind: 'range', least: 3, most: 3 },
+    { kind: 'none' },
   ])
-})
-
-test('a rectangle comes with an arrow key, moves, and grows with Shift, within the window', () => {
-  const press = (before: KeyRectangle | null, ...keys: readonly string[]) => {
-    return keys.reduce<KeyRectangle | null>((now, key) => {
-      const pressed = { key: key.replace('Shift+', ''), shiftKey: key.startsWith('Shift+') }
-      return rectangleAfter(pressed, now, VIEW) ?? now
-    }, before)
-  }
-  const first = press(null, 'ArrowLeft')
-  expect(first).toEqual({ x: 400, y: 300, halfWidth: 75, halfHeight: 75 })
-  expect(press(first, 'ArrowLeft', 'ArrowUp')).toMatchObject({ x: 380, y: 280 })
-  expect(press(first, 'Shift+ArrowRight', 'Shift+ArrowUp')).toMatchObject({
-    ...{ x: 400, y: 300, halfWidth: 95, halfHeight: 55 },
-  })
-  const small = press(first, ...Array.from({ length: 90 }, () => 'Shift+ArrowLeft'))
-  expect(small).toMatchObject({ halfWidth: 10 })
-  const edge = press(first, ...Array.from({ length: 90 }, () => 'ArrowRight'))
-  expect(edge).toMatchObject({ x: 800 })
-  expect(press(first, 'a')).toBe(first)
 })

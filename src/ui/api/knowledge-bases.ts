@@ -63,17 +63,12 @@ export function insertInBackground(project: string, name: string, insert: Insert
   return request(to, { method: 'PUT', json })
 }
 
-interface ContentCounts {
-  readonly documents: number
-  readonly chunks: number
-}
-
 /** @throws SqlError, ApiError */
 export async function countContents(
   project: string,
   name: string,
   signal?: AbortSignal,
-): Promise<ContentCounts> {
+): Promise<{ readonly documents: number; readonly chunks: number }> {
   const sql = `SELECT count(DISTINCT id), count(*) FROM ${quoted(project)}.${quoted(name)}`
   const [counts = []] = (await runSql({ sql, signal })).rows
   return { documents: Number(counts[0]), chunks: Number(counts[1]) }

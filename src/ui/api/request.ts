@@ -2,12 +2,10 @@
  * Requests to the server that the page came from. A request that needs a login waits for it and goes on; one that finds
  * no server says so, and the shell looks until it is back.
  */
-
 import type { PROBLEM } from '../../http/answers/error-response.ts'
 import type { Wire } from '../../http/openapi/schema-words.ts'
 import { isAway, noteLost, noteReached } from './connection.ts'
 import { loggedInAgain, loginCount } from './session.ts'
-import { sentWithProgress } from './upload.ts'
 
 type Problem = Wire<typeof PROBLEM>
 
@@ -163,4 +161,38 @@ export function path(parts: TemplateStringsArray, ...values: readonly string[]):
 /** What was thrown, as something that can be shown. */
 export function asError(thrown: unknown): Error {
   return thrown instanceof Error ? thrown : new Error(String(thrown))
+}
+
+/** Bodies whose way to the server is shown: `fetch` does not tell how much of them has gone out. */
+interface SentBody {
+  readonly method?: string
+  readonly body?: FormData | Blob
+  readonly headers?: Readonly<Record<string, string>>
+  readonly signal?: AbortSignal | undefined
+  readonly onSent: (sentBytes: number, totalBytes: number) => void
+}
+
+/** As `fetch`. @throws TypeError where no answer came */
+function sentWithProgress(path: string, init: SentBody): Promise<Response> {
+  const { method = 'POST', body, headers = {}, signal, onSent } = init
+  return new Promise((resolve, reject) => {
+    const exchange = new XMLHttpRequest()
+    exchange.open(method, path)
+    exchange.responseType = 'blob'
+    for (const [name, value] of Object.entries(headers)) exchange.setRequestHeader(name, value)
+    exchange.upload.addEventListener('progress', ({ loaded, total }) => onSent(loaded, total))
+    exchange.addEventListener('load', () => resolve(answerOf(exchange)))
+    exchange.addEventListener('error', () => reject(new TypeError('No answer came')))
+    exchange.addEventListener('abort', () => reject(new TypeError('It was given up')))
+    signal?.addEventListener('abort', () => exchange.abort(), { once: true })
+    if (signal?.aborted) reject(signal.reason)
+    else exchange.send(body ?? null)
+  })
+}
+
+function answerOf(exchange: XMLHttpRequest): Response {
+  const { status, response } = exchange
+  const contentType = exchange.getResponseHeader('content-type') ?? ''
+  const headers = { 'content-type': contentType }
+  return new Response(status === 204 ? null : response, { status, headers })
 }

@@ -1,5 +1,4 @@
 /** Searches of a knowledge base. */
-
 import type { SEARCH_ANSWER } from '../../http/answers/records/knowledge-base-schemas.ts'
 import type { Wire } from '../../http/openapi/schema-words.ts'
 import type { KnowledgeBaseName } from './knowledge-bases.ts'

@@ -1,5 +1,4 @@
 /** Statements: the rows as a whole, or line by line while they come. */
-
 import type { SQL_ANSWER } from '../../http/answers/records/server-schemas.ts'
 import type { Wire } from '../../http/openapi/schema-words.ts'
 import { ApiError, bodyOf, request, requestStream } from './request.ts'

@@ -1,6 +1,7 @@
-/** Asks before something is gone for good. Nobody closes it while it is done: it shows why it could not be. */
-
+/** Asks before something is gone for good. It stays open until it is done, and shows why it could not be. */
 import type { ComponentChildren } from 'preact'
+import { useState } from 'preact/hooks'
+import { Button, type ButtonProps } from './button.tsx'
 import { Dialog } from './dialog.tsx'
 import { Failure } from './failure.tsx'
 import { useAction } from './resource.ts'
@@ -29,19 +30,33 @@ export function ConfirmDialog({ title, children, verb, onConfirm, onClose }: Con
         <div>{children}</div>
         {failure && <Failure error={failure} />}
         <div class="row end">
-          <button
-            type="button"
-            class="button"
-            aria-disabled={isBusy}
-            onClick={() => !isBusy && onClose()}
-          >
-            Cancel
-          </button>
-          <button type="button" class="button danger" aria-disabled={isBusy} onClick={confirm}>
-            {verb}
-          </button>
+          <Button label="Cancel" aria-disabled={isBusy} onClick={() => !isBusy && onClose()} />
+          <Button look="danger" label={verb} aria-disabled={isBusy} onClick={confirm} />
         </div>
       </div>
     </Dialog>
+  )
+}
+
+interface ConfirmButtonProps extends Omit<ConfirmDialogProps, 'onClose' | 'title' | 'verb'> {
+  /** The question: `Delete teas?`. */
+  readonly asks: string
+  /** Of the button in the dialog; missing: that of this one. */
+  readonly verb?: string
+}
+
+/** A button that asks before it does what it says. */
+export function ConfirmButton(props: ConfirmButtonProps & Omit<ButtonProps, 'children'>) {
+  const { asks, verb = props.label ?? 'Delete', onConfirm, children, ...button } = props
+  const [isAsking, setIsAsking] = useState(false)
+  return (
+    <>
+      <Button {...button} onClick={() => setIsAsking(true)} />
+      {isAsking && (
+        <ConfirmDialog title={asks} {...{ verb, onConfirm }} onClose={() => setIsAsking(false)}>
+          {children}
+        </ConfirmDialog>
+      )}
+    </>
   )
 }

@@ -1,5 +1,5 @@
 import { useState } from 'preact/hooks'
-import { Icon } from './icon.tsx'
+import { Button } from './button.tsx'
 
 const SHOWN_MS = 1500
 
@@ -23,9 +23,8 @@ export function CopyButton({
   }
   const words = { no: label, yes: 'Copied', refused: 'Your browser refused' }
   return (
-    <button type="button" class="button small" onClick={copy}>
-      <Icon name={copied === 'yes' ? 'check' : 'copy'} />
+    <Button look="small" icon={copied === 'yes' ? 'check' : 'copy'} onClick={copy}>
       <span aria-live="polite">{words[copied]}</span>
-    </button>
+    </Button>
   )
 }

@@ -1,8 +1,8 @@
 /** A window over the page: Escape and a click beside it close it, and the focus goes back where it was. */
 import type { ComponentChildren } from 'preact'
 import { useId, useLayoutEffect, useRef } from 'preact/hooks'
+import { Button } from './button.tsx'
 import { focusHeadingOnceLost } from './heading-focus.ts'
-import { Icon } from './icon.tsx'
 
 const FIELDS = 'input:not([type="checkbox"], [type="radio"], [type="file"]), select, textarea'
 
@@ -62,14 +62,7 @@ export function Dialog({
             {title}
           </h2>
           {onClose && (
-            <button
-              type="button"
-              class="button icon-only quiet"
-              aria-label="Close"
-              onClick={onClose}
-            >
-              <Icon name="close" />
-            </button>
+            <Button look="icon-only quiet" icon="close" aria-label="Close" onClick={onClose} />
           )}
         </header>
         {children}

@@ -1,5 +1,6 @@
 /** What failed and what to do: at the place where its result would be. */
 import { ApiError } from '../api/request.ts'
+import { Button } from './button.tsx'
 import { Icon } from './icon.tsx'
 
 export function Failure({
@@ -29,11 +30,7 @@ export function Failure({
           </a>
         )}
       </div>
-      {onRetry && (
-        <button type="button" class="button" onClick={onRetry}>
-          Try again
-        </button>
-      )}
+      {onRetry && <Button label="Try again" onClick={onRetry} />}
     </div>
   )
 }

@@ -1,13 +1,12 @@
 /** A job as it goes on: how far, how fast, how long still, what was left out, and what can be done about it. */
-
 import { useEffect, useRef, useState } from 'preact/hooks'
 import { changeJob, isJobOver, watchJob } from '../api/jobs.ts'
 import type { Job } from '../api/records.ts'
 import { asError } from '../api/request.ts'
 import { may } from '../api/session.ts'
-import { counted, shownCount, shownDuration, timeOf } from '../format/numbers.ts'
+import { Button } from './button.tsx'
 import { Failure } from './failure.tsx'
-import { Icon } from './icon.tsx'
+import { counted, shownCount, shownDuration, timeOf } from './numbers.ts'
 import { Loading } from './progress.tsx'
 import { useAction, usePolling } from './resource.ts'
 
@@ -53,37 +52,31 @@ export function JobProgress(props: JobProgressProps) {
         </strong>
         <JobState state={job.state} />
         {mayChange && canEnd && (
-          <button
-            type="button"
-            class="button small"
+          <Button
+            look="small"
+            icon="stop"
+            label="Cancel"
             aria-disabled={isBusy}
             onClick={() => change('cancel')}
-          >
-            <Icon name="stop" />
-            Cancel
-          </button>
+          />
         )}
         {mayChange && canGoOn && (
           <>
-            <button
-              type="button"
-              class="button small"
+            <Button
+              look="small"
+              icon="play"
+              label="Continue"
               aria-disabled={isBusy}
               title="Continues after what is stored"
               onClick={() => change('resume')}
-            >
-              <Icon name="play" />
-              Continue
-            </button>
-            <button
-              type="button"
-              class="button small"
+            />
+            <Button
+              look="small"
+              label="Start over"
               aria-disabled={isBusy}
               title="Starts again; nothing is stored twice"
               onClick={() => change('retry')}
-            >
-              Start over
-            </button>
+            />
           </>
         )}
       </div>

@@ -4,7 +4,7 @@
  */
 import { useCallback, useEffect, useRef, useState } from 'preact/hooks'
 import { isLost, reconnections } from '../api/connection.ts'
-import { asError } from '../api/request.ts'
+import { asError, request } from '../api/request.ts'
 
 export interface Resource<T> {
   /** What came last; it stays while it is loaded again. */
@@ -130,4 +130,9 @@ export function usePolling(tick: () => void, ms: number): void {
       document.removeEventListener('visibilitychange', look)
     }
   }, [ms])
+}
+
+/** What the server answers at an address. */
+export function useRequest<T>(address: string): Resource<T> {
+  return useResource((signal) => request<T>(address, { signal }), [address])
 }

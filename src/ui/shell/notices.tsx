@@ -1,6 +1,7 @@
 /** Short messages at the edge of the page: what was done, or what failed where nobody looks any more. */
 import { signal } from '@preact/signals'
 import { useEffect, useState } from 'preact/hooks'
+import { Button } from '../components/button.tsx'
 import { Icon } from '../components/icon.tsx'
 
 const SHOWN_MS = 6000
@@ -63,14 +64,12 @@ function ShownNotice({ notice, isHeld }: { readonly notice: Notice; readonly isH
     <div class={`notice ${kind}`}>
       <Icon name={kind === 'done' ? 'check' : 'warning'} />
       <span dir="auto">{text}</span>
-      <button
-        type="button"
-        class="button icon-only quiet"
+      <Button
+        look="icon-only quiet"
+        icon="close"
         aria-label="Close the message"
         onClick={() => close(id)}
-      >
-        <Icon name="close" />
-      </button>
+      />
     </div>
   )
 }

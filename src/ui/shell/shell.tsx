@@ -1,22 +1,27 @@
 /** What stands around every view: the navigation, messages, the login, and the state of the server. */
 import type { ComponentChildren } from 'preact'
-import { useEffect, useErrorBoundary, useLayoutEffect, useRef } from 'preact/hooks'
+import { useEffect, useErrorBoundary, useLayoutEffect, useRef, useState } from 'preact/hooks'
 import { useLocation } from 'preact-iso/router'
 import { refreshCatalog } from '../api/catalog.ts'
-import { reconnections, watchConnection } from '../api/connection.ts'
-import { enter } from '../api/login.ts'
+import { isLost, isOutdated, reconnections, watchConnection } from '../api/connection.ts'
+import { enter, logIn, logOut } from '../api/login.ts'
 import { ApiError, asError } from '../api/request.ts'
-import { loginState } from '../api/session.ts'
+import { account, loginState, may } from '../api/session.ts'
+import { Button } from '../components/button.tsx'
+import { Dialog } from '../components/dialog.tsx'
+import { EmptyState } from '../components/empty-state.tsx'
 import { Failure } from '../components/failure.tsx'
+import { Field } from '../components/form/field.tsx'
 import { awaitHeading } from '../components/heading-focus.ts'
-import { ConnectionBanner } from './connection-banner.tsx'
+import { Icon } from '../components/icon.tsx'
+import { PageHeader } from '../components/page-header.tsx'
+import { isForWriting } from './addresses.ts'
 import { EVERYWHERE, Keyboard, useShortcuts } from './keyboard.tsx'
-import { LoginGate } from './login-gate.tsx'
 import { Navigation } from './navigation.tsx'
 import { Notices, tellFailed } from './notices.tsx'
 import { Palette } from './palette.tsx'
+import { ThemeButton } from './theme.tsx'
 import { TopBar, useMenu } from './top-bar.tsx'
-import { WriteGuard } from './write-guard.tsx'
 
 export function Shell({ children }: { readonly children: ComponentChildren }) {
   const { route, path } = useLocation()
@@ -77,4 +82,212 @@ function Guarded({ children }: { readonly children: ComponentChildren }) {
 /** The banner says that the server is away. */
 function tellUnlessAway(error: unknown): void {
   if (!(error instanceof ApiError) || error.code !== 'unreachable') tellFailed(error)
+}
+
+/** Says that the server does not answer, as long as it does not; and that it came back as another version. */
+function ConnectionBanner() {
+  return (
+    <>
+      {isLost.value && (
+        <p class="connection-banner" role="alert">
+          <Icon name="warning" />
+          The server does not answer. Nothing that you typed is lost; this page continues as soon as
+          it is back.
+        </p>
+      )}
+      {isOutdated.value && !isLost.value && (
+        <div class="connection-banner newer" role="status">
+          <Icon name="download" />
+          <span class="grow">
+            The server was updated. Reload the page when it suits you; what you have not saved is
+            lost then.
+          </span>
+          <Button look="small" label="Reload" onClick={() => location.reload()} />
+        </div>
+      )}
+    </>
+  )
+}
+
+/** Addresses that show how something is, to be changed. */
+const WITH_FORMS = /^\/projects\/[^/]+\/(knowledge_bases|agents)\/[^/]+\/settings$/
+
+interface WriteGuardProps {
+  readonly path: string
+  readonly children: ComponentChildren
+}
+
+/** Whoever may look and not change is told so before anything is typed, and who may. */
+function WriteGuard({ path, children }: WriteGuardProps) {
+  if (may('write')) return <>{children}</>
+  if (isForWriting(path)) {
+    return (
+      <>
+        <PageHeader title="Not for your account" above={[{ label: 'Home', href: '/' }]} />
+        <EmptyState icon="key" title="You may look, not change">
+          <p>Editors and admins add and create. Whoever runs this server can make you one.</p>
+        </EmptyState>
+      </>
+    )
+  }
+  if (!WITH_FORMS.test(path)) return <>{children}</>
+  return (
+    <>
+      <p class="connection-banner newer" role="note">
+        You may look at these settings, not change them: that is for editors and admins.
+      </p>
+      <fieldset class="only-shown" disabled>
+        <legend class="visually-hidden">Settings</legend>
+        {children}
+      </fieldset>
+    </>
+  )
+}
+
+/** Who is logged in decides what is shown: the page, the page with a question over it, or only the login. */
+
+/** Its children are shown to those who may see them, and to nobody before that is known. */
+function LoginGate({ children }: { readonly children: ComponentChildren }) {
+  const state = loginState.value
+  if (state === 'needed') return <LoginPage />
+  return (
+    <>
+      {children}
+      {state === 'expired' && <LoginAgain />}
+    </>
+  )
+}
+
+function LoginPage() {
+  useEffect(() => {
+    document.title = 'Log in · Eider'
+  }, [])
+  return (
+    <main class="login-page" id="view">
+      <div class="login-box">
+        <h1>
+          <img src="/favicon.ico" alt="" width="40" height="40" />
+          Eider
+        </h1>
+        <LoginForm />
+        <footer class="row">
+          <a class="small" href="/docs">
+            Documentation
+          </a>
+          <span class="grow" />
+          <ThemeButton />
+        </footer>
+      </div>
+    </main>
+  )
+}
+
+/** Over whatever is shown, which stays as it is: the requests that wait go on afterwards. */
+function LoginAgain() {
+  const here = account.value
+  const leave = () => {
+    logOut().catch(tellFailed)
+  }
+  return (
+    <Dialog title="Log in again" staysOnClickBeside>
+      <p class="quiet">
+        Your login has expired. What you typed is still here and is sent once you log in again. If
+        somebody else logs in, the page starts fresh for them.
+      </p>
+      <LoginForm username={here?.kind === 'user' ? here.name : ''} />
+      <Button look="quiet" label="Sign out and discard what was typed" onClick={leave} />
+    </Dialog>
+  )
+}
+
+/** Asks for a name and its password. What was typed stays when they are wrong. */
+function LoginForm({ username = '' }: { readonly username?: string }) {
+  const [failure, setFailure] = useState<Error>()
+  const [isBusy, setIsBusy] = useState(false)
+  const form = useRef<HTMLFormElement>(null)
+  useEffect(() => {
+    fieldOf(form.current, username === '' ? 'username' : 'password')?.focus()
+  }, [])
+  const submit = async (event: SubmitEvent) => {
+    event.preventDefault()
+    if (form.current === null || isBusy) return
+    const typed = new FormData(form.current)
+    setIsBusy(true)
+    setFailure(undefined)
+    try {
+      await logIn(String(typed.get('username')), String(typed.get('password')))
+    } catch (error) {
+      setFailure(inWords(error, String(typed.get('password'))))
+      setIsBusy(false)
+      const password = fieldOf(form.current, 'password')
+      password?.focus()
+      password?.select()
+    }
+  }
+  return (
+    <form class="stack" ref={form} onSubmit={submit}>
+      <Field label="Name">
+        {(control) => (
+          <input
+            {...control}
+            name="username"
+            autocomplete="username"
+            autocapitalize="none"
+            spellcheck={false}
+            defaultValue={username}
+            required
+          />
+        )}
+      </Field>
+      <Field label="Password">
+        {(control) => (
+          <input
+            {...control}
+            name="password"
+            type="password"
+            autocomplete="current-password"
+            required
+          />
+        )}
+      </Field>
+      {failure && <Failure error={failure} />}
+      <Button
+        type="submit"
+        look="primary"
+        label={isBusy ? 'Logging in …' : 'Log in'}
+        aria-disabled={isBusy}
+      />
+    </form>
+  )
+}
+
+function fieldOf(form: HTMLFormElement | null, name: string): HTMLInputElement | null {
+  const field = form?.elements.namedItem(name)
+  return field instanceof HTMLInputElement ? field : null
+}
+
+function inWords(error: unknown, password: string): Error {
+  if (!(error instanceof ApiError)) return asError(error)
+  const isKey = error.code === 'wrong_credentials' && password.startsWith(KEY_START)
+  const words = isKey ? KEY_WORDS : WORDS[error.code]
+  return words === undefined ? error : new ApiError({ ...error, ...words })
+}
+
+/** How keys begin. */
+const KEY_START = 'eider_'
+
+const KEY_WORDS = {
+  title: 'This is a key',
+  message: 'Keys are for programs. People log in with their name and password',
+}
+
+const WORDS: Readonly<Record<string, { readonly title: string; readonly message: string }>> = {
+  wrong_credentials: {
+    title: 'Name or password is wrong',
+    message: 'Capital letters matter in both. An admin of this server can set a new password',
+  },
+  too_many_logins: {
+    title: 'Too many attempts',
+    message: 'Wait a minute, then try again',
+  },
 }

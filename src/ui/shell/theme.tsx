@@ -1,7 +1,7 @@
 /** Dark or light: as the system says, or as was chosen here. */
 import { effect, signal } from '@preact/signals'
 import { remember, remembered } from '../components/browser-storage.ts'
-import { Icon } from '../components/icon.tsx'
+import { Button } from '../components/button.tsx'
 
 type Theme = 'system' | 'light' | 'dark'
 
@@ -31,14 +31,12 @@ function changeTheme(): void {
 export function ThemeButton() {
   const now = theme.value
   return (
-    <button
-      type="button"
-      class="button quiet icon-only"
+    <Button
+      look="quiet icon-only"
+      icon={now === 'dark' ? 'moon' : now === 'light' ? 'sun' : 'contrast'}
       aria-label={`Colours: ${WORDS[now]}. Change to ${WORDS[NEXT[now]]}`}
       title={`Colours: ${WORDS[now]}`}
       onClick={changeTheme}
-    >
-      <Icon name={now === 'dark' ? 'moon' : now === 'light' ? 'sun' : 'contrast'} />
-    </button>
+    />
   )
 }

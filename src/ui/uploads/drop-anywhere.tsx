@@ -1,5 +1,4 @@
 /** Asks which knowledge base files go into, and makes a new one where that is wanted. */
-
 import { signal } from '@preact/signals'
 import { useEffect, useState } from 'preact/hooks'
 import { useLocation } from 'preact-iso/router'
@@ -8,7 +7,7 @@ import { createKnowledgeBase } from '../api/knowledge-bases.ts'
 import { FormDialog } from '../components/form/form-dialog.tsx'
 import { SelectField } from '../components/form/select-field.tsx'
 import { TextField } from '../components/form/text-field.tsx'
-import { counted, shownBytes } from '../format/numbers.ts'
+import { counted, shownBytes } from '../components/numbers.ts'
 import { addressOf } from '../shell/addresses.ts'
 import type { NamedFile } from './picked-files.ts'
 import { addUploads } from './uploads.ts'

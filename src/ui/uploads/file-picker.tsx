@@ -1,6 +1,6 @@
 /** The two ways to choose files without dropping them: files, and a folder with all that is in it. */
 import { useRef } from 'preact/hooks'
-import { Icon } from '../components/icon.tsx'
+import { Button } from '../components/button.tsx'
 import { type NamedFile, pickedFiles } from './picked-files.ts'
 
 /** Every browser knows it by this name; the types of the page do not. */
@@ -16,13 +16,8 @@ export function FilePicker({ onFiles }: { readonly onFiles: (files: NamedFile[])
   }
   return (
     <div class="row">
-      <button type="button" class="button" onClick={() => files.current?.click()}>
-        <Icon name="file" />
-        Choose files
-      </button>
-      <button type="button" class="button quiet" onClick={() => folder.current?.click()}>
-        Choose a folder
-      </button>
+      <Button icon="file" label="Choose files" onClick={() => files.current?.click()} />
+      <Button look="quiet" label="Choose a folder" onClick={() => folder.current?.click()} />
       <input
         ref={files}
         type="file"

@@ -1,6 +1,7 @@
 /** How far the files of a knowledge base are on their way, all together. */
+import { Button } from '../components/button.tsx'
+import { counted, shownBytes, shownDuration } from '../components/numbers.ts'
 import { Progress } from '../components/progress.tsx'
-import { counted, shownBytes, shownDuration } from '../format/numbers.ts'
 import { addressOf } from '../shell/addresses.ts'
 import { forgetFailed, type Sending, sendings } from './uploads.ts'
 
@@ -24,14 +25,12 @@ export function SendingFiles() {
           {one.failed > 0 && (
             <div class="row">
               <span class="small bad">{counted(one.failed, 'file')} could not be added</span>
-              <button
-                type="button"
-                class="button small quiet"
+              <Button
+                look="small quiet"
+                label="Clear"
                 aria-label={`Clear those of ${one.knowledgeBase}`}
                 onClick={() => forgetFailed(one)}
-              >
-                Clear
-              </button>
+              />
             </div>
           )}
         </div>

@@ -2,7 +2,7 @@
 import { signal } from '@preact/signals'
 import { useEffect, useRef, useState } from 'preact/hooks'
 import { mayUpload } from '../api/session.ts'
-import { shownCount } from '../format/numbers.ts'
+import { shownCount } from '../components/numbers.ts'
 import { tellFailed } from '../shell/notices.tsx'
 import { droppedFiles, FILES_MAX, hasFiles, type NamedFile } from './picked-files.ts'
 

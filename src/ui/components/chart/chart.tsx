@@ -1,8 +1,8 @@
 /** Rows as a chart. uPlot comes when the first one is shown. */
 import { useEffect, useMemo, useRef, useState } from 'preact/hooks'
 import type { Cell, Column } from '../../api/sql.ts'
-import { counted } from '../../format/numbers.ts'
 import { Failure, notLoaded } from '../failure.tsx'
+import { counted } from '../numbers.ts'
 import type { ChartChoice } from './chart-choice.ts'
 import { type ChartData, chartData, shortNumber } from './chart-data.ts'
 

@@ -1,5 +1,6 @@
 /** A window with a form. What was typed stays while it is sent, and when that fails, which it says. */
 import type { ComponentChildren } from 'preact'
+import { Button } from '../button.tsx'
 import { Dialog } from '../dialog.tsx'
 import { Failure } from '../failure.tsx'
 import { useAction } from '../resource.ts'
@@ -30,17 +31,14 @@ export function FormDialog(props: FormDialogProps) {
         {children}
         {failure && <Failure error={failure} />}
         <div class="row end">
-          <button type="button" class="button" onClick={onClose}>
-            Cancel
-          </button>
-          <button
+          <Button label="Cancel" onClick={onClose} />
+          <Button
             type="submit"
-            class="button primary"
+            look="primary"
+            label={verb}
             disabled={isIncomplete}
             aria-disabled={isBusy}
-          >
-            {verb}
-          </button>
+          />
         </div>
       </form>
     </Dialog>

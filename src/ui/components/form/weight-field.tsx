@@ -1,4 +1,5 @@
 /** How much the meaning counts beside the keywords in a hybrid search. */
+import { Button } from '../button.tsx'
 import { TextField } from './text-field.tsx'
 
 interface WeightFieldProps {
@@ -17,9 +18,7 @@ export function WeightField({ alpha, onChange }: WeightFieldProps) {
         alpha === null ? (
           'Left: keywords alone, right: meaning alone'
         ) : (
-          <button type="button" class="button small" onClick={() => onChange(null)}>
-            Back to automatic
-          </button>
+          <Button look="small" label="Back to automatic" onClick={() => onChange(null)} />
         )
       }
       type="range"

@@ -4,6 +4,11 @@
  */
 import { useEffect, useLayoutEffect, useMemo, useRef, useState } from 'preact/hooks'
 import type { Cell, Column } from '../../api/sql.ts'
+import { Button } from '../button.tsx'
+import { CopyButton } from '../copy-button.tsx'
+import { Dialog } from '../dialog.tsx'
+import { shownCount } from '../numbers.ts'
+import { Progress } from '../progress.tsx'
 import {
   FIRST_CELL,
   movedTo,
@@ -12,7 +17,7 @@ import {
   rectangleOf,
   type Selection,
 } from './cell-selection.ts'
-import { SortingRow } from './sorting-row.tsx'
+import { cellText } from './cell-text.ts'
 import { cellId, TableBody } from './table-body.tsx'
 import { chosenText, TableFoot } from './table-foot.tsx'
 import { TableHead } from './table-head.tsx'
@@ -27,8 +32,7 @@ import {
   seenColumns,
   suggestedWidths,
 } from './table-layout.ts'
-import { useOrdered } from './use-ordered.ts'
-import { WholeCell } from './whole-cell.tsx'
+import { type OrderedRows, useOrdered } from './use-ordered.ts'
 
 /** Below the rows, where the bar to scroll sideways may lie. */
 const BELOW_PX = 18
@@ -243,4 +247,64 @@ function numberedRow({ target }: Event): number | undefined {
 /** The head is the first row of the grid. */
 function rowOf(part: Element): number {
   return Number(part.closest('[role="row"]')?.getAttribute('aria-rowindex')) - 2
+}
+
+/** That rows are being sorted, how far it is, and what ends it. */
+function SortingRow({
+  columns,
+  ordered: { sorting, cancel },
+}: {
+  readonly columns: readonly Column[]
+  readonly ordered: OrderedRows
+}) {
+  if (sorting === undefined) return null
+  const { share, order } = sorting
+  const name = columns[order.column]?.name ?? ''
+  const isWaiting = share === undefined
+  return (
+    <div class="data-sorting small">
+      <Progress
+        label={isWaiting ? `Sorted by ${name} once all rows are there` : `Sorting by ${name}`}
+        {...(isWaiting ? {} : { done: share, total: 1 })}
+      />
+      <Button look="small" label="Cancel" onClick={cancel} />
+    </div>
+  )
+}
+
+/** What is shown of a cell that somebody opened: a text of 50 MB would stop the browser. */
+const CHARS_MAX = 100_000
+
+interface WholeCellProps {
+  readonly name: string
+  readonly type: string
+  readonly cell: Cell
+  readonly onClose: () => void
+}
+
+/** One cell with all that it holds. */
+function WholeCell({ name, type, cell, onClose }: WholeCellProps) {
+  const text = useMemo(() => {
+    return typeof cell === 'object' && cell !== null
+      ? JSON.stringify(cell, null, 2)
+      : cellText(cell)
+  }, [cell])
+  return (
+    <Dialog title={name} size="wide" onClose={onClose}>
+      <div class="row">
+        <CopyButton text={text} />
+        <span class="small quiet">
+          {type && `${type}, `}
+          {shownCount(text.length)} characters
+        </span>
+        {text.length > CHARS_MAX && (
+          <span class="badge warn">The first {shownCount(CHARS_MAX)} are shown</span>
+        )}
+      </div>
+      {/* biome-ignore lint/a11y/noNoninteractiveTabindex: it scrolls, so keys must reach it */}
+      <pre class="data-whole" dir="auto" tabIndex={0}>
+        {text.slice(0, CHARS_MAX)}
+      </pre>
+    </Dialog>
+  )
 }

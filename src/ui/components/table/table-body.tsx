@@ -1,7 +1,7 @@
 /** The rows that are seen, with the cells that are seen of them. */
 import { useMemo } from 'preact/hooks'
 import type { Cell, Column } from '../../api/sql.ts'
-import { shownCount } from '../../format/numbers.ts'
+import { shownCount } from '../numbers.ts'
 import type { Place, Rectangle } from './cell-selection.ts'
 import { isNothing, shownCell } from './cell-text.ts'
 import {

@@ -1,7 +1,8 @@
 /** What is chosen in the table, and what can be done with it. */
 import type { Cell, Column } from '../../api/sql.ts'
-import { counted, shownCount } from '../../format/numbers.ts'
+import { Button } from '../button.tsx'
 import { CopyButton } from '../copy-button.tsx'
+import { counted, shownCount } from '../numbers.ts'
 import { cellCount, type Rectangle } from './cell-selection.ts'
 import { cellText, shownCell, tsvOf } from './cell-text.ts'
 
@@ -35,11 +36,7 @@ export function TableFoot({ columns, rows, chosen, onOpen }: TableFootProps) {
           saidOf(rows, chosen)
         )}
       </span>
-      {isOne && (
-        <button type="button" class="button small" onClick={onOpen}>
-          Open
-        </button>
-      )}
+      {isOne && <Button look="small" label="Open" onClick={onOpen} />}
       <CopyButton label="Copy" text={() => chosenText(rows, chosen)} />
       {!isOne && (
         <CopyButton

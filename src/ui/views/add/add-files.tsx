@@ -1,7 +1,8 @@
 /** Files into a knowledge base: dropped or chosen, each with its progress and what is wrong with it. */
 import type { KnowledgeBaseName } from '../../api/knowledge-bases.ts'
+import { Button } from '../../components/button.tsx'
 import { Icon } from '../../components/icon.tsx'
-import { counted, shownBytes } from '../../format/numbers.ts'
+import { counted, shownBytes } from '../../components/numbers.ts'
 import { FilePicker } from '../../uploads/file-picker.tsx'
 import type { NamedFile } from '../../uploads/picked-files.ts'
 import { SendingProgress } from '../../uploads/sending-progress.tsx'
@@ -92,35 +93,34 @@ function OfAll({ going, failed }: OfAllProps) {
   return (
     <div class="row">
       {taken.length > 1 && (
-        <button type="button" class="button small" onClick={() => retry(taken, true)}>
+        <Button look="small" onClick={() => retry(taken, true)}>
           Replace all {taken.length}
-        </button>
+        </Button>
       )}
       {usable.length > 1 && (
-        <button
-          type="button"
-          class="button small"
+        <Button
+          look="small"
           onClick={() => {
             for (const { id } of usable) takeStored(id)
           }}
         >
           Use all {usable.length} that are there
-        </button>
+        </Button>
       )}
       {retried.length > 1 && (
-        <button type="button" class="button small" onClick={() => retry(retried, false)}>
+        <Button look="small" onClick={() => retry(retried, false)}>
           Try these {retried.length} again
-        </button>
+        </Button>
       )}
       {failed.length > 1 && (
-        <button type="button" class="button small quiet" onClick={() => forget(failed)}>
+        <Button look="small quiet" onClick={() => forget(failed)}>
           Clear these {failed.length}
-        </button>
+        </Button>
       )}
       {going.length > 1 && (
-        <button type="button" class="button small quiet" onClick={() => forget(going)}>
+        <Button look="small quiet" onClick={() => forget(going)}>
           Stop sending all {going.length}
-        </button>
+        </Button>
       )}
     </div>
   )
@@ -139,33 +139,28 @@ function UploadEntry({ upload }: { readonly upload: Upload }) {
         </span>
         <span class="small quiet">{wordsOf(upload)}</span>
         {state === 'failed' && mayRetry(upload) && (
-          <button
-            type="button"
-            class="button small"
+          <Button
+            look="small"
             aria-label={`${again}: ${name}`}
             onClick={() => retryUpload(id, isTaken)}
           >
             {again}
-          </button>
+          </Button>
         )}
         {mayTakeStored(upload) && (
-          <button
-            type="button"
-            class="button small"
+          <Button
+            look="small"
+            label="Use that one"
             aria-label={`Use that one: ${name}`}
             onClick={() => takeStored(id)}
-          >
-            Use that one
-          </button>
+          />
         )}
-        <button
-          type="button"
-          class="button small icon-only quiet"
+        <Button
+          look="small icon-only quiet"
+          icon="close"
           aria-label={state === 'failed' ? `Clear ${name}` : `Stop sending ${name}`}
           onClick={() => forgetUpload(id)}
-        >
-          <Icon name="close" />
-        </button>
+        />
       </div>
       {state === 'sending' && (
         <progress aria-label={`Sending ${name}`} value={sentBytes} max={content.size} />

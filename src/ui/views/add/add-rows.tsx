@@ -3,8 +3,10 @@ import { useState } from 'preact/hooks'
 import { getKnowledgeBase } from '../../api/knowledge-bases.ts'
 import { ApiError } from '../../api/request.ts'
 import { type Cell, type Rows, streamSql } from '../../api/sql.ts'
+import { Button } from '../../components/button.tsx'
 import { Failure } from '../../components/failure.tsx'
 import { TextAreaField } from '../../components/form/text-area-field.tsx'
+import { RecordTable } from '../../components/record-list.tsx'
 import { useResource } from '../../components/resource.ts'
 import { useBegin, type WayInProps } from './use-begin.ts'
 import { useDraft } from './use-draft.ts'
@@ -48,12 +50,8 @@ export function AddRows(props: WayInProps) {
       {failure && <Failure error={failure} />}
       {preview && <Preview rows={preview} textColumns={knowledgeBase?.content_columns} />}
       <div class="row">
-        <button type="button" class="button" disabled={sql.trim() === ''} onClick={look}>
-          Show the first rows
-        </button>
-        <button type="submit" class="button primary" aria-disabled={isBusy}>
-          Add the rows
-        </button>
+        <Button label="Show the first rows" disabled={sql.trim() === ''} onClick={look} />
+        <Button type="submit" look="primary" label="Add the rows" aria-disabled={isBusy} />
       </div>
     </form>
   )
@@ -126,43 +124,24 @@ function Preview({ rows: { columns, rows }, textColumns = [] }: PreviewProps) {
           No column is the text. Name one of them so: <code>SELECT … AS {textColumns[0]}</code>
         </p>
       )}
-      {rows.length > 0 && <PreviewTable columns={columns} rows={rows} />}
+      {rows.length > 0 && (
+        <RecordTable
+          label="The first rows"
+          class="add-preview"
+          look=""
+          rows={rows}
+          columns={columns.map((title, at) => ({
+            title,
+            cell: (row: readonly unknown[]) => shownCell(row[at]),
+          }))}
+        />
+      )}
     </>
   )
 }
 
 function isSame(one: string, other: string): boolean {
   return one.toLowerCase() === other.toLowerCase()
-}
-
-function PreviewTable({ columns, rows }: Rows) {
-  return (
-    // biome-ignore lint/a11y/noNoninteractiveTabindex: keys scroll it
-    <section class="add-preview" aria-label="The first rows" tabIndex={0}>
-      <table>
-        <thead>
-          <tr>
-            {columns.map((column, index) => (
-              <th key={`${index} ${column}`} dir="auto">
-                {column}
-              </th>
-            ))}
-          </tr>
-        </thead>
-        <tbody>
-          {rows.map((row, index) => (
-            <tr key={index}>
-              {row.map((cell, at) => (
-                <td key={at} dir="auto">
-                  {shownCell(cell)}
-                </td>
-              ))}
-            </tr>
-          ))}
-        </tbody>
-      </table>
-    </section>
-  )
 }
 
 function shownCell(cell: unknown): string {

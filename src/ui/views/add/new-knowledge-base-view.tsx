@@ -1,19 +1,19 @@
 /** A new knowledge base: its name is enough, everything else has a default that fits most documents. */
-
 import { useEffect, useRef, useState } from 'preact/hooks'
 import { useLocation } from 'preact-iso/router'
 import { projects, refreshCatalog } from '../../api/catalog.ts'
-import { createKnowledgeBase } from '../../api/knowledge-bases.ts'
+import { createKnowledgeBase, type KnowledgeBaseDefinition } from '../../api/knowledge-bases.ts'
+import { ApiError } from '../../api/request.ts'
+import { Button } from '../../components/button.tsx'
 import { Failure } from '../../components/failure.tsx'
 import { EMBEDDING_PROVIDERS } from '../../components/form/embedding-providers.ts'
 import { DETECTED_LANGUAGE, LANGUAGE_CHOICES } from '../../components/form/language-choices.ts'
 import { SelectField } from '../../components/form/select-field.tsx'
+import { TextField } from '../../components/form/text-field.tsx'
 import { PageHeader } from '../../components/page-header.tsx'
 import { useAction } from '../../components/resource.ts'
 import { addressOf } from '../../shell/addresses.ts'
 import { tellFailed } from '../../shell/notices.tsx'
-import { DraftInput, type DraftProps } from './draft-field.tsx'
-import { definitionOf, EMPTY_DRAFT, fieldOf } from './knowledge-base-draft.ts'
 
 export function NewKnowledgeBaseView() {
   const { route, query } = useLocation()
@@ -64,9 +64,7 @@ export function NewKnowledgeBaseView() {
         <Options {...form} />
         {failure && field === undefined && <Failure error={failure} />}
         <div class="row">
-          <button type="submit" class="button primary" aria-disabled={isBusy}>
-            Create
-          </button>
+          <Button type="submit" look="primary" label="Create" aria-disabled={isBusy} />
         </div>
       </form>
     </>
@@ -171,4 +169,134 @@ function RemoteModel(form: DraftProps) {
       />
     </>
   )
+}
+
+/** A field of a new knowledge base: a text, a number or a choice, with what the server says against it. */
+interface DraftProps {
+  readonly draft: Draft
+  readonly set: (change: Partial<Draft>) => void
+  readonly wrong: { readonly field: DraftField; readonly message: string } | undefined
+}
+
+interface DraftFieldProps extends DraftProps {
+  readonly of: DraftField
+  readonly label: string
+  readonly hint?: string
+  readonly type?: 'text' | 'number' | 'password'
+  readonly placeholder?: string
+  readonly isRequired?: boolean
+  readonly choices?: readonly (readonly [value: string, words: string])[]
+}
+
+function DraftInput({ draft, set, wrong, of, label, hint, ...look }: DraftFieldProps) {
+  const { type = 'text', placeholder, isRequired = false, choices } = look
+  const error = wrong?.field === of ? wrong.message : undefined
+  const words = { label, hint, error }
+  const change = (value: string) => set({ [of]: value })
+  if (choices) {
+    return <SelectField {...words} value={draft[of]} options={choices} onChoose={change} />
+  }
+  return (
+    <TextField
+      {...words}
+      type={type}
+      min={type === 'number' ? 0 : undefined}
+      autocomplete={type === 'password' ? 'new-password' : 'off'}
+      required={isRequired}
+      placeholder={placeholder}
+      value={draft[of]}
+      onText={change}
+    />
+  )
+}
+
+/** What is typed for a new knowledge base, what it means for the server, and to which field an answer of the server belongs. */
+interface Draft {
+  readonly project: string
+  readonly name: string
+  readonly contentColumns: string
+  readonly metadataColumns: string
+  readonly idColumn: string
+  readonly language: string
+  readonly provider: string
+  readonly model: string
+  readonly apiKey: string
+  readonly baseUrl: string
+  readonly chunkSize: string
+  readonly chunkOverlap: string
+}
+
+const EMPTY_DRAFT: Draft = {
+  project: 'mindsdb',
+  name: '',
+  contentColumns: '',
+  metadataColumns: '',
+  idColumn: '',
+  language: '',
+  provider: '',
+  model: '',
+  apiKey: '',
+  baseUrl: '',
+  chunkSize: '',
+  chunkOverlap: '',
+}
+
+/** What is left empty is not sent: the server's default holds. */
+function definitionOf(draft: Draft): KnowledgeBaseDefinition {
+  const content = namesIn(draft.contentColumns)
+  const metadata = namesIn(draft.metadataColumns)
+  const chunking = {
+    ...(draft.chunkSize === '' ? {} : { chunk_size: Number(draft.chunkSize) }),
+    ...(draft.chunkOverlap === '' ? {} : { chunk_overlap: Number(draft.chunkOverlap) }),
+  }
+  return {
+    name: draft.name.trim(),
+    ...(content.length === 0 ? {} : { content_columns: content }),
+    ...(metadata.length === 0 ? {} : { metadata_columns: metadata }),
+    ...(draft.idColumn.trim() === '' ? {} : { id_column: draft.idColumn.trim() }),
+    ...(draft.language === '' ? {} : { language: draft.language }),
+    ...(draft.provider === '' ? {} : { embedding_model: modelOf(draft) }),
+    ...(Object.keys(chunking).length === 0
+      ? {}
+      : { preprocessing: { type: 'auto', auto_config: chunking } }),
+  }
+}
+
+function modelOf({ provider, model, apiKey, baseUrl }: Draft) {
+  return {
+    provider,
+    model_name: model.trim(),
+    ...(apiKey === '' ? {} : { api_key: apiKey }),
+    ...(baseUrl.trim() === '' ? {} : { base_url: baseUrl.trim() }),
+  }
+}
+
+function namesIn(text: string): string[] {
+  return text
+    .split(',')
+    .map((name) => name.trim())
+    .filter((name) => name !== '')
+}
+
+type DraftField = Exclude<keyof Draft, 'project'>
+
+/** By the words of the server's messages, the first that fits. */
+const FIELD_WORDS: readonly (readonly [RegExp, DraftField])[] = [
+  [/metadata_columns/, 'metadataColumns'],
+  [/content_columns/, 'contentColumns'],
+  [/id_column/, 'idColumn'],
+  [/chunk_overlap/, 'chunkOverlap'],
+  [/chunk_size/, 'chunkSize'],
+  [/language/i, 'language'],
+  [/api_key/i, 'apiKey'],
+  [/base_url|address/i, 'baseUrl'],
+  [/model_name/i, 'model'],
+  [/provider|embedding/i, 'provider'],
+]
+
+/** Undefined: it is about none of them alone. */
+function fieldOf(failure: Error): DraftField | undefined {
+  if (!(failure instanceof ApiError) || failure.status < 400 || failure.status > 499) return
+  if (failure.code === 'invalid_name' || failure.code === 'knowledge_base_exists') return 'name'
+  return FIELD_WORDS.find(([words]) => words.test(failure.message))?.[1]
 }

@@ -1,14 +1,22 @@
 /** The sources that a knowledge base is kept in step with: run now, removed, and added. */
 import { useState } from 'preact/hooks'
-import { listSources, removeSource, runSource } from '../../api/kept-sources.ts'
+import {
+  addSource,
+  listSources,
+  removeSource,
+  runSource,
+  type SourceDefinition,
+} from '../../api/kept-sources.ts'
 import type { Job, Source } from '../../api/records.ts'
-import { ConfirmDialog } from '../../components/confirm-dialog.tsx'
+import { Button } from '../../components/button.tsx'
+import { ConfirmButton } from '../../components/confirm-dialog.tsx'
 import { Failure } from '../../components/failure.tsx'
-import { Icon } from '../../components/icon.tsx'
-import { Loading } from '../../components/progress.tsx'
+import { Form } from '../../components/form/form.tsx'
+import { SelectField } from '../../components/form/select-field.tsx'
+import { TextField } from '../../components/form/text-field.tsx'
+import { counted, shownAge, shownTime } from '../../components/numbers.ts'
+import { RecordList } from '../../components/record-list.tsx'
 import { useAction, usePolling, useResource } from '../../components/resource.ts'
-import { counted, shownAge, shownTime } from '../../format/numbers.ts'
-import { NewSource } from './new-source.tsx'
 import type { WayInProps } from './use-begin.ts'
 
 const ASK_AGAIN_MS = 15_000
@@ -16,10 +24,10 @@ const ASK_AGAIN_MS = 15_000
 const LOOK_AGAIN_MS = 1000
 
 export function Sources({ project, name, onBegun }: WayInProps) {
-  const { data, failure, reload } = useResource(
-    (signal) => listSources(project, name, signal),
-    [project, name],
-  )
+  const read = useResource((signal) => listSources(project, name, signal), [project, name])
+  const { data, reload } = read
+  // Once they are there, a look that failed says nothing.
+  const sources = { ...read, failure: data === undefined ? read.failure : undefined }
   const isRunning = data?.some(({ job_id: id, last_run: last }) => {
     return id !== null || last?.state === 'running'
   })
@@ -34,16 +42,15 @@ export function Sources({ project, name, onBegun }: WayInProps) {
         A source is read again and again: what changed there is updated here, what is gone there is
         deleted here.
       </p>
-      {failure && data === undefined && <Failure error={failure} onRetry={reload} />}
-      {data === undefined && failure === undefined && <Loading what="sources" />}
-      {data?.length === 0 && <p>No sources yet.</p>}
-      {data !== undefined && data.length > 0 && (
-        <ul class="add-files" aria-label="Sources">
-          {data.map((source) => (
-            <SourceEntry key={source.id} source={source} onBegun={begun} onRemoved={reload} />
-          ))}
-        </ul>
-      )}
+      <RecordList of={sources} what="sources" empty={<p>No sources yet.</p>}>
+        {(items) => (
+          <ul class="add-files" aria-label="Sources">
+            {items.map((source) => (
+              <SourceEntry key={source.id} source={source} onBegun={begun} onRemoved={reload} />
+            ))}
+          </ul>
+        )}
+      </RecordList>
       <NewSource project={project} name={name} onBegun={begun} />
     </>
   )
@@ -57,11 +64,14 @@ interface SourceEntryProps {
 
 function SourceEntry({ source, onBegun, onRemoved }: SourceEntryProps) {
   const { act, failure: refusal } = useAction()
-  const [isRemoving, setIsRemoving] = useState(false)
   const run = async () => {
     await act(async () => {
       onBegun(await runSource(source))
     })
+  }
+  const remove = async () => {
+    await removeSource(source)
+    onRemoved()
   }
   const { name, kind, last_run: last } = source
   return (
@@ -71,18 +81,23 @@ function SourceEntry({ source, onBegun, onRemoved }: SourceEntryProps) {
           {name}
         </strong>
         <span class="badge">{kind}</span>
-        <button type="button" class="button small" aria-label={`Run now: ${name}`} onClick={run}>
-          <Icon name="play" />
-          Run now
-        </button>
-        <button
-          type="button"
-          class="button small icon-only quiet"
+        <Button
+          look="small"
+          icon="play"
+          label="Run now"
+          aria-label={`Run now: ${name}`}
+          onClick={run}
+        />
+        <ConfirmButton
+          look="small icon-only quiet"
+          icon="trash"
           aria-label={`Remove ${name}`}
-          onClick={() => setIsRemoving(true)}
+          asks={`Remove the source ${name}?`}
+          verb="Remove"
+          onConfirm={remove}
         >
-          <Icon name="trash" />
-        </button>
+          It is no longer read. Its documents stay.
+        </ConfirmButton>
       </div>
       <p class="small quiet" dir="auto">
         {source.path ?? source.url ?? source.query ?? source.table}
@@ -95,19 +110,6 @@ function SourceEntry({ source, onBegun, onRemoved }: SourceEntryProps) {
         </p>
       )}
       {refusal && <Failure error={refusal} />}
-      {isRemoving && (
-        <ConfirmDialog
-          title={`Remove the source ${name}?`}
-          verb="Remove"
-          onConfirm={async () => {
-            await removeSource(source)
-            onRemoved()
-          }}
-          onClose={() => setIsRemoving(false)}
-        >
-          It is no longer read. Its documents stay.
-        </ConfirmDialog>
-      )}
     </li>
   )
 }
@@ -126,4 +128,74 @@ function changesOf(run: NonNullable<Source['last_run']>): string {
     run.failed > 0 ? `${run.failed} could not be read` : '',
   ]
   return changes.filter((words) => words !== '').join(', ')
+}
+
+const KINDS = {
+  site: { label: 'A website, by following its links', place: 'Address', of: 'url' },
+  url: { label: 'One web page or file', place: 'Address', of: 'url' },
+  sitemap: { label: 'The pages of a sitemap', place: 'Address', of: 'url' },
+  folder: { label: 'A folder on the server', place: 'Path', of: 'path' },
+  query: { label: 'The rows of a SELECT', place: 'SELECT', of: 'query' },
+  table: { label: 'A table', place: 'Name', of: 'table' },
+} as const satisfies Record<
+  SourceDefinition['kind'],
+  { label: string; place: string; of: keyof SourceDefinition }
+>
+
+const SCHEDULES = [
+  ['', 'Only when you run it'],
+  ['every 15 minutes', 'Every 15 minutes'],
+  ['every hour', 'Every hour'],
+  ['every day', 'Every day'],
+  ['every week', 'Every week'],
+] as const
+
+/** A new source: what it is, where it is, and when it is read. */
+function NewSource({ project, name, onBegun }: WayInProps) {
+  const [kind, setKind] = useState<SourceDefinition['kind']>('site')
+  const [title, setTitle] = useState('')
+  const [place, setPlace] = useState('')
+  const [schedule, setSchedule] = useState('every day')
+  const shown = KINDS[kind]
+  const add = async () => {
+    const when = schedule === '' ? {} : { schedule }
+    const definition = { name: title.trim(), kind, [shown.of]: place.trim(), ...when }
+    const source = await addSource(project, name, definition)
+    setTitle('')
+    setPlace('')
+    onBegun(await runSource(source))
+  }
+  return (
+    <Form verb="Add and run" onSend={add}>
+      <h2>Add a source</h2>
+      <div class="grid">
+        <SelectField
+          label="Kind"
+          value={kind}
+          onChoose={(value) => {
+            if (isKind(value)) setKind(value)
+          }}
+          options={Object.entries(KINDS).map(([value, { label }]) => [value, label] as const)}
+        />
+        <TextField label="Name" required value={title} onText={setTitle} />
+        <SelectField
+          label="How often it is read"
+          value={schedule}
+          onChoose={setSchedule}
+          options={SCHEDULES}
+        />
+      </div>
+      <TextField
+        label={shown.place}
+        hint={kind === 'folder' && 'Within the folder that the setting EIDER_FOLDERS_DIR names'}
+        required
+        value={place}
+        onText={setPlace}
+      />
+    </Form>
+  )
+}
+
+function isKind(value: string): value is SourceDefinition['kind'] {
+  return Object.hasOwn(KINDS, value)
 }

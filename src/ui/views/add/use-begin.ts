@@ -1,5 +1,4 @@
 /** What the forms share that begin an insert: it is sent once, and what fails stands in the form, which keeps what was typed. */
-
 import { watchJob } from '../../api/jobs.ts'
 import {
   type Insert,

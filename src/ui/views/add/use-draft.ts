@@ -1,5 +1,4 @@
 /** What is typed into a form of a knowledge base: it stays when another way in or another view is opened, and after a reload. */
-
 import { useState } from 'preact/hooks'
 import type { KnowledgeBaseName } from '../../api/knowledge-bases.ts'
 

@@ -1,19 +1,17 @@
 /** An agent's definition: changed, tried, deleted. */
-
 import { useRef, useState } from 'preact/hooks'
 import { useLocation } from 'preact-iso/router'
 import type { AgentName } from '../../api/agents.ts'
 import { refreshCatalog } from '../../api/catalog.ts'
 import type { Agent, AgentProbe, SavedAgent } from '../../api/records.ts'
 import { bodyOf, path, request, requestStream } from '../../api/request.ts'
-import { ConfirmDialog } from '../../components/confirm-dialog.tsx'
+import { Button } from '../../components/button.tsx'
+import { ConfirmButton } from '../../components/confirm-dialog.tsx'
 import { Failure } from '../../components/failure.tsx'
-import { Icon } from '../../components/icon.tsx'
-import { Loading } from '../../components/progress.tsx'
-import { useAction, useResource } from '../../components/resource.ts'
-import { shownDuration } from '../../format/numbers.ts'
+import { shownDuration } from '../../components/numbers.ts'
+import { Loaded } from '../../components/record-list.tsx'
+import { useAction, useRequest } from '../../components/resource.ts'
 import { tellDone, tellFailed } from '../../shell/notices.tsx'
-import { AgentFrame } from './agent-frame.tsx'
 import {
   type AgentDraft,
   definitionOf,
@@ -25,17 +23,18 @@ import {
   keptDraft,
   keyedProviderOf,
   withoutKey,
-} from './settings/agent-draft.ts'
-import { AgentForm } from './settings/agent-form.tsx'
+} from './agent-draft.ts'
+import { AgentForm } from './agent-form.tsx'
+import { AgentFrame } from './agent-frame.tsx'
 
 export function AgentSettingsView({ project, name }: AgentName) {
   const at = path`/api/projects/${project}/agents/${name}`
-  const agent = useResource((signal) => request<Agent>(at, { signal }), [at])
+  const agent = useRequest<Agent>(at)
   return (
     <AgentFrame project={project} name={name}>
-      {agent.failure && <Failure error={agent.failure} onRetry={agent.reload} />}
-      {agent.isLoading && agent.data === undefined && <Loading what="the agent" />}
-      {agent.data && <Settings key={at} at={at} agent={agent.data} />}
+      <Loaded of={agent} what="the agent">
+        {(data) => <Settings key={at} at={at} agent={data} />}
+      </Loaded>
     </AgentFrame>
   )
 }
@@ -45,7 +44,6 @@ function Settings({ at, agent }: { readonly at: string; readonly agent: Agent })
   const { base, draft, type, begin: beginWith } = useAgentDraft(at, agent)
   const { act, failure, isBusy } = useAction()
   const [newer, setNewer] = useState<Agent>()
-  const [isDeleting, setIsDeleting] = useState(false)
   const isChanged = !isSameDraft(draft, draftOf(base))
   const begin = (from: Agent, sent?: AgentDraft) => {
     beginWith(from, sent)
@@ -91,35 +89,30 @@ function Settings({ at, agent }: { readonly at: string; readonly agent: Agent })
       {failure && <Failure error={failure} />}
       {newer && <ChangedElsewhere before={base} now={newer} onTake={() => begin(newer)} />}
       <div class="row">
-        <button type="submit" class="button primary" aria-disabled={isBusy}>
-          {newer ? 'Keep mine' : 'Save'}
-        </button>
+        <Button
+          type="submit"
+          look="primary"
+          label={newer ? 'Keep mine' : 'Save'}
+          aria-disabled={isBusy}
+        />
         {isChanged && (
-          <button
-            type="button"
-            class="button"
+          <Button
+            label="Discard changes"
             onClick={() => begin(agent.updated_at > base.updated_at ? agent : base)}
-          >
-            Discard changes
-          </button>
+          />
         )}
         <Probe at={at} isChanged={isChanged} />
         <span class="grow" />
-        <button type="button" class="button" onClick={() => setIsDeleting(true)}>
-          <Icon name="trash" />
-          Delete the agent
-        </button>
-      </div>
-      {isDeleting && (
-        <ConfirmDialog
-          title={`Delete ${agent.name}?`}
+        <ConfirmButton
+          icon="trash"
+          label="Delete the agent"
+          asks={`Delete ${agent.name}?`}
           verb="Delete"
           onConfirm={remove}
-          onClose={() => setIsDeleting(false)}
         >
           <p>Its conversations cannot be continued. What it reads stays as it is.</p>
-        </ConfirmDialog>
-      )}
+        </ConfirmButton>
+      </div>
     </form>
   )
 }
@@ -165,9 +158,7 @@ function ChangedElsewhere({
         <strong>It was changed elsewhere since you opened it</strong>
         <p>{differences(before, now)}. Save again to keep yours, or take theirs.</p>
       </div>
-      <button type="button" class="button" onClick={onTake}>
-        Take theirs
-      </button>
+      <Button label="Take theirs" onClick={onTake} />
     </div>
   )
 }
@@ -183,9 +174,7 @@ function Probe({ at, isChanged }: { readonly at: string; readonly isChanged: boo
   }
   return (
     <>
-      <button type="button" class="button" aria-disabled={isBusy} onClick={probe}>
-        Try the model
-      </button>
+      <Button label="Try the model" aria-disabled={isBusy} onClick={probe} />
       <span role="status" class="small">
         {failure?.message}
         {isBusy && `Asking the model${isChanged ? ' as it is saved' : ''} …`}

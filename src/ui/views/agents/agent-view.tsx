@@ -1,10 +1,20 @@
 /** Asking an agent, in a conversation that is kept. */
-import type { AgentName } from '../../api/agents.ts'
+import { useEffect, useState } from 'preact/hooks'
+import { useLocation } from 'preact-iso/router'
+import { type AgentName, deleteConversation, listConversations } from '../../api/agents.ts'
+import type { ConversationList as ListedConversations } from '../../api/records.ts'
+import { Button } from '../../components/button.tsx'
+import { ConfirmButton } from '../../components/confirm-dialog.tsx'
+import { Failure } from '../../components/failure.tsx'
+import { Icon } from '../../components/icon.tsx'
 import { knownOf } from '../../components/known-name.ts'
+import { shownAge } from '../../components/numbers.ts'
+import { type Resource, usePolling, useResource } from '../../components/resource.ts'
+import { addressOf } from '../../shell/addresses.ts'
+import { useShortcuts } from '../../shell/keyboard.tsx'
 import { AgentFrame } from './agent-frame.tsx'
-import { ConversationList } from './asking/conversation-list.tsx'
 import { ConversationPane } from './asking/conversation-pane.tsx'
-import { useConversationList } from './asking/use-conversation-list.ts'
+import { changes, forgetTurns, placeOf, stopped } from './asking/running-turns.ts'
 
 interface AgentViewProps extends AgentName {
   readonly conversation?: string
@@ -28,4 +38,99 @@ export function AgentView({ project, name, conversation }: AgentViewProps) {
       </div>
     </AgentFrame>
   )
+}
+
+interface ConversationListProps {
+  readonly agent: AgentName
+  readonly open: string | undefined
+  readonly conversations: Conversations
+}
+
+/** The conversations with an agent that are kept, the one asked last first. */
+function ConversationList({ agent, open, conversations: found }: ConversationListProps) {
+  const { route } = useLocation()
+  const { project, name } = agent
+  const [isUnfolded, setIsUnfolded] = useState(false)
+  useShortcuts([
+    { keys: 'n', does: 'New conversation', run: () => route(addressOf.agent(project, name)) },
+  ])
+  const remove = async (id: string) => {
+    // One that is being answered would be kept again with its answer.
+    await stopped(placeOf(agent, id))
+    await deleteConversation(agent, id)
+    forgetTurns(placeOf(agent, id))
+    if (id === open) route(addressOf.agent(project, name))
+    found.reload()
+  }
+  return (
+    <nav class="agents-conversations" aria-label="Conversations">
+      <a class="button" href={addressOf.agent(project, name)}>
+        <Icon name="plus" /> New conversation
+      </a>
+      <Button
+        look="agents-unfold"
+        icon="down"
+        label="Conversations"
+        aria-expanded={isUnfolded}
+        onClick={() => setIsUnfolded(!isUnfolded)}
+      />
+      <div class={`agents-list ${isUnfolded ? 'unfolded' : ''}`}>
+        {found.failure && <Failure error={found.failure} onRetry={found.reload} />}
+        {found.data?.items.length === 0 && (
+          <p class="small quiet">Your conversations appear here.</p>
+        )}
+        <ul>
+          {(found.data?.items ?? []).map(({ conversation_id: id, title, ended_at, is_running }) => (
+            <li key={id}>
+              <a
+                href={addressOf.conversation(project, name, id)}
+                aria-current={id === open ? 'page' : undefined}
+              >
+                <span class="one-line" dir="auto">
+                  {title}
+                </span>
+                <span class="small quiet">
+                  {is_running ? 'answering …' : shownAge(ended_at, Date.now())}
+                </span>
+              </a>
+              <ConfirmButton
+                look="quiet icon-only"
+                icon="trash"
+                aria-label={`Delete the conversation “${title}”`}
+                asks="Delete this conversation?"
+                verb="Delete"
+                onConfirm={() => remove(id)}
+              >
+                Its questions and answers are deleted for good. Their traces stay.
+              </ConfirmButton>
+            </li>
+          ))}
+        </ul>
+        {found.data?.next && <Button look="small" label="Show more" onClick={found.showMore} />}
+      </div>
+    </nav>
+  )
+}
+
+const PAGE = 30
+const MORE = 100
+const POLL_MS = 5000
+
+interface Conversations extends Resource<ListedConversations> {
+  readonly showMore: () => void
+}
+
+/** The conversations with an agent, read again when one changes here, and every few seconds for what other windows do. */
+function useConversationList(agent: AgentName): Conversations {
+  const [limit, setLimit] = useState(PAGE)
+  const found = useResource(
+    (signal) => listConversations(agent, limit, signal),
+    [agent.project, agent.name],
+  )
+  const version = changes.value
+  useEffect(() => {
+    if (version > 0 || limit > PAGE) found.reload()
+  }, [version, limit])
+  usePolling(found.reload, POLL_MS)
+  return { ...found, showMore: () => setLimit(limit + MORE) }
 }

@@ -4,14 +4,14 @@ import { useLocation } from 'preact-iso/router'
 import { readTrace } from '../../api/agents.ts'
 import { projects } from '../../api/catalog.ts'
 import { asError } from '../../api/request.ts'
+import { Button } from '../../components/button.tsx'
 import { EmptyState } from '../../components/empty-state.tsx'
 import { Failure } from '../../components/failure.tsx'
 import { SelectField } from '../../components/form/select-field.tsx'
 import { TextAreaField } from '../../components/form/text-area-field.tsx'
-import { Icon } from '../../components/icon.tsx'
+import { counted, shownDuration } from '../../components/numbers.ts'
 import { PageHeader } from '../../components/page-header.tsx'
 import { useResource } from '../../components/resource.ts'
-import { counted, shownDuration } from '../../format/numbers.ts'
 import { addressOf } from '../../shell/addresses.ts'
 import type { AskedTurn } from './asking/asked-turn.ts'
 import { draftAt, keepDraft } from './asking/composer.tsx'
@@ -92,17 +92,14 @@ export function CompareView() {
         />
         <div class="row end">
           {isRunning && (
-            <button type="button" class="button" onClick={() => places.forEach(stopAsking)}>
-              <Icon name="stop" /> Stop both
-            </button>
+            <Button icon="stop" label="Stop both" onClick={() => places.forEach(stopAsking)} />
           )}
-          <button
+          <Button
             type="submit"
-            class="button primary"
+            look="primary"
+            label="Ask both"
             disabled={isRunning || known.length === 0 || question.trim() === ''}
-          >
-            Ask both
-          </button>
+          />
         </div>
       </form>
       {projects.value !== undefined && known.length === 0 && (
@@ -182,9 +179,7 @@ function Side({ label, name, turn, failure, shared, onStop }: SideProps) {
       {failure && <Failure error={failure} />}
       {turn?.state === 'running' && (
         <div class="row">
-          <button type="button" class="button small" onClick={onStop}>
-            <Icon name="stop" /> Stop this one
-          </button>
+          <Button look="small" icon="stop" label="Stop this one" onClick={onStop} />
         </div>
       )}
       {tookMs !== undefined && (

@@ -1,18 +1,16 @@
 /** A new agent: a name and what it may read are enough. */
-
 import { useState } from 'preact/hooks'
 import { useLocation } from 'preact-iso/router'
 import { projects, refreshCatalog } from '../../api/catalog.ts'
 import type { SavedAgent } from '../../api/records.ts'
 import { path, request } from '../../api/request.ts'
-import { Failure } from '../../components/failure.tsx'
+import { Form } from '../../components/form/form.tsx'
 import { SelectField } from '../../components/form/select-field.tsx'
 import { PageHeader } from '../../components/page-header.tsx'
-import { useAction } from '../../components/resource.ts'
 import { addressOf } from '../../shell/addresses.ts'
 import { tellFailed } from '../../shell/notices.tsx'
-import { definitionOf, draftOf, forgetDraft, keepDraft, keptDraft } from './settings/agent-draft.ts'
-import { AgentForm } from './settings/agent-form.tsx'
+import { definitionOf, draftOf, forgetDraft, keepDraft, keptDraft } from './agent-draft.ts'
+import { AgentForm } from './agent-form.tsx'
 
 /** No agent has this name. */
 const PLACE = '/new'
@@ -23,18 +21,14 @@ export function NewAgentView() {
   // Some may use other projects alone, which are known a moment after the page.
   const project = chosen ?? projects.value?.[0]?.name ?? 'mindsdb'
   const [draft, setDraft] = useState(() => keptDraft(PLACE)?.draft ?? draftOf())
-  const { act, failure, isBusy } = useAction()
-  const create = async (event: SubmitEvent) => {
-    event.preventDefault()
-    await act(async () => {
-      const json = { agent: definitionOf(draft) }
-      const address = path`/api/projects/${project}/agents`
-      const { name, warnings } = await request<SavedAgent>(address, { method: 'POST', json })
-      forgetDraft(PLACE)
-      for (const warning of warnings) tellFailed(new Error(warning))
-      await refreshCatalog()
-      route(addressOf.agent(project, name))
-    })
+  const create = async () => {
+    const json = { agent: definitionOf(draft) }
+    const address = path`/api/projects/${project}/agents`
+    const { name, warnings } = await request<SavedAgent>(address, { method: 'POST', json })
+    forgetDraft(PLACE)
+    for (const warning of warnings) tellFailed(new Error(warning))
+    await refreshCatalog()
+    route(addressOf.agent(project, name))
   }
   return (
     <>
@@ -43,7 +37,7 @@ export function NewAgentView() {
         above={[{ label: 'Home', href: '/' }]}
         lead="It answers questions from the data that you choose. Without a model of your own, it quotes what it finds."
       />
-      <form class="stack agent-form" onSubmit={create}>
+      <Form class="stack agent-form" verb="Create the agent" onSend={create}>
         <SelectField
           label="Project"
           value={project}
@@ -57,13 +51,7 @@ export function NewAgentView() {
             keepDraft(PLACE, { draft: next })
           }}
         />
-        {failure && <Failure error={failure} />}
-        <div class="row">
-          <button type="submit" class="button primary" aria-disabled={isBusy}>
-            Create the agent
-          </button>
-        </div>
-      </form>
+      </Form>
     </>
   )
 }

@@ -4,17 +4,17 @@ import { readTrace } from '../../api/agents.ts'
 import type { Trace } from '../../api/records.ts'
 import { ApiError } from '../../api/request.ts'
 import { Failure } from '../../components/failure.tsx'
+import { counted, shownDuration, shownTime } from '../../components/numbers.ts'
 import { PageHeader } from '../../components/page-header.tsx'
-import { Loading } from '../../components/progress.tsx'
+import { Loaded } from '../../components/record-list.tsx'
 import { useResource } from '../../components/resource.ts'
-import { counted, shownDuration, shownTime } from '../../format/numbers.ts'
 import { addressOf } from '../../shell/addresses.ts'
 import { AnswerText } from './asking/answer-text.tsx'
 import { Long, ToolInput } from './asking/step-list.tsx'
 import { usageOf } from './asking/usage.ts'
-import { LiveRuns } from './traces/live-runs.tsx'
-import { ratingOf } from './traces/trace-list.tsx'
-import { type Call, callsOf, Waterfall } from './traces/waterfall.tsx'
+import { LiveRuns } from './live-runs.tsx'
+import { ratingOf } from './trace-list.tsx'
+import { type Call, callsOf, Waterfall } from './waterfall.tsx'
 
 export function TraceView({ id }: { readonly id: string }) {
   const found = useResource((signal) => readTrace(id, signal), [id])
@@ -34,9 +34,11 @@ export function TraceView({ id }: { readonly id: string }) {
           <Failure error={found.failure} onRetry={found.reload} />
         </LiveRuns>
       )}
-      {!isUnknown && found.failure && <Failure error={found.failure} onRetry={found.reload} />}
-      {found.isLoading && trace === undefined && <Loading what="the trace" />}
-      {trace !== undefined && <Shown trace={trace} />}
+      {!isUnknown && (
+        <Loaded of={found} what="the trace">
+          {(data) => <Shown trace={data} />}
+        </Loaded>
+      )}
     </>
   )
 }

@@ -1,5 +1,4 @@
 /** The runs of an agent, or of all: those under way, which can be cancelled, and those that are over. */
-
 import { useState } from 'preact/hooks'
 import { useLocation } from 'preact-iso/router'
 import type { AgentName } from '../../api/agents.ts'
@@ -7,8 +6,8 @@ import { projects } from '../../api/catalog.ts'
 import { PageHeader } from '../../components/page-header.tsx'
 import { addressOf } from '../../shell/addresses.ts'
 import { AgentFrame } from './agent-frame.tsx'
-import { LiveRuns } from './traces/live-runs.tsx'
-import { TraceList } from './traces/trace-list.tsx'
+import { LiveRuns } from './live-runs.tsx'
+import { TraceList } from './trace-list.tsx'
 
 export function TracesView({ project, name }: Partial<AgentName>) {
   if (project === undefined || name === undefined) {

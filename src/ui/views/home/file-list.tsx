@@ -4,23 +4,23 @@ import { addressOfContent, deleteFile, listFiles } from '../../api/files.ts'
 import type { UploadedFile } from '../../api/records.ts'
 import { may } from '../../api/session.ts'
 import { quoted } from '../../api/sql.ts'
-import { ConfirmDialog } from '../../components/confirm-dialog.tsx'
+import { Button } from '../../components/button.tsx'
+import { ConfirmButton } from '../../components/confirm-dialog.tsx'
 import { Failure } from '../../components/failure.tsx'
 import { Icon } from '../../components/icon.tsx'
+import { counted, shownBytes } from '../../components/numbers.ts'
 import { usePolling, useResource } from '../../components/resource.ts'
-import { counted, shownBytes } from '../../format/numbers.ts'
 import { addressOf } from '../../shell/addresses.ts'
 import { sampleLoading } from './load-sample.ts'
 
 const SHOWN_AT_FIRST = 8
 const SHOWN_MAX = 500
-const ASK_AGAIN_MS = 15_000
+const FILES_AGAIN_MS = 15_000
 
 export function FileList() {
   const { data, failure, reload } = useResource(listFiles, [sampleLoading.value?.step])
-  usePolling(reload, ASK_AGAIN_MS)
+  usePolling(reload, FILES_AGAIN_MS)
   const [areAllShown, setAreAllShown] = useState(false)
-  const [deleting, setDeleting] = useState<string>()
   if (failure && data === undefined) return <Failure error={failure} onRetry={reload} />
   if (data === undefined || data.length === 0) return null
   const newest = [...data]
@@ -37,33 +37,18 @@ export function FileList() {
       </h2>
       <ul class="home-entries wide">
         {newest.map((file) => (
-          <FileEntry key={file.id} file={file} onDelete={() => setDeleting(file.name)} />
+          <FileEntry key={file.id} file={file} onDeleted={reload} />
         ))}
       </ul>
       {data.length > SHOWN_AT_FIRST && (
         <div>
-          <button
-            type="button"
-            class="button small quiet"
+          <Button
+            look="small quiet"
+            label={areAllShown ? 'Show fewer' : `Show all ${data.length}`}
             aria-expanded={areAllShown}
             onClick={() => setAreAllShown(!areAllShown)}
-          >
-            {areAllShown ? 'Show fewer' : `Show all ${data.length}`}
-          </button>
+          />
         </div>
-      )}
-      {deleting !== undefined && (
-        <ConfirmDialog
-          title={`Delete the file ${deleting}?`}
-          verb="Delete"
-          onConfirm={async () => {
-            await deleteFile(deleting)
-            reload()
-          }}
-          onClose={() => setDeleting(undefined)}
-        >
-          Statements can no longer read it. Documents made from it stay.
-        </ConfirmDialog>
       )}
     </section>
   )
@@ -71,11 +56,15 @@ export function FileList() {
 
 interface FileEntryProps {
   readonly file: UploadedFile
-  readonly onDelete: () => void
+  readonly onDeleted: () => void
 }
 
-function FileEntry({ file, onDelete }: FileEntryProps) {
+function FileEntry({ file, onDeleted }: FileEntryProps) {
   const { name, format, size_bytes: bytes, row_count: rows } = file
+  const remove = async () => {
+    await deleteFile(name)
+    onDeleted()
+  }
   return (
     <li>
       <Icon name="file" />
@@ -99,14 +88,16 @@ function FileEntry({ file, onDelete }: FileEntryProps) {
           Download
         </a>
         {may('write') && (
-          <button
-            type="button"
-            class="button small icon-only quiet"
+          <ConfirmButton
+            look="small icon-only quiet"
+            icon="trash"
             aria-label={`Delete ${name}`}
-            onClick={onDelete}
+            asks={`Delete the file ${name}?`}
+            verb="Delete"
+            onConfirm={remove}
           >
-            <Icon name="trash" />
-          </button>
+            Statements can no longer read it. Documents made from it stay.
+          </ConfirmButton>
         )}
       </span>
     </li>

@@ -1,17 +1,14 @@
 /** A project: its knowledge bases with what is in them, its agents, views and jobs. It can be deleted, but for the first one. */
-import { useState } from 'preact/hooks'
+import type { ComponentChildren } from 'preact'
 import { deleteProject, type ListedView, type ProjectContents } from '../../api/catalog.ts'
 import type { UsageByName } from '../../api/knowledge-bases.ts'
-import type { Schedule } from '../../api/records.ts'
+import type { Agent, KnowledgeBase, Schedule, Usage } from '../../api/records.ts'
 import { may } from '../../api/session.ts'
 import { quoted } from '../../api/sql.ts'
-import { ConfirmDialog } from '../../components/confirm-dialog.tsx'
+import { ConfirmButton } from '../../components/confirm-dialog.tsx'
 import { Icon } from '../../components/icon.tsx'
-import { counted, shownAge, shownTime } from '../../format/numbers.ts'
+import { counted, shownAge, shownTime } from '../../components/numbers.ts'
 import { addressOf } from '../../shell/addresses.ts'
-import { AgentEntry } from './agent-entry.tsx'
-import { EntryList } from './entry-list.tsx'
-import { KnowledgeBaseEntry } from './knowledge-base-entry.tsx'
 
 /** The project that is always there. */
 const FIRST_PROJECT = 'mindsdb'
@@ -22,7 +19,6 @@ interface ProjectPanelProps {
 }
 
 export function ProjectPanel({ project, usage }: ProjectPanelProps) {
-  const [isDeleting, setIsDeleting] = useState(false)
   const { name, knowledgeBases, agents, views, schedules } = project
   const newHere = `?${new URLSearchParams({ project: name })}`
   return (
@@ -32,15 +28,17 @@ export function ProjectPanel({ project, usage }: ProjectPanelProps) {
           {name}
         </h2>
         {may('write') && name !== FIRST_PROJECT && (
-          <button
-            type="button"
-            class="button small quiet"
+          <ConfirmButton
+            look="small quiet"
+            icon="trash"
+            label="Delete"
             aria-label={`Delete project ${name}`}
-            onClick={() => setIsDeleting(true)}
+            asks={`Delete the project ${name}?`}
+            onConfirm={() => deleteProject(name)}
           >
-            <Icon name="trash" />
-            Delete
-          </button>
+            {counted(knowledgeBases.length, 'knowledge base')} with all documents,{' '}
+            {counted(agents.length, 'agent')} and every view and table in it are gone for good.
+          </ConfirmButton>
         )}
       </div>
       <EntryList title="Knowledge bases" all={knowledgeBases} isWide>
@@ -80,17 +78,6 @@ export function ProjectPanel({ project, usage }: ProjectPanelProps) {
           {(schedule) => <ScheduleEntry key={schedule.id} schedule={schedule} />}
         </EntryList>
       </div>
-      {isDeleting && (
-        <ConfirmDialog
-          title={`Delete the project ${name}?`}
-          verb="Delete"
-          onConfirm={() => deleteProject(name)}
-          onClose={() => setIsDeleting(false)}
-        >
-          {counted(knowledgeBases.length, 'knowledge base')} with all documents,{' '}
-          {counted(agents.length, 'agent')} and every view and table in it are gone for good.
-        </ConfirmDialog>
-      )}
     </section>
   )
 }
@@ -121,5 +108,141 @@ function ScheduleEntry({ schedule }: { readonly schedule: Schedule }) {
         {next !== null && <span title={shownTime(next)}>{shownAge(next, Date.now())}</span>}
       </span>
     </li>
+  )
+}
+
+/** Of more the first are named. */
+const NAMED_MAX = 3
+
+interface AgentEntryProps {
+  readonly project: string
+  readonly agent: Agent
+}
+
+/** An agent by its name, with what it reads. */
+function AgentEntry({ project, agent: { name, data } }: AgentEntryProps) {
+  return (
+    <li>
+      <Icon name="agent" />
+      <a class="one-line" dir="auto" href={addressOf.agent(project, name)}>
+        {name}
+      </a>
+      <span class="home-about small quiet one-line" dir="auto">
+        {readsOf([...(data?.knowledge_bases ?? []), ...(data?.tables ?? [])], project)}
+      </span>
+    </li>
+  )
+}
+
+function readsOf(all: readonly string[], project: string): string {
+  if (all.length === 0) return 'reads nothing yet'
+  const named = all.slice(0, NAMED_MAX).map((one) => {
+    return one.startsWith(`${project}.`) ? one.slice(project.length + 1) : one
+  })
+  const rest = all.length - named.length
+  return `reads ${named.join(', ')}${rest > 0 ? ` and ${rest} more` : ''}`
+}
+
+/** More are found by the navigation and the palette. */
+const SHOWN_MAX = 50
+
+interface EntryListProps<T> {
+  readonly title: string
+  readonly all: readonly T[]
+  /** There is more to say of each than its name. */
+  readonly isWide?: boolean
+  /** One line, as an `<li>` with a key. */
+  readonly children: (one: T) => ComponentChildren
+}
+
+/** What there is of one kind: its heading, and one line each. */
+function EntryList<T>({ title, all, isWide = false, children }: EntryListProps<T>) {
+  if (all.length === 0) return null
+  const rest = all.length - SHOWN_MAX
+  return (
+    <section class="home-part">
+      <h3>
+        {title} <span class="quiet small">{all.length}</span>
+      </h3>
+      <ul class={`home-entries ${isWide ? 'wide' : ''}`}>
+        {all.slice(0, SHOWN_MAX).map(children)}
+        {rest > 0 && (
+          <li class="home-rest small quiet">
+            and {counted(rest, 'more', 'more')}: find them by Ctrl+K
+          </li>
+        )}
+      </ul>
+    </section>
+  )
+}
+
+interface KnowledgeBaseEntryProps {
+  readonly project: string
+  readonly knowledgeBase: KnowledgeBase
+  /** Undefined: not known yet. */
+  readonly usage: Usage | undefined
+}
+
+/** A knowledge base: how much is in it, how it is searched, and the ways to it. */
+function KnowledgeBaseEntry({ project, knowledgeBase, usage }: KnowledgeBaseEntryProps) {
+  const {
+    name,
+    updated_at: changed,
+    insert_finished_at: filled,
+    insert_error: error,
+  } = knowledgeBase
+  const last = filled ?? changed
+  return (
+    <li>
+      <Icon name="database" />
+      <a class="one-line" dir="auto" href={addressOf.knowledgeBase(project, name)}>
+        {name}
+      </a>
+      <span class="home-about small quiet">
+        {usage === undefined ? (
+          <span>…</span>
+        ) : (
+          <span>
+            {counted(usage.documents, 'document')} · {counted(usage.chunks, 'chunk')}
+          </span>
+        )}
+        <span title={shownTime(last)}>{shownAge(last, Date.now())}</span>
+        {usage && usage.chunks > 0 && <Index state={usage.index} />}
+        {error && <span class="badge bad">The last insert failed</span>}
+      </span>
+      <span class="home-ways">
+        <a href={addressOf.searchLab(project, name)} aria-label={`Search ${name}`}>
+          Search
+        </a>
+        <a href={addressOf.map(project, name)} aria-label={`Map of ${name}`}>
+          Map
+        </a>
+        {may('write') && (
+          <a href={addressOf.addDocuments(project, name)} aria-label={`Add to ${name}`}>
+            Add
+          </a>
+        )}
+      </span>
+    </li>
+  )
+}
+
+const STATES: Partial<
+  Readonly<Record<Usage['index']['state'], { readonly words: string; readonly look: string }>>
+> = {
+  building: { words: 'Index is being built', look: 'accent' },
+  unavailable: { words: 'Index unavailable', look: 'warn' },
+}
+
+function Index({ state: { type, state, detail } }: { readonly state: Usage['index'] }) {
+  const shown = STATES[state]
+  return (
+    <>
+      <span>
+        {type !== 'auto' && `${type}: `}
+        {detail}
+      </span>
+      {shown && <span class={`badge ${shown.look}`}>{shown.words}</span>}
+    </>
   )
 }

@@ -3,17 +3,17 @@ import { useEffect, useState } from 'preact/hooks'
 import { refreshCatalog } from '../../api/catalog.ts'
 import { listJobs } from '../../api/jobs.ts'
 import { JobProgress } from '../../components/job-progress.tsx'
+import { shownCount } from '../../components/numbers.ts'
 import { usePolling, useResource } from '../../components/resource.ts'
-import { shownCount } from '../../format/numbers.ts'
 import { sampleLoading } from './load-sample.ts'
 import { shownJobs } from './shown-jobs.ts'
 
 const SHOWN_MAX = 5
-const ASK_AGAIN_MS = 5000
+const RUNNING_JOBS_AGAIN_MS = 5000
 
 export function RunningJobs() {
   const { data, reload } = useResource(readUnderWay, [])
-  usePolling(reload, ASK_AGAIN_MS)
+  usePolling(reload, RUNNING_JOBS_AGAIN_MS)
   // A job that is over stays until the view is left, so that nobody misses how it ended.
   const [seen, setSeen] = useState<readonly number[]>([])
   useEffect(() => {

@@ -3,9 +3,9 @@ import type { ServerStatus } from '../../api/records.ts'
 import { request } from '../../api/request.ts'
 import { Fact, Facts } from '../../components/facts.tsx'
 import { Failure } from '../../components/failure.tsx'
+import { shownBytes } from '../../components/numbers.ts'
 import { Loading } from '../../components/progress.tsx'
 import { usePolling, useResource } from '../../components/resource.ts'
-import { shownBytes } from '../../format/numbers.ts'
 
 const ASK_AGAIN_MS = 10_000
 

@@ -10,8 +10,8 @@ import {
 } from '../../api/knowledge-bases.ts'
 import type { Job } from '../../api/records.ts'
 import { Icon } from '../../components/icon.tsx'
+import { counted, shownDuration } from '../../components/numbers.ts'
 import { usePolling, useResource } from '../../components/resource.ts'
-import { counted, shownDuration } from '../../format/numbers.ts'
 import { addressOf } from '../../shell/addresses.ts'
 
 const ASK_AGAIN_MS = 4000

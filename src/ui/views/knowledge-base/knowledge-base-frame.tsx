@@ -1,5 +1,4 @@
 /** What all views of one knowledge base have around them: its name and the way to each of them. */
-
 import type { ComponentChildren } from 'preact'
 import { useLocation } from 'preact-iso/router'
 import type { KnowledgeBaseName } from '../../api/knowledge-bases.ts'

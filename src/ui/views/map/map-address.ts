@@ -1,6 +1,6 @@
 /** What of a map stands in its address: which part is seen, and which points are selected. */
 import type { MapPoints, MapRegion, PointValues } from '../../api/maps.ts'
-import type { PointIndex } from './selecting/point-index.ts'
+import type { PointIndex } from './point-index.ts'
 
 /** The middle of what is seen, in units of the map, and how much nearer than the whole of it. */
 interface MapLook {
@@ -49,87 +49,47 @@ export type ValueSelection =
   | { readonly kind: 'range'; readonly least: number; readonly most: number }
   | { readonly kind: 'none' }
 
-const BASE = 36
 /** More corners than these say nothing more, and make a long address. */
-const CORNERS_MAX = 60
+const CORNERS_MAX = 40
+
+/** A selection as one parameter of the address, in JSON. */
+export function textOfSelection(selection: Selection): string {
+  return JSON.stringify(selection)
+}
 
 /** null: it says none. */
 export function selectionOf(text: string | undefined): Selection | null {
-  const [kind, rest = ''] = splitAt(text ?? '', '.')
-  if (kind === 'region') {
-    const [which, words = ''] = splitAt(rest, '.')
-    const [counted, version] = splitAt(which, '@')
-    const [level, ordinal] = splitAt(counted, '~')
-    return {
-      ...{ kind, level: Number(level), words },
-      ...(ordinal === undefined ? {} : { ordinal: Number(ordinal) }),
-      ...(version === undefined ? {} : { version }),
-    }
-  }
-  if (kind === 'value') return { kind, value: rest }
-  if (kind === 'none') return { kind }
-  if (kind === 'others') {
-    const than = listOf(rest)
-    return than?.every((one) => typeof one === 'string') ? { kind, than } : null
-  }
-  if (kind === 'range') {
-    const [least, most, ...more] = listOf(rest) ?? []
-    if (typeof least !== 'number' || typeof most !== 'number' || more.length > 0) return null
-    return { kind, least, most }
-  }
-  return lineOf(kind, rest)
-}
-
-function lineOf(name: string, rest: string): Selection | null {
-  const [kind, version] = splitAt(name, '@')
-  if (kind !== 'line') return null
-  const numbers = rest.split('.').map((part) => Number.parseInt(part, BASE))
-  const line = Array.from({ length: numbers.length >> 1 }, (_, corner) => {
-    return [numbers[2 * corner] ?? 0, numbers[2 * corner + 1] ?? 0] as const
-  })
-  if (line.length < 3 || !numbers.every(Number.isFinite)) return null
-  return version === undefined ? { kind, line } : { kind, line, version }
-}
-
-/** The second is undefined where there is no such sign. */
-function splitAt(text: string, sign: string): readonly [string, string | undefined] {
-  const at = text.indexOf(sign)
-  return at === -1 ? [text, undefined] : [text.slice(0, at), text.slice(at + 1)]
-}
-
-/** null: it is no list. */
-function listOf(json: string): readonly unknown[] | null {
   try {
-    const parsed: unknown = JSON.parse(json)
-    return Array.isArray(parsed) ? parsed : null
+    const parsed: unknown = JSON.parse(text ?? '')
+    return isSelection(parsed) ? parsed : null
   } catch {
     return null
   }
 }
 
-export function textOfSelection(selection: Selection): string {
-  switch (selection.kind) {
-    case 'region': {
-      const ordinal = selection.ordinal === undefined ? '' : `~${selection.ordinal}`
-      return `region.${selection.level}${ordinal}${versionText(selection)}.${selection.words}`
-    }
-    case 'value':
-      return `value.${selection.value}`
-    case 'others':
-      return `others.${JSON.stringify(selection.than)}`
-    case 'range':
-      return `range.${JSON.stringify([selection.least, selection.most])}`
-    case 'none':
-      return 'none'
-    case 'line': {
-      const numbers = selection.line.flat().map((value) => Math.round(value).toString(BASE))
-      return `line${versionText(selection)}.${numbers.join('.')}`
-    }
-  }
+function isSelection(value: unknown): value is Selection {
+  if (typeof value !== 'object' || value === null || !('kind' in value)) return false
+  const {
+    kind,
+    line,
+    level,
+    words,
+    value: one,
+    than,
+    least,
+    most,
+  } = value as Partial<Record<string, unknown>>
+  if (kind === 'line') return Array.isArray(line) && line.length > 2 && line.every(isCorner)
+  if (kind === 'region') return typeof level === 'number' && typeof words === 'string'
+  if (kind === 'value') return typeof one === 'string'
+  if (kind === 'others')
+    return Array.isArray(than) && than.every((name) => typeof name === 'string')
+  if (kind === 'range') return typeof least === 'number' && typeof most === 'number'
+  return kind === 'none'
 }
 
-function versionText({ version }: { readonly version?: string }): string {
-  return version === undefined ? '' : `@${version}`
+function isCorner(corner: unknown): boolean {
+  return Array.isArray(corner) && corner.length === 2 && corner.every(Number.isFinite)
 }
 
 /** Whether it says what belongs together on another map than that of this version. */
@@ -146,7 +106,8 @@ export function isOfValues(selection: Selection | null): selection is ValueSelec
 /** What was drawn, with as many corners as an address holds. */
 export function lineSelection(drawn: Line, version: string): Selection {
   const step = Math.max(1, Math.ceil(drawn.length / CORNERS_MAX))
-  return { kind: 'line', version, line: drawn.filter((_, corner) => corner % step === 0) }
+  const corners = drawn.filter((_, corner) => corner % step === 0)
+  return { kind: 'line', version, line: corners.map(([x, y]) => [Math.round(x), Math.round(y)]) }
 }
 
 /** @param index in the list of all regions of the map of this version */

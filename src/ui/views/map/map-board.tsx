@@ -1,6 +1,6 @@
 /** A map that is there: its picture, what colours it, what is selected. */
-
 import { useEffect, useMemo, useRef, useState } from 'preact/hooks'
+import { useLocation } from 'preact-iso/router'
 import type { KnowledgeBaseName } from '../../api/knowledge-bases.ts'
 import {
   type MapAddress,
@@ -11,7 +11,9 @@ import {
   readPoints,
 } from '../../api/maps.ts'
 import { ApiError } from '../../api/request.ts'
+import { Button } from '../../components/button.tsx'
 import { Failure } from '../../components/failure.tsx'
+import { shownCount } from '../../components/numbers.ts'
 import { Loading } from '../../components/progress.tsx'
 import { type Resource, useResource } from '../../components/resource.ts'
 import { addressOf } from '../../shell/addresses.ts'
@@ -27,13 +29,12 @@ import {
 } from './map-address.ts'
 import { MapCanvas } from './map-canvas.tsx'
 import { MapColouring } from './map-colouring.tsx'
-import { MapLegend } from './map-legend.tsx'
 import { MapRegionsList } from './map-regions-list.tsx'
-import { colouredByRegion, useColours } from './point-colours.ts'
+import { MapSelection } from './map-selection.tsx'
+import { MapSwatch } from './map-swatch.tsx'
+import { colouredByRegion, type LegendEntry, useColours } from './point-colours.ts'
+import { PointIndex } from './point-index.ts'
 import type { PointerTool } from './pointer-moves.ts'
-import { MapSelection } from './selecting/map-selection.tsx'
-import { PointIndex } from './selecting/point-index.ts'
-import { useMapAddress } from './use-map-address.ts'
 
 interface MapBoardProps extends KnowledgeBaseName {
   readonly map: NonNullable<MapRecord['map']>
@@ -144,9 +145,7 @@ function Outdated({ onClear }: { readonly onClear: () => void }) {
       <p class="small" role="status">
         Documents have changed, and the points lie elsewhere on the new map. Select them once more.
       </p>
-      <button type="button" class="button small" onClick={onClear}>
-        Clear the selection
-      </button>
+      <Button look="small" label="Clear the selection" onClick={onClear} />
     </section>
   )
 }
@@ -221,4 +220,99 @@ async function openPoint(
     tellFailed(error)
     if (isStale(error instanceof Error ? error : undefined)) onStale()
   }
+}
+
+interface MapLegendProps {
+  readonly legend: readonly LegendEntry[]
+  /** What is selected, as the address says it. */
+  readonly selected: string | undefined
+  readonly onSelect: (selection: Selection) => void
+}
+
+/** What the colours of the points mean: each entry selects the points that have it. */
+function MapLegend({ legend, selected, onSelect }: MapLegendProps) {
+  return (
+    <section class="panel stack" aria-label="Colours of the points">
+      <h2>Colours</h2>
+      <ul class="map-list" aria-label="Colours">
+        {legend.map(({ label, count, first, last, selection }) => (
+          <li key={first}>
+            <button
+              type="button"
+              class="map-entry"
+              title="Select these chunks"
+              aria-pressed={selected === textOfSelection(selection)}
+              onClick={() => onSelect(selection)}
+            >
+              <MapSwatch place={(first + last) / 2} />
+              <span class="one-line" dir="auto">
+                {label}
+              </span>
+              <span class="quiet small">{shownCount(count)}</span>
+            </button>
+          </li>
+        ))}
+      </ul>
+    </section>
+  )
+}
+
+/** Null takes a word out of the address. */
+type Change = Readonly<Record<string, string | null>>
+
+interface MapAddressing {
+  readonly query: Readonly<Record<string, string>>
+  /** A step that Back undoes. */
+  readonly change: (change: Change) => void
+  /** Which part is seen: Back does not go through every move. */
+  readonly look: (text: string | null) => void
+  /** Leaves, with what is seen kept for Back. */
+  readonly leave: (to: string) => void
+}
+
+/** After the last move: browsers refuse an address that changes with every frame. */
+const SETTLED_MS = 250
+
+/** The address of a map as a view changes it. */
+function useMapAddress(): MapAddressing {
+  const { query, route } = useLocation()
+  const waiting = useRef<{ timer: number; text: string | null } | null>(null)
+  const write = () => {
+    const { current } = waiting
+    if (current === null) return
+    clearTimeout(current.timer)
+    waiting.current = null
+    history.replaceState(null, '', addressWith({ at: current.text }))
+  }
+  useEffect(() => {
+    return () => {
+      clearTimeout(waiting.current?.timer)
+      // Nothing is written any more: the address is that of another view.
+      waiting.current = null
+    }
+  }, [])
+  return {
+    query,
+    change: (change) => {
+      write()
+      route(addressWith(change))
+    },
+    look: (text) => {
+      clearTimeout(waiting.current?.timer)
+      waiting.current = { timer: window.setTimeout(write, SETTLED_MS), text }
+    },
+    leave: (to) => {
+      write()
+      route(to)
+    },
+  }
+}
+
+function addressWith(change: Change): string {
+  const query = new URLSearchParams(location.search)
+  for (const [name, value] of Object.entries(change)) {
+    if (value === null) query.delete(name)
+    else query.set(name, value)
+  }
+  return `${location.pathname}${query.size === 0 ? '' : `?${query}`}`
 }

@@ -1,16 +1,26 @@
 /** The picture of a map: moved by dragging and arrow keys, zoomed by wheel, two fingers, + and -; a click opens a point. */
+import type { RefObject } from 'preact'
 import { useEffect, useMemo, useRef, useState } from 'preact/hooks'
 import { useLocation } from 'preact-iso/router'
-import type { MapAddress, MapPoints, MapRegion } from '../../api/maps.ts'
+import { type MapAddress, type MapPoints, type MapRegion, readChunks } from '../../api/maps.ts'
+import { Button } from '../../components/button.tsx'
+import { useResource } from '../../components/resource.ts'
+import { useShortcuts } from '../../shell/keyboard.tsx'
 import { lookOf, textOfLook } from './map-address.ts'
 import { MapPainter } from './map-painter.ts'
-import { MapTip } from './map-tip.tsx'
-import { MapZoom } from './map-zoom.tsx'
 import type { Coloured } from './point-colours.ts'
+import type { PointIndex } from './point-index.ts'
 import { followPointer, keyPressed, type Line, type PointerTool, wheeled } from './pointer-moves.ts'
-import { LassoHint, useMapRectangle } from './selecting/map-rectangle.tsx'
-import type { PointIndex } from './selecting/point-index.ts'
-import { MAP_SIDE, toMap, toScreen, type Viewport, viewAt, wholeMap, zoomOf } from './viewport.ts'
+import {
+  MAP_SIDE,
+  toMap,
+  toScreen,
+  type Viewport,
+  viewAt,
+  wholeMap,
+  zoomed,
+  zoomOf,
+} from './viewport.ts'
 
 interface MapCanvasProps {
   readonly address: MapAddress
@@ -40,8 +50,6 @@ export function MapCanvas(props: MapCanvasProps) {
   const painter = useRef<MapPainter | undefined>(undefined)
   const [hovered, setHovered] = useState<number | null>(null)
   const [lasso, setLasso] = useState<Line>([])
-  const rectangle = useMapRectangle({ tool, painter, index: props.index, onLine: props.onLine })
-  const drawn = rectangle.line ?? lasso
   const read = useRef<number | null>(null)
   read.current = hovered
   const mask = useMemo(() => maskOf(chosen, points.count), [chosen, points])
@@ -50,13 +58,10 @@ export function MapCanvas(props: MapCanvasProps) {
   const { url } = useLocation()
   useEffect(() => {
     if (below.current === null || above.current === null) return
-    const onLook = (view: Viewport) => {
-      latest.current.onLook(textOf(view))
-      rectangle.looked()
-    }
+    const onLook = (view: Viewport) => latest.current.onLook(textOf(view))
     const own = new MapPainter(below.current, above.current, onLook)
     painter.current = own
-    return watched(above.current, own, rectangle.looked)
+    return watched(above.current, own)
   }, [])
   useEffect(() => {
     if (painter.current) followAddress(painter.current)
@@ -64,8 +69,8 @@ export function MapCanvas(props: MapCanvasProps) {
   useEffect(() => {
     const ringed = hovered === null ? best : [...best, hovered]
     const { places } = coloured
-    painter.current?.show({ points, regions, places, chosen: mask, ringed, lasso: drawn })
-  }, [points, regions, coloured, mask, best, hovered, drawn])
+    painter.current?.show({ points, regions, places, chosen: mask, ringed, lasso })
+  }, [points, regions, coloured, mask, best, hovered, lasso])
   // In a newer map it is another point.
   useEffect(() => setHovered(null), [address])
   const pointAt = (x: number, y: number, reach = REACH_PIXELS) => {
@@ -83,10 +88,7 @@ export function MapCanvas(props: MapCanvasProps) {
       view: () => own.view,
       onView: (view) => own.look(view),
       onHover: (place) => setHovered(place === null ? null : pointAt(...place)),
-      onLine: (line) => {
-        rectangle.close()
-        setLasso(line)
-      },
+      onLine: setLasso,
       onLineEnd: (line) => {
         setLasso([])
         latest.current.onLine(line.map(([x, y]) => toMap(own.view, x, y)))
@@ -103,7 +105,6 @@ export function MapCanvas(props: MapCanvasProps) {
   const pressed = (event: KeyboardEvent) => {
     const own = painter.current
     if (own === undefined) return
-    if (rectangle.pressed(event)) return
     if (event.key === 'Enter' && hovered !== null) props.onOpen(hovered)
     if (event.key === 'Escape') setHovered(null)
     // What is in the middle then is read, so that keys reach every point.
@@ -119,7 +120,7 @@ export function MapCanvas(props: MapCanvasProps) {
           // biome-ignore lint/a11y/noNoninteractiveTabindex: it is moved and zoomed by keys
           tabIndex={0}
           role="application"
-          aria-label="Map of the chunks. Arrow keys move it and read the chunk in its middle, which Enter opens. Plus and minus zoom, 0 shows all of it. The regions are listed below. With Lasso on, arrow keys move a rectangle, and Enter selects what is in it"
+          aria-label="Map of the chunks. Arrow keys move it and read the chunk in its middle, which Enter opens. Plus and minus zoom, 0 shows all of it. The regions are listed below. Select what is visible selects the chunks that are shown"
           onKeyDown={pressed}
           onWheel={(event) => {
             wheeled(event, painter.current)
@@ -140,7 +141,11 @@ export function MapCanvas(props: MapCanvasProps) {
         )}
       </div>
       <div class="row">
-        {tool === 'lasso' && <LassoHint count={rectangle.count} />}
+        {tool === 'lasso' && (
+          <p class="map-hint small" role="status">
+            Draw a line around points.
+          </p>
+        )}
         <MapZoom painter={painter} onSelect={(view) => props.onLine(cornersOf(view))} />
       </div>
     </>
@@ -188,11 +193,8 @@ function followAddress(painter: MapPainter): void {
 }
 
 /** Draws again where the window or the theme changes. @returns what ends that */
-function watched(element: HTMLElement, painter: MapPainter, onSize: () => void): () => void {
-  const refresh = () => {
-    painter.refresh()
-    onSize()
-  }
+function watched(element: HTMLElement, painter: MapPainter): () => void {
+  const refresh = () => painter.refresh()
   const sizes = new ResizeObserver(refresh)
   sizes.observe(element)
   const themes = new MutationObserver(refresh)
@@ -205,4 +207,105 @@ function watched(element: HTMLElement, painter: MapPainter, onSize: () => void):
     scheme.removeEventListener('change', refresh)
     painter.close()
   }
+}
+
+interface MapZoomProps {
+  readonly painter: RefObject<MapPainter | undefined>
+  readonly onSelect: (view: Viewport) => void
+}
+
+const FACTOR = 1.5
+
+/** The buttons of a map: nearer, farther, all of it, and its visible part as a selection. */
+function MapZoom({ painter, onSelect }: MapZoomProps) {
+  const look = (next: (view: Viewport) => Viewport) => {
+    painter.current?.look(next(painter.current.view))
+  }
+  const zoom = (factor: number) => {
+    look((view) => zoomed(view, factor, view.width / 2, view.height / 2))
+  }
+  const showAll = () => look(({ width, height }) => wholeMap(width, height))
+  useShortcuts([
+    { keys: '+', does: 'Zoom in', run: () => zoom(FACTOR) },
+    { keys: '-', does: 'Zoom out', run: () => zoom(1 / FACTOR) },
+    { keys: '0', does: 'Show all of the map', run: showAll },
+  ])
+  return (
+    <div class="map-zoom">
+      <Button label="+" aria-label="Zoom in" onClick={() => zoom(FACTOR)} />
+      <Button label="−" aria-label="Zoom out" onClick={() => zoom(1 / FACTOR)} />
+      <Button look="small" label="Show all" onClick={showAll} />
+      <Button
+        look="small"
+        label="Select what is visible"
+        onClick={() => painter.current && onSelect(painter.current.view)}
+      />
+    </div>
+  )
+}
+
+interface MapTipProps {
+  readonly address: MapAddress
+  readonly point: number
+  /** Of what colours the points. */
+  readonly value: string
+  readonly view: Viewport
+  /** Where the point is seen. */
+  readonly at: readonly [number, number]
+}
+
+const TEXT_CHARS = 280
+/** A pointer that crosses points does not read them. */
+const REST_MS = 80
+
+/** What the point says that is pointed at: its document, and how its text begins. */
+function MapTip({ address, point, value, view, at }: MapTipProps) {
+  const { data, failure } = useResource(
+    async (signal) => {
+      await new Promise((resolve) => setTimeout(resolve, REST_MS))
+      signal.throwIfAborted()
+      return (await readChunks(address, [point], signal))[0]?.chunk ?? null
+    },
+    [address, point],
+  )
+  return (
+    <div class="map-tip" role="status" style={placeBeside(view, at)}>
+      {data === undefined && !failure && <span class="quiet">…</span>}
+      {failure && <span class="bad">{failure.message}</span>}
+      {data === null && <span class="quiet">This chunk was deleted since the map was made.</span>}
+      {data && (
+        <>
+          <strong class="one-line" dir="auto">
+            {titleOf(data.metadata) ?? data.id}
+          </strong>
+          <span class="map-tip-text" dir="auto">
+            {data.chunk_content.slice(0, TEXT_CHARS)}
+          </span>
+          {value !== '' && (
+            <span class="quiet one-line" dir="auto">
+              {value}
+            </span>
+          )}
+        </>
+      )}
+    </div>
+  )
+}
+
+const WIDTH_PIXELS = 320
+const GAP_PIXELS = 14
+const EDGE_PIXELS = 6
+
+/** Below a point of the upper half, above one of the lower half, and never over an edge. */
+function placeBeside({ width, height }: Viewport, [x, y]: readonly [number, number]) {
+  const wide = Math.min(WIDTH_PIXELS, width - 2 * EDGE_PIXELS)
+  const left = Math.min(width - wide - EDGE_PIXELS, Math.max(EDGE_PIXELS, x - wide / 2))
+  const side =
+    y < height / 2 ? { top: `${y + GAP_PIXELS}px` } : { bottom: `${height - y + GAP_PIXELS}px` }
+  return { left: `${left}px`, width: `${wide}px`, ...side }
+}
+
+function titleOf(metadata: Readonly<Record<string, unknown>>): string | undefined {
+  const { title } = metadata
+  return typeof title === 'string' && title !== '' ? title : undefined
 }

@@ -1,8 +1,8 @@
 /** What colours the points: their regions, a column, or how near they are to a text; and what dragging does. */
-
 import { useLayoutEffect, useRef, useState } from 'preact/hooks'
 import { projects } from '../../api/catalog.ts'
 import type { KnowledgeBaseName } from '../../api/knowledge-bases.ts'
+import { Button } from '../../components/button.tsx'
 import { useShortcuts } from '../../shell/keyboard.tsx'
 import type { PointerTool } from './pointer-moves.ts'
 
@@ -70,19 +70,14 @@ export function MapColouring(props: MapColouringProps) {
           dir="auto"
           onInput={({ currentTarget }) => setText(currentTarget.value)}
         />
-        <button type="submit" class="button">
-          Show
-        </button>
+        <Button type="submit" label="Show" />
       </form>
-      <button
-        type="button"
-        class="button"
+      <Button
+        label="Lasso"
         aria-pressed={tool === 'lasso'}
         title="Draw a line around points to select them"
         onClick={toggle}
-      >
-        Lasso
-      </button>
+      />
     </div>
   )
 }

@@ -1,6 +1,6 @@
 /** The regions as a list: what the picture shows, for those who do not see it, and what its colours mean. */
 import type { MapRegion } from '../../api/maps.ts'
-import { counted, shownCount } from '../../format/numbers.ts'
+import { counted, shownCount } from '../../components/numbers.ts'
 import { regionSelection, type Selection, textOfSelection } from './map-address.ts'
 import { MapSwatch } from './map-swatch.tsx'
 import { placeOfRegion } from './point-colours.ts'

@@ -1,14 +1,13 @@
 /** The chunks of a knowledge base as points: those that mean nearly the same lie beside each other. */
-
 import { useRef } from 'preact/hooks'
 import type { KnowledgeBaseName } from '../../api/knowledge-bases.ts'
 import type { MapRecord } from '../../api/maps.ts'
 import { readMap } from '../../api/maps.ts'
 import { EmptyState } from '../../components/empty-state.tsx'
 import { Failure } from '../../components/failure.tsx'
+import { counted } from '../../components/numbers.ts'
 import { Loading, Progress } from '../../components/progress.tsx'
 import { usePolling, useResource } from '../../components/resource.ts'
-import { counted } from '../../format/numbers.ts'
 import { addressOf } from '../../shell/addresses.ts'
 import { KnowledgeBaseFrame } from '../knowledge-base/knowledge-base-frame.tsx'
 import { MapBoard } from './map-board.tsx'

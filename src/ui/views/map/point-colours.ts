@@ -7,8 +7,8 @@ import {
   type PointValues,
   readValues,
 } from '../../api/maps.ts'
+import { counted } from '../../components/numbers.ts'
 import { useResource } from '../../components/resource.ts'
-import { counted } from '../../format/numbers.ts'
 import type { ValueSelection } from './map-address.ts'
 
 /** Places in the palette: none or faint, eight of the series, all other values, then a gradient. */

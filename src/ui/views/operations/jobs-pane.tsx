@@ -1,20 +1,20 @@
 /** Jobs: what runs as it goes on, what is over, and the scheduled jobs. */
-
-import { useState } from 'preact/hooks'
 import { useLocation } from 'preact-iso/router'
-import { forgetJobs, isJobOver, listJobs } from '../../api/jobs.ts'
+import { changeJob, forgetJob, forgetJobs, isJobOver, listJobs } from '../../api/jobs.ts'
 import type { Job } from '../../api/records.ts'
-import { may } from '../../api/session.ts'
-import { ConfirmDialog } from '../../components/confirm-dialog.tsx'
+import { path, request } from '../../api/request.ts'
+import { may, mayRunServer } from '../../api/session.ts'
+import { runSql } from '../../api/sql.ts'
+import { Button } from '../../components/button.tsx'
+import { ConfirmButton } from '../../components/confirm-dialog.tsx'
 import { EmptyState } from '../../components/empty-state.tsx'
+import { Failure } from '../../components/failure.tsx'
 import { SelectField } from '../../components/form/select-field.tsx'
-import { JobProgress } from '../../components/job-progress.tsx'
-import { Loaded } from '../../components/loaded.tsx'
-import { usePolling, useResource } from '../../components/resource.ts'
-import { counted, shownCount } from '../../format/numbers.ts'
+import { JobProgress, JobState, LeftOut, wordsOf } from '../../components/job-progress.tsx'
+import { counted, shownAge, shownCount, shownTime } from '../../components/numbers.ts'
+import { Entry, Loaded, RecordList, Section } from '../../components/record-list.tsx'
+import { useAction, usePolling, useResource } from '../../components/resource.ts'
 import { tellDone } from '../../shell/notices.tsx'
-import { OverJob } from './over-job.tsx'
-import { ScheduleList } from './schedule-list.tsx'
 
 const ASK_AGAIN_MS = 3000
 const PAGE = 50
@@ -46,7 +46,6 @@ function useShownJobs() {
 
 export function JobsPane() {
   const { state, offset, show } = useShownJobs()
-  const [isClearing, setIsClearing] = useState(false)
   const jobs = useResource(
     (signal) => {
       return listJobs({ ...(state === undefined ? {} : { state }), limit: PAGE, offset }, signal)
@@ -54,6 +53,11 @@ export function JobsPane() {
     [state, offset],
   )
   usePolling(jobs.reload, ASK_AGAIN_MS)
+  const clear = async () => {
+    tellDone(`Deleted ${counted(await forgetJobs(state), 'job')}`)
+    show({ state })
+    jobs.reload()
+  }
   const canClear = may('write') && jobs.data?.items.some(isJobOver)
   return (
     <div class="stack">
@@ -66,9 +70,17 @@ export function JobsPane() {
           options={[['', 'All jobs'], ...Object.entries(STATES)]}
         />
         {canClear && (
-          <button type="button" class="button" onClick={() => setIsClearing(true)}>
-            Delete finished jobs
-          </button>
+          <ConfirmButton
+            label="Delete finished jobs"
+            verb="Delete"
+            asks={`Delete ${state === undefined ? 'all finished' : `the ${STATES[state].toLowerCase()}`} jobs?`}
+            onConfirm={clear}
+          >
+            <p>
+              What they stored stays. Those that failed or were cancelled can no longer be
+              continued.
+            </p>
+          </ConfirmButton>
         )}
       </div>
       <Loaded of={jobs} what="the jobs">
@@ -102,22 +114,6 @@ export function JobsPane() {
         )}
       </Loaded>
       <ScheduleList />
-      {isClearing && (
-        <ConfirmDialog
-          title={`Delete ${state === undefined ? 'all finished' : `the ${STATES[state].toLowerCase()}`} jobs?`}
-          verb="Delete"
-          onClose={() => setIsClearing(false)}
-          onConfirm={async () => {
-            tellDone(`Deleted ${counted(await forgetJobs(state), 'job')}`)
-            show({ state })
-            jobs.reload()
-          }}
-        >
-          <p>
-            What they stored stays. Those that failed or were cancelled can no longer be continued.
-          </p>
-        </ConfirmDialog>
-      )}
     </div>
   )
 }
@@ -138,22 +134,18 @@ function Pages({ offset, count, total, onShow }: PagesProps) {
         {count === 0 ? 'None here' : `${shownCount(offset + 1)}–${shownCount(offset + count)}`} of{' '}
         {counted(total, 'job')}
       </span>
-      <button
-        type="button"
-        class="button small"
+      <Button
+        look="small"
+        label="Newer"
         aria-disabled={offset === 0}
         onClick={() => offset > 0 && onShow(Math.max(0, offset - PAGE))}
-      >
-        Newer
-      </button>
-      <button
-        type="button"
-        class="button small"
+      />
+      <Button
+        look="small"
+        label="Older"
         aria-disabled={isLast}
         onClick={() => !isLast && onShow(offset + PAGE)}
-      >
-        Older
-      </button>
+      />
     </div>
   )
 }
@@ -168,4 +160,163 @@ function isWatched(job: Job, items: readonly Job[]): boolean {
 function stateOf(text: string | undefined): Job['state'] | undefined {
   const states = ['queued', 'running', 'done', 'failed', 'cancelled'] as const
   return states.find((one) => one === text)
+}
+
+/** A job that is over: what came of it, and what can be done with it. */
+function OverJob({ job, onChange }: { readonly job: Job; readonly onChange: () => void }) {
+  const { act, failure, isBusy } = useAction()
+  const change = async (how: () => Promise<unknown>) => {
+    await act(async () => {
+      await how()
+      onChange()
+    })
+  }
+  const forget = async () => {
+    await forgetJob(job.id)
+    onChange()
+  }
+  const look = { look: 'small', 'aria-disabled': isBusy }
+  const goOn = (how: 'resume' | 'retry') => () => change(() => changeJob(job.id, how))
+  return (
+    <section class="panel operations-job" aria-label={job.title}>
+      <div class="row">
+        <strong class="grow" dir="auto">
+          {job.title}
+        </strong>
+        <JobState state={job.state} />
+        {/* One that is done is not needed any more; another could still continue. */}
+        {may('write') && job.state === 'done' && (
+          <Button {...look} label="Delete" onClick={() => change(() => forgetJob(job.id))} />
+        )}
+        {may('write') && job.state !== 'done' && (
+          <>
+            <Button {...look} label="Continue" onClick={goOn('resume')} />
+            <Button {...look} label="Start over" onClick={goOn('retry')} />
+            <ConfirmButton
+              {...look}
+              label="Delete"
+              asks={`Delete ${job.title}?`}
+              onConfirm={forget}
+            >
+              <p>What it stored stays. It can no longer be continued.</p>
+            </ConfirmButton>
+          </>
+        )}
+      </div>
+      <p class="small quiet">
+        <bdi>{job.project}</bdi> · {wordsOf(job)} · {shownAge(job.created_at, Date.now())}
+      </p>
+      {job.error !== null && (
+        <p class="small pre bad" dir="auto">
+          {job.error}
+        </p>
+      )}
+      <LeftOut job={job} />
+      {failure && <Failure error={failure} />}
+    </section>
+  )
+}
+
+const SCHEDULES_AGAIN_MS = 15_000
+
+/** Of all projects at once, however many there are. */
+const SCHEDULES = `SELECT j.PROJECT, j.NAME, j.QUERY, j.SCHEDULE_STR, j.NEXT_RUN_AT, h.STATE, h.ERROR, h.STARTED
+  FROM information_schema.jobs j LEFT JOIN (
+    SELECT PROJECT, NAME, arg_max(STATE, RUN_START) AS STATE, arg_max(ERROR, RUN_START) AS ERROR,
+      max(RUN_START) AS STARTED
+    FROM information_schema.jobs_history GROUP BY PROJECT, NAME
+  ) h ON h.PROJECT = j.PROJECT AND h.NAME = j.NAME
+  ORDER BY j.PROJECT, j.NAME`
+
+/** `every` is null for one that runs once, and the last three where none has run yet. */
+async function loadSchedules(signal: AbortSignal) {
+  const { rows } = await runSql({ sql: SCHEDULES, signal })
+  const textOf = (cell: unknown) => (cell === null ? null : String(cell))
+  return rows.map((row) => {
+    const [project, name, query, ...others] = row
+    const [every = null, nextAt = null, state = null, error = null, ranAt = null] =
+      others.map(textOf)
+    const texts = { project: String(project), name: String(name), query: String(query) }
+    return { ...texts, every, nextAt, state, error, ranAt }
+  })
+}
+
+type ShownSchedule = Awaited<ReturnType<typeof loadSchedules>>[number]
+
+/** Jobs that run by themselves, of all projects, with how the last run of each ended. */
+function ScheduleList() {
+  const schedules = useResource(loadSchedules, [])
+  usePolling(schedules.reload, SCHEDULES_AGAIN_MS)
+  return (
+    <Section title="Scheduled jobs">
+      <RecordList of={schedules} what="the scheduled jobs" empty={<NoSchedules />}>
+        {(items) => (
+          <ul class="operations-list">
+            {items.map((one) => (
+              <Row key={`${one.project}.${one.name}`} of={one} onDeleted={schedules.reload} />
+            ))}
+          </ul>
+        )}
+      </RecordList>
+    </Section>
+  )
+}
+
+function NoSchedules() {
+  return (
+    <p class="quiet">
+      None yet. Create one in SQL, with <a href="/docs/jobs">CREATE JOB</a>.
+    </p>
+  )
+}
+
+const LOOKS: Readonly<Record<string, string>> = {
+  ...{ done: 'good', failed: 'bad', running: 'accent', cancelled: 'warn' },
+}
+
+interface RowProps {
+  readonly of: ShownSchedule
+  readonly onDeleted: () => void
+}
+
+function Row({ of: schedule, onDeleted }: RowProps) {
+  const { project, name, query, every, nextAt, state, error, ranAt } = schedule
+  const now = Date.now()
+  const remove = async () => {
+    await request(path`/api/projects/${project}/jobs/${name}`, { method: 'DELETE' })
+    onDeleted()
+  }
+  const beside = (
+    <>
+      {state !== null && <span class={`badge ${LOOKS[state] ?? ''}`}>Last run: {state}</span>}
+      {mayRunServer() && (
+        <ConfirmButton
+          look="small"
+          label="Delete"
+          aria-label={`Delete ${name}`}
+          asks={`Delete ${name}?`}
+          onConfirm={remove}
+        >
+          <p>It no longer runs. What it stored stays.</p>
+        </ConfirmButton>
+      )}
+    </>
+  )
+  return (
+    <Entry title={`${project}.${name}`} beside={beside}>
+      <code class="pre" dir="auto">
+        {query}
+      </code>
+      <p class="small quiet">
+        {every === null ? 'Once' : `Every ${every}`} ·{' '}
+        {nextAt === null ? 'no longer runs' : `next ${shownTime(nextAt)}`} ·{' '}
+        {ranAt === null ? 'has not run yet' : `ran ${shownAge(ranAt, now)}`}
+      </p>
+      {error !== null && (
+        <p class="small pre bad" dir="auto">
+          {error}
+        </p>
+      )}
+    </Entry>
+  )
 }

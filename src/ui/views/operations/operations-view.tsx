@@ -1,19 +1,37 @@
 /** What the server does, and who may use it: each part has an address of its own. */
 import type { FunctionComponent } from 'preact'
+import { useState } from 'preact/hooks'
 import { useRoute } from 'preact-iso/router'
-import { mayRunServer } from '../../api/session.ts'
+import type { AuditList as AuditPage, Backup, RunningRequest } from '../../api/records.ts'
+import { ApiError, path, request } from '../../api/request.ts'
+import { account, loginState, may, mayRunServer } from '../../api/session.ts'
+import { Button } from '../../components/button.tsx'
 import { EmptyState } from '../../components/empty-state.tsx'
+import { Failure } from '../../components/failure.tsx'
+import { Form } from '../../components/form/form.tsx'
+import { TextField } from '../../components/form/text-field.tsx'
 import type { IconName } from '../../components/icon.tsx'
+import { shownBytes, shownCount, shownDuration, shownTime } from '../../components/numbers.ts'
 import { PageHeader } from '../../components/page-header.tsx'
+import { Progress } from '../../components/progress.tsx'
+import {
+  Entry,
+  Loaded,
+  RecordList,
+  RecordTable,
+  Section,
+  type TableColumn,
+} from '../../components/record-list.tsx'
+import { useAction, usePolling, useRequest } from '../../components/resource.ts'
 import { Tabs } from '../../components/tabs.tsx'
 import { NotFoundView } from '../../shell/not-found-view.tsx'
-import { AccessPane } from './access/access-pane.tsx'
-import { BackupsPane } from './backups-pane.tsx'
+import { tellDone, tellFailed } from '../../shell/notices.tsx'
 import { JobsPane } from './jobs-pane.tsx'
+import { KeyList } from './key-list.tsx'
 import { OverviewPane } from './overview-pane.tsx'
 import { RequestsPane } from './requests-pane.tsx'
-import { RunningPane } from './running-pane.tsx'
 import { SettingsPane } from './settings-pane.tsx'
+import { UserList } from './user-list.tsx'
 
 interface Part {
   readonly name: string
@@ -62,3 +80,240 @@ export function OperationsView() {
     </>
   )
 }
+
+/** Who may use the server: keys, users, the own password, and what was changed by whom. */
+function AccessPane() {
+  const here = account.value
+  const isOn = loginState.value !== 'off'
+  return (
+    <div class="stack">
+      {isOn && here?.kind === 'user' && here.id !== '0' && <OwnPassword />}
+      {isOn && here?.kind === 'user' && here.id === '0' && (
+        <p class="quiet">Your password comes from the server's settings. Change it there.</p>
+      )}
+      {may('admin') ? (
+        <>
+          <KeyList />
+          <UserList isLoginOn={isOn} />
+        </>
+      ) : (
+        <p class="quiet">Keys and users are shown to admins.</p>
+      )}
+      {mayRunServer() && <AuditList />}
+    </div>
+  )
+}
+
+/** Another password for the user who is logged in. */
+function OwnPassword() {
+  const [current, setCurrent] = useState('')
+  const [next, setNext] = useState('')
+  const change = async () => {
+    const json = { current_password: current, password: next }
+    await request('/api/password', { method: 'POST', json })
+    setCurrent('')
+    setNext('')
+    tellDone('Your password is changed, and your other sessions have ended')
+  }
+  return (
+    <Section title="Your password" class="panel stack operations-form">
+      <Form verb="Change password" look="" onSend={change}>
+        <TextField
+          label="Current password"
+          type="password"
+          required
+          autocomplete="current-password"
+          value={current}
+          onText={setCurrent}
+        />
+        <TextField
+          label="New password"
+          hint="At least 8 characters"
+          type="password"
+          required
+          autocomplete="new-password"
+          value={next}
+          onText={setNext}
+        />
+      </Form>
+    </Section>
+  )
+}
+
+/** The backups there are, and one more at once. */
+function BackupsPane() {
+  const backups = useRequest<readonly Backup[]>('/api/backups')
+  const { act, failure, isBusy } = useAction()
+  const backUp = async () => {
+    await act(async () => {
+      const { name } = await request<Backup>('/api/backup', { method: 'POST' })
+      tellDone(`Backed up as ${name}`)
+      backups.reload()
+    })
+  }
+  return (
+    <div class="stack">
+      <div class="row">
+        <p class="grow quiet">
+          A copy of everything at one moment. Others can read and write meanwhile.{' '}
+          <a href="/docs/backup">How to restore one</a>
+        </p>
+        <Button look="primary" label="Back up now" aria-disabled={isBusy} onClick={backUp} />
+      </div>
+      {isBusy && <Progress label="Backing up; it continues if you leave" />}
+      {failure && <Failure error={failure} />}
+      <RecordList of={backups} what="the backups" empty={<NoBackups />}>
+        {(items) => <RecordTable label="Backups" look="" rows={items} columns={BACKUP_COLUMNS} />}
+      </RecordList>
+    </div>
+  )
+}
+
+function NoBackups() {
+  return (
+    <EmptyState icon="disk" title="No backups yet">
+      <p>
+        Create one now, or let <code>EIDER_BACKUP_SCHEDULE</code> make them every night.
+      </p>
+    </EmptyState>
+  )
+}
+
+const BACKUP_COLUMNS: readonly TableColumn<Backup>[] = [
+  { title: 'Name', look: 'mono', cell: (one) => one.name },
+  { title: 'Made', cell: (one) => shownTime(one.created_at) },
+  { title: 'Size', look: 'number', cell: (one) => shownBytes(one.size_bytes) },
+  { title: 'Rows', look: 'number', cell: (one) => shownCount(one.row_count) },
+  { title: 'Keys', cell: (one) => (one.has_keys ? 'Included' : 'Left out') },
+]
+
+const ASK_AGAIN_MS = 1000
+
+/** Requests under way with their statements: each can be ended. */
+function RunningPane() {
+  const running = useRequest<readonly RunningRequest[]>('/api/requests/running')
+  usePolling(running.reload, ASK_AGAIN_MS)
+  return (
+    <div class="stack">
+      <p class="quiet">
+        Statements, searches, questions and uploads under way
+        {mayRunServer() ? '' : ', those of your own'}. Work without a request is a{' '}
+        <a href="/operations/jobs">job</a>.
+      </p>
+      <RecordList of={running} what="what runs" empty={<NothingRuns />}>
+        {(items) => (
+          <ul class="operations-list">
+            {items.map((one) => (
+              <RunningRow key={one.number} running={one} onCancelled={running.reload} />
+            ))}
+          </ul>
+        )}
+      </RecordList>
+    </div>
+  )
+}
+
+function NothingRuns() {
+  return (
+    <EmptyState icon="check" title="Nothing runs now">
+      <p>What takes longer than a moment appears here by itself.</p>
+    </EmptyState>
+  )
+}
+
+interface RunningRowProps {
+  readonly running: RunningRequest
+  readonly onCancelled: () => void
+}
+
+function RunningRow({ running, onCancelled }: RunningRowProps) {
+  const { method, path: address, statement, ms, principal } = running
+  const cancel = async () => {
+    try {
+      await request(path`/api/requests/${String(running.number)}`, { method: 'DELETE' })
+      tellDone('Cancelled')
+    } catch (error) {
+      const isOver = error instanceof ApiError && error.code === 'request_not_found'
+      if (isOver) tellDone('It was over already')
+      else tellFailed(error)
+    }
+    onCancelled()
+  }
+  const name = statement ?? `${method} ${address}`
+  const beside = (
+    <>
+      <span class="badge accent">{shownDuration(ms)}</span>
+      <Button
+        look="small"
+        icon="stop"
+        label="Cancel"
+        aria-label={`Cancel ${name}`}
+        onClick={cancel}
+      />
+    </>
+  )
+  return (
+    <Entry title={`${method} ${address}`} beside={beside}>
+      {statement !== null && (
+        <code class="pre" dir="auto">
+          {statement}
+        </code>
+      )}
+      {principal !== null && (
+        <p class="small quiet" dir="auto">
+          {principal}
+        </p>
+      )}
+    </Entry>
+  )
+}
+
+const PAGE = 50
+const PAGES_MAX = 1000
+
+/** What was changed by whom, the newest first. */
+function AuditList() {
+  const [limit, setLimit] = useState(PAGE)
+  const audit = useRequest<AuditPage>(`/api/audit?limit=${limit}`)
+  return (
+    <Section
+      title="Audit log"
+      buttons={<Button look="small" label="Refresh" onClick={audit.reload} />}
+    >
+      <Loaded of={audit} what="the audit log">
+        {({ items, next }) => (
+          <>
+            {items.length === 0 && <p class="quiet">Nothing has been changed yet.</p>}
+            {items.length > 0 && (
+              <RecordTable label="Entries" rows={items} columns={AUDIT_COLUMNS} />
+            )}
+            {next !== null && limit < PAGES_MAX && (
+              <Button label="Show more" onClick={() => setLimit(Math.min(limit * 4, PAGES_MAX))} />
+            )}
+          </>
+        )}
+      </Loaded>
+    </Section>
+  )
+}
+
+const AUDIT_COLUMNS: readonly TableColumn<AuditPage['items'][number]>[] = [
+  { title: 'When', look: 'operations-when', cell: (one) => shownTime(one.happened_at) },
+  { title: 'Who', cell: ({ principal }) => principal.name || principal.kind },
+  {
+    title: 'Action',
+    cell: ({ action, occurrences }) => (
+      <>
+        {action}
+        {occurrences > 1 && <span class="quiet"> ×{occurrences}</span>}
+      </>
+    ),
+  },
+  { title: 'On', look: 'stacked-first', cell: ({ targets }) => targets.join(', ') },
+  {
+    title: 'Outcome',
+    cell: ({ outcome }) => (
+      <span class={`badge ${outcome === 'ok' ? 'good' : 'bad'}`}>{outcome}</span>
+    ),
+  },
+]

@@ -3,9 +3,9 @@ import type { Health, ServerStatus } from '../../api/records.ts'
 import { ApiError, request } from '../../api/request.ts'
 import { loginCount, may, mayRunServer, noteStatus } from '../../api/session.ts'
 import { Fact, Facts } from '../../components/facts.tsx'
-import { Loaded } from '../../components/loaded.tsx'
+import { counted, shownAge, shownBytes, shownTime } from '../../components/numbers.ts'
+import { Loaded } from '../../components/record-list.tsx'
 import { usePolling, useResource } from '../../components/resource.ts'
-import { counted, shownAge, shownBytes, shownTime } from '../../format/numbers.ts'
 import { UsageTable } from './usage-table.tsx'
 
 const ASK_AGAIN_MS = 5000

@@ -1,16 +1,16 @@
 /** The requests that were answered last, as they come; filters stand in the address. */
-
-import { useState } from 'preact/hooks'
+import { useEffect, useState } from 'preact/hooks'
 import { useLocation } from 'preact-iso/router'
 import type { AnsweredRequest } from '../../api/records.ts'
 import { request } from '../../api/request.ts'
+import { Button } from '../../components/button.tsx'
 import { EmptyState } from '../../components/empty-state.tsx'
+import { Check } from '../../components/form/check.tsx'
 import { SelectField } from '../../components/form/select-field.tsx'
 import { TextField } from '../../components/form/text-field.tsx'
-import { Icon } from '../../components/icon.tsx'
-import { Loaded } from '../../components/loaded.tsx'
+import { counted, shownDuration, shownTime, timeOf } from '../../components/numbers.ts'
+import { RecordList, RecordTable, type TableColumn } from '../../components/record-list.tsx'
 import { usePolling, useResource } from '../../components/resource.ts'
-import { RequestTable, summaryOf } from './request-table.tsx'
 
 const ASK_AGAIN_MS = 2000
 const FILTERS = ['status', 'route', 'ms_min', 'from'] as const
@@ -48,29 +48,32 @@ export function RequestsPane() {
     <div class="stack">
       <div class="operations-filters">
         <RequestFilters />
-        <button type="button" class="button" onClick={() => setIsPaused(!isPaused)}>
-          <Icon name={isPaused ? 'play' : 'pause'} />
-          {isPaused ? 'Resume' : 'Pause'}
-        </button>
+        <Button
+          icon={isPaused ? 'play' : 'pause'}
+          label={isPaused ? 'Resume' : 'Pause'}
+          onClick={() => setIsPaused(!isPaused)}
+        />
       </div>
-      <Loaded of={requests} what="the requests">
-        {(items) =>
-          items.length === 0 ? (
-            <EmptyState icon="filter" title="No such requests">
-              <p>The last 1,000 since the server started are kept.</p>
-            </EmptyState>
-          ) : (
-            <>
-              <p class="small quiet">
-                {summaryOf(items)}
-                {isPaused ? ' · paused' : isHeld ? ' · paused while you look at one' : ''}
-              </p>
-              <RequestTable items={items} onHold={setIsHeld} />
-            </>
-          )
-        }
-      </Loaded>
+      <RecordList of={requests} what="the requests" empty={<NoRequests />}>
+        {(items) => (
+          <>
+            <p class="small quiet">
+              {summaryOf(items)}
+              {isPaused ? ' · paused' : isHeld ? ' · paused while you look at one' : ''}
+            </p>
+            <RequestTable items={items} onHold={setIsHeld} />
+          </>
+        )}
+      </RecordList>
     </div>
+  )
+}
+
+function NoRequests() {
+  return (
+    <EmptyState icon="filter" title="No such requests">
+      <p>The last 1,000 since the server started are kept.</p>
+    </EmptyState>
   )
 }
 
@@ -111,14 +114,92 @@ function RequestFilters() {
           if (input.checkValidity()) filter('ms_min', text)
         }}
       />
-      <label class="check">
-        <input
-          type="checkbox"
-          checked={query.from === EVERYBODY}
-          onChange={({ currentTarget }) => filter('from', currentTarget.checked ? EVERYBODY : '')}
-        />
+      <Check
+        checked={query.from === EVERYBODY}
+        onCheck={(isChecked) => filter('from', isChecked ? EVERYBODY : '')}
+      >
         Include this page's requests
-      </label>
+      </Check>
     </>
   )
+}
+
+/** `200 requests within 0.4 s, 450 a second · 3 refused · 1 failed · the slowest took 40 ms`. */
+function summaryOf(items: readonly AnsweredRequest[]): string {
+  const times = items.map(({ started_at: at }) => timeOf(at).getTime())
+  const spanMs = Math.max(...times) - Math.min(...times)
+  const count = (from: number, to: number) => {
+    return items.filter(({ status }) => status >= from && status < to).length
+  }
+  const [refused, failed] = [count(400, 500), count(500, 600)]
+  const rate = items.length * (1000 / spanMs)
+  return [
+    counted(items.length, 'request'),
+    spanMs > 0 && rate >= 1 ? `${counted(Math.round(rate), 'request')} a second` : '',
+    refused > 0 ? `${refused} refused` : '',
+    failed > 0 ? `${failed} failed` : '',
+    `the slowest took ${shownDuration(Math.max(...items.map(({ ms }) => ms)))}`,
+  ]
+    .filter((words) => words !== '')
+    .join(' · ')
+}
+
+interface RequestTableProps {
+  readonly items: readonly AnsweredRequest[]
+  /** No row moves while a pointer is over the table, or while it has the focus. */
+  readonly onHold: (isHeld: boolean) => void
+}
+
+function RequestTable({ items, onHold }: RequestTableProps) {
+  // Gone from under the pointer, it is left without an event.
+  useEffect(() => () => onHold(false), [])
+  return (
+    <RecordTable
+      label="Requests"
+      rows={items}
+      columns={COLUMNS}
+      onPointerEnter={({ pointerType }) => onHold(pointerType === 'mouse')}
+      onPointerLeave={() => onHold(false)}
+      onFocus={() => onHold(true)}
+      onBlur={() => onHold(false)}
+    />
+  )
+}
+
+/** Of one day mostly, and many within a second. */
+const CLOCK = new Intl.DateTimeFormat('en-GB', { timeStyle: 'medium' })
+
+const COLUMNS: readonly TableColumn<AnsweredRequest>[] = [
+  {
+    title: 'When',
+    look: 'operations-when',
+    cell: ({ started_at: at }) => <span title={shownTime(at)}>{CLOCK.format(timeOf(at))}</span>,
+  },
+  {
+    title: 'Request',
+    look: 'mono stacked-first',
+    cell: (one) => <span title={`Request ${one.request_id}`}>{`${one.method} ${one.path}`}</span>,
+  },
+  {
+    title: 'Status',
+    cell: ({ status, code }) => (
+      <span class={`badge ${lookOf(status)}`}>{code === null ? status : `${status} ${code}`}</span>
+    ),
+  },
+  {
+    title: 'Took',
+    look: 'number operations-when',
+    cell: ({ ms }) => (ms < 1 ? '< 1 ms' : shownDuration(ms)),
+  },
+  { title: 'Who', cell: whoOf },
+]
+
+function whoOf({ principal, is_from_page: isFromPage }: AnsweredRequest): string {
+  const page = isFromPage ? 'page' : ''
+  return [principal ?? '', page].filter((words) => words !== '').join(' · ') || '–'
+}
+
+function lookOf(status: number): string {
+  if (status >= 500) return 'bad'
+  return status >= 400 ? 'warn' : 'good'
 }

@@ -1,19 +1,15 @@
 /** The settings as they are: they are environment variables, so that nothing is changed here. */
 import { useLocation } from 'preact-iso/router'
 import type { ShownSetting } from '../../api/records.ts'
-import { request } from '../../api/request.ts'
 import { EmptyState } from '../../components/empty-state.tsx'
 import { TextField } from '../../components/form/text-field.tsx'
-import { Loaded } from '../../components/loaded.tsx'
-import { useResource } from '../../components/resource.ts'
+import { Loaded, RecordTable, type TableColumn } from '../../components/record-list.tsx'
+import { useRequest } from '../../components/resource.ts'
 
 export function SettingsPane() {
   const { query, route } = useLocation()
   const wanted = query.q ?? ''
-  const settings = useResource(
-    (signal) => request<readonly ShownSetting[]>('/api/settings', { signal }),
-    [],
-  )
+  const settings = useRequest<readonly ShownSetting[]>('/api/settings')
   const find = (text: string) => {
     route(`/operations/settings?${new URLSearchParams(text === '' ? {} : { q: text })}`, true)
   }
@@ -38,38 +34,18 @@ function fits({ name, meaning }: ShownSetting, wanted: string): boolean {
   return `${name} ${meaning}`.toLowerCase().includes(wanted.trim().toLowerCase())
 }
 
+const COLUMNS: readonly TableColumn<ShownSetting>[] = [
+  { title: 'Setting', look: 'mono stacked-first', cell: ({ name }) => name },
+  { title: 'Value', cell: (one) => <Value setting={one} /> },
+  { title: 'Meaning', look: 'small stacked-last', cell: ({ meaning }) => meaning },
+]
+
 function SettingTable({ items }: { readonly items: readonly ShownSetting[] }) {
-  if (items.length === 0) {
-    return (
-      <EmptyState icon="settings" title="No such setting">
-        <p>Try another word from its name or meaning.</p>
-      </EmptyState>
-    )
-  }
+  if (items.length > 0) return <RecordTable label="Settings" rows={items} columns={COLUMNS} />
   return (
-    // biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls is reached by keyboard
-    <section class="panel flush" tabIndex={0} aria-label="Settings">
-      <table class="stacked">
-        <thead>
-          <tr>
-            <th>Setting</th>
-            <th>Value</th>
-            <th>Meaning</th>
-          </tr>
-        </thead>
-        <tbody>
-          {items.map((one) => (
-            <tr key={one.name}>
-              <td class="mono stacked-first">{one.name}</td>
-              <td>
-                <Value setting={one} />
-              </td>
-              <td class="small stacked-last">{one.meaning}</td>
-            </tr>
-          ))}
-        </tbody>
-      </table>
-    </section>
+    <EmptyState icon="settings" title="No such setting">
+      <p>Try another word from its name or meaning.</p>
+    </EmptyState>
   )
 }
 

@@ -1,11 +1,11 @@
 /** What each knowledge base takes of memory and disk, and where its vectors lie. */
 import { useState } from 'preact/hooks'
 import type { Usage, UsageList } from '../../api/records.ts'
-import { request } from '../../api/request.ts'
+import { Button } from '../../components/button.tsx'
 import { EmptyState } from '../../components/empty-state.tsx'
-import { Loaded } from '../../components/loaded.tsx'
-import { useResource } from '../../components/resource.ts'
-import { counted, shownBytes, shownCount } from '../../format/numbers.ts'
+import { counted, shownBytes, shownCount } from '../../components/numbers.ts'
+import { Loaded, RecordTable, Section, type TableColumn } from '../../components/record-list.tsx'
+import { useRequest } from '../../components/resource.ts'
 import { addressOf } from '../../shell/addresses.ts'
 
 const PAGE = 100
@@ -13,111 +13,95 @@ const PAGE_MAX = 1000
 
 export function UsageTable() {
   const [limit, setLimit] = useState(PAGE)
-  const usage = useResource(
-    (signal) => request<UsageList>(`/api/usage?limit=${limit}`, { signal }),
-    [limit],
+  const usage = useRequest<UsageList>(`/api/usage?limit=${limit}`)
+  const refresh = (
+    <Button
+      look="small"
+      label="Refresh"
+      aria-disabled={usage.isLoading}
+      onClick={() => !usage.isLoading && usage.reload()}
+    />
   )
   return (
-    <section class="stack" aria-labelledby="operations-usage">
-      <div class="row">
-        <h2 id="operations-usage" class="grow">
-          By knowledge base
-        </h2>
-        <button
-          type="button"
-          class="button small"
-          aria-disabled={usage.isLoading}
-          onClick={() => !usage.isLoading && usage.reload()}
-        >
-          Refresh
-        </button>
-      </div>
+    <Section title="By knowledge base" buttons={refresh}>
       <Loaded of={usage} what="what each knowledge base takes">
-        {({ items, total, next }) =>
-          items.length === 0 ? (
-            <EmptyState icon="database" title="No knowledge base yet">
-              <p>
-                <a href={addressOf.newKnowledgeBase()}>Create one</a>: its memory and disk are shown
-                here.
+        {({ items, total, next }) => (
+          <>
+            {items.length === 0 && <NoKnowledgeBases />}
+            {next !== null && (
+              <p class="small quiet">
+                {shownCount(items.length)} of {counted(total, 'knowledge base')}, the largest of
+                these first.
               </p>
-            </EmptyState>
-          ) : (
-            <>
-              {next !== null && (
-                <p class="small quiet">
-                  {shownCount(items.length)} of {counted(total, 'knowledge base')}, the largest of
-                  these first.
-                </p>
-              )}
-              <Rows items={items} />
-              {next !== null && limit < PAGE_MAX && (
-                <button type="button" class="button" onClick={() => setLimit(PAGE_MAX)}>
-                  Show more
-                </button>
-              )}
-            </>
-          )
-        }
+            )}
+            {items.length > 0 && (
+              <RecordTable
+                label="Memory and disk by knowledge base"
+                rows={items.toSorted(byBytes)}
+                columns={COLUMNS}
+              />
+            )}
+            {next !== null && limit < PAGE_MAX && (
+              <Button label="Show more" onClick={() => setLimit(PAGE_MAX)} />
+            )}
+          </>
+        )}
       </Loaded>
-    </section>
+    </Section>
   )
 }
 
-function Rows({ items }: { readonly items: readonly Usage[] }) {
+function NoKnowledgeBases() {
   return (
-    // biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls is reached by keyboard
-    <section class="panel flush" tabIndex={0} aria-label="Memory and disk by knowledge base">
-      <table class="stacked">
-        <thead>
-          <tr>
-            <th>Knowledge base</th>
-            <th class="number">Chunks</th>
-            <th class="number">Memory</th>
-            <th class="number">Disk</th>
-            <th>Vectors</th>
-          </tr>
-        </thead>
-        <tbody>
-          {items.toSorted(byBytes).map((one) => (
-            <tr key={`${one.project}.${one.knowledge_base}`}>
-              <td class="stacked-first">
-                <a dir="auto" href={addressOf.knowledgeBase(one.project, one.knowledge_base)}>
-                  {one.knowledge_base}
-                </a>
-                <span class="small quiet" dir="auto">
-                  {' '}
-                  {one.project}
-                </span>
-              </td>
-              <td class="number" data-label="Chunks">
-                {shownCount(one.chunks)}
-              </td>
-              <td class="number" data-label="Memory">
-                {shownBytes(one.memory.vectors + one.memory.rows)}
-                <p class="small quiet">
-                  {shownBytes(one.memory.vectors)} vectors, {shownBytes(one.memory.rows)} texts
-                </p>
-              </td>
-              <td class="number" data-label="Disk">
-                <Disk of={one.disk} />
-              </td>
-              <td class="stacked-last">
-                {copyWords(one)}
-                {one.index.type !== 'auto' && (
-                  <>
-                    {' '}
-                    <span class={`badge ${INDEX_LOOKS[one.index.state]}`}>
-                      {one.index.type.toUpperCase()} {one.index.state}
-                    </span>
-                  </>
-                )}
-                <p class="small quiet">{one.index.detail}</p>
-              </td>
-            </tr>
-          ))}
-        </tbody>
-      </table>
-    </section>
+    <EmptyState icon="database" title="No knowledge base yet">
+      <p>
+        <a href={addressOf.newKnowledgeBase()}>Create one</a>: its memory and disk are shown here.
+      </p>
+    </EmptyState>
+  )
+}
+
+const COLUMNS: readonly TableColumn<Usage>[] = [
+  {
+    title: 'Knowledge base',
+    look: 'stacked-first',
+    cell: ({ project, knowledge_base: name }) => (
+      <>
+        <a href={addressOf.knowledgeBase(project, name)}>
+          <bdi>{name}</bdi>
+        </a>{' '}
+        <bdi class="small quiet">{project}</bdi>
+      </>
+    ),
+  },
+  { title: 'Chunks', look: 'number', label: 'Chunks', cell: ({ chunks }) => shownCount(chunks) },
+  {
+    title: 'Memory',
+    look: 'number',
+    label: 'Memory',
+    cell: ({ memory: { vectors, rows } }) => (
+      <>
+        {shownBytes(vectors + rows)}
+        <p class="small quiet">
+          {shownBytes(vectors)} vectors, {shownBytes(rows)} texts
+        </p>
+      </>
+    ),
+  },
+  { title: 'Disk', look: 'number', label: 'Disk', cell: ({ disk }) => <Disk of={disk} /> },
+  { title: 'Vectors', look: 'stacked-last', cell: (one) => <Vectors of={one} /> },
+]
+
+function Vectors({ of: usage }: { readonly of: Usage }) {
+  const { type, state, detail } = usage.index
+  return (
+    <>
+      {copyWords(usage)}{' '}
+      {type !== 'auto' && (
+        <span class={`badge ${INDEX_LOOKS[state]}`}>{`${type.toUpperCase()} ${state}`}</span>
+      )}
+      <p class="small quiet">{detail}</p>
+    </>
   )
 }
 

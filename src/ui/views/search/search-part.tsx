@@ -1,32 +1,38 @@
 /** One text, searched in every way at once. */
-
+import type { RefObject } from 'preact'
 import { useEffect, useMemo, useRef, useState } from 'preact/hooks'
 import { useLocation } from 'preact-iso/router'
 import { projects } from '../../api/catalog.ts'
 import type { KnowledgeBaseName } from '../../api/knowledge-bases.ts'
+import { Button } from '../../components/button.tsx'
 import { EmptyState } from '../../components/empty-state.tsx'
 import { Failure } from '../../components/failure.tsx'
+import { FusionField } from '../../components/form/fusion-field.tsx'
+import { SelectField } from '../../components/form/select-field.tsx'
+import { TextAreaField } from '../../components/form/text-area-field.tsx'
+import { WeightField } from '../../components/form/weight-field.tsx'
+import { Icon } from '../../components/icon.tsx'
+import { counted } from '../../components/numbers.ts'
 import { useResource } from '../../components/resource.ts'
-import { counted } from '../../format/numbers.ts'
 import { addressOf } from '../../shell/addresses.ts'
 import { useShortcuts } from '../../shell/keyboard.tsx'
-import { documentFilter, documentsOfPart } from '../map/selecting/map-part.ts'
+import { documentFilter, documentsOfPart } from '../map/map-part.ts'
 import { type ColumnStates, useColumnSearch, useRested } from './columns/column-search.ts'
-import { type ColumnOrders, ResultColumns } from './columns/result-columns.tsx'
-import { FilterBar } from './filter-bar.tsx'
-import { useJudgments } from './judgments/judging.ts'
 import {
   COLUMNS,
   type ColumnName,
   type Filters,
   type LabSettings,
   orderOf,
+  parsedFilters,
   queryOf,
   ranksOf,
   settingsOf,
+  withoutCondition,
   withValue,
-} from './lab-settings.ts'
-import { SearchControls } from './search-controls.tsx'
+} from './columns/lab-settings.ts'
+import { type ColumnOrders, ResultColumns } from './columns/result-columns.tsx'
+import { useJudgments } from './judgments/judging.ts'
 
 const ADDRESS_RESTS_MS = 250
 /** A model of another provider costs something with each search: it is asked once the typing rests. */
@@ -208,4 +214,152 @@ function addressPartOf(settings: LabSettings): string {
 function longText(): { readonly q?: string } {
   const text = new URLSearchParams(location.hash.slice(1)).get('q')
   return text === null ? {} : { q: text }
+}
+
+interface SearchControlsProps {
+  readonly settings: LabSettings
+  readonly hasReranker: boolean
+  readonly onChange: (part: Partial<LabSettings>) => void
+  readonly box: RefObject<HTMLInputElement | null>
+  /** What may be slow is searched now. */
+  readonly onEnter: () => void
+}
+
+const COUNTS = [5, 10, 20, 50, 100]
+
+/** What is searched, and how. */
+function SearchControls({ settings, hasReranker, onChange, box, onEnter }: SearchControlsProps) {
+  const { text, alpha, fusion, k, reranks } = settings
+  return (
+    <form
+      class="stack"
+      onSubmit={(event) => {
+        event.preventDefault()
+        onEnter()
+      }}
+    >
+      <input
+        ref={box}
+        type="search"
+        class="search-box"
+        aria-label="Search"
+        placeholder="Search, as you would ask it"
+        autocomplete="off"
+        dir="auto"
+        value={text}
+        onInput={(event) => onChange({ text: event.currentTarget.value })}
+      />
+      <div class="search-settings">
+        <WeightField alpha={alpha} onChange={(weight) => onChange({ alpha: weight })} />
+        <FusionField
+          fusion={fusion}
+          otherwise="As set for the knowledge base"
+          onChoose={(chosen) => onChange({ fusion: chosen })}
+        />
+        <SelectField
+          label="Results"
+          value={String(k)}
+          onChoose={(value) => onChange({ k: Number(value) })}
+          options={[...new Set([...COUNTS, k])]}
+        />
+        {hasReranker && (
+          <label class="check">
+            <input
+              type="checkbox"
+              checked={reranks}
+              onChange={(event) => onChange({ reranks: event.currentTarget.checked })}
+            />
+            Rerank while I type
+          </label>
+        )}
+      </div>
+    </form>
+  )
+}
+
+interface FilterBarProps {
+  readonly filters: Filters
+  readonly onChange: (filters: Filters) => void
+  /** What of the map is searched; null: all of it. */
+  readonly part: string | null
+  readonly onWhole: () => void
+}
+
+/** The conditions that chunks must fulfil: taken away by a click, or written as JSON. */
+function FilterBar({ filters, onChange, part, onWhole }: FilterBarProps) {
+  const [typed, setTyped] = useState<string | null>(null)
+  const conditions = Object.entries(filters)
+  const isOpen = typed !== null
+  const type = (text: string) => {
+    setTyped(text)
+    const parsed = parsedFilters(text.trim() === '' ? '{}' : text)
+    if (parsed !== null) onChange(parsed)
+  }
+  const isWrong = isOpen && typed.trim() !== '' && parsedFilters(typed) === null
+  return (
+    <div class="stack">
+      <div class="row">
+        <Icon name="filter" />
+        {conditions.length === 0 && part === null && (
+          <span class="quiet small">All chunks. Click a value below to filter.</span>
+        )}
+        {part !== null && (
+          <button
+            type="button"
+            class="search-chip"
+            aria-label="Remove the filter by the map"
+            onClick={onWhole}
+          >
+            selected on the map: {part} ×
+          </button>
+        )}
+        {conditions.map(([key, value]) => (
+          <button
+            key={key}
+            type="button"
+            class="search-chip"
+            aria-label={`Remove the filter ${key}`}
+            onClick={() => {
+              setTyped(null)
+              onChange(withoutCondition(filters, key))
+            }}
+          >
+            <bdi>
+              {key.replace(/^metadata\./, '')}: {shownCondition(value)}
+            </bdi>{' '}
+            ×
+          </button>
+        ))}
+        <Button
+          look="small"
+          label={isOpen ? 'Close the editor' : 'Edit as JSON'}
+          aria-expanded={isOpen}
+          onClick={() => setTyped(isOpen ? null : JSON.stringify(filters, null, 2))}
+        />
+      </div>
+      {isOpen && (
+        <TextAreaField
+          label="Filter"
+          hint={'As in {"price": {"<": 10}, "colour": "green"}'}
+          error={isWrong ? 'Not a JSON object yet; the previous filter still applies' : undefined}
+          dir="ltr"
+          class="mono"
+          rows={4}
+          spellcheck={false}
+          value={typed}
+          onText={type}
+        />
+      )}
+    </div>
+  )
+}
+
+const LISTED_MAX = 5
+
+/** As JSON; of a long list, as a map gives one, how long it is. */
+function shownCondition(condition: unknown): string {
+  const isList = typeof condition === 'object' && condition !== null && 'in' in condition
+  const list = isList && Array.isArray(condition.in) ? condition.in : []
+  if (list.length > LISTED_MAX) return `one of ${counted(list.length, 'value')}`
+  return JSON.stringify(condition)
 }

@@ -2,9 +2,9 @@
 import { useState } from 'preact/hooks'
 import type { NamedTable } from '../../api/schema-names.ts'
 import { written } from '../../api/sql.ts'
+import { Button } from '../../components/button.tsx'
 import { EmptyState } from '../../components/empty-state.tsx'
 import { Failure } from '../../components/failure.tsx'
-import { Icon } from '../../components/icon.tsx'
 import { Loading } from '../../components/progress.tsx'
 
 interface SchemaListProps {
@@ -51,17 +51,12 @@ export function SchemaList({ tables, failure, onRetry, onInsert, onPreview }: Sc
                 </span>
               </summary>
               <div class="row">
-                <button
-                  type="button"
-                  class="button small"
+                <Button
+                  look="small"
+                  label="Insert its name"
                   onClick={() => onInsert(`${written(table.schema)}.${written(table.name)}`)}
-                >
-                  Insert its name
-                </button>
-                <button type="button" class="button small" onClick={() => onPreview(table)}>
-                  <Icon name="play" />
-                  50 rows
-                </button>
+                />
+                <Button look="small" icon="play" label="50 rows" onClick={() => onPreview(table)} />
               </div>
               <ul>
                 {table.columns.map(({ name, type }) => (

@@ -1,28 +1,39 @@
 /** Statements: several at hand, run by a key, their rows as a table, a chart, JSON or a plan. */
 import { useEffect, useMemo, useRef, useState } from 'preact/hooks'
 import { useLocation } from 'preact-iso/router'
+import { projects } from '../../api/catalog.ts'
 import { readFunctions, readTableNames } from '../../api/schema-names.ts'
-import { written } from '../../api/sql.ts'
+import { SqlError, written } from '../../api/sql.ts'
+import { Button } from '../../components/button.tsx'
 import { CodeEditor } from '../../components/editor/code-editor.tsx'
 import type { EditorHandle, EditorMark, RunPlace } from '../../components/editor/code-mirror.ts'
 import { type Span, statementsOf } from '../../components/editor/sql-code.ts'
 import { sqlCompletion } from '../../components/editor/sql-completion.ts'
+import { Failure } from '../../components/failure.tsx'
+import { Icon } from '../../components/icon.tsx'
+import { counted, shownCount, shownDuration } from '../../components/numbers.ts'
 import { PageHeader } from '../../components/page-header.tsx'
 import { useResource } from '../../components/resource.ts'
-import { shownDuration } from '../../format/numbers.ts'
 import { useShortcuts } from '../../shell/keyboard.tsx'
 import { lastRunOf } from './last-runs.ts'
 import { linked, type OpenedLink } from './link.ts'
 import { ParameterFields } from './parameter-fields.tsx'
 import { NO_PARAMETERS, valuesOf } from './parameters.ts'
-import { ResultPane } from './result/result-pane.tsx'
-import { placeIn, RunFailure } from './result/run-failure.tsx'
-import { RunList } from './result/run-list.tsx'
-import { RunRow } from './run-row.tsx'
-import { cancelRuns, catalogChanges, type Run, runAgain, runsOf, startRuns } from './runs.ts'
+import { ResultPane } from './result-pane.tsx'
+import {
+  cancelRuns,
+  catalogChanges,
+  type Run,
+  runAgain,
+  runsOf,
+  showRun,
+  startRuns,
+  type TabRuns,
+} from './runs.ts'
 import { SchemaList } from './schema-list.tsx'
+import { SqlActions } from './sql-actions.tsx'
 import { changeTab, currentTab, openTab, type SqlTab, showTab, tabs } from './sql-tabs.ts'
-import { meantStatement, parametersOf } from './statement-at.ts'
+import { meantStatement, parametersOf, placeOfError } from './statement-at.ts'
 import { TabRow } from './tab-row.tsx'
 
 export function SqlView() {
@@ -220,4 +231,143 @@ function marksOf(run: Run | undefined, text: string): readonly EditorMark[] {
   const place = run === undefined ? undefined : placeIn(run, text)
   if (run?.failure === undefined || place === undefined) return []
   return [{ ...place, message: run.failure.message.split('\n')[0] ?? '' }]
+}
+
+const STATES: Readonly<Record<Run['state'], string>> = {
+  waiting: 'waits',
+  running: 'runs',
+  done: 'done',
+  failed: 'failed',
+  cancelled: 'cancelled',
+}
+
+/** The statements that were run together, each with how it went; the one that is chosen is shown below. */
+function RunList({ tabId, of }: { readonly tabId: string; readonly of: TabRuns }) {
+  return (
+    <div class="sql-runs" role="group" aria-label="Statements that were run">
+      {of.runs.map((run, index) => (
+        <button
+          key={`${run.offset}`}
+          type="button"
+          class={`sql-run ${run.state}`}
+          aria-pressed={index === of.shown}
+          disabled={run.state === 'waiting'}
+          onClick={() => showRun(tabId, index)}
+        >
+          <span class="sql-run-number">{index + 1}</span>
+          <code class="one-line" dir="auto">
+            {run.statement.sql.slice(0, 200)}
+          </code>
+          <span class="small quiet">{saidShort(run)}</span>
+        </button>
+      ))}
+    </div>
+  )
+}
+
+function saidShort(run: Run): string {
+  if (run.state !== 'done') return STATES[run.state]
+  const rows = run.columns.length === 0 ? 'done' : `${shownCount(run.rows.length)} rows`
+  return `${rows}, ${shownDuration(run.ms)}`
+}
+
+interface RunFailureProps {
+  readonly run: Run
+  readonly error: Error
+  /** Of the editor. */
+  readonly text: string
+  readonly onGo: (at: number) => void
+}
+
+/** Why a statement failed, and where. */
+function RunFailure({ run, error, text, onGo }: RunFailureProps) {
+  if (!(error instanceof SqlError)) return <Failure error={error} />
+  const place = placeIn(run, text)
+  const [head = '', ...excerpt] = error.message.split('\n')
+  return (
+    <div class="failure" role="alert">
+      <Icon name="warning" />
+      <div class="sql-failure">
+        <strong>{error.title}</strong>
+        <p class="pre" dir="auto">
+          {head}
+        </p>
+        {excerpt.length > 0 && <pre class="sql-excerpt">{excerpt.join('\n')}</pre>}
+      </div>
+      {place && (
+        <Button
+          look="small"
+          icon="arrow"
+          label="Go to the place"
+          onClick={() => onGo(place.from)}
+        />
+      )}
+    </div>
+  )
+}
+
+/** Where in the editor's text a failure stands; undefined once the text is another one. */
+function placeIn({ failure, statement, offset }: Run, text: string): Span | undefined {
+  if (!(failure instanceof SqlError)) return undefined
+  const { sql } = statement
+  if (text.slice(offset, offset + sql.length) !== sql) return undefined
+  const place = placeOfError(failure.message, sql)
+  return place && { from: offset + place.from, to: offset + place.to }
+}
+
+interface RunRowProps {
+  readonly tab: SqlTab
+  readonly run: Run | undefined
+  /** Why nothing was started. */
+  readonly refused: string
+  /** Where the cursor is, or what is selected. */
+  readonly selection: () => Span
+  readonly onRun: () => void
+  /** Not given: there is one statement. */
+  readonly onRunAll?: () => void
+}
+
+/** What runs a statement, in which project, how it goes, and what else can be done with it. */
+function RunRow({ tab, run, refused, selection, onRun, onRunAll }: RunRowProps) {
+  const names = [...new Set([tab.project, ...(projects.value ?? []).map(({ name }) => name)])]
+  return (
+    <div class="row">
+      {run?.state === 'running' ? (
+        <Button look="danger" icon="stop" label="Cancel" onClick={() => cancelRuns(tab.id)} />
+      ) : (
+        <Button look="primary" icon="play" label="Run" title="Ctrl+Enter" onClick={onRun} />
+      )}
+      {onRunAll && run?.state !== 'running' && (
+        <Button label="Run all" title="Ctrl+Shift+Enter" onClick={onRunAll} />
+      )}
+      <label class="row">
+        <span class="small quiet">in</span>
+        <select
+          value={tab.project}
+          onChange={(event) => changeTab(tab.id, { project: event.currentTarget.value })}
+        >
+          {names.map((name) => (
+            <option key={name}>{name}</option>
+          ))}
+        </select>
+        <span class="visually-hidden">project where plain names are looked up</span>
+      </label>
+      <span class="small quiet" role="status">
+        {refused || saidOf(run)}
+      </span>
+      <span class="grow" />
+      <SqlActions tab={tab} run={run} selection={selection} />
+    </div>
+  )
+}
+
+function saidOf(run: Run | undefined): string {
+  if (run === undefined) return ''
+  const took = shownDuration(run.ms)
+  const rows = counted(run.rows.length, 'row')
+  if (run.state === 'running') return `Running for ${took}, ${rows} so far`
+  if (run.state === 'failed') return `Failed after ${took}`
+  if (run.state === 'cancelled') return `Cancelled after ${took}, ${rows} received`
+  if (run.isCut) return `The first ${rows}. Export it to get all`
+  return run.columns.length === 0 ? `Done in ${took}` : `${rows} in ${took}`
 }

@@ -1,5 +1,4 @@
 /** Which statement of a text is meant, and where an error of it stands. Pure. */
-
 import {
   codeOf,
   type Span,

@@ -1,5 +1,6 @@
 /** The statements at hand. */
 import { useEffect, useRef, useState } from 'preact/hooks'
+import { Button } from '../../components/button.tsx'
 import { Icon } from '../../components/icon.tsx'
 import { forgetRuns } from './runs.ts'
 import { changeTab, closeTab, openTab, showTab, tabs } from './sql-tabs.ts'
@@ -57,21 +58,16 @@ export function TabRow() {
           </button>
         </span>
       ))}
-      <button type="button" class="button small quiet" onClick={() => openTab()}>
-        <Icon name="plus" />
-        New
-      </button>
+      <Button look="small quiet" icon="plus" label="New" onClick={() => openTab()} />
       {undo && (
-        <button
-          type="button"
-          class="button small"
+        <Button
+          look="small"
+          label="Reopen the closed one"
           onClick={() => {
             undo()
             setUndo(undefined)
           }}
-        >
-          Reopen the closed one
-        </button>
+        />
       )}
     </div>
   )

@@ -197,16 +197,11 @@ export function inlinesOf(text: string, cited: readonly string[], depth = 0): re
   return found
 }
 
-interface Inside {
-  readonly cited: readonly string[]
-  readonly depth: number
-}
-
 function inlineAt(
   text: string,
   at: number,
   mark: string,
-  { cited, depth }: Inside,
+  { cited, depth }: { readonly cited: readonly string[]; readonly depth: number },
 ): { readonly inline: Inline; readonly end: number } | undefined {
   if (mark === '[') {
     const index = cited.findIndex((id) => text.startsWith(`[${id}]`, at))

@@ -65,12 +65,7 @@ function Group({ blocks, inline }: GroupProps) {
   )
 }
 
-interface ShownProps {
-  readonly block: Block
-  readonly inline: ShowInline
-}
-
-function Shown({ block, inline }: ShownProps) {
+function Shown({ block, inline }: { readonly block: Block; readonly inline: ShowInline }) {
   if (block.kind === 'rule') return <hr />
   if (block.kind === 'heading')
     return (

@@ -1,10 +1,9 @@
 /** Where a question is typed. What was typed is kept in this window until it is under way. */
-
 import { useEffect, useRef, useState } from 'preact/hooks'
 import { refreshCatalog } from '../../../api/catalog.ts'
 import { ApiError, asError } from '../../../api/request.ts'
+import { Button } from '../../../components/button.tsx'
 import { Failure } from '../../../components/failure.tsx'
-import { Icon } from '../../../components/icon.tsx'
 import { useShortcuts } from '../../../shell/keyboard.tsx'
 
 const ROWS_MAX = 10
@@ -99,19 +98,11 @@ export function Composer({ place, isRunning, onAsk, onStop, onDown }: ComposerPr
         <span class="small quiet grow">
           {isRunning ? 'Escape stops' : 'Enter asks, Shift+Enter starts a new line'}
         </span>
-        {onDown && (
-          <button type="button" class="button" onClick={onDown}>
-            <Icon name="down" /> Newest
-          </button>
-        )}
+        {onDown && <Button icon="down" label="Newest" onClick={onDown} />}
         {isRunning ? (
-          <button type="button" class="button" onClick={onStop}>
-            <Icon name="stop" /> Stop
-          </button>
+          <Button icon="stop" label="Stop" onClick={onStop} />
         ) : (
-          <button type="submit" class="button primary" disabled={text.trim() === ''}>
-            Ask
-          </button>
+          <Button type="submit" look="primary" label="Ask" disabled={text.trim() === ''} />
         )}
       </div>
     </form>

@@ -1,21 +1,40 @@
 /** One conversation: its turns, what is being answered, and the field for the next question. */
 import { useEffect, useLayoutEffect, useMemo, useRef, useState } from 'preact/hooks'
-import type { AgentName } from '../../../api/agents.ts'
+import { useLocation } from 'preact-iso/router'
+import { type AgentName, deleteTurnsFrom } from '../../../api/agents.ts'
 import { isLost } from '../../../api/connection.ts'
+import type { ConversationList } from '../../../api/records.ts'
+import { ApiError } from '../../../api/request.ts'
+import { Button } from '../../../components/button.tsx'
 import { ConfirmDialog } from '../../../components/confirm-dialog.tsx'
 import { Failure } from '../../../components/failure.tsx'
 import { Icon } from '../../../components/icon.tsx'
 import { Loading } from '../../../components/progress.tsx'
+import { addressOf } from '../../../shell/addresses.ts'
 import { tellFailed } from '../../../shell/notices.tsx'
 import type { AskedTurn } from './asked-turn.ts'
-import { Composer } from './composer.tsx'
+import { Composer, draftAt, keepDraft } from './composer.tsx'
 import { EarlierButton, Invitation, MissingConversation } from './conversation-states.tsx'
-import { type KeptTurn, useKeptTurns, useSummaries, watchedTurn } from './kept-turns.ts'
-import { isWhole, placeOf, stopAsking, turnsAt } from './running-turns.ts'
-import { TurnActions } from './turn-actions.tsx'
+import {
+  type KeptTurn,
+  type KeptTurns,
+  useKeptTurns,
+  useSummaries,
+  watchedTurn,
+} from './kept-turns.ts'
+import {
+  ask,
+  changes,
+  forgetCut,
+  forgetTurns,
+  isWhole,
+  placeOf,
+  readFromServer,
+  stopAsking,
+  turnsAt,
+  watch,
+} from './running-turns.ts'
 import { TurnCard } from './turn-card.tsx'
-import { type Doomed, isMissing, useConversation } from './use-conversation.ts'
-import { type Listed, useOtherWindows } from './use-other-windows.ts'
 
 interface ConversationPaneProps {
   readonly agent: AgentName
@@ -163,4 +182,157 @@ function useFollowing(grown: readonly unknown[]) {
     if (isFollowing.current && grown.some((one) => one !== undefined)) follow()
   }, grown)
   return { isAway, follow }
+}
+
+interface TurnActionsProps {
+  readonly isDisabled: boolean
+  readonly onAsk: () => void
+  /** Missing: the server does not know the question. */
+  readonly onRemove?: (isEdited: boolean) => void
+}
+
+/** What can be done with a question of a conversation. */
+function TurnActions({ isDisabled, onAsk, onRemove }: TurnActionsProps) {
+  return (
+    <>
+      <Button look="small quiet" label="Ask again" disabled={isDisabled} onClick={onAsk} />
+      {onRemove && (
+        <>
+          <Button
+            look="small quiet"
+            label="Edit"
+            disabled={isDisabled}
+            onClick={() => onRemove(true)}
+          />
+          <Button
+            look="small quiet icon-only"
+            icon="trash"
+            aria-label="Delete this question and what followed"
+            title="Delete"
+            disabled={isDisabled}
+            onClick={() => onRemove(false)}
+          />
+        </>
+      )}
+    </>
+  )
+}
+
+/** What is asked here by another window, or was by this one before it was loaded again: it is watched, or read. */
+
+type Listed = ConversationList['items'][number]
+
+/** @param listed the conversation as the list has it, another object each time that it was read */
+function useOtherWindows(
+  agent: AgentName,
+  id: string,
+  kept: KeptTurns,
+  listed: Listed | undefined,
+): void {
+  const place = placeOf(agent, id)
+  const running = kept.newest?.running
+  const isHere = id !== 'new'
+  useEffect(() => {
+    if (isHere && running) void watch(agent, id, running, kept.reload)
+  }, [running])
+  useEffect(() => {
+    forgetCut(place, kept.turns)
+  }, [kept.turns])
+  const wasListed = useRef('')
+  /** What was read for. What it does not explain, such as a question that was never kept, is not read for again. */
+  const read = useRef('')
+  const cutCount = turnsAt(place).filter(({ state }) => state === 'cut').length
+  useEffect(() => {
+    // What was read before the stream broke off does not explain it.
+    if (cutCount > 0) read.current = ''
+  }, [place, cutCount])
+  useEffect(() => {
+    if (!isHere || kept.isLoading) return
+    if (listed === undefined) {
+      // It may have been deleted.
+      if (wasListed.current === place) {
+        readFromServer(place)
+        kept.reload()
+      }
+      wasListed.current = ''
+      return
+    }
+    wasListed.current = place
+    const live = turnsAt(place)
+    if (live.some(({ state }) => state === 'running')) return
+    const mark = `${place} ${listed.turn_count} ${listed.ended_at} ${listed.is_running}`
+    const isKnown = !listed.is_running && listed.turn_count === knownCount(place, kept)
+    if (isKnown || read.current === mark) return
+    read.current = mark
+    readFromServer(place)
+    kept.reload()
+  }, [listed])
+}
+
+/** How many questions the conversation has, as far as this window knows. */
+function knownCount(place: string, { newest, turns }: KeptTurns): number {
+  const ids = new Set(turns.map((turn) => turn.trace_id))
+  const others = turnsAt(place).filter(({ state, traceId }) => {
+    return state !== 'cut' && traceId !== undefined && !ids.has(traceId)
+  })
+  return (newest?.turn_count ?? 0) + others.length
+}
+
+/** A question that is to be deleted with what followed; `isEdited`: it comes back to the field. */
+interface Doomed {
+  readonly traceId: string
+  readonly question: string
+  readonly isFirst: boolean
+  readonly isEdited: boolean
+}
+
+/** What can be done in one conversation: ask, and take back what was asked. */
+function useConversation(agent: AgentName, id: string, kept: KeptTurns) {
+  const { route } = useLocation()
+  /** Another one when the field is to show its draft anew. */
+  const [draftCount, setDraftCount] = useState(0)
+  const place = placeOf(agent, id)
+  const onAsk = async (question: string, begun: (to: string) => void = () => {}) => {
+    const here = addressAt(agent, id)
+    const moved = (to: string | undefined) => {
+      begun(to === undefined ? place : placeOf(agent, to))
+      changes.value += 1
+      if (to !== undefined && to !== id && location.pathname === here) {
+        route(addressAt(agent, to), true)
+      }
+    }
+    const asked = { agent, isKept: true, question, begun: moved }
+    try {
+      await ask({ ...asked, conversation: id })
+    } catch (error) {
+      // The server ended before it kept what began here, or it was deleted elsewhere: it goes on as a new one.
+      if (!isMissing(error) || id === 'new') throw error
+      await ask({ ...asked, conversation: 'new', place })
+    }
+  }
+  const remove = async ({ traceId, question, isFirst, isEdited }: Doomed) => {
+    await deleteTurnsFrom(agent, id, traceId).catch((error: unknown) => {
+      if (!isMissing(error)) throw error
+    })
+    // What is in the field, and where the conversation goes with all its turns, in the next one's.
+    const target = isFirst ? placeOf(agent, 'new') : place
+    const texts = [isEdited ? question : '', draftAt(place), draftAt(target)]
+    keepDraft(place, '')
+    keepDraft(target, [...new Set(texts)].filter(Boolean).join('\n'))
+    forgetTurns(place)
+    changes.value += 1
+    if (isFirst) return route(addressAt(agent, 'new'))
+    kept.reload()
+    setDraftCount(draftCount + 1)
+  }
+  return { onAsk, remove, draftCount }
+}
+
+/** The server knows no such conversation, or no such turn of it. */
+function isMissing(error: unknown): boolean {
+  return error instanceof ApiError && error.status === 404 && error.code !== 'agent_not_found'
+}
+
+function addressAt({ project, name }: AgentName, id: string): string {
+  return id === 'new' ? addressOf.agent(project, name) : addressOf.conversation(project, name, id)
 }

@@ -1,5 +1,6 @@
 /** What stands where a conversation would: none yet, none any more, or more of it to read. */
 import type { AgentName } from '../../../api/agents.ts'
+import { Button } from '../../../components/button.tsx'
 import { EmptyState } from '../../../components/empty-state.tsx'
 import { Failure } from '../../../components/failure.tsx'
 import { useAction, usePolling } from '../../../components/resource.ts'
@@ -37,14 +38,12 @@ export function EarlierButton({
   const { act, failure, isBusy } = useAction()
   return (
     <div class="row">
-      <button
-        type="button"
-        class="button small"
+      <Button
+        look="small"
+        label="Show earlier questions"
         aria-disabled={isBusy}
         onClick={() => act(readEarlier)}
-      >
-        Show earlier questions
-      </button>
+      />
       {failure && <Failure error={failure} />}
     </div>
   )
@@ -65,9 +64,7 @@ export function MissingConversation({ agent, onRetry }: MissingProps) {
         It was deleted or has expired, or its first question is still being answered.
       </p>
       <div class="row">
-        <button type="button" class="button" onClick={onRetry}>
-          Look again
-        </button>
+        <Button label="Look again" onClick={onRetry} />
         <a class="button" href={addressOf.agent(agent.project, agent.name)}>
           New conversation
         </a>

@@ -1,7 +1,8 @@
 /** What an agent did before it answered: each call, folded, with its input, what came back, and its time. */
 import { useState } from 'preact/hooks'
+import { Button } from '../../../components/button.tsx'
 import { CopyButton } from '../../../components/copy-button.tsx'
-import { shownDuration } from '../../../format/numbers.ts'
+import { shownDuration } from '../../../components/numbers.ts'
 import type { AskedStep } from './asked-turn.ts'
 
 export function StepList({
@@ -108,11 +109,7 @@ export function Long({ label, text }: { readonly label: string; readonly text: s
       <pre tabIndex={0} dir="auto">
         {isCut ? text.slice(0, SHOWN_CHARS) : text}
       </pre>
-      {isCut && (
-        <button type="button" class="button small" onClick={() => setIsWhole(true)}>
-          Show all
-        </button>
-      )}
+      {isCut && <Button look="small" label="Show all" onClick={() => setIsWhole(true)} />}
     </figure>
   )
 }

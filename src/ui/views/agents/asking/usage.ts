@@ -1,5 +1,5 @@
 import type { Trace } from '../../../api/records.ts'
-import { shownCount } from '../../../format/numbers.ts'
+import { shownCount } from '../../../components/numbers.ts'
 
 /** Tokens in words; those that the provider had kept from before are part of what went in. */
 export function usageOf(usage: Trace['usage']): string {

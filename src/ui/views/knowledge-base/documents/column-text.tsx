@@ -1,15 +1,22 @@
 /** The text of one column with its chunks marked, and the list of them, from one to the next by keys. */
-
-import { useLayoutEffect, useMemo, useState } from 'preact/hooks'
+import { useEffect, useLayoutEffect, useMemo, useRef, useState } from 'preact/hooks'
 import { useLocation } from 'preact-iso/router'
 import type { KnowledgeBaseName } from '../../../api/knowledge-bases.ts'
 import type { DocumentChunk, DocumentTexts } from '../../../api/records.ts'
+import { Button } from '../../../components/button.tsx'
 import { Icon } from '../../../components/icon.tsx'
-import { counted, shownCount } from '../../../format/numbers.ts'
+import { counted, shownCount } from '../../../components/numbers.ts'
 import { addressOf, chunkNumber } from '../../../shell/addresses.ts'
 import { useShortcuts } from '../../../shell/keyboard.tsx'
-import { markOf, type NamedSpan, type PlacedSpan, placeIn } from './chunk-marks.ts'
-import { ChunkedText } from './chunked-text.tsx'
+import {
+  blocksOf,
+  markOf,
+  type NamedSpan,
+  type PlacedSpan,
+  piecesOf,
+  placeIn,
+  type Span,
+} from './chunk-marks.ts'
 import { TypedInput } from './typed-input.tsx'
 
 interface ColumnTextProps {
@@ -56,22 +63,18 @@ export function ColumnText({ of, document, column, text, marked, hasKeys }: Colu
       <aside class="panel kb-chunks stack" aria-label={`Chunks of ${column}`}>
         <div class="row">
           <h3 class="grow">{counted(chunks.length, 'chunk')}</h3>
-          <button
-            type="button"
-            class="button small"
+          <Button
+            look="small"
+            label="Previous"
             aria-disabled={at <= 0}
             onClick={() => open(at - 1)}
-          >
-            Previous
-          </button>
-          <button
-            type="button"
-            class="button small"
+          />
+          <Button
+            look="small"
+            label="Next"
             aria-disabled={at >= chunks.length - 1}
             onClick={() => open(at + 1)}
-          >
-            Next
-          </button>
+          />
         </div>
         <ChunkFacts of={of} chunk={chunks[shown]} index={shown} text={text} />
         <ChunkLinks {...{ of, column, chunks, at }} documentId={document.id} onOpen={open} />
@@ -182,5 +185,90 @@ function ChunkLinks({ of, documentId, column, chunks, at, onOpen }: ChunkLinksPr
         </p>
       )}
     </>
+  )
+}
+
+interface ChunkedTextProps {
+  readonly text: string
+  readonly chunks: readonly Span[]
+  readonly marked: Span | undefined
+  readonly onPoint: (chunk: number | undefined) => void
+}
+
+/** A text with its chunks in turns of two colours, darker where they overlap. Only what is near the screen is drawn. */
+function ChunkedText({ text, chunks, marked, onPoint }: ChunkedTextProps) {
+  const blocks = useMemo(() => blocksOf(text), [text])
+  return (
+    <div class="kb-text panel" dir="auto">
+      {blocks.map((block) => (
+        <Block
+          key={block.start}
+          block={block}
+          text={text}
+          chunks={chunks}
+          marked={marked}
+          onPoint={onPoint}
+        />
+      ))}
+    </div>
+  )
+}
+
+/** Some lines of a phone; the browser keeps what is seen in place when it turns out otherwise. */
+const CHARS_PER_PIXEL = 4
+
+function Block({
+  block,
+  text,
+  chunks,
+  marked,
+  onPoint,
+}: ChunkedTextProps & { readonly block: Span }) {
+  const element = useRef<HTMLDivElement>(null)
+  const mark = useRef<HTMLElement>(null)
+  const holdsMark = marked !== undefined && marked.start >= block.start && marked.start < block.end
+  const [isNear, setIsNear] = useState(false)
+  const [height, setHeight] = useState((block.end - block.start) / CHARS_PER_PIXEL)
+  const isDrawn = isNear || holdsMark
+  useEffect(() => {
+    const watched = element.current
+    if (watched === null) return
+    const observer = new IntersectionObserver(
+      (entries) => {
+        const entry = entries.at(-1)
+        if (entry === undefined) return
+        if (!entry.isIntersecting) setHeight(entry.boundingClientRect.height)
+        setIsNear(entry.isIntersecting)
+      },
+      { rootMargin: '1200px' },
+    )
+    observer.observe(watched)
+    return () => observer.disconnect()
+  }, [])
+  useEffect(() => mark.current?.scrollIntoView({ block: 'center' }), [marked?.start, marked?.end])
+  if (!isDrawn) return <div ref={element} style={{ height: `${height}px` }} />
+  return (
+    <div ref={element}>
+      {piecesOf(block, chunks, marked).map((piece) => {
+        const [chunk, ...more] = piece.chunks
+        const look = chunk === undefined ? '' : more.length > 0 ? 'both' : `turn-${chunk % 2}`
+        const words = text.slice(piece.start, piece.end)
+        const isFirst = holdsMark && piece.isMarked && piece.start === marked.start
+        return (
+          // biome-ignore lint/a11y/noStaticElementInteractions: the list beside it says the same by keyboard
+          <span key={piece.start} class={look} onMouseEnter={() => onPoint(piece.chunks.at(-1))}>
+            {piece.chunks.map(
+              (one) =>
+                chunks[one]?.start === piece.start && (
+                  <span key={one} class="kb-number" aria-hidden="true">
+                    {one + 1}
+                  </span>
+                ),
+            )}
+            {piece.isMarked ? <mark ref={isFirst ? mark : null}>{words}</mark> : words}
+          </span>
+        )
+      })}
+    </div>
   )
 }

@@ -1,15 +1,18 @@
 /** One document as it is stored: its text with the borders of its chunks, its metadata; changed or deleted. */
-
 import { useState } from 'preact/hooks'
 import { useLocation } from 'preact-iso/router'
-import { deleteDocuments, getDocument } from '../../../api/documents.ts'
-import type { KnowledgeBaseName } from '../../../api/knowledge-bases.ts'
+import { deleteDocuments, getDocument, patchDocument, putDocument } from '../../../api/documents.ts'
+import { getKnowledgeBase, type KnowledgeBaseName } from '../../../api/knowledge-bases.ts'
 import type { DocumentTexts } from '../../../api/records.ts'
 import { may } from '../../../api/session.ts'
-import { ConfirmDialog } from '../../../components/confirm-dialog.tsx'
+import { Button } from '../../../components/button.tsx'
+import { ConfirmButton } from '../../../components/confirm-dialog.tsx'
 import { CopyButton } from '../../../components/copy-button.tsx'
+import { Dialog } from '../../../components/dialog.tsx'
 import { Failure } from '../../../components/failure.tsx'
-import { Icon } from '../../../components/icon.tsx'
+import { FormDialog } from '../../../components/form/form-dialog.tsx'
+import { TextAreaField } from '../../../components/form/text-area-field.tsx'
+import { counted } from '../../../components/numbers.ts'
 import { Loading } from '../../../components/progress.tsx'
 import { useResource } from '../../../components/resource.ts'
 import { addressOf } from '../../../shell/addresses.ts'
@@ -17,16 +20,29 @@ import { tellDone } from '../../../shell/notices.tsx'
 import { KnowledgeBaseFrame } from '../knowledge-base-frame.tsx'
 import { areMadeOfJson } from './chunk-marks.ts'
 import { ColumnText } from './column-text.tsx'
-import { DocumentForm } from './document-form.tsx'
+import {
+  changesOf,
+  type DraftField,
+  differences,
+  draftOf,
+  overStored,
+  textsOver,
+} from './metadata-draft.ts'
+import { MetadataFields } from './metadata-fields.tsx'
 
 export function DocumentView({ project, name, id }: KnowledgeBaseName & { readonly id: string }) {
   const { query, route } = useLocation()
-  const [open, setOpen] = useState<'edit' | 'delete'>()
+  const [isEdited, setIsEdited] = useState(false)
   const of = { project, name }
   const { data, failure, reload } = useResource(
     (signal) => getDocument(of, id, signal),
     [project, name, id],
   )
+  const remove = async () => {
+    await deleteDocuments(of, { id: { in: [id] } })
+    tellDone('Deleted the document')
+    route(addressOf.knowledgeBase(project, name))
+  }
   const start = Number(query.start)
   const end = Number(query.end)
   const number = query.chunk === undefined ? undefined : Number(query.chunk)
@@ -45,14 +61,16 @@ export function DocumentView({ project, name, id }: KnowledgeBaseName & { readon
             <CopyButton text={data.id} label="Copy id" />
             {may('write') && (
               <>
-                <button type="button" class="button small" onClick={() => setOpen('edit')}>
-                  <Icon name="edit" />
-                  Edit
-                </button>
-                <button type="button" class="button small" onClick={() => setOpen('delete')}>
-                  <Icon name="trash" />
-                  Delete
-                </button>
+                <Button look="small" icon="edit" label="Edit" onClick={() => setIsEdited(true)} />
+                <ConfirmButton
+                  look="small"
+                  icon="trash"
+                  label="Delete"
+                  asks="Delete this document?"
+                  onConfirm={remove}
+                >
+                  It is deleted with all of its chunks. This cannot be undone.
+                </ConfirmButton>
               </>
             )}
           </div>
@@ -70,22 +88,8 @@ export function DocumentView({ project, name, id }: KnowledgeBaseName & { readon
           ))}
         </>
       )}
-      {data && open === 'edit' && (
-        <DocumentForm of={of} document={data} onSaved={reload} onClose={() => setOpen(undefined)} />
-      )}
-      {open === 'delete' && (
-        <ConfirmDialog
-          title="Delete this document?"
-          verb="Delete"
-          onConfirm={async () => {
-            await deleteDocuments(of, { id: { in: [id] } })
-            tellDone('Deleted the document')
-            route(addressOf.knowledgeBase(project, name))
-          }}
-          onClose={() => setOpen(undefined)}
-        >
-          It is deleted with all of its chunks. This cannot be undone.
-        </ConfirmDialog>
+      {data && isEdited && (
+        <DocumentForm of={of} document={data} onSaved={reload} onClose={() => setIsEdited(false)} />
       )}
     </KnowledgeBaseFrame>
   )
@@ -129,5 +133,123 @@ function Value({ value }: { readonly value: unknown }) {
     <a href={text} target="_blank" rel="noreferrer">
       {text}
     </a>
+  )
+}
+
+interface DocumentFormProps {
+  readonly of: KnowledgeBaseName
+  readonly document: DocumentTexts
+  readonly onSaved: () => void
+  readonly onClose: () => void
+}
+
+/** Changes the text and the metadata of a document. What is stored is compared first: somebody else may have changed it. */
+function DocumentForm(props: DocumentFormProps) {
+  const { of, onClose } = props
+  const { data, failure, reload } = useResource(
+    (signal) => getKnowledgeBase(of.project, of.name, signal),
+    ['types', of],
+  )
+  if (data) return <OpenedForm {...props} types={data.metadata_types} />
+  return (
+    <Dialog title="Edit the document" size="wide" onClose={onClose}>
+      {failure ? <Failure error={failure} onRetry={reload} /> : <Loading what="the columns" />}
+    </Dialog>
+  )
+}
+
+function OpenedForm({
+  of,
+  document: opened,
+  types,
+  onSaved,
+  onClose,
+}: DocumentFormProps & { readonly types: Readonly<Record<string, string>> }) {
+  // What was opened stays what is compared with, even when the view reads it again behind this window.
+  const [first] = useState(opened)
+  const [before, setBefore] = useState(opened)
+  const [content, setContent] = useState<Readonly<Record<string, string>>>(opened.content)
+  const [draft, setDraft] = useState<readonly DraftField[]>(() => draftOf(opened.metadata, types))
+  const isForced = before !== first
+  const isTextSame = JSON.stringify(content) === JSON.stringify(first.content)
+  const save = async () => {
+    const changes = changesOf(draft)
+    const now = await getDocument(of, before.id)
+    const changed = differences(before, now)
+    if (changed !== '') {
+      setBefore(now)
+      throw new Error(
+        `Somebody changed ${changed} since you opened it. Save again to replace those with yours`,
+      )
+    }
+    // Only what was typed over replaces what is stored: changes of others to the rest stay.
+    if (isTextSame) await patchDocument(of, before.id, changes)
+    else {
+      await putDocument(of, before.id, {
+        content: textsOver(now.content, first.content, content),
+        metadata: overStored(now.metadata, changes),
+      })
+    }
+    tellDone('Saved the document')
+    onSaved()
+    onClose()
+  }
+  return (
+    <FormDialog
+      title="Edit the document"
+      size="wide"
+      verb={isForced ? 'Replace what is stored' : 'Save'}
+      onSubmit={save}
+      onClose={onClose}
+    >
+      {Object.entries(content).map(([column, text]) => (
+        <TextField
+          key={column}
+          column={column}
+          text={text}
+          isMade={areMadeOfJson(opened.chunks)}
+          onText={(next) => setContent({ ...content, [column]: next })}
+        />
+      ))}
+      <MetadataFields draft={draft} onChange={setDraft} />
+    </FormDialog>
+  )
+}
+
+interface TextFieldProps {
+  readonly column: string
+  readonly text: string
+  /** Of JSON, which the text is not any more. */
+  readonly isMade: boolean
+  readonly onText: (text: string) => void
+}
+
+/** A field with more makes every key slow: it is opened by whoever wants it. */
+const OPEN_CHARS_MAX = 200_000
+
+function TextField({ column, text, isMade, onText }: TextFieldProps) {
+  const [isOpen, setIsOpen] = useState(text.length <= OPEN_CHARS_MAX)
+  if (!isOpen) {
+    return (
+      <div class="row">
+        <span class="grow">
+          The text of {column} has {counted(text.length, 'character')}.
+        </span>
+        <Button look="small" label="Edit it here" onClick={() => setIsOpen(true)} />
+      </div>
+    )
+  }
+  return (
+    <TextAreaField
+      label={`Text of ${column}`}
+      hint={
+        isMade
+          ? 'Made from JSON, which is not stored. To change it, enter the whole JSON here.'
+          : 'A changed text is split into chunks and embedded again'
+      }
+      rows={10}
+      value={text}
+      onText={onText}
+    />
   )
 }

@@ -1,5 +1,6 @@
 /** What the list is narrowed down by, each to be taken away. */
 import { type Filters, isFields, without } from '../../../api/filters.ts'
+import { Button } from '../../../components/button.tsx'
 import { Icon } from '../../../components/icon.tsx'
 import type { ListAddress } from './list-address.ts'
 
@@ -15,9 +16,8 @@ export function FilterChips({ shown: { filters }, onShow }: FilterChipsProps) {
     <ul class="kb-chips" aria-label="Filters">
       {names.map((name) => (
         <li key={name}>
-          <button
-            type="button"
-            class="button small"
+          <Button
+            look="small"
             aria-label={`Remove the filter ${name}`}
             onClick={() => onShow({ filters: without(filters, name) })}
           >
@@ -25,13 +25,11 @@ export function FilterChips({ shown: { filters }, onShow }: FilterChipsProps) {
               {name}: {wordsOfCondition(filters[name])}
             </span>
             <Icon name="close" />
-          </button>
+          </Button>
         </li>
       ))}
       <li>
-        <button type="button" class="button small quiet" onClick={() => onShow({ filters: {} })}>
-          Clear filters
-        </button>
+        <Button look="small quiet" label="Clear filters" onClick={() => onShow({ filters: {} })} />
       </li>
     </ul>
   )

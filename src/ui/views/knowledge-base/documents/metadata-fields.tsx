@@ -1,7 +1,7 @@
 /** The metadata of a document as fields, each with the control of its type; more can be added. */
 import { useState } from 'preact/hooks'
+import { Button } from '../../../components/button.tsx'
 import { Field } from '../../../components/form/field.tsx'
-import { Icon } from '../../../components/icon.tsx'
 import { type DraftField, FIELD_KINDS, type FieldKind } from './metadata-draft.ts'
 
 interface MetadataFieldsProps {
@@ -135,10 +135,7 @@ function NewField({ taken, onAdd }: NewFieldProps) {
           </option>
         ))}
       </select>
-      <button type="button" class="button small" onClick={add}>
-        <Icon name="plus" />
-        Add the field
-      </button>
+      <Button look="small" icon="plus" label="Add the field" onClick={add} />
       {isTaken && name.trim() !== '' && <span class="small bad">It already exists</span>}
     </div>
   )

@@ -1,6 +1,4 @@
 /** What is selected in the list, and what can be done with it: deleted, after a question. */
-
-import { useState } from 'preact/hooks'
 import {
   deleteAllDocuments,
   deleteDocuments,
@@ -9,9 +7,9 @@ import {
 import type { Filters } from '../../../api/filters.ts'
 import type { KnowledgeBaseName } from '../../../api/knowledge-bases.ts'
 import { may } from '../../../api/session.ts'
-import { ConfirmDialog } from '../../../components/confirm-dialog.tsx'
-import { Icon } from '../../../components/icon.tsx'
-import { counted, shownCount } from '../../../format/numbers.ts'
+import { Button } from '../../../components/button.tsx'
+import { ConfirmButton } from '../../../components/confirm-dialog.tsx'
+import { counted, shownCount } from '../../../components/numbers.ts'
 import { tellDone } from '../../../shell/notices.tsx'
 
 interface SelectionBarProps {
@@ -28,50 +26,44 @@ interface SelectionBarProps {
 
 export function SelectionBar(props: SelectionBarProps) {
   const { of, selected, whole, isWhole, onWhole, onSelect, onDeleted } = props
-  const [isAsking, setIsAsking] = useState(false)
   const all = isWhole ? whole : undefined
   const count = all?.total ?? selected.size
   if (selected.size === 0) return null
   const clear = () => onSelect(new Set())
+  const isFiltered = all !== undefined && Object.keys(all.filters).length > 0
+  const remove = async () => {
+    const { deleted, chunks } = await (all === undefined
+      ? deleteNamedDocuments(of, [...selected])
+      : isFiltered
+        ? deleteDocuments(of, all.filters)
+        : deleteAllDocuments(of))
+    tellDone(`Deleted ${counted(deleted, 'document')} with ${counted(chunks, 'chunk')}`)
+    clear()
+    onDeleted()
+  }
   return (
     <div class="row kb-selected">
       <strong role="status">{counted(count, 'document')} selected</strong>
       {!all && whole && whole.total > selected.size && (
-        <button type="button" class="button small" onClick={onWhole}>
+        <Button look="small" onClick={onWhole}>
           Select all {shownCount(whole.total)}
-        </button>
+        </Button>
       )}
       {may('write') && (
-        <button type="button" class="button small" onClick={() => setIsAsking(true)}>
-          <Icon name="trash" />
-          Delete
-        </button>
-      )}
-      <button type="button" class="button small" onClick={clear}>
-        Select none
-      </button>
-      {isAsking && (
-        <ConfirmDialog
-          title={`Delete ${counted(count, 'document')}?`}
-          verb="Delete"
-          onConfirm={async () => {
-            const { deleted, chunks } = await (all === undefined
-              ? deleteNamedDocuments(of, [...selected])
-              : Object.keys(all.filters).length > 0
-                ? deleteDocuments(of, all.filters)
-                : deleteAllDocuments(of))
-            tellDone(`Deleted ${counted(deleted, 'document')} with ${counted(chunks, 'chunk')}`)
-            clear()
-            onDeleted()
-          }}
-          onClose={() => setIsAsking(false)}
+        <ConfirmButton
+          look="small"
+          icon="trash"
+          label="Delete"
+          asks={`Delete ${counted(count, 'document')}?`}
+          onConfirm={remove}
         >
-          {all && Object.keys(all.filters).length > 0
+          {isFiltered
             ? 'All documents that match the filters, on every page, are deleted with all of their chunks.'
             : 'They are deleted with all of their chunks.'}{' '}
           This cannot be undone.
-        </ConfirmDialog>
+        </ConfirmButton>
       )}
+      <Button look="small" label="Select none" onClick={clear} />
     </div>
   )
 }

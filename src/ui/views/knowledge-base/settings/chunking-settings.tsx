@@ -7,12 +7,13 @@ import type {
 import type { Wire } from '../../../../http/openapi/schema-words.ts'
 import type { KnowledgeBase } from '../../../api/records.ts'
 import { path, request } from '../../../api/request.ts'
+import { Button } from '../../../components/button.tsx'
 import { Failure } from '../../../components/failure.tsx'
 import { SelectField } from '../../../components/form/select-field.tsx'
 import { TextAreaField } from '../../../components/form/text-area-field.tsx'
 import { TextField } from '../../../components/form/text-field.tsx'
+import { counted } from '../../../components/numbers.ts'
 import { useAction, useResource } from '../../../components/resource.ts'
-import { counted } from '../../../format/numbers.ts'
 import { Costs } from './embedding-settings.tsx'
 import { PreviewedChunks, TEXT_CHARS_MAX } from './previewed-chunks.tsx'
 import { Rechunking } from './rechunking.tsx'
@@ -84,9 +85,7 @@ export function ChunkingSettings(props: SettingsPartProps & { readonly documents
         isChanged={!isSame(preprocessing, preprocessingOf(chunkingOf(stored), stored))}
         onBegin={() => onSave({ preprocessing, rechunk: true })}
       >
-        <button type="submit" class="button primary" aria-disabled={isBusy}>
-          Save
-        </button>
+        <Button type="submit" look="primary" label="Save" aria-disabled={isBusy} />
       </Rechunking>
       <TextAreaField
         label="Try it on this text"

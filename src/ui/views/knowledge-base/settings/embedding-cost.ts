@@ -3,7 +3,7 @@ import type { KnowledgeBaseName } from '../../../api/knowledge-bases.ts'
 import type { KnowledgeBase } from '../../../api/records.ts'
 import { request } from '../../../api/request.ts'
 import { quoted, runSql } from '../../../api/sql.ts'
-import { counted, shownBytes, shownCount, shownDuration } from '../../../format/numbers.ts'
+import { counted, shownBytes, shownCount, shownDuration } from '../../../components/numbers.ts'
 
 export interface StoredChunks {
   readonly chunks: number

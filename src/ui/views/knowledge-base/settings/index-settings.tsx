@@ -5,12 +5,12 @@ import type { Wire } from '../../../../http/openapi/schema-words.ts'
 import { indexStates, type KnowledgeBaseName } from '../../../api/knowledge-bases.ts'
 import { request } from '../../../api/request.ts'
 import { quoted, runSql } from '../../../api/sql.ts'
-import { Failure } from '../../../components/failure.tsx'
+import { Form } from '../../../components/form/form.tsx'
 import { SelectField } from '../../../components/form/select-field.tsx'
 import { TextField } from '../../../components/form/text-field.tsx'
-import { Loading } from '../../../components/progress.tsx'
-import { useAction, usePolling, useResource } from '../../../components/resource.ts'
-import { counted, shownCount } from '../../../format/numbers.ts'
+import { counted, shownCount } from '../../../components/numbers.ts'
+import { Loaded } from '../../../components/record-list.tsx'
+import { usePolling, useResource } from '../../../components/resource.ts'
 import { tellDone } from '../../../shell/notices.tsx'
 import { Costs } from './embedding-settings.tsx'
 
@@ -61,33 +61,35 @@ interface IndexSettingsProps {
 }
 
 export function IndexSettings({ of, chunks, onSaved }: IndexSettingsProps) {
-  const { data, failure, reload } = useResource((signal) => readIndexes(of, signal), ['index', of])
+  const read = useResource((signal) => readIndexes(of, signal), ['index', of])
+  const { reload } = read
   usePolling(() => {
-    if (data?.now?.state === 'building') reload()
+    if (read.data?.now?.state === 'building') reload()
   }, ASK_AGAIN_MS)
+  const saved = () => {
+    reload()
+    onSaved()
+  }
   return (
     <section class="panel stack" aria-label="Vector index">
       <h2>Vector index</h2>
-      {failure && <Failure error={failure} onRetry={reload} />}
-      {!data && !failure && <Loading what="the index" />}
-      {data?.now && (
-        <>
-          <p role="status">
-            {stateWords(data.now.type, data.now.state)}: <bdi>{data.now.detail}</bdi>
-          </p>
-          <IndexForm
-            key={data.now.type}
-            of={of}
-            chunks={chunks}
-            now={data.now.type}
-            possible={data.possible}
-            onSaved={() => {
-              reload()
-              onSaved()
-            }}
-          />
-        </>
-      )}
+      <Loaded of={read} what="the index">
+        {({ now, possible }) =>
+          now && (
+            <>
+              <p role="status">
+                {stateWords(now.type, now.state)}: <bdi>{now.detail}</bdi>
+              </p>
+              <IndexForm
+                key={now.type}
+                {...{ of, chunks, possible }}
+                now={now.type}
+                onSaved={saved}
+              />
+            </>
+          )
+        }
+      </Loaded>
     </section>
   )
 }
@@ -102,18 +104,14 @@ interface IndexFormProps extends IndexSettingsProps {
 function IndexForm({ of, chunks, now, possible, onSaved }: IndexFormProps) {
   const [type, setType] = useState<IndexType>(TYPES.find((one) => one === now) ?? 'auto')
   const [values, setValues] = useState<Readonly<Record<string, string>>>({})
-  const { act, failure, isBusy } = useAction()
   const refusal = refusalOf(possible, type)
-  const save = (event: SubmitEvent) => {
-    event.preventDefault()
-    act(async () => {
-      await runSql({ sql: statementOf(of, type, values), project: of.project })
-      tellDone('Index changed')
-      onSaved()
-    })
+  const save = async () => {
+    await runSql({ sql: statementOf(of, type, values), project: of.project })
+    tellDone('Index changed')
+    onSaved()
   }
   return (
-    <form class="stack" onSubmit={save}>
+    <Form verb="Change the index" onSend={save}>
       <div class="grid">
         <SelectField
           label="Kind of index"
@@ -139,13 +137,7 @@ function IndexForm({ of, chunks, now, possible, onSaved }: IndexFormProps) {
         ))}
       </div>
       <Costs lines={costsOf(type, chunks)} />
-      {failure && <Failure error={failure} />}
-      <div>
-        <button type="submit" class="button primary" aria-disabled={isBusy}>
-          Change the index
-        </button>
-      </div>
-    </form>
+    </Form>
   )
 }
 

@@ -1,16 +1,17 @@
 /** One chunk that was found: its places, its scores, its text with the words that matched, and what can be done with it. */
-
 import { useMemo, useRef, useState } from 'preact/hooks'
 import type { KnowledgeBaseName } from '../../../api/knowledge-bases.ts'
-import type { SearchHit as Hit } from '../../../api/search.ts'
+import { type SearchHit as Hit, search } from '../../../api/search.ts'
+import { Button } from '../../../components/button.tsx'
+import { Failure } from '../../../components/failure.tsx'
 import { MarkedText } from '../../../components/marked-text.tsx'
+import { Loading } from '../../../components/progress.tsx'
+import { useResource } from '../../../components/resource.ts'
 import { addressOf } from '../../../shell/addresses.ts'
 import type { Judged } from '../judgments/judgments.ts'
-import type { ColumnName, Places } from '../lab-settings.ts'
 import { excerptOf, wholeOf } from './excerpt.ts'
-import { HitNeighbours } from './hit-neighbours.tsx'
-import { HitRanks, HitScores } from './hit-places.tsx'
 import { HitValues, hasMoreValues } from './hit-values.tsx'
+import type { ColumnName, Places } from './lab-settings.ts'
 
 export interface HitActions {
   readonly onFilter: (column: string, value: unknown, isItem: boolean) => void
@@ -91,23 +92,19 @@ function HitContent(props: SearchHitProps) {
       <HitValues metadata={hit.metadata} isWhole={isWhole} onFilter={actions.onFilter} />
       <div class="row search-hit-foot">
         {canGrow && (
-          <button
-            type="button"
-            class="button small quiet"
+          <Button
+            look="small quiet"
+            label={isWhole ? 'Less' : 'More'}
             aria-expanded={isWhole}
             onClick={() => setIsWhole(!isWhole)}
-          >
-            {isWhole ? 'Less' : 'More'}
-          </button>
+          />
         )}
-        <button
-          type="button"
-          class="button small quiet"
+        <Button
+          look="small quiet"
+          label="Around it"
           aria-expanded={isAround}
           onClick={() => setIsAround(!isAround)}
-        >
-          Around it
-        </button>
+        />
         <span class="grow" />
         <Mark
           label="Right"
@@ -136,9 +133,12 @@ interface MarkProps {
 
 function Mark({ label, sign, isOn, onClick }: MarkProps) {
   return (
-    <button type="button" class="button small" aria-pressed={isOn} onClick={onClick}>
-      {isOn ? `${sign} ${label}` : label}
-    </button>
+    <Button
+      look="small"
+      label={isOn ? `${sign} ${label}` : label}
+      aria-pressed={isOn}
+      onClick={onClick}
+    />
   )
 }
 
@@ -159,4 +159,132 @@ function chunkAddress(
     column: String(metadata.content_column ?? 'content'),
     chunkId,
   })
+}
+
+interface HitNeighboursProps {
+  readonly place: KnowledgeBaseName
+  readonly chunkId: string
+}
+
+/** How many on each side: first, and with each click; the last is what the API gives at most. */
+const COUNTS = [1, 3, 10]
+
+/** What stands before and after a chunk, when it is asked for. */
+function HitNeighbours({ place, chunkId }: HitNeighboursProps) {
+  const [step, setStep] = useState(0)
+  const count = COUNTS[step] ?? 1
+  const { data, failure, isLoading, reload } = useResource(
+    async (signal) => {
+      // The filter says which chunk is meant: any text finds it.
+      const order = { query: 'text', mode: 'vector', k: 1, rerank: false } as const
+      const filters = { chunk_id: chunkId }
+      const answer = await search(place, { ...order, neighbours: count, filters }, signal)
+      return answer.results[0]?.neighbours ?? { before: [], after: [] }
+    },
+    [place.project, place.name, chunkId, count],
+  )
+  if (failure) return <Failure error={failure} onRetry={reload} />
+  if (isLoading || data === undefined) return <Loading what="what stands around it" />
+  const { before, after } = data
+  if (before.length + after.length === 0) {
+    return <p class="small quiet">This chunk is all of its text.</p>
+  }
+  const hasMore = before.length === count || after.length === count
+  return (
+    <div class="stack small">
+      <dl class="search-neighbours">
+        {before.map((one, index) => (
+          <Neighbour key={one.chunk_id} label={`${before.length - index} before`} chunk={one} />
+        ))}
+        {after.map((one, index) => (
+          <Neighbour key={one.chunk_id} label={`${index + 1} after`} chunk={one} />
+        ))}
+      </dl>
+      {hasMore && step < COUNTS.length - 1 && (
+        <Button look="small" label="Show more around it" onClick={() => setStep(step + 1)} />
+      )}
+    </div>
+  )
+}
+
+interface NeighbourProps {
+  readonly label: string
+  readonly chunk: { readonly chunk_content: string }
+}
+
+function Neighbour({ label, chunk }: NeighbourProps) {
+  return (
+    <div>
+      <dt class="quiet">{label}</dt>
+      <dd dir="auto">{chunk.chunk_content}</dd>
+    </div>
+  )
+}
+
+/** Where a chunk stands in the other columns, and what it got. */
+const SHORT: Readonly<Record<ColumnName, string>> = {
+  vector: 'V',
+  keyword: 'K',
+  hybrid: 'H',
+  reranked: 'R',
+}
+
+interface HitRanksProps {
+  readonly column: ColumnName
+  readonly places: Places
+  /** The columns that have an answer. */
+  readonly answered: readonly ColumnName[]
+}
+
+function HitRanks({ column, places, answered }: HitRanksProps) {
+  const mine = places[column] ?? 0
+  return (
+    <span class="search-ranks small">
+      {answered.map((other) => {
+        if (other === column) return null
+        const rank = places[other]
+        const moved = rank === undefined ? '' : rank === mine ? '=' : rank < mine ? '↑' : '↓'
+        const inWords = rank === undefined ? 'not among those shown' : `rank ${rank}`
+        return (
+          <span
+            key={other}
+            class={rank === undefined ? 'quiet' : ''}
+            title={`In the column ${other}: ${inWords}`}
+          >
+            <span aria-hidden="true">
+              {SHORT[other]}
+              {rank ?? '–'}
+              {moved}
+            </span>
+            <span class="visually-hidden">
+              {other} {inWords}{' '}
+            </span>
+          </span>
+        )
+      })}
+    </span>
+  )
+}
+
+const SCORES: Readonly<Record<ColumnName, string>> = {
+  vector: 'similarity',
+  keyword: 'words',
+  hybrid: 'relevance',
+  reranked: 'reranker',
+}
+
+function HitScores({ hit, column }: { readonly hit: Hit; readonly column: ColumnName }) {
+  const similarity = hit.distance === null ? null : 1 - hit.distance
+  const score = column === 'vector' ? similarity : hit.relevance
+  return (
+    <div class="search-scores small quiet">
+      <span>
+        {SCORES[column]} {score === null ? '–' : score.toFixed(3)}
+      </span>
+      <span class="search-bar" aria-hidden="true">
+        <span style={{ width: `${Math.round(100 * Math.max(0, Math.min(1, score ?? 0)))}%` }} />
+      </span>
+      {hit.distance !== null && <span>distance {hit.distance.toFixed(3)}</span>}
+    </div>
+  )
 }

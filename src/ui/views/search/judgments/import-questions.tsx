@@ -1,5 +1,4 @@
 /** Takes questions with the ids of their right documents from a file or table into the judgments. */
-
 import { useEffect, useState } from 'preact/hooks'
 import type { KnowledgeBaseName } from '../../../api/knowledge-bases.ts'
 import { Dialog } from '../../../components/dialog.tsx'

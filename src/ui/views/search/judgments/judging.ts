@@ -1,5 +1,4 @@
 /** The marks of a knowledge base: those that are saved, and those of this browser over them. */
-
 import { useMemo, useState } from 'preact/hooks'
 import type { KnowledgeBaseName } from '../../../api/knowledge-bases.ts'
 import { useResource } from '../../../components/resource.ts'

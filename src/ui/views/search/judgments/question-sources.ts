@@ -1,5 +1,4 @@
 /** Files and tables with questions and the ids of their right documents. */
-
 import { sendFile } from '../../../api/files.ts'
 import type { KnowledgeBaseName } from '../../../api/knowledge-bases.ts'
 import { ApiError } from '../../../api/request.ts'

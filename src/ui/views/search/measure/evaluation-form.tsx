@@ -1,5 +1,4 @@
 /** One setting, or two to compare. */
-
 import { SEARCH_MODES } from '../../../../domain/hybrid-search.ts'
 import { projects } from '../../../api/catalog.ts'
 import type { KnowledgeBaseName } from '../../../api/knowledge-bases.ts'

@@ -1,5 +1,4 @@
 /** EVALUATE on the judgments, and what its rows say. */
-
 import type { Fusion, SearchMode } from '../../../../domain/hybrid-search.ts'
 import type { KnowledgeBaseName } from '../../../api/knowledge-bases.ts'
 import { literal, quoted, runSql } from '../../../api/sql.ts'

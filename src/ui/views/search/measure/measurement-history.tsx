@@ -1,13 +1,12 @@
 /** Measurements that were kept: to see what a change of settings or documents did, days later. */
-
 import { useState } from 'preact/hooks'
 import type { KnowledgeBaseName } from '../../../api/knowledge-bases.ts'
 import { may } from '../../../api/session.ts'
 import { ConfirmDialog } from '../../../components/confirm-dialog.tsx'
 import { Failure } from '../../../components/failure.tsx'
 import { TextField } from '../../../components/form/text-field.tsx'
+import { shownDuration, shownTime } from '../../../components/numbers.ts'
 import { useAction, useResource } from '../../../components/resource.ts'
-import { shownDuration, shownTime } from '../../../format/numbers.ts'
 import { tellDone } from '../../../shell/notices.tsx'
 import type { Evaluated, EvaluationSetting } from './evaluation.ts'
 import {

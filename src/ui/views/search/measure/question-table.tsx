@@ -1,10 +1,10 @@
 /** The questions that fared worst; of two settings, those that differ most. Each is a click away from being searched. */
-
 import { useState } from 'preact/hooks'
 import type { KnowledgeBaseName } from '../../../api/knowledge-bases.ts'
-import { counted } from '../../../format/numbers.ts'
+import { Button } from '../../../components/button.tsx'
+import { counted } from '../../../components/numbers.ts'
 import { addressOf } from '../../../shell/addresses.ts'
-import { DEFAULT_LAB, queryOf } from '../lab-settings.ts'
+import { DEFAULT_LAB, queryOf } from '../columns/lab-settings.ts'
 import type { Compared } from './comparison.ts'
 import { type Evaluated, type EvaluationSetting, K_MAX, type Measured } from './evaluation.ts'
 
@@ -46,9 +46,7 @@ export function QuestionTable({ place, results, compared, k }: QuestionTableProp
       </div>
       {!isAll && (
         <div class="row search-table-foot">
-          <button type="button" class="button small" onClick={() => setMore(more + STEP)}>
-            Show more questions
-          </button>
+          <Button look="small" label="Show more questions" onClick={() => setMore(more + STEP)} />
           <p class="small quiet">{counted(rows.length - shownMax, 'other question')}</p>
         </div>
       )}

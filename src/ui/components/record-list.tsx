@@ -1,0 +1,127 @@
+/** Records that the server lists: as entries with their buttons, or as a table. */
+import type { ComponentChildren, HTMLAttributes } from 'preact'
+import { Failure } from './failure.tsx'
+import { Loading } from './progress.tsx'
+import type { Resource } from './resource.ts'
+
+interface LoadedProps<T> {
+  readonly of: Pick<Resource<T>, 'data' | 'failure' | 'reload'>
+  /** What is loaded: `the jobs`. */
+  readonly what: string
+  readonly children: (data: T) => ComponentChildren
+}
+
+/** A part of a view from what the server answers: a word while it loads, and why where it does not. */
+export function Loaded<T>({ of: { data, failure, reload }, what, children }: LoadedProps<T>) {
+  return (
+    <>
+      {failure && <Failure error={failure} onRetry={reload} />}
+      {data === undefined ? failure === undefined && <Loading what={what} /> : children(data)}
+    </>
+  )
+}
+
+interface RecordListProps<T> extends LoadedProps<readonly T[]> {
+  /** Shown instead of an empty list. */
+  readonly empty: ComponentChildren
+}
+
+/** What is shown of records once they are loaded, or instead where there are none. */
+export function RecordList<T>({ empty, children, ...loaded }: RecordListProps<T>) {
+  return <Loaded {...loaded}>{(items) => (items.length === 0 ? empty : children(items))}</Loaded>
+}
+
+/** A part of a view with its heading, and buttons beside that. */
+export function Section({ title, buttons, class: look = 'stack', children }: SectionProps) {
+  const id = `section-${title.toLowerCase().replaceAll(' ', '-')}`
+  return (
+    <section class={look} aria-labelledby={id}>
+      <div class="row">
+        <h2 id={id} class="grow">
+          {title}
+        </h2>
+        {buttons}
+      </div>
+      {children}
+    </section>
+  )
+}
+
+interface SectionProps {
+  readonly title: string
+  readonly buttons?: ComponentChildren
+  readonly class?: string
+  readonly children: ComponentChildren
+}
+
+interface EntryProps {
+  readonly title: ComponentChildren
+  /** Badges and buttons. */
+  readonly beside: ComponentChildren
+  readonly children?: ComponentChildren
+}
+
+/** A record of a list: its name, what can be done with it, and what there is to say. */
+export function Entry({ title, beside, children }: EntryProps) {
+  return (
+    <li class="panel operations-job">
+      <div class="row">
+        <strong class="grow" dir="auto">
+          {title}
+        </strong>
+        {beside}
+      </div>
+      {children}
+    </li>
+  )
+}
+
+export interface TableColumn<T> {
+  readonly title: ComponentChildren
+  /** Classes of its cells. `number` is that of its head, too. */
+  readonly look?: string
+  /** What stands before the value where a row is an entry of several lines. */
+  readonly label?: string
+  readonly cell: (row: T, index: number) => ComponentChildren
+}
+
+interface RecordTableProps<T> extends Omit<HTMLAttributes<HTMLElement>, 'label'> {
+  readonly label: string
+  readonly rows: readonly T[]
+  readonly columns: readonly TableColumn<T>[]
+  /** Classes of the table: `stacked` turns rows into entries on a phone. */
+  readonly look?: string
+}
+
+/** A table in a panel that scrolls by itself, also by keyboard. */
+export function RecordTable<T>(props: RecordTableProps<T>) {
+  const { label, rows, columns, look = 'stacked', class: panel = 'panel flush', ...section } = props
+  const isNumber = ({ look = '' }: TableColumn<T>) => /\bnumber\b/.test(look)
+  return (
+    // biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls is reached by keyboard
+    <section {...section} class={panel} tabIndex={0} aria-label={label}>
+      <table class={look}>
+        <thead>
+          <tr>
+            {columns.map((column, index) => (
+              <th key={index} scope="col" class={isNumber(column) ? 'number' : ''} dir="auto">
+                {column.title}
+              </th>
+            ))}
+          </tr>
+        </thead>
+        <tbody>
+          {rows.map((row, at) => (
+            <tr key={at}>
+              {columns.map((column, index) => (
+                <td key={index} class={column.look} data-label={column.label} dir="auto">
+                  {column.cell(row, at)}
+                </td>
+              ))}
+            </tr>
+          ))}
+        </tbody>
+      </table>
+    </section>
+  )
+}

@@ -1,0 +1,139 @@
+/** What is typed for an agent, what it means for the server, and what is kept of it over a reload. */
+import type { Agent } from '../../api/records.ts'
+
+/** The secret of a model as the API shows it; sent back, it means the stored one. */
+export const MASKED = '******'
+
+export interface AgentDraft {
+  readonly name: string
+  readonly knowledgeBases: readonly string[]
+  readonly tables: readonly string[]
+  readonly provider: string
+  readonly modelName: string
+  readonly apiKey: string
+  readonly baseUrl: string
+  readonly promptTemplate: string
+  readonly mode: string
+  readonly timeoutSeconds: string
+  readonly maxSteps: string
+}
+
+export function draftOf(agent?: Agent): AgentDraft {
+  const model = modelIn(agent)
+  return {
+    name: agent?.name ?? '',
+    knowledgeBases: agent?.data.knowledge_bases ?? [],
+    tables: agent?.data.tables ?? [],
+    provider: model?.provider ?? '',
+    modelName: model?.model_name ?? '',
+    apiKey: model?.api_key ? MASKED : '',
+    baseUrl: model?.base_url ?? '',
+    promptTemplate: agent?.prompt_template ?? '',
+    mode: agent?.params.mode === 'sql' ? 'sql' : '',
+    timeoutSeconds: String(agent?.params.timeout ?? ''),
+    maxSteps: String(agent?.params.max_steps ?? ''),
+  }
+}
+
+function modelIn(agent: Agent | undefined) {
+  return agent !== undefined && 'provider' in agent.model ? agent.model : undefined
+}
+
+/** The answer to a request that sent a key shows it once more: what stays on the page has none. */
+export function withoutKey(agent: Agent): Agent {
+  const model = modelIn(agent)
+  return model?.api_key ? { ...agent, model: { ...model, api_key: MASKED } } : agent
+}
+
+/** Whose key is stored with the agent. */
+export function keyedProviderOf(agent: Agent | undefined): string | undefined {
+  const model = modelIn(agent)
+  return model?.api_key ? model.provider : undefined
+}
+
+/** What the form holds once `sent` was saved: what was typed meanwhile, and else what the server has now. */
+export function draftAfter(saved: Agent, sent: AgentDraft, latest: AgentDraft): AgentDraft {
+  const before = new Map<string, unknown>(Object.entries(sent))
+  const typed = Object.entries(latest).filter(([key, value]) => {
+    return JSON.stringify(value) !== JSON.stringify(before.get(key))
+  })
+  return { ...draftOf(saved), ...Object.fromEntries(typed) }
+}
+
+/** The agent as the API takes it. What is not a field here stays as it is. */
+export function definitionOf(draft: AgentDraft, before?: Agent) {
+  return {
+    name: draft.name.trim(),
+    data: { ...before?.data, knowledge_bases: draft.knowledgeBases, tables: draft.tables },
+    model: modelOf(draft, before),
+    prompt_template: draft.promptTemplate,
+    params: {
+      ...before?.params,
+      // What is empty has to be sent: what is left out stays as it is stored.
+      mode: draft.mode === '' ? 'text' : draft.mode,
+      timeout: limitOf(draft.timeoutSeconds),
+      max_steps: limitOf(draft.maxSteps),
+    },
+  }
+}
+
+/** None: the server's. */
+function limitOf(typed: string): number | null {
+  return typed === '' ? null : Number(typed)
+}
+
+function modelOf(draft: AgentDraft, before: Agent | undefined) {
+  const { provider, modelName, apiKey, baseUrl } = draft
+  if (provider === '') return {}
+  const model = modelIn(before)
+  const { model_name: _name, api_key: _key, base_url: _url, ...options } = model ?? {}
+  return {
+    ...(model?.provider === provider ? options : {}),
+    provider,
+    model_name: modelName.trim(),
+    ...(apiKey === '' ? {} : { api_key: apiKey }),
+    ...(baseUrl.trim() === '' ? {} : { base_url: baseUrl.trim() }),
+  }
+}
+
+export function isSameDraft(one: AgentDraft, other: AgentDraft): boolean {
+  return JSON.stringify(one) === JSON.stringify(other)
+}
+
+interface KeptDraft {
+  readonly draft: AgentDraft
+  /** The agent that it was begun with. */
+  readonly base?: Agent
+}
+
+const keyOf = (place: string) => `eider.agent.${place}`
+
+/**
+ * In this window alone, and without a key that was typed: that is nothing to lie about in a browser. In its place stands
+ * the stored one, which it would have replaced: saving what is left must not delete that.
+ */
+export function keepDraft(place: string, { draft, base }: KeptDraft): void {
+  const isStored = draft.provider === keyedProviderOf(base)
+  const apiKey = draft.apiKey !== '' && (isStored || draft.apiKey === MASKED) ? MASKED : ''
+  const kept = { draft: { ...draft, apiKey }, base: base && withoutKey(base) }
+  try {
+    sessionStorage.setItem(keyOf(place), JSON.stringify(kept))
+  } catch {
+    // A browser that keeps nothing loses it with a reload, and nothing else.
+  }
+}
+
+export function forgetDraft(place: string): void {
+  sessionStorage.removeItem(keyOf(place))
+}
+
+export function keptDraft(place: string): KeptDraft | undefined {
+  try {
+    // Written above; what an older page wrote may lack fields.
+    const kept = JSON.parse(sessionStorage.getItem(keyOf(place)) ?? 'null') as KeptDraft | null
+    if (kept === null) return
+    return { ...kept, draft: { ...draftOf(kept.base), ...kept.draft } }
+  } catch {
+    return
+  }
+}

@@ -1,0 +1,258 @@
+/** What an agent is made of, as fields: for a new one and for one that is changed. */
+import { useState } from 'preact/hooks'
+import { projects } from '../../api/catalog.ts'
+import { runSql } from '../../api/sql.ts'
+import { Button } from '../../components/button.tsx'
+import { Failure } from '../../components/failure.tsx'
+import { SelectField } from '../../components/form/select-field.tsx'
+import { TextAreaField } from '../../components/form/text-area-field.tsx'
+import { TextField } from '../../components/form/text-field.tsx'
+import { counted } from '../../components/numbers.ts'
+import { Loading } from '../../components/progress.tsx'
+import { useResource } from '../../components/resource.ts'
+import { type AgentDraft, MASKED } from './agent-draft.ts'
+import { type Choice, isCovered, PickGroup } from './pick-group.tsx'
+
+interface AgentFormProps {
+  readonly draft: AgentDraft
+  readonly onChange: (draft: AgentDraft) => void
+  readonly isNameFixed?: boolean
+  /** Whose key is stored. */
+  readonly keyedProvider?: string | undefined
+}
+
+const MODES = [
+  ['', 'In words'],
+  ['sql', 'In words, with the rows of its last statement'],
+] as const
+
+export function AgentForm({ draft, onChange, isNameFixed = false, keyedProvider }: AgentFormProps) {
+  const set = (changes: Partial<AgentDraft>) => onChange({ ...draft, ...changes })
+  const text = (key: 'name' | 'promptTemplate' | 'timeoutSeconds' | 'maxSteps') => ({
+    value: draft[key],
+    onText: (typed: string) => set({ [key]: typed }),
+  })
+  return (
+    <>
+      {!isNameFixed && (
+        <TextField
+          label="Name"
+          hint="Letters, digits and _ are easiest in SQL"
+          {...text('name')}
+          required
+          autocomplete="off"
+        />
+      )}
+      <DataFields draft={draft} onChange={set} />
+      <ModelFields draft={draft} onChange={set} keyedProvider={keyedProvider} />
+      <TextAreaField
+        label="Instructions"
+        hint="Who asks, what the data means, how to answer. Optional; the built-in model ignores them."
+        {...text('promptTemplate')}
+        rows={5}
+      />
+      <div class="grid">
+        <SelectField
+          label="How it answers"
+          hint="The built-in model writes no SQL"
+          value={draft.mode}
+          onChoose={(value) => set({ mode: value })}
+          options={MODES}
+        />
+        <TextField
+          label="Time limit in seconds"
+          hint="Leave empty for the server's default"
+          {...text('timeoutSeconds')}
+          type="number"
+          min="1"
+        />
+        <TextField
+          label="Maximum steps"
+          hint="Leave empty for the server's default"
+          {...text('maxSteps')}
+          type="number"
+          min="1"
+        />
+      </div>
+    </>
+  )
+}
+
+const PROVIDERS = [
+  ['', "The server's default, or the built-in one"],
+  ['builtin', 'Built in: quotes what it finds'],
+  ['openai', 'OpenAI, or a server with its API'],
+  ['anthropic', 'Anthropic'],
+  ['gemini', 'Gemini'],
+  ['mistral', 'Mistral'],
+  ['groq', 'Groq'],
+  ['deepseek', 'DeepSeek'],
+  ['openrouter', 'OpenRouter'],
+  ['together', 'Together'],
+  ['ollama', 'Ollama'],
+  ['vllm', 'vLLM'],
+  ['llamacpp', 'llama.cpp'],
+  ['lmstudio', 'LM Studio'],
+] as const
+
+interface ModelFieldsProps {
+  readonly draft: AgentDraft
+  readonly onChange: (changes: Partial<AgentDraft>) => void
+  /** Whose key is stored. */
+  readonly keyedProvider: string | undefined
+}
+
+/** Which model an agent has, and how it is reached. */
+function ModelFields({ draft, onChange, keyedProvider }: ModelFieldsProps) {
+  const { provider, modelName, apiKey, baseUrl } = draft
+  const isListed = PROVIDERS.some(([value]) => value === provider)
+  const keyHint =
+    apiKey === MASKED
+      ? 'One is stored. It stays unless you type another one.'
+      : 'Best set on the server. A key typed here is stored encrypted.'
+  return (
+    <fieldset class="agent-fields">
+      <legend>Model</legend>
+      <SelectField
+        label="Provider"
+        value={provider}
+        onChoose={(value) => {
+          // A key belongs to the provider that it was given for.
+          const storedKey = value === keyedProvider ? MASKED : ''
+          const isTyped = apiKey !== '' && apiKey !== MASKED
+          onChange({ provider: value, ...(isTyped ? {} : { apiKey: storedKey }) })
+        }}
+        options={isListed ? PROVIDERS : [...PROVIDERS, provider]}
+      />
+      {provider !== '' && provider !== 'builtin' && (
+        <>
+          <TextField
+            label="Model name"
+            hint="As the provider lists it"
+            required
+            autocomplete="off"
+            value={modelName}
+            onText={(text) => onChange({ modelName: text })}
+          />
+          <TextField
+            label="API key"
+            hint={keyHint}
+            type="password"
+            autocomplete="new-password"
+            value={apiKey}
+            onFocus={(event) => event.currentTarget.select()}
+            onText={(text) => onChange({ apiKey: text })}
+          />
+          <TextField
+            label="Address"
+            hint="Only for your own or a compatible server"
+            type="url"
+            placeholder="http://127.0.0.1:9000/v1"
+            value={baseUrl}
+            onText={(text) => onChange({ baseUrl: text })}
+          />
+        </>
+      )}
+    </fieldset>
+  )
+}
+
+interface DataFieldsProps {
+  readonly draft: AgentDraft
+  readonly onChange: (changes: Partial<AgentDraft>) => void
+}
+
+/** What an agent may read, picked from what there is: knowledge bases, tables, views, files, or all of a project. */
+function DataFields({ draft, onChange }: DataFieldsProps) {
+  const [typed, setTyped] = useState('')
+  const tables = useResource(readTables, ['tables for agents'])
+  const knowledgeBases = (projects.value ?? []).flatMap(({ name, knowledgeBases: own }) => {
+    return own.map((one): Choice => ({ schema: name, name: one.name, kind: '' }))
+  })
+  const all = [...knowledgeBases, ...(tables.data ?? [])]
+  const isKnown = tables.data !== undefined && projects.value !== undefined
+  const isMissing = (name: string) => isKnown && !all.some((choice) => isCovered(choice, [name]))
+  const isListed = all.some(({ schema, name }) => `${schema}.${name}` === typed)
+  const canAdd = typed.includes('.') && !isListed && !draft.tables.includes(typed)
+  const picked = [
+    ...draft.knowledgeBases.map((name) => ({ name, field: 'knowledgeBases' as const })),
+    ...draft.tables.map((name) => ({ name, field: 'tables' as const })),
+  ]
+  return (
+    <fieldset class="agent-fields">
+      <legend>What it may read</legend>
+      {picked.length === 0 ? (
+        <p class="small quiet">Nothing yet. It knows only what you choose here.</p>
+      ) : (
+        <ul class="row agent-picked" aria-label={`Picked: ${counted(picked.length, 'name')}`}>
+          {picked.map(({ name, field }) => (
+            <li key={`${field} ${name}`} class={`badge ${isMissing(name) ? 'warn' : 'accent'}`}>
+              <bdi>{name}</bdi>
+              {isMissing(name) && ' is not there'}
+              <Button
+                look="quiet icon-only small"
+                icon="close"
+                aria-label={`Do not read ${name}`}
+                onClick={() => onChange({ [field]: draft[field].filter((one) => one !== name) })}
+              />
+            </li>
+          ))}
+        </ul>
+      )}
+      <input
+        type="search"
+        aria-label="Find in the list"
+        placeholder="Find in the list, or type a name such as shop.orders"
+        value={typed}
+        onInput={(event) => setTyped(event.currentTarget.value)}
+        onKeyDown={(event) => {
+          // Enter would save the agent.
+          if (event.key === 'Enter') event.preventDefault()
+        }}
+      />
+      {canAdd && (
+        <Button
+          look="small"
+          icon="plus"
+          onClick={() => {
+            onChange({ tables: [...draft.tables, typed] })
+            setTyped('')
+          }}
+        >
+          Add the table <bdi>{typed}</bdi>
+        </Button>
+      )}
+      {tables.failure && <Failure error={tables.failure} onRetry={tables.reload} />}
+      {!isKnown && tables.isLoading && <Loading what="names" />}
+      <div class="agent-data">
+        <PickGroup
+          label="Knowledge bases"
+          choices={knowledgeBases}
+          typed={typed}
+          picked={draft.knowledgeBases}
+          onPick={(names) => onChange({ knowledgeBases: names })}
+        />
+        <PickGroup
+          label="Tables, files and views"
+          choices={tables.data ?? []}
+          typed={typed}
+          picked={draft.tables}
+          onPick={(names) => onChange({ tables: names })}
+        />
+      </div>
+    </fieldset>
+  )
+}
+
+const KINDS: Readonly<Record<string, string>> = { VIEW: 'view', 'BASE TABLE': 'table' }
+
+async function readTables(signal: AbortSignal): Promise<readonly Choice[]> {
+  const sql = `SELECT table_schema, table_name, table_type FROM information_schema.tables
+WHERE table_schema <> 'information_schema' AND table_type NOT IN ('KNOWLEDGE BASE', 'AGENT')
+ORDER BY ALL LIMIT 20000`
+  const { rows } = await runSql({ sql, signal })
+  return rows.map(([schema, name, type]) => {
+    const kind = schema === 'files' ? 'file' : (KINDS[String(type)] ?? '')
+    return { schema: String(schema), name: String(name), kind }
+  })
+}

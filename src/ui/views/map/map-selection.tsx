@@ -1,0 +1,125 @@
+/** What was selected on the map: how many chunks, of which documents, and what can be done with them. */
+import { useMemo } from 'preact/hooks'
+import { projects } from '../../api/catalog.ts'
+import { type MapAddress, type PointValues, readValues } from '../../api/maps.ts'
+import { Button } from '../../components/button.tsx'
+import { CopyButton } from '../../components/copy-button.tsx'
+import { Failure } from '../../components/failure.tsx'
+import { counted } from '../../components/numbers.ts'
+import { Loading } from '../../components/progress.tsx'
+import { useResource } from '../../components/resource.ts'
+import { addressOf } from '../../shell/addresses.ts'
+import { documentFilter, type MapPart, textOfPart } from './map-part.ts'
+
+interface MapSelectionProps {
+  readonly address: MapAddress
+  readonly chosen: ReadonlySet<number>
+  /** What was chosen, as the address of the map says it. */
+  readonly part: MapPart
+  readonly onClear: () => void
+}
+
+const SHOWN_MAX = 100
+/** Servers between a browser and this one refuse longer addresses. */
+const ADDRESS_CHARS_MAX = 7000
+
+export function MapSelection({ address, chosen, part, onClear }: MapSelectionProps) {
+  const { project, name } = address
+  const hasTitles = knowledgeBaseOf(address)?.metadata_types.title === 'VARCHAR'
+  const { data, failure, reload } = useResource(
+    async (signal) => {
+      const ids = readValues(address, { column: 'id' }, signal)
+      const titles = hasTitles ? readValues(address, { column: 'title' }, signal) : null
+      return { ids: await ids, titles: await titles }
+    },
+    [address, hasTitles],
+  )
+  const documents = useMemo(() => (data ? documentsOf(data, chosen) : []), [data, chosen])
+  const filter = useMemo(
+    () => JSON.stringify(documentFilter(documents.map(({ id }) => id))),
+    [documents],
+  )
+  const filtered = new URLSearchParams({ filters: filter })
+  const isShort = filter.length <= ADDRESS_CHARS_MAX && String(filtered).length <= ADDRESS_CHARS_MAX
+  const search = isShort ? filtered : new URLSearchParams({ in: textOfPart(part) })
+  if (part.q !== undefined) search.set('q', part.q)
+  return (
+    <section class="panel stack" aria-label="Selection">
+      <div class="row">
+        <h2 class="grow">
+          <span role="status">{counted(chosen.size, 'chunk')} selected</span>
+        </h2>
+        <Button look="small" label="Clear" onClick={onClear} />
+      </div>
+      {failure && <Failure error={failure} onRetry={reload} />}
+      {!data && !failure && <Loading what="the documents" />}
+      {data && (
+        <>
+          <p class="small quiet">of {counted(documents.length, 'document')}</p>
+          <div class="row">
+            {documents.length > 0 && (
+              <a class="button small" href={`${addressOf.searchLab(project, name)}?${search}`}>
+                Search in them
+              </a>
+            )}
+            {isShort && documents.length > 0 && (
+              <a
+                class="button small"
+                href={`${addressOf.knowledgeBase(project, name)}?${new URLSearchParams({ filters: filter })}`}
+              >
+                Show in Documents
+              </a>
+            )}
+            <CopyButton label="Copy as a filter" text={filter} />
+          </div>
+          <ul class="map-documents">
+            {documents.slice(0, SHOWN_MAX).map(({ id, title, count }) => (
+              <li key={id}>
+                <a class="one-line" href={addressOf.document(project, name, id)} dir="auto">
+                  {title ?? id}
+                </a>
+                <span class="quiet small">{count}</span>
+              </li>
+            ))}
+          </ul>
+          {documents.length > SHOWN_MAX && (
+            <p class="small quiet">and {counted(documents.length - SHOWN_MAX, 'more', 'more')}</p>
+          )}
+        </>
+      )}
+    </section>
+  )
+}
+
+interface ChosenDocument {
+  readonly id: string
+  readonly title: string | undefined
+  /** Of its chunks, those that are selected. */
+  readonly count: number
+}
+
+/** Those with the most chunks first. */
+function documentsOf(
+  { ids, titles }: { readonly ids: PointValues; readonly titles: PointValues | null },
+  chosen: ReadonlySet<number>,
+): readonly ChosenDocument[] {
+  const found = new Map<string, ChosenDocument>()
+  for (const point of chosen) {
+    const id = valueAt(ids, point)
+    if (id === undefined) continue
+    const title = found.get(id)?.title ?? (titles === null ? undefined : valueAt(titles, point))
+    found.set(id, { id, title, count: 1 + (found.get(id)?.count ?? 0) })
+  }
+  return [...found.values()].sort((a, b) => b.count - a.count)
+}
+
+/** Undefined: none, or an empty one. */
+function valueAt(values: PointValues, point: number): string | undefined {
+  if (values.kind !== 'categories') return undefined
+  return values.values[(values.codes[point] ?? 0) - 1]?.value || undefined
+}
+
+function knowledgeBaseOf({ project, name }: MapAddress) {
+  const found = projects.value?.find((one) => one.name === project)
+  return found?.knowledgeBases.find((one) => one.name === name)
+}

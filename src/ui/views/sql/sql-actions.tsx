@@ -1,0 +1,220 @@
+/** What else can be done with a statement: share it, keep it as a view, see its plan, run it again. */
+import { useState } from 'preact/hooks'
+import { refreshCatalog } from '../../api/catalog.ts'
+import { path, request } from '../../api/request.ts'
+import { may } from '../../api/session.ts'
+import { runSql, type Statement } from '../../api/sql.ts'
+import { Button } from '../../components/button.tsx'
+import { ConfirmButton } from '../../components/confirm-dialog.tsx'
+import { CopyButton } from '../../components/copy-button.tsx'
+import { Dialog } from '../../components/dialog.tsx'
+import type { Span } from '../../components/editor/sql-code.ts'
+import { EmptyState } from '../../components/empty-state.tsx'
+import { FormDialog } from '../../components/form/form-dialog.tsx'
+import { TextField } from '../../components/form/text-field.tsx'
+import { counted, shownDuration, shownTime } from '../../components/numbers.ts'
+import { Loaded } from '../../components/record-list.tsx'
+import { useResource } from '../../components/resource.ts'
+import { tellDone } from '../../shell/notices.tsx'
+import { linkOf } from './link.ts'
+import { valuesOf } from './parameters.ts'
+import { forgetRuns, type PastRun, pastRuns } from './past-runs.ts'
+import { PlanOfRun } from './plan-of-run.tsx'
+import { catalogChanges, type Run } from './runs.ts'
+import { openTab, type SqlTab } from './sql-tabs.ts'
+import { parametersOf, statementAtHand } from './statement-at.ts'
+
+type Open = 'none' | 'plan' | 'history' | 'view'
+
+interface SqlActionsProps {
+  readonly tab: SqlTab
+  readonly run: Run | undefined
+  /** Where the cursor is, or what is selected. */
+  readonly selection: () => Span
+}
+
+export function SqlActions({ tab, run, selection }: SqlActionsProps) {
+  const [open, setOpen] = useState<Open>('none')
+  const close = () => setOpen('none')
+  const meant = () => meantOf(tab, run, selection())
+  const isEmpty = tab.sql.trim() === ''
+  const link = linkOf(tab, location.origin)
+  const others = [
+    ['plan', 'Plan'],
+    ...(may('write') ? ([['view', 'Save as view']] as const) : []),
+  ] as const
+  return (
+    <div class="row">
+      {link === undefined ? (
+        <span class="small quiet">Too long for a link</span>
+      ) : (
+        <CopyButton label="Copy a link" text={link} />
+      )}
+      {others.map(([name, label]) => (
+        <Button
+          look="small"
+          label={label}
+          key={name}
+          disabled={isEmpty}
+          onClick={() => setOpen(name)}
+        />
+      ))}
+      <Button look="small" label="History" onClick={() => setOpen('history')} />
+      {open === 'plan' && <PlanDialog statement={meant()} onClose={close} />}
+      {open === 'view' && <ViewDialog sql={meant().sql} project={tab.project} onClose={close} />}
+      {open === 'history' && <HistoryDialog onClose={close} />}
+    </div>
+  )
+}
+
+function meantOf(
+  { id, sql: text, project, params: typed }: SqlTab,
+  run: Run | undefined,
+  at: Span,
+) {
+  const sql = statementAtHand(text, run?.statement.sql, at)
+  return { sql, project, params: valuesOf(typed, parametersOf(sql)).params, session: id }
+}
+
+interface PlanDialogProps {
+  readonly statement: Statement
+  readonly onClose: () => void
+}
+
+/** How the statement would be done; or, run once more, where its time goes. */
+function PlanDialog({ statement, onClose }: PlanDialogProps) {
+  const { sql, project, params } = statement
+  const [isMeasured, setIsMeasured] = useState(false)
+  const explain = isMeasured ? 'EXPLAIN (ANALYZE, FORMAT JSON)' : 'EXPLAIN (FORMAT JSON)'
+  const plan = useResource(
+    (signal) => runSql({ ...statement, sql: `${explain} ${sql}`, signal }),
+    ['plan', explain, sql, project, params],
+  )
+  return (
+    <Dialog title="Plan" size="wide" onClose={onClose}>
+      <div class="row">
+        <p class="small quiet grow">
+          {isMeasured
+            ? 'It ran, and this is where its time went. Times of several threads are added up.'
+            : 'Nothing ran. Row counts are what the database expects.'}
+        </p>
+        {!isMeasured && (
+          <Button icon="play" label="Run it and measure" onClick={() => setIsMeasured(true)} />
+        )}
+      </div>
+      <Loaded of={plan} what="the plan">
+        {({ rows }) => <PlanOfRun rows={rows} />}
+      </Loaded>
+    </Dialog>
+  )
+}
+
+interface ViewDialogProps {
+  readonly sql: string
+  readonly project: string
+  readonly onClose: () => void
+}
+
+/** Keeps a SELECT under a name, which others then read as a table. */
+function ViewDialog({ sql, project, onClose }: ViewDialogProps) {
+  const [name, setName] = useState('')
+  const parameters = parametersOf(sql)
+  const save = async () => {
+    const json = { view: { name, query: sql } }
+    await request(path`/api/projects/${project}/views`, { method: 'POST', json })
+    tellDone(`The view ${name} is saved in ${project}`)
+    catalogChanges.value += 1
+    void refreshCatalog().catch(() => {})
+    onClose()
+  }
+  return (
+    <FormDialog title="Save as a view" verb="Save" onSubmit={save} onClose={onClose}>
+      <pre class="data-whole sql-excerpt" dir="auto">
+        {sql.slice(0, 2000)}
+      </pre>
+      {parameters.length > 0 && (
+        <p class="bad small">
+          A view has no parameters: write values in place of{' '}
+          {parameters.map((one) => `:${one}`).join(', ')}.
+        </p>
+      )}
+      <TextField
+        label="Name"
+        hint={`SQL reads it as ${project}.${name || 'name'}`}
+        required
+        autocomplete="off"
+        value={name}
+        onText={setName}
+      />
+    </FormDialog>
+  )
+}
+
+const SHOWN_CHARS_MAX = 500
+
+/** What was run in this browser; one is opened again in a tab. */
+function HistoryDialog({ onClose }: { readonly onClose: () => void }) {
+  const [typed, setTyped] = useState('')
+  const found = pastRuns.value.filter(({ sql }) => sql.toLowerCase().includes(typed.toLowerCase()))
+  return (
+    <Dialog title="History" size="wide" onClose={onClose}>
+      <div class="row">
+        <input
+          class="grow"
+          type="search"
+          aria-label="Find a statement"
+          placeholder="Find a statement"
+          value={typed}
+          onInput={(event) => setTyped(event.currentTarget.value)}
+        />
+        {found.length > 0 && (
+          <ConfirmButton
+            icon="trash"
+            label={typed === '' ? 'Delete all' : 'Delete these'}
+            asks={`Delete ${counted(found.length, 'statement')}?`}
+            verb="Delete"
+            onConfirm={async () => forgetRuns((run) => isAmong(run, found))}
+          >
+            They are deleted from the history in this browser. Open tabs stay.
+          </ConfirmButton>
+        )}
+      </div>
+      {found.length === 0 && (
+        <EmptyState
+          icon="sql"
+          title={typed === '' ? 'Nothing has been run yet' : 'No such statement'}
+        >
+          <p>Statements that you run are listed here. They stay in this browser.</p>
+        </EmptyState>
+      )}
+      <ul class="sql-history">
+        {found.map((run) => (
+          <li key={`${run.atMs} ${run.sql.slice(0, 50)}`}>
+            <button
+              type="button"
+              onClick={() => {
+                openTab({ sql: run.sql, project: run.project, params: run.params ?? {} })
+                onClose()
+              }}
+            >
+              <code class="sql-past" dir="auto">
+                {run.sql.slice(0, SHOWN_CHARS_MAX)}
+              </code>
+              <span class="small quiet">{saidOf(run)}</span>
+            </button>
+          </li>
+        ))}
+      </ul>
+    </Dialog>
+  )
+}
+
+function saidOf({ atMs, project, rows, ms }: PastRun): string {
+  const at = shownTime(new Date(atMs).toISOString().replace('T', ' '))
+  const ended = rows === null ? 'failed or cancelled' : counted(rows, 'row')
+  return `${at} in ${project}, ${ended}, ${shownDuration(ms)}`
+}
+
+function isAmong({ sql, project }: PastRun, runs: readonly PastRun[]): boolean {
+  return runs.some((one) => one.sql === sql && one.project === project)
+}
