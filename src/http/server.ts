@@ -13,6 +13,7 @@ import {
 import { keyTextOf } from './access/key-access.ts'
 import { linkIdentity } from './access/link-access.ts'
 import { requestError } from './answers/error-response.ts'
+import { madeOnce, staticAnswer, staticFile } from './answers/static-file.ts'
 import { failureResponseAt, isOpenAiPath } from './openai/openai-error.ts'
 import { declarationOf, needOf, OPENAPI_PATH, type RouteNeed, route } from './openapi/openapi.ts'
 import type { AddRoutes, RouteContext, ServerDeps } from './route-context.ts'
@@ -193,14 +194,13 @@ function createApp(context: RouteContext): Elysia {
 
 /** The same for everyone: no login is needed. */
 const addDocumentRoute: AddRoutes = (app, { deps }) => {
-  let document: Promise<object> | undefined
-  const documentOnce = () => {
-    document ??= documentOf(app, deps.settings.version)
-    return document
-  }
+  const document = madeOnce(async () => {
+    const made = await documentOf(app, deps.settings.version)
+    return staticFile(JSON.stringify(made), 'application/json')
+  })
   app.get(
     OPENAPI_PATH,
-    documentOnce,
+    async ({ request }) => staticAnswer(request, await document()),
     route({
       ...{ needs: 'nothing', tag: 'Server', isHidden: true },
       summary: 'The OpenAPI document',
