@@ -56,8 +56,8 @@ test('a statement is answered during a flood of connections, not after it', asyn
   const listener = fixture.server.listen({ hostname: '127.0.0.1', port: 0 })
   listeners.push(listener)
   const url = new URL('/api/sql/query', listener.url)
-  const flood = [listener.url.port, '/api/sql/functions', '8', String(requests)]
-  const program = join(import.meta.dir, 'flood-client.ts')
+  const flood = [listener.url.port, '{"path":"/api/sql/functions"}', '8', String(requests)]
+  const program = join(import.meta.dir, '../../bench/connection-flood.ts')
   const child = Bun.spawn([process.execPath, program, ...flood], { stderr: 'inherit' })
   await begun.promise
   const headers = { 'content-type': 'application/json' }
