@@ -1,6 +1,7 @@
 import { AppError } from '../errors.ts'
 import { clientBlock } from '../network/address-policy.ts'
 import { LruMap } from '../runtime/lru-map.ts'
+import { TimeSlice } from '../runtime/scheduling.ts'
 import { TokenBucket } from '../runtime/token-bucket.ts'
 
 /** The other end of a connection. */
@@ -23,13 +24,16 @@ const NEW_CONNECTIONS = { size: 500, perSecond: 200 }
 const WAIT_MS_MAX = 2_000
 const CLIENTS_MAX = 10_000
 const CONNECTIONS_MAX = 10_000
+/** Once the requests of a turn have computed for this long, the others wait for the next. */
+const TURN_MS = 1
 /** Requests over known connections between two over new ones, while both wait. */
 const KNOWN_IN_A_ROW = 3
 
 /**
- * Lets requests in, one in each turn of the event loop. Bun 1.4 handles the first request of a connection while it accepts
- * connections, and accepts until none is waiting. If requests computed right there, clients would be back with new
- * connections before it was done: timers, files and DuckDB's results would wait for the whole flood.
+ * Lets requests in, each in a later turn of the event loop, and one that computes in a turn of its own.
+ * Bun 1.4 handles the first request of a connection while it accepts connections, and accepts until none is waiting. If
+ * requests computed right there, clients would be back with new connections before it was done: timers, files and DuckDB's
+ * results would wait for the whole flood.
  */
 export class Arrivals {
   readonly #deps: ArrivalDeps
@@ -39,6 +43,8 @@ export class Arrivals {
   readonly #known: (() => void)[] = []
   readonly #new: (() => void)[] = []
   #knownInARow = 0
+  /** Of the event loop, since a request was let in. */
+  #turn: TimeSlice | null = null
 
   constructor(deps: ArrivalDeps) {
     this.#deps = deps
@@ -53,17 +59,26 @@ export class Arrivals {
       await this.#keepToRate(clientBlock(address), signal)
     }
     await new Promise<void>((resolve) => {
-      if (this.#known.length + this.#new.length === 0) setImmediate(this.#letOneIn)
       const line = isNew ? this.#new : this.#known
       line.push(resolve)
+      setImmediate(this.#letOneIn)
     })
   }
 
   readonly #letOneIn = () => {
+    if (this.#turn === null) {
+      this.#turn = new TimeSlice(TURN_MS)
+      setImmediate(() => {
+        this.#turn = null
+      })
+    }
+    if (this.#turn.isSpent) {
+      setImmediate(this.#letOneIn)
+      return
+    }
     const isKnownNext = this.#known.length > 0 && this.#knownInARow < KNOWN_IN_A_ROW
     const letIn = (isKnownNext ? this.#known : this.#new).shift() ?? this.#known.shift()
     this.#knownInARow = isKnownNext ? this.#knownInARow + 1 : 0
-    if (this.#known.length + this.#new.length > 0) setImmediate(this.#letOneIn)
     letIn?.()
   }
 

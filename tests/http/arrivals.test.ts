@@ -67,7 +67,7 @@ test('a statement is answered during a flood of connections, not after it', asyn
   expect(await child.exited).toBe(0)
 })
 
-test('requests that come together begin in turns of their own', async () => {
+test('requests that come together and compute begin in turns of their own', async () => {
   let turn = 0
   let isOver = false
   const count = () => {
@@ -78,6 +78,7 @@ test('requests that come together begin in turns of their own', async () => {
   const fixture = testServer({
     sqlFunctions: async () => {
       turns.push(turn)
+      compute()
       return []
     },
   })
