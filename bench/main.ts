@@ -18,6 +18,7 @@ import { builtin } from './scenarios/builtin.ts'
 import { eventLoop } from './scenarios/event-loop.ts'
 import { exportRows } from './scenarios/export.ts'
 import { filters } from './scenarios/filters.ts'
+import { flood } from './scenarios/flood.ts'
 import { flow } from './scenarios/flow.ts'
 import { growth } from './scenarios/growth.ts'
 import { insert } from './scenarios/insert.ts'
@@ -63,6 +64,7 @@ const SCENARIOS: readonly Scenario[] = [
   agentSoak,
   responsiveness,
   misbehaviour,
+  flood,
   eventLoop,
   page,
   pageSearch,

@@ -60,7 +60,6 @@ import { SharedPlans } from './query/select/shared-plans.ts'
 import { NO_VARIABLES } from './query/variables.ts'
 import { openRetrieval } from './retrieval/open-retrieval.ts'
 import { settlesWithin, sleep } from './runtime/cancellation.ts'
-import { Turns } from './runtime/scheduling.ts'
 import { environmentOfReaders, isLoopback, type Settings, shownSettings } from './settings.ts'
 import { BackupSchedule } from './store/backup/backup-schedule.ts'
 import { memoryBytesOf } from './store/duckdb/memory-size.ts'
@@ -213,7 +212,6 @@ export function createApp(options: AppOptions): App {
     chatModels: chatModelsOf(settings, embedders),
     chunker: reader,
     plans: new PlanCache(),
-    turns: new Turns(),
     phrases: new KnownPhrases(),
     sharedPlans: new SharedPlans(),
     variables: NO_VARIABLES,

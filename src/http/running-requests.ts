@@ -1,8 +1,10 @@
 import { ANYONE, type Principal } from '../domain/access/principal.ts'
 import type { RunningEntry, RunningWork } from '../domain/ports/running-ports.ts'
 import { shownStatement } from '../domain/server-state.ts'
-import { AppError, type ErrorCode, toAppError } from '../errors.ts'
+import { AppError, type ErrorCode } from '../errors.ts'
 import { onAbort, setCaller, setOrigin } from '../runtime/cancellation.ts'
+import { requestError } from './answers/error-response.ts'
+import { type ArrivalDeps, Arrivals, type Peer } from './arrivals.ts'
 import { failureResponseAt } from './openai/openai-error.ts'
 
 export interface LogEntry {
@@ -28,20 +30,16 @@ export interface LoggedError {
   readonly error: unknown
 }
 
-export interface RequestDeps {
+export interface RequestDeps extends ArrivalDeps {
   readonly running: RunningWork
   readonly log: (entry: LogEntry) => void
   readonly logError: (error: LoggedError) => void
-  /** Milliseconds since 1970. */
-  readonly now: () => number
   /** A new UUID. */
   readonly newId: () => string
 }
 
-/** Where a request came from. */
-export interface Connection {
-  /** The address of the other end, `unknown` where there is no connection. A proxy's word for it is not taken. */
-  readonly address: string
+/** Where a request came from. A proxy's word for it is not taken. */
+export interface Connection extends Peer {
   /** Called when the whole request has arrived: silence on the connection is then the server's own. */
   onArrived(): void
 }
@@ -82,6 +80,7 @@ function keptPath(path: string): string {
 /** The requests under way: each gets its scope, one line in the log and, whatever happens, an answer. */
 export class RunningRequests {
   readonly #deps: RequestDeps
+  readonly #arrivals: Arrivals
   readonly #scopes = new WeakMap<Request, RequestScope>()
   readonly #running = new Set<RequestScope>()
   readonly #onAnswered: (scope: RequestScope) => void
@@ -94,6 +93,7 @@ export class RunningRequests {
   /** @param onAnswered called when the status is decided */
   constructor(deps: RequestDeps, onAnswered: (scope: RequestScope) => void) {
     this.#deps = deps
+    this.#arrivals = new Arrivals(deps)
     this.#onAnswered = onAnswered
   }
 
@@ -127,16 +127,21 @@ export class RunningRequests {
     })
     this.#scopes.set(request, scope)
     this.#running.add(scope)
-    const response = await this.#respond(scope, route)
+    const response = await this.#respond(scope, connection, route)
     response.headers.set('x-request-id', scope.id)
     scope.answered(response.status)
     this.#onAnswered(scope)
     return response
   }
 
-  async #respond(scope: RequestScope, route: () => Promise<Response>): Promise<Response> {
+  async #respond(
+    scope: RequestScope,
+    peer: Peer,
+    route: () => Promise<Response>,
+  ): Promise<Response> {
     const { now, logError } = this.#deps
     try {
+      await this.#arrivals.enter(peer, scope.signal)
       // Requests can still come over open connections after the port is closed.
       if (this.#isStopping) throw shuttingDown()
       if (!isDecodable(scope.path)) {
@@ -144,8 +149,8 @@ export class RunningRequests {
       }
       return await route()
     } catch (error) {
-      if (!(error instanceof AppError)) logError({ requestId: scope.id, error })
-      const failure = toAppError(error)
+      const failure = requestError(error, scope.signal)
+      if (failure.code === 'internal') logError({ requestId: scope.id, error })
       scope.failure = failure.code
       return failureResponseAt(scope.path, failure, now())
     }

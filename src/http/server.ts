@@ -13,6 +13,8 @@ import {
 import { keyTextOf } from './access/key-access.ts'
 import { linkIdentity } from './access/link-access.ts'
 import { requestError } from './answers/error-response.ts'
+import { madeOnce, staticAnswer, staticFile } from './answers/static-file.ts'
+import type { Peer } from './arrivals.ts'
 import { failureResponseAt, isOpenAiPath } from './openai/openai-error.ts'
 import { declarationOf, needOf, OPENAPI_PATH, type RouteNeed, route } from './openapi/openapi.ts'
 import type { AddRoutes, RouteContext, ServerDeps } from './route-context.ts'
@@ -66,9 +68,9 @@ const IDLE_SECONDS = 120
 export interface Server {
   /**
    * Answers one request; it never rejects.
-   * @param address the client's, where there is no connection that knows it
+   * @param peer the client, where there is no connection that knows it
    */
-  handle(request: Request, address?: string): Promise<Response>
+  handle(request: Request, peer?: Peer): Promise<Response>
   /** The OpenAPI document of its routes. */
   document(): Promise<object>
   /** @throws Error of the system when the address cannot be taken */
@@ -104,7 +106,7 @@ export function createServer(deps: ServerDeps): Server {
   }
   return {
     document: () => documentOf(app, deps.settings.version),
-    handle: (request, address = 'unknown') => answer(request, { address, onArrived() {} }),
+    handle: (request, peer = UNKNOWN) => answer(request, { ...peer, onArrived() {} }),
     listen: (address) => listen(address, answer, requests),
   }
 }
@@ -116,6 +118,8 @@ function noteChange(audit: AuditLog, scope: RequestScope): void {
   const outcome = status < 400 ? 'ok' : (failure ?? String(status))
   audit.note({ ...change, principal, outcome, address, requestId })
 }
+
+const UNKNOWN: Peer = { address: 'unknown', port: 0 }
 
 type AnswerRequest = (request: Request, connection: Connection) => Promise<Response>
 
@@ -193,14 +197,13 @@ function createApp(context: RouteContext): Elysia {
 
 /** The same for everyone: no login is needed. */
 const addDocumentRoute: AddRoutes = (app, { deps }) => {
-  let document: Promise<object> | undefined
-  const documentOnce = () => {
-    document ??= documentOf(app, deps.settings.version)
-    return document
-  }
+  const document = madeOnce(async () => {
+    const made = await documentOf(app, deps.settings.version)
+    return staticFile(JSON.stringify(made), 'application/json')
+  })
   app.get(
     OPENAPI_PATH,
-    documentOnce,
+    async ({ request }) => staticAnswer(request, await document()),
     route({
       ...{ needs: 'nothing', tag: 'Server', isHidden: true },
       summary: 'The OpenAPI document',
@@ -352,7 +355,7 @@ function listen(
     async fetch(request, bun) {
       // Bun counts the time that an answer takes as silence, too.
       const response = await answer(request, {
-        address: addressOf(bun.requestIP(request)?.address),
+        ...peerOf(bun.requestIP(request)),
         onArrived: () => bun.timeout(request, 0),
       })
       bun.timeout(request, IDLE_SECONDS)
@@ -371,6 +374,7 @@ function listen(
 }
 
 /** An IPv4 client of a socket that speaks both reads `::ffff:192.0.2.1`. */
-function addressOf(found: string | undefined): string {
-  return found?.replace(/^::ffff:(?=[\d.]+$)/i, '') ?? 'unknown'
+function peerOf(found: Bun.SocketAddress | null): Peer {
+  if (found === null) return UNKNOWN
+  return { address: found.address.replace(/^::ffff:(?=[\d.]+$)/i, ''), port: found.port }
 }

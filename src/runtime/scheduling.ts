@@ -29,20 +29,3 @@ export class TimeSlice {
     this.#startedAt = performance.now()
   }
 }
-
-/** Pieces of work between two turns, at most. */
-const WORKS_PER_TURN = 16
-
-/**
- * Work that may wait for nothing, such as an answer from memory: who asks for one after the other within the process would
- * leave no turn to anything else.
- */
-export class Turns {
-  #count = 0
-
-  /** Lets everything else run first, now and then. */
-  async give(): Promise<void> {
-    this.#count = (this.#count + 1) % WORKS_PER_TURN
-    if (this.#count === 0) await yieldToEventLoop()
-  }
-}

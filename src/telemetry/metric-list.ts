@@ -14,7 +14,7 @@ export const METRICS = {
   },
   eider_http_errors_total: {
     type: 'counter',
-    help: 'Answers of 400 and above by their status; 429 is the rate limit of a key or a login',
+    help: 'Answers of 400 and above by their status; 429 is the rate limit of a key, a login or an address',
   },
   eider_statements_total: {
     type: 'counter',

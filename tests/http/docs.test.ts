@@ -85,16 +85,20 @@ test('nothing inline runs and nothing comes from elsewhere', async () => {
   expect(pages.get('/docs/api')).toContain('href="/docs/errors#rate_limited"')
 })
 
-test('files are packed, and not sent again while they are the same', async () => {
-  const path = '/docs/assets/swagger-ui-bundle.js'
-  const whole = await get(path)
-  const packed = await get(path, { 'accept-encoding': 'gzip' })
-  expect(packed.headers.get('content-encoding')).toBe('gzip')
-  expect(packed.headers.get('vary')).toBe('accept-encoding')
-  const etag = whole.headers.get('etag') ?? ''
-  const again = await get(path, { 'if-none-match': etag })
-  expect([again.status, again.text]).toEqual([304, ''])
-})
+test.each(['/docs', '/docs/assets/swagger-ui-bundle.js', '/openapi.json'])(
+  '%s is packed, and not sent again while it is the same',
+  async (path) => {
+    const whole = await get(path)
+    const packed = await get(path, { 'accept-encoding': 'gzip' })
+    expect(packed.headers.get('content-encoding')).toBe('gzip')
+    expect(packed.headers.get('vary')).toBe('accept-encoding')
+    const etag = whole.headers.get('etag') ?? ''
+    for (const held of [etag, `"other", ${etag}`]) {
+      const again = await get(path, { 'if-none-match': held })
+      expect([again.status, again.text]).toEqual([304, ''])
+    }
+  },
+)
 
 test.each([
   '/docs/nothing',

@@ -119,10 +119,12 @@ test('one connection serves many requests, and any Host that can reach it is ans
     let text = ''
     const socket = connect(Number(listener.url.port), '127.0.0.1', () => {
       socket.write('GET /healthz HTTP/1.1\r\nhost: x\r\n\r\n')
-      socket.write('GET /healthz/ HTTP/1.1\r\nhost: kb.example:1\r\nconnection: close\r\n\r\n')
     })
     socket.on('data', (data) => {
       text += data
+    })
+    socket.once('data', () => {
+      socket.write('GET /healthz/ HTTP/1.1\r\nhost: kb.example:1\r\nconnection: close\r\n\r\n')
     })
     socket.once('end', () => resolve(text))
     socket.once('error', reject)

@@ -42,7 +42,7 @@ interface Tried {
 async function attempt({ server }: TestServer, tried: Tried = {}): Promise<Response> {
   const { address = HERE, signal, ...sent } = tried
   const init = { json: { ...RIGHT, ...sent }, ...(signal === undefined ? {} : { signal }) }
-  return server.handle(requestOf('POST /api/login', init), address)
+  return server.handle(requestOf('POST /api/login', init), { address, port: 1 })
 }
 
 function wrongly(fixture: TestServer, count: number, tried: Tried = {}): Promise<Response>[] {

@@ -5,7 +5,7 @@ import { RequestScope } from '../../src/http/running-requests.ts'
 
 function scope(onEnd = () => {}): RequestScope {
   const request = new Request('http://localhost/x?y=z')
-  const connection = { address: 'unknown', onArrived() {} }
+  const connection = { address: 'unknown', port: 0, onArrived() {} }
   return new RequestScope('1', request, {
     ...{ number: 1, startMs: 0 },
     ...{ onEnd, connection, running: NOTHING_NOTED },

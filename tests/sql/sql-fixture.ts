@@ -16,7 +16,6 @@ import { Planner } from '../../src/query/select/planner.ts'
 import { NO_RERANKERS, type QueryDeps } from '../../src/query/select/query-deps.ts'
 import { SharedPlans } from '../../src/query/select/shared-plans.ts'
 import { Variables } from '../../src/query/variables.ts'
-import { Turns } from '../../src/runtime/scheduling.ts'
 import { importFile } from '../support/direct-reading.ts'
 import { fakeSources } from '../support/fake-sources.ts'
 import { NO_REEMBEDDINGS } from '../support/no-reembeddings.ts'
@@ -121,7 +120,6 @@ export async function openSqlFixture(): Promise<SqlFixture> {
     storage: store.upkeep,
     chunker: new DocumentReader(),
     plans: new PlanCache(),
-    turns: new Turns(),
     phrases: new KnownPhrases(),
     sharedPlans: new SharedPlans(),
     planner: new Planner({ engine: store.engine, workerUrl: PLANNER_ENTRY, planningMs: 10_000 }),

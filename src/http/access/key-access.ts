@@ -1,7 +1,7 @@
-import { MINUTE_MS } from '../../core/time.ts'
 import type { Principal } from '../../domain/access/principal.ts'
 import { type AccessKeys, KEY_PREFIX, type KnownKey } from '../../domain/ports/access-ports.ts'
 import { AppError } from '../../errors.ts'
+import { TokenBucket } from '../../runtime/token-bucket.ts'
 
 export interface KeyAccessDeps {
   readonly keys: AccessKeys
@@ -17,16 +17,11 @@ export interface KeyAccessDeps {
 const KEY_REFUSED =
   'This key opens nothing: it is not whole, was revoked or has expired. Ask an admin of this server for a new one (POST /api/keys)'
 
-interface Bucket {
-  tokens: number
-  filledMs: number
-}
-
 /** Who comes in with a key, and how often. */
 export class KeyAccess {
   readonly #deps: KeyAccessDeps
   /** Of each key one that holds the requests of a minute and fills evenly; it goes with its key. */
-  readonly #buckets = new WeakMap<KnownKey, Bucket>()
+  readonly #buckets = new WeakMap<KnownKey, TokenBucket>()
 
   constructor(deps: KeyAccessDeps) {
     this.#deps = deps
@@ -57,18 +52,12 @@ export class KeyAccess {
     const perMinute = key.requestsPerMinute ?? settings.keyRequestsPerMinute
     if (perMinute === 0) return
     const nowMs = now()
-    const perMs = perMinute / MINUTE_MS
-    const bucket = this.#buckets.get(key) ?? { tokens: perMinute, filledMs: nowMs }
-    // A clock that was set back must not empty it.
-    const passedMs = Math.max(0, nowMs - bucket.filledMs)
-    bucket.tokens = Math.min(perMinute, bucket.tokens + passedMs * perMs)
-    bucket.filledMs = nowMs
+    const rate = { size: perMinute, perSecond: perMinute / 60 }
+    const bucket = this.#buckets.get(key) ?? new TokenBucket(rate, nowMs)
     this.#buckets.set(key, bucket)
-    if (bucket.tokens >= 1) {
-      bucket.tokens -= 1
-      return
-    }
-    const retryAfterSeconds = Math.max(1, Math.ceil((1 - bucket.tokens) / perMs / 1000))
+    const waitMs = bucket.take(nowMs, 0)
+    if (waitMs === 0) return
+    const retryAfterSeconds = Math.max(1, Math.ceil(waitMs / 1000))
     const limit = `The key ${key.principal.name} may make ${perMinute} requests a minute`
     throw new AppError('rate_limited', `${limit}; try again in ${retryAfterSeconds} s`, {
       retryAfterSeconds,

@@ -21,7 +21,6 @@ const SEARCH = 'search.json'
 export class DocPages {
   readonly #files: ReadonlyMap<string, string>
   readonly #index: MarkdownPage
-  readonly #made = new Map<string, Promise<DocFile>>()
 
   private constructor(files: ReadonlyMap<string, string>, index: MarkdownPage) {
     this.#files = files
@@ -34,17 +33,10 @@ export class DocPages {
     return new DocPages(files, markdownPage(text, linkOver(files, INDEX_FILE)))
   }
 
-  /** @param slug what comes after `/docs/`; '': the start page. @returns undefined: there is no such page */
-  find(slug: string): Promise<DocFile> | undefined {
+  /** @param slug what comes after `/docs/`; '': the start page. @returns what makes it; undefined: there is no such page */
+  find(slug: string): (() => Promise<DocFile>) | undefined {
     const isKnown = [START, READER, SEARCH].includes(slug) || this.#files.has(slug)
-    if (!isKnown) return undefined
-    let file = this.#made.get(slug)
-    if (file === undefined) {
-      file = this.#make(slug)
-      this.#made.set(slug, file)
-      file.catch(() => this.#made.delete(slug))
-    }
-    return file
+    return isKnown ? () => this.#make(slug) : undefined
   }
 
   async #make(slug: string): Promise<DocFile> {

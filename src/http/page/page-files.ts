@@ -2,9 +2,9 @@
  * The files of the page, as the browser gets them. They are bundled by a process of its own when the first one is asked
  * for, and stay in memory: the start of the server costs nothing, and no folder is written to.
  */
-import { createHash } from 'node:crypto'
 import { fileURLToPath } from 'node:url'
 import { AppError } from '../../errors.ts'
+import { madeOnce, type StaticFile, staticFile } from '../answers/static-file.ts'
 
 /** Bundling takes a tenth of a second; a machine that swaps gets its time. */
 const BUNDLE_MS_MAX = 30_000
@@ -18,31 +18,20 @@ const CONTENT_TYPES: Readonly<Record<string, string>> = {
   json: 'application/json',
 }
 
-export interface PageFile {
-  readonly bytes: Uint8Array<ArrayBuffer>
-  readonly gzipped: Uint8Array<ArrayBuffer>
-  readonly contentType: string
-  /** Quoted, as HTTP has it. */
-  readonly etag: string
-}
-
 /** The one HTML file that every address of the page answers with, and what it loads, by name. */
 export interface PageFiles {
-  readonly html: PageFile
-  readonly assets: ReadonlyMap<string, PageFile>
+  readonly html: StaticFile
+  readonly assets: ReadonlyMap<string, StaticFile>
 }
 
 /** @returns a function that bundles at its first call, and again after a failure */
 export function pageFiles(bundle: () => Promise<PageFiles> = bundled): () => Promise<PageFiles> {
-  let bundling: Promise<PageFiles> | undefined
-  return () => {
-    bundling ??= bundle().catch((error: unknown) => {
-      bundling = undefined
+  return madeOnce(() => {
+    return bundle().catch((error: unknown) => {
       const message = 'The page could not be made. The API works; the log says what is wrong'
       throw new AppError('internal', message, { cause: error })
     })
-    return bundling
-  }
+  })
 }
 
 /** @param page the HTML file. @throws Error with what the bundler complained about */
@@ -74,11 +63,11 @@ export async function bundled(
 /** Name, size, compressed size. */
 type Head = readonly (readonly [string, number, number])[]
 
-function filesIn(output: Uint8Array<ArrayBuffer>): PageFiles {
+async function filesIn(output: Uint8Array<ArrayBuffer>): Promise<PageFiles> {
   const headEnd = output.indexOf('\n'.charCodeAt(0))
   // What our own program writes.
   const head = JSON.parse(new TextDecoder().decode(output.subarray(0, headEnd))) as Head
-  const assets = new Map<string, PageFile>()
+  const assets = new Map<string, StaticFile>()
   let at = headEnd + 1
   const next = (size: number) => {
     at += size
@@ -89,8 +78,7 @@ function filesIn(output: Uint8Array<ArrayBuffer>): PageFiles {
     const gzipped = next(gzippedSize)
     const extension = name.slice(name.lastIndexOf('.') + 1)
     const contentType = CONTENT_TYPES[extension] ?? 'application/octet-stream'
-    const hash = createHash('sha256').update(bytes).digest('base64url').slice(0, 22)
-    assets.set(name, { bytes, gzipped, contentType, etag: `"${hash}"` })
+    assets.set(name, await staticFile(bytes, contentType, gzipped))
   }
   const html = [...assets].find(([name]) => name.endsWith('.html'))
   if (html === undefined) throw new Error('The bundler wrote no HTML file')

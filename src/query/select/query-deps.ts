@@ -31,7 +31,6 @@ import type {
 import type { SourceKeeping } from '../../domain/ports/sync-ports.ts'
 import type { Chunker } from '../../ingest/chunking/chunker.ts'
 import type { InsertLog } from '../../ingest/insert-log.ts'
-import type { Turns } from '../../runtime/scheduling.ts'
 import type { LiveTables } from '../information-schema/schema-table.ts'
 import type { VariableScope } from '../variables.ts'
 import type { KnownPhrases } from './known-phrases.ts'
@@ -65,7 +64,6 @@ export interface QueryDeps extends DatabaseDeps {
   /** For the texts of rows that are inserted or changed. */
   readonly chunker: Chunker
   readonly plans: PlanCache
-  readonly turns: Turns
   readonly phrases: KnownPhrases
   /** Of statements that differ from others in values only. */
   readonly sharedPlans: SharedPlans

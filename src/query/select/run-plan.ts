@@ -30,7 +30,6 @@ export async function runPlan(
   context: PlanRun,
 ): Promise<PlanRows> {
   const { candidates, constant, counted } = plan
-  await context.deps.turns.give()
   if (context.isShown === true && constant !== null && constant.answer !== null) {
     const { columns, ready = [] } = constant.answer
     return { rows: { columns, ready, batches: batchesOf(ready) }, isFromMemory: false }

@@ -1,9 +1,6 @@
 /** The documentation: our own pages, and a reader for the OpenAPI document. The same for everyone, so open to everyone. */
-import { createHash } from 'node:crypto'
-import { promisify } from 'node:util'
-import { gzip } from 'node:zlib'
 import { AppError } from '../../../errors.ts'
-import type { DocPages } from '../../docs/doc-pages.ts'
+import { madeOnce, type StaticFile, staticAnswer, staticFile } from '../../answers/static-file.ts'
 import { route } from '../../openapi/openapi.ts'
 import type { AddRoutes } from '../../route-context.ts'
 
@@ -35,45 +32,27 @@ const POLICY = [
   "frame-ancestors 'none'",
 ].join('; ')
 
-const HEADERS = {
-  'content-security-policy': POLICY,
-  'x-content-type-options': 'nosniff',
-  'referrer-policy': 'no-referrer',
-  // Asked for each time, and answered with 304 as long as it is the same: an update shows at once.
-  'cache-control': 'no-cache',
-  vary: 'accept-encoding',
-}
-
-interface Served {
-  readonly bytes: Uint8Array<ArrayBuffer>
-  readonly zipped: Uint8Array<ArrayBuffer>
-  readonly contentType: string
-  readonly etag: string
-}
+const HEADERS = { 'content-security-policy': POLICY }
 
 export const addDocsRoutes: AddRoutes = (app) => {
-  const served = new Map<string, Promise<Served>>()
-  const kept = (key: string, make: () => Promise<Served>) => {
-    let one = served.get(key)
-    if (one === undefined) {
-      one = make()
-      served.set(key, one)
-      one.catch(() => served.delete(key))
-    }
-    return one
+  const files = new Map<string, () => Promise<StaticFile>>()
+  const kept = (key: string, make: () => Promise<StaticFile>) => {
+    const file = files.get(key) ?? madeOnce(make)
+    files.set(key, file)
+    return file()
   }
-  let opening: Promise<DocPages> | undefined
+  const opened = madeOnce(async () => {
+    const { DocPages } = await import('../../docs/doc-pages.ts')
+    return DocPages.open()
+  })
   const page = async (request: Request, slug: string) => {
-    opening ??= import('../../docs/doc-pages.ts').then(({ DocPages }) => DocPages.open())
-    const found = (await opening).find(slug)
-    if (found === undefined) throw noSuchPage()
-    return answered(
-      request,
-      await kept(slug, async () => {
-        const { content, contentType } = await found
-        return servedOf(new TextEncoder().encode(content), contentType)
-      }),
-    )
+    const make = (await opened()).find(slug)
+    if (make === undefined) throw noSuchPage()
+    const file = await kept(slug, async () => {
+      const { content, contentType } = await make()
+      return staticFile(content, contentType)
+    })
+    return staticAnswer(request, file, HEADERS)
   }
   const about = { needs: 'nothing', tag: 'Server', produces: 'text/html; charset=utf-8' } as const
   const hidden = route({
@@ -89,7 +68,7 @@ export const addDocsRoutes: AddRoutes = (app) => {
       ...about,
       id: 'getDocs',
       summary: 'The documentation and the error codes',
-      answers: { 200: 'The page' },
+      answers: { 200: 'The page', 304: 'It is as it was' },
     }),
   )
   app.get(
@@ -99,7 +78,7 @@ export const addDocsRoutes: AddRoutes = (app) => {
       ...about,
       id: 'getApiReader',
       summary: 'A reader for this document',
-      answers: { 200: 'The page' },
+      answers: { 200: 'The page', 304: 'It is as it was' },
     }),
   )
   app.get('/docs/:page', ({ request, params }) => page(request, params.page), hidden)
@@ -115,9 +94,9 @@ export const addDocsRoutes: AddRoutes = (app) => {
       if (location === undefined) throw noSuchPage()
       const contentType = ASSET_TYPES[file.slice(file.lastIndexOf('.') + 1)] ?? ''
       const asset = await kept(`assets/${file}`, async () => {
-        return servedOf(await Bun.file(location()).bytes(), contentType)
+        return staticFile(await Bun.file(location()).bytes(), contentType)
       })
-      return answered(request, asset)
+      return staticAnswer(request, asset, HEADERS)
     },
     hidden,
   )
@@ -125,22 +104,6 @@ export const addDocsRoutes: AddRoutes = (app) => {
 
 function packaged(file: string): URL {
   return new URL(import.meta.resolve(file))
-}
-
-async function servedOf(bytes: Uint8Array<ArrayBuffer>, contentType: string): Promise<Served> {
-  const zipped = new Uint8Array(await promisify(gzip)(bytes, { level: 9 }))
-  const etag = `"${createHash('sha256').update(bytes).digest('base64url').slice(0, 22)}"`
-  return { bytes, zipped, contentType, etag }
-}
-
-function answered(
-  { headers: sent }: Request,
-  { bytes, zipped, contentType, etag }: Served,
-): Response {
-  const headers = { ...HEADERS, 'content-type': contentType, etag }
-  if (sent.get('if-none-match') === etag) return new Response(null, { status: 304, headers })
-  if (!/\bgzip\b/.test(sent.get('accept-encoding') ?? '')) return new Response(bytes, { headers })
-  return new Response(zipped, { headers: { ...headers, 'content-encoding': 'gzip' } })
 }
 
 function noSuchPage(): AppError {

@@ -2,8 +2,9 @@
 import type { Elysia } from 'elysia'
 import { AppError } from '../../../errors.ts'
 import icon from '../../../ui/icon.svg' with { type: 'text' }
+import { staticAnswer } from '../../answers/static-file.ts'
 import { route } from '../../openapi/openapi.ts'
-import { type PageFile, type PageFiles, pageFiles } from '../../page/page-files.ts'
+import { type PageFiles, pageFiles } from '../../page/page-files.ts'
 import type { AddRoutes, RouteContext } from '../../route-context.ts'
 
 const COMMON_HEADERS = {
@@ -38,7 +39,7 @@ const ADDRESSES = [
   '/operations/*',
 ]
 
-const HTML_HEADERS = { 'content-security-policy': POLICY, 'cache-control': 'no-cache' }
+const HTML_HEADERS = { 'content-security-policy': POLICY }
 
 /** What a name with a hash of its content holds never changes. */
 const FOR_EVER = 'public, max-age=31536000, immutable'
@@ -56,7 +57,7 @@ export function addPageRoutesOver(
   const page = async (request: Request) => {
     try {
       const { html } = await files()
-      return answered(request, html, HTML_HEADERS)
+      return staticAnswer(request, html, HTML_HEADERS)
     } catch (error) {
       if (request.headers.get('accept')?.includes('text/html') !== true) throw error
       const cause = error instanceof Error ? (error.cause ?? error) : error
@@ -68,7 +69,12 @@ export function addPageRoutesOver(
   app.get(
     '/',
     ({ request }) => page(request),
-    route({ ...about, id: 'getPage', summary: 'The web page', answers: { 200: 'The file' } }),
+    route({
+      ...about,
+      id: 'getPage',
+      summary: 'The web page',
+      answers: { 200: 'The file', 304: 'It is as it was' },
+    }),
   )
   const hidden = route({
     ...about,
@@ -84,7 +90,7 @@ export function addPageRoutesOver(
       if (asset === undefined) {
         throw new AppError('not_found', 'There is no such file. Load the page again')
       }
-      return answered(request, asset, { 'cache-control': FOR_EVER })
+      return staticAnswer(request, asset, { 'cache-control': FOR_EVER })
     },
     hidden,
   )
@@ -94,45 +100,6 @@ export function addPageRoutesOver(
     () => new Response(icon, { headers: { ...iconHeaders, 'content-type': 'image/svg+xml' } }),
     hidden,
   )
-}
-
-function answered(
-  request: Request,
-  { bytes, gzipped, contentType, etag }: PageFile,
-  more: Readonly<Record<string, string>>,
-): Response {
-  const headers = {
-    ...COMMON_HEADERS,
-    ...more,
-    'content-type': contentType,
-    // The same for both encodings: what they hold is the same.
-    etag: `W/${etag}`,
-    vary: 'accept-encoding',
-  }
-  if (isHeld(request, etag)) return new Response(null, { status: 304, headers })
-  if (!takesGzip(request.headers.get('accept-encoding') ?? '')) {
-    return new Response(bytes, { headers })
-  }
-  return new Response(gzipped, { headers: { ...headers, 'content-encoding': 'gzip' } })
-}
-
-function isHeld(request: Request, etag: string): boolean {
-  const held = request.headers.get('if-none-match') ?? ''
-  return held.split(',').some((one) => {
-    const value = one.trim()
-    return value === '*' || value.replace(/^W\//, '') === etag
-  })
-}
-
-/** `gzip`, `br, *`, and not `gzip;q=0`. */
-function takesGzip(accepted: string): boolean {
-  const weights = new Map<string, number>()
-  for (const one of accepted.toLowerCase().split(',')) {
-    const [coding = '', ...params] = one.split(';').map((part) => part.trim())
-    const weight = params.find((param) => param.startsWith('q='))?.slice(2) ?? '1'
-    weights.set(coding, Number(weight))
-  }
-  return (weights.get('gzip') ?? weights.get('*') ?? 0) > 0
 }
 
 /** What a person sees where the page could not be made. */

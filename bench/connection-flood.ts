@@ -1,0 +1,31 @@
+/**
+ * A program of its own, since a flood within a server's process would wait for that server: sends one request again and
+ * again, each over a new connection.
+ * Arguments: port, the request as JSON (`method`, `path`, `body`), clients, requests.
+ */
+import { connect } from 'node:net'
+
+const [port = '', sent = '', clients = '', requests = ''] = process.argv.slice(2)
+const { method = 'GET', path, body = '' } = JSON.parse(sent)
+const head = [
+  `${method} ${path} HTTP/1.1`,
+  ...['host: localhost', 'connection: close', 'content-type: application/json'],
+  `content-length: ${Buffer.byteLength(body)}`,
+]
+const bytes = Buffer.from(`${head.join('\r\n')}\r\n\r\n${body}`)
+
+function request(): Promise<void> {
+  const { promise, resolve, reject } = Promise.withResolvers<void>()
+  const socket = connect(Number(port), '127.0.0.1', () => socket.write(bytes))
+  socket.on('data', () => {})
+  socket.on('error', reject)
+  socket.on('close', () => resolve())
+  return promise
+}
+
+let count = 0
+await Promise.all(
+  Array.from({ length: Number(clients) }, async () => {
+    while (count++ < Number(requests)) await request()
+  }),
+)
