@@ -91,10 +91,13 @@ async function besideFlood(
   const { port } = new URL(bench.server.baseUrl)
   const sent = [port, JSON.stringify(request), String(clients), String(Number.MAX_SAFE_INTEGER)]
   const child = Bun.spawn([process.execPath, PROGRAM, ...sent], { stderr: 'inherit' })
+  // A server that the flood blocks answers once it is over.
+  const timer = setTimeout(() => child.kill(), 2 * durationMs)
   try {
     await Bun.sleep(300)
     return await asked(bench, `${clients} × ${what}`, durationMs)
   } finally {
+    clearTimeout(timer)
     child.kill()
     await child.exited
   }

@@ -58,8 +58,16 @@ export class Arrivals {
       this.#connections.set(connection, true)
       await this.#keepToRate(clientBlock(address), signal)
     }
-    await new Promise<void>((resolve) => {
-      const line = isNew ? this.#new : this.#known
+    await this.#turnIn(isNew ? this.#new : this.#known)
+  }
+
+  /** Resolves when work on a large body may begin, which came after the request did. */
+  bodyTurn(): Promise<void> {
+    return this.#turnIn(this.#new)
+  }
+
+  #turnIn(line: (() => void)[]): Promise<void> {
+    return new Promise((resolve) => {
       line.push(resolve)
       setImmediate(this.#letOneIn)
     })

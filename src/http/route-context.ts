@@ -58,7 +58,7 @@ export interface RouteContext {
   readonly snapshotFor: (request: Request) => CatalogSnapshot
   readonly scopeOf: (request: Request) => RequestScope
   /** What is under way, and what was answered last. */
-  readonly requests: Pick<RunningRequests, 'list' | 'recent'>
+  readonly requests: Pick<RunningRequests, 'list' | 'recent' | 'bodyTurn'>
   /** False as soon as the server is stopping. */
   readonly isReady: () => boolean
 }

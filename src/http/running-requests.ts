@@ -156,6 +156,11 @@ export class RunningRequests {
     }
   }
 
+  /** Resolves when work on a large body may begin. */
+  bodyTurn(): Promise<void> {
+    return this.#arrivals.bodyTurn()
+  }
+
   /** The client's own, where it is harmless; else a new one. */
   #requestId(request: Request): string {
     const sent = request.headers.get('x-request-id')

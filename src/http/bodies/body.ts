@@ -30,6 +30,8 @@ function nameIn(value: unknown): string | undefined {
   return others.length === 0 && !Array.isArray(inner) ? nameIn(inner) : undefined
 }
 
+const SMALL_BYTES_MAX = 16 * 1024
+
 /** The bytes of a request's body. @throws AppError `body_too_large`, `cancelled` */
 export async function readBody(
   context: RouteContext,
@@ -41,6 +43,8 @@ export async function readBody(
   const name = isOwn ? 'the limit of this route' : 'the limit (EIDER_BODY_BYTES_MAX)'
   const bytes = await readBytes(request, { bytesMax: isOwn ? bytesMax : bodyBytesMax, name })
   context.scopeOf(request).bodyArrived()
+  // Bodies of several packets arrive together, and reading one takes its time.
+  if (bytes.length > SMALL_BYTES_MAX) await context.requests.bodyTurn()
   return bytes
 }
 
