@@ -28,6 +28,7 @@ import type { PostgresConnection } from './postgres-connection.ts'
 import { postgresSelect, withLiterals } from './postgres-select.ts'
 import { postgresProtocol, type Session } from './postgres-session.ts'
 import {
+  castExpression,
   fileExpression,
   type PostgresTypes,
   stagedColumn,
@@ -98,7 +99,7 @@ export class PostgresSource implements SourceEngine {
           return type === undefined ? String : valueConverter(type, field)
         }),
       )
-      rows.follow(session.connection.stream(select, values, rows))
+      rows.follow(session.connection.stream(castSelect(select, types), values, rows))
       return rows
     } catch (error) {
       await session.end()
@@ -152,6 +153,14 @@ export class PostgresSource implements SourceEngine {
   close(): Promise<void> {
     return this.#sessions.close()
   }
+}
+
+/** The statement itself where no column is read as another type. */
+function castSelect(select: string, types: Described['types']): string {
+  if (types.every(({ cast }) => cast === undefined)) return select
+  const names = types.map((_, index) => `c${index}`)
+  const values = types.map((type, index) => castExpression(type, `s.c${index}`))
+  return `SELECT ${values.join(', ')} FROM (${select}\n) AS s(${names.join(', ')})`
 }
 
 function columnsOf({ fields, types }: Described): readonly SourceColumn[] {
