@@ -37,6 +37,8 @@ export class PostgresConnection {
   #fail: (error: unknown) => void = () => {}
   /** Asks the portal that runs for more rows; null: it has not sent those before. */
   #askForMore: (() => void) | null = null
+  /** The reader waits, and no row has come since. */
+  #isAwaited = false
 
   private constructor(client: pg.Client, wire: Wire, address: string, port: number) {
     this.#client = client
@@ -164,11 +166,13 @@ export class PostgresConnection {
         execute()
       },
       handleDataRow: ({ fields }) => {
+        this.#isAwaited = false
         this.#wire.messages.noteTaken()
         if (!reader.row(fields)) this.#wire.messages.hold()
       },
       handlePortalSuspended: () => {
         this.#askForMore = execute
+        if (this.#isAwaited) this.resume()
       },
       handleCommandComplete: () => connection.sync(),
       handleError: () => connection.sync(),
@@ -179,6 +183,7 @@ export class PostgresConnection {
   resume(): void {
     const askForMore = this.#askForMore
     this.#askForMore = null
+    this.#isAwaited = true
     askForMore?.()
     this.#wire.messages.release()
   }
