@@ -18,6 +18,8 @@ export interface Endpoint {
   readonly database: string | null
   readonly schemas: readonly string[]
   readonly encryption: Encryption
+  /** Of PostgreSQL: what a numeric without digits becomes. */
+  readonly numericAs: string
   readonly place: SourcePlace
 }
 
@@ -34,7 +36,8 @@ export interface Encryption {
 /** @throws AppError `unknown_field`, `missing_field`, `invalid_request` for parameters that are not as they should be */
 export function endpointOf(source: DataSource): Endpoint {
   const given = sourceParameters(source.engine, source.parameters)
-  const parameters = { ...parametersOfUrl(given.url, source.engine), ...given }
+  const whole = { ...parametersOfUrl(given.url, source.engine), ...given }
+  const parameters = sourceParameters(source.engine, whole)
   const text = (name: string) => textOf(parameters[name])
   const host = text('host')
   if (host === undefined) throw new AppError('missing_field', 'Parameter url names no host')
@@ -53,6 +56,7 @@ export function endpointOf(source: DataSource): Endpoint {
       .filter((name) => name !== ''),
     encryption:
       source.engine === 'postgres' ? postgresEncryption(parameters) : mysqlEncryption(parameters),
+    numericAs: text('numeric_as') ?? 'double',
     place: {
       source,
       where: `${shownHost}:${port}`,
@@ -93,7 +97,8 @@ function parametersOfUrl(
 
 function postgresEncryption(parameters: SourceParameters): Encryption {
   const { ssl } = parameters
-  const fallback = ssl === undefined ? 'prefer' : ssl === true ? 'require' : 'disable'
+  const isChecked = ssl === true || parameters.sslrootcert !== undefined
+  const fallback = isChecked ? 'require' : ssl === false ? 'disable' : 'prefer'
   const mode = String(parameters.sslmode ?? fallback)
   const certificates = {
     authorities: textOf(parameters.sslrootcert),
@@ -114,7 +119,8 @@ function mysqlEncryption(parameters: SourceParameters): Encryption {
     certificate: textOf(parameters.ssl_cert),
     key: textOf(parameters.ssl_key),
   }
-  const isNamed = certificates.authorities !== undefined || parameters.ssl_verify !== undefined
+  const { ssl_ca, ssl_cert, ssl_verify } = parameters
+  const isNamed = (ssl_ca ?? ssl_cert ?? ssl_verify) !== undefined
   if (parameters.ssl === false || (parameters.ssl === undefined && !isNamed)) {
     return { mode: 'off', check: 'nothing', ...certificates }
   }

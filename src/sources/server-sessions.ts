@@ -1,6 +1,6 @@
 /** Sessions with databases that are servers: a few connections for each data source, each used in READ ONLY transactions. */
 import type { DataSource } from '../domain/flow/data-source.ts'
-import { onAbort } from '../runtime/cancellation.ts'
+import { abortable, onAbort } from '../runtime/cancellation.ts'
 import { ConnectionPool, type Lease, type PooledConnection } from './connection-pool.ts'
 import { type Endpoint, endpointOf } from './server-endpoint.ts'
 import type { SourceWork } from './source-engine.ts'
@@ -8,6 +8,8 @@ import { isConnectionFailure, sourceFailure } from './source-failure.ts'
 
 /** A server's own clock goes a little longer than ours, whose error is the clearer one. */
 const SERVER_GRACE_MS = 500
+/** For the end of a transaction: then its connection is closed instead. */
+const ROLLBACK_MS = 2000
 
 export interface ServerConnection extends PooledConnection {
   /** Ends what it does, at the server. */
@@ -21,7 +23,7 @@ export interface ServerProtocol<Connection extends ServerConnection, Kept> {
   begin(connection: Connection, endpoint: Endpoint, timeoutMs: number): Promise<void>
   rollback(connection: Connection): Promise<unknown>
   /** What is worth keeping of one data source beside its connections. */
-  kept(): Kept
+  kept(endpoint: Endpoint): Kept
 }
 
 export interface ServerSession<Connection, Kept> {
@@ -125,7 +127,8 @@ export class ServerSessions<Connection extends ServerConnection, Kept> {
       isOver = true
       stopListening()
       if (cancelled === null && !connection.hasEnded) {
-        await this.#protocol.rollback(connection).catch(() => connection.close())
+        const rollback = this.#protocol.rollback(connection)
+        await abortable(rollback, AbortSignal.timeout(ROLLBACK_MS)).catch(() => connection.close())
       }
       await cancelled
       lease.end()
@@ -149,7 +152,7 @@ export class ServerSessions<Connection extends ServerConnection, Kept> {
     const endpoint = endpointOf(source)
     const open = (signal: AbortSignal) => this.#protocol.open(endpoint, signal)
     const pool = new ConnectionPool(source.name, open)
-    const known = { signature, endpoint, pool, kept: this.#protocol.kept() }
+    const known = { signature, endpoint, pool, kept: this.#protocol.kept(endpoint) }
     this.#known.set(source.id, known)
     return known
   }

@@ -67,6 +67,9 @@ function causeOf(error: unknown): string {
   }
   if (/certificate's altnames/.test(message)) return 'TLS: its certificate is for another host'
   if (/Connection terminated|Connection ended/.test(message)) return LOST
+  const [, method] = /authentication using (?:unknown plugin )?(\w+)/.exec(message) ?? []
+  if (method !== undefined)
+    return `the server asks for the login method ${method}, which is not used here`
   return message === '' ? 'it failed without a reason' : message.slice(0, MESSAGE_CHARS_MAX)
 }
 

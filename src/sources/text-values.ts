@@ -6,17 +6,17 @@ export type TextConverter = (text: string) => ResultValue
 
 const CONVERTERS: Readonly<Record<string, TextConverter>> = {
   BOOLEAN: (text) => text === 't' || text === 'true' || text === '1',
-  TINYINT: Number,
-  SMALLINT: Number,
-  INTEGER: Number,
-  UTINYINT: Number,
-  USMALLINT: Number,
-  UINTEGER: Number,
+  TINYINT: exactInteger,
+  SMALLINT: exactInteger,
+  INTEGER: exactInteger,
+  UTINYINT: exactInteger,
+  USMALLINT: exactInteger,
+  UINTEGER: exactInteger,
   BIGINT: exactInteger,
   UBIGINT: exactInteger,
   HUGEINT: exactInteger,
-  FLOAT: (text) => finite(Math.fround(Number(text))),
-  DOUBLE: (text) => finite(Number(text)),
+  FLOAT: (text) => finite(Math.fround(numberOf(text))),
+  DOUBLE: (text) => finite(numberOf(text)),
   DATE: dateText,
   TIME: timeText,
   TIMESTAMP: timestampText,
@@ -27,7 +27,7 @@ const CONVERTERS: Readonly<Record<string, TextConverter>> = {
 
 /** Of a DuckDB type that is not a list. */
 export function textConverter(type: string): TextConverter {
-  return CONVERTERS[type] ?? (type.startsWith('DECIMAL') ? (text) => finite(Number(text)) : same)
+  return CONVERTERS[type] ?? (type.startsWith('DECIMAL') ? (text) => finite(numberOf(text)) : same)
 }
 
 function same(text: string): ResultValue {
@@ -39,9 +39,18 @@ function finite(number: number): ResultValue {
 }
 
 function exactInteger(text: string): ResultValue {
-  const number = Number(text)
+  const number = numberOf(text)
   if (Number.isSafeInteger(number)) return number
   return isExactNumber(BigInt(text)) ? number : text
+}
+
+/** @throws Error where a server sends another text */
+function numberOf(text: string): number {
+  const number = Number(text)
+  if (text !== '' && (!Number.isNaN(number) || text === 'NaN')) return number
+  throw new Error(
+    `the server sends ${JSON.stringify(text.slice(0, 40))} where it promised a number`,
+  )
 }
 
 /** Always with six digits of the second. */

@@ -13,6 +13,11 @@ test('parameters come under their own names, with values of their kinds', () => 
   })
   expect(sourceParameters('duckdb', { path: 'a.duckdb' })).toEqual({ db_file: 'a.duckdb' })
   expect(sourceParameters('mysql', { host: 'h', ssl: '1' })).toEqual({ host: 'h', ssl: true })
+  const numeric = { host: 'h', numeric_as: 'DECIMAL(38, 10)', ssl: true, sslmode: 'verify-ca' }
+  expect(sourceParameters('postgres', numeric)).toEqual({
+    ...numeric,
+    numeric_as: 'decimal(38,10)',
+  })
 })
 
 const REFUSED: readonly (readonly [
@@ -27,6 +32,22 @@ const REFUSED: readonly (readonly [
   ['mysql', { host: 'h', user: { a: 1 } }, 'Parameter user: expected a text'],
   ['postgres', { host: 'h', sslmode: 'maybe' }, 'Parameter sslmode: expected one of disable'],
   ['postgres', { host: 'h', user: 'a', username: 'b' }, 'Parameter user is given twice'],
+  [
+    'postgres',
+    { host: 'h', numeric_as: 'decimal(39,0)' },
+    "Parameter numeric_as: expected 'text' or",
+  ],
+  ['mysql', { host: 'h', numeric_as: 'text' }, 'Engine mysql has no parameter "numeric_as"'],
+  ['postgres', { host: 'h', ssl: true, sslmode: 'disable' }, 'say different things'],
+  ['postgres', { host: 'h', ssl: false, sslmode: 'require' }, 'say different things'],
+  ['postgres', { host: 'h', sslmode: 'disable', sslrootcert: 'c' }, 'without encryption'],
+  ['postgres', { host: 'h', ssl: false, sslcert: 'c', sslkey: 'k' }, 'without encryption'],
+  ['postgres', { host: 'h', sslmode: 'prefer', sslrootcert: 'c' }, 'checks no certificate'],
+  ['postgres', { host: 'h', sslcert: 'c' }, 'sslcert and sslkey belong together'],
+  ['mysql', { host: 'h', ssl: false, ssl_ca: 'c' }, 'without encryption'],
+  ['mysql', { host: 'h', ssl: false, ssl_verify: true }, 'without encryption'],
+  ['mysql', { host: 'h', ssl_verify: false, ssl_ca: 'c' }, 'ssl_ca has no effect'],
+  ['mysql', { host: 'h', ssl_key: 'k' }, 'ssl_cert and ssl_key belong together'],
   ['postgres', { host: 'h', password: 'sec\0ret' }, 'Parameter password: expected a text without'],
 ]
 

@@ -150,7 +150,6 @@ export const ONLY_IMPORTERS: Readonly<Record<string, readonly string[]>> = {
   'micromark-extension-gfm-table': ['http/docs'],
   yaml: ['reading/documents'],
   pg: ['sources/postgres'],
-  'pg-cursor': ['sources/postgres'],
   mysql2: ['sources/mysql'],
   ajv: ['agents/loop'],
   re2js: ['agents/loop'],

@@ -6,7 +6,7 @@ export interface SourceParameter {
   readonly name: string
   /** Other names that existing clients send for it. */
   readonly aliases: readonly string[]
-  readonly kind: 'text' | 'port' | 'boolean' | readonly string[]
+  readonly kind: 'text' | 'port' | 'boolean' | 'numeric' | readonly string[]
   /** Answers show `******` for it, and it is stored encrypted. */
   readonly isSecret: boolean
   readonly help: string
@@ -54,6 +54,13 @@ export const SOURCE_PARAMETERS: Readonly<Record<DataSourceEngine, readonly Sourc
     parameter('schema', 'Schemas that are looked in first, separated by commas', {
       aliases: ['search_path'],
     }),
+    parameter(
+      'numeric_as',
+      "How numeric without digits is read: 'decimal(38,10)' or 'text'; as DOUBLE unless set",
+      {
+        kind: 'numeric',
+      },
+    ),
     parameter('sslmode', 'How the connection is encrypted; prefer unless set', {
       aliases: ['ssl_mode'],
       kind: SSL_MODES,
@@ -135,7 +142,10 @@ export function sourceParameters(
     found.set(known.name, parsed)
   }
   requirePlace(engine, found)
-  return Object.fromEntries(found)
+  const parameters = Object.fromEntries(found)
+  const idle = IDLE[engine]?.find(({ isIdle }) => isIdle(parameters))
+  if (idle !== undefined) throw new AppError('invalid_request', idle.message)
+  return parameters
 }
 
 /** As `given`, with `******` for secrets. A name that is not known counts as one. */
@@ -148,6 +158,55 @@ export function maskedParameters(
     return [name, isSecret && value !== null && value !== '' ? MASK : value] as const
   })
   return Object.fromEntries(shown)
+}
+
+interface IdleParameters {
+  isIdle(given: SourceParameters): boolean
+  readonly message: string
+}
+
+const UNCHECKED: readonly unknown[] = ['prefer', 'allow', 'no-verify']
+const OPTIONAL: readonly unknown[] = ['disable', 'prefer', 'allow']
+
+/** What would be accepted and then have no effect. */
+const IDLE: Partial<Readonly<Record<DataSourceEngine, readonly IdleParameters[]>>> = {
+  postgres: [
+    {
+      isIdle: ({ ssl, sslmode = ssl === true ? 'require' : 'disable' }) =>
+        (ssl === true && OPTIONAL.includes(sslmode)) || (ssl === false && sslmode !== 'disable'),
+      message: 'Parameters ssl and sslmode say different things; send sslmode alone',
+    },
+    {
+      isIdle: ({ ssl, sslmode, sslrootcert, sslcert }) =>
+        (sslrootcert ?? sslcert) !== undefined && (sslmode === 'disable' || ssl === false),
+      message: 'Certificates have no effect without encryption; change sslmode, or leave them out',
+    },
+    {
+      isIdle: ({ sslmode, sslrootcert }) =>
+        sslrootcert !== undefined && UNCHECKED.includes(sslmode),
+      message:
+        'Parameter sslrootcert has no effect where sslmode checks no certificate; set sslmode to verify-full or verify-ca',
+    },
+    {
+      isIdle: ({ sslcert, sslkey }) => (sslcert === undefined) !== (sslkey === undefined),
+      message: 'Parameters sslcert and sslkey belong together; send both',
+    },
+  ],
+  mysql: [
+    {
+      isIdle: ({ ssl, ssl_verify, ssl_ca, ssl_cert }) =>
+        ssl === false && (ssl_verify === true || (ssl_ca ?? ssl_cert) !== undefined),
+      message: 'Certificates have no effect without encryption; set ssl to true, or leave them out',
+    },
+    {
+      isIdle: ({ ssl_verify, ssl_ca }) => ssl_verify === false && ssl_ca !== undefined,
+      message: 'Parameter ssl_ca has no effect where ssl_verify is false; leave one of them out',
+    },
+    {
+      isIdle: ({ ssl_cert, ssl_key }) => (ssl_cert === undefined) !== (ssl_key === undefined),
+      message: 'Parameters ssl_cert and ssl_key belong together; send both',
+    },
+  ],
 }
 
 const MASK = '******'
@@ -182,10 +241,24 @@ function parsedValue({ name, kind }: SourceParameter, value: unknown): SourcePar
   if (typeof text !== 'string') throw refuse('a text')
   if (text.includes('\0')) throw refuse('a text without the character NUL')
   if (text.length > TEXT_CHARS_MAX) throw refuse(`a text of at most ${TEXT_CHARS_MAX} characters`)
-  if (typeof kind === 'string') return text
   const choice = text.toLowerCase()
+  if (kind === 'numeric') {
+    const wanted = choice.replaceAll(' ', '')
+    if (isNumericType(wanted)) return wanted
+    throw refuse("'text' or 'decimal(p,s)', p from 1 to 38, s from 0 to p")
+  }
+  if (typeof kind === 'string') return text
   if (kind.includes(choice)) return choice
   throw refuse(`one of ${kind.join(', ')}`)
+}
+
+const DECIMAL_DIGITS_MAX = 38
+
+function isNumericType(text: string): boolean {
+  if (text === 'text') return true
+  const [, digits, scale] = /^decimal\((\d{1,2}),(\d{1,2})\)$/.exec(text) ?? []
+  const isInRange = Number(digits) >= 1 && Number(digits) <= DECIMAL_DIGITS_MAX
+  return isInRange && Number(scale) <= Number(digits)
 }
 
 /** A chain of certificates is the longest. */

@@ -3,6 +3,9 @@ import mysql from 'mysql2'
 import type { Guard } from '../../network/pinned-fetch.ts'
 import { abortable } from '../../runtime/cancellation.ts'
 import { addressOf, type Endpoint, pinnedSocket } from '../server-endpoint.ts'
+import type { RowReader } from '../streamed-rows.ts'
+import { broken, checkedFields, WireMessages, type WireStream } from '../wire-messages.ts'
+import { MysqlPackets } from './mysql-packets.ts'
 
 /** A column of a result, as the server describes it. */
 export interface MysqlField {
@@ -18,22 +21,25 @@ export interface MysqlField {
   readonly extendedTypeName?: string
 }
 
-/** The bytes of each value, which are gone when the next row comes. */
-export type RawRow = readonly (Uint8Array | null)[]
-
-export interface RowReader {
+/** Takes the rows of one statement; the bytes of a value are gone when the next row comes. */
+export interface MysqlReader extends RowReader<Uint8Array> {
   fields(fields: readonly MysqlField[]): void
-  /** False: no more until `resume`. */
-  row(row: RawRow): boolean
 }
 
+/** Takes nothing. */
+const NO_READER: MysqlReader = { fields: () => {}, row: () => true }
+
 const CANCEL_MS = 1000
+
+/** The library keeps a parser for each kind of rows, which a server could make as large as it likes. */
+mysql.setMaxParserCache(200)
 
 /** Names in backticks, backslashes in texts, whatever the server's own settings are. */
 const SESSION_SQL = "SET SESSION sql_mode = 'NO_ENGINE_SUBSTITUTION', time_zone = '+00:00'"
 
 export class MysqlConnection {
   readonly #connection: mysql.Connection
+  readonly #wire: Wire
   readonly #open: () => Promise<MysqlConnection>
   readonly isMariadb: boolean
   /** The statement that runs; the library says nothing to it when its connection is destroyed. */
@@ -42,18 +48,20 @@ export class MysqlConnection {
 
   private constructor(
     connection: mysql.Connection,
+    wire: Wire,
     isMariadb: boolean,
     open: () => Promise<MysqlConnection>,
   ) {
     this.#connection = connection
+    this.#wire = wire
     this.#open = open
     this.isMariadb = isMariadb
-    const lost = () => {
+    const lost = (error: Error) => {
       this.#hasEnded = true
-      this.#fail(new Error('Connection terminated'))
+      this.#fail(error)
     }
     connection.on('error', lost)
-    connection.on('end', lost)
+    connection.on('end', () => lost(new Error('Connection terminated')))
   }
 
   /** @throws AppError `address_refused`; whatever the library fails with */
@@ -91,17 +99,17 @@ export class MysqlConnection {
           }),
     })
     connection.on('error', () => {})
+    const wire = wireOf(connection)
     const { promise, resolve, reject } = Promise.withResolvers<void>()
     connection.connect((error) => (error === null ? resolve() : reject(error)))
     try {
       await abortable(promise, signal)
-      const never = new AbortController().signal
-      const again = () => MysqlConnection.open(endpoint, guard, never)
-      const first = new MysqlConnection(connection, false, again)
+      const again = () => MysqlConnection.open(endpoint, guard, AbortSignal.timeout(CANCEL_MS))
+      const first = new MysqlConnection(connection, wire, false, again)
       await abortable(first.run(SESSION_SQL), signal)
       await abortable(first.run('SET SESSION TRANSACTION READ ONLY'), signal)
       const [[version] = []] = await abortable(first.texts('SELECT VERSION()'), signal)
-      return new MysqlConnection(connection, /mariadb/i.test(version ?? ''), again)
+      return new MysqlConnection(connection, wire, /mariadb/i.test(version ?? ''), again)
     } catch (error) {
       connection.destroy()
       socket.destroy()
@@ -121,13 +129,13 @@ export class MysqlConnection {
   }
 
   async run(sql: string): Promise<void> {
-    await this.stream(sql, { fields: () => {}, row: () => true })
+    await this.#query(sql, NO_READER)
   }
 
   async texts(sql: string): Promise<readonly (readonly (string | null)[])[]> {
     const rows: (string | null)[][] = []
-    await this.stream(sql, {
-      fields: () => {},
+    await this.#query(sql, {
+      ...NO_READER,
       row: (row) => {
         rows.push(row.map((bytes) => (bytes === null ? null : Buffer.from(bytes).toString())))
         return true
@@ -137,39 +145,65 @@ export class MysqlConnection {
   }
 
   /** Ends with the last row. */
-  stream(sql: string, reader: RowReader): Promise<void> {
-    const { promise, resolve, reject } = Promise.withResolvers<void>()
-    this.#fail = reject
+  stream(sql: string, reader: MysqlReader): Promise<void> {
+    return this.#query(sql, {
+      fields: (fields) => reader.fields(fields),
+      row: (row) => {
+        this.#wire.messages.noteTaken()
+        return reader.row(row)
+      },
+    })
+  }
+
+  #query(sql: string, reader: MysqlReader): Promise<void> {
+    const { promise, reject, resolve } = this.#begun<void>()
+    const { messages, format } = this.#wire
     const query = this.#connection.query({ sql, rowsAsArray: true, typeCast: false })
     query.on('error', reject)
-    // The declarations know neither what describes a column, nor rows of bytes.
-    query.on('fields', (fields) =>
-      reader.fields((fields ?? []) as unknown as readonly MysqlField[]),
-    )
+    query.on('fields', (fields) => {
+      // The declarations know neither what describes a column, nor rows of bytes.
+      const described = checkedFields((fields ?? []) as unknown as readonly MysqlField[])
+      format.expectRows(described.length)
+      reader.fields(described)
+    })
     query.on('result', (row) => {
       if (!Array.isArray(row)) return
       // As above.
-      if (!reader.row(row as unknown as RawRow)) this.#connection.pause()
+      if (!reader.row(row as unknown as readonly (Uint8Array | null)[])) messages.hold()
     })
     query.on('end', () => resolve())
     return promise
   }
 
+  /** Ends what runs when the connection ends, of which the library says nothing. */
+  #begun<T>() {
+    const running = Promise.withResolvers<T>()
+    running.promise.catch(() => {})
+    this.#fail = running.reject
+    this.#wire.messages.noteTaken()
+    return running
+  }
+
   resume(): void {
-    this.#connection.resume()
+    this.#wire.messages.release()
   }
 
   /** The columns of one statement, which is prepared and not run. */
   describe(sql: string): Promise<readonly MysqlField[]> {
-    const { promise, resolve, reject } = Promise.withResolvers<readonly MysqlField[]>()
+    const { promise, resolve, reject } = this.#begun<readonly MysqlField[]>()
     this.#connection.prepare(sql, (error, statement) => {
       if (error !== null) return reject(error)
       const columns: unknown = Reflect.get(statement, 'columns')
       statement.close()
       // As above.
-      resolve((Array.isArray(columns) ? columns : []) as readonly MysqlField[])
+      resolve(checkedFields((Array.isArray(columns) ? columns : []) as readonly MysqlField[]))
     })
     return promise
+  }
+
+  /** No more rows are wanted: the server would send all that is left. */
+  leave(): Promise<void> {
+    return this.cancel()
   }
 
   /** Ends what the server does for it, and the connection. */
@@ -201,4 +235,30 @@ export class MysqlConnection {
     this.#connection.destroy()
     this.#fail(new Error('Connection terminated'))
   }
+}
+
+interface Wire {
+  readonly messages: WireMessages
+  readonly format: MysqlPackets
+}
+
+/** Of all that the server sends, also within TLS: the library's parser is given what is whole and checked. */
+function wireOf(connection: mysql.Connection): Wire {
+  // The declarations leave out what every version of it has.
+  const inner = connection as unknown as { stream: WireStream; packetParser: PacketParser }
+  const parser = inner.packetParser
+  const format = new MysqlPackets()
+  const messages = new WireMessages(
+    format,
+    () => inner.stream,
+    (message) => parser.execute(message),
+  )
+  inner.packetParser = { execute: (bytes) => messages.take(bytes) }
+  // It would write a line for each.
+  connection.on('warn', () => broken('packets that are not in their order'))
+  return { messages, format }
+}
+
+interface PacketParser {
+  execute(bytes: Buffer): void
 }

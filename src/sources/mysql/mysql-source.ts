@@ -5,17 +5,10 @@ import type {
   SourceTableName,
 } from '../../domain/flow/data-source.ts'
 import type { SourceSelect } from '../../domain/ports/source-ports.ts'
-import type { ResultValue } from '../../domain/query-result.ts'
 import { AppError } from '../../errors.ts'
 import type { Guard } from '../../network/pinned-fetch.ts'
-import { yieldToEventLoop } from '../../runtime/scheduling.ts'
 import { endpointOf } from '../server-endpoint.ts'
-import {
-  failureOf,
-  type ServerProtocol,
-  type ServerSession,
-  ServerSessions,
-} from '../server-sessions.ts'
+import { failureOf, type ServerProtocol, ServerSessions } from '../server-sessions.ts'
 import {
   type CopiedRows,
   requireColumns,
@@ -26,11 +19,10 @@ import {
   tablesOf,
 } from '../source-engine.ts'
 import { StagedCsv } from '../staged-csv.ts'
-import { MysqlConnection, type MysqlField, type RawRow } from './mysql-connection.ts'
+import { StreamedRows } from '../streamed-rows.ts'
+import { MysqlConnection, type MysqlField } from './mysql-connection.ts'
 import { mysqlSelect, withValues } from './mysql-select.ts'
 import { bytesConverter, declaredType, fieldType, fileWriter, stagedField } from './mysql-types.ts'
-
-type Session = ServerSession<MysqlConnection, null>
 
 function mysqlProtocol(guard: Guard): ServerProtocol<MysqlConnection, null> {
   return {
@@ -113,9 +105,9 @@ export class MysqlSource implements SourceEngine {
   ): Promise<SourceRows> {
     const select = withValues(mysqlSelect(sql), values)
     const session = await this.#sessions.begin(source, work)
-    const rows = new MysqlRows(session, work.signal)
+    const rows = new StreamedRows<Uint8Array>(session, work.signal)
     try {
-      await rows.begin(select)
+      await begin(select, rows, session.connection)
       return rows
     } catch (error) {
       await rows.close()
@@ -197,9 +189,6 @@ function requireFields(fields: readonly MysqlField[]): readonly MysqlField[] {
   throw new AppError('sql_not_supported', 'The native SQL gives no rows; it must be a SELECT')
 }
 
-/** In one turn of the event loop: a socket gives much more where nobody says no. */
-const BYTES_PER_TURN = 128 * 1024
-
 async function written(
   select: string,
   csv: StagedCsv,
@@ -208,7 +197,6 @@ async function written(
   let fields: readonly MysqlField[] = []
   let writers: readonly ((bytes: Uint8Array) => string)[] = []
   let failure: unknown = null
-  let bytesOfTurn = 0
   await connection
     .stream(select, {
       fields: (found) => {
@@ -219,13 +207,9 @@ async function written(
         const cells = row.map((bytes, index) =>
           bytes === null ? '' : (writers[index]?.(bytes) ?? ''),
         )
-        const line = Buffer.from(`${cells.join(',')}\n`, 'latin1')
-        csv.addLine(line)
-        bytesOfTurn += line.length
-        if (!csv.isFull && bytesOfTurn < BYTES_PER_TURN) return true
-        bytesOfTurn = 0
-        const waiting = csv.isFull ? csv.drained() : yieldToEventLoop()
-        waiting.then(
+        csv.addLine(Buffer.from(`${cells.join(',')}\n`, 'latin1'))
+        if (!csv.isFull) return true
+        csv.drained().then(
           () => connection.resume(),
           (error) => {
             failure = error
@@ -239,82 +223,23 @@ async function written(
   return requireFields(fields)
 }
 
-const BATCH_ROWS = 500
-const BATCH_BYTES = 512 * 1024
-
-/** Rows as they come; the server waits while nobody asks for more. */
-class MysqlRows implements SourceRows {
-  columns: SourceRows['columns'] = []
-  readonly #session: Session
-  readonly #signal: AbortSignal
-  #converters: readonly ((bytes: Uint8Array) => ResultValue)[] = []
-  #rows: (readonly ResultValue[])[] = []
-  #bytes = 0
-  #isOver = false
-  #failure: unknown = null
-  #changed = Promise.withResolvers<void>()
-
-  constructor(session: Session, signal: AbortSignal) {
-    this.#session = session
-    this.#signal = signal
-  }
-
-  /** Until the columns are known. */
-  async begin(select: string): Promise<void> {
-    const described = Promise.withResolvers<void>()
-    const over = this.#session.connection.stream(select, {
-      fields: (fields) => {
-        this.columns = fields.map((field) => ({ name: field.name, type: fieldType(field) }))
-        this.#converters = fields.map(bytesConverter)
-        described.resolve()
-      },
-      row: (row) => this.#add(row),
-    })
-    over.then(
-      () => this.#end(null),
-      (error) => {
-        this.#end(error)
-        described.reject(error)
-      },
-    )
-    await described.promise
-  }
-
-  #add(row: RawRow): boolean {
-    this.#rows.push(
-      row.map((bytes, index) => {
-        if (bytes === null) return null
-        this.#bytes += bytes.length
-        return this.#converters[index]?.(bytes) ?? null
-      }),
-    )
-    this.#changed.resolve()
-    return this.#rows.length < BATCH_ROWS && this.#bytes < BATCH_BYTES
-  }
-
-  #end(failure: unknown): void {
-    this.#isOver = true
-    this.#failure = failure
-    this.#changed.resolve()
-  }
-
-  async next() {
-    await this.#changed.promise
-    if (this.#rows.length > 0) {
-      const rows = this.#rows
-      this.#rows = []
-      this.#bytes = 0
-      if (!this.#isOver) this.#changed = Promise.withResolvers()
-      this.#session.connection.resume()
-      return rows
-    }
-    if (this.#failure === null) return null
-    throw failureOf(this.#failure, this.#session.endpoint, this.#signal)
-  }
-
-  async close(): Promise<void> {
-    // The server would send all that is left: it is told not to.
-    if (!this.#isOver && !this.#signal.aborted) await this.#session.connection.cancel()
-    await this.#session.end()
-  }
+/** Until the columns are known. */
+async function begin(
+  select: string,
+  rows: StreamedRows<Uint8Array>,
+  connection: MysqlConnection,
+): Promise<void> {
+  const described = Promise.withResolvers<void>()
+  const over = connection.stream(select, {
+    fields: (fields) => {
+      rows.describe(
+        fields.map((field) => ({ name: field.name, type: fieldType(field) })),
+        fields.map(bytesConverter),
+      )
+      described.resolve()
+    },
+    row: (row) => rows.row(row),
+  })
+  rows.follow(over)
+  await Promise.race([described.promise, over])
 }

@@ -1,14 +1,14 @@
 /** One connection to a PostgreSQL: what its library leaves out stands here, too. */
 import { connect } from 'node:net'
 import pg from 'pg'
-import Cursor from 'pg-cursor'
 import type { SourceValue } from '../../domain/ports/source-ports.ts'
 import { AppError } from '../../errors.ts'
 import type { Guard } from '../../network/pinned-fetch.ts'
 import { abortable } from '../../runtime/cancellation.ts'
-import { yieldToEventLoop } from '../../runtime/scheduling.ts'
 import { addressOf, type Endpoint, pinnedSocket, tlsOptions } from '../server-endpoint.ts'
-import { CopyFrames, type CopySink } from './copy-frames.ts'
+import type { RowReader } from '../streamed-rows.ts'
+import { broken, checkedFields, WireMessages, type WireStream } from '../wire-messages.ts'
+import { type CopySink, PostgresMessages } from './postgres-messages.ts'
 
 /** A column of a result, as the server describes it. */
 export interface PostgresField {
@@ -21,23 +21,28 @@ export interface PostgresField {
 
 export type TextRow = readonly (string | null)[]
 
-/** Values stay in the server's own text form. */
-const AS_TEXT = { getTypeParser: () => (text: string) => text }
-
 const CANCEL_MS = 1000
-/** Of a COPY, in one turn of the event loop: a socket gives ten times as much where nobody says no. */
-const BYTES_PER_TURN = 512 * 1024
+/** Rows that a portal is asked for: few at first, for those who read no more. */
+const ROWS_FIRST = 100
+const ROWS_MAX = 1000
 
 export class PostgresConnection {
   readonly #client: pg.Client
   readonly #address: string
   readonly #port: number
-  readonly #frames: CopyFrames
+  readonly #wire: Wire
   #hasEnded = false
+  /** The statement that runs. */
+  #running: Promise<void> = Promise.resolve()
+  #fail: (error: unknown) => void = () => {}
+  /** Asks the portal that runs for more rows; null: it has not sent those before. */
+  #askForMore: (() => void) | null = null
+  /** The reader waits, and no row has come since. */
+  #isAwaited = false
 
-  private constructor(client: pg.Client, frames: CopyFrames, address: string, port: number) {
+  private constructor(client: pg.Client, wire: Wire, address: string, port: number) {
     this.#client = client
-    this.#frames = frames
+    this.#wire = wire
     this.#address = address
     this.#port = port
     client.on('error', () => {
@@ -87,10 +92,12 @@ export class PostgresConnection {
       keepAlive: true,
     })
     client.on('error', () => {})
-    const frames = framesOf(client)
+    const mayAskForClearText =
+      encryption.mode === 'off' || (isEncrypted && encryption.check !== 'nothing')
+    const wire = wireOf(client, new PostgresMessages(mayAskForClearText))
     try {
       await abortable(client.connect(), AbortSignal.any([signal, silence()]))
-      const connection = new PostgresConnection(client, frames, address, port)
+      const connection = new PostgresConnection(client, wire, address, port)
       await abortable(
         connection.rows('SET SESSION CHARACTERISTICS AS TRANSACTION READ ONLY'),
         signal,
@@ -113,108 +120,147 @@ export class PostgresConnection {
     else stream.unref?.()
   }
 
-  /** Statements of ours, of which the last one's rows are given where there are values, else nothing is known of them. */
-  async rows(sql: string, values: readonly unknown[] = []): Promise<readonly TextRow[]> {
-    const query = { text: sql, values: [...values], rowMode: 'array', types: AS_TEXT }
-    // The declarations know only one type of rows.
-    const result = await this.#client.query(query as unknown as pg.QueryArrayConfig)
-    return result.rows ?? []
+  /** All rows of a statement of ours, or of several where there are no values. */
+  async rows(sql: string, values: readonly SourceValue[] = []): Promise<readonly TextRow[]> {
+    const rows: TextRow[] = []
+    await this.#submit({
+      submit(connection) {
+        if (values.length === 0) return connection.query(sql)
+        bind(connection, sql, values)
+        connection.execute({ portal: '', rows: 0 })
+        connection.sync()
+      },
+      handleDataRow: ({ fields }) => rows.push(fields),
+    })
+    return rows
   }
 
   /** The columns of one statement, which is parsed and not run; empty: it has no rows. */
-  describe(sql: string): Promise<readonly PostgresField[]> {
-    const { promise, resolve, reject } = Promise.withResolvers<readonly PostgresField[]>()
+  async describe(sql: string): Promise<readonly PostgresField[]> {
     let fields: readonly PostgresField[] = []
-    this.#submit({
+    await this.#submit({
       submit(connection) {
-        connection.parse({ name: '', text: sql, types: [] }, true)
-        connection.describe({ type: 'S', name: '' }, true)
+        connection.parse({ name: '', text: sql, types: [] })
+        connection.describe({ type: 'S', name: '' })
         connection.sync()
       },
       handleRowDescription(message) {
-        fields = message.fields
+        fields = checkedFields(message.fields)
       },
-      handleError: (error) => reject(error),
-      handleReadyForQuery: () => resolve(fields),
     })
-    return promise
+    return fields
   }
 
-  cursor(sql: string, values: readonly SourceValue[]): PostgresCursor {
-    const config = { rowMode: 'array', types: AS_TEXT } as const
-    return new PostgresCursor(this.#client.query(new Cursor(sql, [...values], config)))
+  /** Ends with the last row. */
+  stream(sql: string, values: readonly SourceValue[], reader: RowReader<string>): Promise<void> {
+    const connection = connectionOf(this.#client)
+    let asked = ROWS_FIRST
+    const execute = () => {
+      connection.execute({ portal: '', rows: asked })
+      connection.flush()
+      asked = Math.min(ROWS_MAX, asked * 4)
+    }
+    this.#running = this.#submit({
+      submit() {
+        bind(connection, sql, values)
+        execute()
+      },
+      handleDataRow: ({ fields }) => {
+        this.#isAwaited = false
+        this.#wire.messages.noteTaken()
+        if (!reader.row(fields)) this.#wire.messages.hold()
+      },
+      handlePortalSuspended: () => {
+        this.#askForMore = execute
+        if (this.#isAwaited) this.resume()
+      },
+      handleCommandComplete: () => connection.sync(),
+      handleError: () => connection.sync(),
+    })
+    return this.#running
   }
 
-  /** How many bytes came, of all messages. */
-  get bytesRead(): number {
-    return connectionOf(this.#client).stream.bytesRead ?? 0
+  resume(): void {
+    const askForMore = this.#askForMore
+    this.#askForMore = null
+    this.#isAwaited = true
+    askForMore?.()
+    this.#wire.messages.release()
+  }
+
+  async leave(): Promise<void> {
+    if (this.#askForMore === null) return this.cancel()
+    this.#askForMore = null
+    connectionOf(this.#client).sync()
+    // It is not complete, which is an error elsewhere.
+    await this.#running.catch(() => {})
   }
 
   /** Runs `COPY (…) TO STDOUT` and gives its rows to `sink`. @param full what must be awaited before more */
   async copyOut(sql: string, sink: CopySink, full: () => Promise<void> | null): Promise<void> {
-    const { promise, resolve, reject } = Promise.withResolvers<void>()
-    const { stream } = connectionOf(this.#client)
-    let bytesOfTurn = 0
-    let isPaused = false
-    const pause = (until: Promise<void>) => {
-      isPaused = true
-      stream.pause()
-      until.then(
-        () => {
-          isPaused = false
-          bytesOfTurn = 0
-          stream.resume()
-        },
-        (error) => {
-          reject(error)
-          stream.destroy()
-        },
-      )
-    }
-    this.#frames.sink = {
+    const { messages, format } = this.#wire
+    format.sink = {
       row: (sizeBytes) => sink.row(sizeBytes),
       take: (bytes) => {
         sink.take(bytes)
-        bytesOfTurn += bytes.length
-        if (isPaused) return
         const waiting = full()
-        if (waiting !== null) pause(waiting)
-        else if (bytesOfTurn >= BYTES_PER_TURN) pause(yieldToEventLoop())
+        if (waiting === null) return
+        messages.hold()
+        waiting.then(
+          () => messages.release(),
+          (error) => {
+            this.#fail(error)
+            void this.cancel()
+          },
+        )
       },
     }
-    this.#submit({
-      submit: (connection) => connection.query(sql),
-      handleError: (error) => reject(error),
-      handleReadyForQuery: () => resolve(),
-    })
     try {
-      await promise
+      await this.#submit({ submit: (connection) => connection.query(sql) })
     } finally {
-      this.#frames.sink = null
+      format.sink = null
     }
   }
 
-  #submit(
-    query: Partial<Submitted> & Pick<Submitted, 'submit' | 'handleError' | 'handleReadyForQuery'>,
-  ): void {
+  #submit(query: Partial<Submitted> & Pick<Submitted, 'submit'>): Promise<void> {
+    const { promise, resolve, reject } = Promise.withResolvers<void>()
+    promise.catch(() => {})
+    this.#fail = reject
+    this.#wire.messages.noteTaken()
     const ignored = () => {}
+    const unasked = () => broken('it sends what was not asked for')
+    let isComplete = query.handleRowDescription !== undefined
     const whole: Submitted = {
       handleRowDescription: ignored,
-      handleDataRow: ignored,
-      handlePortalSuspended: ignored,
+      handleDataRow: unasked,
+      handlePortalSuspended: unasked,
       handleEmptyQuery: ignored,
-      handleCommandComplete: ignored,
-      handleCopyData: ignored,
+      handleCopyData: unasked,
+      handleCopyInResponse: unasked,
       ...query,
+      handleCommandComplete() {
+        isComplete = true
+        query.handleCommandComplete?.()
+      },
+      handleError(error) {
+        query.handleError?.(error)
+        reject(error)
+      },
+      handleReadyForQuery() {
+        if (isComplete) resolve()
+        else reject(new Error('the server ended the statement before its end'))
+      },
     }
     // The library's own declaration of it has one method only.
     this.#client.query(whole as unknown as pg.Submittable)
+    return promise
   }
 
   /** Ends what the server does for it, and the connection. */
   async cancel(): Promise<void> {
     const { processID, secretKey } = cancelKeyOf(this.#client)
     this.#hasEnded = true
+    this.#fail(new Error('Connection terminated'))
     if (processID !== null && secretKey !== null) {
       await sendCancel({ host: this.#address, port: this.#port }, processID, secretKey)
     }
@@ -230,44 +276,37 @@ export class PostgresConnection {
   }
 }
 
-/** Rows of a portal. */
-export class PostgresCursor {
-  readonly #cursor: Cursor
-
-  constructor(cursor: Cursor) {
-    this.#cursor = cursor
-  }
-
-  async read(count: number): Promise<readonly TextRow[]> {
-    return this.#cursor.read(count)
-  }
-
-  async close(): Promise<void> {
-    await this.#cursor.close()
-  }
-}
-
 /** A query of ours in the library's queue. */
 interface Submitted {
   submit(connection: WireConnection): void
   handleRowDescription(message: { readonly fields: readonly PostgresField[] }): void
-  handleDataRow(): void
+  handleDataRow(message: { readonly fields: TextRow }): void
   handlePortalSuspended(): void
   handleEmptyQuery(): void
   handleCommandComplete(): void
   handleCopyData(): void
+  handleCopyInResponse(): void
   handleError(error: unknown): void
   handleReadyForQuery(): void
 }
 
 interface WireConnection {
-  parse(message: { name: string; text: string; types: readonly number[] }, more: boolean): void
-  describe(message: { type: 'S'; name: string }, more: boolean): void
+  parse(message: { name: string; text: string; types: readonly number[] }): void
+  bind(message: { portal: string; values: readonly (string | null)[] }): void
+  execute(message: { portal: string; rows: number }): void
+  describe(message: { type: 'S'; name: string }): void
   query(sql: string): void
+  flush(): void
   sync(): void
-  readonly stream: WireStream
+  readonly stream: WireStream & { ref?(): void; unref?(): void }
   /** Called once, when there is a socket that speaks the protocol. */
   attachListeners(stream: Listened): void
+}
+
+function bind(connection: WireConnection, sql: string, values: readonly SourceValue[]): void {
+  connection.parse({ name: '', text: sql, types: [] })
+  const texts = values.map((value) => (value === null ? null : String(value)))
+  connection.bind({ portal: '', values: texts })
 }
 
 /** What the library's parser listens to. */
@@ -275,36 +314,36 @@ interface Listened {
   on(event: string, listener: (bytes: Buffer) => void): unknown
 }
 
-interface WireStream {
-  readonly bytesRead?: number
-  ref?(): void
-  unref?(): void
-  pause(): void
-  resume(): void
-  destroy(): void
-}
-
 /** The library's declarations leave out what every version of it has. */
 function connectionOf(client: pg.Client): WireConnection {
   return (client as unknown as { connection: WireConnection }).connection
 }
 
-/** Of all that the server sends from now on: the library is given the rest. */
-function framesOf(client: pg.Client): CopyFrames {
+interface Wire {
+  readonly messages: WireMessages
+  readonly format: PostgresMessages
+}
+
+/** Of all that the server sends from now on: the library is given what is whole and checked. */
+function wireOf(client: pg.Client, format: PostgresMessages): Wire {
   const connection = connectionOf(client)
   let pass: (bytes: Buffer) => void = () => {}
-  const frames = new CopyFrames((bytes) => pass(bytes))
+  const messages = new WireMessages(
+    format,
+    () => connection.stream,
+    (message) => pass(message),
+  )
   const attach = connection.attachListeners.bind(connection)
   connection.attachListeners = (stream) => {
     attach({
       on(event, listener) {
         if (event !== 'data') return stream.on(event, listener)
         pass = listener
-        return stream.on(event, (bytes) => frames.take(bytes))
+        return stream.on(event, (bytes) => messages.take(bytes))
       },
     })
   }
-  return frames
+  return { messages, format }
 }
 
 function cancelKeyOf(client: pg.Client) {

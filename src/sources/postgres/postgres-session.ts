@@ -18,7 +18,7 @@ export function postgresProtocol(guard: Guard): ServerProtocol<PostgresConnectio
     // Whatever a statement has set or locked goes with it.
     rollback: (connection) =>
       connection.rows('ROLLBACK; SELECT pg_catalog.pg_advisory_unlock_all()'),
-    kept: () => new PostgresTypes(),
+    kept: ({ numericAs }) => new PostgresTypes(numericAs),
   }
 }
 

@@ -16,6 +16,7 @@ import {
   tablesOf,
 } from '../source-engine.ts'
 import { StagedCsv } from '../staged-csv.ts'
+import { StreamedRows } from '../streamed-rows.ts'
 import {
   COLUMNS_SQL,
   catalogColumns,
@@ -24,10 +25,15 @@ import {
   TABLES_SQL,
 } from './postgres-catalog.ts'
 import type { PostgresConnection } from './postgres-connection.ts'
-import { PostgresRows } from './postgres-rows.ts'
 import { postgresSelect, withLiterals } from './postgres-select.ts'
 import { postgresProtocol, type Session } from './postgres-session.ts'
-import { fileExpression, type PostgresTypes, stagedColumn } from './postgres-types.ts'
+import {
+  castExpression,
+  fileExpression,
+  type PostgresTypes,
+  stagedColumn,
+  valueConverter,
+} from './postgres-types.ts'
 
 export class PostgresSource implements SourceEngine {
   readonly #deps: ServerDeps
@@ -85,8 +91,16 @@ export class PostgresSource implements SourceEngine {
     const session = await this.#sessions.begin(source, work)
     try {
       const { fields, types } = await described(select, session)
-      const cursor = session.connection.cursor(select, values)
-      return new PostgresRows({ fields, types, cursor, session, signal: work.signal })
+      const rows = new StreamedRows<string>(session, work.signal)
+      rows.describe(
+        fields.map(({ name }, index) => ({ name, type: types[index]?.duckdb ?? 'VARCHAR' })),
+        fields.map((field, index) => {
+          const type = types[index]
+          return type === undefined ? String : valueConverter(type, field)
+        }),
+      )
+      rows.follow(session.connection.stream(castSelect(select, types), values, rows))
+      return rows
     } catch (error) {
       await session.end()
       throw failureOf(error, session.endpoint, work.signal)
@@ -139,6 +153,14 @@ export class PostgresSource implements SourceEngine {
   close(): Promise<void> {
     return this.#sessions.close()
   }
+}
+
+/** The statement itself where no column is read as another type. */
+function castSelect(select: string, types: Described['types']): string {
+  if (types.every(({ cast }) => cast === undefined)) return select
+  const names = types.map((_, index) => `c${index}`)
+  const values = types.map((type, index) => castExpression(type, `s.c${index}`))
+  return `SELECT ${values.join(', ')} FROM (${select}\n) AS s(${names.join(', ')})`
 }
 
 function columnsOf({ fields, types }: Described): readonly SourceColumn[] {

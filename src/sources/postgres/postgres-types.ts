@@ -15,6 +15,8 @@ export interface PostgresType {
   /** Levels of lists. */
   readonly levels: number
   readonly native: string
+  /** PostgreSQL's type that a value is cast to before it is read. */
+  readonly cast?: string
 }
 
 interface TypeRow {
@@ -54,6 +56,12 @@ const DOMAIN_LEVELS_MAX = 20
 /** Of one data source. Types that its users made are asked for once. */
 export class PostgresTypes {
   readonly #known = new LruMap<number, TypeRow>({ sizeMax: KNOWN_TYPES_MAX })
+  readonly #numericAs: string
+
+  /** @param numericAs what a numeric without digits becomes: `text`, `decimal(p,s)`, else a DOUBLE */
+  constructor(numericAs: string) {
+    this.#numericAs = numericAs
+  }
 
   /** @param levels of arrays, where the table says so */
   async typesOf(
@@ -79,15 +87,21 @@ export class PostgresTypes {
       // Arrays of domains over arrays do not become lists.
       if (item.levels > 0) return plain('VARCHAR', row.name)
       const duckdb = `${item.duckdb}${'[]'.repeat(depth)}`
-      return {
-        duckdb,
-        item: item.duckdb,
-        levels: depth,
-        native: `${item.native}${'[]'.repeat(depth)}`,
-      }
+      const native = `${item.native}${'[]'.repeat(depth)}`
+      const cast = item.cast === undefined ? {} : { cast: `${item.cast}[]` }
+      return { duckdb, item: item.duckdb, levels: depth, native, ...cast }
     }
-    if (oid === NUMERIC) return numericType(modifier)
+    if (oid === NUMERIC) {
+      return modifier < MODIFIER_OFFSET ? this.#unconstrained() : numericType(modifier)
+    }
     return plain(BY_OID[oid] ?? 'VARCHAR', row?.name ?? String(oid))
+  }
+
+  #unconstrained(): PostgresType {
+    if (this.#numericAs === 'text') return plain('VARCHAR', 'numeric')
+    const digits = /^decimal(\(.*\))$/.exec(this.#numericAs)?.[1]
+    if (digits === undefined) return plain('DOUBLE', 'numeric')
+    return { ...plain(`DECIMAL${digits}`, 'numeric'), cast: `numeric${digits}` }
   }
 
   async #learn(oids: readonly number[], connection: PostgresConnection): Promise<void> {
@@ -119,9 +133,8 @@ const DIGITS_MAX = 38
 /** Before the digits that its modifier holds. */
 const MODIFIER_OFFSET = 4
 
-/** Without digits of its own, or with more than DuckDB has, it is a text: a DOUBLE would lose digits without a word. */
+/** With more digits than DuckDB has it is a text: a DOUBLE would lose digits without a word. */
 function numericType(modifier: number): PostgresType {
-  if (modifier < MODIFIER_OFFSET) return plain('VARCHAR', 'numeric')
   const bits = modifier - MODIFIER_OFFSET
   const digits = (bits >> 16) & 0xffff
   // Eleven bits with a sign, since PostgreSQL 15.
@@ -206,11 +219,9 @@ const EPOCH_FORMS: Readonly<Record<string, string>> = {
 const BC_PATTERN = `'(\\d+-\\d\\d-\\d\\d)( [^" ]*)? BC', '\\1 (BC)\\2', 'g'`
 
 /** The column as it is written into the file: what DuckDB would read otherwise, or not at all, is said its way. */
-export function fileExpression(
-  { duckdb, item, levels }: PostgresType,
-  oid: number,
-  column: string,
-): string {
+export function fileExpression(type: PostgresType, oid: number, name: string): string {
+  const { duckdb, item, levels } = type
+  const column = castExpression(type, name)
   if (levels > 0) return arrayExpression(item, column)
   if (duckdb === 'BLOB') return `pg_catalog.encode(${column}, 'hex')`
   if (duckdb === 'INTERVAL') return `pg_catalog.replace(${column}::text, '+', '')`
@@ -221,6 +232,11 @@ export function fileExpression(
     return `CASE WHEN ${column} >= ${epoch} THEN ${column}::text ELSE ${old} END`
   }
   return oid === PADDED_TEXT ? `${column}::text` : column
+}
+
+/** The column as its type says it is read. */
+export function castExpression({ cast }: PostgresType, column: string): string {
+  return cast === undefined ? column : `(${column})::pg_catalog.${cast}`
 }
 
 function arrayExpression(item: string, column: string): string {

@@ -21,7 +21,8 @@ const INTEGER_DIGITS: Readonly<Record<string, number>> = {
 const NATIVE: Readonly<Record<DataSourceEngine, Readonly<Record<string, RegExp>>>> = {
   postgres: {
     integer: /^(smallint|integer|bigint|int[248]|oid)$/,
-    decimal: /^(numeric|decimal)\b/,
+    // One without digits is rounded on the way.
+    decimal: /^(numeric|decimal)\(/,
     double: /^(double precision|float8)$/,
     text: /^(text|varchar|character varying)(\(\d+\))?$/,
     truth: /^(boolean|bool)$/,

@@ -278,6 +278,13 @@ describe.skipIf(server === null)('a PostgreSQL', () => {
     expect(await read('SELECT count(*) FROM big')).toEqual([[300_000]])
   })
 
+  test('many rows come to a reader that takes them as fast as they do', async () => {
+    const sql = "SELECT i, repeat('x', 60) AS pad FROM generate_series(1, 300000) i"
+    const rows = await read(sql)
+    expect(rows.length).toBe(300_000)
+    expect(rows.at(-1)?.[0]).toBe(300_000)
+  })
+
   test('a stream that nobody reads is let go by its return', async () => {
     const stream = await sources.read(source, select('SELECT id FROM teas'), LIMITS, signal)
     await stream.batches[Symbol.asyncIterator]().return?.()

@@ -53,11 +53,13 @@ const NUMBERS: readonly Case[] = [
   [
     'numeric',
     '12345678901234567890.123456789',
-    'VARCHAR',
-    '12345678901234567890.123456789',
-    '12345678901234567890.123456789',
+    'DOUBLE',
+    12_345_678_901_234_567_000,
+    '1.2345678901234567e+19',
   ],
-  ['numeric', 'Infinity', 'VARCHAR', 'Infinity', 'Infinity'],
+  ['numeric', '-Infinity', 'DOUBLE', null, '-inf'],
+  ['numeric', 'NaN', 'DOUBLE', null, 'nan'],
+  ['numeric', `1${'0'.repeat(400)}`, 'DOUBLE', null, 'inf'],
   ['money', '-1234.5', 'VARCHAR', '-$1,234.50', '-$1,234.50'],
   ['price', '3.5', 'DECIMAL(6,2)', 3.5, '3.50'],
 ]
@@ -186,7 +188,7 @@ const LISTS: readonly Case[] = [
   ['boolean[]', '{t,f}', 'BOOLEAN[]', [true, false], '[true, false]'],
   ['bytea[]', '{"\\\\x00ff",NULL}', 'BLOB[]', ['AP8=', null], '[\\x00\\xFF, NULL]'],
   ['numeric(5,2)[]', '{1.25,NaN}', 'DECIMAL(5,2)[]', [1.25, null], '[1.25, NULL]'],
-  ['numeric[]', '{1.25}', 'VARCHAR[]', ['1.25'], '[1.25]'],
+  ['numeric[]', '{1.25,NaN}', 'DOUBLE[]', [1.25, null], '[1.25, nan]'],
   [
     'date[]',
     '{0044-03-15 BC,2024-01-02}',

@@ -10,6 +10,13 @@ import { allRows, dataSource, LIMITS, testSources } from '../../support/test-sou
 const certificates = madeCertificates()
 const { ca = '', ...files } = certificates ?? {}
 const postgres = certificates && (await testPostgres({ settings: ['ssl=on'], files }))
+/** Asks for the password itself, as one does that hands it on to a directory. */
+const clearText =
+  certificates &&
+  (await testPostgres({
+    settings: ['ssl=on'],
+    files: { ...files, 'pg_hba.conf': 'host all all all password\n' },
+  }))
 const settings = ['ssl-cert=$DATA/server.crt', 'ssl-key=$DATA/server.key']
 const mariadb = certificates && (await testMariadb({ settings, files }))
 const { sources, close } = testSources()
@@ -17,6 +24,7 @@ const { sources, close } = testSources()
 afterAll(async () => {
   await close()
   await postgres?.stop()
+  await clearText?.stop()
   await mariadb?.stop()
 })
 
@@ -73,6 +81,7 @@ describe.skipIf(postgres === null)('TLS to PostgreSQL', () => {
     [{ sslmode: 'no-verify' }, true],
     [{ host: 'localhost', sslmode: 'verify-full', sslrootcert: ca }, true],
     [{ sslmode: 'verify-ca', sslrootcert: ca }, true],
+    [{ host: 'localhost', sslrootcert: ca }, true],
   ])('%j', async (change, expected) => {
     expect(await isEncrypted('postgres', change)).toBe(expected)
   })
@@ -80,9 +89,29 @@ describe.skipIf(postgres === null)('TLS to PostgreSQL', () => {
   test.each([
     [{ sslmode: 'require' }, 'authority that is not known'],
     [{ sslmode: 'verify-full', sslrootcert: ca }, 'for another host'],
+    [{ sslrootcert: ca }, 'for another host'],
   ])('refuses %#', async (change, message) => {
     expect(isEncrypted('postgres', change)).rejects.toThrow(message)
   })
+})
+
+describe.skipIf(clearText === null)('a password in clear text', () => {
+  const checked = (change: Readonly<Record<string, unknown>>) => {
+    const source = dataSource('postgres', { ...clearText?.parameters, ...change })
+    return sources.check(source, new AbortController().signal)
+  }
+
+  test.each([
+    { sslmode: 'disable' },
+    { ssl: false },
+    { host: 'localhost', sslmode: 'verify-full', sslrootcert: ca },
+    { sslmode: 'verify-ca', sslrootcert: ca },
+  ])('is sent with %j', (change) => checked(change))
+
+  test.each([{}, { sslmode: 'prefer' }, { sslmode: 'allow' }, { sslmode: 'no-verify' }])(
+    'is not sent with %j, although that encrypts',
+    (change) => expect(checked(change)).rejects.toThrow('asks for the password in clear text'),
+  )
 })
 
 describe.skipIf(mariadb === null)('TLS to MariaDB', () => {

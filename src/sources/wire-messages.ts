@@ -1,0 +1,197 @@
+/** Between a socket and a client library: a server's messages go on whole, checked and limited, and never hold the thread for long. */
+import { TimeSlice } from '../runtime/scheduling.ts'
+
+/** One message of a server, a row above all. */
+export const MESSAGE_BYTES_MAX = 16 * 1024 ** 2
+/** What came and no reader has taken, with what it roughly takes in memory. */
+const UNREAD_BYTES_MAX = 128 * 1024 ** 2
+const MESSAGE_COST_BYTES = 200
+const VALUE_COST_BYTES = 40
+/** In one turn of the event loop. */
+const TURN_MS = 4
+const COLUMNS_MAX = 4096
+const COLUMN_NAME_CHARS_MAX = 1000
+
+/** How one protocol parts its messages. What it throws ends the session. */
+export interface WireFormat {
+  readonly headerBytes: number
+  /** Of a whole message, by its header. */
+  sizeOf(bytes: Buffer, at: number): number
+  /** @returns how many values it holds; null: it was taken here, and the library gets nothing of it */
+  check(message: Buffer): number | null
+  /** Takes messages at `at` that never reach the library. @returns where the others begin */
+  skip?(bytes: Buffer, at: number): number
+}
+
+export interface WireStream {
+  pause(): unknown
+  resume(): unknown
+  destroy(error?: Error): unknown
+}
+
+export class WireMessages {
+  readonly #format: WireFormat
+  readonly #stream: () => WireStream
+  readonly #pass: (message: Buffer) => void
+  readonly #pieces: Buffer[] = []
+  /** Within the first piece. */
+  #at = 0
+  #waitingBytes = 0
+  #unreadBytes = 0
+  #turn: TimeSlice | null = null
+  #isHeld = false
+  #isPassing = false
+  #isPaused = false
+  #hasFailed = false
+
+  /** @param pass the library's parser, which is given one whole message at a time */
+  constructor(format: WireFormat, stream: () => WireStream, pass: (message: Buffer) => void) {
+    this.#format = format
+    this.#stream = stream
+    this.#pass = pass
+  }
+
+  take(bytes: Buffer): void {
+    if (this.#hasFailed) return
+    this.#pieces.push(bytes)
+    this.#waitingBytes += bytes.length
+    this.#go()
+  }
+
+  /** No more messages until `release`; the server waits then. */
+  hold(): void {
+    this.#isHeld = true
+  }
+
+  release(): void {
+    this.#isHeld = false
+    this.#go()
+  }
+
+  /** A reader has all that came so far, or will hold before it is too much. */
+  noteTaken(): void {
+    this.#unreadBytes = 0
+  }
+
+  #go(): void {
+    if (this.#isPassing || this.#hasFailed) return
+    this.#isPassing = true
+    try {
+      this.#turn ??= this.#begunTurn()
+      let hasMore = true
+      while (hasMore && !this.#isHeld && !this.#turn.isSpent) hasMore = this.#passNext()
+      this.#setPaused(hasMore)
+    } catch (error) {
+      this.#fail(error instanceof Error ? error : new Error(String(error)))
+    } finally {
+      this.#isPassing = false
+    }
+  }
+
+  #begunTurn(): TimeSlice {
+    setImmediate(() => {
+      this.#turn = null
+      if (this.#isPaused) this.#go()
+    })
+    return new TimeSlice(TURN_MS)
+  }
+
+  #setPaused(isPaused: boolean): void {
+    if (isPaused === this.#isPaused) return
+    this.#isPaused = isPaused
+    if (isPaused) this.#stream().pause()
+    else this.#stream().resume()
+  }
+
+  #fail(error: Error): void {
+    this.#hasFailed = true
+    this.#pieces.length = 0
+    this.#stream().destroy(error)
+  }
+
+  /** @returns false: no whole message waits */
+  #passNext(): boolean {
+    const { headerBytes, skip } = this.#format
+    if (this.#waitingBytes < headerBytes) return false
+    const first = this.#firstWith(headerBytes)
+    const after = skip?.(first, this.#at) ?? this.#at
+    if (after > this.#at) {
+      this.#waitingBytes -= after - this.#at
+      this.#at = after
+      this.#dropRead(first)
+      return true
+    }
+    const size = this.#format.sizeOf(first, this.#at)
+    if (this.#waitingBytes < size) return false
+    const whole = this.#firstWith(size)
+    const message = whole.subarray(this.#at, this.#at + size)
+    this.#at += size
+    this.#waitingBytes -= size
+    this.#dropRead(whole)
+    const valueCount = this.#format.check(message)
+    if (valueCount === null) return true
+    this.#unreadBytes += size + MESSAGE_COST_BYTES + valueCount * VALUE_COST_BYTES
+    if (this.#unreadBytes > UNREAD_BYTES_MAX) {
+      throw new Error(
+        `the server sends more than ${megabytes(UNREAD_BYTES_MAX)} that was not asked for`,
+      )
+    }
+    this.#pass(message)
+    return true
+  }
+
+  /** The first piece, which holds this many bytes from `#at` on. */
+  #firstWith(size: number): Buffer {
+    let count = 1
+    let bytes = (this.#pieces[0]?.length ?? 0) - this.#at
+    while (bytes < size && count < this.#pieces.length) {
+      bytes += this.#pieces[count]?.length ?? 0
+      count += 1
+    }
+    if (count > 1) {
+      const [first = Buffer.alloc(0), ...others] = this.#pieces.slice(0, count)
+      const last = others.pop() ?? Buffer.alloc(0)
+      // The last piece is not copied whole: it may hold thousands of messages.
+      const missing = last.length - (bytes - size)
+      const joined = [first.subarray(this.#at), ...others, last.subarray(0, missing)]
+      this.#pieces.splice(0, count, Buffer.concat(joined), last.subarray(missing))
+      this.#at = 0
+    }
+    return this.#pieces[0] ?? Buffer.alloc(0)
+  }
+
+  #dropRead(first: Buffer): void {
+    if (this.#at < first.length) return
+    this.#pieces.shift()
+    this.#at = 0
+  }
+}
+
+/** @throws Error for a message that its server should not announce */
+export function checkedSize(size: number, sizeMax = MESSAGE_BYTES_MAX): number {
+  if (size <= sizeMax) return size
+  const hint = sizeMax === MESSAGE_BYTES_MAX ? '; read fewer columns, or parts of them' : ''
+  throw new Error(`the server sends a message of more than ${megabytes(sizeMax)}${hint}`)
+}
+
+/** @throws Error */
+export function broken(how: string): never {
+  throw new Error(`the server breaks its protocol: ${how}`)
+}
+
+/** @throws Error for what no table has */
+export function checkedFields<Field extends { readonly name: string }>(
+  fields: readonly Field[],
+): readonly Field[] {
+  if (fields.length > COLUMNS_MAX) {
+    throw new Error(`the result has more than ${COLUMNS_MAX} columns; name those you need`)
+  }
+  if (fields.some(({ name }) => name.length > COLUMN_NAME_CHARS_MAX)) {
+    throw new Error(`a column's name has more than ${COLUMN_NAME_CHARS_MAX} characters`)
+  }
+  return fields
+}
+
+function megabytes(bytes: number): string {
+  return bytes < 1024 ** 2 ? `${bytes / 1024} KB` : `${bytes / 1024 ** 2} MB`
+}

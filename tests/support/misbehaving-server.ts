@@ -1,0 +1,157 @@
+/** Servers that break the protocol they are asked in: a process with one port for each kind of misbehaviour. */
+import { createServer, type Socket } from 'node:net'
+import { createInterface } from 'node:readline'
+
+/** One connection, as a behaviour sees it. */
+export class Peer {
+  readonly #socket: Socket
+  #received = Buffer.alloc(0)
+  #changed = Promise.withResolvers<void>()
+  #drained = Promise.withResolvers<void>()
+  #isClosed = false
+
+  constructor(socket: Socket, note: (bytes: Buffer) => void) {
+    this.#socket = socket
+    socket.on('error', () => {})
+    socket.on('data', (bytes) => {
+      const piece = Buffer.from(bytes)
+      note(piece)
+      this.#received = Buffer.concat([this.#received, piece])
+      this.#changed.resolve()
+    })
+    socket.on('drain', () => this.#drained.resolve())
+    socket.on('close', () => {
+      this.#isClosed = true
+      this.#changed.resolve()
+      this.#drained.resolve()
+    })
+  }
+
+  get isClosed(): boolean {
+    return this.#isClosed
+  }
+
+  /** Waits while the client does not read. */
+  async send(...parts: readonly Uint8Array[]): Promise<void> {
+    if (this.#isClosed) throw new Error('closed')
+    this.#drained = Promise.withResolvers()
+    if (!this.#socket.write(Buffer.concat(parts))) await this.#drained.promise
+  }
+
+  /** The next bytes of the client, this many. */
+  async take(count: number): Promise<Buffer> {
+    while (this.#received.length < count) {
+      if (this.#isClosed) throw new Error('closed')
+      await this.#changed.promise
+      if (!this.#isClosed) this.#changed = Promise.withResolvers()
+    }
+    const taken = this.#received.subarray(0, count)
+    this.#received = this.#received.subarray(count)
+    return taken
+  }
+
+  reset(): void {
+    this.#socket.resetAndDestroy()
+  }
+
+  /** Until the client leaves. */
+  async silence(): Promise<void> {
+    while (!this.#isClosed) await this.take(1)
+  }
+}
+
+export type Behaviour = (peer: Peer) => Promise<void>
+
+export async function forever(work: () => Promise<void>): Promise<never> {
+  for (;;) await work()
+}
+
+/** Runs in the process: prints `kind port` for each, then answers a kind with all that was received by it, as hex. */
+export async function serveBehaviours(
+  behaviours: Readonly<Record<string, Behaviour>>,
+): Promise<void> {
+  const received = new Map<string, Buffer>()
+  for (const [kind, behave] of Object.entries(behaviours)) {
+    const note = (bytes: Buffer) => {
+      const before = received.get(kind) ?? Buffer.alloc(0)
+      received.set(kind, Buffer.concat([before, bytes]).subarray(0, 1_000_000))
+    }
+    const server = createServer((socket) => {
+      behave(new Peer(socket, note)).then(
+        () => socket.end(),
+        () => socket.destroy(),
+      )
+    })
+    server.listen(0, '127.0.0.1', () => {
+      const address = server.address()
+      if (typeof address === 'object') process.stdout.write(`${kind} ${address?.port}\n`)
+    })
+  }
+  const questions = createInterface({ input: process.stdin })
+  questions.on('line', (kind) => {
+    process.stdout.write(`received ${received.get(kind)?.toString('hex') ?? ''}\n`)
+  })
+  questions.on('close', () => process.exit(0))
+}
+
+export interface MisbehavingServer {
+  portOf(kind: string): number
+  /** All that clients have sent to it. */
+  receivedBy(kind: string): Promise<Buffer>
+  stop(): Promise<void>
+}
+
+/** @param entry a file that calls `serveBehaviours` */
+export async function startMisbehaving(
+  entry: string,
+  kinds: readonly string[],
+): Promise<MisbehavingServer> {
+  const child = Bun.spawn([process.execPath, entry], {
+    stdin: 'pipe',
+    stdout: 'pipe',
+    stderr: 'inherit',
+  })
+  const ports = new Map<string, number>()
+  let answered: (text: string) => void = () => {}
+  const ready = Promise.withResolvers<void>()
+  void eachLine(child.stdout, (line) => {
+    const [kind = '', rest = ''] = line.split(' ')
+    if (kind === 'received') return answered(rest)
+    ports.set(kind, Number(rest))
+    if (kinds.every((one) => ports.has(one))) ready.resolve()
+  })
+  await ready.promise
+  return {
+    portOf(kind) {
+      const port = ports.get(kind)
+      if (port === undefined) throw new Error(`no such behaviour: ${kind}`)
+      return port
+    },
+    async receivedBy(kind) {
+      const answer = new Promise<string>((resolve) => {
+        answered = resolve
+      })
+      child.stdin.write(`${kind}\n`)
+      child.stdin.flush()
+      return Buffer.from(await answer, 'hex')
+    },
+    async stop() {
+      child.kill('SIGKILL')
+      await child.exited
+    },
+  }
+}
+
+async function eachLine(
+  output: ReadableStream<Uint8Array>,
+  use: (line: string) => void,
+): Promise<void> {
+  const decoder = new TextDecoder()
+  let text = ''
+  for await (const bytes of output) {
+    text += decoder.decode(bytes, { stream: true })
+    const lines = text.split('\n')
+    text = lines.pop() ?? ''
+    for (const line of lines) use(line)
+  }
+}
