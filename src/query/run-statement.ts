@@ -59,6 +59,7 @@ export async function runStatement(
     case 'drop_view':
       return runViewStatement({ ...request, statement }, deps, signal)
     case 'create_table':
+    case 'alter_table':
     case 'drop_table':
     case 'vacuum':
       return runTableStatement({ ...request, statement }, deps, signal)
@@ -68,6 +69,7 @@ export async function runStatement(
     case 'insert':
     case 'update':
     case 'delete':
+    case 'truncate':
       return runRowStatement({ ...request, statement }, deps, signal)
     case 'show':
     case 'show_create':
@@ -75,9 +77,7 @@ export async function runStatement(
       return runShowStatement({ ...request, statement }, deps, signal)
     case 'explain':
       return runExplainStatement({ ...request, statement }, deps, signal)
-    case 'use':
-    case 'set':
-    case 'transaction':
+    default:
       return runSessionStatement({ ...request, statement }, deps, signal)
   }
 }
