@@ -6,6 +6,7 @@ import { type Project, type ProjectTable, rowIdentity } from '../../domain/proje
 import type { QueryResult } from '../../domain/query-result.ts'
 import { AppError, notFound } from '../../errors.ts'
 import type { Assignment, ConflictAction, RowStatement } from '../../sql/dialect/parse-rows.ts'
+import { tokenize } from '../../sql/lexer/tokens.ts'
 import { type QueryDeps, runLimits } from '../query-deps.ts'
 import { composing, enclosed } from '../select/composed-select.ts'
 import { withBoundSelect } from '../select/run-select.ts'
@@ -58,9 +59,10 @@ async function write(
   deps: QueryDeps,
   signal: AbortSignal,
 ): Promise<QueryResult> {
-  const scope = { db, params, from: aliased(change.table, change.alias) }
-  const returned =
-    returning === null ? null : await composing(() => guardedList(returning, scope, deps, signal))
+  const { table, alias } = change
+  const scope = { db, params, from: aliased(table, alias) }
+  const list = () => guardedList(returning ?? '', scope, deps, signal)
+  const returned = returning === null ? null : unqualified(await composing(list), alias)
   const request = { sql, database: db, params }
   const { rowCount, returned: rows } = await withBoundSelect(request, deps, signal, (bound) => {
     const select = bound.statement
@@ -71,6 +73,22 @@ async function write(
     )
   })
   return rows === null ? done(db, rowCount) : { kind: 'table', rows, context: { db } }
+}
+
+/** DuckDB 1.5.5 does not know the alias of an INSERT without ON CONFLICT: `t.a` is written as `a`. */
+function unqualified(list: string, alias: string): string {
+  const tokens = tokenize(list)
+  let text = ''
+  let taken = 0
+  for (const [index, { kind, value, start }] of tokens.entries()) {
+    const isName = kind === 'word' || kind === 'name'
+    const [before, dot, next] = [tokens[index - 1], tokens[index + 1], tokens[index + 2]]
+    if (!isName || nameKey(value) !== nameKey(alias) || dot?.text !== '.') continue
+    if (before?.text === '.' || next === undefined) continue
+    text += list.slice(taken, start)
+    taken = next.start
+  }
+  return text + list.slice(taken)
 }
 
 function aliased({ projectName, name }: ProjectTable, alias: string): string {
