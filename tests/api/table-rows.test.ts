@@ -152,3 +152,65 @@ test('ALTER TABLE adds, drops and renames', async () => {
   ])
   expect(await sql('SELECT * FROM t')).toMatchObject({ error_code: 4003 })
 })
+
+test('information_schema, DESCRIBE and SHOW know columns, defaults and keys', async () => {
+  await run(
+    `CREATE TABLE t (id BIGINT, part INT, name VARCHAR NOT NULL DEFAULT 'x', mail VARCHAR UNIQUE,
+      PRIMARY KEY (id, part), CHECK (part > 0))`,
+    'INSERT INTO t VALUES (1, 1, DEFAULT, NULL), (1, 2, DEFAULT, NULL)',
+  )
+  const columns = `SELECT column_name, column_type, is_nullable, column_key, column_default
+    FROM information_schema.columns WHERE table_name = 't' ORDER BY ordinal_position`
+  expect(await rows(columns)).toEqual([
+    ['id', 'BIGINT', 'NO', 'PRI', null],
+    ['part', 'INTEGER', 'NO', 'PRI', null],
+    ['name', 'VARCHAR', 'NO', '', "'x'"],
+    ['mail', 'VARCHAR', 'YES', 'UNI', null],
+  ])
+  expect(await rows("SHOW COLUMNS FROM t LIKE 'name'")).toEqual([
+    ['name', 'VARCHAR', 'NO', '', "'x'", ''],
+  ])
+  const constraints = `SELECT constraint_name, constraint_type FROM information_schema.table_constraints
+    WHERE table_schema = 'mindsdb' AND table_name = 't' ORDER BY ALL`
+  expect(await rows(constraints)).toEqual([
+    ['PRIMARY', 'PRIMARY KEY'],
+    ['t_mail_key', 'UNIQUE'],
+    ['t_part_check', 'CHECK'],
+  ])
+  const keys = `SELECT constraint_name, column_name, ordinal_position
+    FROM information_schema.key_column_usage WHERE table_name = 't' ORDER BY ALL`
+  expect(await rows(keys)).toEqual([
+    ['PRIMARY', 'id', 1],
+    ['PRIMARY', 'part', 2],
+    ['t_mail_key', 'mail', 1],
+  ])
+  const count = "SELECT table_rows FROM information_schema.tables WHERE table_name = 't'"
+  expect(await rows(count)).toEqual([[2]])
+  await run('DELETE FROM t WHERE part = 1')
+  expect(await rows(count)).toEqual([[1]])
+})
+
+test('views, searches and parameters are part of what is written', async () => {
+  await run(
+    "CREATE KNOWLEDGE_BASE kb USING id_column = 'id'",
+    "INSERT INTO kb (id, content) VALUES ('a', 'red leaf tea'), ('b', 'green stone')",
+    'CREATE TABLE t (id VARCHAR, text VARCHAR, near DOUBLE)',
+    'CREATE VIEW v AS SELECT id, text FROM t',
+    `INSERT INTO t SELECT id, chunk_content, relevance FROM kb WHERE content = 'leaf tea' LIMIT 1`,
+  )
+  expect(await rows('SELECT * FROM v')).toEqual([['a', 'red leaf tea']])
+  const params = { text: 'it is :text', id: 'a', ids: ['a', 'z'] }
+  const update = 'UPDATE t SET text = :text WHERE id IN :ids RETURNING text, :id AS given'
+  expect((await sql(update, params)).data).toEqual([['it is :text', 'a']])
+  const session = { 'x-session': 'one' }
+  await sql("SET @who = 'z'", {}, session)
+  const insert = 'INSERT INTO t (id) VALUES (@who) RETURNING id'
+  expect((await sql(insert, {}, session)).data).toEqual([['z']])
+  await run("UPDATE t SET near = k.relevance FROM kb k WHERE k.content = 'stone' AND k.id = 'b'")
+  expect(await rows('SELECT count(*) FROM t WHERE near > 0')).toEqual([[2]])
+  await run('ALTER TABLE t DROP COLUMN near', 'CREATE OR REPLACE TABLE t AS SELECT * FROM v')
+  expect(await rows('SELECT * FROM v ORDER BY id')).toEqual([
+    ['a', 'it is :text'],
+    ['z', null],
+  ])
+})
