@@ -5,6 +5,11 @@ export function isDefault(value: string): boolean {
   return /^\s*default\s*$/i.test(value)
 }
 
+/** The same source for one who only wants to know whether it can be read. */
+export function withoutDefaults(source: string): string {
+  return valuesWithDefaults(source, ['a'], new Map())
+}
+
 /**
  * `VALUES (1, DEFAULT)` as a query: the word becomes the value of its column. `DEFAULT VALUES` is one row of them. Any other
  * source stays as it is.
