@@ -57,7 +57,11 @@ export const ROW_ID = 'eider_row'
 export const ROW_HASH = 'eider_hash'
 
 /** SQL for both. @param alias of the table */
-export function rowIdentity(alias: string, { columns }: Pick<ProjectTable, 'columns'>): string {
+export function rowIdentity(alias: string, table: Pick<ProjectTable, 'columns'>): string {
+  return `${quote(alias)}.rowid AS ${ROW_ID}, ${rowHash(alias, table)} AS ${ROW_HASH}`
+}
+
+export function rowHash(alias: string, { columns }: Pick<ProjectTable, 'columns'>): string {
   const values = columns.map(({ name }) => `${quote(alias)}.${quote(name)}`)
-  return `${quote(alias)}.rowid AS ${ROW_ID}, hash(row(${values.join(', ')})) AS ${ROW_HASH}`
+  return `hash(row(${values.join(', ')}))`
 }

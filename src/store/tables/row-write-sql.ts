@@ -2,7 +2,7 @@
 import { projectSchema, projectTable } from '../../domain/chunk-tables.ts'
 import { quote } from '../../domain/identifier.ts'
 import type { RowWrite } from '../../domain/ports/store-ports.ts'
-import { type ProjectTable, ROW_HASH, ROW_ID, rowIdentity } from '../../domain/project.ts'
+import { type ProjectTable, ROW_HASH, ROW_ID, rowHash, rowIdentity } from '../../domain/project.ts'
 import { STAGED_ROWS } from '../duckdb/staged-select.ts'
 
 export function tableName(table: Pick<ProjectTable, 'projectId' | 'id'>): string {
@@ -22,10 +22,8 @@ export function shapeOf({ table, kind, columns }: RowWrite): string {
  */
 export function identityCheck({ table }: RowWrite): string {
   return `SELECT count(DISTINCT s.${ROW_ID}),
-      count(*) FILTER (WHERE t.${ROW_ID} IS NULL OR t.${ROW_HASH} <> s.${ROW_HASH})
-    FROM ${STAGED_ROWS} AS s
-    LEFT JOIN (SELECT ${rowIdentity('own', table)} FROM ${tableName(table)} AS own) AS t
-      ON t.${ROW_ID} = s.${ROW_ID}`
+      count(*) FILTER (WHERE t.rowid IS NULL OR ${rowHash('t', table)} <> s.${ROW_HASH})
+    FROM ${STAGED_ROWS} AS s LEFT JOIN ${tableName(table)} AS t ON t.rowid = s.${ROW_ID}`
 }
 
 /** The change, with the caller's expressions that were not staged. */
