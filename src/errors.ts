@@ -133,6 +133,7 @@ export const ERRORS = {
   sql_missing_parameter: { status: 400, number: 4006, title: 'Parameter is not set' },
   sql_failed: { status: 400, number: 4007, title: 'Query failed' },
   statement_too_large: { status: 413, number: 4008, title: 'Statement too large' },
+  sql_constraint: { status: 409, number: 4010, title: 'Constraint not met' },
   sql_too_costly: { status: 400, number: 4009, title: 'Too much for one step' },
   sql_not_a_query: { status: 400, number: 4101, title: 'Not for a link' },
   url_key_refused: { status: 403, number: 4102, title: 'Forbidden' },

@@ -1,4 +1,5 @@
 /** A namespace, and the relations in it besides knowledge bases: views and tables. */
+import { quote } from './identifier.ts'
 
 export interface Project {
   readonly id: number
@@ -40,7 +41,7 @@ export type ViewDraft = Omit<View, 'id' | 'projectName' | 'createdAt' | 'updated
 
 export type ViewChanges = Pick<ViewDraft, 'sql' | 'database' | 'columns'>
 
-/** A table of a project, made by `CREATE TABLE … AS`. Its rows lie in a table of DuckDB, see domain/chunk-tables.ts. */
+/** A table of a project. Its rows lie in a table of DuckDB, see domain/chunk-tables.ts. */
 export interface ProjectTable {
   readonly id: number
   readonly name: string
@@ -49,4 +50,18 @@ export interface ProjectTable {
   readonly columns: readonly RelationColumn[]
   readonly rowCount: number
   readonly createdAt: string
+}
+
+/** The columns by which a row that was read is found again: where it was, and a hash of all its values. */
+export const ROW_ID = 'eider_row'
+export const ROW_HASH = 'eider_hash'
+
+/** SQL for both. @param alias of the table */
+export function rowIdentity(alias: string, table: Pick<ProjectTable, 'columns'>): string {
+  return `${quote(alias)}.rowid AS ${ROW_ID}, ${rowHash(alias, table)} AS ${ROW_HASH}`
+}
+
+export function rowHash(alias: string, { columns }: Pick<ProjectTable, 'columns'>): string {
+  const values = columns.map(({ name }) => `${quote(alias)}.${quote(name)}`)
+  return `hash(row(${values.join(', ')}))`
 }

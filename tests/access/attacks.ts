@@ -13,6 +13,12 @@ INSERT INTO open.kettle_kb (id, content) SELECT word, word FROM open.kettle_tabl
 INSERT INTO open.kettle_kb (id, content) VALUES ('a', 'b') USING background = true
 UPDATE open.kettle_kb SET color = 'x' WHERE id = 'kettle-1'
 DELETE FROM open.kettle_kb WHERE id = 'kettle-1'
+INSERT INTO open.kettle_table VALUES ('a')
+INSERT INTO open.kettle_table VALUES ('a') RETURNING word
+UPDATE open.kettle_table SET word = 'a'
+DELETE FROM open.kettle_table
+TRUNCATE open.kettle_table
+ALTER TABLE open.kettle_table ADD COLUMN more INT
 CREATE INDEX ON KNOWLEDGE_BASE open.kettle_kb
 DROP INDEX ON KNOWLEDGE_BASE open.kettle_kb
 CREATE AGENT open.spy
@@ -262,6 +268,14 @@ INSERT INTO open.kettle_kb (id, content) VALUES ('a', (SELECT word FROM {}.${S}_
 UPDATE {}.${S}_kb SET color = 'x' WHERE id = 'y'
 UPDATE open.kettle_kb SET color = (SELECT word FROM {}.${S}_table) WHERE id = 'y'
 DELETE FROM {}.${S}_kb WHERE id = 'y'
+INSERT INTO {}.${S}_table VALUES ('y')
+INSERT INTO open.kettle_table SELECT word FROM {}.${S}_table
+UPDATE {}.${S}_table SET word = 'y'
+UPDATE open.kettle_table SET word = t.word FROM {}.${S}_table AS t RETURNING *
+DELETE FROM {}.${S}_table
+DELETE FROM open.kettle_table USING {}.${S}_table AS t WHERE t.word = 'y' RETURNING *
+TRUNCATE {}.${S}_table
+ALTER TABLE {}.${S}_table ADD COLUMN more INT
 DELETE FROM open.kettle_kb WHERE color IN (SELECT word FROM {}.${S}_table)
 VACUUM {}.${S}_table
 CREATE INDEX ON KNOWLEDGE_BASE {}.${S}_kb

@@ -76,6 +76,22 @@ test('COALESCE(LAST, value) begins after that value', async () => {
   expect(await ids()).toEqual(['2'])
 })
 
+test('a table takes the rows above LAST, and grows by other statements', async () => {
+  await sql("CREATE TABLE log (id INTEGER PRIMARY KEY, text VARCHAR, state VARCHAR DEFAULT 'new')")
+  await sql('CREATE JOB j (INSERT INTO log (id, text) SELECT id, text FROM t WHERE id > LAST)')
+  await runsOver(1)
+  await sql("INSERT INTO t VALUES (3, 'three')")
+  await sql("UPDATE log SET state = 'old'")
+  const again = await sql("CREATE JOB k (INSERT INTO log VALUES (9, 'nine', DEFAULT))")
+  expect(again).toMatchObject({ type: 'ok' })
+  await runsOver(2)
+  expect((await sql('SELECT * FROM log ORDER BY id')).data).toEqual([
+    [1, 'one', 'old'],
+    [2, 'two', 'old'],
+    [9, 'nine', 'new'],
+  ])
+})
+
 test('IF stops a run that has nothing to do', async () => {
   await sql('CREATE JOB j (INSERT INTO kb SELECT * FROM t) IF (SELECT * FROM t WHERE id > 5)')
   await runsOver(1)

@@ -207,3 +207,23 @@
 4001,4003 ｓｅｌｅｃｔ 1
 4001 SELECT 1 FROM t WHERE a = 'x' OR '1'='1
 4001 '; DROP TABLE kb; --
+-- Parts of statements that write tables.
+4004 INSERT INTO mine (id) VALUES (1) RETURNING getenv('HOME')
+4004 INSERT INTO mine SELECT content FROM read_text('/etc/passwd')
+4002 INSERT INTO mine (id) VALUES (1) RETURNING (SELECT sql FROM duckdb_tables() LIMIT 1)
+4004 INSERT INTO mine (id) VALUES (1) ON CONFLICT (id) DO UPDATE SET s = getenv('HOME')
+4004 INSERT INTO mine (id) VALUES (1) ON CONFLICT (id) DO UPDATE SET s = 'x' WHERE getvariable('x') IS NULL
+4004 UPDATE mine SET s = getenv('HOME')
+4004 UPDATE mine SET s = sql FROM duckdb_tables()
+4003 UPDATE mine SET s = t.name FROM eider.tables t
+4004 DELETE FROM mine USING glob('/*')
+4004 DELETE FROM mine WHERE id = 1 RETURNING current_setting('threads')
+4004 CREATE TABLE other (a VARCHAR DEFAULT getenv('HOME'))
+4009 CREATE TABLE other (a VARCHAR DEFAULT repeat('x', 1000000000))
+4004 CREATE TABLE other (a VARCHAR CHECK (a <> getenv('HOME')))
+4002 CREATE TABLE other (a VARCHAR DEFAULT (SELECT 'x'))
+4002 CREATE TABLE other (a INT REFERENCES mine (id))
+4001 CREATE TABLE other (a INT), CAST(1 AS INT)
+4002 CREATE TABLE other (a INT); DROP TABLE mine
+4004 ALTER TABLE mine ADD COLUMN a VARCHAR DEFAULT getenv('HOME')
+4001 ALTER TABLE mine SET SCHEMA eider

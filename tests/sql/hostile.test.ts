@@ -27,6 +27,7 @@ beforeAll(async () => {
   const rows = [{ id: 'a', content: 'one', price: 1 }]
   await t.send('PUT', `${kbs}/kb`, { knowledge_base: { rows } })
   await t.send('PUT', '/api/files/f', 'a,b\n1,2\n')
+  await answerOf('CREATE TABLE mine (id INT PRIMARY KEY, s VARCHAR)')
 })
 afterAll(() => t.close())
 
@@ -38,7 +39,7 @@ async function answerOf(query: string, params = {}) {
 /** Nothing was written, and the server goes on. */
 async function expectUnharmed() {
   expect(await t.rows('SELECT id, price FROM kb')).toEqual([['a', 1]])
-  expect(await t.rows('SHOW TABLES')).toEqual([['kb']])
+  expect(await t.rows('SHOW TABLES')).toEqual([['kb'], ['mine']])
 }
 
 describe('an attempt to get out', () => {

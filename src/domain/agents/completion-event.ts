@@ -210,6 +210,7 @@ export const FAILURE_TYPES: Readonly<Record<ErrorCode, FailureType>> = {
   sql_invalid_search: 'general',
   sql_missing_parameter: 'general',
   sql_failed: 'general',
+  sql_constraint: 'general',
   sql_too_costly: 'general',
   sql_not_a_query: 'general',
   url_key_refused: 'general',

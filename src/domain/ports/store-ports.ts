@@ -10,6 +10,7 @@ import type { Document, Row } from '../document.ts'
 import type { DataSource, DataSourceChanges, DataSourceDraft } from '../flow/data-source.ts'
 import type { KnowledgeBase, KnowledgeBaseChanges, KnowledgeBaseDraft } from '../knowledge-base.ts'
 import type { Project, ProjectTable, View, ViewChanges, ViewDraft } from '../project.ts'
+import type { RowStream } from '../query-result.ts'
 import type {
   MissingVectors,
   NextVector,
@@ -181,18 +182,51 @@ export interface ChunkStore extends DocumentStore {
   ): Promise<DocumentsOutcome>
 }
 
-/** Tables of projects. */
+/** The name of a table, which need not exist yet. */
+export interface TableKey {
+  /** null: a file. */
+  readonly projectId: number | null
+  readonly name: string
+}
+
+/** Tables of projects. What writes a table runs within `whileLocked`. */
 export interface TableStore {
+  /**
+   * Runs work while nothing else writes the table of this name: what the work reads of it, it finds there when it writes.
+   * @param work gets how long the others took
+   * @throws AppError `timeout`, `too_busy`
+   */
+  whileLocked<T>(
+    table: TableKey,
+    limits: RunLimits,
+    signal: AbortSignal,
+    work: (waitedMs: number) => Promise<T>,
+  ): Promise<T>
   /**
    * Stores the rows of a guarded SELECT as a new table. The SELECT runs in a READ ONLY transaction like any other.
    * @throws AppError `relation_exists`, `storage_full`, those of `SqlEngine.run`
    */
   createTable(target: NewTable, limits: RunLimits, signal: AbortSignal): Promise<ProjectTable>
+  /** Makes an empty table. @throws AppError `relation_exists`, `sql_…` for what DuckDB refuses */
+  defineTable(target: NewEmptyTable): Promise<ProjectTable>
   /**
    * Adds the rows of a guarded SELECT to the table of that name, by the names of its columns; makes it where there is none.
    * @throws AppError `invalid_request` for a column that the table does not have, those of `createTable`
    */
   appendRows(target: NewTable, limits: RunLimits, signal: AbortSignal): Promise<ProjectTable>
+  /** @throws AppError `sql_constraint`, `table_not_found`, those of `createTable` */
+  writeRows(write: RowWrite, limits: RunLimits, signal: AbortSignal): Promise<WrittenRows>
+  /** Removes all rows. @returns how many @throws AppError `table_not_found` */
+  truncateTable(table: ProjectTable): Promise<number>
+  /** SQL for the values that the columns have where none is given, by the names of the columns. */
+  defaultsOf(table: ProjectTable): Promise<ReadonlyMap<string, string>>
+  /**
+   * @param change guarded, as it follows `ALTER TABLE name`
+   * @throws AppError `sql_…` for what DuckDB refuses, `table_not_found`
+   */
+  alterTable(table: ProjectTable, change: string): Promise<void>
+  /** @throws AppError `relation_exists`, `table_not_found` */
+  renameTable(table: ProjectTable, name: string): Promise<void>
   dropTable(table: ProjectTable): Promise<void>
 }
 
@@ -204,6 +238,34 @@ export interface NewTable {
   readonly orReplace?: boolean
   /** To `appendRows`: rows with one of these values in this column give way, in the same transaction. */
   readonly replaced?: { readonly column: string; readonly values: readonly string[] }
+}
+
+export interface NewEmptyTable extends Pick<NewTable, 'projectId' | 'name' | 'orReplace'> {
+  /** Guarded SQL: the columns and constraints, in parentheses. */
+  readonly definition: string
+}
+
+/** A change of a table's rows, prepared by a guarded SELECT. */
+export interface RowWrite {
+  readonly table: ProjectTable
+  /** What its own columns are qualified with. */
+  readonly alias: string
+  readonly kind: 'insert' | 'update' | 'delete'
+  /** The columns that get values. */
+  readonly columns: readonly string[]
+  /** Gives these values; before them, except for an insert, the two of `rowIdentity`. */
+  readonly select: BoundSql
+  readonly instead?: 'replace' | 'ignore' | null
+  /** Guarded, as it follows `ON CONFLICT`. */
+  readonly conflict?: string | null
+  /** Guarded, as it follows `RETURNING`. */
+  readonly returning: string | null
+}
+
+export interface WrittenRows {
+  readonly rowCount: number
+  /** null without `returning`. */
+  readonly returned: RowStream | null
 }
 
 /** A file on the disk of the data folder. */

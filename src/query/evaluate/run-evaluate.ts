@@ -80,7 +80,10 @@ async function evaluateKnowledgeBase(
   const table = withRun(measured, kb, startedMs)
   if (saveTo !== null && table.rows.length > 0) {
     const select = selectOfRows(table)
-    await deps.tables.appendRows({ ...saveTo, select }, runLimits(deps), signal)
+    const limits = runLimits(deps)
+    await deps.tables.whileLocked(saveTo, limits, signal, () => {
+      return deps.tables.appendRows({ ...saveTo, select }, limits, signal)
+    })
   }
   const noted = warnings.size === 0 ? {} : { warnings: [...warnings] }
   return { kind: 'table', rows: { ...rowStreamOf(table), ...noted }, context: { db } }
@@ -133,7 +136,10 @@ async function generate(
   const generated = { kb, version, options: generation, db, params }
   const questions = await generateQuestions(generated, { model, deps }, signal)
   const select = selectOfRows(questions)
-  await deps.tables.createTable({ ...target, select, orReplace: true }, runLimits(deps), signal)
+  const limits = runLimits(deps)
+  await deps.tables.whileLocked(target, limits, signal, () => {
+    return deps.tables.createTable({ ...target, select, orReplace: true }, limits, signal)
+  })
 }
 
 /** Chunks, or documents in judgments. */

@@ -85,7 +85,10 @@ export class SavedAnswers {
     const select = selectOfRows(evaluationTable(ANSWER_COLUMNS, rows))
     const replaced = { column: 'row_key', values: rows.map((row) => String(row.row_key)) }
     const { signal } = new AbortController()
-    await tables.appendRows({ ...this.#target, select, replaced }, runLimits(this.#deps), signal)
+    const limits = runLimits(this.#deps)
+    await tables.whileLocked(this.#target, limits, signal, () => {
+      return tables.appendRows({ ...this.#target, select, replaced }, limits, signal)
+    })
   }
 }
 

@@ -6,6 +6,7 @@ import { literal, quote } from '../../domain/identifier.ts'
 import type { KnowledgeBase } from '../../domain/knowledge-base.ts'
 import { FILES_DATABASE, type RelationColumn } from '../../domain/project.ts'
 import { tablesOfFile } from '../../domain/uploaded-file.ts'
+import { CONSTRAINT_TABLES, KEY_COLUMNS, physicalName } from './constraint-tables.ts'
 import {
   emptyTable,
   liveRowsSql,
@@ -55,17 +56,7 @@ export const RELATION_TABLES: readonly SchemaTable[] = [
      SEQ_IN_INDEX:BIGINT COLUMN_NAME COLLATION CARDINALITY:BIGINT SUB_PART:BIGINT PACKED NULLABLE
      INDEX_TYPE COMMENT INDEX_COMMENT IS_VISIBLE EXPRESSION`,
   ),
-  emptyTable(
-    'TABLE_CONSTRAINTS',
-    `CONSTRAINT_CATALOG CONSTRAINT_SCHEMA CONSTRAINT_NAME TABLE_SCHEMA TABLE_NAME CONSTRAINT_TYPE
-     ENFORCED`,
-  ),
-  emptyTable(
-    'KEY_COLUMN_USAGE',
-    `CONSTRAINT_CATALOG CONSTRAINT_SCHEMA CONSTRAINT_NAME TABLE_CATALOG TABLE_SCHEMA TABLE_NAME
-     COLUMN_NAME ORDINAL_POSITION:BIGINT POSITION_IN_UNIQUE_CONSTRAINT:BIGINT
-     REFERENCED_TABLE_SCHEMA REFERENCED_TABLE_NAME REFERENCED_COLUMN_NAME`,
-  ),
+  ...CONSTRAINT_TABLES,
   emptyTable(
     'REFERENTIAL_CONSTRAINTS',
     `CONSTRAINT_CATALOG CONSTRAINT_SCHEMA CONSTRAINT_NAME UNIQUE_CONSTRAINT_CATALOG
@@ -112,13 +103,14 @@ const COLUMN_VALUES: Readonly<Record<string, string>> = {
   IS_NULLABLE: "coalesce(nullable, 'YES')",
   DATA_TYPE: 'type',
   COLUMN_TYPE: 'type',
-  COLUMN_KEY: "''",
+  COLUMN_DEFAULT: 'value',
+  COLUMN_KEY: "coalesce(key, '')",
   EXTRA: "''",
   PRIVILEGES: "'select'",
   COLUMN_COMMENT: "coalesce(comment, '')",
 }
 
-/** The columns in their order; the types of files' columns come from DuckDB's own catalog. */
+/** The columns in their order; what DuckDB's own catalog knows of those of files and tables comes from there. */
 function columnsSql(source: SchemaSource): string {
   const rows = catalogRelations(source)
     .flatMap(columnRows)
@@ -148,10 +140,14 @@ function describedColumnsSql(rows: string): string {
     return `${COLUMN_VALUES[name] ?? `NULL::${type}`} AS ${quote(name)}`
   })
   return `SELECT ${shown.join(', ')} FROM (
-    SELECT c.* REPLACE (coalesce(d.data_type, c.type) AS type)
+    SELECT c.* REPLACE (coalesce(d.data_type, c.type) AS type,
+        CASE WHEN d.is_nullable THEN 'YES' WHEN NOT d.is_nullable THEN 'NO'
+          ELSE c.nullable END AS nullable),
+      d.column_default AS value, k.key
     FROM (${rows}) AS c
-    LEFT JOIN duckdb_columns() AS d ON d.schema_name = ${literal(FILES_SCHEMA)}
-      AND d.table_name = c.file AND d.column_name = c.name
+    LEFT JOIN duckdb_columns() AS d ON concat(d.schema_name, '.', d.table_name) = c.file
+      AND d.column_name = c.name
+    LEFT JOIN (${KEY_COLUMNS}) AS k ON k.file = c.file AND k.name = c.name
     ORDER BY c.row)`
 }
 
@@ -190,7 +186,7 @@ interface CatalogRelation {
   readonly createdAt?: string
   readonly updatedAt?: string
   readonly comment?: string
-  /** DuckDB's name of a file's table, which alone knows the types of its columns. */
+  /** DuckDB's name of a stored table, with its schema. */
   readonly physicalTable?: string
 }
 
@@ -211,7 +207,8 @@ function projectRelations(snapshot: CatalogSnapshot): readonly CatalogRelation[]
     return { ...kb, schema: kb.projectName, type: 'KNOWLEDGE BASE', columns: columnsOf(kb) }
   })
   const tables = snapshot.tables.map((table): CatalogRelation => {
-    return { ...table, schema: table.projectName, type: 'BASE TABLE' }
+    const physicalTable = physicalName(table)
+    return { ...table, schema: table.projectName, type: 'BASE TABLE', physicalTable }
   })
   const views = snapshot.views.map((view): CatalogRelation => {
     return { ...view, schema: view.projectName, type: 'VIEW' }
@@ -260,7 +257,7 @@ function fileRelations(snapshot: CatalogSnapshot): readonly CatalogRelation[] {
     rowCount,
     createdAt: file.createdAt,
     comment: file.originalName,
-    physicalTable: fileTable(file.id, index),
+    physicalTable: `${FILES_SCHEMA}.${fileTable(file.id, index)}`,
   }))
 }
 

@@ -6,9 +6,11 @@ import {
   knowledgeBasesOf,
   refuseToWrite,
   requireProject,
+  tablesOf,
 } from '../../domain/catalog-snapshot.ts'
 import { nameKey } from '../../domain/identifier.ts'
-import { FILES_DATABASE } from '../../domain/project.ts'
+import type { KnowledgeBase } from '../../domain/knowledge-base.ts'
+import { FILES_DATABASE, type Project, type ProjectTable } from '../../domain/project.ts'
 import type { QueryResult } from '../../domain/query-result.ts'
 import { AppError } from '../../errors.ts'
 import type { RowStatement } from '../../sql/dialect/parse-rows.ts'
@@ -22,6 +24,7 @@ import {
   type StatementRequest,
 } from '../select/statement-request.ts'
 import { isInBackground, runWaitedInsert, startBackgroundInsert } from './background-insert.ts'
+import { changeTableRows } from './change-table-rows.ts'
 import { matchingChunks } from './matching-chunks.ts'
 import { updateRows } from './update-rows.ts'
 
@@ -32,7 +35,9 @@ export async function runRowStatement(
   signal: AbortSignal,
 ): Promise<QueryResult> {
   const { statement, db } = request
-  const kb = changeableKnowledgeBase(statement.table, db, deps)
+  const { project, table, kb } = changeable(statement.table, db, deps)
+  if (table !== undefined) return changeTableRows({ ...request, project }, deps, signal)
+  refuseForKnowledgeBase(statement)
   switch (statement.kind) {
     case 'insert':
       if (isInBackground(statement)) {
@@ -43,7 +48,21 @@ export async function runRowStatement(
       return done(db, await updateRows({ ...request, statement, kb }, deps, signal))
     case 'delete':
       return done(db, await deleteRows({ ...request, statement, kb }, deps, signal))
+    case 'truncate':
+      throw new AppError('sql_not_supported', `TRUNCATE is for tables; use DELETE FROM ${kb.name}`)
   }
+}
+
+/** @throws AppError `sql_not_supported` for what only tables have */
+function refuseForKnowledgeBase(statement: RowStatement): void {
+  const isOfTable =
+    statement.kind === 'insert'
+      ? statement.ofTable !== undefined
+      : statement.kind !== 'truncate' && (statement.from ?? statement.returning) !== null
+  if (!isOfTable) return
+  const parts = 'RETURNING, ON CONFLICT, FROM, USING and aliases of an INSERT'
+  const message = `${parts} are for tables, and ${statement.table.name} is a knowledge base`
+  throw new AppError('sql_not_supported', message)
 }
 
 /** Removes exactly the chunks that its WHERE found. @returns how many were still there */
@@ -59,35 +78,43 @@ async function deleteRows(
   return keys.length === 0 ? 0 : deps.chunks.removeChunks(request.kb, keys)
 }
 
+type Changeable = { readonly project: Project } & (
+  | { readonly table: ProjectTable; readonly kb?: undefined }
+  | { readonly table?: undefined; readonly kb: KnowledgeBase }
+)
+
 /**
  * @throws AppError `project_not_found`, `knowledge_base_not_found` with the nearest name, `sql_not_supported` for
  * another relation
  */
-function changeableKnowledgeBase(
+function changeable(
   { project: qualifier, name }: QualifiedName,
   db: string,
   deps: QueryDeps,
-) {
+): Changeable {
   const snapshot = deps.catalog.snapshot()
   const database = qualifier ?? db
-  if (nameKey(database) === FILES_DATABASE) throw notAKnowledgeBase(`${FILES_DATABASE}.${name}`)
-  if (nameKey(database) === INFORMATION_SCHEMA) throw notAKnowledgeBase(`${database}.${name}`)
+  if (nameKey(database) === FILES_DATABASE) throw notChangeable(`${FILES_DATABASE}.${name}`)
+  if (nameKey(database) === INFORMATION_SCHEMA) throw notChangeable(`${database}.${name}`)
   refuseToWrite(snapshot, database)
   const project = requireProject(snapshot, database)
   const kb = findKnowledgeBase(snapshot, project, name)
-  if (kb !== undefined) return kb
-  const isOther = [findView, findTable, findAgent].some((find) => {
-    return find(snapshot, project, name) !== undefined
-  })
-  if (isOther) throw notAKnowledgeBase(name)
-  const names = knowledgeBasesOf(snapshot, project).map((known) => known.name)
-  const nearest = nearestName(name, names)
+  if (kb !== undefined) return { project, kb }
+  const table = findTable(snapshot, project, name)
+  if (table !== undefined) return { project, table }
+  const isOther = [findView, findAgent].some((find) => find(snapshot, project, name) !== undefined)
+  if (isOther) throw notChangeable(name)
+  const known = [...knowledgeBasesOf(snapshot, project), ...tablesOf(snapshot, project)]
+  const nearest = nearestName(
+    name,
+    known.map((one) => one.name),
+  )
   const hint = nearest === undefined ? '' : `. Did you mean "${nearest}"?`
   const message = `Knowledge base does not exist: ${name}${hint}`
   throw new AppError('knowledge_base_not_found', message)
 }
 
-function notAKnowledgeBase(name: string): AppError {
-  const message = `"${name}" is not a knowledge base: only those have rows to change`
+function notChangeable(name: string): AppError {
+  const message = `"${name}" is not a knowledge base or table: only those have rows to change`
   return new AppError('sql_not_supported', message)
 }

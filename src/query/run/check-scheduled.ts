@@ -7,12 +7,13 @@ import { parseStatement } from '../../sql/dialect/parse-statement.ts'
 import { type LastCondition, lastCondition } from '../../sql/lexer/last-value.ts'
 import { withNativeTexts } from '../../sql/lexer/native-names.ts'
 import { tokenize } from '../../sql/lexer/tokens.ts'
+import { withoutDefaults } from '../rows/values-with-defaults.ts'
 import { nativeNamed } from '../select/name-scope.ts'
 import type { QueryDeps } from '../select/query-deps.ts'
+import { describeSelect } from '../select/views.ts'
 import { isOfAccess, needsSomebody } from '../statements/run-access.ts'
 import { checkStatement } from './run-query.ts'
 import { BEFORE_ALL, highestOf, statementsOf, withTimes } from './run-scheduled.ts'
-import { describeSelect } from './views.ts'
 
 /** Of one job. */
 const STATEMENTS_MAX = 100
@@ -78,7 +79,8 @@ async function planStatement(sql: string, { database, deps, signal }: Checking):
     if (isKnown === undefined) throw notFound('knowledge_base', name)
   }
   const read = statement === undefined ? whole : withNativeTexts(statement.source)
-  await describeSelect({ sql: read, database }, deps, signal)
+  const sent = withoutDefaults(read)
+  await describeSelect({ sql: sent, database }, deps, signal)
   if (condition !== undefined) {
     await describeSelect({ sql: highestOf(sql, condition, null), database }, deps, signal)
   }

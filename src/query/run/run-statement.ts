@@ -20,6 +20,7 @@ import { enclosed, runComposedSelect } from '../select/composed-select.ts'
 import type { QueryDeps } from '../select/query-deps.ts'
 import type { StatementRequest } from '../select/statement-request.ts'
 import { done } from '../select/statement-request.ts'
+import { alterView, createView } from '../select/views.ts'
 import { runShowStatement } from '../show/run-show.ts'
 import { narrowedSelect, type Shown } from '../show/show-select.ts'
 import { isOfAccess, runAccessStatement } from '../statements/run-access.ts'
@@ -36,7 +37,6 @@ import {
   runSourceStatement,
 } from '../statements/run-knowledge-base.ts'
 import { runTableStatement } from '../statements/run-table.ts'
-import { alterView, createView } from './views.ts'
 
 /** Runs one of the dialect's own statements. */
 export async function runStatement(
@@ -77,6 +77,7 @@ export async function runStatement(
     case 'drop_view':
       return runViewStatement({ ...request, statement }, deps, signal)
     case 'create_table':
+    case 'alter_table':
     case 'drop_table':
     case 'vacuum':
       return runTableStatement({ ...request, statement }, deps, signal)
@@ -86,6 +87,7 @@ export async function runStatement(
     case 'insert':
     case 'update':
     case 'delete':
+    case 'truncate':
       return runRowStatement({ ...request, statement }, deps, signal)
     case 'show':
     case 'show_create':

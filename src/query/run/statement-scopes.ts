@@ -44,7 +44,10 @@ const SCOPES: {
   drop_view: ['write'],
   create_table: ['write'],
   drop_table: ['write'],
-  insert: ['write'],
+  alter_table: ['write'],
+  // What it answers says what is in the table.
+  truncate: ['write', 'read'],
+  insert: ({ ofTable }) => (ofTable === undefined ? ['write'] : ['write', 'read']),
   // How many rows they changed says what their conditions found.
   update: ['write', 'read'],
   delete: ['write', 'read'],

@@ -9,8 +9,13 @@ export async function runComposedSelect(
   deps: QueryDeps,
   signal: AbortSignal,
 ): Promise<RowStream> {
+  return composing(() => runSelect(request, deps, signal))
+}
+
+/** Work on such a SELECT. */
+export async function composing<T>(work: () => Promise<T>): Promise<T> {
   try {
-    return await runSelect(request, deps, signal)
+    return await work()
   } catch (error) {
     if (!(error instanceof AppError)) throw error
     const { code, title, cause } = error

@@ -28,7 +28,8 @@ export interface StatementChange {
   readonly targets: readonly string[]
 }
 
-const CHANGING = /^(?:create_|alter_|drop_|query_)|^(?:insert|update|delete|vacuum|sources)$/
+const CHANGING =
+  /^(?:create_|alter_|drop_|query_)|^(?:insert|update|delete|truncate|vacuum|sources)$/
 
 /** undefined: it changes nothing that others see. */
 export function changeOf(statement: Statement, db: string): StatementChange | undefined {

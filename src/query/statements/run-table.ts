@@ -10,7 +10,7 @@ import {
 } from '../../domain/catalog-snapshot.ts'
 import { checkedName, quote } from '../../domain/identifier.ts'
 import type { VacuumScope } from '../../domain/ports/store-ports.ts'
-import { FILES_DATABASE, type ProjectTable } from '../../domain/project.ts'
+import { FILES_DATABASE, type Project, type ProjectTable } from '../../domain/project.ts'
 import type { QueryResult } from '../../domain/query-result.ts'
 import { checkedFileName, fileKey, type UploadedFile } from '../../domain/uploaded-file.ts'
 import { AppError, notFound } from '../../errors.ts'
@@ -21,6 +21,7 @@ import { runComposedSelect } from '../select/composed-select.ts'
 import { type QueryDeps, runLimits } from '../select/query-deps.ts'
 import { withBoundSelect } from '../select/run-select.ts'
 import { done, type StatementRequest } from '../select/statement-request.ts'
+import { changeSql, tableSql } from './define-table.ts'
 
 type StatementOf<K extends TableStatement['kind']> = Extract<TableStatement, { kind: K }>
 
@@ -30,27 +31,58 @@ export async function runTableStatement(
   signal: AbortSignal,
 ): Promise<QueryResult> {
   const { statement, db } = request
-  if (statement.kind === 'create_table') return create({ ...request, statement }, deps, signal)
   if (statement.kind === 'vacuum') return vacuum({ ...request, statement }, deps, signal)
-  refuseToWrite(deps.catalog.snapshot(), statement.name.project ?? db)
-  const target = find(statement.name, db, deps)
-  if (target !== undefined) await drop(target, deps)
-  else {
-    refuseOther(statement.name, db, deps)
-    if (!statement.ifExists) throw notFound('table', statement.name.name)
+  const snapshot = deps.catalog.snapshot()
+  const { name } = statement
+  refuseToWrite(snapshot, name.project ?? db)
+  const project = isFile(name, db) ? undefined : findProject(snapshot, name.project ?? db)
+  const key = { projectId: project?.id ?? null, name: name.name }
+  return deps.tables.whileLocked(key, runLimits(deps), signal, async (waitedMs) => {
+    const own = { ...deps, spentMs: (deps.spentMs ?? 0) + waitedMs }
+    if (statement.kind === 'create_table') return create({ ...request, statement }, own, signal)
+    const target = find(name, db, deps)
+    if (target === undefined) {
+      refuseOther(statement, db, deps)
+      if (!statement.ifExists) throw notFound('table', name.name)
+    } else if (statement.kind === 'drop_table') await drop(target, deps)
+    else await alter({ ...request, statement }, target, own, signal)
+    return done(db)
+  })
+}
+
+/** @throws AppError `sql_not_supported` for a file, those of the change */
+async function alter(
+  { statement: { change, name }, db, params }: StatementRequest<StatementOf<'alter_table'>>,
+  target: TableOrFile,
+  deps: QueryDeps,
+  signal: AbortSignal,
+): Promise<void> {
+  if (target.kind === 'file') {
+    const how = `CREATE TABLE name AS SELECT * FROM files.${quote(name.name)}`
+    throw new AppError('sql_not_supported', `A file is not changed; make a table of it: ${how}`)
   }
-  return done(db)
+  const { table } = target
+  if (change.kind === 'rename') {
+    return deps.tables.renameTable(table, checkedName('table', change.to))
+  }
+  const sql = await changeSql({ change, table }, { db, params }, deps, signal)
+  if (sql !== null) await deps.tables.alterTable(table, sql)
 }
 
 /** @throws AppError `sql_not_supported` with the right statement for what is no table */
-function refuseOther(name: QualifiedName, db: string, deps: QueryDeps): void {
+function refuseOther(
+  { name, kind }: StatementOf<'alter_table' | 'drop_table'>,
+  db: string,
+  deps: QueryDeps,
+): void {
+  const verb = kind === 'drop_table' ? 'DROP' : 'ALTER'
   const snapshot = deps.catalog.snapshot()
   const project = isFile(name, db) ? undefined : findProject(snapshot, name.project ?? db)
   if (project === undefined) return
   const kinds = [
-    ['knowledge base', 'DROP KNOWLEDGE_BASE', findKnowledgeBase],
-    ['view', 'DROP VIEW', findView],
-    ['agent', 'DROP AGENT', findAgent],
+    ['knowledge base', `${verb} KNOWLEDGE_BASE`, findKnowledgeBase],
+    ['view', `${verb} VIEW`, findView],
+    ['agent', `${verb} AGENT`, findAgent],
   ] as const
   for (const [what, statement, findIn] of kinds) {
     const found = findIn(snapshot, project, name.name)
@@ -73,7 +105,6 @@ async function create(
   signal: AbortSignal,
 ): Promise<QueryResult> {
   const { source, ifNotExists, orReplace } = statement
-  refuseToWrite(deps.catalog.snapshot(), statement.name.project ?? db)
   const isThere = () => findExactly(statement.name, db, deps) !== undefined
   if (isThere() && ifNotExists) return done(db)
   if (isThere() && !orReplace) throw exists(statement.name)
@@ -83,9 +114,15 @@ async function create(
   const project = isOfFiles
     ? null
     : requireProject(deps.catalog.snapshot(), statement.name.project ?? db)
-  const request = { sql: source.select, database: source.database ?? db, params }
   const limits = runLimits(deps)
   try {
+    if ('columns' in source) {
+      const definition = await tableSql(source, { db, params }, deps, signal)
+      const target = { name, projectId: tableProject(project).id, orReplace, definition }
+      await deps.tables.defineTable(target)
+      return done(db)
+    }
+    const request = { sql: source.select, database: source.database ?? db, params }
     const made = await withBoundSelect(request, deps, signal, async (bound) => {
       const target = { name, select: bound.statement }
       return project === null
@@ -98,6 +135,15 @@ async function create(
     if (ifNotExists && isTaken(error) && isThere()) return done(db)
     throw error
   }
+}
+
+/** @throws AppError `sql_not_supported` for a file */
+function tableProject(project: Project | null): Project {
+  if (project !== null) return project
+  throw new AppError(
+    'sql_not_supported',
+    'A file is made of a SELECT: CREATE TABLE files.name AS …',
+  )
 }
 
 function isTaken(error: unknown): boolean {

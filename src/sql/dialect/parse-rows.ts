@@ -7,16 +7,29 @@ export interface Assignment {
   readonly value: string
 }
 
-/** Statements over the rows of a knowledge base. */
+/** What `INSERT … ON CONFLICT` does with a row whose key is there already. */
+export interface ConflictAction {
+  /** The columns of the key; null: any key. */
+  readonly columns: readonly string[] | null
+  /** null: DO NOTHING. */
+  readonly update: {
+    readonly assignments: readonly Assignment[]
+    readonly where: string | null
+  } | null
+}
+
+/** Statements over the rows of a knowledge base or a table. */
 export type RowStatement =
   | {
       readonly kind: 'insert'
       readonly table: QualifiedName
       /** null: the names of the source's columns. */
       readonly columns: readonly string[] | null
-      /** `VALUES …` or a SELECT, as it was written. */
+      /** `VALUES …` or a SELECT, as it was written; `DEFAULT VALUES`. */
       readonly source: string
       readonly options: Options
+      /** What only tables have; unset: none of it. */
+      readonly ofTable?: TableInsert
     }
   | {
       readonly kind: 'update'
@@ -25,32 +38,78 @@ export type RowStatement =
       readonly assignments: readonly Assignment[]
       /** The SQL of its condition. */
       readonly where: string | null
+      /** `FROM` of an UPDATE, `USING` of a DELETE, and `RETURNING`: only tables have them. */
+      readonly from: string | null
+      readonly returning: string | null
     }
   | {
       readonly kind: 'delete'
       readonly table: QualifiedName
       readonly alias: string | null
       readonly where: string | null
+      readonly from: string | null
+      readonly returning: string | null
     }
+  | { readonly kind: 'truncate'; readonly table: QualifiedName }
 
-const WHAT = 'a knowledge base'
-
-export function rowStatement(read: StatementReader): RowStatement | undefined {
-  if (read.takeWords('insert', 'into')) return insertStatement(read)
-  if (read.takeWords('delete', 'from')) {
-    const table = read.qualifiedName(WHAT)
-    const alias = aliasOf(read, ['where', 'using', 'returning'])
-    return { kind: 'delete', table, alias, where: whereOf(read) }
-  }
-  if (read.takeWords('update')) return updateStatement(read)
-  return undefined
+export interface TableInsert {
+  readonly alias: string | null
+  /** `INSERT OR REPLACE`, `INSERT OR IGNORE`. */
+  readonly instead: 'replace' | 'ignore' | null
+  readonly conflict: ConflictAction | null
+  readonly returning: string | null
 }
 
-function insertStatement(read: StatementReader): RowStatement {
+const WHAT = 'a knowledge base or table'
+
+export function rowStatement(read: StatementReader): RowStatement | undefined {
+  for (const instead of ['replace', 'ignore'] as const) {
+    if (read.takeWords('insert', 'or', instead, 'into')) return insertStatement(read, instead)
+  }
+  if (read.takeWords('insert', 'into')) return insertStatement(read, null)
+  if (read.takeWords('delete', 'from')) return deleteStatement(read)
+  if (read.takeWords('update')) return updateStatement(read)
+  if (!read.takeWords('truncate')) return undefined
+  read.takeWords('table')
+  return { kind: 'truncate', table: read.qualifiedName('a table') }
+}
+
+/** What may follow the rows of an INSERT. `JOIN t ON conflict = 1` is a condition. */
+const AFTER_SOURCE = ['on conflict do', 'on conflict (', 'returning'] as const
+
+function insertStatement(read: StatementReader, instead: TableInsert['instead']): RowStatement {
   const table = read.qualifiedName(WHAT)
+  const alias = read.takeWords('as') ? read.name('an alias') : null
   const columns = read.isList() ? read.nameList('the name of a column') : null
-  const { query, options } = read.queryAndOptions()
-  return { kind: 'insert', table, columns, source: query, options: options ?? {} }
+  if (!read.isAhead(...AFTER_SOURCE)) {
+    const { query: source, options } = read.queryAndOptions()
+    const insert = { kind: 'insert' as const, table, columns, source, options: options ?? {} }
+    if (alias === null && instead === null) return insert
+    return { ...insert, ofTable: { alias, instead, conflict: null, returning: null } }
+  }
+  const source = read.textUntil(...AFTER_SOURCE)
+  const conflict = read.takeWords('on', 'conflict') ? conflictAction(read) : null
+  const ofTable = { alias, instead, conflict, returning: returningOf(read) }
+  return { kind: 'insert', table, columns, source, options: {}, ofTable }
+}
+
+function conflictAction(read: StatementReader): ConflictAction {
+  const columns = read.isAt('(') ? read.nameList('the name of a column') : null
+  read.expectWord('do')
+  if (read.takeWords('nothing')) return { columns, update: null }
+  if (!read.takeWords('update', 'set')) throw read.expected('NOTHING or UPDATE SET')
+  const assignments = assignmentsOf(read, 'where', 'returning')
+  return { columns, update: { assignments, where: whereOf(read) } }
+}
+
+function deleteStatement(read: StatementReader): RowStatement {
+  const table = read.qualifiedName(WHAT)
+  const alias = aliasOf(read, ['where', 'using', 'returning'])
+  const from = read.takeWords('using') ? read.textUntil('where', 'returning') : null
+  return {
+    ...{ kind: 'delete', table, alias, from },
+    ...{ where: whereOf(read), returning: returningOf(read) },
+  }
 }
 
 function updateStatement(read: StatementReader): RowStatement {
@@ -58,18 +117,34 @@ function updateStatement(read: StatementReader): RowStatement {
   if (read.takeWords('on')) throw read.expected('SET: UPDATE … ON … FROM is not supported', '"ON"')
   const alias = aliasOf(read, ['set'])
   read.expectWord('set')
+  const assignments = assignmentsOf(read, 'from', 'where', 'returning')
+  const from = read.takeWords('from') ? read.textUntil('where', 'returning') : null
+  return {
+    ...{ kind: 'update', table, alias, assignments, from },
+    ...{ where: whereOf(read), returning: returningOf(read) },
+  }
+}
+
+function assignmentsOf(
+  read: StatementReader,
+  ...following: readonly string[]
+): readonly Assignment[] {
   const assignments: Assignment[] = []
   do {
     const column = [read.name('the name of a column')]
     while (read.takeSymbol('.')) column.push(read.name('a name'))
     read.expectSymbol('=')
-    assignments.push({ column, value: read.textUntil(',', 'where') })
+    assignments.push({ column, value: read.textUntil(',', ...following) })
   } while (read.takeSymbol(','))
-  return { kind: 'update', table, alias, assignments, where: whereOf(read) }
+  return assignments
 }
 
 function whereOf(read: StatementReader): string | null {
-  return read.takeWords('where') ? read.textUntil() : null
+  return read.takeWords('where') ? read.textUntil('returning') : null
+}
+
+function returningOf(read: StatementReader): string | null {
+  return read.takeWords('returning') ? read.textUntil() : null
 }
 
 function aliasOf(read: StatementReader, following: readonly string[]): string | null {

@@ -2,7 +2,7 @@ import { mayHoldSecrets } from '../../domain/flow/hidden-secrets.ts'
 import { FILES_DATABASE } from '../../domain/project.ts'
 import { AppError } from '../../errors.ts'
 import { caretAt } from '../ast/placed-error.ts'
-import { placeOf, type Token } from '../lexer/tokens.ts'
+import { endOfText, placeOf, type Token } from '../lexer/tokens.ts'
 
 /** Option name in lower case → value: string, number, boolean, null, list or object. */
 export type Options = Readonly<Record<string, unknown>>
@@ -86,19 +86,17 @@ export class StatementReader {
     return this.#takeText(this.#tokens.length)
   }
 
-  /** Takes the text up to one of these key words or symbols outside of parentheses, to one that closes nothing, or to the end. */
+  /**
+   * Takes the text up to one of these key words, symbols or phrases of them outside of parentheses, to a parenthesis that
+   * closes nothing, or to the end.
+   */
   textUntil(...ends: readonly string[]): string {
-    let depth = 0
-    let end = this.#at
-    for (; end < this.#tokens.length; end += 1) {
-      const { kind = 'symbol', text = '' } = this.#tokens[end] ?? {}
-      const isEnd = (kind === 'word' || kind === 'symbol') && ends.includes(text.toLowerCase())
-      const isClose = kind === 'symbol' && ')]}'.includes(text)
-      if (depth === 0 && (isEnd || isClose)) break
-      if (kind === 'symbol' && '([{'.includes(text)) depth += 1
-      if (isClose) depth -= 1
-    }
-    return this.#takeText(end)
+    return this.#takeText(endOfText(this.#tokens, this.#at, ends))
+  }
+
+  /** True where `textUntil` would stop before the end. */
+  isAhead(...ends: readonly string[]): boolean {
+    return endOfText(this.#tokens, this.#at, ends) < this.#tokens.length
   }
 
   /** True before `(a, b)`: a list of names in parentheses. */

@@ -350,3 +350,30 @@ function chainEnd(tokens: readonly Token[], index: number): number {
     last += 2
   }
 }
+
+/**
+ * The first token from one on, outside of parentheses, with which one of these begins: a key word, a symbol, or several of
+ * them with a space between. A parenthesis that closes nothing ends the text too.
+ */
+export function endOfText(tokens: readonly Token[], from: number, ends: readonly string[]): number {
+  const phrases = ends.map((end) => end.split(' '))
+  let depth = 0
+  for (let at = from; at < tokens.length; at += 1) {
+    const { kind, text = '' } = tokens[at] ?? {}
+    const isClose = kind === 'symbol' && ')]}'.includes(text)
+    if (depth === 0 && (isClose || phrases.some((words) => isPhrase(tokens, at, words)))) return at
+    if (kind === 'symbol' && '([{'.includes(text)) depth += 1
+    if (isClose) depth -= 1
+  }
+  return tokens.length
+}
+
+/** The FROM of `a IS DISTINCT FROM b` begins nothing. */
+function isPhrase(tokens: readonly Token[], at: number, words: readonly string[]): boolean {
+  const isWithin = words[0] === 'from' && tokens[at - 1]?.text.toLowerCase() === 'distinct'
+  if (isWithin) return false
+  return words.every((word, index) => {
+    const { kind, text } = tokens[at + index] ?? {}
+    return (kind === 'word' || kind === 'symbol') && text?.toLowerCase() === word
+  })
+}

@@ -1,6 +1,5 @@
 import { isDeepStrictEqual } from 'node:util'
 import type { CatalogSnapshot } from '../../domain/catalog-snapshot.ts'
-import type { KnowledgeBase } from '../../domain/knowledge-base.ts'
 import type { CommitListener } from '../../domain/ports/retrieval-ports.ts'
 import type { Database } from '../duckdb/database.ts'
 import type { Secrets } from './secrets.ts'
@@ -39,7 +38,7 @@ export class CatalogState {
   change(parts: Partial<CatalogParts>): void {
     const before = this.#snapshot
     const version = before.version + 1
-    const isNew = changesDefinitions(before.knowledgeBases, parts)
+    const isNew = changesDefinitions(before, parts)
     const definitionsVersion = before.definitionsVersion + (isNew ? 1 : 0)
     this.#snapshot = deepFrozen({ ...before, ...parts, version, definitionsVersion })
     this.#listener.catalogChanged(this.#snapshot)
@@ -63,22 +62,34 @@ const NOBODY: CommitListener = {
   catalogChanged: () => {},
 }
 
-/** False when only the documents of knowledge bases have changed. */
+/** False when only documents of knowledge bases and rows of tables have changed. */
 function changesDefinitions(
-  before: readonly KnowledgeBase[],
-  { knowledgeBases, ...others }: Partial<CatalogParts>,
+  before: CatalogParts,
+  { knowledgeBases, tables, ...others }: Partial<CatalogParts>,
 ): boolean {
-  if (knowledgeBases === undefined || Object.keys(others).length > 0) return true
-  if (knowledgeBases.length !== before.length) return true
-  return knowledgeBases.some((kb, index) => {
-    const known = before[index]
-    return kb !== known && (known === undefined || !isDefinedAs(kb, known))
-  })
+  if (Object.keys(others).length > 0) return true
+  const isSame =
+    isEach(before.knowledgeBases, knowledgeBases, (kb, known) => {
+      const { revision, updatedAt } = kb
+      return isDeepStrictEqual(kb, { ...known, revision, updatedAt })
+    }) &&
+    isEach(before.tables, tables, (table, known) => {
+      return isDeepStrictEqual(table, { ...known, rowCount: table.rowCount })
+    })
+  return !isSame
 }
 
-function isDefinedAs(kb: KnowledgeBase, known: KnowledgeBase): boolean {
-  const { revision, updatedAt } = kb
-  return isDeepStrictEqual(kb, { ...known, revision, updatedAt })
+function isEach<T>(
+  before: readonly T[],
+  now: readonly T[] | undefined,
+  isDefinedAs: (thing: T, known: T) => boolean,
+): boolean {
+  if (now === undefined) return true
+  if (now.length !== before.length) return false
+  return now.every((thing, index) => {
+    const known = before[index]
+    return thing === known || (known !== undefined && isDefinedAs(thing, known))
+  })
 }
 
 /** The list with this thing in the place of the one with its id, or at its end where there is none. */

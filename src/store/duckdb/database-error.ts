@@ -68,6 +68,7 @@ export function resourceError(error: unknown): unknown {
 
 /** What went wrong in a statement of a caller. */
 const STATEMENT_CAUSES: readonly (readonly [RegExp, ErrorCode])[] = [
+  [/^Constraint Error/, 'sql_constraint'],
   [/^Parser Error/, 'sql_syntax'],
   [/^Invalid Input Error: Values were not provided/, 'sql_missing_parameter'],
   [/^Catalog Error: .*does not exist/, 'sql_unknown_name'],

@@ -1,4 +1,4 @@
-import type { DuckDBConnection, DuckDBResult, DuckDBType } from '@duckdb/node-api'
+import type { DuckDBConnection } from '@duckdb/node-api'
 import type {
   BoundSql,
   ExportedRows,
@@ -10,8 +10,7 @@ import type { RowStream } from '../../domain/query-result.ts'
 import type { MemoryState, StatementCounts } from '../../domain/server-state.ts'
 import { AppError } from '../../errors.ts'
 import { callerOf, type Deadline } from '../../runtime/cancellation.ts'
-import { converterOf, exactConverterOf, typeName } from '../../values/shown-values.ts'
-import { encodedRows, encodedValues } from './columnar/encoded-rows.ts'
+import { encodedValues } from './columnar/encoded-rows.ts'
 import { columnBatchOf } from './columns.ts'
 import type { Database } from './database.ts'
 import { type MemoryLimits, MemoryWatchdog, type WatchedMemory } from './memory-watchdog.ts'
@@ -19,11 +18,17 @@ import { type OpenStatement, OpenStatements, type StuckStatement } from './open-
 import { type FileNote, newExportFile } from './parquet-export.ts'
 import { type Caller, type NewStatement, type Place, Places } from './places.ts'
 import { PreparedStatements, ReadConnections } from './read-connections.ts'
-import { type BegunResult, ReadSession, statementDeadline, TOO_LONG } from './read-session.ts'
-import { readyRows, rowBatches } from './result-rows.ts'
+import {
+  type BegunResult,
+  ReadSession,
+  type SessionSql,
+  statementDeadline,
+  TOO_LONG,
+} from './read-session.ts'
+import { readyRows } from './result-rows.ts'
 import { SqlParser } from './sql-parser.ts'
 import { type StagedSelect, stagedSelect, stagingOf } from './staged-select.ts'
-import { cellConverterOf } from './values/exact-cells.ts'
+import { resultStream } from './values/result-stream.ts'
 
 const CLOSE_GRACE_MS = 2_000
 
@@ -102,20 +107,9 @@ export class StoredEngine implements SqlEngine, ColumnReader {
       if (limits.readingMs !== undefined) deadline.restart(limits.readingMs)
       await this.#limitParked(session, callerOf(signal))
     }
-    // Not the result itself: it holds what the statement computed with, and a client may keep these batches for long.
-    const types = result.columnTypes()
-    const rows = { source: session, first }
-    const ready = session.isOver ? readyRows(types, first) : null
-    return {
-      columns: columnsOf(result, types),
-      batches: rowBatches(types, converterOf, rows),
-      exactBatches: rowBatches(types, exactConverterOf, rows),
-      typedBatches: rowBatches(types, cellConverterOf, rows),
-      encoded: (encoding, names, isExact) => {
-        return encodedRows({ encoding, names, types, isExact: isExact === true }, rows)
-      },
-      ...(ready === null ? {} : { ready }),
-    }
+    const ready = session.isOver ? readyRows(result.columnTypes(), first) : null
+    const rows = resultStream(result, { source: session, first })
+    return ready === null ? rows : { ...rows, ready }
   }
 
   withEncoding(rows: RowStream): RowStream {
@@ -135,12 +129,17 @@ export class StoredEngine implements SqlEngine, ColumnReader {
     }
   }
 
-  /** Runs a SELECT like `run`, into a temporary table. @throws AppError as `run` does */
-  async stage(select: BoundSql, limits: RunLimits, signal: AbortSignal): Promise<StagedSelect> {
+  /** Runs a SELECT like `run`, into a temporary table. @param shape as of `stagingOf` @throws AppError as `run` does */
+  async stage(
+    select: BoundSql,
+    limits: RunLimits,
+    signal: AbortSignal,
+    shape?: string,
+  ): Promise<StagedSelect> {
     const staged = Promise.withResolvers<DuckDBConnection>()
     // Nobody waits for it yet when the statement fails.
     staged.promise.catch(() => {})
-    const staging = stagingOf(select)
+    const staging = stagingOf(select, shape)
     const session = await this.#admit(statementDeadline(limits, signal), {
       sql: staging.sql,
       turn: 'long',
@@ -347,18 +346,11 @@ function isUnread({ place: { parkedMs } }: OpenStatement): boolean {
 }
 
 /** Runs a statement whose result is the one row that says how many rows it wrote. */
-async function runToEnd(session: ReadSession, statement: BoundSql): Promise<void> {
+async function runToEnd(session: ReadSession, statement: SessionSql): Promise<void> {
   await session.start(statement)
   while ((await session.next()) !== null);
 }
 
 function shuttingDown(): AppError {
   return new AppError('shutting_down', 'The server is shutting down')
-}
-
-function columnsOf(result: DuckDBResult, types: readonly DuckDBType[]): RowStream['columns'] {
-  return result.columnNames().map((name, index) => {
-    const type = types[index]
-    return { name, type: type === undefined ? 'VARCHAR' : typeName(type) }
-  })
 }

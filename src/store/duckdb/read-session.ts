@@ -36,6 +36,11 @@ interface SessionParts {
   readonly onEnd: () => void
 }
 
+/** A statement, and what of ours is to run before it in its transaction. */
+export interface SessionSql extends BoundSql {
+  readonly before?: string
+}
+
 export interface BegunResult {
   readonly result: DuckDBResult
   /** null: there are no rows. */
@@ -90,11 +95,13 @@ export class ReadSession {
   /**
    * @throws AppError of the `sql_…` group, `timeout`, `out_of_memory`; the caller's reason on abort
    */
-  async start(statement: BoundSql): Promise<DuckDBResult> {
+  async start(statement: SessionSql): Promise<DuckDBResult> {
     const { connection, statements } = this.#parts
+    const { before } = statement
     return this.#guarded(async () => {
       checkCharacters(statement.sql)
       if (!this.#parts.transaction.isBegun) await this.#step(() => this.#run(BEGIN))
+      if (before !== undefined) await this.#step(() => connection.run(before))
       const { sql, values } = withListedKeys(statement)
       const prepared =
         statements.known(connection, sql) ??

@@ -5,11 +5,12 @@ import type { RelationColumn } from '../../domain/project.ts'
 import type { Database } from './database.ts'
 import { statementError } from './database-error.ts'
 import { runInterruptibly } from './interruptible.ts'
+import type { SessionSql } from './read-session.ts'
 
 /** The temporary table that holds the rows of a SELECT, on one connection only. */
-const STAGED = 'eider_staged'
+export const STAGED = 'eider_staged'
 
-const STAGED_ROWS = `temp.${STAGED}`
+export const STAGED_ROWS = `temp.${STAGED}`
 
 /**
  * The rows of a SELECT on the way into a table. They are read in a READ ONLY transaction, in which a temporary table can
@@ -33,8 +34,22 @@ export interface StagedSelect {
   release(): void
 }
 
-export function stagingOf(select: BoundSql): BoundSql {
-  return { ...select, sql: `CREATE OR REPLACE TEMP TABLE ${STAGED} AS ${select.sql}` }
+/**
+ * @param shape SQL of a SELECT whose columns the rows get, in their order: each value is then read as one of its column, as
+ * where it is inserted
+ */
+export function stagingOf(select: BoundSql, shape?: string): SessionSql {
+  const create = `CREATE OR REPLACE TEMP TABLE ${STAGED} AS`
+  if (shape === undefined) return { ...select, sql: `${create} ${select.sql}` }
+  const sql = `INSERT INTO ${STAGED_ROWS} ${withoutList(select.sql)}`
+  return { ...select, before: `${create} ${shape} LIMIT 0`, sql }
+}
+
+/** As DuckDB prints `VALUES …`. Without the SELECT around it each value has the type of its column, not of its list. */
+const VALUES_LIST = /^SELECT \* FROM \((VALUES [\s\S]*)\) AS valueslist$/
+
+function withoutList(sql: string): string {
+  return VALUES_LIST.exec(sql)?.[1] ?? sql
 }
 
 /** @param connection has run `stagingOf` of the SELECT */

@@ -3,30 +3,54 @@ import { eq } from 'drizzle-orm'
 import { projectSchema, projectTable } from '../../domain/chunk-tables.ts'
 import { literal, nameKey, quote } from '../../domain/identifier.ts'
 import type { BoundSql, RunLimits } from '../../domain/ports/engine-ports.ts'
-import type { NewTable, TableStore } from '../../domain/ports/store-ports.ts'
-import type { ProjectTable } from '../../domain/project.ts'
+import type {
+  NewEmptyTable,
+  NewTable,
+  RowWrite,
+  TableKey,
+  TableStore,
+  WrittenRows,
+} from '../../domain/ports/store-ports.ts'
+import type { ProjectTable, RelationColumn } from '../../domain/project.ts'
 import { timestampOfMillis } from '../../domain/timestamp.ts'
-import { AppError } from '../../errors.ts'
+import { AppError, notFound } from '../../errors.ts'
 import { checkRelationName, currentProject, isSameRelation } from '../catalog/catalog-checks.ts'
 import { deleteRow, nextId, queriesOver } from '../catalog/catalog-queries.ts'
 import { tableOf } from '../catalog/catalog-rows.ts'
 import type { StoreParts } from '../catalog/catalog-state.ts'
-import { without } from '../catalog/catalog-state.ts'
+import { without, withReplaced } from '../catalog/catalog-state.ts'
 import { tables } from '../catalog/schema.ts'
+import { statementError } from '../duckdb/database-error.ts'
 import type { StoredEngine } from '../duckdb/engine.ts'
 import { statementDeadline } from '../duckdb/read-session.ts'
-import type { StagedSelect } from '../duckdb/staged-select.ts'
+import { STAGED, type StagedSelect } from '../duckdb/staged-select.ts'
+import { shapeOf, tableName } from './row-write-sql.ts'
+import { TableLocks } from './table-locks.ts'
+import { writtenRows } from './written-rows.ts'
 
 export interface TableParts extends StoreParts {
   readonly engine: Pick<StoredEngine, 'stage'>
 }
 
-/** Tables of projects, made from SELECTs. */
+/** How often a change is prepared whose rows got other ids in between. */
+const ATTEMPTS_MAX = 5
+
+/** Tables of projects. */
 export class StoredTables implements TableStore {
   readonly #parts: TableParts
+  readonly #locks = new TableLocks()
 
   constructor(parts: TableParts) {
     this.#parts = parts
+  }
+
+  whileLocked<T>(
+    table: TableKey,
+    limits: RunLimits,
+    signal: AbortSignal,
+    work: (waitedMs: number) => Promise<T>,
+  ): Promise<T> {
+    return this.#locks.during(table, limits, signal, work)
   }
 
   async createTable(
@@ -47,6 +71,103 @@ export class StoredTables implements TableStore {
     if (this.#tableOf(target) === undefined) this.#replacedBy(target)
     const source = { engine: this.#parts.engine, select: target.select, limits }
     return withStagedRows(source, signal, (staged, ending) => this.#append(target, staged, ending))
+  }
+
+  defineTable(target: NewEmptyTable): Promise<ProjectTable> {
+    return this.#parts.database.write(
+      async (connection) => {
+        const old = this.#replacedBy(target)
+        if (old !== undefined) await dropWithin(connection, old)
+        return this.#recorded(target, connection, 0, async (name) => {
+          await refusing(target.name, () =>
+            connection.run(`CREATE TABLE ${name} ${target.definition}`),
+          )
+        })
+      },
+      (table) => this.#committed(table),
+    )
+  }
+
+  async writeRows(write: RowWrite, limits: RunLimits, signal: AbortSignal): Promise<WrittenRows> {
+    const { engine } = this.#parts
+    const { table } = write
+    for (let attempt = 1; attempt <= ATTEMPTS_MAX; attempt += 1) {
+      const source = { engine, select: write.select, limits, shape: shapeOf(write) }
+      const written = await refusing(table.name, () => {
+        return withStagedRows(source, signal, (staged, ending) =>
+          this.#write(write, staged, ending),
+        )
+      })
+      if (written !== null) return written
+    }
+    const message = `The rows of ${table.name} were moved in the file meanwhile; try again`
+    throw new AppError('too_busy', message)
+  }
+
+  /** @returns null where the rows are not those that were read */
+  #write(write: RowWrite, staged: StagedSelect, signal: AbortSignal): Promise<WrittenRows | null> {
+    return this.#parts.database.write(
+      async (connection) => {
+        signal.throwIfAborted()
+        return writtenRows({ ...write, table: this.#current(write.table) }, connection, signal)
+      },
+      (written) => {
+        if (written !== null) this.#committed(written.table)
+      },
+      staged.connection,
+    )
+  }
+
+  async defaultsOf(table: ProjectTable): Promise<ReadonlyMap<string, string>> {
+    const columns = await this.#parts.database.lease((connection) => columnsOf(connection, table))
+    return new Map(columns.flatMap(({ name, value }) => (value === null ? [] : [[name, value]])))
+  }
+
+  async truncateTable(table: ProjectTable): Promise<number> {
+    await this.#changed(table, async (connection, current) => {
+      await connection.run(`DELETE FROM ${tableName(table)}`)
+      const queries = queriesOver(connection)
+      await queries.update(tables).set({ rowCount: 0 }).where(eq(tables.id, table.id))
+      return { ...current, rowCount: 0 }
+    })
+    return table.rowCount
+  }
+
+  alterTable(table: ProjectTable, change: string): Promise<void> {
+    return this.#changed(table, async (connection, current) => {
+      await refusing(table.name, () => connection.run(`ALTER TABLE ${tableName(table)} ${change}`))
+      const stored = await columnsOf(connection, table)
+      const columns = stored.map(({ name, type }) => ({ name, type }))
+      const queries = queriesOver(connection)
+      await queries.update(tables).set({ columns }).where(eq(tables.id, table.id))
+      return { ...current, columns }
+    })
+  }
+
+  renameTable(table: ProjectTable, name: string): Promise<void> {
+    return this.#changed(table, async (connection, current) => {
+      checkRelationName(this.#parts.state.snapshot(), { ...table, name })
+      const named = { name, nameKey: nameKey(name) }
+      await queriesOver(connection).update(tables).set(named).where(eq(tables.id, table.id))
+      return { ...current, name }
+    })
+  }
+
+  async #changed(
+    table: ProjectTable,
+    work: (connection: DuckDBConnection, current: ProjectTable) => Promise<ProjectTable>,
+  ): Promise<void> {
+    await this.#parts.database.writeFreeing(
+      (connection) => work(connection, this.#current(table)),
+      (changed) => this.#committed(changed),
+    )
+  }
+
+  /** @throws AppError `table_not_found` where it was dropped meanwhile */
+  #current({ id, name }: ProjectTable): ProjectTable {
+    const current = this.#parts.state.snapshot().tables.find((table) => table.id === id)
+    if (current === undefined) throw notFound('table', name)
+    return current
   }
 
   dropTable(table: ProjectTable): Promise<void> {
@@ -93,36 +214,51 @@ export class StoredTables implements TableStore {
   }
 
   /** A new table, within a write on the connection of its rows. */
-  async #made(target: NewTable, staged: StagedSelect, signal: AbortSignal): Promise<ProjectTable> {
+  #made(target: NewTable, staged: StagedSelect, signal: AbortSignal): Promise<ProjectTable> {
+    const { connection, rowCount } = staged
+    return this.#recorded(target, connection, rowCount, (name) => staged.moveInto(name, signal))
+  }
+
+  /** @param make makes the table of this name, which is quoted */
+  async #recorded(
+    { projectId, name }: Pick<NewTable, 'projectId' | 'name'>,
+    connection: DuckDBConnection,
+    rowCount: number,
+    make: (name: string) => Promise<void>,
+  ): Promise<ProjectTable> {
     const { state, now } = this.#parts
-    const project = currentProject(state.snapshot(), target.projectId)
-    const queries = queriesOver(staged.connection)
+    const project = currentProject(state.snapshot(), projectId)
+    const queries = queriesOver(connection)
+    const ids = { id: await nextId(queries, 'table'), projectId: project.id }
+    await make(tableName(ids))
+    const stored = await columnsOf(connection, ids)
     const row = {
-      id: await nextId(queries, 'table'),
-      projectId: project.id,
-      name: target.name,
-      nameKey: nameKey(target.name),
-      columns: staged.columns,
-      rowCount: staged.rowCount,
+      ...ids,
+      name,
+      nameKey: nameKey(name),
+      columns: stored.map((column) => ({ name: column.name, type: column.type })),
+      rowCount,
       createdAt: timestampOfMillis(now()),
     }
-    await staged.moveInto(tableName(row), signal)
     await queries.insert(tables).values(row)
     return tableOf(row, project.name)
   }
 
+  /** A table that was replaced or renamed gives way. */
   #committed(table: ProjectTable): void {
     const { state } = this.#parts
-    const others = state.snapshot().tables.filter((other) => !isSameRelation(other, table))
-    state.change({ tables: [...others, table] })
+    const others = state.snapshot().tables.filter((other) => {
+      return other.id === table.id || !isSameRelation(other, table)
+    })
+    state.change({ tables: withReplaced(others, table) })
   }
 
-  #tableOf(target: NewTable): ProjectTable | undefined {
+  #tableOf(target: Pick<NewTable, 'projectId' | 'name'>): ProjectTable | undefined {
     return this.#parts.state.snapshot().tables.find((table) => isSameRelation(table, target))
   }
 
   /** The table that gives way to a new one. @throws AppError `relation_exists`, `project_not_found` */
-  #replacedBy(target: NewTable): ProjectTable | undefined {
+  #replacedBy(target: Omit<NewTable, 'select'>): ProjectTable | undefined {
     const old = this.#tableOf(target)
     if (old !== undefined && target.orReplace === true) return old
     checkRelationName(this.#parts.state.snapshot(), target)
@@ -140,13 +276,14 @@ export async function withStagedRows<T>(
     engine,
     select,
     limits,
-  }: { engine: Pick<StoredEngine, 'stage'>; select: BoundSql; limits: RunLimits },
+    shape,
+  }: { engine: Pick<StoredEngine, 'stage'>; select: BoundSql; limits: RunLimits; shape?: string },
   signal: AbortSignal,
   store: (staged: StagedSelect, signal: AbortSignal) => Promise<T>,
 ): Promise<T> {
   const deadline = statementDeadline(limits, signal)
   try {
-    const staged = await engine.stage(select, limits, deadline.signal)
+    const staged = await engine.stage(select, limits, deadline.signal, shape)
     return await store(staged, deadline.signal).finally(staged.release)
   } finally {
     deadline.end()
@@ -183,6 +320,32 @@ function checkColumns(table: ProjectTable, { columns }: StagedSelect): void {
   throw new AppError('invalid_request', message)
 }
 
-function tableName(table: { readonly projectId: number; readonly id: number }): string {
-  return `${quote(projectSchema(table.projectId))}.${quote(projectTable(table.id))}`
+/** The columns as DuckDB knows them, with SQL for their values where none is given. */
+async function columnsOf(
+  connection: DuckDBConnection,
+  { projectId, id }: Pick<ProjectTable, 'projectId' | 'id'>,
+): Promise<readonly (RelationColumn & { readonly value: string | null })[]> {
+  const reader = await connection.runAndReadAll(
+    `SELECT column_name, data_type, column_default FROM duckdb_columns()
+      WHERE schema_name = ${literal(projectSchema(projectId))}
+        AND table_name = ${literal(projectTable(id))} ORDER BY column_index`,
+  )
+  return reader.getRows().map(([name, type, value]) => {
+    return { name: String(name), type: String(type), value: value === null ? null : String(value) }
+  })
 }
+
+/** What DuckDB refuses, with the name that the caller knows the table by. @throws AppError `sql_…` */
+async function refusing<T>(name: string, work: () => Promise<T>): Promise<T> {
+  try {
+    return await work()
+  } catch (error) {
+    const failure = statementError(error)
+    if (!(failure instanceof AppError)) throw failure
+    const { code, title, cause, excerpt } = failure
+    const message = failure.message.replaceAll(INNER_NAMES, name)
+    throw new AppError(code, message, { title, cause, excerpt })
+  }
+}
+
+const INNER_NAMES = new RegExp(`\\b(${STAGED}|table_\\d+)\\b`, 'g')

@@ -81,15 +81,18 @@ export async function hasTable(
 export async function saveJudgments(place: KnowledgeBaseName, added: Judgments): Promise<void> {
   const graded = added.filter(({ grade }) => grade !== null)
   const params = {
-    keys: added.map(keyOfJudged),
     questions: graded.map(({ question }) => question),
     documents: graded.map(({ document }) => document),
     grades: graded.map(({ grade }) => grade),
   }
   const select = `SELECT unnest(:questions::VARCHAR[]) AS question,
     unnest(:documents::VARCHAR[]) AS document, unnest(:grades::DOUBLE[]) AS grade`
-  const others = 'concat(document, chr(10), question) NOT IN :keys'
-  await addRows(place, { select, others, params })
+  await addJudgments(place, select, params)
+  const removed = added.filter(({ grade }) => grade === null).map(keyOfJudged)
+  if (removed.length > 0) {
+    const sql = `DELETE FROM ${tableOf(place)} WHERE concat(document, chr(10), question) IN :removed`
+    await runSql({ sql, project: place.project, params: { removed } })
+  }
   const savedGrades = new Map(added.map((one) => [keyOfJudged(one), one.grade]))
   const isSaved = (one: Judged) => savedGrades.get(keyOfJudged(one)) === one.grade
   keepUnsaved(
@@ -98,24 +101,24 @@ export async function saveJudgments(place: KnowledgeBaseName, added: Judgments):
   )
 }
 
-interface AddedRows {
-  /** Of question, document and grade. */
-  readonly select: string
-  /** Which of the rows that are there stay. */
-  readonly others: string
-  readonly params?: Readonly<Record<string, unknown>>
-}
-
-/** To the table as it then is, not as it was when it was looked at. @throws ApiError */
-export async function addRows(
-  place: KnowledgeBaseName,
-  { select, others, params = {} }: AddedRows,
+/**
+ * Stores judgments; those for the same question and document get the new grade. A table of an older version has no key.
+ * @param select of question, document and grade
+ * @throws ApiError
+ */
+export async function addJudgments(
+  { project, name }: KnowledgeBaseName,
+  select: string,
+  params: Readonly<Record<string, unknown>> = {},
 ): Promise<void> {
-  const table = tableOf(place)
-  const { project } = place
-  const none = `SELECT '' AS question, '' AS document, CAST(0 AS DOUBLE) AS grade WHERE false`
-  await runSql({ sql: `CREATE TABLE IF NOT EXISTS ${table} AS ${none}`, project })
-  const before = `SELECT question, document, grade FROM ${table} WHERE ${others}`
-  const sql = `CREATE OR REPLACE TABLE ${table} AS ${before} UNION ALL ${select}`
-  await runSql({ sql, project, params })
+  const table = tableOf({ project, name })
+  const columns = 'question VARCHAR, document VARCHAR, grade DOUBLE'
+  await runSql({ sql: `CREATE TABLE IF NOT EXISTS ${table} (${columns})`, project })
+  const isSame = 'old.question = added.question AND old.document = added.document'
+  const added = `(${select}) AS added`
+  const update = `UPDATE ${table} AS old SET grade = added.grade FROM ${added} WHERE ${isSame}`
+  await runSql({ sql: update, project, params })
+  const insert = `INSERT INTO ${table} (question, document, grade) SELECT * FROM ${added}
+    WHERE NOT EXISTS (SELECT 1 FROM ${table} AS old WHERE ${isSame})`
+  await runSql({ sql: insert, project, params })
 }

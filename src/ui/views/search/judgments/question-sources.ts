@@ -3,7 +3,7 @@ import { sendFile } from '../../../api/files.ts'
 import type { KnowledgeBaseName } from '../../../api/knowledge-bases.ts'
 import { ApiError } from '../../../api/request.ts'
 import { literal, quoted, runSql } from '../../../api/sql.ts'
-import { addRows } from './judgments.ts'
+import { addJudgments } from './judgments.ts'
 
 export interface QuestionSource {
   readonly schema: string
@@ -94,7 +94,5 @@ export async function importedQuestions(
       CAST(${document} AS VARCHAR) AS document, CAST(max(${grade}) AS DOUBLE) AS grade
     FROM ${table}
     WHERE ${question} IS NOT NULL AND ${document} IS NOT NULL GROUP BY ALL`
-  const others = `concat(document, chr(10), question) NOT IN
-    (SELECT concat(${document}, chr(10), ${question}) FROM ${table})`
-  await addRows(place, { select, others })
+  await addJudgments(place, select)
 }

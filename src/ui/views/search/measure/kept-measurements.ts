@@ -1,6 +1,6 @@
 /** Measurements that somebody keeps, in a table of the project beside the judgments. */
 import type { KnowledgeBaseName } from '../../../api/knowledge-bases.ts'
-import { literal, quoted, runSql } from '../../../api/sql.ts'
+import { quoted, runSql } from '../../../api/sql.ts'
 import { hasTable } from '../judgments/judgments.ts'
 import { type Evaluated, type EvaluationSetting, meanOf } from './evaluation.ts'
 import { settingOf, writtenSetting } from './measure-address.ts'
@@ -60,40 +60,32 @@ export async function keepMeasurements(
 ): Promise<void> {
   const { project } = place
   const table = tableOf(place)
-  await runSql({ sql: `CREATE TABLE IF NOT EXISTS ${table} AS ${NO_ROWS}`, project })
-  const letterOf = (at: number) => (results.length > 1 ? ` (${'AB'[at]})` : '')
-  const params = Object.fromEntries(
-    results.flatMap((one, at) => valuesOf(`${name}${letterOf(at)}`, one, at)),
-  )
-  const areKept = results.map((_, at) => {
-    return `(measured_at = CAST(:at${at} AS TIMESTAMP) AND settings = :settings${at})`
-  })
-  const others = `SELECT * FROM ${table} WHERE NOT (${areKept.join(' OR ')})`
-  const sql = [others, ...results.map((_, at) => rowAt(at))].join(' UNION ALL ')
-  await runSql({ sql: `CREATE OR REPLACE TABLE ${table} AS ${sql}`, project, params })
+  await runSql({ sql: `CREATE TABLE IF NOT EXISTS ${table} (${COLUMNS})`, project })
+  for (const [at, result] of results.entries()) {
+    const letter = results.length > 1 ? ` (${'AB'[at]})` : ''
+    const params = valuesOf(`${name}${letter}`, result)
+    const rename = `UPDATE ${table} SET name = :name
+      WHERE measured_at = CAST(:at AS TIMESTAMP) AND settings = :settings RETURNING name`
+    const { rows } = await runSql({ sql: rename, project, params })
+    if (rows.length > 0) continue
+    const values = 'VALUES (:name, :at, :settings, :questions, :ndcg, :recall, :seconds)'
+    await runSql({ sql: `INSERT INTO ${table} ${values}`, project, params })
+  }
 }
 
-const NO_ROWS = `SELECT '' AS name, CAST(NULL AS TIMESTAMP) AS measured_at, '' AS settings,
-  CAST(0 AS BIGINT) AS questions, CAST([] AS DOUBLE[]) AS ndcg, CAST([] AS DOUBLE[]) AS recall,
-  CAST(0 AS DOUBLE) AS seconds WHERE false`
+const COLUMNS = `name VARCHAR, measured_at TIMESTAMP, settings VARCHAR, questions BIGINT,
+  ndcg DOUBLE[], recall DOUBLE[], seconds DOUBLE`
 
-function rowAt(at: number): string {
-  return `SELECT CAST(:name${at} AS VARCHAR), CAST(:at${at} AS TIMESTAMP),
-    CAST(:settings${at} AS VARCHAR), CAST(:questions${at} AS BIGINT), :ndcg${at}::DOUBLE[],
-    :recall${at}::DOUBLE[], CAST(:seconds${at} AS DOUBLE)`
-}
-
-function valuesOf(name: string, result: Evaluated, at: number): readonly [string, unknown][] {
-  const { setting, questions, meanSeconds, measuredAt } = result
-  return [
-    [`name${at}`, name],
-    [`at${at}`, measuredAt],
-    [`settings${at}`, writtenSetting(setting)],
-    [`questions${at}`, questions.length],
-    [`ndcg${at}`, meanOf(questions, 'ndcg')],
-    [`recall${at}`, meanOf(questions, 'recall')],
-    [`seconds${at}`, meanSeconds],
-  ]
+function valuesOf(name: string, { setting, questions, meanSeconds, measuredAt }: Evaluated) {
+  return {
+    name,
+    at: measuredAt,
+    settings: writtenSetting(setting),
+    questions: questions.length,
+    ndcg: meanOf(questions, 'ndcg'),
+    recall: meanOf(questions, 'recall'),
+    seconds: meanSeconds,
+  }
 }
 
 /** Where the table is gone, so is the measurement. @throws ApiError */
@@ -103,8 +95,7 @@ export async function deleteMeasurement(
 ): Promise<void> {
   const { project } = place
   if (!(await hasTable(project, nameOf(place)))) return
-  const table = tableOf(place)
-  const isMeant = `name = ${literal(name)} AND CAST(measured_at AS VARCHAR) = ${literal(measuredAt)}`
-  const sql = `CREATE OR REPLACE TABLE ${table} AS SELECT * FROM ${table} WHERE NOT (${isMeant})`
-  await runSql({ sql, project })
+  const isMeant = 'name = :name AND CAST(measured_at AS VARCHAR) = :at'
+  const sql = `DELETE FROM ${tableOf(place)} WHERE ${isMeant}`
+  await runSql({ sql, project, params: { name, at: measuredAt } })
 }

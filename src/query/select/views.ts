@@ -3,9 +3,9 @@ import { checkedName, nameKey, quote } from '../../domain/identifier.ts'
 import type { RelationColumn, View } from '../../domain/project.ts'
 import { AppError } from '../../errors.ts'
 import { withNativeTexts } from '../../sql/lexer/native-names.ts'
-import { planDescribed } from '../select/plan-described.ts'
-import { type QueryDeps, runLimits, withoutModelCalls } from '../select/query-deps.ts'
-import { withBoundSelect } from '../select/run-select.ts'
+import { planDescribed } from './plan-described.ts'
+import { type QueryDeps, runLimits, withoutModelCalls } from './query-deps.ts'
+import { withBoundSelect } from './run-select.ts'
 
 export interface NewView {
   readonly project: string

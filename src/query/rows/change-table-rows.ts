@@ -1,0 +1,239 @@
+/** INSERT, UPDATE, DELETE and TRUNCATE on a table of a project. */
+import { findTable } from '../../domain/catalog-snapshot.ts'
+import { nameKey, quote } from '../../domain/identifier.ts'
+import type { RowWrite } from '../../domain/ports/store-ports.ts'
+import { type Project, type ProjectTable, rowIdentity } from '../../domain/project.ts'
+import type { QueryResult } from '../../domain/query-result.ts'
+import { AppError, notFound } from '../../errors.ts'
+import type { Assignment, ConflictAction, RowStatement } from '../../sql/dialect/parse-rows.ts'
+import { tokenize } from '../../sql/lexer/tokens.ts'
+import { composing, enclosed } from '../select/composed-select.ts'
+import { type QueryDeps, runLimits } from '../select/query-deps.ts'
+import { withBoundSelect } from '../select/run-select.ts'
+import { done, type StatementRequest } from '../select/statement-request.ts'
+import { guardedExpression, guardedList } from './guarded-expressions.ts'
+import { isDefault, valuesWithDefaults } from './values-with-defaults.ts'
+
+type StatementOf<K extends RowStatement['kind']> = Extract<RowStatement, { kind: K }>
+
+/** A statement about a table that was found, while nothing else writes it. */
+interface TableRequest<S extends RowStatement> extends StatementRequest<S> {
+  readonly table: ProjectTable
+}
+
+/** `affected_rows` counts rows; with RETURNING they are the answer. */
+export async function changeTableRows(
+  { project, ...request }: StatementRequest<RowStatement> & { readonly project: Project },
+  deps: QueryDeps,
+  signal: AbortSignal,
+): Promise<QueryResult> {
+  const { statement } = request
+  const key = { projectId: project.id, name: statement.table.name }
+  return deps.tables.whileLocked(key, runLimits(deps), signal, async (waitedMs) => {
+    const own = { ...deps, spentMs: (deps.spentMs ?? 0) + waitedMs }
+    const table = findTable(deps.catalog.snapshot(), project, key.name)
+    if (table === undefined) throw notFound('table', key.name)
+    switch (statement.kind) {
+      case 'insert':
+        return insertRows({ ...request, statement, table }, own, signal)
+      case 'update':
+        return updateRows({ ...request, statement, table }, own, signal)
+      case 'delete':
+        return deleteRows({ ...request, statement, table }, own, signal)
+      case 'truncate':
+        return done(request.db, await deps.tables.truncateTable(table))
+    }
+  })
+}
+
+/** A change whose rows a SELECT gives. */
+interface SelectedChange extends Omit<RowWrite, 'select' | 'returning'> {
+  readonly sql: string
+  /** As it was written. */
+  readonly returning: string | null
+}
+
+async function write(
+  { sql, returning, ...change }: SelectedChange,
+  { db, params }: StatementRequest,
+  deps: QueryDeps,
+  signal: AbortSignal,
+): Promise<QueryResult> {
+  const { table, alias } = change
+  const scope = { db, params, from: aliased(table, alias) }
+  const list = () => guardedList(returning ?? '', scope, deps, signal)
+  const returned = returning === null ? null : unqualified(await composing(list), alias)
+  const request = { sql, database: db, params }
+  const { rowCount, returned: rows } = await withBoundSelect(request, deps, signal, (bound) => {
+    const select = bound.statement
+    return deps.tables.writeRows(
+      { ...change, select, returning: returned },
+      runLimits(deps),
+      signal,
+    )
+  })
+  return rows === null ? done(db, rowCount) : { kind: 'table', rows, context: { db } }
+}
+
+/** DuckDB 1.5.5 does not know the alias of an INSERT without ON CONFLICT: `t.a` is written as `a`. */
+function unqualified(list: string, alias: string): string {
+  const tokens = tokenize(list)
+  let text = ''
+  let taken = 0
+  for (const [index, { kind, value, start }] of tokens.entries()) {
+    const isName = kind === 'word' || kind === 'name'
+    const [before, dot, next] = [tokens[index - 1], tokens[index + 1], tokens[index + 2]]
+    if (!isName || nameKey(value) !== nameKey(alias) || dot?.text !== '.') continue
+    if (before?.text === '.' || next === undefined) continue
+    text += list.slice(taken, start)
+    taken = next.start
+  }
+  return text + list.slice(taken)
+}
+
+function aliased({ projectName, name }: ProjectTable, alias: string): string {
+  return `${quote(projectName)}.${quote(name)} AS ${quote(alias)}`
+}
+
+async function insertRows(
+  request: TableRequest<StatementOf<'insert'>>,
+  deps: QueryDeps,
+  signal: AbortSignal,
+): Promise<QueryResult> {
+  const { statement, table } = request
+  const { columns: named, source, options, ofTable } = statement
+  if (Object.keys(options).length > 0) {
+    const message = `${table.name} is a table: only an INSERT into a knowledge base has options`
+    throw new AppError('sql_not_supported', message)
+  }
+  const columns =
+    named === null
+      ? table.columns.map(({ name }) => name)
+      : named.map((name) => columnOf(table, name))
+  refuseRepeated(columns)
+  const alias = ofTable?.alias ?? table.name
+  const conflict = await conflictOf(ofTable?.conflict ?? null, { ...request, alias }, deps, signal)
+  const defaults = /\bdefault\b/i.test(source)
+    ? await deps.tables.defaultsOf(table)
+    : new Map<string, string>()
+  const { instead = null, returning = null } = ofTable ?? {}
+  const sql = valuesWithDefaults(source, columns, defaults)
+  const change = { kind: 'insert' as const, table, alias, columns, instead, conflict, returning }
+  return write({ ...change, sql }, request, deps, signal)
+}
+
+/** What follows ON CONFLICT. */
+async function conflictOf(
+  action: ConflictAction | null,
+  { table, alias, db, params }: TableRequest<StatementOf<'insert'>> & { readonly alias: string },
+  deps: QueryDeps,
+  signal: AbortSignal,
+): Promise<string | null> {
+  if (action === null) return null
+  const { columns, update } = action
+  const key = columns?.map((name) => quote(columnOf(table, name))) ?? []
+  const target = columns === null ? '' : `(${key.join(', ')}) `
+  if (update === null) return `${target}DO NOTHING`
+  const from = `${aliased(table, alias)}, (SELECT 1) AS excluded`
+  const expression = (sql: string) => {
+    return composing(() => guardedExpression(sql, { db, params, from }, deps, signal))
+  }
+  const sets: string[] = []
+  const { assignments, where } = update
+  for (const { column, value } of assigned(assignments, table, alias)) {
+    sets.push(`${quote(column)} = ${await expression(value)}`)
+  }
+  const only = where === null ? '' : ` WHERE ${await expression(where)}`
+  return `${target}DO UPDATE SET ${sets.join(', ')}${only}`
+}
+
+async function updateRows(
+  request: TableRequest<StatementOf<'update'>>,
+  deps: QueryDeps,
+  signal: AbortSignal,
+): Promise<QueryResult> {
+  const { statement, table } = request
+  const alias = statement.alias ?? table.name
+  const sets = assigned(statement.assignments, table, alias)
+  const hasDefaults = sets.some(({ value }) => isDefault(value))
+  const defaults = hasDefaults ? await deps.tables.defaultsOf(table) : new Map<string, string>()
+  const columns = sets.map(({ column }) => column)
+  const values = sets.map(({ column, value }) => {
+    const sql = isDefault(value) ? (defaults.get(column) ?? 'NULL') : value
+    return `${enclosed(sql)} AS ${quote(column)}`
+  })
+  const sql = rowsSql(request, alias, values)
+  const { returning } = statement
+  const change = { kind: 'update' as const, table, alias, columns, returning, sql }
+  return composing(() => write(change, request, deps, signal))
+}
+
+async function deleteRows(
+  request: TableRequest<StatementOf<'delete'>>,
+  deps: QueryDeps,
+  signal: AbortSignal,
+): Promise<QueryResult> {
+  const { statement, table, db } = request
+  const { where, from, returning } = statement
+  if (where === null && from === null && returning === null) {
+    return done(db, await deps.tables.truncateTable(table))
+  }
+  const alias = statement.alias ?? table.name
+  const sql = rowsSql(request, alias, [])
+  const change = { kind: 'delete' as const, table, alias, columns: [], returning, sql }
+  return composing(() => write(change, request, deps, signal))
+}
+
+/** The SELECT of the rows that are meant, with new values. */
+function rowsSql(
+  { statement, table }: TableRequest<StatementOf<'update' | 'delete'>>,
+  alias: string,
+  values: readonly string[],
+): string {
+  if (table.columns.some(({ name }) => nameKey(name) === 'rowid')) {
+    const message = `${table.name} has a column rowid, so its rows can be inserted and not changed`
+    throw new AppError('sql_not_supported', `${message}; rename the column`)
+  }
+  const list = [rowIdentity(alias, table), ...values].join(', ')
+  const from = [aliased(table, alias), ...(statement.from === null ? [] : [statement.from])]
+  const condition = statement.where === null ? '' : `\nWHERE ${enclosed(statement.where)}`
+  return `SELECT ${list} FROM ${from.join(', ')}${condition}`
+}
+
+interface AssignedColumn {
+  readonly column: string
+  readonly value: string
+}
+
+/** @throws AppError `sql_unknown_name`, `sql_not_supported` */
+function assigned(
+  assignments: readonly Assignment[],
+  table: ProjectTable,
+  alias: string,
+): readonly AssignedColumn[] {
+  const sets = assignments.map(({ column: [first = '', ...rest], value }) => {
+    const isQualified = rest.length === 1 && nameKey(first) === nameKey(alias)
+    if (rest.length > 0 && !isQualified) {
+      const message = `Only whole columns of ${table.name} can be set, not ${[first, ...rest].join('.')}`
+      throw new AppError('sql_not_supported', message)
+    }
+    return { column: columnOf(table, rest[0] ?? first), value }
+  })
+  refuseRepeated(sets.map(({ column }) => column))
+  return sets
+}
+
+/** The name as the table has it. @throws AppError `sql_unknown_name` */
+function columnOf({ name: table, columns }: ProjectTable, name: string): string {
+  const found = columns.find((column) => nameKey(column.name) === nameKey(name))
+  if (found !== undefined) return found.name
+  const has = columns.map((column) => column.name).join(', ')
+  throw new AppError('sql_unknown_name', `Table ${table} has no column ${name}; it has ${has}`)
+}
+
+/** @throws AppError `sql_not_supported` */
+function refuseRepeated(columns: readonly string[]): void {
+  const repeated = columns.find((name, index) => columns.indexOf(name) !== index)
+  if (repeated === undefined) return
+  throw new AppError('sql_not_supported', `Column ${repeated} is named twice; name it once`)
+}
