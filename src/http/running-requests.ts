@@ -129,6 +129,9 @@ export class RunningRequests {
     this.#running.add(scope)
     const response = await this.#respond(scope, route)
     response.headers.set('x-request-id', scope.id)
+    if (scope.skippedRows !== null) {
+      response.headers.set(SKIPPED_ROWS_HEADER, String(scope.skippedRows))
+    }
     scope.answered(response.status)
     this.#onAnswered(scope)
     return response
@@ -183,6 +186,8 @@ export class RunningRequests {
   }
 }
 
+export const SKIPPED_ROWS_HEADER = 'X-Eider-Skipped-Rows'
+
 /** How long aborted requests get to end. */
 const ABORT_MS = 1_000
 
@@ -232,6 +237,8 @@ export class RequestScope {
   readonly running: RunningEntry
   /** What it changes, for the audit log; null: nothing. */
   change: { readonly action: string; readonly targets: readonly string[] } | null = null
+  /** Rows of its insert that were not stored because their content is empty; null: it inserts nothing. */
+  skippedRows: number | null = null
   /** The code of the error that it was answered with. */
   failure: ErrorCode | null = null
   readonly #abort = new AbortController()

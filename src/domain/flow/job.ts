@@ -42,6 +42,8 @@ export interface JobProgress {
   readonly rows: number
   readonly documents: number
   readonly chunks: number
+  /** Rows among `rows` that were not stored because their content is empty; missing: none. */
+  readonly skipped?: number
   /** Rows that there will be; null: nobody knows. */
   readonly total: number | null
 }
@@ -74,6 +76,11 @@ export function withLeftOut(
   return { errors: [...errors, shown], errorCount: errorCount + 1 }
 }
 
+export function joinedLeftOut(all: LeftOutItems, next: LeftOutItems): LeftOutItems {
+  const { errors } = next.errors.reduce(withLeftOut, all)
+  return { errors, errorCount: all.errorCount + next.errorCount }
+}
+
 function shortened(text: string): string {
   return text.length <= ERROR_CHARS_MAX ? text : `${text.slice(0, ERROR_CHARS_MAX)}…`
 }
@@ -91,10 +98,7 @@ export class PendingLeftOut {
     const items = this.#items
     if (items.errorCount === 0) return {}
     this.#items = NOTHING_LEFT_OUT
-    let all: LeftOutItems = { errors, errorCount }
-    for (const error of items.errors) all = withLeftOut(all, error)
-    const uncounted = items.errorCount - items.errors.length
-    return { leftOut: { ...all, errorCount: all.errorCount + uncounted } }
+    return { leftOut: joinedLeftOut({ errors, errorCount }, items) }
   }
 }
 

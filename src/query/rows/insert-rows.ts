@@ -22,7 +22,7 @@ const READING_MS = 24 * 3_600_000
 const BATCH_MAX = 100_000
 
 /**
- * Stores the rows of a SELECT or of VALUES as documents, as a PUT does. @returns the number of documents
+ * Stores the rows of a SELECT or of VALUES as documents, as a PUT does.
  * @throws AppError `insert_failed` and those of the SELECT, the embedder and the store
  */
 export async function insertRows(
@@ -30,7 +30,7 @@ export async function insertRows(
   deps: QueryDeps,
   signal: AbortSignal,
   tracked: JobInsert,
-): Promise<number> {
+): Promise<StoredCounts> {
   const options = storingOptions(request.statement.options)
   const isBatched = options.batchChunks !== undefined
   await deps.inserts.during(request.kb, tracked, () => {
@@ -39,7 +39,7 @@ export async function insertRows(
       return storeSelected(request, target, deps, signal)
     })
   })
-  return tracked.counts.storedDocuments
+  return tracked.counts
 }
 
 /** Stores what the SELECT or the VALUES give. `isBatched`: in several transactions, whatever it is. */
