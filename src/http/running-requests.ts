@@ -288,6 +288,10 @@ export class RequestScope {
     return this.#sql === null ? null : shownStatement(this.#sql, STATEMENT_CHARS_MAX)
   }
 
+  get isStreaming(): boolean {
+    return this.#isStreaming
+  }
+
   get status(): number {
     return this.#status
   }

@@ -143,7 +143,8 @@ function databaseRows(snapshot: CatalogSnapshot): readonly SchemaRow[] {
     ENGINE: source.engine,
     CONNECTION_DATA: JSON.stringify(shownParameters(source)),
   }))
-  return [...projects, ...(hasFiles ? [files] : []), ...sources]
+  const system = { NAME: 'information_schema', TYPE: 'system' }
+  return [system, ...projects, ...(hasFiles ? [files] : []), ...sources]
 }
 
 /** Inserts, evaluations and documents split again in the background. What they were asked is shown without its values. */
