@@ -62,6 +62,7 @@ import { openRetrieval } from './retrieval/open-retrieval.ts'
 import { settlesWithin, sleep } from './runtime/cancellation.ts'
 import { Turns } from './runtime/scheduling.ts'
 import { environmentOfReaders, isLoopback, type Settings, shownSettings } from './settings.ts'
+import { databasesNamed } from './sql/lexer/named-databases.ts'
 import { BackupSchedule } from './store/backup/backup-schedule.ts'
 import { memoryBytesOf } from './store/duckdb/memory-size.ts'
 import type { Store } from './store/store.ts'
@@ -91,7 +92,7 @@ export interface AppOptions {
 }
 
 export interface App {
-  handle(request: Request): Promise<Response>
+  handle(request: Request, address?: string): Promise<Response>
   /** The OpenAPI document of what it answers. */
   document(): Promise<object>
   listen(address: { readonly hostname: string; readonly port: number }): Listener
@@ -224,7 +225,7 @@ export function createApp(options: AppOptions): App {
     nowMs,
   }
   const maps = mapUsesOf(store, queryDeps, (error) => log.failure({ requestId: 'map', error }))
-  const rightsParts = { visible: new VisibleCatalogs(), jobStore: store.jobs }
+  const rightsParts = { visible: new VisibleCatalogs(databasesNamed), jobStore: store.jobs }
   const depsOf = (author: Principal | null, rights: Rights | null) => {
     return depsFor(queryDeps, author, rights, rightsParts)
   }

@@ -118,9 +118,14 @@ function refusal(status: number, code: number, message: string): Response {
 
 async function answer(context: RouteContext, request: Request, body: unknown): Promise<Response> {
   const scope = context.scopeOf(request)
-  const { principal, signal } = scope
+  const { principal, address, signal } = scope
   const { origin } = new URL(request.url)
-  const response = await context.deps.mcp.handle(request, body, { principal, signal, origin })
+  const response = await context.deps.mcp.handle(request, body, {
+    principal,
+    address,
+    signal,
+    origin,
+  })
   const type = response.headers.get('content-type')
   if (response.body === null || type?.startsWith('text/event-stream') !== true) return response
   const headers = Object.fromEntries(response.headers)
