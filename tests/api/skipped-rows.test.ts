@@ -25,7 +25,7 @@ test('a PUT answers "" and counts them in a header, the knowledge base and the a
   const { text, headers } = await t.send('PUT', KB, { knowledge_base: { rows: ROWS } })
   expect([text, headers.get(HEADER)]).toEqual(['""', '2'])
   const { body } = await t.send('GET', KB)
-  expect(body).toMatchObject({ processed_rows: 1, skipped_rows: 2 })
+  expect(body).toMatchObject({ processed_rows: 1, insert_skipped_rows: 2 })
   expect(await lastAudit()).toMatchObject({ outcome: 'ok', skipped_rows: 2 })
   const sql = 'SELECT skipped_rows FROM information_schema.audit_log ORDER BY number DESC LIMIT 1'
   expect(await t.rows(sql)).toEqual([[2]])

@@ -86,7 +86,7 @@ function insertFields({ startedAt, finishedAt, processedRows, skippedRows, error
     insert_started_at: startedAt,
     insert_finished_at: finishedAt,
     processed_rows: processedRows,
-    skipped_rows: skippedRows,
+    insert_skipped_rows: skippedRows,
     insert_error: error,
   }
 }
