@@ -35,6 +35,7 @@ import { VisibleCatalogs } from './domain/access/visible-catalog.ts'
 import type { EmbedderRegistry, RerankerRegistry } from './domain/ports/model-ports.ts'
 import { NOTHING_NOTED, type RunningWork } from './domain/ports/running-ports.ts'
 import type { DataSources } from './domain/ports/source-ports.ts'
+import type { Peer } from './http/arrivals.ts'
 import type { ServerDeps } from './http/route-context.ts'
 import type { LogEntry, LoggedError } from './http/running-requests.ts'
 import { createServer, type Listener } from './http/server.ts'
@@ -61,6 +62,7 @@ import { NO_VARIABLES } from './query/variables.ts'
 import { openRetrieval } from './retrieval/open-retrieval.ts'
 import { settlesWithin, sleep } from './runtime/cancellation.ts'
 import { environmentOfReaders, isLoopback, type Settings, shownSettings } from './settings.ts'
+import { databasesNamed } from './sql/lexer/named-databases.ts'
 import { BackupSchedule } from './store/backup/backup-schedule.ts'
 import { memoryBytesOf } from './store/duckdb/memory-size.ts'
 import type { Store } from './store/store.ts'
@@ -90,7 +92,7 @@ export interface AppOptions {
 }
 
 export interface App {
-  handle(request: Request): Promise<Response>
+  handle(request: Request, peer?: Peer): Promise<Response>
   /** The OpenAPI document of what it answers. */
   document(): Promise<object>
   listen(address: { readonly hostname: string; readonly port: number }): Listener
@@ -222,7 +224,7 @@ export function createApp(options: AppOptions): App {
     nowMs,
   }
   const maps = mapUsesOf(store, queryDeps, (error) => log.failure({ requestId: 'map', error }))
-  const rightsParts = { visible: new VisibleCatalogs(), jobStore: store.jobs }
+  const rightsParts = { visible: new VisibleCatalogs(databasesNamed), jobStore: store.jobs }
   const depsOf = (author: Principal | null, rights: Rights | null) => {
     return depsFor(queryDeps, author, rights, rightsParts)
   }

@@ -8,6 +8,7 @@ import {
   type Principal,
 } from '../domain/access/principal.ts'
 import type { AuditLog } from '../domain/ports/access-ports.ts'
+import type { QueryResult } from '../domain/query-result.ts'
 import { AppError, toAppError } from '../errors.ts'
 import type { UseCases } from '../http/route-context.ts'
 import { RequestScope } from '../http/running-requests.ts'
@@ -26,32 +27,41 @@ export function auditedQueries(query: UseCases['query'], audit: AuditLog): UseCa
     }
     const work = () => query({ ...request, onChange }, principal, signal)
     const change = () => seen.change && { ...seen.change, principal }
-    return audited(work, change, audit, signal)
+    return audited(work, { change, skippedRowsOf }, audit, signal)
   }
 }
 
-/** @param change what the work changed, known when it is over; null: nothing */
 async function audited<T>(
   work: () => Promise<T>,
-  change: () => (StatementChange & { readonly principal: Principal }) | null,
+  { change, skippedRowsOf }: AuditedWork<T>,
   audit: AuditLog,
   signal: AbortSignal,
 ): Promise<T> {
-  const note = (outcome: string) => {
+  const note = (outcome: string, skippedRows: number) => {
     const changed = change()
     if (changed === null) return
     const origin = requestOf(signal)
     const where = { address: origin?.address ?? 'unknown', requestId: origin?.id ?? '' }
-    audit.note({ ...changed, ...where, outcome })
+    audit.note({ ...changed, ...where, outcome, skippedRows })
   }
   try {
     const result = await work()
-    note('ok')
+    note('ok', skippedRowsOf(result))
     return result
   } catch (error) {
-    note(toAppError(error).code)
+    note(toAppError(error).code, 0)
     throw error
   }
+}
+
+interface AuditedWork<T> {
+  /** What the work changed, known when it is over; null: nothing. */
+  readonly change: () => (StatementChange & { readonly principal: Principal }) | null
+  readonly skippedRowsOf: (result: T) => number
+}
+
+function skippedRowsOf(result: QueryResult): number {
+  return result.kind === 'ok' ? (result.skippedRows ?? 0) : 0
 }
 
 /** Inserts that no route notes: those of tools. */
@@ -62,7 +72,7 @@ export function auditedInserts(insert: UseCases['insert'], audit: AuditLog): Use
     const change = { action: 'INSERT', targets: [`${projectName}.${name}`], principal }
     return audited(
       () => insert(request, signal),
-      () => change,
+      { change: () => change, skippedRowsOf: ({ skippedRows }) => skippedRows ?? 0 },
       audit,
       signal,
     )

@@ -63,8 +63,9 @@ export function mcpDoorOf(
       }
     },
     ask: (question, signal) => served.agents.ask(question, signal),
-    insert: (kb, rows, signal) => {
-      return served.insert({ kb, rows, crawl: { allowedDomains: [], patterns: [] } }, signal)
+    insert: async (kb, rows, signal) => {
+      const crawl = { allowedDomains: [], patterns: [] }
+      return (await served.insert({ kb, rows, crawl }, signal)).job
     },
     logError: (error, signal) => {
       served.logError({ requestId: requestOf(signal)?.id ?? 'mcp', error })

@@ -55,6 +55,8 @@ export type QueryResult =
   | {
       readonly kind: 'ok'
       readonly affectedRows: number | null
+      /** Rows of an INSERT that were not stored because their content is empty. */
+      readonly skippedRows?: number
       readonly context: QueryContext
       /** What was done and will not do as it is. */
       readonly warnings?: readonly string[]

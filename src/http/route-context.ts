@@ -34,7 +34,7 @@ import type {
 } from '../domain/server-state.ts'
 import type { UploadedFile } from '../domain/uploaded-file.ts'
 import type { InsertFilesOutcome, InsertFilesRequest } from '../ingest/insert-files.ts'
-import type { InsertRequest } from '../ingest/insert-request.ts'
+import type { InsertOutcome, InsertRequest } from '../ingest/insert-request.ts'
 import type { Attachment, AttachRequest } from '../ingest/jobs/attach-job.ts'
 import type { Preview, PreviewRequest } from '../ingest/preview.ts'
 import type { UploadOutcome, UploadRequest } from '../ingest/upload-files.ts'
@@ -162,8 +162,7 @@ export interface UseCases {
       signal: AbortSignal,
     ) => Promise<View>
   }
-  /** null: everything is stored. Where that takes too long, it is a job. */
-  readonly insert: (request: InsertRequest, signal: AbortSignal) => Promise<Job | null>
+  readonly insert: (request: InsertRequest, signal: AbortSignal) => Promise<InsertOutcome>
   /** The same as a job: it is stored when this resolves. */
   readonly insertInBackground: (request: InsertRequest) => Promise<Job>
   /** Begins to cut the stored documents anew. */

@@ -129,6 +129,9 @@ export class RunningRequests {
     this.#running.add(scope)
     const response = await this.#respond(scope, connection, route)
     response.headers.set('x-request-id', scope.id)
+    if (scope.skippedRows !== null) {
+      response.headers.set(SKIPPED_ROWS_HEADER, String(scope.skippedRows))
+    }
     scope.answered(response.status)
     this.#onAnswered(scope)
     return response
@@ -193,6 +196,8 @@ export class RunningRequests {
   }
 }
 
+export const SKIPPED_ROWS_HEADER = 'X-Eider-Skipped-Rows'
+
 /** How long aborted requests get to end. */
 const ABORT_MS = 1_000
 
@@ -242,6 +247,8 @@ export class RequestScope {
   readonly running: RunningEntry
   /** What it changes, for the audit log; null: nothing. */
   change: { readonly action: string; readonly targets: readonly string[] } | null = null
+  /** Rows of its insert that were not stored because their content is empty; null: it inserts nothing. */
+  skippedRows: number | null = null
   /** The code of the error that it was answered with. */
   failure: ErrorCode | null = null
   readonly #abort = new AbortController()
@@ -289,6 +296,10 @@ export class RequestScope {
   /** The first words of the statement that it runs, without values; null: it runs none. */
   get statement(): string | null {
     return this.#sql === null ? null : shownStatement(this.#sql, STATEMENT_CHARS_MAX)
+  }
+
+  get isStreaming(): boolean {
+    return this.#isStreaming
   }
 
   get status(): number {

@@ -115,8 +115,9 @@ export function createServer(deps: ServerDeps): Server {
 function noteChange(audit: AuditLog, scope: RequestScope): void {
   if (scope.change === null) return
   const { change, principal, address, id: requestId, failure, status } = scope
+  const skippedRows = scope.skippedRows ?? 0
   const outcome = status < 400 ? 'ok' : (failure ?? String(status))
-  audit.note({ ...change, principal, outcome, address, requestId })
+  audit.note({ ...change, principal, outcome, address, requestId, skippedRows })
 }
 
 const UNKNOWN: Peer = { address: 'unknown', port: 0 }

@@ -17,7 +17,7 @@ import { INGEST_LIMITS } from './ingest-limits.ts'
 import { LAYOUT_COLUMN, layoutIn } from './row-layout.ts'
 
 /**
- * One row as a document; null where all its content is empty. Its id is null where the row has none: see `contentId`.
+ * One row as a document, without texts if its content is empty. Its id is null where the row has none: see `contentId`.
  * @throws AppError `insert_failed` naming a content column that is missing and the columns there are, or an id that is
  * not text
  */
@@ -25,7 +25,7 @@ export function documentOfRow(
   sent: Row,
   rowIndex: number,
   mapping: ColumnMapping,
-): (Omit<Document, 'id'> & { readonly id: string | null }) | null {
+): Omit<Document, 'id'> & { readonly id: string | null } {
   const row = wellFormedRow(sent, CELL_CHARS_MAX)
   const columns = Object.keys(row)
   const content = mapping.contentColumns.map((name) => {
@@ -39,7 +39,6 @@ export function documentOfRow(
     const known = layout !== null && name === laidOut
     return [known ? { column: name, text, layout } : { column: name, text }]
   })
-  if (texts.length === 0) return null
   const idColumn = mapping.idColumns.map((name) => findColumn(columns, name)).find((name) => name)
   const id = idColumn === undefined ? null : idOf(sent[idColumn] ?? row[idColumn] ?? null)
   const known = new Set(content.map(({ column }) => column))

@@ -70,8 +70,6 @@ export const INGEST_LIMITS = {
   sitemapBytesMax: 2 * 1024 * 1024,
   /** Links from a start address where a crawl names its pages only. */
   depthByPagesMax: 100,
-  /** Fetches, failed ones among them, for each page that is wanted. */
-  attemptsPerPage: 5,
   frontierUrlsMax: 100_000,
   linksPerPageMax: 5000,
   patternCharsMax: 512,

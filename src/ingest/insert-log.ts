@@ -76,14 +76,15 @@ export class InsertLog {
       startedAt: timestampOfMillis(entry.startedMs),
       finishedAt: entry.finishedMs === null ? null : timestampOfMillis(entry.finishedMs),
       processedRows: processedRowsOf(entry),
+      skippedRows: entry.noted.counts.skippedRows,
       error: entry.error,
       jobId: entry.noted.jobId ?? null,
     }))
   }
 }
 
-/** Rows that are read are not all stored yet while it works, and not all stored where it failed. */
+/** While it works, and after a failure, not all rows that were read are stored. */
 function processedRowsOf({ noted: { counts }, finishedMs, error }: Entry): number {
-  if (finishedMs !== null && error === null) return counts.readRows
-  return counts.storedDocuments + counts.skippedRows + (counts.failedRows ?? 0)
+  if (finishedMs === null || error !== null) return counts.storedDocuments
+  return counts.readRows - counts.skippedRows - (counts.failedRows ?? 0)
 }

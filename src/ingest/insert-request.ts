@@ -1,6 +1,7 @@
 import type { Rights } from '../domain/access/rights.ts'
 import type { CatalogSnapshot } from '../domain/catalog-snapshot.ts'
 import type { Row } from '../domain/document.ts'
+import type { Job } from '../domain/flow/job.ts'
 import type { KnowledgeBase } from '../domain/knowledge-base.ts'
 import type { ChatModels, EmbedderRegistry } from '../domain/ports/model-ports.ts'
 import type { DocumentReading } from '../domain/ports/reading-ports.ts'
@@ -63,6 +64,14 @@ export interface InsertDeps {
   readonly crawlPagesMax: number
   /** What the last crawl into a knowledge base left out: it replaces what was said of the one before. */
   keepCrawlWarnings(kb: KnowledgeBase, warnings: readonly string[]): Promise<void>
+}
+
+/** Of an insert that a request waits for. */
+export interface InsertOutcome {
+  /** It takes too long to wait for; null: everything is stored. */
+  readonly job: Job | null
+  /** Rows without content; null: the job counts them. */
+  readonly skippedRows: number | null
 }
 
 export interface InsertReport {

@@ -103,7 +103,7 @@ async function documentsOf(
     }
     const read = documentOfRow(row, rowIndex, mapping)
     rowIndex += 1
-    if (read === null) continue
+    if (read.texts.length === 0) continue
     const texts = read.texts.map((text) => {
       const part = text.text.slice(0, INGEST_LIMITS.previewChars - chars).toWellFormed()
       chars += text.text.length

@@ -1,5 +1,5 @@
 import type { Document } from '../domain/document.ts'
-import type { JobError } from '../domain/flow/job.ts'
+import { type JobError, NOTHING_LEFT_OUT, withLeftOut } from '../domain/flow/job.ts'
 import type { ModelRef } from '../domain/model-ref.ts'
 import type { Embedder } from '../domain/ports/model-ports.ts'
 import { AppError, type ErrorCode } from '../errors.ts'
@@ -91,12 +91,11 @@ async function storeInBatches(
   } catch (error) {
     throw await failed(error)
   }
-  target.counts.skippedRows += pending.emptyRows
 
   async function take(rows: readonly Outcome<ChunkedDocument>[]): Promise<void> {
     // The last ones are embedded with all others that are not yet.
     if (fresh.length > 0) await ahead?.add(fresh)
-    fresh = ahead === null ? [] : rows.filter((row) => row !== null && 'chunks' in row)
+    fresh = ahead === null ? [] : rows.filter((row) => 'chunks' in row)
     for (const row of rows) {
       if (row instanceof AppError && !stages.mayLeaveOut(row)) throw row
       pending.add(row)
@@ -138,7 +137,7 @@ class PendingRows {
   /** Of all chunks: what overlaps counts twice. */
   #chars = 0
   #leftOut: JobError[] = []
-  #emptyRows = 0
+  #skipped = NOTHING_LEFT_OUT
   #takenRows: number
   readonly #limits: BatchLimits
   #chunksMax: number
@@ -161,17 +160,12 @@ class PendingRows {
     return this.#chunkCount
   }
 
-  /** Of all transactions so far. */
-  get emptyRows(): number {
-    return this.#emptyRows
-  }
-
   add(row: Outcome<ChunkedDocument>): void {
     this.#takenRows += 1
-    if (row === null) this.#emptyRows += 1
-    else if (row instanceof AppError) {
-      this.#leftOut.push({ item: `row ${this.#takenRows}`, message: row.message })
-    } else this.#addDocument(row)
+    const item = `row ${this.#takenRows}`
+    if (row instanceof AppError) this.#leftOut.push({ item, message: row.message })
+    else if ('chunks' in row) this.#addDocument(row)
+    else this.#skipped = withLeftOut(this.#skipped, { item: row.emptyId ?? item, message: EMPTY })
   }
 
   #addDocument(chunked: ChunkedDocument): void {
@@ -186,12 +180,14 @@ class PendingRows {
   take(): Omit<Batch, 'ahead'> {
     const documents = [...this.#byId.values()]
     const leftOut = this.#leftOut
+    const skipped = this.#skipped
     this.#byId = new Map()
     this.#leftOut = []
+    this.#skipped = NOTHING_LEFT_OUT
     this.#chunkCount = 0
     this.#chars = 0
     this.#chunksMax = Math.min(2 * this.#chunksMax, this.#limits.chunksMax)
-    return { documents, takenRows: this.#takenRows, emptyRows: this.#emptyRows, leftOut }
+    return { documents, takenRows: this.#takenRows, skipped, leftOut }
   }
 }
 
@@ -199,8 +195,15 @@ function charsOf({ chunks }: ChunkedDocument): number {
   return chunks.reduce((sum, { chunk }) => sum + chunk.content.length, 0)
 }
 
-/** A row after each step on its way: null where it has no content, an error where it cannot be stored. */
-type Outcome<T> = T | AppError | null
+/** A row after each step on its way: an error where it cannot be stored. */
+type Outcome<T> = T | AppError | EmptyRow
+
+/** A row without content; null: it has no id either. */
+interface EmptyRow {
+  readonly emptyId: string | null
+}
+
+export const EMPTY = 'Skipped: its content is empty'
 
 /**
  * The rows as documents with their chunks, in their order, some at a time: at most `rowsMax`. A source that breaks off has
@@ -230,7 +233,8 @@ async function* chunkedRows(
       const rowIndex = counts.readRows
       counts.readRows += 1
       const read = outcomeOf(rowIndex - first, () => documentOfRow(row, rowIndex, mapping))
-      if (read === null || read instanceof AppError) batch.push(read)
+      if (read instanceof AppError) batch.push(read)
+      else if (read.texts.length === 0) batch.push({ emptyId: read.id })
       else {
         batch.push({ ...read, id: read.id ?? (await contentId(read.texts, slice, signal)) })
         for (const { text } of read.texts) batchChars += text.length
@@ -254,16 +258,18 @@ async function chunkRows(
   const chunked = (await chunkDocuments(documents, target, signal)).values()
   return rows.map((row, index) => {
     if (!isDocument(row)) return row
-    return outcomeOf(target.firstRow + index, () => storable(chunked.next().value))
+    return outcomeOf(target.firstRow + index, () => {
+      return storable(chunked.next().value) ?? { emptyId: row.id }
+    })
   })
 }
 
 function isDocument(outcome: Outcome<Document>): outcome is Document {
-  return outcome !== null && !(outcome instanceof AppError)
+  return 'texts' in outcome
 }
 
 /** What is made of the row; its failure says which row it was, from 1. */
-function outcomeOf<T>(index: number, work: () => T | null): Outcome<T> {
+function outcomeOf<T extends object>(index: number, work: () => T): T | AppError {
   try {
     return work()
   } catch (error) {

@@ -1,6 +1,6 @@
 /** A batch of documents on its way: embedded while the one before is stored. */
 import type { Row } from '../domain/document.ts'
-import type { JobError } from '../domain/flow/job.ts'
+import type { JobError, LeftOutItems } from '../domain/flow/job.ts'
 import type { KnowledgeBase } from '../domain/knowledge-base.ts'
 import type { JobMark } from '../domain/ports/job-ports.ts'
 import { AppError, type ErrorCode } from '../errors.ts'
@@ -57,6 +57,8 @@ export interface StoringOptions {
   readonly markOf?: (stored: StoredCounts) => JobMark | undefined
   /** Stores one batch. Whoever has asked for it may wait until it wants so. */
   readonly alone?: (work: () => Promise<void>) => Promise<void>
+  /** Rows without content: told before the mark of their batch is made. */
+  readonly onSkipped?: (rows: LeftOutItems) => void
   /** A row that is left out: told before the mark of its batch is made. */
   readonly onLeftOut?: (error: JobError) => void
   /** Asked again and again. null: at its own pace, as long as somebody may wait for an answer. */
@@ -75,9 +77,10 @@ export type StoreDeps = EmbedDeps
 export interface Batch {
   /** With distinct ids. */
   readonly documents: readonly ChunkedDocument[]
-  /** Rows up to its end, and those without content among them: stored or left out once it is. */
+  /** Rows up to its end: stored, skipped or left out once it is. */
   readonly takenRows: number
-  readonly emptyRows: number
+  /** Those without content among its own rows. */
+  readonly skipped: LeftOutItems
   readonly leftOut: readonly JobError[]
   /** Unset: nothing of it is known before. */
   readonly ahead?: VectorsAhead | null
@@ -125,6 +128,8 @@ export class StoringStages implements BatchStages<Batch, ReadyBatch> {
 
   async store(batch: ReadyBatch): Promise<void> {
     const store = async () => {
+      this.#options.onSkipped?.(batch.skipped)
+      this.#target.counts.skippedRows += batch.skipped.errorCount
       for (const one of batch.leftOut) this.#leaveOut(one)
       await this.#store(batch, true)
     }
@@ -175,7 +180,6 @@ export class StoringStages implements BatchStages<Batch, ReadyBatch> {
     const chunkCount = chunkCountOf(documents)
     const stored = {
       ...counts,
-      skippedRows: counts.skippedRows + batch.emptyRows,
       storedDocuments: counts.storedDocuments + documents.length,
       chunks: counts.chunks + chunkCount,
       readRows: batch.takenRows,

@@ -32,6 +32,7 @@ export type UploadField = (typeof KNOWN)[number]
 
 /** @throws AppError `invalid_request`, `unknown_field`, `missing_parameter` */
 export function uploadOptions(fields: ReadonlyMap<string, string>): UploadOptions {
+  const url = urlOf(fields.get('source_type') || undefined, fields.get('source') || undefined)
   const unknown = [...fields.keys()].find((name) => !KNOWN.some((known) => known === name))
   if (unknown !== undefined) {
     const message = `Unknown parameter "${unknown.slice(0, 100)}"; expected ${KNOWN.join(', ')}`
@@ -55,7 +56,7 @@ export function uploadOptions(fields: ReadonlyMap<string, string>): UploadOption
     },
     replace: parsed(set('replace'), (text) => truth('replace', text)) ?? false,
     originalName: set('original_file_name') ?? null,
-    url: urlOf(set('source_type'), set('source')),
+    url,
   }
 }
 

@@ -11,6 +11,8 @@ export interface ReadingNotes {
   recognize(found: Recognized): void
   /** A whole sentence with numbers, for the sender: what is missing or not as it was sent. */
   warn(sentence: string): void
+  /** Whether most of the processor time for this file is spent: what was read so far is enough then. */
+  isSpent?(): boolean
 }
 
 /** A document that is all of its file and has no pages. */

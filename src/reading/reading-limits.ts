@@ -25,9 +25,11 @@ export const READING_LIMITS = {
   /** Below this many bytes the ratio says nothing. */
   unpackedFreely: 32 * 1024 * 1024,
 
-  /** Reading one file, however small. */
+  /** Processor time of reading one file, however small. */
   readMs: 20_000,
-  /** In addition, for each megabyte. */
+  /** For each millisecond of it: a reader that neither computes nor answers is ended in the end. */
+  waitMsPerCpuMs: 15,
+  /** Processor time in addition, for each megabyte. */
   readMsPerMegabyte: 400,
   /** What a file may become, however small it is. */
   outputBytes: 1024 * 1024 * 1024,

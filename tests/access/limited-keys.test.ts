@@ -19,7 +19,7 @@ test('a key sees the projects that it names, and reads them', async () => {
   expect((await asked(t, 'SELECT * FROM open.kettle_kb', reader)).text).toContain('red and hums')
   expect((await asked(t, 'SELECT word FROM kettle_view', reader)).text).toContain('kettle')
   const shown = await asked(t, 'SHOW DATABASES', reader)
-  expect(JSON.parse(shown.text).data).toEqual([['open']])
+  expect(JSON.parse(shown.text).data).toEqual([['information_schema'], ['open']])
 })
 
 test('what it may not name is refused in the same words whether it exists or not', async () => {
@@ -37,6 +37,39 @@ test('a view is read with the rights of whoever reads it', async () => {
   const tables = await asked(t, 'SELECT * FROM open.schema_leak', everything)
   expect(tables.text).toContain('kettle_table')
   expect(tables.text).not.toContain(SECRET)
+})
+
+test.each([
+  `SELECT * FROM ${SECRET}.${SECRET}_kb`,
+  `SELECT k.id FROM open.kettle_kb k, ${SECRET.toUpperCase()}.${SECRET}_kb p`,
+  `SELECT 1 AS a FROM open.kettle_kb AS k JOIN open.kettle_kb AS o ON (k.id = o.id), "${SECRET}".${SECRET}_kb`,
+  `SELECT 1 AS a WHERE EXISTS (SELECT 1 FROM (SELECT id FROM ${SECRET}.${SECRET}_kb))`,
+  `WITH t AS (FROM ${SECRET}.${SECRET}_kb) SELECT count(*) AS n FROM t`,
+])('the text of a view over another project is not shown: %s', async (sql) => {
+  await t.rows('DROP VIEW IF EXISTS open.over').catch(() => [])
+  await t.send('POST', '/api/sql/query', { query: `CREATE VIEW open.over AS (${sql})` })
+  expect(await t.rows("SELECT QUERY FROM information_schema.views WHERE NAME = 'over'")).toEqual([
+    [sql],
+  ])
+  for (const query of [
+    "SELECT * FROM information_schema.views WHERE NAME = 'over'",
+    'SHOW CREATE VIEW open.over',
+    'SHOW VIEWS',
+    'DESCRIBE open.over',
+    'SELECT * FROM open.over',
+  ]) {
+    expect((await asked(t, query, everything)).text.toLowerCase()).not.toContain(SECRET)
+  }
+  for (const path of [
+    '/api/projects/open/views',
+    '/api/projects/open/views/over',
+    '/api/catalog',
+  ]) {
+    const { status, text } = await t.send('GET', path, undefined, everything)
+    expect([status, text.toLowerCase().includes(SECRET)]).toEqual([200, false])
+  }
+  const own = "SELECT QUERY FROM information_schema.views WHERE NAME = 'kettle_view'"
+  expect((await asked(t, own, everything)).text).toContain('SELECT')
 })
 
 test('a plan that an admin has made is not the one of a limited key', async () => {

@@ -29,6 +29,7 @@ test('an insert in the background is answered at once with its job', async () =>
     'rows',
     'documents',
     'chunks',
+    'skipped_rows',
     'total',
     'rate',
     'remaining_seconds',

@@ -124,8 +124,25 @@ describe('a session', () => {
 
   test('a thousand of them leave the oldest behind, and the newest works', async () => {
     const first = await session()
+    const used = await session()
+    await post(request('ping'), used)
+    await post(request('ping'), used)
+    const from = (count: number, address: string) => {
+      const headers = { ...HEADERS, 'content-type': 'application/json' }
+      const body = JSON.stringify(INITIALIZE)
+      const sent = () => new Request('http://localhost/mcp', { method: 'POST', headers, body })
+      return Promise.all(
+        Array.from({ length: count }, () => app.app.handle(sent(), { address, port: 1 })),
+      )
+    }
+    // Others flood: no session of this client ends.
+    for (const address of ['192.0.2.1', '192.0.2.2', '192.0.2.3']) await from(520, address)
+    expect(await post(request('ping'), first)).toMatchObject({ status: 200 })
+    const unused = await session()
+    // The flood comes from the client's own address: those that were only opened end first.
     for (let count = 0; count < 500; count += 1) await post(INITIALIZE)
-    expect(await post(request('ping'), first)).toMatchObject({ status: 404 })
+    expect(await post(request('ping'), unused)).toMatchObject({ status: 404 })
+    expect(await post(request('ping'), used)).toMatchObject({ status: 200 })
     expect(await post(request('ping'), await session())).toMatchObject({ status: 200 })
   })
 })

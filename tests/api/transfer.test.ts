@@ -310,3 +310,35 @@ test('no secret leaves with the file', async () => {
   expect(new TextDecoder('latin1').decode(bytes)).not.toContain('SECRET')
   expect(new TextDecoder('latin1').decode(bytes)).not.toContain('******')
 })
+
+test('an export with flipped bytes is never imported', async () => {
+  const kb = await made(from, 'sealed', DEFINITION)
+  await inserted(from, kb, rowsOf(12))
+  const bytes = await exported(from, kb)
+  let seed = 7
+  const random = (max: number) => {
+    seed = (seed * 48_271) % 2_147_483_647
+    return seed % max
+  }
+  const ends = Array.from({ length: 20 }, (_, at) => bytes.length - 1 - at * 3)
+  const places = [...ends, ...Array.from({ length: 100 }, () => random(bytes.length))]
+  const accepted: number[] = []
+  for (const place of places) {
+    const flipped = bytes.slice()
+    flipped[place] = (flipped[place] ?? 0) ^ (1 << random(8))
+    const { status } = await imported(to, `${KBS}/flipped`, flipped)
+    if (status !== 400) accepted.push(place)
+  }
+  expect(accepted).toEqual([])
+  expect((await to.send('GET', `${KBS}/flipped`)).status).toBe(404)
+  expect((await imported(to, `${KBS}/flipped`, bytes)).status).toBe(201)
+})
+
+test('an export of an earlier version has no checksum, and is imported', async () => {
+  const kb = await made(from, 'older', DEFINITION)
+  await inserted(from, kb, rowsOf(3))
+  const bytes = Buffer.from(await exported(from, kb))
+  const mark = bytes.indexOf('eider-sha256')
+  const stripped = Buffer.concat([bytes.subarray(0, mark), bytes.subarray(mark + 44)])
+  expect((await imported(to, `${KBS}/older`, new Uint8Array(stripped))).status).toBe(201)
+})

@@ -177,6 +177,15 @@ describe('options', () => {
     expect(JSON.parse(text).detail).toContain(message)
   })
 
+  test.each(['s3', 'URL', 7])('a source type %p in JSON is refused by its name', async (kind) => {
+    const sent = { source_type: kind, source: 'x', bucket: 'b' }
+    const { status, text } = await t.send('PUT', '/api/files/options', sent)
+    expect(status).toBe(400)
+    expect(JSON.parse(text).detail).toBe(
+      `Parameter "source_type" must be file or url, found "${kind}"`,
+    )
+  })
+
   test('are also fields of the form', async () => {
     const form = formOf(['x.csv', 'a\n1\n'])
     form.append('format', 'text')

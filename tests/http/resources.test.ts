@@ -354,7 +354,7 @@ describe('files', () => {
     ['PUT /api/files/teas?original_file_name=x.csv', { body: 'a' }, 'x.csv', 'a'],
     ['PUT /api/files/teas', { body: new Uint8Array([97]) }, 'teas', 'a'],
     ['PUT /api/files/teas', { json: [{ a: 1 }] }, 'teas', '[{"a":1}]'],
-    ['PUT /api/files/teas', { json: { source_type: 'tea' } }, 'teas', '{"source_type":"tea"}'],
+    ['PUT /api/files/teas', { json: { source_type: 'file' } }, 'teas', '{"source_type":"file"}'],
   ]
   for (const [line, sent, originalName, content] of UPLOADS) {
     test(`${line} as ${originalName} stores ${JSON.stringify(content)}`, async () => {

@@ -282,7 +282,7 @@ export function testServer(overrides: Partial<ServerDeps> = {}): TestServer {
     insertFiles: async () => ({ files: [], failed: [] }),
     insert: async (request) => {
       seen.inserted.push(request)
-      return null
+      return { job: null, skippedRows: 0 }
     },
     preview: async () => ({ chunks: [], chunkCount: 0, tokensMax: null, warnings: [] }),
     chunkWarnings: async () => [],

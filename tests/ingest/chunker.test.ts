@@ -62,9 +62,12 @@ describe('slides', () => {
     const [found] = chunkedDocuments([document], chunked, preprocessing)
     if (found === undefined || found instanceof Error) throw found
     expect(found.chunks.map(({ chunk }) => [chunk.content, chunk.facts])).toEqual([
-      ['# Teas\n\n# Green\n\nSencha.', { heading: 'Green', slide: 2 }],
-      ['A slide without a title.', { slide: 3 }],
-      ['# Black\n\nAssam.', { heading: 'Black', slide: 4 }],
+      [
+        '# Teas\n\n# Green\n\nSencha.',
+        { heading: 'Green', slide: 1, slide_end: 2, slide_starts: [8] },
+      ],
+      ['A slide without a title.', { slide: 3, slide_end: 3 }],
+      ['# Black\n\nAssam.', { heading: 'Black', slide: 4, slide_end: 4 }],
     ])
   })
 })

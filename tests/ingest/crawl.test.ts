@@ -50,7 +50,8 @@ describe('which pages', () => {
   })
 
   test('breadth first, up to the limit', async () => {
-    const { ids } = await crawled([A], { depth: 9, pagesMax: 5 })
+    // The page that is gone counts as well.
+    const { ids } = await crawled([A], { depth: 9, pagesMax: 6 })
     expect(ids).toEqual([`${A}/`, `${A}/one`, `${A}/two`, `${A}/deep`, `${A}/one?page=2`])
     expect((await crawled([A, 'https://b.test'], { pagesMax: 1 })).ids).toEqual([`${A}/`])
   })
@@ -93,7 +94,7 @@ describe('which pages', () => {
   })
 
   test('with a limit only: as deep as it takes', async () => {
-    const { ids } = await crawled([A], { pagesMax: 6 })
+    const { ids } = await crawled([A], { pagesMax: 7 })
     expect(ids).toHaveLength(6)
     expect(ids).toContain(`${A}/deeper`)
     expect((await crawled([A], { pagesMax: 6, depth: 0 })).ids).toEqual([`${A}/`])

@@ -65,9 +65,9 @@ describe('content', () => {
     ])
   })
 
-  test('that is empty makes no document', () => {
+  test('that is empty leaves the document without texts', () => {
     for (const content of ['', ' \n', null]) {
-      expect(documentOfRow({ id: 1, content }, 0, DEFAULT)).toBeNull()
+      expect(documentOfRow({ id: 1, content }, 0, DEFAULT)).toMatchObject({ id: '1', texts: [] })
     }
   })
 

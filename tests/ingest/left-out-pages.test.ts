@@ -40,11 +40,11 @@ describe('what is left out is said', () => {
   test('ten thousand dead links and a calendar in a few words', async () => {
     const dead = Array.from({ length: 4000 }, (_, at) => `/dead/${'x'.repeat(400)}${at}`)
     const days = Array.from({ length: 300 }, (_, at) => `/day?d=${at}`)
-    const { store } = await crawled({ '/': html('home', [...dead, ...days]) }, { pagesMax: 10 })
+    const { store } = await crawled({ '/': html('home', [...dead, ...days]) }, { pagesMax: 51 })
     const said = store.crawlWarnings ?? []
     expect(said[0]).toMatch(/^50 pages were not stored: 50 answered 404 \(/)
     expect(said[1]).toMatch(/^100 links were not followed: 100 beyond 200 variants of one address/)
-    expect(said[2]).toBe('The crawl ended before its limit of 10 pages: 50 addresses were tried')
+    expect(said).toHaveLength(2)
     expect(said.join('').length).toBeLessThan(3000)
   })
 

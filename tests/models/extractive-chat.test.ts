@@ -22,7 +22,7 @@ const HEAD =
   "Result in CSV format (dialect is 'excel'):\n" +
   'id,chunk_id,chunk_content,relevance,distance\r\n'
 const COLUMNS =
-  "id, chunk_id, chunk_content, metadata->>'heading' AS heading, metadata->>'page' AS page, relevance, distance"
+  "id, chunk_id, chunk_content, metadata->>'heading' AS heading, metadata->>'page' AS page, metadata->>'page_starts' AS page_starts, metadata->>'slide' AS slide, metadata->>'slide_starts' AS slide_starts, relevance, distance"
 const rows = (...chunks: readonly (readonly [string, string, number])[]) => {
   const lines = chunks.map(([id, text, relevance]) => {
     return `1,${id},"${text.replaceAll('"', '""')}",${relevance},0.5\r\n`

@@ -3,7 +3,7 @@ import { parseCsv } from '../../src/domain/csv.ts'
 import { namesIn, passagesIn } from '../../src/models/builtin/chat/observed-passages.ts'
 import { cpuMsOf } from '../support/cpu-time.ts'
 
-const NOWHERE = { documentId: '', heading: '', page: null, place: null }
+const NOWHERE = { documentId: '', heading: '', pages: null, place: null }
 
 const HEAD =
   "Output columns: 'chunk_id', 'chunk_content', 'relevance'\n" +

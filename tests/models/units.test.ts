@@ -4,7 +4,7 @@ import { unitsOf } from '../../src/models/builtin/chat/units.ts'
 import { cpuMsOf } from '../support/cpu-time.ts'
 
 const passage = (text: string, about: Partial<Passage> = {}): Passage => {
-  const nowhere = { documentId: '', heading: '', page: null, place: null }
+  const nowhere = { documentId: '', heading: '', pages: null, place: null }
   return { ...nowhere, chunkId: 'c', text, relevance: 0.5, ...about }
 }
 const cut = (text: string) => unitsOf([passage(text)])

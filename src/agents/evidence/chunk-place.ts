@@ -1,17 +1,17 @@
 /** Where in its document a chunk stands, beyond its offsets. */
-
 import { isObject } from '../../core/json.ts'
+import { type ChunkPages, pagesIn } from '../../domain/agents/chunk-pages.ts'
 import { nameKey } from '../../domain/identifier.ts'
 import type { KnowledgeBase } from '../../domain/knowledge-base.ts'
 import type { ResultValue } from '../../domain/query-result.ts'
 
 export interface ChunkPlace {
-  readonly page: number | null
+  readonly pages: ChunkPages | null
   /** The headings above the chunk, joined by ` > `. */
   readonly heading: string | null
 }
 
-const NOWHERE: ChunkPlace = { page: null, heading: null }
+const NOWHERE: ChunkPlace = { pages: null, heading: null }
 
 /** null: not known from this row. */
 export function placeOf(
@@ -19,15 +19,14 @@ export function placeOf(
   origins: readonly KnowledgeBase[],
 ): ChunkPlace | null {
   if (isObject(metadata)) {
-    const { page, heading } = metadata
-    const number = typeof page === 'string' && /^\d{1,9}$/.test(page) ? Number(page) : page
+    const { heading } = metadata
     return {
-      page: typeof number === 'number' && Number.isInteger(number) ? number : null,
+      pages: pagesIn((name) => metadata[name]),
       heading: typeof heading === 'string' && heading.trim() !== '' ? heading : null,
     }
   }
   const hasPlaces = origins.some(({ storedMetadata }) => {
-    return storedMetadata.some(({ name }) => ['page', 'heading'].includes(nameKey(name)))
+    return storedMetadata.some(({ name }) => ['page', 'slide', 'heading'].includes(nameKey(name)))
   })
   return hasPlaces ? null : NOWHERE
 }

@@ -1,3 +1,4 @@
+import { pageAt } from '../../domain/agents/chunk-pages.ts'
 import type { Citation } from '../../domain/agents/completion-event.ts'
 import type { KnowledgeBase } from '../../domain/knowledge-base.ts'
 import { AppError } from '../../errors.ts'
@@ -173,7 +174,7 @@ function citationOf(
     text: text.slice(span.start, span.end),
     start: offset === null ? null : offset + span.start,
     end: offset === null ? null : offset + span.end,
-    page: place.page,
+    page: place.pages === null ? null : pageAt(place.pages, span.start),
     heading: headingAt(span.start, text, place.heading),
     relevance,
   }

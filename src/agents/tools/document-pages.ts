@@ -1,3 +1,4 @@
+import { pageAt } from '../../domain/agents/chunk-pages.ts'
 import { nameMeant, notAvailable } from '../../domain/agents/named-data.ts'
 import { literal } from '../../domain/identifier.ts'
 import type { KnowledgeBase } from '../../domain/knowledge-base.ts'
@@ -176,10 +177,12 @@ function stitched(
     const start = starts[index] ?? 0
     const content = passage.text ?? ''
     const until = Math.min(content.length, untilChar - start)
-    const own = content.slice(Math.max(0, end - start), until).toWellFormed()
+    const from = Math.max(0, end - start)
+    const own = content.slice(from, until).toWellFormed()
     if (own.trim() === '') continue
-    const { page, heading } = passage.place ?? { page: null, heading: null }
-    const place = [page === null ? '' : `page ${page}`, heading ?? ''].filter((part) => part !== '')
+    const { pages = null, heading = null } = passage.place ?? {}
+    const page = pages === null ? '' : `page ${pageAt(pages, from)}`
+    const place = [page, heading ?? ''].filter((part) => part !== '')
     const next = `\n[${passage.chunkId}]${place.length === 0 ? '' : ` (${place.join(', ')})`}\n${own}\n`
     shown.push(passage)
     if (byteSize(text) + byteSize(next) > bytesMax - byteSize(CUT)) {

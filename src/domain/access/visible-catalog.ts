@@ -11,6 +11,12 @@ const VIEWS_MAX = 64
  */
 export class VisibleCatalogs {
   readonly #views = new WeakMap<CatalogSnapshot, Map<string, CatalogSnapshot>>()
+  readonly #databasesNamed: (sql: string) => ReadonlySet<string>
+
+  /** @param databasesNamed the databases that the text of a view names, in lower case */
+  constructor(databasesNamed: (sql: string) => ReadonlySet<string>) {
+    this.#databasesNamed = databasesNamed
+  }
 
   /** @param rights null: everything is seen */
   of(snapshot: CatalogSnapshot, rights: Rights | null): CatalogSnapshot {
@@ -21,14 +27,21 @@ export class VisibleCatalogs {
     const known = views.get(key)
     if (known !== undefined) return known
     if (views.size >= VIEWS_MAX) views.clear()
-    const view = visible(snapshot, rights, key)
+    const view = visible(snapshot, { rights, key }, this.#databasesNamed)
     views.set(key, view)
     return view
   }
 }
 
-function visible(snapshot: CatalogSnapshot, rights: Rights, key: string): CatalogSnapshot {
-  const limits = { rights, key }
+/** In place of the text of a view that names what its reader must not know of. */
+export const HIDDEN_VIEW = '-- Hidden: this view reads other projects or databases'
+
+function visible(
+  snapshot: CatalogSnapshot,
+  limits: NonNullable<CatalogSnapshot['limits']>,
+  databasesNamed: (sql: string) => ReadonlySet<string>,
+): CatalogSnapshot {
+  const { rights } = limits
   if (rights.namespaces === null) return { ...snapshot, limits }
   const isNamed = ({ name }: { readonly name: string }) => sees(rights, name)
   const isInside = ({ projectName }: { readonly projectName: string }) => sees(rights, projectName)
@@ -38,7 +51,10 @@ function visible(snapshot: CatalogSnapshot, rights: Rights, key: string): Catalo
     projects: snapshot.projects.filter(isNamed),
     knowledgeBases: snapshot.knowledgeBases.filter(isInside),
     agents: snapshot.agents.filter(isInside),
-    views: snapshot.views.filter(isInside),
+    views: snapshot.views.filter(isInside).map((view) => {
+      const isOpen = [...databasesNamed(view.sql)].every((name) => sees(rights, name))
+      return isOpen ? view : { ...view, sql: HIDDEN_VIEW }
+    }),
     tables: snapshot.tables.filter(isInside),
     files: sees(rights, FILES_DATABASE) ? snapshot.files : [],
     dataSources: snapshot.dataSources.filter(isNamed),

@@ -7,8 +7,10 @@ export interface InsertState {
   /** `YYYY-MM-DD HH:MM:SS.ffffff`, UTC; null: it goes on. */
   readonly startedAt: string | null
   readonly finishedAt: string | null
-  /** Rows that are stored or left out. */
+  /** Rows that are stored. */
   readonly processedRows: number
+  /** Rows that were not, because their content is empty. */
+  readonly skippedRows: number
   readonly error: string | null
   /** Of the job that does it; null: a request waits for it. */
   readonly jobId: number | null
@@ -36,8 +38,15 @@ export function lastInsertInto(kb: KnowledgeBase, { inserts, jobs }: Activity): 
   return job === undefined ? null : insertOfJob(kb, job)
 }
 
+/** The rows of an insert without those that were left out or skipped. */
+export function storedRowsOf({ progress, errorCount }: Pick<StoredJob, 'progress' | 'errorCount'>) {
+  return Math.max(progress.rows - errorCount, 0)
+}
+
 export function insertOfJob({ id }: Pick<KnowledgeBase, 'id'>, job: StoredJob): InsertState {
   const { startedAt, finishedAt, error, progress } = job
-  const processedRows = progress.rows
-  return { knowledgeBaseId: id, startedAt, finishedAt, processedRows, error, jobId: job.id }
+  const { skipped: skippedRows = 0 } = progress
+  const processedRows = storedRowsOf(job)
+  const rows = { processedRows, skippedRows }
+  return { knowledgeBaseId: id, startedAt, finishedAt, ...rows, error, jobId: job.id }
 }

@@ -44,6 +44,8 @@ export interface JobProgress {
   readonly rows: number
   readonly documents: number
   readonly chunks: number
+  /** Rows among `rows` that were not stored because their content is empty; missing: none. */
+  readonly skipped?: number
   /** Rows that there will be; null: nobody knows. */
   readonly total: number | null
 }
@@ -79,6 +81,11 @@ export function withLeftOut(
   return { errors: [...errors, shown], errorCount: errorCount + 1 }
 }
 
+export function joinedLeftOut(all: LeftOutItems, next: LeftOutItems): LeftOutItems {
+  const { errors } = next.errors.reduce(withLeftOut, all)
+  return { errors, errorCount: all.errorCount + next.errorCount }
+}
+
 /** Items that were left out and are not stored yet. */
 export class PendingLeftOut {
   #items: LeftOutItems = NOTHING_LEFT_OUT
@@ -92,10 +99,7 @@ export class PendingLeftOut {
     const items = this.#items
     if (items.errorCount === 0) return {}
     this.#items = NOTHING_LEFT_OUT
-    let all: LeftOutItems = { errors, errorCount }
-    for (const error of items.errors) all = withLeftOut(all, error)
-    const uncounted = items.errorCount - items.errors.length
-    return { leftOut: { ...all, errorCount: all.errorCount + uncounted } }
+    return { leftOut: joinedLeftOut({ errors, errorCount }, items) }
   }
 }
 

@@ -107,9 +107,11 @@ export interface AuditEntry {
   /** The client's network address. */
   readonly address: string
   readonly requestId: string
+  /** Rows that an insert did not store because their content is empty; missing: none. */
+  readonly skippedRows?: number
 }
 
-export interface AuditRecord extends Omit<AuditEntry, 'principal'> {
+export interface AuditRecord extends Required<Omit<AuditEntry, 'principal'>> {
   /** It grows with each entry. */
   readonly number: number
   readonly happenedAt: string

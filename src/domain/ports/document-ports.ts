@@ -91,6 +91,11 @@ export interface KnowledgeBaseFiles {
    */
   export(kb: KnowledgeBase, definition: string, signal: AbortSignal): Promise<ExportedRows>
   /**
+   * Checks the file at this path against its checksum, which exports of earlier versions do not have.
+   * @throws AppError `file_unreadable` if it does not match
+   */
+  checkSeal(path: string, signal: AbortSignal): Promise<void>
+  /**
    * Stores the chunks in one transaction.
    * @throws AppError `file_unreadable` for a row that no export holds, `insert_failed` for a value that does not fit the
    * declared type of its column, `dimension_mismatch`, `storage_full`

@@ -4,6 +4,8 @@ import type { Principal } from '../access/principal.ts'
 /** Who makes one request of the protocol. */
 export interface McpCaller {
   readonly principal: Principal
+  /** The client's network address. */
+  readonly address: string
   /** Aborted when the client goes away or the server stops. */
   readonly signal: AbortSignal
   /** Scheme, host and port by which the client found the server: links in answers begin with it. */

@@ -78,11 +78,11 @@ export async function statementAnswer(
     if (format === 'arrow') {
       const wanted = { ...statement, encoding: 'arrow' as const }
       const result = await context.deps.query(wanted, scope.principal, scope.signal)
-      if (result.kind === 'ok') return okAnswer(result)
+      if (result.kind === 'ok') return okAnswer(result, scope)
       return await encodedAnswer(result, 'arrow', { contentType: ARROW, scope, onFailure })
     }
     const result = await context.deps.query(statement, scope.principal, scope.signal)
-    if (result.kind === 'ok') return okAnswer(result)
+    if (result.kind === 'ok') return okAnswer(result, scope)
     const wanted = statement.isExact === true ? exactly(result) : result
     return await sqlAnswer(wanted, { format: sqlFormat(format), scope, onFailure })
   } catch (error) {
@@ -114,8 +114,9 @@ interface AnswerInit {
   readonly onFailure: (error: unknown) => void
 }
 
-function okAnswer(result: Extract<QueryResult, { kind: 'ok' }>): Response {
-  const { affectedRows, context, warnings = [] } = result
+function okAnswer(result: Extract<QueryResult, { kind: 'ok' }>, scope: RequestScope): Response {
+  const { affectedRows, skippedRows = null, context, warnings = [] } = result
+  scope.skippedRows = skippedRows
   return Response.json({
     type: 'ok',
     affected_rows: affectedRows,

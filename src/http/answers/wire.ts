@@ -81,11 +81,12 @@ export function knowledgeBaseRecord(
 }
 
 /** Of the last insert, where one is known of. */
-function insertFields({ startedAt, finishedAt, processedRows, error }: InsertState) {
+function insertFields({ startedAt, finishedAt, processedRows, skippedRows, error }: InsertState) {
   return {
     insert_started_at: startedAt,
     insert_finished_at: finishedAt,
     processed_rows: processedRows,
+    insert_skipped_rows: skippedRows,
     insert_error: error,
   }
 }
@@ -149,6 +150,7 @@ export function jobRecord(job: Job): Wire<typeof JOB> {
     rows: progress.rows,
     documents: progress.documents,
     chunks: progress.chunks,
+    skipped_rows: progress.skipped ?? 0,
     total: progress.total,
     rate: job.rate,
     remaining_seconds: job.remainingSeconds,

@@ -81,18 +81,21 @@ async function fileOfBody(
   return { files: [{ ...written, sentName: null, contentType }], fields: new Map() }
 }
 
-/** `{"source_type": "url", …}` asks the server to fetch the file; any other JSON is a file itself. */
+/**
+ * `{"source_type": "url", …}` asks the server to fetch the file. JSON of another source type is refused where the fields are
+ * read; without one, or with `file`, it is a file itself.
+ */
 async function addressAsked(
   [file]: readonly ReceivedFile[],
   signal: AbortSignal,
 ): Promise<ReadonlyMap<string, string> | null> {
   if (file === undefined || file.sizeBytes > ADDRESS_BYTES_MAX) return null
   const bytes = await Bun.file(file.path).bytes()
-  if (!/^\s*\{[\s\S]*"source_type"\s*:\s*"url"/.test(new TextDecoder().decode(bytes))) return null
+  if (!/^\s*\{[\s\S]*"source_type"\s*:/.test(new TextDecoder().decode(bytes))) return null
   const value = await parseJson(bytes, signal)
   if (typeof value !== 'object' || value === null || Array.isArray(value)) return null
-  const fields = Object.entries(value).map(([name, one]) => [name, String(one)] as const)
-  return new Map(fields).get('source_type') === 'url' ? new Map(fields) : null
+  if (!('source_type' in value) || value.source_type === 'file') return null
+  return new Map(Object.entries(value).map(([name, one]) => [name, String(one)]))
 }
 
 /**

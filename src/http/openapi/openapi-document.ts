@@ -261,7 +261,7 @@ function responseOf(
   answer: string | DescribedAnswer,
   { produces = 'application/json', named, failure }: AnswerInit,
 ) {
-  const { description, schema, also, headers } =
+  const { description, schema, isEmpty, also, headers }: DescribedAnswer =
     typeof answer === 'string' ? { description: answer } : answer
   if (status >= 400) {
     const codes = Object.entries(ERRORS).filter(([, error]) => error.status === status)
@@ -273,7 +273,7 @@ function responseOf(
       content: failure,
     }
   }
-  if (status === 204) return { description, headers: HEADERS }
+  if (status === 204 || isEmpty === true) return { description, headers: HEADERS }
   const [type = produces] = produces.split(';')
   const isBinary = schema === undefined && !/json|^text\//.test(type)
   const plain = isBinary ? { type: 'string', format: 'binary' } : textOrNothing(type)

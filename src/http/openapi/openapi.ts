@@ -43,6 +43,8 @@ export interface DescribedAnswer {
   readonly description: string
   /** Of JSON, or of what `produces` names; of an event stream, of each event. */
   readonly schema?: TSchema
+  /** It has no body. */
+  readonly isEmpty?: true
   /** Content types that it may have besides, and what each holds. */
   readonly also?: Readonly<Record<string, TSchema>>
   /** Headers that matter, and what each says. */

@@ -2,6 +2,8 @@
  * Documents → chunks with their terms. Chunking texts and counting their terms is most of the work of an insert, so it is
  * done where the text is not in anybody's way: what crosses to that thread and back are strings and arrays of numbers.
  */
+
+import { startsName } from '../../domain/agents/chunk-pages.ts'
 import type { Chunk, ChunkSource, EmbeddedChunk, TermCounts } from '../../domain/chunk.ts'
 import type { Document, DocumentText, Row, TextParts } from '../../domain/document.ts'
 import type { KnowledgeBase, Preprocessing } from '../../domain/knowledge-base.ts'
@@ -197,7 +199,7 @@ function factsOf(
   if (heading === '' && line === 0 && parts === null && known === undefined) return null
   const facts: Row = {
     ...(heading === '' ? {} : { heading: heading.replaceAll('\n', HEADING_JOINT) }),
-    ...(parts === null ? {} : partOf(parts, { startChar, endChar })),
+    ...(parts === null ? {} : partsOf(parts, { startChar, endChar })),
     ...(line === 0 || parts !== null ? {} : { line }),
     ...known,
   }
@@ -211,18 +213,18 @@ function isApart({ unit }: TextParts): boolean {
   return unit === 'slide' || unit === 'chapter'
 }
 
-/** Where the span begins; of slides and chapters the one with most of it, since bare headings before it come along. */
-function partOf(parts: TextParts, { startChar, endChar }: TextSpan): Row {
+/** `{ page: 1, page_end: 2, page_starts: [812] }`: the further pages with their offsets in the chunk. */
+function partsOf(parts: TextParts, { startChar, endChar }: TextSpan): Row {
   const { unit, starts } = parts
   const first = partAt(parts, startChar)
-  if (!isApart(parts)) return first === 0 ? {} : { [unit]: first }
-  let [best, bestChars] = [first, 0]
-  for (let part = first; part === first || (starts[part - 1] ?? endChar) < endChar; part += 1) {
-    const begin = Math.max(startChar, starts[part - 1] ?? 0)
-    const chars = Math.min(endChar, starts[part] ?? endChar) - begin
-    if (chars > bestChars) [best, bestChars] = [part, chars]
+  if (first === 0) return {}
+  const last = partAt(parts, endChar - 1)
+  const within = starts.slice(first, last).map((start) => start - startChar)
+  return {
+    [unit]: first,
+    [`${unit}_end`]: last,
+    ...(last > first && { [startsName(unit)]: within }),
   }
-  return best === 0 ? {} : { [unit]: best }
 }
 
 /** The number of the part that holds that place, from 1; 0: before the first. */

@@ -2,10 +2,12 @@ import { INGEST_LIMITS } from '../ingest-limits.ts'
 import type { LeftOutPages } from './left-out-pages.ts'
 import { isEndless } from './page-address.ts'
 
-/** An address to visit; depth 0 is a start address. */
+/** An address to visit; links of pages with depth 0 have depth 1. */
 export interface Target {
   readonly url: string
   readonly depth: number
+  /** The client named it, rather than a page or a sitemap. */
+  readonly isStart: boolean
 }
 
 /** What is to be visited, in the order in which it was found, each address once. */
@@ -21,7 +23,7 @@ export class CrawlFrontier {
   constructor(starts: readonly string[], leftOut: LeftOutPages) {
     this.#leftOut = leftOut
     this.#seen = new Set(starts)
-    this.#queue = starts.map((url) => ({ url, depth: 0 }))
+    this.#queue = starts.map((url) => ({ url, depth: 0, isStart: true }))
   }
 
   /** Addresses that wait. */
@@ -66,7 +68,7 @@ export class CrawlFrontier {
       if (this.#seen.has(url)) continue
       const refused = this.#refusalOf(new URL(url))
       if (refused !== null) this.#leftOut.addLink(refused, url)
-      else this.#queue.push({ url, depth })
+      else this.#queue.push({ url, depth, isStart: false })
       if (this.#seen.size < INGEST_LIMITS.frontierUrlsMax) this.#seen.add(url)
     }
   }

@@ -13,7 +13,7 @@ import { crawlableUrl } from './crawlable-url.ts'
 import { isOfPage, type LeftOutPages } from './left-out-pages.ts'
 import { linksToFollow, type VisitedPage, type VisitPlan, visitor } from './page-visit.ts'
 import { Robots } from './robots.ts'
-import { pagesOfSitemaps } from './sitemaps.ts'
+import { pagesOfSite } from './sitemaps.ts'
 
 type CrawlDeps = Pick<InsertDeps, 'pages' | 'reader' | 'crawlPagesMax'>
 
@@ -79,39 +79,37 @@ async function* crawledPages(
 ): AsyncGenerator<NamedPage> {
   const visit = visitor(plan, deps, signal)
   const frontier = new CrawlFrontier(starts, plan.leftOut)
-  const pagesMax = pagesMaxOf(starts.length, plan.crawl, deps.crawlPagesMax)
-  let attemptsLeft = pagesMax * INGEST_LIMITS.attemptsPerPage
+  const pagesMax = Math.min(plan.crawl.pagesMax ?? deps.crawlPagesMax, deps.crawlPagesMax)
   let startsLeft = plan.depthMax > 0 ? starts.length : Number.POSITIVE_INFINITY
-  for (let pageCount = 0; pageCount < pagesMax && attemptsLeft > 0; ) {
-    const targets = frontier.next(Math.min(INGEST_LIMITS.pagesAtOnce, pagesMax - pageCount))
+  let requested = 0
+  while (requested < pagesMax) {
+    const targets = frontier.next(Math.min(INGEST_LIMITS.pagesAtOnce, pagesMax - requested))
     if (targets.length === 0) break
-    attemptsLeft -= targets.length
-    for (const page of await Promise.all(targets.map(visit))) {
-      if (page === null) continue
+    for (const visited of await Promise.all(targets.map(visit))) {
+      if (visited.kind === 'sitemap') {
+        frontier.add(visited.pages, 0)
+        // The sitemap of the client's choice, rather than those of its site.
+        startsLeft = Number.POSITIVE_INFINITY
+      } else if (visited.kind !== 'not_asked') requested += 1
+      if (visited.kind !== 'page') continue
+      const { page } = visited
       const named = settled(page, frontier, plan.leftOut)
       if (named === null) continue
       frontier.add(page.links, page.depth + 1)
-      if (page.documents.length === 0) continue
-      pageCount += 1
-      yield named
+      if (page.documents.length > 0) yield named
     }
-    startsLeft -= targets.filter(({ depth }) => depth === 0).length
-    if (startsLeft > 0 || pageCount >= pagesMax) continue
-    // What the sites list themselves comes after what their first pages link to. It is no link of a page, so that who says
-    // how deep links are followed does not get it.
+    startsLeft -= targets.filter(({ isStart }) => isStart).length
+    if (startsLeft > 0 || requested >= pagesMax) continue
+    // The pages that the sites list come after those that their first pages link to. They are not links of a page, so that a
+    // crawl with a depth leaves them out.
     startsLeft = Number.POSITIVE_INFINITY
     if (plan.crawl.depth === undefined) {
       frontier.add(await listedPages({ plan, starts }, deps, signal), 1)
     }
   }
-  if (frontier.size === 0) return
-  if (attemptsLeft <= 0) {
-    const attempts = `${pagesMax * INGEST_LIMITS.attemptsPerPage} addresses were tried`
-    plan.leftOut.note(`The crawl ended before its limit of ${pagesMax} pages: ${attempts}`)
-  } else if (pagesMax !== plan.crawl.pagesMax && plan.depthMax > 0) {
-    const waiting = `${frontier.size} addresses that were found are not read`
-    plan.leftOut.note(`EIDER_CRAWL_PAGES_MAX=${pagesMax} ended the crawl: ${waiting}`)
-  }
+  if (frontier.size === 0 || pagesMax === plan.crawl.pagesMax) return
+  const waiting = `${frontier.size} addresses that were found are not read`
+  plan.leftOut.note(`EIDER_CRAWL_PAGES_MAX=${pagesMax} ended the crawl: ${waiting}`)
 }
 
 async function listedPages(
@@ -122,7 +120,7 @@ async function listedPages(
   const origins = new Set(starts.map((start) => new URL(start).origin))
   const listed: string[] = []
   for (const origin of [...origins].slice(0, INGEST_LIMITS.sitemapsMax)) {
-    listed.push(...(await pagesOfSitemaps(origin, { ...deps, robots: plan.robots }, signal)))
+    listed.push(...(await pagesOfSite(origin, { ...deps, robots: plan.robots }, signal)))
   }
   return linksToFollow(listed, plan, deps, signal)
 }
@@ -133,7 +131,7 @@ function settled(
   frontier: CrawlFrontier,
   leftOut: LeftOutPages,
 ): NamedPage | null {
-  const { address, canonical, documents, depth } = page
+  const { address, canonical, documents, isStart } = page
   const id = canonical ?? address
   if (!frontier.settle(id)) {
     // The page itself replaces a variant of it that came first; a variant that comes later is one too many.
@@ -141,7 +139,7 @@ function settled(
   }
   // Who names two addresses gets two documents.
   const isNew = frontier.settleText(textKey(documents))
-  if (isNew || depth === 0) return { ...page, id }
+  if (isNew || isStart) return { ...page, id }
   leftOut.addPage('held the text of another page', id)
   return null
 }
@@ -208,11 +206,6 @@ function startOf(
     onFailedStart(error, `address ${index + 1}`)
     return []
   }
-}
-
-function pagesMaxOf(startCount: number, crawl: CrawlRequest, settingMax: number): number {
-  const isDeep = depthMaxOf(crawl) > 0
-  return Math.min(crawl.pagesMax ?? (isDeep ? settingMax : startCount), settingMax)
 }
 
 /** Who names a number of pages wants that many, however deep they are. */

@@ -8,7 +8,8 @@ import type { FetchedPage } from './guarded-fetch.ts'
 import { isOfPage, type LeftOutPages, PageError } from './left-out-pages.ts'
 import { pageAddress } from './page-address.ts'
 import { pageDocuments } from './page-documents.ts'
-import { type Robots, robotsTag } from './robots.ts'
+import { BY_ROBOTS, type Robots, robotsTag } from './robots.ts'
+import { pagesOfSitemap } from './sitemaps.ts'
 
 /** A page that was read. */
 export interface VisitedPage extends Target {
@@ -32,20 +33,31 @@ export interface VisitPlan {
   readonly onFailedStart: (error: AppError, address: string) => void
 }
 
-export type Visit = (target: Target) => Promise<VisitedPage | null>
+/**
+ * What came of an address: a page, the pages that a sitemap lists, a page that is missing, unreadable or not allowed, or
+ * nothing, because the site's robots.txt keeps us from asking.
+ */
+export type Visit =
+  | { readonly kind: 'page'; readonly page: VisitedPage }
+  | { readonly kind: 'sitemap'; readonly pages: readonly string[] }
+  | { readonly kind: 'failed' | 'not_asked' }
 
 type VisitDeps = Pick<InsertDeps, 'pages' | 'reader'>
 
-/** null: a page that is missing, unreadable, not allowed or not to be kept. */
-export function visitor(plan: VisitPlan, deps: VisitDeps, signal: AbortSignal): Visit {
+export function visitor(
+  plan: VisitPlan,
+  deps: VisitDeps,
+  signal: AbortSignal,
+): (target: Target) => Promise<Visit> {
   return async (target) => {
     try {
       return await visited(target, plan, deps, signal)
     } catch (error) {
       if (!isOfPage(error)) throw error
-      if (target.depth === 0) plan.onFailedStart(error, target.url)
+      if (target.isStart) plan.onFailedStart(error, target.url)
       else plan.leftOut.addFailure(error, target.url)
-      return null
+      const isRefused = error instanceof PageError && error.reason === BY_ROBOTS
+      return { kind: isRefused ? 'not_asked' : 'failed' }
     }
   }
 }
@@ -58,12 +70,18 @@ async function visited(
   plan: VisitPlan,
   deps: VisitDeps,
   signal: AbortSignal,
-): Promise<VisitedPage> {
-  const isStart = target.depth === 0
+): Promise<Visit> {
+  const { isStart } = target
   let { url } = target
   for (let hop = 0; hop <= INGEST_LIMITS.redirectsMax; hop += 1) {
     const page = await fetched({ ...target, url }, plan, deps, signal)
     if (isStart) plan.scope.sites.add(siteOf(new URL(page.url)))
+    const listed = isStart
+      ? await pagesOfSitemap(page, { ...deps, robots: plan.robots }, signal)
+      : null
+    if (listed !== null) {
+      return { kind: 'sitemap', pages: await linksToFollow(listed, plan, deps, signal) }
+    }
     const documents = await pageDocuments(page, { ...deps, leftOut: plan.leftOut }, signal)
     const [first] = documents
     const refresh = first?.page?.refresh ?? null
@@ -78,14 +96,15 @@ async function visited(
     const isFollowed = first?.page?.isFollowed !== false && tag.isFollowed
     const isLast = target.depth >= plan.depthMax || !isFollowed
     const found = isLast ? [] : documents.flatMap(followedLinks)
-    return {
+    const visited = {
       ...target,
       address: pageAddress(new URL(page.url)).href,
       canonical: canonicalOf(first),
-      // Whoever names a page wants it; of the others those that may be kept.
+      // A page that the client names is wanted; of the others those that may be kept.
       documents: isKept ? documents : [],
       links: await linksToFollow(found, plan, deps, signal),
     }
+    return { kind: 'page', page: visited }
   }
   throw new AppError('crawl_failed', `${target.url} sends its readers on without end`)
 }
@@ -106,7 +125,7 @@ async function fetched(
   deps: VisitDeps,
   signal: AbortSignal,
 ): Promise<FetchedPage> {
-  const isStart = target.depth === 0
+  const { isStart } = target
   return deps.pages.fetch(target.url, {
     signal,
     bytesMax: INGEST_LIMITS.pageBytesMax,

@@ -8,6 +8,9 @@ import { PageError } from './left-out-pages.ts'
 /** The name by which a `robots.txt` speaks to us. */
 export const ROBOT_NAME = 'Eider'
 
+/** The reason of a `PageError` for an address that was not requested. */
+export const BY_ROBOTS = 'refused by robots.txt'
+
 interface Rules {
   isAllowed(url: string): boolean
   readonly delayMs: number
@@ -32,7 +35,7 @@ export class Robots {
     const rules = await this.#rulesOf(url.origin, signal)
     if (!rules.isAllowed(url.href)) {
       const message = `${url.href} is refused by the robots.txt of its site`
-      throw new PageError('refused by robots.txt', message)
+      throw new PageError(BY_ROBOTS, message)
     }
     const now = performance.now()
     const at = Math.max(now, this.#nextAt.get(url.origin) ?? 0)

@@ -4,25 +4,56 @@ import { crawlableUrl } from './crawlable-url.ts'
 import type { FetchedPage, PageFetcher } from './guarded-fetch.ts'
 import type { Robots } from './robots.ts'
 
-/**
- * The pages that a site lists itself: in the sitemaps that its robots.txt names, else in `/sitemap.xml`, and in those that
- * they name. Only addresses of the same host. A sitemap that is not there or is broken lists nothing.
- */
-export async function pagesOfSitemaps(
+interface SitemapDeps {
+  readonly robots: Robots
+  readonly pages: PageFetcher
+}
+
+/** The pages that a site lists itself: in the sitemaps that its robots.txt names, else in `/sitemap.xml`. */
+export async function pagesOfSite(
   origin: string,
-  { robots, pages }: { readonly robots: Robots; readonly pages: PageFetcher },
+  deps: SitemapDeps,
   signal: AbortSignal,
 ): Promise<readonly string[]> {
-  const found = new Set<string>()
-  const named = await robots.sitemaps(origin, signal)
+  const named = await deps.robots.sitemaps(origin, signal)
   const queue = (named.length > 0 ? named : [`${origin}/sitemap.xml`]).map((url) => url.trim())
+  return pagesListed({ origin, queue }, deps, signal)
+}
+
+const ROOT = /^\s*(?:<[?!][^>]{0,2000}>\s*){0,20}<(?:\w{1,20}:)?(?:urlset|sitemapindex)[\s>]/i
+
+/** The pages that a sitemap lists; null: the page is not a sitemap. */
+export async function pagesOfSitemap(
+  page: FetchedPage,
+  deps: SitemapDeps,
+  signal: AbortSignal,
+): Promise<readonly string[] | null> {
+  if (page.status !== 200) return null
+  const text = new TextDecoder().decode(await unpacked(page, signal))
+  if (!ROOT.test(text)) return null
+  const known = new Map([[page.url, text]])
+  const { origin } = new URL(page.url)
+  return pagesListed({ origin, queue: [page.url] }, deps, signal, known)
+}
+
+/**
+ * The pages in these sitemaps and in those that they name. Only addresses of the same host. A sitemap that is not there or is
+ * broken lists nothing.
+ */
+async function pagesListed(
+  { origin, queue }: { readonly origin: string; readonly queue: string[] },
+  { robots, pages }: SitemapDeps,
+  signal: AbortSignal,
+  known: ReadonlyMap<string, string> = new Map(),
+): Promise<readonly string[]> {
+  const found = new Set<string>()
   const seen = new Set<string>()
   for (let next = queue.shift(); next !== undefined; next = queue.shift()) {
     if (seen.has(next) || seen.size >= INGEST_LIMITS.sitemapsMax) continue
     seen.add(next)
-    const text = await sitemapText(next, { origin, robots, pages }, signal)
+    const text = known.get(next) ?? (await sitemapText(next, { origin, robots, pages }, signal))
     const addresses = addressesIn(text, origin)
-    if (/<sitemapindex[\s>]/i.test(text.slice(0, 2000))) queue.push(...addresses)
+    if (/<(?:\w{1,20}:)?sitemapindex[\s>]/i.test(text.slice(0, 4000))) queue.push(...addresses)
     else for (const address of addresses) found.add(address)
     if (found.size >= INGEST_LIMITS.sitemapUrlsMax) break
   }

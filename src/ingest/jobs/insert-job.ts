@@ -2,13 +2,13 @@
 import { isDeepStrictEqual } from 'node:util'
 import { requireFileTable, requireKnowledgeBase } from '../../domain/catalog-snapshot.ts'
 import type { Row } from '../../domain/document.ts'
-import type { Job, JobError } from '../../domain/flow/job.ts'
+import type { JobError } from '../../domain/flow/job.ts'
 import type { KnowledgeBase } from '../../domain/knowledge-base.ts'
 import type { JobDraft, JobWork } from '../../domain/ports/job-ports.ts'
 import type { FileTable } from '../../domain/uploaded-file.ts'
 import { notFound } from '../../errors.ts'
 import { type InsertSource, insert, insertSourcesOf, keepLeftOutPages } from '../insert.ts'
-import type { InsertDeps, InsertRequest } from '../insert-request.ts'
+import type { InsertDeps, InsertOutcome, InsertRequest } from '../insert-request.ts'
 import { storeRows } from '../store-rows.ts'
 import { JobInsert } from './job-insert.ts'
 import { insertOrJob, type LongInsertDeps } from './long-insert.ts'
@@ -34,14 +34,14 @@ export function insertJobOf(
 }
 
 /**
- * Inserts while somebody waits, and becomes a job where that takes too long. @returns null: everything is stored
+ * Inserts while somebody waits, and becomes a job where that takes too long.
  * @throws AppError as `insert`
  */
 export async function insertWaitedFor(
   request: InsertRequest,
   deps: InsertDeps & LongInsertDeps,
   signal: AbortSignal,
-): Promise<Job | null> {
+): Promise<InsertOutcome> {
   const { kb } = request
   // Whatever is wrong with the files is said when their turn has come.
   const tables = knownTablesOf(request, deps)
@@ -55,7 +55,8 @@ export async function insertWaitedFor(
     deps,
     signal,
   )
-  return outcome.kind === 'job' ? outcome.job : null
+  if (outcome.kind === 'job') return { job: outcome.job, skippedRows: null }
+  return { job: null, skippedRows: outcome.value.skippedRows }
 }
 
 function draftOf(

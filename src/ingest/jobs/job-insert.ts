@@ -1,5 +1,6 @@
 import {
   type JobError,
+  joinedLeftOut,
   type LeftOutItems,
   NO_PROGRESS,
   NOTHING_LEFT_OUT,
@@ -20,7 +21,12 @@ interface Checkpoint {
   /** Rows of it that are stored or left out. */
   readonly rows: number
   /** Of all sources before it. */
-  readonly before: { readonly rows: number; readonly leftOut: LeftOutItems }
+  readonly before: {
+    readonly rows: number
+    /** Missing: none, or stored by an earlier version. */
+    readonly skipped?: number
+    readonly leftOut: LeftOutItems
+  }
 }
 
 /** How one source is stored. */
@@ -89,9 +95,9 @@ export class JobInsert {
     // What a job has stored as its checkpoint is its own.
     const known = work.checkpoint as Checkpoint | null
     const checkpoint = known ?? atBeginning(leftOutOf(work))
-    const { documents: storedDocuments, chunks } = work.job.progress
+    const { documents: storedDocuments, chunks, skipped: skippedRows = 0 } = work.job.progress
     const readRows = checkpoint.before.rows
-    const counts = { storedDocuments, chunks, skippedRows: 0, readRows }
+    const counts = { storedDocuments, chunks, skippedRows, readRows }
     const insert = new JobInsert(target, { checkpoint, counts }, store, work)
     if (known === null) await work.mark(insert.#onDisk)
     return insert
@@ -134,7 +140,10 @@ export class JobInsert {
     const doneRows = isBegun && isInOrder ? rows : 0
     const isAgain = isBegun && !isInOrder
     // Its items are left out once more.
-    if (isAgain) this.#leftOut = before.leftOut
+    if (isAgain) {
+      this.#leftOut = before.leftOut
+      this.counts.skippedRows = before.skipped ?? 0
+    }
     this.counts.readRows = before.rows + doneRows
     const storing: StoringOptions = {
       ...(this.#job === null ? {} : { firstBatchChunks: FIRST_BATCH_CHUNKS }),
@@ -152,6 +161,9 @@ export class JobInsert {
         })
       },
       onLeftOut: (error) => this.leaveOut(error),
+      onSkipped: (rows) => {
+        this.#leftOut = joinedLeftOut(this.#leftOut, rows)
+      },
     }
     await run({ doneRows, counts: this.counts, storing })
     await this.#writes.run(async () => {
@@ -159,7 +171,11 @@ export class JobInsert {
         firstChunkKey,
         sourceIndex: index + 1,
         rows: 0,
-        before: { rows: this.counts.readRows, leftOut: this.#leftOut },
+        before: {
+          rows: this.counts.readRows,
+          skipped: this.counts.skippedRows,
+          leftOut: this.#leftOut,
+        },
       }
       this.#next = this.#markOf(this.counts, this.#checkpoint)
       await this.#job?.mark(this.#next)
@@ -187,6 +203,7 @@ export class JobInsert {
         documents: stored.storedDocuments,
         chunks: stored.chunks,
         total: this.#target.total,
+        skipped: stored.skippedRows,
       },
       checkpoint,
       leftOut: this.#leftOut,

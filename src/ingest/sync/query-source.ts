@@ -8,6 +8,7 @@ import { contentId, documentOfRow, findColumn, textOf } from '../document-of-row
 import { INGEST_LIMITS } from '../ingest-limits.ts'
 import type { InsertDeps } from '../insert-request.ts'
 import { rowsOfQuery } from '../sources/query-rows.ts'
+import { EMPTY } from '../store-rows.ts'
 import type { SyncReach, SyncTask } from './sync-sink.ts'
 
 /** Where the greatest value of a column that only grows is remembered: no id of a row begins like this. */
@@ -69,7 +70,9 @@ async function readRows(
 ): Promise<number> {
   const slice = new TimeSlice(INGEST_LIMITS.loopSliceMs)
   const met = new Set<string>()
+  let rowCount = 0
   for await (const row of rowsOfQuery(read, deps, signal)) {
+    rowCount += 1
     if (slice.isSpent) await slice.yieldIfSpent(signal)
     const item = await itemOf(row)
     if (item === null) continue
@@ -92,8 +95,10 @@ async function readRows(
     const id = idColumn === undefined ? '' : textOf(row[idColumn] ?? null)
     if (id.trim() !== '') return id.length > INGEST_LIMITS.idCharsMax ? refusedId(id) : id
     try {
-      const document = documentOfRow(row, 0, mapping)
-      return document === null ? null : await contentId(document.texts, slice, signal)
+      const { texts } = documentOfRow(row, 0, mapping)
+      if (texts.length > 0) return await contentId(texts, slice, signal)
+      sink.leaveOut(`row ${rowCount}`, EMPTY)
+      return null
     } catch (error) {
       if (!(error instanceof AppError) || error.code !== 'insert_failed') throw error
       throw new AppError('invalid_select', error.message, { cause: error })

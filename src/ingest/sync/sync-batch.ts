@@ -33,7 +33,7 @@ export async function identified(
   signal: AbortSignal,
 ): Promise<(IdentifiedRow & { readonly chars: number }) | null> {
   const document = documentOfRow(row, 0, columnMappingOf(kb))
-  if (document === null) return null
+  if (document.texts.length === 0) return null
   const chars = charsOf(document)
   const { id, texts } = document
   return { row, documentId: id ?? (await contentId(texts, slice, signal)), chars }

@@ -95,7 +95,9 @@ export class McpRequests implements McpDoor {
       sessionIdGenerator: () => id,
       onsessioninitialized: () => {
         const owner = ownerOf(caller.principal)
-        session = this.#sessions.add({ id, owner, server, transport, running: new Set() })
+        const { address } = caller
+        const own = { id, owner, address, server, transport, running: new Set<string | number>() }
+        session = this.#sessions.add(own)
       },
       onsessionclosed: () => {
         if (session !== undefined) this.#sessions.remove(session)

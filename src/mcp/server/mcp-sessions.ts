@@ -3,9 +3,11 @@ import type { WebStandardStreamableHTTPServerTransport } from '@modelcontextprot
 import { MINUTE_MS } from '../../core/time.ts'
 import type { Principal } from '../../domain/access/principal.ts'
 
-/** All together, and of one key or user. */
+/** All together, and of one client: a key or user at one address. */
 const SESSIONS_MAX = 1_000
-const PRINCIPAL_SESSIONS_MAX = 500
+const CLIENT_SESSIONS_MAX = 500
+/** Requests after which a session counts as used: opening one takes the first. */
+const REQUESTS_OF_USE = 2
 const IDLE_MS = 30 * MINUTE_MS
 const SWEEP_MS = MINUTE_MS
 
@@ -13,20 +15,27 @@ export interface Session {
   readonly id: string
   /** Nobody else's requests belong to it. */
   readonly owner: string
+  readonly address: string
   readonly server: Server
   readonly transport: WebStandardStreamableHTTPServerTransport
   /** Ids of requests that are being answered. */
   readonly running: Set<string | number>
   usedMs: number
+  requestCount: number
 }
 
 export function ownerOf({ kind, id }: Principal): string {
   return `${kind}:${id}`
 }
 
+function clientOf({ owner, address }: Pick<Session, 'owner' | 'address'>): string {
+  return `${owner} ${address}`
+}
+
 /**
- * Sessions of clients: a bounded number, each until its client ends it or is silent for long. Where there are too many, the one
- * that was silent longest goes; its client gets 404 and begins anew, as the protocol says.
+ * Sessions of clients: a bounded number, each until its client ends it or is silent for long. If there are too many, one of the
+ * client with the most sessions ends, so that a flood ends none but its own: rather one that was only opened than one that was
+ * used, and the one silent longest. Its client gets 404 and starts again, as the protocol says.
  */
 export class McpSessions {
   readonly #nowMs: () => number
@@ -47,6 +56,7 @@ export class McpSessions {
     const session = this.#sessions.get(id)
     if (session === undefined || session.owner !== ownerOf(principal)) return undefined
     this.used(session)
+    session.requestCount += 1
     return session
   }
 
@@ -55,12 +65,16 @@ export class McpSessions {
     if (this.#sessions.delete(session.id)) this.#sessions.set(session.id, session)
   }
 
-  add(session: Omit<Session, 'usedMs'>): Session {
-    const added = { ...session, usedMs: this.#nowMs() }
+  add(session: Omit<Session, 'usedMs' | 'requestCount'>): Session {
+    const added = { ...session, usedMs: this.#nowMs(), requestCount: 0 }
     this.#sweep()
-    const own = [...this.#sessions.values()].filter(({ owner }) => owner === session.owner)
-    if (own.length >= PRINCIPAL_SESSIONS_MAX) this.#endOldest(own)
-    if (this.#sessions.size >= SESSIONS_MAX) this.#endOldest([...this.#sessions.values()])
+    const byClient = Map.groupBy(this.#sessions.values(), clientOf)
+    const own = byClient.get(clientOf(added)) ?? []
+    if (own.length >= CLIENT_SESSIONS_MAX) this.#endOldest(own)
+    else if (this.#sessions.size >= SESSIONS_MAX) {
+      const [most = []] = [...byClient.values()].toSorted((a, b) => b.length - a.length)
+      this.#endOldest(most)
+    }
     this.#sessions.set(session.id, added)
     this.#sweeping ??= this.#startSweeping()
     return added
@@ -85,7 +99,9 @@ export class McpSessions {
 
   /** One that is answering stays where another can go. */
   #endOldest(sessions: readonly Session[]): void {
-    const oldest = sessions.find(({ running }) => running.size === 0) ?? sessions[0]
+    const idle = sessions.filter(({ running }) => running.size === 0)
+    const unused = idle.find(({ requestCount }) => requestCount < REQUESTS_OF_USE)
+    const oldest = unused ?? idle[0] ?? sessions[0]
     if (oldest !== undefined) this.#end(oldest)
   }
 

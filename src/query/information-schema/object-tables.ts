@@ -13,6 +13,7 @@ import {
   type InsertState,
   lastInsertInto,
   NO_ACTIVITY,
+  storedRowsOf,
 } from '../../domain/flow/activity.ts'
 import type { DataSourceEngine } from '../../domain/flow/data-source.ts'
 import { isSourceEngine, SOURCE_PARAMETERS } from '../../domain/flow/source-parameters.ts'
@@ -58,7 +59,7 @@ export const OBJECT_TABLES: readonly SchemaTable[] = [
   schemaTable(
     'QUERIES',
     `ID:BIGINT STARTED_AT FINISHED_AT PROCESSED_ROWS:BIGINT ERROR SQL DATABASE PARAMETERS CONTEXT
-     UPDATED_AT`,
+     UPDATED_AT SKIPPED_ROWS:BIGINT`,
     ({ snapshot }) => queryRows(snapshot.activity ?? NO_ACTIVITY, snapshot),
   ),
   liveTable(
@@ -142,7 +143,8 @@ function databaseRows(snapshot: CatalogSnapshot): readonly SchemaRow[] {
     ENGINE: source.engine,
     CONNECTION_DATA: JSON.stringify(shownParameters(source)),
   }))
-  return [...projects, ...(hasFiles ? [files] : []), ...sources]
+  const system = { NAME: 'information_schema', TYPE: 'system' }
+  return [system, ...projects, ...(hasFiles ? [files] : []), ...sources]
 }
 
 /** Inserts, evaluations and documents split again in the background. What they were asked is shown without its values. */
@@ -157,7 +159,8 @@ function queryRows(
       ID: job.id,
       STARTED_AT: job.startedAt ?? job.createdAt,
       FINISHED_AT: job.finishedAt,
-      PROCESSED_ROWS: job.progress.rows,
+      PROCESSED_ROWS: storedRowsOf(job),
+      SKIPPED_ROWS: job.progress.skipped ?? 0,
       ERROR: job.error ?? (job.state === 'cancelled' ? 'Query was cancelled' : null),
       SQL: job.title,
       DATABASE: job.projectName,

@@ -111,6 +111,7 @@ export const TRACE_TABLES: readonly SchemaTable[] = [
       ADDRESS: 'address',
       REQUEST_ID: 'request_id',
       'OCCURRENCES:BIGINT': 'occurrences',
+      'SKIPPED_ROWS:BIGINT': 'skipped_rows',
     },
     settledCondition('AUDIT_LOG'),
   ),

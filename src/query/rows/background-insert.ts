@@ -78,7 +78,8 @@ export async function runWaitedInsert(
     signal,
   )
   if (outcome.kind === 'job') return queryRow(outcome.job, db, deps, signal)
-  return done(db, outcome.value)
+  const { storedDocuments: affectedRows, skippedRows } = outcome.value
+  return { kind: 'ok', affectedRows, skippedRows, context: { db } }
 }
 
 /** From which the statement runs again after a restart. */

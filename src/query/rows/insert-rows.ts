@@ -24,7 +24,7 @@ const READING_MS = DAY_MS
 const BATCH_MAX = 100_000
 
 /**
- * Stores the rows of a SELECT or of VALUES as documents, as a PUT does. @returns the number of documents
+ * Stores the rows of a SELECT or of VALUES as documents, as a PUT does.
  * @throws AppError `insert_failed` and those of the SELECT, the embedder and the store
  */
 export async function insertRows(
@@ -32,7 +32,7 @@ export async function insertRows(
   deps: QueryDeps,
   signal: AbortSignal,
   tracked: JobInsert,
-): Promise<number> {
+): Promise<StoredCounts> {
   const options = storingOptions(request.statement.options)
   const isBatched = options.batchChunks !== undefined
   await deps.inserts.during(request.kb, tracked, () => {
@@ -41,7 +41,7 @@ export async function insertRows(
       return storeSelected(request, target, deps, signal)
     })
   })
-  return tracked.counts.storedDocuments
+  return tracked.counts
 }
 
 /** Stores what the SELECT or the VALUES give. `isBatched`: in several transactions, whatever it is. */

@@ -1,4 +1,5 @@
 import { requireRight } from '../../domain/access/rights.ts'
+import { HIDDEN_VIEW } from '../../domain/access/visible-catalog.ts'
 import type { AllowedData } from '../../domain/agents/agent.ts'
 import { nameMeant, notAvailable } from '../../domain/agents/named-data.ts'
 import {
@@ -195,6 +196,10 @@ function findInProject(
   }
   const view = findView(snapshot, project, name)
   if (view !== undefined) {
+    if (view.sql === HIDDEN_VIEW) {
+      const message = `This key or user may not use all that the view ${name} reads`
+      throw new AppError('forbidden', message)
+    }
     return {
       kind: 'view',
       sql: nativeNamed(view.sql, snapshot),

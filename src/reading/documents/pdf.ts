@@ -17,13 +17,12 @@ export async function* readPdf(
   const { pageCount } = file
   if (pageCount === 0) throw new AppError('file_unreadable', 'The PDF has no pages, or is damaged')
   notes.recognize({ pages: pageCount })
-  if (pageCount > READING_LIMITS.pdfPagesMax) {
-    const limit = `A PDF has at most ${READING_LIMITS.pdfPagesMax} pages`
-    throw new AppError('file_unreadable', `${limit}, found ${pageCount}; split it into several`)
-  }
   const seen = new PagesSeen()
   const pages: PagePieces[] = []
-  for (let index = 0; index < pageCount; index += 1) {
+  const lastPage = Math.min(pageCount, READING_LIMITS.pdfPagesMax)
+  for (let index = 0; index < lastPage; index += 1) {
+    // The first page is read in any case.
+    if (index > 0 && notes.isSpent?.() === true) break
     pages.push(seen.piecesOf(file, index))
     // After such an exception the library's memory may be anything.
     if (seen.breakdowns > BREAKDOWNS_MAX) {
@@ -34,6 +33,7 @@ export async function* readPdf(
     }
     if (seen.isBroken) file = PdfFile.open(await library.take(), bytes)
   }
+  if (pages.length < pageCount) notes.warn(notRead(pages.length, pageCount))
   seen.report(notes)
   const { content, starts, title } = pagesText(pages, file.outline())
   const document = wholeDocument({
@@ -46,6 +46,16 @@ export async function* readPdf(
   file.close()
   library.giveBack(file.pdfium)
   yield document
+}
+
+function notRead(readCount: number, pageCount: number): string {
+  const isAlone = readCount + 1 === pageCount
+  const which = isAlone ? `page ${pageCount} was` : `pages ${readCount + 1} to ${pageCount} were`
+  const why =
+    readCount === READING_LIMITS.pdfPagesMax
+      ? `a PDF is read up to page ${READING_LIMITS.pdfPagesMax}`
+      : 'reading took too much processor time'
+  return `${which} not read: ${why}; split the PDF to read them`
 }
 
 /** Which pages could be read how. */

@@ -10,13 +10,15 @@ const LOOK_AT_FILES_EVERY = 10
 
 export interface GuardDeps {
   residentBytes(): number
+  /** Processor time of the whole process since its start. */
+  cpuMs(): number
   parentId(): number
   /** Ends the process at once. */
   end(): void
 }
 
 /**
- * Ends a reader process that swells, writes too much or has lost its server, whatever its main thread is doing: it is
+ * Ends a reader process that swells, computes or writes too much or has lost its server, whatever its main thread is doing: it is
  * meant to run in a thread of its own.
  */
 export class ProcessGuard {
@@ -25,6 +27,7 @@ export class ProcessGuard {
   #job: GuardedJob = null
   #timer: ReturnType<typeof setInterval> | null = null
   #lookCount = 0
+  #cpuMsBefore = 0
 
   constructor(deps: GuardDeps) {
     this.#deps = deps
@@ -33,17 +36,19 @@ export class ProcessGuard {
 
   watch(job: GuardedJob): void {
     this.#job = job
+    this.#cpuMsBefore = this.#deps.cpuMs()
     if (this.#timer !== null) clearInterval(this.#timer)
     this.#timer = job === null ? null : setInterval(() => this.look(), LOOK_MS)
   }
 
   look(): void {
-    const { residentBytes, parentId, end } = this.#deps
+    const { residentBytes, cpuMs, parentId, end } = this.#deps
     if (this.#job === null) return
     const { folder, limits } = this.#job
     this.#lookCount += 1
     if (parentId() !== this.#parentId) end()
     else if (residentBytes() > limits.memoryBytes) this.#stop(folder, 'memory')
+    else if (cpuMs() - this.#cpuMsBefore > (limits.cpuMs ?? Infinity)) this.#stop(folder, 'cpu')
     else if (this.#lookCount % LOOK_AT_FILES_EVERY === 0) {
       if (sizeOf(folder) > limits.outputBytes) this.#stop(folder, 'output')
     }

@@ -8,6 +8,7 @@ import {
   answerOf,
   type ReadingJob,
   type ReadingSummary,
+  STOP_REASONS,
   STOPPED_FILE,
   type StopReason,
 } from './reading-messages.ts'
@@ -144,6 +145,10 @@ async function endOf(ended: unknown, job: ReadingJob): Promise<AppError> {
     const limit = megabytes(job.limits.outputBytes)
     return unreadable(`it becomes more than ${limit}, the limit for a file of its size; split it`)
   }
+  if (reason === 'cpu') {
+    const limit = `${Math.round((job.limits.cpuMs ?? 0) / 1000)} s of processor time`
+    return unreadable(`it took more than ${limit}, the limit for a file of its size; split it`)
+  }
   // The operating system ends what takes too much memory in the same way.
   if (reason === 'memory' || signal === 'SIGKILL') {
     const limit = megabytes(job.limits.memoryBytes)
@@ -160,7 +165,7 @@ async function endOf(ended: unknown, job: ReadingJob): Promise<AppError> {
 
 async function stopReason(folder: string): Promise<StopReason | null> {
   const text = await readFile(join(folder, STOPPED_FILE), 'utf8').catch(() => '')
-  return text === 'memory' || text === 'output' ? text : null
+  return STOP_REASONS.find((reason) => reason === text) ?? null
 }
 
 function tookTooLong(deadlineMs: number): AppError {

@@ -24,7 +24,7 @@ export interface ReaderProcessesOptions {
   readonly environment: Readonly<Record<string, string>>
   /** Of one process, resident. */
   readonly memoryBytes: number
-  /** For a small file. */
+  /** Processor time for a small file. */
   readonly readMs: number
   readonly outputBytes: number
   readonly queueMax: number
@@ -106,9 +106,10 @@ export class ReaderProcesses {
     const { memoryBytes, readMs } = this.#options
     const { size } = await stat(source.path)
     const outputBytes = this.#options.outputBytes + READING_LIMITS.outputPerByte * size
-    const deadlineMs = Math.round(readMs + (READING_LIMITS.readMsPerMegabyte * size) / 1e6)
+    const cpuMs = Math.round(readMs + (READING_LIMITS.readMsPerMegabyte * size) / 1e6)
+    const deadlineMs = READING_LIMITS.waitMsPerCpuMs * cpuMs
     this.#lastJob += 1
-    const job = { id: this.#lastJob, source, folder, limits: { memoryBytes, outputBytes } }
+    const job = { id: this.#lastJob, source, folder, limits: { memoryBytes, outputBytes, cpuMs } }
     return this.#processes.run({
       key: turns,
       signal,

@@ -1,6 +1,7 @@
 import { basename } from 'node:path'
 import type { ReadDocument, ReadMember } from '../../domain/ports/reading-ports.ts'
 import { AppError } from '../../errors.ts'
+import { processorMs } from '../../runtime/processor-time.ts'
 import type { ReadingNotes } from '../document-format.ts'
 import { readFile } from '../read-file.ts'
 import { DocumentWriter } from './document-files.ts'
@@ -12,11 +13,19 @@ import {
 } from './reading-messages.ts'
 
 const REASON_CHARS_MAX = 500
+/** Of the processor time for a file; the rest is for what becomes of the pages that were read. */
+const SPENT_SHARE = 0.7
 
 /** The work of a reader process: every failure that it survives is an answer. */
-export async function answerJob({ id, source, folder }: ReadingJob): Promise<ReadingAnswer> {
+export async function answerJob({
+  id,
+  source,
+  folder,
+  limits,
+}: ReadingJob): Promise<ReadingAnswer> {
   const warnings: string[] = []
   let recognized = {}
+  const spentAt = processorMs() + SPENT_SHARE * (limits.cpuMs ?? Infinity)
   const notes: ReadingNotes = {
     recognize: (found) => {
       recognized = { ...recognized, ...found }
@@ -24,6 +33,7 @@ export async function answerJob({ id, source, folder }: ReadingJob): Promise<Rea
     warn: (sentence) => {
       warnings.push(sentence)
     },
+    isSpent: () => processorMs() >= spentAt,
   }
   try {
     const { format, tables, documents, archive } = await readFile(source, folder, notes)

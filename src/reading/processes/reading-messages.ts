@@ -25,6 +25,8 @@ export interface ProcessLimits {
   readonly memoryBytes: number
   /** Of all files in the folder. */
   readonly outputBytes: number
+  /** Processor time for one file: on a busy machine it takes longer to spend. Missing: no limit. */
+  readonly cpuMs?: number
 }
 
 export type ReadingAnswer =
@@ -62,7 +64,9 @@ export const CONTENTS_FILE = 'contents'
 /** Why the process ended itself: a `StopReason`. */
 export const STOPPED_FILE = 'stopped'
 
-export type StopReason = 'memory' | 'output'
+export const STOP_REASONS = ['memory', 'output', 'cpu'] as const
+
+export type StopReason = (typeof STOP_REASONS)[number]
 
 const WARNINGS_MAX = 100
 const WARNING_CHARS_MAX = 1000

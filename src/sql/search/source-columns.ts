@@ -29,11 +29,18 @@ export function ownColumnName(
 export function chunkColumnNames(kb: KnowledgeBase): ReadonlySet<string> {
   const stored = kb.storedMetadata.flatMap((column) => [column.name, metadataName(column)])
   const names = [...stored, ...(kb.metadataColumns ?? [])]
-  const plain = ['id', 'chunk_id', 'chunk_content', 'metadata']
+  const plain = ['id', 'chunk_id', 'chunk_content', 'metadata', ...ownIdNames(kb)]
   const measures = new Set(['relevance', 'distance'])
   return new Set(
     [...plain, ...names.map((name) => name.toLowerCase())].filter((name) => !measures.has(name)),
   )
+}
+
+/** The other name of `id`, in lower case: that of the knowledge base's own id column, unless it is also a metadata column. */
+export function ownIdNames({ idColumn, storedMetadata }: KnowledgeBase): readonly string[] {
+  const key = idColumn?.toLowerCase()
+  if (key === undefined || isTakenName(key)) return []
+  return storedMetadata.some(({ name }) => name.toLowerCase() === key) ? [] : [key]
 }
 
 /**

@@ -17,7 +17,7 @@ import {
   type Ranking,
   type Search,
 } from '../search/ranking.ts'
-import { isTakenName, metadataName } from '../search/source-columns.ts'
+import { isTakenName, metadataName, ownIdNames } from '../search/source-columns.ts'
 import { candidateRows, distanceRows } from './distance-rows.ts'
 import { type HybridRows, hybridCtes, hybridRows } from './hybrid-rows.ts'
 import { RERANKED_COLUMNS, rerankedRows } from './reranked-search.ts'
@@ -122,6 +122,7 @@ function hiddenColumnsOf(kb: KnowledgeBase, used: ReadonlySet<string>): readonly
   }
   add('content', 'c.chunk_content')
   add(CHUNK_KEY, 'c.chunk_key')
+  for (const name of ownIdNames(kb)) add(kb.idColumn ?? name, 'c.document_id')
   for (const column of kb.storedMetadata) {
     const sql = `c.${quote(column.column)}`
     const name = metadataName(column)

@@ -17,7 +17,12 @@ import {
   textOf,
   walkExpression,
 } from '../ast/select-ast.ts'
-import { metadataName, ownColumnName, type SearchSource } from '../search/source-columns.ts'
+import {
+  metadataName,
+  ownColumnName,
+  ownIdNames,
+  type SearchSource,
+} from '../search/source-columns.ts'
 
 /** `metadata.key` → the typed column of that name, or the text under that key. */
 export function fixMetadataPaths(select: TreeNode, source: SearchSource, kb: KnowledgeBase): void {
@@ -90,7 +95,7 @@ const ORDERS = new Set([
  * compares as text, and order (`id > 999`) as numbers where the values are numbers.
  */
 export function compareAsText(select: TreeNode, source: SearchSource, kb: KnowledgeBase): void {
-  const texts = new Set(['id', 'chunk_id', 'chunk_content'])
+  const texts = new Set(['id', 'chunk_id', 'chunk_content', ...ownIdNames(kb)])
   for (const column of kb.storedMetadata) {
     if (column.type === 'VARCHAR') texts.add(metadataName(column).toLowerCase())
   }

@@ -17,6 +17,7 @@ import conversationsSql from '../../../drizzle/0012_conversations.sql' with { ty
 import accessSql from '../../../drizzle/0013_access.sql' with { type: 'text' }
 import askedBySql from '../../../drizzle/0014_asked_by.sql' with { type: 'text' }
 import findingsSql from '../../../drizzle/0015_findings.sql' with { type: 'text' }
+import skippedRowsSql from '../../../drizzle/0016_skipped_rows.sql' with { type: 'text' }
 import { StartError } from '../../errors.ts'
 import type { Database } from '../duckdb/database.ts'
 
@@ -43,6 +44,7 @@ export const MIGRATIONS: readonly Migration[] = [
   { number: 13, name: '0013_access', sql: accessSql },
   { number: 14, name: '0014_asked_by', sql: askedBySql },
   { number: 15, name: '0015_findings', sql: findingsSql },
+  { number: 16, name: '0016_skipped_rows', sql: skippedRowsSql },
 ]
 
 /**

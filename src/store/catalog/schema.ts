@@ -185,6 +185,7 @@ export const jobStates = eider.table('job_states', {
   errors: json<readonly JobError[]>('errors').notNull(),
   errorCount: count('error_count'),
   startCount: integer('start_count').notNull(),
+  skippedCount: count('skipped_count'),
 })
 
 /** What knowledge bases are kept in step with. Without an index, see migration 5. */

@@ -1,4 +1,5 @@
 import { mkdirSync, rmSync } from 'node:fs'
+import { type FileHandle, open } from 'node:fs/promises'
 import { join } from 'node:path'
 import { literal, quote } from '../../domain/identifier.ts'
 import type { BoundSql, ExportedRows } from '../../domain/ports/engine-ports.ts'
@@ -8,6 +9,8 @@ import { AppError } from '../../errors.ts'
 export interface FileNote {
   readonly key: string
   readonly text: string
+  /** Its bytes with a checksum. */
+  readonly sealed: (file: FileHandle) => AsyncGenerator<Uint8Array, void, void>
 }
 
 /** Rows with vectors: a group of them is held in memory as a whole, by whoever writes or reads it. */
@@ -17,8 +20,11 @@ const WIDE_ROWS = 'COMPRESSION zstd, ROW_GROUP_SIZE 8192'
 export interface ExportFile {
   /** Writes the rows of a SELECT into the file. */
   statementOf(select: BoundSql, note?: FileNote): BoundSql
-  /** The bytes of the file. Its name goes at once, so that nothing is left, whoever reads or stops reading. */
-  read(): Promise<ExportedRows>
+  /**
+   * The bytes of the file. Its name goes at once, so that nothing is left when a reader stops.
+   * @param encode closes the file; unset: the bytes as they are
+   */
+  read(encode?: (file: FileHandle) => AsyncGenerator<Uint8Array, void, void>): Promise<ExportedRows>
   remove(): void
 }
 
@@ -38,7 +44,12 @@ export function newExportFile(directory: string): ExportFile {
         sql: `COPY (${select.sql}) TO ${literal(path)} (FORMAT parquet${noted})`,
       }
     },
-    async read() {
+    async read(encode) {
+      if (encode !== undefined) {
+        const file = await open(path)
+        remove()
+        return { pieces: encode(file) }
+      }
       const reader = Bun.file(path).stream().getReader()
       // The first read opens the file.
       const first = await reader.read()

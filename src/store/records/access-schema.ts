@@ -44,4 +44,5 @@ export const auditLog = eider.table('audit_log', {
   address: text('address').notNull(),
   requestId: text('request_id').notNull(),
   occurrences: count('occurrences'),
+  skippedRows: count('skipped_rows'),
 })

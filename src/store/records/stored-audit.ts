@@ -121,7 +121,7 @@ export class StoredAudit implements AuditLog {
     await this.settled().catch(() => {})
   }
 
-  #rowOf({ principal, targets, ...entry }: AuditEntry): AuditRow {
+  #rowOf({ principal, targets, skippedRows = 0, ...entry }: AuditEntry): AuditRow {
     return {
       ...entry,
       number: 0,
@@ -131,6 +131,7 @@ export class StoredAudit implements AuditLog {
       principalName: principal.name,
       targets: targets.map((target) => target.slice(0, TARGET_CHARS_MAX).toWellFormed()),
       occurrences: 1,
+      skippedRows,
     }
   }
 
@@ -163,7 +164,9 @@ export class StoredAudit implements AuditLog {
       busy.seen += 1
       if (busy.seen > OWN_ENTRIES) {
         busy.count += 1
-        busy.row = row
+        // An entry for several has the rows of all of them.
+        const earlier = busy.count > 1 ? busy.row.skippedRows : 0
+        busy.row = { ...row, skippedRows: row.skippedRows + earlier }
         return
       }
     }

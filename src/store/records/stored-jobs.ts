@@ -231,6 +231,7 @@ const NOTHING_DONE = {
   documentCount: 0,
   chunkCount: 0,
   total: null,
+  skippedCount: 0,
   checkpoint: null,
   ...NOTHING_LEFT_OUT,
   startCount: 0,
@@ -257,6 +258,7 @@ function marked(state: StateRow, { progress, checkpoint, leftOut }: JobMark): St
     documentCount: progress.documents,
     chunkCount: progress.chunks,
     total: progress.total,
+    skippedCount: progress.skipped ?? 0,
     checkpoint,
     ...(leftOut ?? {}),
     startCount: 0,
@@ -274,6 +276,7 @@ function jobOf(row: JobRow, state: StateRow): StoredJob {
   const { id, kind, projectName, knowledgeBase, title, createdAt } = row
   const { startedAt, finishedAt, error, errors, errorCount, total } = state
   const { rowCount: rows, documentCount: documents, chunkCount: chunks } = state
+  const { skippedCount: skipped } = state
   return {
     id,
     kind,
@@ -284,7 +287,7 @@ function jobOf(row: JobRow, state: StateRow): StoredJob {
     createdAt,
     startedAt,
     finishedAt,
-    progress: { rows, documents, chunks, total },
+    progress: { rows, documents, chunks, total, skipped },
     error,
     errors,
     errorCount,

@@ -24,6 +24,7 @@ import type { StoredEngine } from '../duckdb/engine.ts'
 import { interruptible } from '../duckdb/interruptible.ts'
 import { withinReach } from '../tables/parquet-import.ts'
 import { checkRows, chunksOfFile } from './checked-rows.ts'
+import { checkSeal, sealedBytes } from './export-seal.ts'
 
 interface Parts {
   readonly database: Database
@@ -44,7 +45,7 @@ export class StoredKnowledgeBaseFiles implements KnowledgeBaseFiles {
   export(kb: KnowledgeBase, definition: string, signal: AbortSignal): Promise<ExportedRows> {
     const { database, engine } = this.#parts
     const limits = { timeoutMs: EXPORT_MS, setting: 'an export' }
-    const note = { key: EXPORT_NOTE_KEY, text: definition }
+    const note = { key: EXPORT_NOTE_KEY, text: definition, sealed: sealedBytes }
     return database.withoutCaching(async () => {
       const [lastKey = 0] = await database.lease((connection) => {
         return counted(
@@ -56,6 +57,8 @@ export class StoredKnowledgeBaseFiles implements KnowledgeBaseFiles {
       return engine.exportParquet(select, limits, signal, note)
     })
   }
+
+  readonly checkSeal = checkSeal
 
   async import(kb: KnowledgeBase, { table, definition }: ChunkFile, signal: AbortSignal) {
     const { database } = this.#parts

@@ -33,7 +33,7 @@ interface Chunk {
   readonly vector: Float32Array
 }
 
-const NOWHERE = { documentId: '', heading: '', page: null, place: null }
+const NOWHERE = { documentId: '', heading: '', pages: null, place: null }
 
 const embedder = new BuiltinEmbedder()
 const embed = embedder.embed.bind(embedder)

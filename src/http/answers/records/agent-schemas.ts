@@ -107,7 +107,7 @@ export const CITATION = t.Object(
     text: t.String({ description: 'The quote: it stands in the chunk, word for word' }),
     start: orNull(COUNT, { description: 'Offsets in the column, in UTF-16 code units' }),
     end: orNull(COUNT),
-    page: orNull(t.Integer()),
+    page: orNull(t.Integer(), { description: 'The page or slide of the first character' }),
     heading: orNull(t.String()),
     relevance: orNull(t.Number()),
   },

@@ -81,6 +81,10 @@ export const JOB = t.Object(
     rows: COUNT,
     documents: COUNT,
     chunks: COUNT,
+    skipped_rows: t.Integer({
+      minimum: 0,
+      description: 'Rows not stored because their content is empty; `errors` lists the first 100',
+    }),
     total: orNull(COUNT, { description: 'Rows that there will be; null: nobody knows' }),
     rate: orNull(t.Number(), { description: 'Rows a second of late' }),
     remaining_seconds: orNull(t.Number(), { description: 'null: nobody knows' }),
@@ -105,6 +109,7 @@ export const JOB = t.Object(
         rows: 1200,
         documents: 1200,
         chunks: 1312,
+        skipped_rows: 0,
         total: 5000,
         rate: 240,
         remaining_seconds: 16,

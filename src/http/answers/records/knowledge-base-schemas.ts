@@ -67,6 +67,7 @@ export const KNOWLEDGE_BASE = t.Object(
     insert_started_at: t.Optional(TIME_OR_NULL),
     insert_finished_at: t.Optional(TIME_OR_NULL),
     processed_rows: t.Optional(COUNT),
+    insert_skipped_rows: t.Optional(COUNT),
     insert_error: t.Optional(orNull(t.String())),
     embedding_model: SHOWN_MODEL,
     reranking_model: orNull(SHOWN_MODEL),

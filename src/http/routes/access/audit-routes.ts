@@ -35,6 +35,7 @@ export const AUDIT_LIST = t.Object({
       address: t.String(),
       request_id: t.String(),
       occurrences: t.Integer(),
+      skipped_rows: t.Integer({ description: 'Rows of an insert without content' }),
     }),
   ),
   next: t.Union([t.String(), t.Null()]),
@@ -88,5 +89,6 @@ function auditRecord(record: AuditRecord) {
     address: record.address,
     request_id: record.requestId,
     occurrences: record.occurrences,
+    skipped_rows: record.skippedRows,
   }
 }

@@ -23,11 +23,12 @@ export const addInsertFilesRoutes: AddRoutes = (app, context) => {
         requireKnowledgeBase(context.snapshot(), project_name, knowledge_base_name)
       // 404 before the body is read, and again after it: the knowledge base may change meanwhile.
       named()
+      const scope = context.scopeOf(request)
       const outcome = await fileBytes.withFolder(async (folder) => {
         const { files, fields } = await receivedFiles(context, request, folder)
-        const { signal } = context.scopeOf(request)
-        return insertFiles({ kb: named(), files: files.map(sentFile), fields }, signal)
+        return insertFiles({ kb: named(), files: files.map(sentFile), fields }, scope.signal)
       })
+      scope.skippedRows = outcome.files.reduce((sum, { skippedRows }) => sum + skippedRows, 0)
       return Response.json(outcomeRecord(outcome))
     },
     route({

@@ -21,7 +21,7 @@ import type { Job } from '../../../domain/flow/job.ts'
 import type { KnowledgeBase } from '../../../domain/knowledge-base.ts'
 import { FILES_DATABASE } from '../../../domain/project.ts'
 import { AppError } from '../../../errors.ts'
-import type { CrawlRequest, InsertRequest } from '../../../ingest/insert-request.ts'
+import type { CrawlRequest, InsertOutcome, InsertRequest } from '../../../ingest/insert-request.ts'
 import { JOB, SOURCE_DEFINITION } from '../../answers/records/catalog-schemas.ts'
 import { KNOWLEDGE_BASE } from '../../answers/records/knowledge-base-schemas.ts'
 import { NOTHING } from '../../answers/records/server-schemas.ts'
@@ -31,6 +31,7 @@ import { MODEL, PREPROCESSING, STORAGE } from '../../bodies/definition-shapes.ts
 import { route } from '../../openapi/openapi.ts'
 import { anObject, documentedAs, optionally } from '../../openapi/schema-words.ts'
 import type { AddRoutes, RouteContext } from '../../route-context.ts'
+import { SKIPPED_ROWS_HEADER } from '../../running-requests.ts'
 import { knowledgeBaseAt } from './knowledge-base-path.ts'
 
 const LIST = '/api/projects/:project_name/knowledge_bases'
@@ -110,15 +111,17 @@ const addOneRoutes: AddRoutes = (app, context) => {
       knowledgeBaseAt(context, params)
       const body = await readJson(context, request, UPDATE_KNOWLEDGE_BASE)
       const sent = withInsertParams(body.knowledge_base)
-      const { principal, signal } = context.scopeOf(request)
+      const scope = context.scopeOf(request)
+      const { principal, signal } = scope
       requireScopes(principal, sent)
       const rights = rightsOf(principal)
-      const job = await update(
+      const { job, skippedRows } = await update(
         context,
         knowledgeBaseAt(context, params),
         { ...sent, rights },
         signal,
       )
+      scope.skippedRows = skippedRows
       return job === null ? Response.json('') : Response.json(jobRecord(job), { status: 202 })
     },
     route({
@@ -128,7 +131,11 @@ const addOneRoutes: AddRoutes = (app, context) => {
       tag,
       body: UPDATE_KNOWLEDGE_BASE,
       answers: {
-        200: { description: 'Stored; an empty JSON string', schema: NOTHING },
+        200: {
+          description: 'Stored; an empty JSON string',
+          schema: NOTHING,
+          headers: { [SKIPPED_ROWS_HEADER]: 'Rows that were not stored: their content is empty' },
+        },
         202: {
           description:
             'With "background": true, or where it takes longer than EIDER_INSERT_WAIT_SECONDS: the job that stores it. With "rechunk": true: the job that splits the stored documents again',
@@ -184,23 +191,24 @@ function refuseOthersWith(sent: SentUpdate): void {
 /**
  * The definition changes first: rows that come with another chunk size are chunked by it. Fields that are null are not set;
  * a search default that is null is taken away where nothing is inserted.
- * @returns the job that inserts, or cuts anew; null: everything is stored
+ * @returns the job that inserts or re-chunks, if there is one
  */
 async function update(
   { deps }: RouteContext,
   kb: KnowledgeBase,
   { rights, ...sent }: SentUpdate & { readonly rights: Rights | null },
   signal: AbortSignal,
-): Promise<Job | null> {
+): Promise<InsertOutcome> {
   if (sent.rechunk === true) refuseOthersWith(sent)
   const definition = definitionFields(sent)
   const isAltered = Object.keys(definition).length > 0
   const target = isAltered ? await alterKnowledgeBase(kb, definition, deps.catalog) : kb
   if (isSet(sent.sources)) await declareSources(target, sent.sources, deps.sources)
   const insert = insertRequest(target, sent, rights)
-  if (sent.rechunk === true) return deps.rechunk(target)
-  if (insert === null) return null
-  if (sent.background === true) return deps.insertInBackground(insert)
+  const jobOf = async (job: Promise<Job>) => ({ job: await job, skippedRows: null })
+  if (sent.rechunk === true) return jobOf(deps.rechunk(target))
+  if (insert === null) return { job: null, skippedRows: null }
+  if (sent.background === true) return jobOf(deps.insertInBackground(insert))
   return deps.insert(insert, signal)
 }
 

@@ -35,7 +35,7 @@ export const addMcpRoutes: AddRoutes = (app, context) => {
       produces: 'text/event-stream',
       answers: {
         200: { description: 'The answer, as a stream of server-sent events', schema: MESSAGE },
-        202: 'A notification was taken',
+        202: { description: 'A notification was taken', isEmpty: true },
         404: 'The session has ended, or is somebody else’s',
       },
     }),
@@ -67,7 +67,10 @@ export const addMcpRoutes: AddRoutes = (app, context) => {
       id: 'endMcp',
       summary: 'End a session',
       failsAs: MESSAGE,
-      answers: { 200: 'It has ended', 404: 'It has ended before, or is somebody else’s' },
+      answers: {
+        200: { description: 'It has ended', isEmpty: true },
+        404: 'It has ended before, or is somebody else’s',
+      },
     }),
   )
 }
@@ -115,9 +118,14 @@ function refusal(status: number, code: number, message: string): Response {
 
 async function answer(context: RouteContext, request: Request, body: unknown): Promise<Response> {
   const scope = context.scopeOf(request)
-  const { principal, signal } = scope
+  const { principal, address, signal } = scope
   const { origin } = new URL(request.url)
-  const response = await context.deps.mcp.handle(request, body, { principal, signal, origin })
+  const response = await context.deps.mcp.handle(request, body, {
+    principal,
+    address,
+    signal,
+    origin,
+  })
   const type = response.headers.get('content-type')
   if (response.body === null || type?.startsWith('text/event-stream') !== true) return response
   const headers = Object.fromEntries(response.headers)

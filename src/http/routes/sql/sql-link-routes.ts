@@ -14,6 +14,7 @@ import {
 import { choice, filters, queryParameters, text } from '../../bodies/query-parameters.ts'
 import { route } from '../../openapi/openapi.ts'
 import type { AddRoutes } from '../../route-context.ts'
+import type { RequestScope } from '../../running-requests.ts'
 
 /** How each format is called in an address, and the ending of a file of it. */
 const FORMATS = {
@@ -49,24 +50,27 @@ const LINK = queryParameters(
 
 const DESCRIPTION = `For notebooks, spreadsheets and links: \`pd.read_csv("…/api/sql/query?format=csv&query=SELECT …")\`. \`p.name=value\` is the value of the placeholder \`:name\`: numbers, \`true\`, \`false\`, \`null\` and other JSON as such, else text.
 
-Failures are problems with their own status, in every format. A page of another site may not send this. HEAD runs nothing.`
+Failures are problems with their own status, in every format. A page of another site may not send this. HEAD runs the statement up to its first rows and answers with the status and the headers of GET.`
 
 export const addSqlLinkRoute: AddRoutes = (app, context) => {
+  const answer = async (request: Request) => {
+    refuseForeignLink(request, context.authentication)
+    const { sql, db, params, format, headers } = linkOf(request)
+    const statement = { sql, db, params, session: null, isLink: true }
+    const wanted = { format, tellsFailure: false }
+    const response = await statementAnswer(context, request, statement, wanted)
+    for (const [name, value] of Object.entries(headers)) response.headers.set(name, value)
+    return response
+  }
+  // Elysia's own HEAD would read all rows to count their bytes.
+  app.head(
+    SQL_PATH,
+    async ({ request }) => headOf(await answer(request), context.scopeOf(request)),
+    route({ needs: 'read', summary: 'Check a link', tag: 'SQL', isHidden: true, answers: {} }),
+  )
   app.get(
     SQL_PATH,
-    async ({ request }) => {
-      refuseForeignLink(request, context.authentication)
-      const link = linkOf(request)
-      const { headers } = link
-      // Nothing runs for it. A body of unknown length: programs take a length of 0 for an empty answer.
-      if (request.method === 'HEAD') return new Response(nothing(), { headers })
-      const { sql, db, params, format } = link
-      const statement = { sql, db, params, session: null, isLink: true }
-      const wanted = { format, tellsFailure: false }
-      const response = await statementAnswer(context, request, statement, wanted)
-      for (const [name, value] of Object.entries(headers)) response.headers.set(name, value)
-      return response
-    },
+    ({ request }) => answer(request),
     route({
       needs: 'read',
       summary: 'Run one SELECT from an address',
@@ -81,8 +85,16 @@ export const addSqlLinkRoute: AddRoutes = (app, context) => {
   )
 }
 
-function nothing(): ReadableStream {
-  return new ReadableStream({ start: (controller) => controller.close() })
+/** The status and the headers of the answer to GET. Ends the statement, whose rows are not wanted. */
+async function headOf(response: Response, { isStreaming }: RequestScope): Promise<Response> {
+  const { status } = response
+  const headers = new Headers(response.headers)
+  if (isStreaming) {
+    await response.body?.cancel()
+    // Otherwise Bun would write a length of 0, which programs take for an empty answer.
+    headers.set('transfer-encoding', 'chunked')
+  } else headers.set('content-length', String((await response.arrayBuffer()).byteLength))
+  return new Response(null, { status, headers })
 }
 
 interface Link {

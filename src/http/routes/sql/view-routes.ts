@@ -36,8 +36,8 @@ export const addViewRoutes: AddRoutes = (app, context) => {
   const { views } = context.deps
   app.get(
     ALL,
-    ({ params }) => {
-      const snapshot = context.snapshot()
+    ({ request, params }) => {
+      const snapshot = context.snapshotFor(request)
       const project = requireProject(snapshot, params.project_name)
       return Response.json(viewsOf(snapshot, project).map(viewRecord))
     },
@@ -79,8 +79,8 @@ const addOneViewRoutes: AddRoutes = (app, context) => {
   const { views } = context.deps
   app.get(
     ONE,
-    ({ params }) => {
-      const view = requireView(context.snapshot(), params.project_name, params.view_name)
+    ({ request, params }) => {
+      const view = requireView(context.snapshotFor(request), params.project_name, params.view_name)
       return Response.json(viewRecord(view))
     },
     route({

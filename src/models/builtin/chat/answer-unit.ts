@@ -1,4 +1,5 @@
 /** What the built-in agent's two halves hand each other: one cuts passages into units, the other ranks them. */
+import type { ChunkPages } from '../../../domain/agents/chunk-pages.ts'
 import type { Span } from './sentence-spans.ts'
 
 /** A chunk as a search showed it. */
@@ -13,8 +14,7 @@ export interface Passage {
   readonly documentId: string
   /** The headings of the document that the chunk stands under, outermost first; empty: none are known. */
   readonly heading: string
-  /** Of a document with pages. */
-  readonly page: number | null
+  readonly pages: ChunkPages | null
   /** Where it stands in its document; null where that is not known, or the text was cut. */
   readonly place: ChunkPlace | null
 }

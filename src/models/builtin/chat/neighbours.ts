@@ -13,8 +13,12 @@ const WIDENED_MAX = 4
 const NEIGHBOUR_SHARE = 0.8
 
 /** What is selected of a chunk. */
-export const CHUNK_COLUMNS =
-  "id, chunk_id, chunk_content, metadata->>'heading' AS heading, metadata->>'page' AS page"
+export const CHUNK_COLUMNS = [
+  'id, chunk_id, chunk_content',
+  ...['heading', 'page', 'page_starts', 'slide', 'slide_starts'].map((name) => {
+    return `metadata->>'${name}' AS ${name}`
+  }),
+].join(', ')
 
 /** Fetches the chunks before and after the best ones, which may hold the heading or the end of a sentence. */
 export function callsAround(found: readonly Passage[]): readonly ToolCall[] {

@@ -1,3 +1,4 @@
+import { pagesIn } from '../../../domain/agents/chunk-pages.ts'
 import { parseCsv } from '../../../domain/csv.ts'
 import type { ChunkPlace, Passage } from './answer-unit.ts'
 
@@ -16,13 +17,11 @@ export function passagesIn(observation: string): Observed {
   const columnOf = (name: string) => header.findIndex((column) => column.toLowerCase() === name)
   const [idColumn, textColumn] = [columnOf('chunk_id'), columnOf('chunk_content')]
   const [documentColumn, headingColumn] = [columnOf('id'), columnOf('heading')]
-  const pageColumn = columnOf('page')
   const passages = rows.flatMap((row): Passage[] => {
     const [chunkId, text] = [row[idColumn], row[textColumn]]
     // A note that rows were cut is a line without these columns.
     if (chunkId === undefined || text === undefined || chunkId === '') return []
     const documentId = row[documentColumn] ?? ''
-    const page = Number(row[pageColumn] ?? '')
     return [
       {
         chunkId,
@@ -30,7 +29,7 @@ export function passagesIn(observation: string): Observed {
         relevance: relevanceIn(header, row),
         documentId,
         heading: row[headingColumn] ?? '',
-        page: Number.isSafeInteger(page) && page > 0 ? page : null,
+        pages: pagesIn((name) => row[columnOf(name)]),
         place: placeOf(chunkId, documentId, text),
       },
     ]

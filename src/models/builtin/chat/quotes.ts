@@ -1,3 +1,4 @@
+import { pageAt } from '../../../domain/agents/chunk-pages.ts'
 import type { RankedUnit, StretchPiece, UnitSite } from './answer-unit.ts'
 import { keywords } from './keywords.ts'
 import { type Span, sentenceSpans, trimmedSpan } from './sentence-spans.ts'
@@ -221,10 +222,11 @@ function shortened(text: string): string {
 const TITLE_CHARS_MAX = 80
 
 /** Document, page and heading, and the id by which it is cited. */
-function sourceOf({ unit, piece }: Quote): string {
-  const { documentId, page, chunkId } = piece.passage
+function sourceOf({ unit, piece, span }: Quote): string {
+  const { documentId, pages, chunkId } = piece.passage
+  const page = pages === null ? '' : `page ${pageAt(pages, span.start - piece.start)}`
   const heading = unit.site.heading.slice(0, TITLE_CHARS_MAX)
-  const where = [documentId, page === null ? '' : `page ${page}`].filter((part) => part !== '')
+  const where = [documentId, page].filter((part) => part !== '')
   const parts = [where.join(', '), heading].filter((part) => part !== '')
   return ['—', parts.join(' › '), `[${chunkId}]`].filter((part) => part !== '').join(' ')
 }

@@ -1,0 +1,3 @@
+-- Rows of inserts that were not stored because their content was empty.
+ALTER TABLE eider.job_states ADD COLUMN skipped_count BIGINT DEFAULT 0;
+ALTER TABLE eider.audit_log ADD COLUMN skipped_rows BIGINT DEFAULT 0;
