@@ -2,9 +2,8 @@
 import { SEARCH_MODES } from '../../../../domain/hybrid-search.ts'
 import { projects } from '../../../api/catalog.ts'
 import type { KnowledgeBaseName } from '../../../api/knowledge-bases.ts'
-import { FusionField } from '../../../components/form/fusion-field.tsx'
-import { SelectField } from '../../../components/form/select-field.tsx'
-import { TextField } from '../../../components/form/text-field.tsx'
+import { SelectField, TextField } from '../../../components/form/field.tsx'
+import { FusionField } from '../../../components/form/search-fields.tsx'
 import { DEFAULT_SETTING, type EvaluationSetting } from './evaluation.ts'
 
 interface EvaluationFormProps {
