@@ -97,7 +97,7 @@ export async function usageByName(signal?: AbortSignal): Promise<UsageByName> {
 const USAGE_MAX = 1000
 
 /** What finds the nearest vectors of a knowledge base now. */
-export interface IndexState {
+interface IndexState {
   readonly type: string
   readonly state: string
   /** `all vectors are compared, in 4 MiB of memory`. */
@@ -105,7 +105,7 @@ export interface IndexState {
 }
 
 /** Of the knowledge base of a project; undefined: there is none of that name. */
-export type IndexStates = (project: string, name: string) => IndexState | undefined
+type IndexStates = (project: string, name: string) => IndexState | undefined
 
 /** Of all knowledge bases at once. @throws ApiError */
 export async function indexStates(signal?: AbortSignal): Promise<IndexStates> {

@@ -142,9 +142,10 @@ function WriteGuard({ path, children }: WriteGuardProps) {
   )
 }
 
-/** Who is logged in decides what is shown: the page, the page with a question over it, or only the login. */
-
-/** Its children are shown to those who may see them, and to nobody before that is known. */
+/**
+ * Who is logged in decides what is shown: the page, the page with a question over it, or only the login. Before that is
+ * known, its children are not shown.
+ */
 function LoginGate({ children }: { readonly children: ComponentChildren }) {
   const state = loginState.value
   if (state === 'needed') return <LoginPage />

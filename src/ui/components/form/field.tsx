@@ -8,7 +8,7 @@ import type {
 import { useId } from 'preact/hooks'
 
 /** What is said about a control. */
-export interface FieldWords {
+interface FieldWords {
   readonly label: string
   readonly hint?: ComponentChildren
   readonly error?: string | undefined

@@ -12,6 +12,7 @@ import { FormDialog } from '../../components/form/form.tsx'
 import { JobProgress, JobState } from '../../components/job-progress.tsx'
 import { counted, shownAge, shownCount } from '../../components/numbers.ts'
 import { PageHeader } from '../../components/page-header.tsx'
+import { Section } from '../../components/record-list.tsx'
 import { usePolling, useResource } from '../../components/resource.ts'
 import { addressOf } from '../../shell/addresses.ts'
 import { tellDone } from '../../shell/notices.tsx'
@@ -248,21 +249,13 @@ function LastJobs() {
   const over = (data?.items ?? []).filter(isJobOver).slice(0, SHOWN_MAX)
   if (over.length === 0) return null
   return (
-    <section class="panel stack" aria-labelledby="home-last-jobs">
-      <div class="row">
-        <h2 id="home-last-jobs" class="grow">
-          Last jobs
-        </h2>
-        <a class="small" href="/operations/jobs">
-          All jobs
-        </a>
-      </div>
+    <Section title="Last jobs" class="panel stack" buttons={<AllJobs />}>
       <ul class="home-entries wide home-jobs">
         {over.map((job) => (
           <JobEntry key={job.id} job={job} />
         ))}
       </ul>
-    </section>
+    </Section>
   )
 }
 
@@ -306,13 +299,7 @@ function RunningJobs() {
   const going = [...(data?.running ?? []), ...(data?.queued ?? [])]
   const moreCount = (data?.total ?? 0) - going.filter((id) => seen.includes(id)).length
   return (
-    <section class="panel stack" aria-label="Running now">
-      <div class="row">
-        <h2 class="grow">Running now</h2>
-        <a class="small" href="/operations/jobs">
-          All jobs
-        </a>
-      </div>
+    <Section title="Running now" class="panel stack" buttons={<AllJobs />}>
       {shown.map((id) => (
         <JobProgress
           key={id}
@@ -325,7 +312,7 @@ function RunningJobs() {
         />
       ))}
       {moreCount > 0 && <p class="small quiet">and {shownCount(moreCount)} more</p>}
-    </section>
+    </Section>
   )
 }
 
@@ -340,4 +327,12 @@ async function readUnderWay(signal: AbortSignal) {
     jobs: [...(running?.items ?? []), ...(queued?.items ?? [])],
     total: (running?.total ?? 0) + (queued?.total ?? 0),
   }
+}
+
+function AllJobs() {
+  return (
+    <a class="small" href="/operations/jobs">
+      All jobs
+    </a>
+  )
 }

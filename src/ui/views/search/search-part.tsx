@@ -6,7 +6,7 @@ import { projects } from '../../api/catalog.ts'
 import type { KnowledgeBaseName } from '../../api/knowledge-bases.ts'
 import { Button, Icon } from '../../components/button.tsx'
 import { EmptyState, Failure } from '../../components/failure.tsx'
-import { SelectField, TextAreaField } from '../../components/form/field.tsx'
+import { Check, SelectField, TextAreaField } from '../../components/form/field.tsx'
 import { FusionField, WeightField } from '../../components/form/search-fields.tsx'
 import { counted } from '../../components/numbers.ts'
 import { useResource } from '../../components/resource.ts'
@@ -259,14 +259,9 @@ function SearchControls({ settings, hasReranker, onChange, box, onEnter }: Searc
           options={[...new Set([...COUNTS, k])]}
         />
         {hasReranker && (
-          <label class="check">
-            <input
-              type="checkbox"
-              checked={reranks}
-              onChange={(event) => onChange({ reranks: event.currentTarget.checked })}
-            />
+          <Check checked={reranks} onCheck={(isChecked) => onChange({ reranks: isChecked })}>
             Rerank while I type
-          </label>
+          </Check>
         )}
       </div>
     </form>

@@ -216,11 +216,12 @@ function TurnActions({ isDisabled, onAsk, onRemove }: TurnActionsProps) {
   )
 }
 
-/** What is asked here by another window, or was by this one before it was loaded again: it is watched, or read. */
-
 type Listed = ConversationList['items'][number]
 
-/** @param listed the conversation as the list has it, another object each time that it was read */
+/**
+ * What another window asks here, or this one asked before it was loaded again: it is watched, or read.
+ * @param listed the conversation as the list has it, another object each time that it was read
+ */
 function useOtherWindows(
   agent: AgentName,
   id: string,

@@ -308,8 +308,6 @@ function ListSearch({ shown, onShow }: ListSearchProps) {
   )
 }
 
-/** One page of the list, as its address says. */
-
 /** As many as a search by words gives. */
 const FOUND_MAX = 10_000
 
@@ -320,7 +318,7 @@ interface Page {
   readonly next: string | null
 }
 
-/** @throws ApiError */
+/** One page of the list, as its address says. @throws ApiError */
 async function readPage(
   of: KnowledgeBaseName,
   shown: ListAddress,

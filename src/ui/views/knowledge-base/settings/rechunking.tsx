@@ -134,8 +134,6 @@ function RechunkProgress({ of, begun, onRunning, onOver }: RechunkProgressProps)
   )
 }
 
-/** What it takes to cut the stored documents anew, as far as some of them tell. */
-
 /** Of the documents that are tried: as many from the first as from the middle of all. */
 const TRIED_DOCUMENTS = 8
 /** A preview shows no more chunks, and reads about so many characters. */
@@ -156,7 +154,7 @@ interface RechunkCost {
   } | null
 }
 
-/** @throws ApiError, SqlError */
+/** What it takes to re-chunk the stored documents, as some of them tell. @throws ApiError, SqlError */
 async function readRechunkCost(
   of: KnowledgeBaseName,
   kb: KnowledgeBase,
