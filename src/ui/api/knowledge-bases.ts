@@ -1,5 +1,7 @@
 /** Knowledge bases: made, filled in the background, counted. */
-import type { Job, KnowledgeBase, Usage, UsageList } from './records.ts'
+import type { SEARCH_ANSWER } from '../../http/answers/records/knowledge-base-schemas.ts'
+import type { Wire } from '../../http/openapi/schema-words.ts'
+import type { Job, KnowledgeBase, Source, Usage, UsageList } from './records.ts'
 import { path, request } from './request.ts'
 import { quoted, runSql } from './sql.ts'
 
@@ -95,7 +97,7 @@ export async function usageByName(signal?: AbortSignal): Promise<UsageByName> {
 const USAGE_MAX = 1000
 
 /** What finds the nearest vectors of a knowledge base now. */
-export interface IndexState {
+interface IndexState {
   readonly type: string
   readonly state: string
   /** `all vectors are compared, in 4 MiB of memory`. */
@@ -103,7 +105,7 @@ export interface IndexState {
 }
 
 /** Of the knowledge base of a project; undefined: there is none of that name. */
-export type IndexStates = (project: string, name: string) => IndexState | undefined
+type IndexStates = (project: string, name: string) => IndexState | undefined
 
 /** Of all knowledge bases at once. @throws ApiError */
 export async function indexStates(signal?: AbortSignal): Promise<IndexStates> {
@@ -117,4 +119,78 @@ export async function indexStates(signal?: AbortSignal): Promise<IndexStates> {
     ]),
   )
   return (project, name) => states.get(keyOf(project, name))
+}
+
+/** What knowledge bases are kept in step with. */
+export interface SourceDefinition {
+  readonly name: string
+  readonly kind: Source['kind']
+  readonly path?: string
+  readonly url?: string
+  readonly query?: string
+  readonly table?: string
+  readonly schedule?: string
+}
+
+const inSources = (project: string, name: string) =>
+  path`/api/projects/${project}/knowledge_bases/${name}/sources`
+
+/** @throws ApiError */
+export function listSources(
+  project: string,
+  name: string,
+  signal?: AbortSignal,
+): Promise<readonly Source[]> {
+  return request(inSources(project, name), { signal })
+}
+
+/** @throws ApiError */
+export function addSource(
+  project: string,
+  name: string,
+  source: SourceDefinition,
+): Promise<Source> {
+  return request(inSources(project, name), { method: 'POST', json: { source } })
+}
+
+/** @throws ApiError */
+export function runSource({ project, knowledge_base: name, id }: Source): Promise<Job> {
+  return request(`${inSources(project, name)}/${id}/run`, { method: 'POST' })
+}
+
+/** Its documents stay. @throws ApiError */
+export function removeSource({ project, knowledge_base: name, id }: Source): Promise<void> {
+  return request(`${inSources(project, name)}/${id}`, { method: 'DELETE' })
+}
+
+/** Searches of a knowledge base. */
+
+export type SearchAnswer = Wire<typeof SEARCH_ANSWER>
+export type SearchHit = SearchAnswer['results'][number]
+
+/** The body of a search, as docs/search.md describes it. */
+export interface SearchOrder {
+  readonly query: string
+  readonly k?: number
+  readonly mode?: 'hybrid' | 'vector' | 'keyword'
+  readonly alpha?: number
+  readonly fusion?: string
+  readonly filters?: Readonly<Record<string, unknown>>
+  readonly rerank?: boolean
+  readonly highlight?: boolean
+  readonly explain?: boolean
+  readonly neighbours?: number
+}
+
+export function searchPath(project: string, name: string): string {
+  return path`/api/projects/${project}/knowledge_bases/${name}/search`
+}
+
+/** @throws ApiError */
+export function search(
+  { project, name }: KnowledgeBaseName,
+  order: SearchOrder,
+  signal?: AbortSignal,
+): Promise<SearchAnswer> {
+  return request(searchPath(project, name), { method: 'POST', json: order, signal })
 }

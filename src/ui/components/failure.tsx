@@ -1,8 +1,9 @@
-/** What failed and what to do: at the place where its result would be. */
+/** What is shown instead of a result: why it failed, that it comes, how far it is, or that there is none. */
+import type { ComponentChildren } from 'preact'
 import { ApiError } from '../api/request.ts'
-import { Button } from './button.tsx'
-import { Icon } from './icon.tsx'
+import { Button, Icon, type IconName } from './button.tsx'
 
+/** What failed and what to do. */
 export function Failure({
   error,
   title: given,
@@ -43,4 +44,53 @@ export function notLoaded(what: string): ApiError {
     title: `${what} could not be loaded`,
     message: 'The server cannot be reached or was updated. Reload the page',
   })
+}
+
+/** How far something is; without a `total` only that it goes on. */
+interface ProgressProps {
+  /** What goes on, for screen readers and as the words below the bar. */
+  readonly label: string
+  readonly done?: number | undefined
+  readonly total?: number | null | undefined
+}
+
+export function Progress({ label, done, total }: ProgressProps) {
+  const isKnown = done !== undefined && total !== undefined && total !== null && total > 0
+  return (
+    <div class="progress">
+      {isKnown ? (
+        <progress aria-label={label} value={Math.min(done, total)} max={total} />
+      ) : (
+        <progress aria-label={label} />
+      )}
+      <span class="small quiet">{label}</span>
+    </div>
+  )
+}
+
+/** Where something will be in a moment; shown after a while only, so that quick answers do not flicker. */
+export function Loading({ what }: { readonly what: string }) {
+  return (
+    <p class="loading quiet" role="status">
+      Loading {what} …
+    </p>
+  )
+}
+
+interface EmptyStateProps {
+  readonly icon: IconName
+  readonly title: string
+  /** What to do: a sentence, and the buttons for it. */
+  readonly children?: ComponentChildren
+}
+
+/** What stands where a list would be: why there is nothing, and what to do. */
+export function EmptyState({ icon, title, children }: EmptyStateProps) {
+  return (
+    <div class="empty-state">
+      <Icon name={icon} />
+      <strong>{title}</strong>
+      {children}
+    </div>
+  )
 }

@@ -5,9 +5,8 @@ import type { Job } from '../api/records.ts'
 import { asError } from '../api/request.ts'
 import { may } from '../api/session.ts'
 import { Button } from './button.tsx'
-import { Failure } from './failure.tsx'
+import { Failure, Loading } from './failure.tsx'
 import { counted, shownCount, shownDuration, timeOf } from './numbers.ts'
-import { Loading } from './progress.tsx'
 import { useAction, usePolling } from './resource.ts'
 
 const TICK_MS = 1000

@@ -1,7 +1,6 @@
 /** Records that the server lists: as entries with their buttons, or as a table. */
 import type { ComponentChildren, HTMLAttributes } from 'preact'
-import { Failure } from './failure.tsx'
-import { Loading } from './progress.tsx'
+import { Failure, Loading } from './failure.tsx'
 import type { Resource } from './resource.ts'
 
 interface LoadedProps<T> {

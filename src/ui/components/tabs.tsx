@@ -1,7 +1,7 @@
 /** The parts of a view, each with an address of its own. */
 import { useEffect, useRef } from 'preact/hooks'
 import { useLocation } from 'preact-iso/router'
-import { Icon, type IconName } from './icon.tsx'
+import { Icon, type IconName } from './button.tsx'
 
 export interface Tab {
   readonly href: string

@@ -1,6 +1,6 @@
 /** Everywhere that one can go to by its name, and what of it some typed words mean. */
 import type { ProjectContents } from '../api/catalog.ts'
-import type { IconName } from '../components/icon.tsx'
+import type { IconName } from '../components/button.tsx'
 import { addressOf, isForWriting } from './addresses.ts'
 
 export interface Destination {

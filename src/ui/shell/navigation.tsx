@@ -3,7 +3,7 @@ import { useEffect, useRef, useState } from 'preact/hooks'
 import { useLocation } from 'preact-iso/router'
 import { type ProjectContents, projects } from '../api/catalog.ts'
 import { may } from '../api/session.ts'
-import { Icon, type IconName } from '../components/icon.tsx'
+import { Icon, type IconName } from '../components/button.tsx'
 import { addressOf } from './addresses.ts'
 
 /** More than these are found by typing. */

@@ -1,4 +1,4 @@
-import { EmptyState } from '../components/empty-state.tsx'
+import { EmptyState } from '../components/failure.tsx'
 import { PageHeader } from '../components/page-header.tsx'
 
 export function NotFoundView() {

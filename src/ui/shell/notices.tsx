@@ -1,8 +1,7 @@
 /** Short messages at the edge of the page: what was done, or what failed where nobody looks any more. */
 import { signal } from '@preact/signals'
 import { useEffect, useState } from 'preact/hooks'
-import { Button } from '../components/button.tsx'
-import { Icon } from '../components/icon.tsx'
+import { Button, Icon } from '../components/button.tsx'
 
 const SHOWN_MS = 6000
 

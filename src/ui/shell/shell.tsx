@@ -7,13 +7,11 @@ import { isLost, isOutdated, reconnections, watchConnection } from '../api/conne
 import { enter, logIn, logOut } from '../api/login.ts'
 import { ApiError, asError } from '../api/request.ts'
 import { account, loginState, may } from '../api/session.ts'
-import { Button } from '../components/button.tsx'
+import { Button, Icon } from '../components/button.tsx'
 import { Dialog } from '../components/dialog.tsx'
-import { EmptyState } from '../components/empty-state.tsx'
-import { Failure } from '../components/failure.tsx'
+import { EmptyState, Failure } from '../components/failure.tsx'
 import { Field } from '../components/form/field.tsx'
 import { awaitHeading } from '../components/heading-focus.ts'
-import { Icon } from '../components/icon.tsx'
 import { PageHeader } from '../components/page-header.tsx'
 import { isForWriting } from './addresses.ts'
 import { EVERYWHERE, Keyboard, useShortcuts } from './keyboard.tsx'
@@ -144,9 +142,10 @@ function WriteGuard({ path, children }: WriteGuardProps) {
   )
 }
 
-/** Who is logged in decides what is shown: the page, the page with a question over it, or only the login. */
-
-/** Its children are shown to those who may see them, and to nobody before that is known. */
+/**
+ * Who is logged in decides what is shown: the page, the page with a question over it, or only the login. Before that is
+ * known, its children are not shown.
+ */
 function LoginGate({ children }: { readonly children: ComponentChildren }) {
   const state = loginState.value
   if (state === 'needed') return <LoginPage />

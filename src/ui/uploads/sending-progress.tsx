@@ -1,7 +1,7 @@
 /** How far the files of a knowledge base are on their way, all together. */
 import { Button } from '../components/button.tsx'
+import { Progress } from '../components/failure.tsx'
 import { counted, shownBytes, shownDuration } from '../components/numbers.ts'
-import { Progress } from '../components/progress.tsx'
 import { addressOf } from '../shell/addresses.ts'
 import { forgetFailed, type Sending, sendings } from './uploads.ts'
 

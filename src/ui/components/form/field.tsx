@@ -1,9 +1,14 @@
 /** A control with its name, what it is for, and what is wrong with what was typed. */
-import type { ComponentChildren } from 'preact'
+import type {
+  ComponentChildren,
+  InputHTMLAttributes,
+  SelectHTMLAttributes,
+  TextareaHTMLAttributes,
+} from 'preact'
 import { useId } from 'preact/hooks'
 
 /** What is said about a control. */
-export interface FieldWords {
+interface FieldWords {
   readonly label: string
   readonly hint?: ComponentChildren
   readonly error?: string | undefined
@@ -37,5 +42,135 @@ export function Field({ label, hint, error, children }: FieldProps) {
         )}
       </div>
     </div>
+  )
+}
+
+interface SelectFieldProps
+  extends FieldWords,
+    Omit<
+      SelectHTMLAttributes<HTMLSelectElement>,
+      'label' | 'id' | 'role' | 'children' | 'onChange'
+    > {
+  /** Each with its words, or alone where it is its own word. */
+  readonly options: Iterable<string | number | readonly [value: string, words: string]>
+  readonly onChoose: (value: string) => void
+}
+
+/** One of several, chosen from a list. */
+export function SelectField({
+  label,
+  hint,
+  error,
+  options,
+  onChoose,
+  ...select
+}: SelectFieldProps) {
+  return (
+    <Field label={label} hint={hint} error={error}>
+      {(control) => (
+        <select
+          {...select}
+          {...control}
+          onChange={({ currentTarget }) => onChoose(currentTarget.value)}
+        >
+          {Array.from(options, (option) => {
+            const [value, words] = typeof option === 'object' ? option : [option, option]
+            return (
+              <option key={value} value={value}>
+                {words}
+              </option>
+            )
+          })}
+        </select>
+      )}
+    </Field>
+  )
+}
+
+type InputProps = InputHTMLAttributes<HTMLInputElement>
+
+interface TextFieldProps
+  extends FieldWords,
+    Omit<InputProps, 'label' | 'id' | 'role' | 'type' | 'children' | 'onInput'> {
+  readonly type?:
+    | 'text'
+    | 'number'
+    | 'range'
+    | 'date'
+    | 'datetime-local'
+    | 'password'
+    | 'search'
+    | 'url'
+  readonly onText: (text: string, input: HTMLInputElement) => void
+}
+
+/** One line that is typed: a text, a number, a date, a secret. */
+export function TextField({
+  label,
+  hint,
+  error,
+  type = 'text',
+  onText,
+  ...attributes
+}: TextFieldProps) {
+  // Preact's types know each kind of input by itself; this is one of them.
+  const input = { dir: 'auto', ...attributes, type } as InputProps
+  return (
+    <Field label={label} hint={hint} error={error}>
+      {(control) => (
+        <input
+          {...input}
+          {...control}
+          onInput={({ currentTarget }) => onText(currentTarget.value, currentTarget)}
+        />
+      )}
+    </Field>
+  )
+}
+
+interface TextAreaFieldProps
+  extends FieldWords,
+    Omit<
+      TextareaHTMLAttributes<HTMLTextAreaElement>,
+      'label' | 'id' | 'role' | 'children' | 'onInput'
+    > {
+  readonly onText: (text: string) => void
+}
+
+/** Several lines that are typed. */
+export function TextAreaField({ label, hint, error, onText, ...area }: TextAreaFieldProps) {
+  return (
+    <Field label={label} hint={hint} error={error}>
+      {(control) => (
+        <textarea
+          dir="auto"
+          {...area}
+          {...control}
+          onInput={({ currentTarget }) => onText(currentTarget.value)}
+        />
+      )}
+    </Field>
+  )
+}
+
+interface CheckProps {
+  readonly type?: 'checkbox' | 'radio'
+  /** Of those of which one is chosen. */
+  readonly name?: string
+  readonly checked: boolean
+  readonly disabled?: boolean
+  readonly onCheck: (isChecked: boolean) => void
+  readonly children: ComponentChildren
+}
+
+/** A box to tick with its words, or one of several to choose. */
+export function Check({ type = 'checkbox', onCheck, children, ...state }: CheckProps) {
+  // Preact's types know each kind of input by itself; this is one of them.
+  const input = { ...state, type } as InputHTMLAttributes
+  return (
+    <label class="check">
+      <input {...input} onChange={({ currentTarget }) => onCheck(currentTarget.checked)} />
+      {children}
+    </label>
   )
 }

@@ -4,11 +4,10 @@
  */
 import { useEffect, useLayoutEffect, useMemo, useRef, useState } from 'preact/hooks'
 import type { Cell, Column } from '../../api/sql.ts'
-import { Button } from '../button.tsx'
-import { CopyButton } from '../copy-button.tsx'
+import { Button, CopyButton } from '../button.tsx'
 import { Dialog } from '../dialog.tsx'
+import { Progress } from '../failure.tsx'
 import { shownCount } from '../numbers.ts'
-import { Progress } from '../progress.tsx'
 import {
   FIRST_CELL,
   movedTo,
@@ -18,9 +17,7 @@ import {
   type Selection,
 } from './cell-selection.ts'
 import { cellText } from './cell-text.ts'
-import { cellId, TableBody } from './table-body.tsx'
-import { chosenText, TableFoot } from './table-foot.tsx'
-import { TableHead } from './table-head.tsx'
+import { cellId, chosenText, TableBody, TableFoot, TableHead } from './table-body.tsx'
 import {
   edgesOf,
   HEAD_PX,

@@ -1,7 +1,6 @@
 /** Files into a knowledge base: dropped or chosen, each with its progress and what is wrong with it. */
 import type { KnowledgeBaseName } from '../../api/knowledge-bases.ts'
-import { Button } from '../../components/button.tsx'
-import { Icon } from '../../components/icon.tsx'
+import { Button, Icon } from '../../components/button.tsx'
 import { counted, shownBytes } from '../../components/numbers.ts'
 import { FilePicker } from '../../uploads/file-picker.tsx'
 import type { NamedFile } from '../../uploads/picked-files.ts'

@@ -5,11 +5,10 @@ import { ApiError } from '../../api/request.ts'
 import { type Cell, type Rows, streamSql } from '../../api/sql.ts'
 import { Button } from '../../components/button.tsx'
 import { Failure } from '../../components/failure.tsx'
-import { TextAreaField } from '../../components/form/text-area-field.tsx'
+import { TextAreaField } from '../../components/form/field.tsx'
 import { RecordTable } from '../../components/record-list.tsx'
 import { useResource } from '../../components/resource.ts'
-import { useBegin, type WayInProps } from './use-begin.ts'
-import { useDraft } from './use-draft.ts'
+import { useBegin, useDraft, type WayInProps } from './use-begin.ts'
 
 const PREVIEW_ROWS = 5
 const CELL_CHARS_MAX = 200

@@ -6,10 +6,12 @@ import { createKnowledgeBase, type KnowledgeBaseDefinition } from '../../api/kno
 import { ApiError } from '../../api/request.ts'
 import { Button } from '../../components/button.tsx'
 import { Failure } from '../../components/failure.tsx'
-import { EMBEDDING_PROVIDERS } from '../../components/form/embedding-providers.ts'
-import { DETECTED_LANGUAGE, LANGUAGE_CHOICES } from '../../components/form/language-choices.ts'
-import { SelectField } from '../../components/form/select-field.tsx'
-import { TextField } from '../../components/form/text-field.tsx'
+import { SelectField, TextField } from '../../components/form/field.tsx'
+import {
+  DETECTED_LANGUAGE,
+  EMBEDDING_PROVIDERS,
+  LANGUAGE_CHOICES,
+} from '../../components/form/search-fields.tsx'
 import { PageHeader } from '../../components/page-header.tsx'
 import { useAction } from '../../components/resource.ts'
 import { addressOf } from '../../shell/addresses.ts'

@@ -6,14 +6,13 @@ import {
   removeSource,
   runSource,
   type SourceDefinition,
-} from '../../api/kept-sources.ts'
+} from '../../api/knowledge-bases.ts'
 import type { Job, Source } from '../../api/records.ts'
 import { Button } from '../../components/button.tsx'
-import { ConfirmButton } from '../../components/confirm-dialog.tsx'
+import { ConfirmButton } from '../../components/dialog.tsx'
 import { Failure } from '../../components/failure.tsx'
+import { SelectField, TextField } from '../../components/form/field.tsx'
 import { Form } from '../../components/form/form.tsx'
-import { SelectField } from '../../components/form/select-field.tsx'
-import { TextField } from '../../components/form/text-field.tsx'
 import { counted, shownAge, shownTime } from '../../components/numbers.ts'
 import { RecordList } from '../../components/record-list.tsx'
 import { useAction, usePolling, useResource } from '../../components/resource.ts'

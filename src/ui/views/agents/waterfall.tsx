@@ -5,7 +5,7 @@
 import type { ComponentChildren } from 'preact'
 import { useRef } from 'preact/hooks'
 import type { Trace } from '../../api/records.ts'
-import { Icon } from '../../components/icon.tsx'
+import { Icon } from '../../components/button.tsx'
 import { shownCount, shownDuration } from '../../components/numbers.ts'
 
 export interface Call {

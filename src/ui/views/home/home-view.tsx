@@ -5,15 +5,14 @@ import { isJobOver, listJobs } from '../../api/jobs.ts'
 import { usageByName } from '../../api/knowledge-bases.ts'
 import type { Job } from '../../api/records.ts'
 import { may, mayMakeProjects, mayName, mayUpload } from '../../api/session.ts'
-import { Button } from '../../components/button.tsx'
-import { Failure } from '../../components/failure.tsx'
-import { FormDialog } from '../../components/form/form-dialog.tsx'
-import { TextField } from '../../components/form/text-field.tsx'
-import { Icon } from '../../components/icon.tsx'
+import { Button, Icon } from '../../components/button.tsx'
+import { Failure, Loading, Progress } from '../../components/failure.tsx'
+import { TextField } from '../../components/form/field.tsx'
+import { FormDialog } from '../../components/form/form.tsx'
 import { JobProgress, JobState } from '../../components/job-progress.tsx'
-import { counted, shownAge } from '../../components/numbers.ts'
+import { counted, shownAge, shownCount } from '../../components/numbers.ts'
 import { PageHeader } from '../../components/page-header.tsx'
-import { Loading, Progress } from '../../components/progress.tsx'
+import { Section } from '../../components/record-list.tsx'
 import { usePolling, useResource } from '../../components/resource.ts'
 import { addressOf } from '../../shell/addresses.ts'
 import { tellDone } from '../../shell/notices.tsx'
@@ -24,8 +23,8 @@ import { SendingFiles } from '../../uploads/sending-progress.tsx'
 import { FileList } from './file-list.tsx'
 import { endSample, isSampleLoading, loadSample, SAMPLE, sampleLoading } from './load-sample.ts'
 import { ProjectPanel } from './project-panel.tsx'
-import { RunningJobs } from './running-jobs.tsx'
 import { ServerSummary } from './server-summary.tsx'
+import { shownJobs } from './shown-jobs.ts'
 
 /** What others make, or this person in another window, appears by itself. */
 const ASK_AGAIN_MS = 15_000
@@ -250,21 +249,13 @@ function LastJobs() {
   const over = (data?.items ?? []).filter(isJobOver).slice(0, SHOWN_MAX)
   if (over.length === 0) return null
   return (
-    <section class="panel stack" aria-labelledby="home-last-jobs">
-      <div class="row">
-        <h2 id="home-last-jobs" class="grow">
-          Last jobs
-        </h2>
-        <a class="small" href="/operations/jobs">
-          All jobs
-        </a>
-      </div>
+    <Section title="Last jobs" class="panel stack" buttons={<AllJobs />}>
       <ul class="home-entries wide home-jobs">
         {over.map((job) => (
           <JobEntry key={job.id} job={job} />
         ))}
       </ul>
-    </section>
+    </Section>
   )
 }
 
@@ -286,5 +277,62 @@ function JobEntry({ job }: { readonly job: Job }) {
         )}
       </span>
     </li>
+  )
+}
+
+const RUNNING_SHOWN_MAX = 5
+const RUNNING_JOBS_AGAIN_MS = 5000
+
+/** What runs now, of all projects. */
+function RunningJobs() {
+  const { data, reload } = useResource(readUnderWay, [])
+  usePolling(reload, RUNNING_JOBS_AGAIN_MS)
+  // A job that is over stays until the view is left, so that nobody misses how it ended.
+  const [seen, setSeen] = useState<readonly number[]>([])
+  useEffect(() => {
+    if (data) setSeen((before) => shownJobs(before, data, RUNNING_SHOWN_MAX))
+  }, [data])
+  const loading = sampleLoading.value
+  const sampleJob = loading?.step === 'storing' ? loading.job.id : undefined
+  const shown = seen.filter((id) => id !== sampleJob)
+  if (shown.length === 0 || loading !== undefined) return null
+  const going = [...(data?.running ?? []), ...(data?.queued ?? [])]
+  const moreCount = (data?.total ?? 0) - going.filter((id) => seen.includes(id)).length
+  return (
+    <Section title="Running now" class="panel stack" buttons={<AllJobs />}>
+      {shown.map((id) => (
+        <JobProgress
+          key={id}
+          id={id}
+          job={data?.jobs.find((job) => job.id === id)}
+          onOver={() => {
+            reload()
+            refreshCatalog().catch(() => {})
+          }}
+        />
+      ))}
+      {moreCount > 0 && <p class="small quiet">and {shownCount(moreCount)} more</p>}
+    </Section>
+  )
+}
+
+async function readUnderWay(signal: AbortSignal) {
+  const states = ['running', 'queued'] as const
+  const [running, queued] = await Promise.all(
+    states.map((state) => listJobs({ state, limit: RUNNING_SHOWN_MAX }, signal)),
+  )
+  return {
+    running: running?.items.map(({ id }) => id) ?? [],
+    queued: queued?.items.map(({ id }) => id) ?? [],
+    jobs: [...(running?.items ?? []), ...(queued?.items ?? [])],
+    total: (running?.total ?? 0) + (queued?.total ?? 0),
+  }
+}
+
+function AllJobs() {
+  return (
+    <a class="small" href="/operations/jobs">
+      All jobs
+    </a>
   )
 }

@@ -2,9 +2,8 @@
 import type { ServerStatus } from '../../api/records.ts'
 import { request } from '../../api/request.ts'
 import { Fact, Facts } from '../../components/facts.tsx'
-import { Failure } from '../../components/failure.tsx'
+import { Failure, Loading } from '../../components/failure.tsx'
 import { shownBytes } from '../../components/numbers.ts'
-import { Loading } from '../../components/progress.tsx'
 import { usePolling, useResource } from '../../components/resource.ts'
 
 const ASK_AGAIN_MS = 10_000

@@ -1,6 +1,6 @@
 /** Which jobs stand under "Running now": always the same ones, as long as nothing happens to them. */
 
-export interface JobsUnderWay {
+interface JobsUnderWay {
   readonly running: readonly number[]
   readonly queued: readonly number[]
 }

@@ -1,15 +1,26 @@
 /** What all views of one knowledge base have around them: its name and the way to each of them. */
 import type { ComponentChildren } from 'preact'
+import { useEffect, useRef } from 'preact/hooks'
 import { useLocation } from 'preact-iso/router'
-import type { KnowledgeBaseName } from '../../api/knowledge-bases.ts'
+import { documentChanges } from '../../api/documents.ts'
+import { listJobs } from '../../api/jobs.ts'
+import {
+  countContents,
+  getKnowledgeBase,
+  indexStates,
+  type KnowledgeBaseName,
+} from '../../api/knowledge-bases.ts'
+import type { Job } from '../../api/records.ts'
 import { may } from '../../api/session.ts'
-import { EmptyState } from '../../components/empty-state.tsx'
+import { Icon } from '../../components/button.tsx'
+import { EmptyState } from '../../components/failure.tsx'
 import { useIsMissing } from '../../components/known-name.ts'
+import { counted, shownDuration } from '../../components/numbers.ts'
 import { PageHeader } from '../../components/page-header.tsx'
+import { usePolling, useResource } from '../../components/resource.ts'
 import { Tabs, useTabOf } from '../../components/tabs.tsx'
 import { addressOf } from '../../shell/addresses.ts'
 import { useShortcuts } from '../../shell/keyboard.tsx'
-import { KnowledgeBaseFacts } from './knowledge-base-facts.tsx'
 
 interface KnowledgeBaseFrameProps {
   readonly project: string
@@ -77,4 +88,96 @@ function Missing({ project, name }: KnowledgeBaseName) {
       </EmptyState>
     </>
   )
+}
+
+const ASK_AGAIN_MS = 4000
+
+/** What there is in a knowledge base, and what goes on in it: one line below its name, in all of its views. */
+function KnowledgeBaseFacts({ project, name }: KnowledgeBaseName) {
+  const { data, reload } = useResource(
+    (signal) => readFacts(project, name, signal),
+    [project, name],
+  )
+  const running = useResource((signal) => readRunning(project, name, signal), [project, name])
+  const jobs = running.data ?? []
+  const isWorking = jobs.length > 0 || data?.kb.params.reembedding !== undefined
+  // Where nothing goes on only jobs are looked for: whatever else changes is changed here.
+  usePolling(() => {
+    running.reload()
+    if (isWorking || data?.index?.state === 'building') reload()
+  }, ASK_AGAIN_MS)
+  const changes = documentChanges.value
+  const isFirst = useRef(true)
+  useEffect(() => {
+    if (!isFirst.current) {
+      reload()
+      running.reload()
+    }
+    isFirst.current = false
+  }, [changes, isWorking])
+  // A line that is there from the beginning: what is below it does not jump.
+  if (data === undefined) return <span>&nbsp;</span>
+  const { contents, kb, index } = data
+  const { reembedding } = kb.params
+  const addressOfJob = ({ kind }: Job) => {
+    const isOfSettings = kind === 'rechunk'
+    return addressOf[isOfSettings ? 'knowledgeBaseSettings' : 'addDocuments'](project, name)
+  }
+  return (
+    <span class="kb-facts-line" dir="ltr">
+      <span>{counted(contents.documents, 'document')}</span>
+      <span>{counted(contents.chunks, 'chunk')}</span>
+      <bdi>{kb.embedding_model.model_name}</bdi>
+      {kb.reranking_model && (
+        <bdi>reranked by {kb.reranking_model.model_name || kb.reranking_model.provider}</bdi>
+      )}
+      {index && <span title={index.detail}>{wordsOfIndex(index.type, index.state)}</span>}
+      {jobs.map((job) => (
+        <span key={job.id} class="kb-working">
+          <a href={addressOfJob(job)}>
+            <Icon name="clock" />
+            {wordsOfJob(job)}
+          </a>
+        </span>
+      ))}
+      {reembedding && (
+        <span class="kb-working">
+          <a href={addressOf.knowledgeBaseSettings(project, name)}>
+            <Icon name="clock" />
+            {`Changing its model${shareOf(reembedding.done ?? 0, reembedding.total ?? null)}`}
+          </a>
+        </span>
+      )}
+    </span>
+  )
+}
+
+async function readFacts(project: string, name: string, signal: AbortSignal) {
+  const [kb, contents, indexOf] = await Promise.all([
+    getKnowledgeBase(project, name, signal),
+    countContents(project, name, signal),
+    indexStates(signal),
+  ])
+  return { kb, contents, index: indexOf(project, name) }
+}
+
+async function readRunning(project: string, name: string, signal: AbortSignal) {
+  const order = { state: 'running', project, knowledgeBase: name, limit: 3 } as const
+  return (await listJobs(order, signal)).items
+}
+
+function wordsOfIndex(type: string, state: string): string {
+  if (state === 'building') return `${type} index is being built`
+  if (state === 'unavailable') return `${type} index is not available here`
+  return state === 'ready' ? `${type} index` : 'exact search'
+}
+
+function wordsOfJob({ title, rows, total, remaining_seconds: seconds }: Job): string {
+  const left = seconds === null ? '' : `, ${shownDuration(seconds * 1000)} left`
+  return `${title}${shareOf(rows, total)}${left}`
+}
+
+function shareOf(done: number, total: number | null): string {
+  if (total === null || total === 0) return ''
+  return `: ${Math.floor((Math.min(done, total) / total) * 100)} %`
 }

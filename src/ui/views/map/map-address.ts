@@ -1,4 +1,6 @@
 /** What of a map stands in its address: which part is seen, and which points are selected. */
+import { useEffect, useRef } from 'preact/hooks'
+import { useLocation } from 'preact-iso/router'
 import type { MapPoints, MapRegion, PointValues } from '../../api/maps.ts'
 import type { PointIndex } from './point-index.ts'
 
@@ -69,16 +71,8 @@ export function selectionOf(text: string | undefined): Selection | null {
 
 function isSelection(value: unknown): value is Selection {
   if (typeof value !== 'object' || value === null || !('kind' in value)) return false
-  const {
-    kind,
-    line,
-    level,
-    words,
-    value: one,
-    than,
-    least,
-    most,
-  } = value as Partial<Record<string, unknown>>
+  const fields: Readonly<Record<string, unknown>> = { ...value }
+  const { kind, line, level, words, value: one, than, least, most } = fields
   if (kind === 'line') return Array.isArray(line) && line.length > 2 && line.every(isCorner)
   if (kind === 'region') return typeof level === 'number' && typeof words === 'string'
   if (kind === 'value') return typeof one === 'string'
@@ -193,4 +187,64 @@ function areWithin(
     }
     return false
   })
+}
+
+/** Null takes a word out of the address. */
+type Change = Readonly<Record<string, string | null>>
+
+interface MapAddressing {
+  readonly query: Readonly<Record<string, string>>
+  /** A step that Back undoes. */
+  readonly change: (change: Change) => void
+  /** Which part is seen: Back does not go through every move. */
+  readonly look: (text: string | null) => void
+  /** Leaves, with what is seen kept for Back. */
+  readonly leave: (to: string) => void
+}
+
+/** After the last move: browsers refuse an address that changes with every frame. */
+const SETTLED_MS = 250
+
+/** The address of a map as a view changes it. */
+export function useMapAddress(): MapAddressing {
+  const { query, route } = useLocation()
+  const waiting = useRef<{ timer: number; text: string | null } | null>(null)
+  const write = () => {
+    const { current } = waiting
+    if (current === null) return
+    clearTimeout(current.timer)
+    waiting.current = null
+    history.replaceState(null, '', addressWith({ at: current.text }))
+  }
+  useEffect(() => {
+    return () => {
+      clearTimeout(waiting.current?.timer)
+      // Nothing is written any more: the address is that of another view.
+      waiting.current = null
+    }
+  }, [])
+  return {
+    query,
+    change: (change) => {
+      write()
+      route(addressWith(change))
+    },
+    look: (text) => {
+      clearTimeout(waiting.current?.timer)
+      waiting.current = { timer: window.setTimeout(write, SETTLED_MS), text }
+    },
+    leave: (to) => {
+      write()
+      route(to)
+    },
+  }
+}
+
+function addressWith(change: Change): string {
+  const query = new URLSearchParams(location.search)
+  for (const [name, value] of Object.entries(change)) {
+    if (value === null) query.delete(name)
+    else query.set(name, value)
+  }
+  return `${location.pathname}${query.size === 0 ? '' : `?${query}`}`
 }

@@ -1,6 +1,5 @@
 /** A map that is there: its picture, what colours it, what is selected. */
 import { useEffect, useMemo, useRef, useState } from 'preact/hooks'
-import { useLocation } from 'preact-iso/router'
 import type { KnowledgeBaseName } from '../../api/knowledge-bases.ts'
 import {
   type MapAddress,
@@ -12,9 +11,8 @@ import {
 } from '../../api/maps.ts'
 import { ApiError } from '../../api/request.ts'
 import { Button } from '../../components/button.tsx'
-import { Failure } from '../../components/failure.tsx'
-import { shownCount } from '../../components/numbers.ts'
-import { Loading } from '../../components/progress.tsx'
+import { Failure, Loading } from '../../components/failure.tsx'
+import { counted, shownCount } from '../../components/numbers.ts'
 import { type Resource, useResource } from '../../components/resource.ts'
 import { addressOf } from '../../shell/addresses.ts'
 import { tellFailed } from '../../shell/notices.tsx'
@@ -22,17 +20,26 @@ import {
   isOfValues,
   isOutdated,
   lineSelection,
+  regionSelection,
   type Selection,
   selectedPoints,
   selectionOf,
   textOfSelection,
+  useMapAddress,
 } from './map-address.ts'
 import { MapCanvas } from './map-canvas.tsx'
 import { MapColouring } from './map-colouring.tsx'
-import { MapRegionsList } from './map-regions-list.tsx'
 import { MapSelection } from './map-selection.tsx'
-import { MapSwatch } from './map-swatch.tsx'
-import { colouredByRegion, type LegendEntry, useColours } from './point-colours.ts'
+import {
+  colouredByRegion,
+  FAINT,
+  GRADIENT,
+  GRADIENT_STEPS,
+  type LegendEntry,
+  OTHERS,
+  placeOfRegion,
+  useColours,
+} from './point-colours.ts'
 import { PointIndex } from './point-index.ts'
 import type { PointerTool } from './pointer-moves.ts'
 
@@ -257,62 +264,81 @@ function MapLegend({ legend, selected, onSelect }: MapLegendProps) {
   )
 }
 
-/** Null takes a word out of the address. */
-type Change = Readonly<Record<string, string | null>>
-
-interface MapAddressing {
-  readonly query: Readonly<Record<string, string>>
-  /** A step that Back undoes. */
-  readonly change: (change: Change) => void
-  /** Which part is seen: Back does not go through every move. */
-  readonly look: (text: string | null) => void
-  /** Leaves, with what is seen kept for Back. */
-  readonly leave: (to: string) => void
+interface MapRegionsListProps {
+  readonly regions: readonly MapRegion[]
+  /** Of the map. */
+  readonly version: string
+  /** Regions colour the points. */
+  readonly isLegend: boolean
+  /** What is selected, as the address says it. */
+  readonly selected: string | undefined
+  readonly onSelect: (selection: Selection) => void
 }
 
-/** After the last move: browsers refuse an address that changes with every frame. */
-const SETTLED_MS = 250
-
-/** The address of a map as a view changes it. */
-function useMapAddress(): MapAddressing {
-  const { query, route } = useLocation()
-  const waiting = useRef<{ timer: number; text: string | null } | null>(null)
-  const write = () => {
-    const { current } = waiting
-    if (current === null) return
-    clearTimeout(current.timer)
-    waiting.current = null
-    history.replaceState(null, '', addressWith({ at: current.text }))
-  }
-  useEffect(() => {
-    return () => {
-      clearTimeout(waiting.current?.timer)
-      // Nothing is written any more: the address is that of another view.
-      waiting.current = null
-    }
-  }, [])
-  return {
-    query,
-    change: (change) => {
-      write()
-      route(addressWith(change))
-    },
-    look: (text) => {
-      clearTimeout(waiting.current?.timer)
-      waiting.current = { timer: window.setTimeout(write, SETTLED_MS), text }
-    },
-    leave: (to) => {
-      write()
-      route(to)
-    },
-  }
+/** The regions as a list: what the picture shows, for those who do not see it, and what its colours mean. */
+function MapRegionsList(props: MapRegionsListProps) {
+  return (
+    <section class="panel stack" aria-label="Regions">
+      <h2>Regions</h2>
+      <Parts of={null} {...props} />
+    </section>
+  )
 }
 
-function addressWith(change: Change): string {
-  const query = new URLSearchParams(location.search)
-  for (const [name, value] of Object.entries(change)) {
-    if (value === null) query.delete(name)
-    else query.set(name, value)
-  }
-  return `${location.pathname}${query.size === 0 ? '' : `?${query}`}`
+interface PartsProps extends MapRegionsListProps {
+  /** Index of the region; null: of the map. */
+  readonly of: number | null
+}
+
+function Parts(props: PartsProps) {
+  const { of, regions, version, isLegend, selected, onSelect } = props
+  const parts = regions
+    .map((region, index) => ({ region, index }))
+    .filter(({ region }) => region.parent === of)
+    .toSorted((a, b) => b.region.point_count - a.region.point_count)
+  // A region of one part is that part.
+  if (parts.length === 0 || (of !== null && parts.length === 1)) return null
+  const list = (
+    <ul class="map-list">
+      {parts.map(({ region, index }) => (
+        <li key={index}>
+          <button
+            type="button"
+            class="map-entry"
+            title="Select these chunks"
+            aria-pressed={selected === textOfSelection(regionSelection(regions, index, version))}
+            onClick={() => onSelect(regionSelection(regions, index, version))}
+          >
+            {of === null && isLegend && <MapSwatch place={placeOfRegion(regions, index)} />}
+            <span class="map-words" dir="auto">
+              {region.words.join(' · ') || 'no words of its own'}
+            </span>
+            <span class="quiet small">{shownCount(region.point_count)}</span>
+          </button>
+          <Parts {...props} of={index} />
+        </li>
+      ))}
+    </ul>
+  )
+  if (of === null) return list
+  return (
+    <details class="map-parts">
+      <summary class="small quiet">{counted(parts.length, 'part')}</summary>
+      {list}
+    </details>
+  )
+}
+
+/** A colour of points, as a legend shows it. */
+function MapSwatch({ place }: { readonly place: number }) {
+  return <span class="map-swatch" style={{ background: colourOf(place) }} />
+}
+
+/** @param place in the palette; between two of a gradient, what lies between them */
+function colourOf(place: number): string {
+  if (place === FAINT) return 'var(--line)'
+  if (place === OTHERS) return 'var(--edge)'
+  if (place < GRADIENT) return `var(--series-${place})`
+  const share = (100 * (place - GRADIENT)) / (GRADIENT_STEPS - 1)
+  return `color-mix(in srgb, var(--series-3) ${share}%, var(--map-low))`
 }

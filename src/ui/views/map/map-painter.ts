@@ -213,11 +213,8 @@ function pixelOf([red, green, blue]: Channels): number {
   return (255 << 24) | (Math.round(blue) << 16) | (Math.round(green) << 8) | Math.round(red)
 }
 
-/**
- * Points as pixels. Written by hand into the memory of a canvas: 100 000 take some milliseconds, with or without a
- * graphics card.
- */
-
+// Points as pixels are written by hand into the memory of a canvas: 100,000 take some milliseconds,
+// with or without a graphics card.
 interface PointStyle {
   readonly places: Uint8Array
   /** Colours by places, as the memory of a canvas holds them. */

@@ -1,19 +1,21 @@
 /** What the server does, and who may use it: each part has an address of its own. */
 import type { FunctionComponent } from 'preact'
 import { useState } from 'preact/hooks'
-import { useRoute } from 'preact-iso/router'
-import type { AuditList as AuditPage, Backup, RunningRequest } from '../../api/records.ts'
+import { useLocation, useRoute } from 'preact-iso/router'
+import type {
+  AuditList as AuditPage,
+  Backup,
+  RunningRequest,
+  ShownSetting,
+} from '../../api/records.ts'
 import { ApiError, path, request } from '../../api/request.ts'
 import { account, loginState, may, mayRunServer } from '../../api/session.ts'
-import { Button } from '../../components/button.tsx'
-import { EmptyState } from '../../components/empty-state.tsx'
-import { Failure } from '../../components/failure.tsx'
+import { Button, type IconName } from '../../components/button.tsx'
+import { EmptyState, Failure, Progress } from '../../components/failure.tsx'
+import { TextField } from '../../components/form/field.tsx'
 import { Form } from '../../components/form/form.tsx'
-import { TextField } from '../../components/form/text-field.tsx'
-import type { IconName } from '../../components/icon.tsx'
 import { shownBytes, shownCount, shownDuration, shownTime } from '../../components/numbers.ts'
 import { PageHeader } from '../../components/page-header.tsx'
-import { Progress } from '../../components/progress.tsx'
 import {
   Entry,
   Loaded,
@@ -30,7 +32,6 @@ import { JobsPane } from './jobs-pane.tsx'
 import { KeyList } from './key-list.tsx'
 import { OverviewPane } from './overview-pane.tsx'
 import { RequestsPane } from './requests-pane.tsx'
-import { SettingsPane } from './settings-pane.tsx'
 import { UserList } from './user-list.tsx'
 
 interface Part {
@@ -317,3 +318,65 @@ const AUDIT_COLUMNS: readonly TableColumn<AuditPage['items'][number]>[] = [
     ),
   },
 ]
+
+/** The settings as they are: they are environment variables, so that nothing is changed here. */
+function SettingsPane() {
+  const { query, route } = useLocation()
+  const wanted = query.q ?? ''
+  const settings = useRequest<readonly ShownSetting[]>('/api/settings')
+  const find = (text: string) => {
+    route(`/operations/settings?${new URLSearchParams(text === '' ? {} : { q: text })}`, true)
+  }
+  return (
+    <div class="stack">
+      <TextField
+        label="Find a setting"
+        hint="They are environment variables: a change takes effect after a restart"
+        type="search"
+        class="operations-narrow"
+        value={wanted}
+        onText={find}
+      />
+      <Loaded of={settings} what="the settings">
+        {(items) => <SettingTable items={items.filter((one) => fits(one, wanted))} />}
+      </Loaded>
+    </div>
+  )
+}
+
+function fits({ name, meaning }: ShownSetting, wanted: string): boolean {
+  return `${name} ${meaning}`.toLowerCase().includes(wanted.trim().toLowerCase())
+}
+
+const COLUMNS: readonly TableColumn<ShownSetting>[] = [
+  { title: 'Setting', look: 'mono stacked-first', cell: ({ name }) => name },
+  { title: 'Value', cell: (one) => <Value setting={one} /> },
+  { title: 'Meaning', look: 'small stacked-last', cell: ({ meaning }) => meaning },
+]
+
+function SettingTable({ items }: { readonly items: readonly ShownSetting[] }) {
+  if (items.length > 0) return <RecordTable label="Settings" rows={items} columns={COLUMNS} />
+  return (
+    <EmptyState icon="settings" title="No such setting">
+      <p>Try another word from its name or meaning.</p>
+    </EmptyState>
+  )
+}
+
+function Value({ setting }: { readonly setting: ShownSetting }) {
+  const { value, default: usual, is_secret: isSecret, is_set: isSet } = setting
+  if (!isSet) return <span class="quiet">not set</span>
+  if (isSecret || value === null) return <span class="badge">set, not shown</span>
+  return (
+    <>
+      <span class="mono" dir="auto">
+        {value}
+      </span>
+      {value !== (usual ?? '') && (
+        <p class="small quiet" dir="auto">
+          the default is {usual ?? 'nothing'}
+        </p>
+      )}
+    </>
+  )
+}

@@ -3,7 +3,7 @@ import { useState } from 'preact/hooks'
 import type { NamedDatabase } from '../../api/records.ts'
 import { account } from '../../api/session.ts'
 import { Failure } from '../../components/failure.tsx'
-import { Check } from '../../components/form/check.tsx'
+import { Check } from '../../components/form/field.tsx'
 import { useRequest } from '../../components/resource.ts'
 
 /** At first: nobody gives away more than they have. */

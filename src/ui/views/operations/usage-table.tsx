@@ -2,7 +2,7 @@
 import { useState } from 'preact/hooks'
 import type { Usage, UsageList } from '../../api/records.ts'
 import { Button } from '../../components/button.tsx'
-import { EmptyState } from '../../components/empty-state.tsx'
+import { EmptyState } from '../../components/failure.tsx'
 import { counted, shownBytes, shownCount } from '../../components/numbers.ts'
 import { Loaded, RecordTable, Section, type TableColumn } from '../../components/record-list.tsx'
 import { useRequest } from '../../components/resource.ts'

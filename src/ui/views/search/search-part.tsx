@@ -4,14 +4,10 @@ import { useEffect, useMemo, useRef, useState } from 'preact/hooks'
 import { useLocation } from 'preact-iso/router'
 import { projects } from '../../api/catalog.ts'
 import type { KnowledgeBaseName } from '../../api/knowledge-bases.ts'
-import { Button } from '../../components/button.tsx'
-import { EmptyState } from '../../components/empty-state.tsx'
-import { Failure } from '../../components/failure.tsx'
-import { FusionField } from '../../components/form/fusion-field.tsx'
-import { SelectField } from '../../components/form/select-field.tsx'
-import { TextAreaField } from '../../components/form/text-area-field.tsx'
-import { WeightField } from '../../components/form/weight-field.tsx'
-import { Icon } from '../../components/icon.tsx'
+import { Button, Icon } from '../../components/button.tsx'
+import { EmptyState, Failure } from '../../components/failure.tsx'
+import { Check, SelectField, TextAreaField } from '../../components/form/field.tsx'
+import { FusionField, WeightField } from '../../components/form/search-fields.tsx'
 import { counted } from '../../components/numbers.ts'
 import { useResource } from '../../components/resource.ts'
 import { addressOf } from '../../shell/addresses.ts'
@@ -263,14 +259,9 @@ function SearchControls({ settings, hasReranker, onChange, box, onEnter }: Searc
           options={[...new Set([...COUNTS, k])]}
         />
         {hasReranker && (
-          <label class="check">
-            <input
-              type="checkbox"
-              checked={reranks}
-              onChange={(event) => onChange({ reranks: event.currentTarget.checked })}
-            />
+          <Check checked={reranks} onCheck={(isChecked) => onChange({ reranks: isChecked })}>
             Rerank while I type
-          </label>
+          </Check>
         )}
       </div>
     </form>

@@ -1,5 +1,5 @@
 /** The first rows of a run as objects. */
-import { CopyButton } from '../../components/copy-button.tsx'
+import { CopyButton } from '../../components/button.tsx'
 import { shownCount } from '../../components/numbers.ts'
 import type { Run } from './runs.ts'
 

@@ -56,3 +56,45 @@ function stored(): readonly PastRun[] {
     return []
   }
 }
+
+/**
+ * What this window showed the rows of, tab by tab, so that a reload brings them back: by running again what only reads.
+ * The rows themselves are not kept: somebody else may sit here after a sign-out.
+ */
+const LAST_RUNS_KEY = 'eider.sql.ran.'
+
+interface LastRun {
+  readonly sql: string
+  readonly project: string
+  /** Where it began in the text of the editor. */
+  readonly offset: number
+  readonly ms: number
+  /** With which parameters; missing: an earlier page kept none. */
+  readonly typed?: Parameters
+}
+
+export function rememberLastRun(tabId: string, run: LastRun): void {
+  try {
+    sessionStorage.setItem(`${LAST_RUNS_KEY}${tabId}`, JSON.stringify(run))
+  } catch {
+    // It is run by hand, as in a browser that keeps nothing.
+  }
+}
+
+export function forgetLastRun(tabId: string): void {
+  try {
+    sessionStorage.removeItem(`${LAST_RUNS_KEY}${tabId}`)
+  } catch {
+    // As above.
+  }
+}
+
+export function lastRunOf(tabId: string): LastRun | undefined {
+  try {
+    const text = sessionStorage.getItem(`${LAST_RUNS_KEY}${tabId}`)
+    // Nobody but this page writes it.
+    return text === null ? undefined : (JSON.parse(text) as LastRun)
+  } catch {
+    return undefined
+  }
+}

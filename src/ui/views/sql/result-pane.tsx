@@ -1,14 +1,13 @@
 /** What came of a run: its rows as a table, a chart or JSON, or how many it changed. */
 import { useMemo, useState } from 'preact/hooks'
-import { Button } from '../../components/button.tsx'
+import { Button, CopyButton } from '../../components/button.tsx'
 import { Chart } from '../../components/chart/chart.tsx'
 import {
   type ChartChoice,
   type ChartKind,
   chooseChart,
 } from '../../components/chart/chart-choice.ts'
-import { CopyButton } from '../../components/copy-button.tsx'
-import { EmptyState } from '../../components/empty-state.tsx'
+import { EmptyState } from '../../components/failure.tsx'
 import { counted, shownCount } from '../../components/numbers.ts'
 import { tsvOf } from '../../components/table/cell-text.ts'
 import { DataTable } from '../../components/table/data-table.tsx'

@@ -1,11 +1,8 @@
 /** What statements can name: tables, knowledge bases, views and files with their columns. A click writes the name. */
 import { useState } from 'preact/hooks'
-import type { NamedTable } from '../../api/schema-names.ts'
-import { written } from '../../api/sql.ts'
+import { type NamedTable, written } from '../../api/sql.ts'
 import { Button } from '../../components/button.tsx'
-import { EmptyState } from '../../components/empty-state.tsx'
-import { Failure } from '../../components/failure.tsx'
-import { Loading } from '../../components/progress.tsx'
+import { EmptyState, Failure, Loading } from '../../components/failure.tsx'
 
 interface SchemaListProps {
   readonly tables: readonly NamedTable[] | undefined

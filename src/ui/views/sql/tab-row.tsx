@@ -1,7 +1,6 @@
 /** The statements at hand. */
 import { useEffect, useRef, useState } from 'preact/hooks'
-import { Button } from '../../components/button.tsx'
-import { Icon } from '../../components/icon.tsx'
+import { Button, Icon } from '../../components/button.tsx'
 import { forgetRuns } from './runs.ts'
 import { changeTab, closeTab, openTab, showTab, tabs } from './sql-tabs.ts'
 

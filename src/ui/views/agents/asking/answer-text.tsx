@@ -2,7 +2,7 @@
 import type { ComponentChildren } from 'preact'
 import { useMemo, useRef } from 'preact/hooks'
 import type { Citation } from '../../../../domain/agents/completion-event.ts'
-import { CopyButton } from '../../../components/copy-button.tsx'
+import { CopyButton } from '../../../components/button.tsx'
 import { addressOf } from '../../../shell/addresses.ts'
 import { type Block, type Inline, inlinesOf, NOTHING_READ, readOn } from './answer-blocks.ts'
 

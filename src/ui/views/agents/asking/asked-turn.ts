@@ -4,6 +4,8 @@ import type {
   CompletionEvent,
   OutputEvent,
 } from '../../../../domain/agents/completion-event.ts'
+import type { Trace } from '../../../api/records.ts'
+import { shownCount } from '../../../components/numbers.ts'
 
 export interface AskedStep {
   readonly action: Action
@@ -91,4 +93,12 @@ export const NEXT_STEPS: Readonly<Record<string, string>> = {
   not_found: 'The model was not found: check its name and address in the settings.',
   content: 'The provider refused the content: ask in other words.',
   general: 'Ask again. The trace shows how far it got.',
+}
+
+/** Tokens in words; those that the provider had kept from before are part of what went in. */
+export function usageOf(usage: Trace['usage']): string {
+  if (usage === null) return 'tokens not counted'
+  const kept = usage.cached_tokens > 0 ? ` (${shownCount(usage.cached_tokens)} cached)` : ''
+  const { input_tokens: read, output_tokens: written } = usage
+  return `${shownCount(read)} tokens in${kept}, ${shownCount(written)} out`
 }

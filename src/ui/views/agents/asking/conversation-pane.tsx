@@ -5,11 +5,9 @@ import { type AgentName, deleteTurnsFrom } from '../../../api/agents.ts'
 import { isLost } from '../../../api/connection.ts'
 import type { ConversationList } from '../../../api/records.ts'
 import { ApiError } from '../../../api/request.ts'
-import { Button } from '../../../components/button.tsx'
-import { ConfirmDialog } from '../../../components/confirm-dialog.tsx'
-import { Failure } from '../../../components/failure.tsx'
-import { Icon } from '../../../components/icon.tsx'
-import { Loading } from '../../../components/progress.tsx'
+import { Button, Icon } from '../../../components/button.tsx'
+import { ConfirmDialog } from '../../../components/dialog.tsx'
+import { Failure, Loading } from '../../../components/failure.tsx'
 import { addressOf } from '../../../shell/addresses.ts'
 import { tellFailed } from '../../../shell/notices.tsx'
 import type { AskedTurn } from './asked-turn.ts'
@@ -218,11 +216,12 @@ function TurnActions({ isDisabled, onAsk, onRemove }: TurnActionsProps) {
   )
 }
 
-/** What is asked here by another window, or was by this one before it was loaded again: it is watched, or read. */
-
 type Listed = ConversationList['items'][number]
 
-/** @param listed the conversation as the list has it, another object each time that it was read */
+/**
+ * What another window asks here, or this one asked before it was loaded again: it is watched, or read.
+ * @param listed the conversation as the list has it, another object each time that it was read
+ */
 function useOtherWindows(
   agent: AgentName,
   id: string,

@@ -1,8 +1,7 @@
 /** What stands where a conversation would: none yet, none any more, or more of it to read. */
 import type { AgentName } from '../../../api/agents.ts'
 import { Button } from '../../../components/button.tsx'
-import { EmptyState } from '../../../components/empty-state.tsx'
-import { Failure } from '../../../components/failure.tsx'
+import { EmptyState, Failure } from '../../../components/failure.tsx'
 import { useAction, usePolling } from '../../../components/resource.ts'
 import { addressOf } from '../../../shell/addresses.ts'
 import type { KeptTurns } from './kept-turns.ts'

@@ -1,7 +1,6 @@
 /** What an agent did before it answered: each call, folded, with its input, what came back, and its time. */
 import { useState } from 'preact/hooks'
-import { Button } from '../../../components/button.tsx'
-import { CopyButton } from '../../../components/copy-button.tsx'
+import { Button, CopyButton } from '../../../components/button.tsx'
 import { shownDuration } from '../../../components/numbers.ts'
 import type { AskedStep } from './asked-turn.ts'
 

@@ -7,12 +7,9 @@ import type { KnowledgeBaseName } from '../../../api/knowledge-bases.ts'
 import type { KnowledgeBase } from '../../../api/records.ts'
 import { path, request } from '../../../api/request.ts'
 import { quoted } from '../../../api/sql.ts'
-import { Button } from '../../../components/button.tsx'
-import { EmptyState } from '../../../components/empty-state.tsx'
-import { Failure } from '../../../components/failure.tsx'
-import { Icon } from '../../../components/icon.tsx'
+import { Button, Icon } from '../../../components/button.tsx'
+import { EmptyState, Failure, Loading } from '../../../components/failure.tsx'
 import { counted, shownCount } from '../../../components/numbers.ts'
-import { Loading } from '../../../components/progress.tsx'
 import { useResource } from '../../../components/resource.ts'
 import { addressOf } from '../../../shell/addresses.ts'
 import { useShortcuts } from '../../../shell/keyboard.tsx'
@@ -311,8 +308,6 @@ function ListSearch({ shown, onShow }: ListSearchProps) {
   )
 }
 
-/** One page of the list, as its address says. */
-
 /** As many as a search by words gives. */
 const FOUND_MAX = 10_000
 
@@ -323,7 +318,7 @@ interface Page {
   readonly next: string | null
 }
 
-/** @throws ApiError */
+/** One page of the list, as its address says. @throws ApiError */
 async function readPage(
   of: KnowledgeBaseName,
   shown: ListAddress,

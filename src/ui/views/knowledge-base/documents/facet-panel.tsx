@@ -12,15 +12,12 @@ import {
 } from '../../../api/filters.ts'
 import type { KnowledgeBaseName } from '../../../api/knowledge-bases.ts'
 import { quoted, runSql } from '../../../api/sql.ts'
-import { Button } from '../../../components/button.tsx'
-import { Failure } from '../../../components/failure.tsx'
-import { Icon } from '../../../components/icon.tsx'
+import { Button, Icon } from '../../../components/button.tsx'
+import { Failure, Loading } from '../../../components/failure.tsx'
 import { counted, shownCount } from '../../../components/numbers.ts'
-import { Loading } from '../../../components/progress.tsx'
 import { useResource } from '../../../components/resource.ts'
-import type { FacetProps } from './facet.ts'
 import type { ListAddress } from './list-address.ts'
-import { RangeFacet } from './range-facet.tsx'
+import { type FacetProps, RangeFacet } from './range-facet.tsx'
 import { TypedInput } from './typed-input.tsx'
 
 interface FacetPanelProps {

@@ -1,7 +1,6 @@
 /** What the list is narrowed down by, each to be taken away. */
 import { type Filters, isFields, without } from '../../../api/filters.ts'
-import { Button } from '../../../components/button.tsx'
-import { Icon } from '../../../components/icon.tsx'
+import { Button, Icon } from '../../../components/button.tsx'
 import type { ListAddress } from './list-address.ts'
 
 interface FilterChipsProps {

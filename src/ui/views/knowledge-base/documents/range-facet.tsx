@@ -1,12 +1,18 @@
 /** The range of a column of numbers or dates: bars to drag over, and two fields. */
 import { useRef, useState } from 'preact/hooks'
-import { columnOf, isFields, kindOfType, whereOf } from '../../../api/filters.ts'
+import {
+  type ColumnTypes,
+  columnOf,
+  type Filters,
+  isFields,
+  kindOfType,
+  whereOf,
+} from '../../../api/filters.ts'
+import type { KnowledgeBaseName } from '../../../api/knowledge-bases.ts'
 import { quoted, runSql } from '../../../api/sql.ts'
-import { Failure } from '../../../components/failure.tsx'
+import { Failure, Loading } from '../../../components/failure.tsx'
 import { counted, shownCount } from '../../../components/numbers.ts'
-import { Loading } from '../../../components/progress.tsx'
 import { useResource } from '../../../components/resource.ts'
-import type { FacetProps } from './facet.ts'
 import { TypedInput } from './typed-input.tsx'
 
 const DAY_MS = 86_400_000
@@ -246,3 +252,18 @@ function barsOver(min: number, max: number, isWhole: boolean): readonly Bar[] {
 }
 
 const BARS_MAX = 30
+
+/** What a facet of one column is given. */
+export interface FacetProps {
+  readonly of: KnowledgeBaseName
+  readonly column: string
+  readonly types: ColumnTypes
+  /** Of the other columns: a facet's own choice does not narrow its own counts. */
+  readonly others: Filters
+  readonly condition: unknown
+  readonly countsChunks: boolean
+  /** Texts of which each begins with a day, as `2024-05-06`: narrowed down as dates are. */
+  readonly holdsDays?: boolean
+  /** Undefined: no condition. */
+  readonly onChange: (condition: unknown) => void
+}

@@ -8,7 +8,7 @@ import type { Filters } from '../../../api/filters.ts'
 import type { KnowledgeBaseName } from '../../../api/knowledge-bases.ts'
 import { may } from '../../../api/session.ts'
 import { Button } from '../../../components/button.tsx'
-import { ConfirmButton } from '../../../components/confirm-dialog.tsx'
+import { ConfirmButton } from '../../../components/dialog.tsx'
 import { counted, shownCount } from '../../../components/numbers.ts'
 import { tellDone } from '../../../shell/notices.tsx'
 

@@ -5,7 +5,7 @@ import { request } from '../../../api/request.ts'
 import { quoted, runSql } from '../../../api/sql.ts'
 import { counted, shownBytes, shownCount, shownDuration } from '../../../components/numbers.ts'
 
-export interface StoredChunks {
+interface StoredChunks {
   readonly chunks: number
   readonly bytes: number
   /** Of one vector; null: nobody tried. */

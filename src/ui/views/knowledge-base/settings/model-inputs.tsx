@@ -1,8 +1,7 @@
 /** Which model, and how it is reached. */
 import type { ModelChoice } from '../../../api/knowledge-bases.ts'
 import type { KnowledgeBase } from '../../../api/records.ts'
-import { SelectField } from '../../../components/form/select-field.tsx'
-import { TextField } from '../../../components/form/text-field.tsx'
+import { SelectField, TextField } from '../../../components/form/field.tsx'
 
 interface ModelDraft {
   readonly provider: string

@@ -4,9 +4,8 @@ import type { PREVIEW } from '../../../../http/answers/records/knowledge-base-sc
 import type { Wire } from '../../../../http/openapi/schema-words.ts'
 import type { KnowledgeBase } from '../../../api/records.ts'
 import { path, request } from '../../../api/request.ts'
-import { Failure } from '../../../components/failure.tsx'
+import { Failure, Loading } from '../../../components/failure.tsx'
 import { counted, shownCount } from '../../../components/numbers.ts'
-import { Loading } from '../../../components/progress.tsx'
 import { useResource } from '../../../components/resource.ts'
 
 export type Preview = Wire<typeof PREVIEW>

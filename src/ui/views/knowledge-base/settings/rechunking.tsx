@@ -7,7 +7,7 @@ import type { KnowledgeBaseName } from '../../../api/knowledge-bases.ts'
 import type { DocumentTexts, KnowledgeBase } from '../../../api/records.ts'
 import { path, request } from '../../../api/request.ts'
 import { Button } from '../../../components/button.tsx'
-import { ConfirmDialog } from '../../../components/confirm-dialog.tsx'
+import { ConfirmDialog } from '../../../components/dialog.tsx'
 import { Failure } from '../../../components/failure.tsx'
 import { JobProgress } from '../../../components/job-progress.tsx'
 import { counted, shownCount } from '../../../components/numbers.ts'
@@ -134,8 +134,6 @@ function RechunkProgress({ of, begun, onRunning, onOver }: RechunkProgressProps)
   )
 }
 
-/** What it takes to cut the stored documents anew, as far as some of them tell. */
-
 /** Of the documents that are tried: as many from the first as from the middle of all. */
 const TRIED_DOCUMENTS = 8
 /** A preview shows no more chunks, and reads about so many characters. */
@@ -156,7 +154,7 @@ interface RechunkCost {
   } | null
 }
 
-/** @throws ApiError, SqlError */
+/** What it takes to re-chunk the stored documents, as some of them tell. @throws ApiError, SqlError */
 async function readRechunkCost(
   of: KnowledgeBaseName,
   kb: KnowledgeBase,

@@ -12,20 +12,17 @@ import {
 } from '../../../api/knowledge-bases.ts'
 import type { KnowledgeBase } from '../../../api/records.ts'
 import { path, request } from '../../../api/request.ts'
-import { Button } from '../../../components/button.tsx'
+import { Button, Icon } from '../../../components/button.tsx'
 import { Dialog } from '../../../components/dialog.tsx'
-import { Check } from '../../../components/form/check.tsx'
+import { Check, SelectField, TextField } from '../../../components/form/field.tsx'
 import { Form } from '../../../components/form/form.tsx'
-import { FusionField } from '../../../components/form/fusion-field.tsx'
 import {
   DETECTED_LANGUAGE,
+  FusionField,
   LANGUAGE_CHOICES,
   languageName,
-} from '../../../components/form/language-choices.ts'
-import { SelectField } from '../../../components/form/select-field.tsx'
-import { TextField } from '../../../components/form/text-field.tsx'
-import { WeightField } from '../../../components/form/weight-field.tsx'
-import { Icon } from '../../../components/icon.tsx'
+  WeightField,
+} from '../../../components/form/search-fields.tsx'
 import { counted } from '../../../components/numbers.ts'
 import { Loaded } from '../../../components/record-list.tsx'
 import { usePolling, useResource } from '../../../components/resource.ts'

@@ -1,8 +1,8 @@
 /** The answer to what is searched now. An older answer never takes the place of a newer one. */
 import { useEffect, useRef, useState } from 'preact/hooks'
 import { reconnections } from '../../../api/connection.ts'
+import { type SearchAnswer, type SearchOrder, search } from '../../../api/knowledge-bases.ts'
 import { asError } from '../../../api/request.ts'
-import { type SearchAnswer, type SearchOrder, search } from '../../../api/search.ts'
 import type { ColumnName } from './lab-settings.ts'
 import { LatestOnly } from './latest-only.ts'
 

@@ -1,5 +1,5 @@
 /** What the search lab shows, and how it stands in the address. */
-import type { SearchOrder } from '../../../api/search.ts'
+import type { SearchOrder } from '../../../api/knowledge-bases.ts'
 
 export const COLUMNS = ['vector', 'keyword', 'hybrid', 'reranked'] as const
 export type ColumnName = (typeof COLUMNS)[number]

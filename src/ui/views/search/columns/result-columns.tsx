@@ -1,13 +1,15 @@
 /** The columns beside each other; on a phone one of them, with buttons for the others. */
 import { useState } from 'preact/hooks'
-import type { KnowledgeBaseName } from '../../../api/knowledge-bases.ts'
-import { type SearchHit as Hit, type SearchOrder, search, searchPath } from '../../../api/search.ts'
-import { Button } from '../../../components/button.tsx'
-import { CopyButton } from '../../../components/copy-button.tsx'
+import {
+  type SearchHit as Hit,
+  type KnowledgeBaseName,
+  type SearchOrder,
+  search,
+  searchPath,
+} from '../../../api/knowledge-bases.ts'
+import { Button, CopyButton } from '../../../components/button.tsx'
 import { Dialog } from '../../../components/dialog.tsx'
-import { EmptyState } from '../../../components/empty-state.tsx'
-import { Failure } from '../../../components/failure.tsx'
-import { Loading, Progress } from '../../../components/progress.tsx'
+import { EmptyState, Failure, Loading, Progress } from '../../../components/failure.tsx'
 import { useResource } from '../../../components/resource.ts'
 import { addressOf } from '../../../shell/addresses.ts'
 import type { Judging } from '../judgments/judging.ts'

@@ -1,11 +1,13 @@
 /** One chunk that was found: its places, its scores, its text with the words that matched, and what can be done with it. */
 import { useMemo, useRef, useState } from 'preact/hooks'
-import type { KnowledgeBaseName } from '../../../api/knowledge-bases.ts'
-import { type SearchHit as Hit, search } from '../../../api/search.ts'
+import {
+  type SearchHit as Hit,
+  type KnowledgeBaseName,
+  search,
+} from '../../../api/knowledge-bases.ts'
 import { Button } from '../../../components/button.tsx'
-import { Failure } from '../../../components/failure.tsx'
+import { Failure, Loading } from '../../../components/failure.tsx'
 import { MarkedText } from '../../../components/marked-text.tsx'
-import { Loading } from '../../../components/progress.tsx'
 import { useResource } from '../../../components/resource.ts'
 import { addressOf } from '../../../shell/addresses.ts'
 import type { Judged } from '../judgments/judgments.ts'

@@ -2,9 +2,8 @@
 import { useEffect, useState } from 'preact/hooks'
 import type { KnowledgeBaseName } from '../../../api/knowledge-bases.ts'
 import { Dialog } from '../../../components/dialog.tsx'
-import { Failure } from '../../../components/failure.tsx'
+import { Failure, Loading, Progress } from '../../../components/failure.tsx'
 import { Field } from '../../../components/form/field.tsx'
-import { Loading, Progress } from '../../../components/progress.tsx'
 import { useAction, useResource } from '../../../components/resource.ts'
 import { tellDone } from '../../../shell/notices.tsx'
 import {

@@ -2,9 +2,8 @@
 import { SEARCH_MODES } from '../../../../domain/hybrid-search.ts'
 import { projects } from '../../../api/catalog.ts'
 import type { KnowledgeBaseName } from '../../../api/knowledge-bases.ts'
-import { FusionField } from '../../../components/form/fusion-field.tsx'
-import { SelectField } from '../../../components/form/select-field.tsx'
-import { TextField } from '../../../components/form/text-field.tsx'
+import { Check, SelectField, TextField } from '../../../components/form/field.tsx'
+import { FusionField } from '../../../components/form/search-fields.tsx'
 import { DEFAULT_SETTING, type EvaluationSetting } from './evaluation.ts'
 
 interface EvaluationFormProps {
@@ -28,17 +27,15 @@ export function EvaluationForm({ place, settings, onChange }: EvaluationFormProp
           />
         ))}
       </div>
-      <label class="check">
-        <input
-          type="checkbox"
-          checked={isCompared}
-          onChange={() => {
-            const other: EvaluationSetting = { ...DEFAULT_SETTING, mode: 'vector' }
-            onChange(isCompared ? settings.slice(0, 1) : [...settings, other])
-          }}
-        />
+      <Check
+        checked={isCompared}
+        onCheck={() => {
+          const other: EvaluationSetting = { ...DEFAULT_SETTING, mode: 'vector' }
+          onChange(isCompared ? settings.slice(0, 1) : [...settings, other])
+        }}
+      >
         Compare with other settings
-      </label>
+      </Check>
     </div>
   )
 }
@@ -82,14 +79,9 @@ function Setting({ name, place, setting, onChange }: SettingProps) {
         />
       )}
       {(chosen?.reranking_model != null || reranks) && (
-        <label class="check">
-          <input
-            type="checkbox"
-            checked={reranks}
-            onChange={({ currentTarget: { checked } }) => change({ reranks: checked })}
-          />
+        <Check checked={reranks} onCheck={(isChecked) => change({ reranks: isChecked })}>
           Rerank
-        </label>
+        </Check>
       )}
     </fieldset>
   )

@@ -1,0 +1,95 @@
+/** Fields of searches, languages and models, as several forms have them. */
+import { FUSIONS, type Fusion } from '../../../domain/hybrid-search.ts'
+import { LANGUAGES } from '../../../domain/language.ts'
+import { Button } from '../button.tsx'
+import { SelectField, TextField } from './field.tsx'
+
+interface WeightFieldProps {
+  /** 0: keywords alone, 1: meaning alone; null: automatic. */
+  readonly alpha: number | null
+  readonly onChange: (alpha: number | null) => void
+}
+
+const SHOWN_FOR_AUTOMATIC = 0.5
+
+/** How much the meaning counts beside the keywords in a hybrid search. */
+export function WeightField({ alpha, onChange }: WeightFieldProps) {
+  return (
+    <TextField
+      label={`Weight of meaning: ${alpha === null ? 'automatic' : alpha.toFixed(2)}`}
+      hint={
+        alpha === null ? (
+          'Left: keywords alone, right: meaning alone'
+        ) : (
+          <Button look="small" label="Back to automatic" onClick={() => onChange(null)} />
+        )
+      }
+      type="range"
+      min="0"
+      max="1"
+      step="0.05"
+      value={alpha ?? SHOWN_FOR_AUTOMATIC}
+      onText={(text) => onChange(Number(text))}
+    />
+  )
+}
+
+interface FusionFieldProps {
+  readonly fusion: string | null
+  /** What stands for null, where it may be: `As set for the knowledge base`. */
+  readonly otherwise?: string
+  readonly onChoose: (fusion: Fusion | null) => void
+}
+
+const WORDS: Readonly<Record<Fusion, string>> = {
+  convex: 'Best possible scores (convex)',
+  scaled: 'Scores of the best 100 chunks (scaled)',
+  rrf: 'Ranks alone (rrf)',
+}
+
+/** How the rankings by meaning and by keywords become one. */
+export function FusionField({ fusion, otherwise, onChoose }: FusionFieldProps) {
+  return (
+    <SelectField
+      label="Combine rankings by"
+      value={fusion ?? ''}
+      onChoose={(value) => onChoose(FUSIONS.find((one) => one === value) ?? null)}
+      options={[
+        ...(otherwise === undefined ? [] : [['', otherwise] as const]),
+        ...FUSIONS.map((one) => [one, WORDS[one]] as const),
+      ]}
+    />
+  )
+}
+
+/** The languages whose words the keyword search knows, as choices of a field. */
+export const LANGUAGE_CHOICES = LANGUAGES.map((language) => {
+  return [
+    language,
+    language === 'none' ? 'None: words as they are' : languageName(language),
+  ] as const
+})
+
+/** None is given: the server learns it from the documents. */
+export const DETECTED_LANGUAGE = ['', 'Detected from the documents'] as const
+
+export function languageName(language: string): string {
+  return language.charAt(0).toUpperCase() + language.slice(1)
+}
+
+/** Where embedding models come from, as choices of a field. */
+export const EMBEDDING_PROVIDERS = [
+  ['builtin', 'Built in: runs here, without a key'],
+  ['openai', 'OpenAI, or a server with its API'],
+  ['azure_openai', 'Azure OpenAI'],
+  ['gemini', 'Gemini'],
+  ['mistral', 'Mistral'],
+  ['openrouter', 'OpenRouter'],
+  ['together', 'Together'],
+  ['ollama', 'Ollama'],
+  ['lmstudio', 'LM Studio'],
+  ['vllm', 'vLLM'],
+  ['llamacpp', 'llama.cpp'],
+  ['localai', 'LocalAI'],
+  ['litellm', 'LiteLLM'],
+] as const
