@@ -134,10 +134,10 @@ export function createApp(options: AppOptions): App {
       bytesMax: memoryBytesOf(settings.vectorMemory),
       wholeVectorsMax: WHOLE_VECTORS_MAX,
       rowBytesMax: memoryBytesOf(settings.rowMemory),
+      onTaking: (bytes) => store.ceiling.raise(bytes),
     },
     new MapFileUpkeep(store.mapFiles, store.catalog.snapshot()),
   )
-  store.engine.setReserved(() => vectorCaches.memoryBytes + rowCaches.memoryBytes)
   const reembedding = new Reembedding({
     store: store.reembeddingStore,
     embedders,
@@ -246,7 +246,7 @@ export function createApp(options: AppOptions): App {
     statements: store.engine.statementCounts(),
     restarts: running.restarts(),
     disk: { ...store.upkeep.diskState(), files: store.contents.sizeBytes },
-    memory: store.engine.memoryState(),
+    memory: { ...store.engine.memoryState(), readers: memoryBytesOf(settings.readingMemory) },
     backups: schedule.state(),
   })
   const metrics = metricsOf({

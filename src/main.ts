@@ -6,7 +6,7 @@ import { existsSync, renameSync, rmSync, writeSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 import packageJson from '../package.json' with { type: 'json' }
 import { AppError, StartError } from './errors.ts'
-import { type Settings, settingsFrom, settingsHelp } from './settings.ts'
+import { ALLOCATOR_ENVIRONMENT, type Settings, settingsFrom, settingsHelp } from './settings.ts'
 import { environmentOf, NO_RESTARTS, type Restarts, restartsFrom } from './supervisor/restarts.ts'
 import { readRunning, requestsOf } from './supervisor/running-table.ts'
 import { type Crash, stopSignals, supervise } from './supervisor/supervise.ts'
@@ -73,7 +73,7 @@ function failedStart(error: unknown): number {
   return 1
 }
 
-/** Starts the server as a child, with a thread pool that is large enough, and again when it crashed. */
+/** Starts the server as a child, with the environment that it needs, and again when it crashed. */
 function superviseServer(args: readonly string[], settings: Settings): Promise<number> {
   let port = settings.port
   return supervise({
@@ -93,7 +93,7 @@ function superviseServer(args: readonly string[], settings: Settings): Promise<n
 }
 
 /** Becomes the server. Where the system cannot do that, a child is the server, and its end is the end. */
-function runWithThreadPool(args: readonly string[]): Promise<number> {
+function runWithEnvironment(args: readonly string[]): Promise<number> {
   const program = programWith(args)
   if (process.platform !== 'win32') process.execve?.(process.execPath, [...program], environment())
   return Bun.spawn([...program], { env: environment(), stdio: ['inherit', 'inherit', 'inherit'] })
@@ -106,7 +106,7 @@ function programWith(args: readonly string[]): string[] {
 
 function environment(): Record<string, string> {
   const poolSize = Bun.env.UV_THREADPOOL_SIZE || THREAD_POOL_SIZE
-  return { ...definedEnvironment(), UV_THREADPOOL_SIZE: poolSize }
+  return { ...ALLOCATOR_ENVIRONMENT, ...definedEnvironment(), UV_THREADPOOL_SIZE: poolSize }
 }
 
 function definedEnvironment(): Record<string, string> {
@@ -190,7 +190,8 @@ export async function start(args: readonly string[]): Promise<number> {
   const demoCode = isOfDemo ? await makeDemo(settings) : 0
   if (demoCode !== 0) return demoCode
   if (!args.includes(NO_SUPERVISOR)) return superviseServer(args, settings)
-  if (!Bun.env.UV_THREADPOOL_SIZE) return runWithThreadPool(args)
+  const isComplete = Object.entries(environment()).every(([name, value]) => Bun.env[name] === value)
+  if (!isComplete) return runWithEnvironment(args)
   return serveHere(settings, false)
 }
 

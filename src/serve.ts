@@ -2,7 +2,9 @@ import { pino } from 'pino'
 import type { AppLog } from './app.ts'
 import { AppError, StartError, systemCodeOf } from './errors.ts'
 import type { Listener } from './http/server.ts'
+import { MemoryCeiling } from './runtime/memory-ceiling.ts'
 import { isLoopback, type Settings } from './settings.ts'
+import { machineBytes, memoryBytesOf } from './store/duckdb/memory-size.ts'
 import { openStore, type StoreOptions } from './store/store.ts'
 import { CrashReports } from './supervisor/crash-reports.ts'
 import { PLANNED_RESTART_CODE } from './supervisor/restart-policy.ts'
@@ -35,8 +37,14 @@ export async function serve(
   const fatal = Promise.withResolvers<AppError>()
   const stuck = Promise.withResolvers<typeof PLANNED_RESTART_CODE>()
   const stopped = stopSignal(stopSignals)
+  const ceiling = new MemoryCeiling()
   const opening = openStore({
     ...storeOptionsOf(settings, version),
+    ceiling,
+    onMemoryFull: (error) => {
+      logger.error({ code: error.code }, `${error.message}: the server is started again`)
+      stuck.resolve(PLANNED_RESTART_CODE)
+    },
     onFatal: fatal.resolve,
     onStuck: (statement) => {
       logger.error(statement, 'DuckDB does not stop a statement: the server is started again')
@@ -66,6 +74,8 @@ export async function serve(
     await app.close()
     throw listenFailure(error, settings)
   }
+  // JavaScript has reserved its own space by now.
+  ceiling.set(memoryRoomOf(settings))
   onReady(Number(listener.url.port))
   process.stdout.write(readyText({ version, address: listener.url.origin, settings }, style))
   app.start()
@@ -109,6 +119,23 @@ function readyText({ version, address, settings }: Ready, { isText }: LogStyle):
   const everyone = isLoopback(host) ? 'everyone on this machine' : 'everyone who reaches it'
   const login = username === undefined ? `off: ${everyone} may do everything` : 'on'
   return [said, `  login: ${login}`, `  documentation: ${address}/docs`, ''].join('\n')
+}
+
+/** For models, threads, and what functions make for one set of rows: none of it is in the engine's buffers. */
+const HEADROOM_BYTES = 384 * 1024 ** 2
+/** Of the engine's limit, where that is more. */
+const HEADROOM_SHARE = 0.25
+/** JavaScript has reserved space for itself, and for this much of the rows that it keeps for searches. */
+const RESERVED_ROW_BYTES = 256 * 1024 ** 2
+/** Of the machine's memory. */
+const MACHINE_SHARE = 0.9
+
+/** What the process may take beyond what it has after its start; memory for vectors comes when it is taken. */
+function memoryRoomOf({ memoryLimit, rowMemory }: Settings): number {
+  const engine = memoryBytesOf(memoryLimit)
+  const rows = Math.max(0, memoryBytesOf(rowMemory) - RESERVED_ROW_BYTES)
+  const wanted = engine + Math.max(HEADROOM_BYTES, engine * HEADROOM_SHARE) + rows
+  return Math.min(wanted, machineBytes() * MACHINE_SHARE)
 }
 
 const DAY_MS = 86_400_000

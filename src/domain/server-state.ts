@@ -6,7 +6,10 @@ export interface ServerState {
   readonly statements: StatementCounts
   readonly restarts: RestartState
   readonly disk: DiskState
-  readonly memory: MemoryState
+  readonly memory: MemoryState & {
+    /** Limit of each process that reads files, in bytes. */
+    readonly readers: number
+  }
   readonly backups: BackupState
 }
 
@@ -40,10 +43,15 @@ export interface RunningRequest {
 
 /** Of the process, in bytes. */
 export interface MemoryState {
+  /** What is in memory now. */
   readonly rss: number
-  /** Above it, the statements that fill the memory are stopped. */
-  readonly limit: number
-  /** How many statements were stopped for it since the start. */
+  /** Private writable memory as the kernel counts it, most of it reserved by JavaScript and never used; null: unknown. */
+  readonly data: number | null
+  /** `data` when the server had started; null: there is no limit. */
+  readonly start: number | null
+  /** Of `data`: where it is reached, allocations fail and their statements end; null: the system keeps no such limit. */
+  readonly limit: number | null
+  /** Statements that ended because memory was short, since the start. */
   readonly interrupted: number
 }
 

@@ -4,6 +4,7 @@ import { findProject } from '../domain/catalog-snapshot.ts'
 import type { CommitListener } from '../domain/ports/retrieval-ports.ts'
 import { DEFAULT_PROJECT } from '../domain/project.ts'
 import { AppError } from '../errors.ts'
+import { MemoryCeiling } from '../runtime/memory-ceiling.ts'
 import { type AuditLimits, StoredAudit } from './access/stored-audit.ts'
 import { StoredKeys } from './access/stored-keys.ts'
 import { StoredUsers } from './access/stored-users.ts'
@@ -82,6 +83,10 @@ export interface StoreOptions {
   /** `onStuck` is told of a statement that DuckDB still runs so long after its client was answered. */
   readonly stuckMs?: number
   readonly onStuck?: (stuck: StuckStatement) => void
+  /** Raised for memory with a limit of its own. */
+  readonly ceiling?: MemoryCeiling
+  /** Where the system keeps no ceiling: the process has outgrown its memory, and only another one helps. */
+  readonly onMemoryFull?: (error: AppError) => void
   /** The memory of the process in bytes, as the operating system counts it. */
   readonly rss?: () => number
   readonly now?: () => number
@@ -125,6 +130,7 @@ export interface Store {
   readonly sizes: StoredSizes
   /** For files on their way in: emptied when the data folder is opened. null: nothing is on disk. */
   readonly uploadsFolder: string | null
+  readonly ceiling: MemoryCeiling
   /** Where rows from elsewhere are put for DuckDB to read, and what stays free on its disk. */
   readonly staging: { readonly directory: string; readonly reserveBytes: number }
   /** From now on this one is told of commits, alone. */
@@ -201,9 +207,10 @@ async function storeOver(
   await completeOlderFolder(parts)
   const languages = new KeywordLanguages(parts)
   const jobs = await StoredJobs.open({ database, secrets, now, directory: folder })
-  const engine = new StoredEngine(database, engineOptionsOf(options))
+  const { ceiling = new MemoryCeiling() } = options
+  const engine = new StoredEngine(database, engineOptionsOf({ ...options, ceiling }))
   const extensions = await extensionsOf(database, options)
-  const hnsw = new HnswFactory(engine, extensions)
+  const hnsw = new HnswFactory(engine, extensions, ceiling)
   const upkeep = new Upkeep({ database, space })
   if (folder !== null) upkeep.start()
   const catalog = await catalogOver(parts, languages)
@@ -226,6 +233,7 @@ async function storeOver(
     files: new StoredFiles({ ...parts, engine, contents }),
     tables: new StoredTables({ ...parts, engine }),
     engine,
+    ceiling,
     hnsw,
     ...derivedStores(folder, place.checkSpace),
     extensions,
@@ -326,7 +334,7 @@ async function buildOf(database: Database) {
   return { version: String(version), platform: String(platform) }
 }
 
-function engineOptionsOf(options: StoreOptions) {
+function engineOptionsOf(options: StoreOptions & { readonly ceiling: MemoryCeiling }) {
   const cores = availableParallelism()
   const free = (options.threadPoolSize ?? cores) - THREADS_KEPT_FREE
   return {
@@ -338,7 +346,11 @@ function engineOptionsOf(options: StoreOptions) {
       engineBytesMax: memoryBytesOf(options.memoryLimit ?? DEFAULT_MEMORY_LIMIT),
       machineBytes: machineBytes(),
     },
-    rss: options.rss ?? (() => process.memoryUsage.rss()),
+    memory: {
+      rss: options.rss ?? (() => process.memoryUsage.rss()),
+      ceiling: options.ceiling,
+      onFull: options.onMemoryFull ?? (() => {}),
+    },
   }
 }
 

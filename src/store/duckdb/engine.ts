@@ -44,8 +44,7 @@ export interface EngineOptions {
   readonly stuckMs: number
   readonly onStuck: (stuck: StuckStatement) => void
   readonly memoryLimits: MemoryLimits
-  /** Of the process, in bytes. */
-  readonly rss: () => number
+  readonly memory: Pick<WatchedMemory, 'rss' | 'ceiling' | 'onFull'>
 }
 
 /** DuckDB as a reader of SQL and a runner of guarded SELECTs. */
@@ -57,7 +56,6 @@ export class StoredEngine implements SqlEngine, ColumnReader {
   readonly #statements: PreparedStatements
   readonly #connections: ReadConnections
   readonly #watchdog: MemoryWatchdog
-  #reservedBytes = () => 0
   /** Of those that wait for a place, too. */
   readonly #deadlines = new Set<Deadline>()
   #isClosing = false
@@ -71,19 +69,11 @@ export class StoredEngine implements SqlEngine, ColumnReader {
     this.#places = new Places({ ...placesOf(statementsMax), waitingMax })
     this.#open = new OpenStatements({ places: this.#places, stuckMs, onStuck })
     const memory: WatchedMemory = {
-      rss: options.rss,
-      engineBytes: () => bufferBytes(database),
-      reservedBytes: () => this.#reservedBytes(),
-      collect: () => Bun.gc(true),
+      ...options.memory,
       collectSoon: () => Bun.gc(false),
       trim: () => database.trimCache(),
     }
     this.#watchdog = new MemoryWatchdog(this.#open, memory, options.memoryLimits)
-  }
-
-  /** From now on so many bytes of the process are known to be held for a reason. */
-  setReserved(bytes: () => number): void {
-    this.#reservedBytes = bytes
   }
 
   parse(sql: string): Promise<string> {
@@ -257,7 +247,7 @@ export class StoredEngine implements SqlEngine, ColumnReader {
   async #admit(deadline: Deadline, wanted: WantedSession): Promise<ReadSession> {
     try {
       if (this.#isClosing) throw shuttingDown()
-      this.#watchdog.admit()
+      this.#watchdog.start()
     } catch (error) {
       this.#end(deadline)
       throw error
@@ -285,6 +275,7 @@ export class StoredEngine implements SqlEngine, ColumnReader {
         deadline,
         place,
         onAbandoned: () => this.#open.abandon(open),
+        onOutOfMemory: () => this.#watchdog.noteFailure(),
         onEnd: leave,
       })
       return session
