@@ -38,6 +38,7 @@ export async function serve(
   const stuck = Promise.withResolvers<typeof PLANNED_RESTART_CODE>()
   const stopped = stopSignal(stopSignals)
   const ceiling = new MemoryCeiling()
+  let crashes: CrashReports | null = null
   const opening = openStore({
     ...storeOptionsOf(settings, version),
     ceiling,
@@ -47,7 +48,9 @@ export async function serve(
     },
     onFatal: fatal.resolve,
     onStuck: (statement) => {
-      logger.error(statement, 'DuckDB does not stop a statement: the server is started again')
+      const { source, ...shown } = statement
+      logger.error(shown, 'DuckDB does not stop a statement: the server is replaced')
+      crashes?.noteStuck(source)
       stuck.resolve(PLANNED_RESTART_CODE)
     },
     onWarning: (message) => {
@@ -57,7 +60,7 @@ export async function serve(
   })
   // Everything else is loaded while DuckDB opens the file and reads its log.
   const [store, { createApp }] = await Promise.all([opening, import('./app.ts')])
-  const crashes = crashReportsOf(settings, restarts, logger)
+  crashes = crashReportsOf(settings, restarts, logger)
   const log = logOver(logger)
   const app = createApp({
     settings,

@@ -130,8 +130,8 @@ export const SETTINGS = {
     parse: integer(0, 100_000),
   }),
   stuckMs: setting('EIDER_STUCK_MS', {
-    default: '30000',
-    help: 'Time in milliseconds that DuckDB gets to stop a statement; then the server drains and is started again',
+    default: '2000',
+    help: 'Time in milliseconds that DuckDB gets to stop a statement that was ended; then the server is replaced',
     parse: integer(100, 86_400_000),
   }),
   memoryLimit: setting('EIDER_MEMORY_LIMIT', {

@@ -340,7 +340,7 @@ function engineOptionsOf(options: StoreOptions & { readonly ceiling: MemoryCeili
   return {
     statementsMax: Math.max(1, Math.min(free, Math.max(cores, 2) * STATEMENTS_PER_CORE)),
     waitingMax: options.statementsWaitingMax ?? 1000,
-    stuckMs: options.stuckMs ?? 30_000,
+    stuckMs: options.stuckMs ?? 2_000,
     onStuck: options.onStuck ?? (() => {}),
     memoryLimits: {
       engineBytesMax: memoryBytesOf(options.memoryLimit ?? DEFAULT_MEMORY_LIMIT),

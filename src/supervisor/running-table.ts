@@ -38,9 +38,9 @@ export interface RunningNote {
   readonly what: string
   /** Its first characters, without values. */
   readonly statement: string | null
-  /** Of a SELECT: the same for the same text. */
+  /** Of a SELECT: the same for statements that differ in values only. */
   readonly hash: string | null
-  /** The same text had run before in that process, and had ended. */
+  /** One like it had run before in that process, and had ended. */
   readonly hasEndedBefore: boolean
 }
 
@@ -171,11 +171,27 @@ const HEAD_CHARS = 4000
 
 /** Of a SELECT, the only kind that is refused after a crash; null for other statements. */
 export function hashOf(sql: string): bigint | null {
-  return QUERY.test(sql.slice(0, HEAD_CHARS)) ? BigInt(Bun.hash(sql.trim())) : null
+  return isQuery(sql) ? BigInt(Bun.hash(shapeOf(sql))) : null
+}
+
+export function isQuery(sql: string): boolean {
+  return QUERY.test(sql.slice(0, HEAD_CHARS))
+}
+
+/** What has no say in what a statement does: values, comments, white space. Names in quotes stay. */
+const VARYING =
+  /"(?:[^"]|"")*"|'(?:[^']|'')*'|\$(\w*)\$[\s\S]*?\$\1\$|--[^\n]*|\/\*[\s\S]*?\*\/|\b\d[\w.]*|[\s;]+/g
+
+function shapeOf(sql: string): string {
+  const shape = sql.replace(VARYING, (found) => {
+    if (found.startsWith('"')) return found
+    return /^(?:--|\/\*|[\s;])/.test(found) ? ' ' : '?'
+  })
+  return shape.replace(/ +/g, ' ').trim().toLowerCase()
 }
 
 function notedText(sql: string): string {
   const head = sql.slice(0, HEAD_CHARS)
-  if (!QUERY.test(head)) return FIRST_WORDS.exec(head)?.[1] ?? ''
+  if (!isQuery(head)) return FIRST_WORDS.exec(head)?.[1] ?? ''
   return shownStatement(sql, STATEMENT_CHARS_MAX).replace(OPTIONS, 'USING …').toWellFormed()
 }
