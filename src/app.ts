@@ -35,9 +35,10 @@ import { VisibleCatalogs } from './domain/access/visible-catalog.ts'
 import type { EmbedderRegistry, RerankerRegistry } from './domain/ports/model-ports.ts'
 import { NOTHING_NOTED, type RunningWork } from './domain/ports/running-ports.ts'
 import type { DataSources } from './domain/ports/source-ports.ts'
+import type { ListenAddress, Listener } from './http/listen.ts'
 import type { ServerDeps } from './http/route-context.ts'
 import type { LogEntry, LoggedError } from './http/running-requests.ts'
-import { createServer, type Listener } from './http/server.ts'
+import { createServer } from './http/server.ts'
 import { InsertLog } from './ingest/insert-log.ts'
 import { DocumentReader, documentReaderOptions } from './ingest/readers/document-reader.ts'
 import { Reembedding } from './ingest/reembed.ts'
@@ -94,7 +95,7 @@ export interface App {
   handle(request: Request): Promise<Response>
   /** The OpenAPI document of what it answers. */
   document(): Promise<object>
-  listen(address: { readonly hostname: string; readonly port: number }): Listener
+  listen(address: ListenAddress): Listener
   /** Loads vectors into memory, and resumes what the last process did not finish. */
   start(): void
   /** Ends background work and threads, then closes the store. */
@@ -322,7 +323,12 @@ export function createApp(options: AppOptions): App {
         mcp.endIdleStreams()
         await Promise.all([listener.stop(graceMs), jobs.close(graceMs)])
       }
-      return { ...listener, stop }
+      const handOver = async (graceMs: number) => {
+        mcp.endIdleStreams()
+        const [handover] = await Promise.all([listener.handOver(graceMs), jobs.close(graceMs)])
+        return handover
+      }
+      return { ...listener, stop, handOver }
     },
     start() {
       loading = setTimeout(() => {

@@ -9,7 +9,12 @@ import { AppError, StartError } from './errors.ts'
 import { ALLOCATOR_ENVIRONMENT, type Settings, settingsFrom, settingsHelp } from './settings.ts'
 import { environmentOf, NO_RESTARTS, type Restarts, restartsFrom } from './supervisor/restarts.ts'
 import { readRunning, requestsOf } from './supervisor/running-table.ts'
-import { type Crash, stopSignals, supervise } from './supervisor/supervise.ts'
+import {
+  type Crash,
+  type SuccessorMessage,
+  stopSignals,
+  supervise,
+} from './supervisor/supervise.ts'
 import { logStyleOf, logText } from './telemetry/log-text.ts'
 
 /** DuckDB's calls run on Bun's thread pool, whose size is read from the environment before any of our code runs. */
@@ -77,12 +82,16 @@ function failedStart(error: unknown): number {
 function superviseServer(args: readonly string[], settings: Settings): Promise<number> {
   let port = settings.port
   return supervise({
-    start: (restarts, onReady) => {
+    start: (restarts, { onReady, onReplace }) => {
       return Bun.spawn(programWith([...args, SUPERVISED]), {
         env: { ...environment(), ...environmentOf(restarts), EIDER_PORT: String(port) },
         stdio: ['inherit', 'inherit', 'inherit'],
         ipc: (message: unknown) => {
-          // The only message there is. A port that the system chose stays the same after a restart.
+          if (message === REPLACE) {
+            onReplace()
+            return
+          }
+          // A port that the system chose stays the same after a restart.
           port = Number(message)
           onReady()
         },
@@ -136,6 +145,19 @@ function logCrash(crash: Crash, settings: Settings): void {
   }
 }
 
+/** What a server says to the supervisor when the next one may start beside it. */
+const REPLACE = 'replace'
+
+/** Resolves when the next server answers requests; false: it does not. */
+function askForSuccessor(): Promise<boolean> {
+  return new Promise((resolve) => {
+    process.on('message', (message: unknown) =>
+      resolve(message === ('ready' satisfies SuccessorMessage)),
+    )
+    process.send?.(REPLACE)
+  })
+}
+
 async function serveHere(settings: Settings, isSupervised: boolean): Promise<number> {
   let restarts: Restarts = NO_RESTARTS
   if (isSupervised) {
@@ -153,6 +175,7 @@ async function serveHere(settings: Settings, isSupervised: boolean): Promise<num
       onReady: (port) => {
         if (isSupervised) process.send?.(port)
       },
+      replace: isSupervised ? askForSuccessor : null,
     })
   } catch (error) {
     return failedStart(error)

@@ -1,9 +1,10 @@
 import { pino } from 'pino'
 import type { AppLog } from './app.ts'
 import { AppError, StartError, systemCodeOf } from './errors.ts'
-import type { Listener } from './http/server.ts'
-import { MemoryCeiling } from './runtime/memory-ceiling.ts'
+import type { Listener } from './http/listen.ts'
+import { forbidFileWrites, MemoryCeiling } from './runtime/process-limits.ts'
 import { isLoopback, type Settings } from './settings.ts'
+import { releaseLocks } from './store/duckdb/database.ts'
 import { machineBytes, memoryBytesOf } from './store/duckdb/memory-size.ts'
 import { openStore, type StoreOptions } from './store/store.ts'
 import { CrashReports } from './supervisor/crash-reports.ts'
@@ -19,6 +20,8 @@ export interface ServeOptions {
   readonly restarts: Restarts
   /** Called as soon as requests are answered. */
   readonly onReady: (port: number) => void
+  /** Starts the next process and resolves when it answers requests; null: nobody is there to start it. */
+  readonly replace: (() => Promise<boolean>) | null
 }
 
 /**
@@ -28,7 +31,7 @@ export interface ServeOptions {
  */
 export async function serve(
   settings: Settings,
-  { version, stopSignals, restarts, onReady }: ServeOptions,
+  { version, stopSignals, restarts, onReady, replace }: ServeOptions,
 ): Promise<number> {
   // Lines that come while others are being written go out together.
   const destination = pino.destination({ dest: 1, sync: false })
@@ -71,7 +74,8 @@ export async function serve(
   })
   let listener: Listener
   try {
-    listener = app.listen({ hostname: settings.host, port: settings.port })
+    const isShared = restarts.last?.isPlanned === true
+    listener = app.listen({ hostname: settings.host, port: settings.port, isShared })
   } catch (error) {
     crashes?.endInOrder()
     await app.close()
@@ -86,6 +90,22 @@ export async function serve(
   crashes?.endInOrder()
   if (reason instanceof AppError) logger.fatal({ code: reason.code, message: reason.message })
   logger.info({ signal: typeof reason === 'string' ? reason : null }, 'stopping')
+  if (
+    reason === PLANNED_RESTART_CODE &&
+    replace !== null &&
+    settings.dataDirectory !== ':memory:'
+  ) {
+    const handover = await listener.handOver(HANDOVER_DRAIN_MS)
+    await app.close()
+    destination.flushSync()
+    logger.level = 'silent'
+    // From here on the data folder is the next process's. DuckDB has closed it, and the kernel sees to it that the statement
+    // which still runs writes nothing.
+    const isFree = forbidFileWrites()
+    if (isFree) releaseLocks(settings.dataDirectory)
+    await handover.end(isFree && (await replace()))
+    return reason
+  }
   await listener.stop(reason instanceof AppError ? 0 : settings.shutdownMs)
   await app.close()
   destination.flushSync()
@@ -140,6 +160,9 @@ function memoryRoomOf({ memoryLimit, rowMemory }: Settings): number {
   const wanted = engine + Math.max(HEADROOM_BYTES, engine * HEADROOM_SHARE) + rows
   return Math.min(wanted, machineBytes() * MACHINE_SHARE)
 }
+
+/** For requests that run when the server is about to be replaced. */
+const HANDOVER_DRAIN_MS = 1_000
 
 const DAY_MS = 86_400_000
 

@@ -149,3 +149,12 @@ export function shownStatement(sql: string, charsMax: number): string {
     .trim()
   return text.length <= charsMax ? text : `${text.slice(0, charsMax)}…`
 }
+
+/** White space, comments and parentheses before a statement. Each comment has one end, so that nothing is tried twice. */
+export const BEFORE_STATEMENT = String.raw`^(?:[\s(]|--[^\n]*\n|/\*(?:[^*]|\*(?!/))*\*/)*`
+const QUERY = new RegExp(`${BEFORE_STATEMENT}(?:select|with|from|values)\\b`, 'i')
+
+/** A SELECT in any of its forms, which changes nothing. */
+export function isQuery(sql: string): boolean {
+  return QUERY.test(sql.slice(0, READ_CHARS_MAX))
+}

@@ -7,7 +7,7 @@ import { Worker } from 'node:worker_threads'
 import type { GuardedJob } from '../reading/processes/process-guard.ts'
 import { answerJob } from '../reading/processes/reading-loop.ts'
 import type { ReadingJob } from '../reading/processes/reading-messages.ts'
-import { MemoryCeiling } from '../runtime/memory-ceiling.ts'
+import { MemoryCeiling } from '../runtime/process-limits.ts'
 import { endWithParent } from '../supervisor/parent-death.ts'
 
 /** Behind the server, which answers others meanwhile. */

@@ -2,7 +2,7 @@
 import { setPriority } from 'node:os'
 import { Worker } from 'node:worker_threads'
 import type { GuardedJob } from '../reading/processes/process-guard.ts'
-import { MemoryCeiling } from '../runtime/memory-ceiling.ts'
+import { MemoryCeiling } from '../runtime/process-limits.ts'
 import { FileAnswers } from '../sources/files/file-answers.ts'
 import type { FileRequest } from '../sources/files/file-messages.ts'
 import { endWithParent } from '../supervisor/parent-death.ts'

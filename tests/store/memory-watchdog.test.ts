@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'bun:test'
 import { AppError } from '../../src/errors.ts'
 import { startDeadline } from '../../src/runtime/cancellation.ts'
-import { MemoryCeiling } from '../../src/runtime/memory-ceiling.ts'
+import { MemoryCeiling } from '../../src/runtime/process-limits.ts'
 import { MemoryWatchdog } from '../../src/store/duckdb/memory-watchdog.ts'
 import { type OpenStatement, OpenStatements } from '../../src/store/duckdb/open-statements.ts'
 import { Places } from '../../src/store/duckdb/places.ts'

@@ -40,6 +40,8 @@ interface Abandoned {
 export class OpenStatements {
   readonly #options: OpenStatementsOptions
   readonly #open = new Set<OpenStatement>()
+  /** Nobody waits for them to stop any more. */
+  readonly #stuck = new WeakSet<OpenStatement>()
   readonly #abandoned = new Map<OpenStatement, Abandoned>()
   /** Told when a statement is gone. */
   readonly #watchers = new Set<() => void>()
@@ -76,6 +78,7 @@ export class OpenStatements {
   abandon(statement: OpenStatement): void {
     const { stuckMs, onStuck } = this.#options
     const timer = setTimeout(() => {
+      this.#stuck.add(statement)
       const source = statementOf(statement.deadline.signal) ?? statement.sql
       onStuck({ statement: shownStatement(source, SHOWN_CHARS), source, ms: stuckMs })
     }, stuckMs)
@@ -89,7 +92,9 @@ export class OpenStatements {
     { error, graceMs }: { readonly error: AppError; readonly graceMs: number },
   ): Promise<void> {
     for (const { deadline } of statements) deadline.abort(error)
-    const isOver = () => !statements.some((statement) => this.#open.has(statement))
+    const isOver = () => {
+      return !statements.some((one) => this.#open.has(one) && !this.#stuck.has(one))
+    }
     if (isOver()) return
     const over = Promise.withResolvers<void>()
     const timer = setTimeout(over.resolve, graceMs)

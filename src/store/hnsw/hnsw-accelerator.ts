@@ -16,7 +16,7 @@ import type {
   VectorBatch,
   VectorChange,
 } from '../../domain/ports/retrieval-ports.ts'
-import type { MemoryCeiling } from '../../runtime/memory-ceiling.ts'
+import type { MemoryCeiling } from '../../runtime/process-limits.ts'
 import { memoryBytesOf } from '../duckdb/memory-size.ts'
 import type { Extensions } from './extensions.ts'
 import { HnswDatabase } from './hnsw-database.ts'

@@ -65,11 +65,24 @@ function dataBytes(): number | null {
   }
 }
 
-/** The soft limit, which the process may raise again. */
 function limitData(bytes: number): boolean {
+  return setSoftLimit(RLIMIT_DATA, BigInt(Math.floor(bytes)))
+}
+
+/** The process may raise it again. False: the system keeps no such limit. */
+function setSoftLimit(resource: number, wanted: bigint): boolean {
   const limits = new BigUint64Array(2)
-  if (LIBC === null || LIBC.getrlimit(RLIMIT_DATA, ptr(limits)) !== 0) return false
+  if (LIBC === null || LIBC.getrlimit(resource, ptr(limits)) !== 0) return false
   const [, hard = 0n] = limits
-  limits[0] = BigInt(Math.floor(bytes)) < hard ? BigInt(Math.floor(bytes)) : hard
-  return LIBC.setrlimit(RLIMIT_DATA, ptr(limits)) === 0
+  limits[0] = wanted < hard ? wanted : hard
+  return LIBC.setrlimit(resource, ptr(limits)) === 0
+}
+
+const RLIMIT_FSIZE = 1
+
+/** From now on this process writes to no file, whatever its threads still do. False: the system does not promise that. */
+export function forbidFileWrites(): boolean {
+  // Otherwise the first attempt would end the process.
+  process.on('SIGXFSZ', () => {})
+  return setSoftLimit(RLIMIT_FSIZE, 0n)
 }
