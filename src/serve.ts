@@ -6,6 +6,7 @@ import { forbidFileWrites, MemoryCeiling } from './runtime/process-limits.ts'
 import { isLoopback, type Settings } from './settings.ts'
 import { releaseLocks } from './store/duckdb/database.ts'
 import { machineBytes, memoryBytesOf } from './store/duckdb/memory-size.ts'
+import type { StuckStatement } from './store/duckdb/open-statements.ts'
 import { openStore, type StoreOptions } from './store/store.ts'
 import { CrashReports } from './supervisor/crash-reports.ts'
 import { PLANNED_RESTART_CODE } from './supervisor/restart-policy.ts'
@@ -42,36 +43,18 @@ export async function serve(
   const stopped = stopSignal(stopSignals)
   const ceiling = new MemoryCeiling()
   let crashes: CrashReports | null = null
-  const opening = openStore({
-    ...storeOptionsOf(settings, version),
-    ceiling,
-    onMemoryFull: (error) => {
-      logger.error({ code: error.code }, `${error.message}: the server is started again`)
-      stuck.resolve(PLANNED_RESTART_CODE)
-    },
-    onFatal: fatal.resolve,
-    onStuck: (statement) => {
-      const { source, ...shown } = statement
-      logger.error(shown, 'DuckDB does not stop a statement: the server is replaced')
-      crashes?.noteStuck(source)
-      stuck.resolve(PLANNED_RESTART_CODE)
-    },
-    onWarning: (message) => {
-      logger.warn(message)
-      process.stderr.write(`eider: ${message}\n`)
-    },
-  })
+  const endings: Endings = {
+    fatal: fatal.resolve,
+    replace: () => stuck.resolve(PLANNED_RESTART_CODE),
+    noteStuck: (sql) => crashes?.noteStuck(sql),
+  }
+  const own = { ...storeOptionsOf(settings, version), ...storeCallsOf(endings, logger), ceiling }
+  const opening = openStore(own)
   // Everything else is loaded while DuckDB opens the file and reads its log.
   const [store, { createApp }] = await Promise.all([opening, import('./app.ts')])
   crashes = crashReportsOf(settings, restarts, logger)
-  const log = logOver(logger)
-  const app = createApp({
-    settings,
-    store,
-    version,
-    log,
-    ...(crashes === null ? {} : { running: crashes }),
-  })
+  const noted = crashes === null ? {} : { running: crashes }
+  const app = createApp({ settings, store, version, log: logOver(logger), ...noted })
   let listener: Listener
   try {
     const isShared = restarts.last?.isPlanned === true
@@ -90,30 +73,61 @@ export async function serve(
   crashes?.endInOrder()
   if (reason instanceof AppError) logger.fatal({ code: reason.code, message: reason.message })
   logger.info({ signal: typeof reason === 'string' ? reason : null }, 'stopping')
-  if (
-    reason === PLANNED_RESTART_CODE &&
-    replace !== null &&
-    settings.dataDirectory !== ':memory:'
-  ) {
+  const { dataDirectory } = settings
+  if (reason === PLANNED_RESTART_CODE && replace !== null && dataDirectory !== ':memory:') {
     const handover = await listener.handOver(HANDOVER_DRAIN_MS)
     await app.close()
     destination.flushSync()
     logger.level = 'silent'
-    // From here on the data folder is the next process's. DuckDB has closed it, and the kernel sees to it that the statement
-    // which still runs writes nothing.
-    const isFree = forbidFileWrites()
-    if (isFree) releaseLocks(settings.dataDirectory)
-    await handover.end(isFree && (await replace()))
+    await handover.end(await isReplaced(dataDirectory, replace))
     return reason
   }
   await listener.stop(reason instanceof AppError ? 0 : settings.shutdownMs)
   await app.close()
   destination.flushSync()
+  return exitCodeOf(reason)
+}
+
+function exitCodeOf(reason: AppError | NodeJS.Signals | typeof PLANNED_RESTART_CODE): number {
   if (!(reason instanceof AppError)) return reason === PLANNED_RESTART_CODE ? reason : 0
   process.stderr.write(
     `eider: ${reason.message}. Make room and start again: what was stored is there\n`,
   )
   return 1
+}
+
+/** What ends the server. */
+interface Endings {
+  readonly fatal: (error: AppError) => void
+  readonly replace: () => void
+  readonly noteStuck: (sql: string) => void
+}
+
+function storeCallsOf({ fatal, replace, noteStuck }: Endings, logger: pino.Logger) {
+  return {
+    onFatal: fatal,
+    onMemoryFull: (error: AppError) => {
+      logger.error({ code: error.code }, `${error.message}: the server is replaced`)
+      replace()
+    },
+    onStuck: ({ source, ...shown }: StuckStatement) => {
+      logger.error(shown, 'DuckDB does not stop a statement: the server is replaced')
+      noteStuck(source)
+      replace()
+    },
+    onWarning: (message: string) => {
+      logger.warn(message)
+      process.stderr.write(`eider: ${message}\n`)
+    },
+  }
+}
+
+/** The store is closed: from here on the data folder is the next process's. */
+async function isReplaced(directory: string, replace: () => Promise<boolean>): Promise<boolean> {
+  // The statement that still runs keeps DuckDB's locks. The kernel sees to it that nothing here writes any more.
+  if (!forbidFileWrites()) return false
+  releaseLocks(directory)
+  return replace()
 }
 
 function loggerTo(

@@ -166,7 +166,9 @@ export async function openStore(options: StoreOptions): Promise<Store> {
     ...(options.onFatal === undefined ? {} : { onFatal: options.onFatal }),
   })
   try {
-    const store = await storeOver(database, { ...options, now, folder: directory, space })
+    const { ceiling = new MemoryCeiling() } = options
+    const parts = { ...options, now, folder: directory, space, ceiling }
+    const store = await storeOver(database, parts)
     // Only now: a store opens on a full disk too.
     database.checkBeforeWrites((wantedBytes) => space.check(wantedBytes))
     const staging = { directory: database.exportsDirectory, reserveBytes: reserveBytesOf(options) }
@@ -195,30 +197,32 @@ async function storeOver(
     readonly now: () => number
     readonly folder: string | null
     readonly space: DiskSpace
+    readonly ceiling: MemoryCeiling
   },
 ): Promise<Omit<Store, 'staging'>> {
-  const { now, folder, space } = options
+  const { now, folder, space, ceiling } = options
   const secrets = await migratedFolder(database, folder, options)
   const state = await loadCatalog(database, secrets)
   database.claim()
-  const place = { directory: folder, checkSpace: (bytes: number) => database.checkSpace(bytes) }
-  const contents = await FileContents.open(place, state.snapshot().files)
+  const checkSpace = (bytes: number) => database.checkSpace(bytes)
+  const contents = await FileContents.open(
+    { directory: folder, checkSpace },
+    state.snapshot().files,
+  )
   const parts = { database, state, secrets, now }
   await completeOlderFolder(parts)
   const languages = new KeywordLanguages(parts)
   const jobs = await StoredJobs.open({ database, secrets, now, directory: folder })
-  const { ceiling = new MemoryCeiling() } = options
-  const engine = new StoredEngine(database, engineOptionsOf({ ...options, ceiling }))
+  const engine = new StoredEngine(database, engineOptionsOf(options))
   const extensions = await extensionsOf(database, options)
   const hnsw = new HnswFactory(engine, extensions, ceiling)
-  const upkeep = new Upkeep({ database, space })
-  if (folder !== null) upkeep.start()
   const catalog = await catalogOver(parts, languages)
   const chunks = new StoredChunks(parts, languages, jobs)
   const importFiles = await importFilesOf(jobs, folder)
   const own = { database, folder, now, bytes: contents, snapshot: () => state.snapshot() }
   const records = await recordStores(parts, options)
   const backups = await StoredBackups.open(own, backupOptionsOf(options))
+  const upkeep = startedUpkeep(database, space, folder)
   return {
     catalog,
     dataSourceCatalog: new StoredDataSources(parts),
@@ -235,7 +239,7 @@ async function storeOver(
     engine,
     ceiling,
     hnsw,
-    ...derivedStores(folder, place.checkSpace),
+    ...derivedStores(folder, checkSpace),
     extensions,
     ...(await loginStores(parts)),
     secrets,
@@ -250,6 +254,12 @@ async function storeOver(
       return closeInTurn([...Object.values(records), ...others, contents, jobs, importFiles])
     },
   }
+}
+
+function startedUpkeep(database: Database, space: DiskSpace, folder: string | null): Upkeep {
+  const upkeep = new Upkeep({ database, space })
+  if (folder !== null) upkeep.start()
+  return upkeep
 }
 
 function derivedStores(folder: string | null, checkSpace: (bytes: number) => void) {
