@@ -76,6 +76,8 @@ export class VectorMemory {
     // Whole blocks only.
     const blockCount = Math.max(0, Math.floor(this.#bytesMax / BLOCK_BYTES_MAX))
     const maximum = (this.#start + blockCount * BLOCK_BYTES_MAX) / PAGE_BYTES
+    // JavaScriptCore (Bun 1.4.4) takes all of it as writable for a moment, before it takes that back.
+    onTaking(maximum * PAGE_BYTES)
     try {
       this.memory = new WebAssembly.Memory({
         initial: this.#start / PAGE_BYTES,
@@ -84,6 +86,8 @@ export class VectorMemory {
       })
     } catch (cause) {
       throw new AppError('out_of_memory', 'No memory for vector search', { cause })
+    } finally {
+      onTaking(this.#start - maximum * PAGE_BYTES)
     }
     this.kernel = openKernel(this.memory, 0, kernel)
     this.looksTogether = this.kernel.joinLook() !== 0
