@@ -36,9 +36,10 @@ import type { EmbedderRegistry, RerankerRegistry } from './domain/ports/model-po
 import { NOTHING_NOTED, type RunningWork } from './domain/ports/running-ports.ts'
 import type { DataSources } from './domain/ports/source-ports.ts'
 import type { Peer } from './http/arrivals.ts'
+import type { ListenAddress, Listener } from './http/listen.ts'
 import type { ServerDeps } from './http/route-context.ts'
 import type { LogEntry, LoggedError } from './http/running-requests.ts'
-import { createServer, type Listener } from './http/server.ts'
+import { createServer } from './http/server.ts'
 import { InsertLog } from './ingest/insert-log.ts'
 import { DocumentReader, documentReaderOptions } from './ingest/readers/document-reader.ts'
 import { Reembedding } from './ingest/reembed.ts'
@@ -95,7 +96,7 @@ export interface App {
   handle(request: Request, peer?: Peer): Promise<Response>
   /** The OpenAPI document of what it answers. */
   document(): Promise<object>
-  listen(address: { readonly hostname: string; readonly port: number }): Listener
+  listen(address: ListenAddress): Listener
   /** Loads vectors into memory, and resumes what the last process did not finish. */
   start(): void
   /** Ends background work and threads, then closes the store. */
@@ -135,10 +136,10 @@ export function createApp(options: AppOptions): App {
       bytesMax: memoryBytesOf(settings.vectorMemory),
       wholeVectorsMax: WHOLE_VECTORS_MAX,
       rowBytesMax: memoryBytesOf(settings.rowMemory),
+      onTaking: (bytes) => store.ceiling.raise(bytes),
     },
     new MapFileUpkeep(store.mapFiles, store.catalog.snapshot()),
   )
-  store.engine.setReserved(() => vectorCaches.memoryBytes + rowCaches.memoryBytes)
   const reembedding = new Reembedding({
     store: store.reembeddingStore,
     embedders,
@@ -246,7 +247,7 @@ export function createApp(options: AppOptions): App {
     statements: store.engine.statementCounts(),
     restarts: running.restarts(),
     disk: { ...store.upkeep.diskState(), files: store.contents.sizeBytes },
-    memory: store.engine.memoryState(),
+    memory: { ...store.engine.memoryState(), readers: memoryBytesOf(settings.readingMemory) },
     backups: schedule.state(),
   })
   const metrics = metricsOf({
@@ -322,7 +323,12 @@ export function createApp(options: AppOptions): App {
         mcp.endIdleStreams()
         await Promise.all([listener.stop(graceMs), jobs.close(graceMs)])
       }
-      return { ...listener, stop }
+      const handOver = async (graceMs: number) => {
+        mcp.endIdleStreams()
+        const [handover] = await Promise.all([listener.handOver(graceMs), jobs.close(graceMs)])
+        return handover
+      }
+      return { ...listener, stop, handOver }
     },
     start() {
       loading = setTimeout(() => {

@@ -146,7 +146,6 @@ export const ERRORS = {
   storage_full: { status: 507, number: 5006, title: 'Storage full' },
   step_limit: { status: 504, number: 5007, title: 'Step limit reached' },
   agent_crashed: { status: 500, number: 5008, title: 'Agent stopped unexpectedly' },
-  statement_refused: { status: 503, number: 5009, title: 'Statement refused' },
   unhealthy: { status: 503, number: 1401, title: 'Not healthy' },
   internal: { status: 500, number: 5000, title: 'Internal error' },
 } as const satisfies Readonly<Record<string, ErrorKind>>

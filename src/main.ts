@@ -6,10 +6,15 @@ import { existsSync, renameSync, rmSync, writeSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 import packageJson from '../package.json' with { type: 'json' }
 import { AppError, StartError } from './errors.ts'
-import { type Settings, settingsFrom, settingsHelp } from './settings.ts'
+import { ALLOCATOR_ENVIRONMENT, type Settings, settingsFrom, settingsHelp } from './settings.ts'
 import { environmentOf, NO_RESTARTS, type Restarts, restartsFrom } from './supervisor/restarts.ts'
 import { readRunning, requestsOf } from './supervisor/running-table.ts'
-import { type Crash, stopSignals, supervise } from './supervisor/supervise.ts'
+import {
+  type Crash,
+  type SuccessorMessage,
+  stopSignals,
+  supervise,
+} from './supervisor/supervise.ts'
 import { logStyleOf, logText } from './telemetry/log-text.ts'
 
 /** DuckDB's calls run on Bun's thread pool, whose size is read from the environment before any of our code runs. */
@@ -73,16 +78,20 @@ function failedStart(error: unknown): number {
   return 1
 }
 
-/** Starts the server as a child, with a thread pool that is large enough, and again when it crashed. */
+/** Starts the server as a child, with the environment that it needs, and again when it crashed. */
 function superviseServer(args: readonly string[], settings: Settings): Promise<number> {
   let port = settings.port
   return supervise({
-    start: (restarts, onReady) => {
+    start: (restarts, { onReady, onReplace }) => {
       return Bun.spawn(programWith([...args, SUPERVISED]), {
         env: { ...environment(), ...environmentOf(restarts), EIDER_PORT: String(port) },
         stdio: ['inherit', 'inherit', 'inherit'],
         ipc: (message: unknown) => {
-          // The only message there is. A port that the system chose stays the same after a restart.
+          if (message === REPLACE) {
+            onReplace()
+            return
+          }
+          // A port that the system chose stays the same after a restart.
           port = Number(message)
           onReady()
         },
@@ -93,7 +102,7 @@ function superviseServer(args: readonly string[], settings: Settings): Promise<n
 }
 
 /** Becomes the server. Where the system cannot do that, a child is the server, and its end is the end. */
-function runWithThreadPool(args: readonly string[]): Promise<number> {
+function runWithEnvironment(args: readonly string[]): Promise<number> {
   const program = programWith(args)
   if (process.platform !== 'win32') process.execve?.(process.execPath, [...program], environment())
   return Bun.spawn([...program], { env: environment(), stdio: ['inherit', 'inherit', 'inherit'] })
@@ -106,7 +115,7 @@ function programWith(args: readonly string[]): string[] {
 
 function environment(): Record<string, string> {
   const poolSize = Bun.env.UV_THREADPOOL_SIZE || THREAD_POOL_SIZE
-  return { ...definedEnvironment(), UV_THREADPOOL_SIZE: poolSize }
+  return { ...ALLOCATOR_ENVIRONMENT, ...definedEnvironment(), UV_THREADPOOL_SIZE: poolSize }
 }
 
 function definedEnvironment(): Record<string, string> {
@@ -136,6 +145,19 @@ function logCrash(crash: Crash, settings: Settings): void {
   }
 }
 
+/** What a server says to the supervisor when the next one may start beside it. */
+const REPLACE = 'replace'
+
+/** Resolves when the next server answers requests; false: it does not. */
+function askForSuccessor(): Promise<boolean> {
+  return new Promise((resolve) => {
+    process.on('message', (message: unknown) =>
+      resolve(message === ('ready' satisfies SuccessorMessage)),
+    )
+    process.send?.(REPLACE)
+  })
+}
+
 async function serveHere(settings: Settings, isSupervised: boolean): Promise<number> {
   let restarts: Restarts = NO_RESTARTS
   if (isSupervised) {
@@ -153,6 +175,7 @@ async function serveHere(settings: Settings, isSupervised: boolean): Promise<num
       onReady: (port) => {
         if (isSupervised) process.send?.(port)
       },
+      replace: isSupervised ? askForSuccessor : null,
     })
   } catch (error) {
     return failedStart(error)
@@ -190,7 +213,8 @@ export async function start(args: readonly string[]): Promise<number> {
   const demoCode = isOfDemo ? await makeDemo(settings) : 0
   if (demoCode !== 0) return demoCode
   if (!args.includes(NO_SUPERVISOR)) return superviseServer(args, settings)
-  if (!Bun.env.UV_THREADPOOL_SIZE) return runWithThreadPool(args)
+  const isComplete = Object.entries(environment()).every(([name, value]) => Bun.env[name] === value)
+  if (!isComplete) return runWithEnvironment(args)
   return serveHere(settings, false)
 }
 

@@ -2,8 +2,12 @@ import { pino } from 'pino'
 import type { AppLog } from './app.ts'
 import { DAY_MS } from './core/time.ts'
 import { AppError, StartError, systemCodeOf } from './errors.ts'
-import type { Listener } from './http/server.ts'
+import type { Listener } from './http/listen.ts'
+import { forbidFileWrites, MemoryCeiling } from './runtime/process-limits.ts'
 import { isLoopback, type Settings } from './settings.ts'
+import { releaseLocks } from './store/duckdb/database.ts'
+import { machineBytes, memoryBytesOf } from './store/duckdb/memory-size.ts'
+import type { StuckStatement } from './store/duckdb/open-statements.ts'
 import { openStore, type StoreOptions } from './store/store.ts'
 import { CrashReports } from './supervisor/crash-reports.ts'
 import { PLANNED_RESTART_CODE } from './supervisor/restart-policy.ts'
@@ -18,6 +22,8 @@ export interface ServeOptions {
   readonly restarts: Restarts
   /** Called as soon as requests are answered. */
   readonly onReady: (port: number) => void
+  /** Starts the next process and resolves when it answers requests; null: nobody is there to start it. */
+  readonly replace: (() => Promise<boolean>) | null
 }
 
 /**
@@ -27,7 +33,7 @@ export interface ServeOptions {
  */
 export async function serve(
   settings: Settings,
-  { version, stopSignals, restarts, onReady }: ServeOptions,
+  { version, stopSignals, restarts, onReady, replace }: ServeOptions,
 ): Promise<number> {
   // Lines that come while others are being written go out together.
   const destination = pino.destination({ dest: 1, sync: false })
@@ -36,37 +42,31 @@ export async function serve(
   const fatal = Promise.withResolvers<AppError>()
   const stuck = Promise.withResolvers<typeof PLANNED_RESTART_CODE>()
   const stopped = stopSignal(stopSignals)
-  const opening = openStore({
-    ...storeOptionsOf(settings, version),
-    onFatal: fatal.resolve,
-    onStuck: (statement) => {
-      logger.error(statement, 'DuckDB does not stop a statement: the server is started again')
-      stuck.resolve(PLANNED_RESTART_CODE)
-    },
-    onWarning: (message) => {
-      logger.warn(message)
-      process.stderr.write(`eider: ${message}\n`)
-    },
-  })
+  const ceiling = new MemoryCeiling()
+  let crashes: CrashReports | null = null
+  const endings: Endings = {
+    fatal: fatal.resolve,
+    replace: () => stuck.resolve(PLANNED_RESTART_CODE),
+    noteStuck: (sql) => crashes?.noteStuck(sql),
+  }
+  const own = { ...storeOptionsOf(settings, version), ...storeCallsOf(endings, logger), ceiling }
+  const opening = openStore(own)
   // Everything else is loaded while DuckDB opens the file and reads its log.
   const [store, { createApp }] = await Promise.all([opening, import('./app.ts')])
-  const crashes = crashReportsOf(settings, restarts, logger)
-  const log = logOver(logger)
-  const app = createApp({
-    settings,
-    store,
-    version,
-    log,
-    ...(crashes === null ? {} : { running: crashes }),
-  })
+  crashes = crashReportsOf(settings, restarts, logger)
+  const noted = crashes === null ? {} : { running: crashes }
+  const app = createApp({ settings, store, version, log: logOver(logger), ...noted })
   let listener: Listener
   try {
-    listener = app.listen({ hostname: settings.host, port: settings.port })
+    const isShared = restarts.last?.isPlanned === true
+    listener = app.listen({ hostname: settings.host, port: settings.port, isShared })
   } catch (error) {
     crashes?.endInOrder()
     await app.close()
     throw listenFailure(error, settings)
   }
+  // JavaScript has reserved its own space by now.
+  ceiling.set(memoryRoomOf(settings))
   onReady(Number(listener.url.port))
   process.stdout.write(readyText({ version, address: listener.url.origin, settings }, style))
   app.start()
@@ -74,14 +74,61 @@ export async function serve(
   crashes?.endInOrder()
   if (reason instanceof AppError) logger.fatal({ code: reason.code, message: reason.message })
   logger.info({ signal: typeof reason === 'string' ? reason : null }, 'stopping')
+  const { dataDirectory } = settings
+  if (reason === PLANNED_RESTART_CODE && replace !== null && dataDirectory !== ':memory:') {
+    const handover = await listener.handOver(HANDOVER_DRAIN_MS)
+    await app.close()
+    destination.flushSync()
+    logger.level = 'silent'
+    await handover.end(await isReplaced(dataDirectory, replace))
+    return reason
+  }
   await listener.stop(reason instanceof AppError ? 0 : settings.shutdownMs)
   await app.close()
   destination.flushSync()
+  return exitCodeOf(reason)
+}
+
+function exitCodeOf(reason: AppError | NodeJS.Signals | typeof PLANNED_RESTART_CODE): number {
   if (!(reason instanceof AppError)) return reason === PLANNED_RESTART_CODE ? reason : 0
   process.stderr.write(
     `eider: ${reason.message}. Make room and start again: what was stored is there\n`,
   )
   return 1
+}
+
+/** What ends the server. */
+interface Endings {
+  readonly fatal: (error: AppError) => void
+  readonly replace: () => void
+  readonly noteStuck: (sql: string) => void
+}
+
+function storeCallsOf({ fatal, replace, noteStuck }: Endings, logger: pino.Logger) {
+  return {
+    onFatal: fatal,
+    onMemoryFull: (error: AppError) => {
+      logger.error({ code: error.code }, `${error.message}: the server is replaced`)
+      replace()
+    },
+    onStuck: ({ source, ...shown }: StuckStatement) => {
+      logger.error(shown, 'DuckDB does not stop a statement: the server is replaced')
+      noteStuck(source)
+      replace()
+    },
+    onWarning: (message: string) => {
+      logger.warn(message)
+      process.stderr.write(`eider: ${message}\n`)
+    },
+  }
+}
+
+/** The store is closed: from here on the data folder is the next process's. */
+async function isReplaced(directory: string, replace: () => Promise<boolean>): Promise<boolean> {
+  // The statement that still runs keeps DuckDB's locks. The kernel sees to it that nothing here writes any more.
+  if (!forbidFileWrites()) return false
+  releaseLocks(directory)
+  return replace()
 }
 
 function loggerTo(
@@ -111,6 +158,26 @@ function readyText({ version, address, settings }: Ready, { isText }: LogStyle):
   const login = username === undefined ? `off: ${everyone} may do everything` : 'on'
   return [said, `  login: ${login}`, `  documentation: ${address}/docs`, ''].join('\n')
 }
+
+/** For models, threads, and what functions make for one set of rows: none of it is in the engine's buffers. */
+const HEADROOM_BYTES = 384 * 1024 ** 2
+/** Of the engine's limit, where that is more. */
+const HEADROOM_SHARE = 0.25
+/** JavaScript has reserved space for itself, and for this much of the rows that it keeps for searches. */
+const RESERVED_ROW_BYTES = 256 * 1024 ** 2
+/** Of the machine's memory. */
+const MACHINE_SHARE = 0.9
+
+/** What the process may take beyond what it has after its start; memory for vectors comes when it is taken. */
+function memoryRoomOf({ memoryLimit, rowMemory }: Settings): number {
+  const engine = memoryBytesOf(memoryLimit)
+  const rows = Math.max(0, memoryBytesOf(rowMemory) - RESERVED_ROW_BYTES)
+  const wanted = engine + Math.max(HEADROOM_BYTES, engine * HEADROOM_SHARE) + rows
+  return Math.min(wanted, machineBytes() * MACHINE_SHARE)
+}
+
+/** For requests that run when the server is about to be replaced. */
+const HANDOVER_DRAIN_MS = 1_000
 
 function storeOptionsOf(settings: Settings, version: string): StoreOptions {
   return {

@@ -130,8 +130,8 @@ export const SETTINGS = {
     parse: integer(0, 100_000),
   }),
   stuckMs: setting('EIDER_STUCK_MS', {
-    default: '30000',
-    help: 'Time in milliseconds that DuckDB gets to stop a statement; then the server drains and is started again',
+    default: '2000',
+    help: 'Time in milliseconds that DuckDB gets to stop a statement that was ended; then the server is replaced',
     parse: integer(100, 86_400_000),
   }),
   memoryLimit: setting('EIDER_MEMORY_LIMIT', {
@@ -284,6 +284,14 @@ function refuseUnknownNames(environment: Environment): void {
   throw new AppError('invalid_request', `Unknown setting: ${names}. --help lists those there are`)
 }
 
+/**
+ * For DuckDB's allocator, which reads it when the library is loaded: address space goes back to the system as pages do. It
+ * counts against the memory ceiling, and one large statement would leave no room for others.
+ */
+export const ALLOCATOR_ENVIRONMENT = {
+  DUCKDB_JE_MALLOC_CONF: 'retain:false,dirty_decay_ms:1000,muzzy_decay_ms:0',
+} as const
+
 /** What the runtime and the operating system need of it. */
 const NOT_SECRET: readonly string[] = ['LD_LIBRARY_PATH', 'SystemRoot', 'TZ', 'LANG', 'LC_ALL']
 
@@ -296,7 +304,7 @@ export function environmentOfReaders(
     return value === undefined ? [] : [[name, value] as const]
   })
   // DuckDB's calls run on Bun's thread pool.
-  return { ...Object.fromEntries(passed), UV_THREADPOOL_SIZE: '4' }
+  return { ...Object.fromEntries(passed), ...ALLOCATOR_ENVIRONMENT, UV_THREADPOOL_SIZE: '4' }
 }
 
 const LOOPBACK = /^(127(\.\d{1,3}){3}|localhost|::1|\[::1\])$/i

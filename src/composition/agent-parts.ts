@@ -11,6 +11,7 @@ import type { RunTraces } from '../domain/ports/trace-ports.ts'
 import type { UseCases } from '../http/route-context.ts'
 import type { LoggedError } from '../http/running-requests.ts'
 import type { QueryDeps } from '../query/select/query-deps.ts'
+import { setStatement } from '../runtime/cancellation.ts'
 import type { Settings } from '../settings.ts'
 import type { Store } from '../store/store.ts'
 import { costOf } from '../telemetry/model-prices.ts'
@@ -48,6 +49,7 @@ export function agentPool(
         running.refuseSuspect(sql)
         const entry = running.begin('an agent')
         entry.statement(sql)
+        setStatement(signal, sql)
         try {
           const { runSelect } = await LATER.select()
           const request = { sql, database: project, params: {}, allowed, isShown: true }

@@ -6,6 +6,7 @@ import type { ServerDeps } from '../http/route-context.ts'
 import type { McpServers } from '../mcp/client/mcp-servers.ts'
 import type { McpUses } from '../mcp/server/mcp-uses.ts'
 import type { Guard } from '../network/pinned-fetch.ts'
+import { setStatement } from '../runtime/cancellation.ts'
 import { requestOf } from './access-parts.ts'
 
 /** Tools of MCP servers. What speaks with them is loaded when an agent names one. */
@@ -56,6 +57,7 @@ export function mcpDoorOf(
       running.refuseSuspect(order.sql)
       const entry = running.begin('a tool of MCP')
       entry.statement(order.sql)
+      setStatement(signal, order.sql)
       try {
         return await served.query(order, principal, signal)
       } finally {

@@ -7,7 +7,10 @@ export interface ServerState {
   readonly statements: StatementCounts
   readonly restarts: RestartState
   readonly disk: DiskState
-  readonly memory: MemoryState
+  readonly memory: MemoryState & {
+    /** Limit of each process that reads files, in bytes. */
+    readonly readers: number
+  }
   readonly backups: BackupState
 }
 
@@ -41,10 +44,15 @@ export interface RunningRequest {
 
 /** Of the process, in bytes. */
 export interface MemoryState {
+  /** What is in memory now. */
   readonly rss: number
-  /** Above it, the statements that fill the memory are stopped. */
-  readonly limit: number
-  /** How many statements were stopped for it since the start. */
+  /** Private writable memory as the kernel counts it, most of it reserved by JavaScript and never used; null: unknown. */
+  readonly data: number | null
+  /** `data` when the server had started; null: there is no limit. */
+  readonly start: number | null
+  /** Of `data`: where it is reached, allocations fail and their statements end; null: the system keeps no such limit. */
+  readonly limit: number | null
+  /** Statements that ended because memory was short, since the start. */
   readonly interrupted: number
 }
 
@@ -139,4 +147,13 @@ export function shownStatement(sql: string, charsMax: number): string {
     .replace(/'(?:[^']|'')*('|$)|\$(\w*)\$[\s\S]*?(\$\2\$|$)/g, '?')
     .replace(/\b\d[\w.]*/g, '?')
   return shortened(oneLine(text), charsMax)
+}
+
+/** White space, comments and parentheses before a statement. Each comment has one end, so that nothing is tried twice. */
+export const BEFORE_STATEMENT = String.raw`^(?:[\s(]|--[^\n]*\n|/\*(?:[^*]|\*(?!/))*\*/)*`
+const QUERY = new RegExp(`${BEFORE_STATEMENT}(?:select|with|from|values)\\b`, 'i')
+
+/** A SELECT in any of its forms, which changes nothing. */
+export function isQuery(sql: string): boolean {
+  return QUERY.test(sql.slice(0, READ_CHARS_MAX))
 }

@@ -15,6 +15,7 @@ import { linkIdentity } from './access/link-access.ts'
 import { requestError } from './answers/error-response.ts'
 import { madeOnce, staticAnswer, staticFile } from './answers/static-file.ts'
 import type { Peer } from './arrivals.ts'
+import { type AnswerRequest, type ListenAddress, type Listener, listen, UNKNOWN } from './listen.ts'
 import { failureResponseAt, isOpenAiPath } from './openai/openai-error.ts'
 import { declarationOf, needOf, OPENAPI_PATH, type RouteNeed, route } from './openapi/openapi.ts'
 import type { AddRoutes, RouteContext, ServerDeps } from './route-context.ts'
@@ -60,10 +61,7 @@ import { addDatabaseRoutes } from './routes/sql/database-routes.ts'
 import { addFileRoutes } from './routes/sql/file-routes.ts'
 import { addSqlRoutes } from './routes/sql/sql-routes.ts'
 import { addViewRoutes } from './routes/sql/view-routes.ts'
-import { type Connection, type RequestScope, RunningRequests } from './running-requests.ts'
-
-/** Longest silence on a connection, outside of a request that is being worked on. */
-const IDLE_SECONDS = 120
+import { type RequestScope, RunningRequests } from './running-requests.ts'
 
 export interface Server {
   /**
@@ -74,16 +72,7 @@ export interface Server {
   /** The OpenAPI document of its routes. */
   document(): Promise<object>
   /** @throws Error of the system when the address cannot be taken */
-  listen(address: { readonly hostname: string; readonly port: number }): Listener
-}
-
-export interface Listener {
-  readonly url: URL
-  /**
-   * Takes no new requests, lets those under way finish for `graceMs`, then aborts them: streams
-   * end with a typed error and `end`.
-   */
-  stop(graceMs: number): Promise<void>
+  listen(address: ListenAddress): Listener
 }
 
 export function createServer(deps: ServerDeps): Server {
@@ -119,10 +108,6 @@ function noteChange(audit: AuditLog, scope: RequestScope): void {
   const outcome = status < 400 ? 'ok' : (failure ?? String(status))
   audit.note({ ...change, principal, outcome, address, requestId, skippedRows })
 }
-
-const UNKNOWN: Peer = { address: 'unknown', port: 0 }
-
-type AnswerRequest = (request: Request, connection: Connection) => Promise<Response>
 
 const ROUTES: readonly AddRoutes[] = [
   addStatusRoutes,
@@ -338,44 +323,4 @@ function isMatch(pattern: string, path: string): boolean {
   return parts.every((part, index) => {
     return part.startsWith(':') ? found[index] !== '' : part === found[index]
   })
-}
-
-function listen(
-  address: { readonly hostname: string; readonly port: number },
-  answer: AnswerRequest,
-  requests: RunningRequests,
-): Listener {
-  const server = Bun.serve({
-    ...address,
-    // Bun's default shares a port on Linux: a second process would take half of the first one's requests.
-    reusePort: false,
-    idleTimeout: IDLE_SECONDS,
-    // Bun would answer with an empty 413; body.ts keeps the limit and says why.
-    maxRequestBodySize: Number.MAX_SAFE_INTEGER,
-    development: false,
-    async fetch(request, bun) {
-      // Bun counts the time that an answer takes as silence, too.
-      const response = await answer(request, {
-        ...peerOf(bun.requestIP(request)),
-        onArrived: () => bun.timeout(request, 0),
-      })
-      bun.timeout(request, IDLE_SECONDS)
-      return response
-    },
-  })
-  return {
-    url: server.url,
-    async stop(graceMs) {
-      const closed = server.stop(false)
-      await requests.drain(graceMs)
-      await server.stop(true)
-      await closed
-    },
-  }
-}
-
-/** An IPv4 client of a socket that speaks both reads `::ffff:192.0.2.1`. */
-function peerOf(found: Bun.SocketAddress | null): Peer {
-  if (found === null) return UNKNOWN
-  return { address: found.address.replace(/^::ffff:(?=[\d.]+$)/i, ''), port: found.port }
 }

@@ -306,7 +306,6 @@ function tooManyChunks(): AppError {
 const KEPT_CODES: ReadonlySet<ErrorCode> = new Set<ErrorCode>([
   'invalid_select',
   'statement_too_large',
-  'statement_refused',
   'forbidden',
   'crawl_failed',
   'address_refused',

@@ -50,6 +50,8 @@ export interface VectorCachesOptions {
   readonly bytesMax: number
   /** Vectors of one knowledge base that are held whole; of more, only their codes are. */
   readonly wholeVectorsMax: number
+  /** Called before memory is taken from the system; with less than zero when it was given back. */
+  readonly onTaking?: (bytes: number) => void
 }
 
 type Entry = LoadingEntry | CachedEntry | RefusedEntry
@@ -343,7 +345,8 @@ export class VectorCaches implements NearestChunks, ChunkCounts, CommitListener 
   #scanner(): Scanning {
     if (this.#scanning !== null) return this.#scanning
     const threadCount = Math.min(availableParallelism(), THREADS_MAX)
-    const memory = new VectorMemory({ bytesMax: this.#options.bytesMax, threadCount })
+    const { bytesMax, onTaking } = this.#options
+    const memory = new VectorMemory({ bytesMax, threadCount, ...(onTaking && { onTaking }) })
     this.#scanning = { memory, pool: new ScanPool(memory) }
     return this.#scanning
   }

@@ -49,6 +49,17 @@ export function originOf(signal: AbortSignal): object | undefined {
   return ORIGINS.get(signal)
 }
 
+const STATEMENTS = new WeakMap<AbortSignal, string>()
+
+/** Notes the caller's statement that a signal ends, as it was sent. */
+export function setStatement(signal: AbortSignal, sql: string): void {
+  STATEMENTS.set(signal, sql)
+}
+
+export function statementOf(signal: AbortSignal): string | undefined {
+  return STATEMENTS.get(signal)
+}
+
 export function startDeadline(options: DeadlineOptions): Deadline {
   const { timeoutMs, signals, timeoutError } = options
   const controller = new AbortController()
@@ -56,6 +67,8 @@ export function startDeadline(options: DeadlineOptions): Deadline {
   if (owner !== undefined) {
     setCaller(controller.signal, callerOf(owner))
     setOrigin(controller.signal, originOf(owner))
+    const statement = statementOf(owner)
+    if (statement !== undefined) setStatement(controller.signal, statement)
   }
   const stopListening = signals.map((signal) => {
     return onAbort(signal, () => controller.abort(reasonOf(signal, options)))

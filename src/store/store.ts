@@ -4,6 +4,7 @@ import { findProject } from '../domain/catalog-snapshot.ts'
 import type { CommitListener } from '../domain/ports/retrieval-ports.ts'
 import { DEFAULT_PROJECT } from '../domain/project.ts'
 import { AppError } from '../errors.ts'
+import { MemoryCeiling } from '../runtime/process-limits.ts'
 import { type BackupOptions, StoredBackups } from './backup/backups.ts'
 import { loadCatalog, openCheckedSecrets } from './catalog/catalog-rows.ts'
 import type { StoreParts } from './catalog/catalog-state.ts'
@@ -82,6 +83,10 @@ export interface StoreOptions {
   /** `onStuck` is told of a statement that DuckDB still runs so long after its client was answered. */
   readonly stuckMs?: number
   readonly onStuck?: (stuck: StuckStatement) => void
+  /** Raised for memory with a limit of its own. */
+  readonly ceiling?: MemoryCeiling
+  /** Where the system keeps no ceiling: the process has outgrown its memory, and only another one helps. */
+  readonly onMemoryFull?: (error: AppError) => void
   /** The memory of the process in bytes, as the operating system counts it. */
   readonly rss?: () => number
   readonly now?: () => number
@@ -125,6 +130,7 @@ export interface Store {
   readonly sizes: StoredSizes
   /** For files on their way in: emptied when the data folder is opened. null: nothing is on disk. */
   readonly uploadsFolder: string | null
+  readonly ceiling: MemoryCeiling
   /** Where rows from elsewhere are put for DuckDB to read, and what stays free on its disk. */
   readonly staging: { readonly directory: string; readonly reserveBytes: number }
   /** From now on this one is told of commits, alone. */
@@ -160,7 +166,9 @@ export async function openStore(options: StoreOptions): Promise<Store> {
     ...(options.onFatal === undefined ? {} : { onFatal: options.onFatal }),
   })
   try {
-    const store = await storeOver(database, { ...options, now, folder: directory, space })
+    const { ceiling = new MemoryCeiling() } = options
+    const parts = { ...options, now, folder: directory, space, ceiling }
+    const store = await storeOver(database, parts)
     // Only now: a store opens on a full disk too.
     database.checkBeforeWrites((wantedBytes) => space.check(wantedBytes))
     const staging = { directory: database.exportsDirectory, reserveBytes: reserveBytesOf(options) }
@@ -189,29 +197,32 @@ async function storeOver(
     readonly now: () => number
     readonly folder: string | null
     readonly space: DiskSpace
+    readonly ceiling: MemoryCeiling
   },
 ): Promise<Omit<Store, 'staging'>> {
-  const { now, folder, space } = options
+  const { now, folder, space, ceiling } = options
   const secrets = await migratedFolder(database, folder, options)
   const state = await loadCatalog(database, secrets)
   database.claim()
-  const place = { directory: folder, checkSpace: (bytes: number) => database.checkSpace(bytes) }
-  const contents = await FileContents.open(place, state.snapshot().files)
+  const checkSpace = (bytes: number) => database.checkSpace(bytes)
+  const contents = await FileContents.open(
+    { directory: folder, checkSpace },
+    state.snapshot().files,
+  )
   const parts = { database, state, secrets, now }
   await completeOlderFolder(parts)
   const languages = new KeywordLanguages(parts)
   const jobs = await StoredJobs.open({ database, secrets, now, directory: folder })
   const engine = new StoredEngine(database, engineOptionsOf(options))
   const extensions = await extensionsOf(database, options)
-  const hnsw = new HnswFactory(engine, extensions)
-  const upkeep = new Upkeep({ database, space })
-  if (folder !== null) upkeep.start()
+  const hnsw = new HnswFactory(engine, extensions, ceiling)
   const catalog = await catalogOver(parts, languages)
   const chunks = new StoredChunks(parts, languages, jobs)
   const importFiles = await importFilesOf(jobs, folder)
   const own = { database, folder, now, bytes: contents, snapshot: () => state.snapshot() }
   const records = await recordStores(parts, options)
   const backups = await StoredBackups.open(own, backupOptionsOf(options))
+  const upkeep = startedUpkeep(database, space, folder)
   return {
     catalog,
     dataSourceCatalog: new StoredDataSources(parts),
@@ -226,8 +237,9 @@ async function storeOver(
     files: new StoredFiles({ ...parts, engine, contents }),
     tables: new StoredTables({ ...parts, engine }),
     engine,
+    ceiling,
     hnsw,
-    ...derivedStores(folder, place.checkSpace),
+    ...derivedStores(folder, checkSpace),
     extensions,
     ...(await loginStores(parts)),
     secrets,
@@ -242,6 +254,12 @@ async function storeOver(
       return closeInTurn([...Object.values(records), ...others, contents, jobs, importFiles])
     },
   }
+}
+
+function startedUpkeep(database: Database, space: DiskSpace, folder: string | null): Upkeep {
+  const upkeep = new Upkeep({ database, space })
+  if (folder !== null) upkeep.start()
+  return upkeep
 }
 
 function derivedStores(folder: string | null, checkSpace: (bytes: number) => void) {
@@ -326,19 +344,23 @@ async function buildOf(database: Database) {
   return { version: String(version), platform: String(platform) }
 }
 
-function engineOptionsOf(options: StoreOptions) {
+function engineOptionsOf(options: StoreOptions & { readonly ceiling: MemoryCeiling }) {
   const cores = availableParallelism()
   const free = (options.threadPoolSize ?? cores) - THREADS_KEPT_FREE
   return {
     statementsMax: Math.max(1, Math.min(free, Math.max(cores, 2) * STATEMENTS_PER_CORE)),
     waitingMax: options.statementsWaitingMax ?? 1000,
-    stuckMs: options.stuckMs ?? 30_000,
+    stuckMs: options.stuckMs ?? 2_000,
     onStuck: options.onStuck ?? (() => {}),
     memoryLimits: {
       engineBytesMax: memoryBytesOf(options.memoryLimit ?? DEFAULT_MEMORY_LIMIT),
       machineBytes: machineBytes(),
     },
-    rss: options.rss ?? (() => process.memoryUsage.rss()),
+    memory: {
+      rss: options.rss ?? (() => process.memoryUsage.rss()),
+      ceiling: options.ceiling,
+      onFull: options.onMemoryFull ?? (() => {}),
+    },
   }
 }
 

@@ -8,6 +8,7 @@ import type { Restarts } from './restarts.ts'
 import { hashOf, type RunningNote, RunningTable, readRunning, requestsOf } from './running-table.ts'
 
 const FILE_NAME = 'eider.crash.json'
+const STUCK = 'not stopped'
 /** Of one crash: a server has fewer places for statements. */
 const SUSPECTS_MAX = 256
 
@@ -42,7 +43,7 @@ export class CrashReports implements RunningWork {
   /** What the last process left, when it did not end in order: for the log. */
   readonly found: LastRestart | null
   readonly #table: RunningTable
-  readonly #suspects: ReadonlyMap<string, Suspect>
+  readonly #suspects: Map<string, Suspect>
   readonly #state: RestartState
   readonly #options: CrashReportOptions
 
@@ -70,16 +71,32 @@ export class CrashReports implements RunningWork {
   }
 
   refuseSuspect(sql: string): void {
-    // Hardly ever is there one, and then texts are worth a hash.
+    // Hardly ever is there one, and then a statement is worth a hash.
     if (this.#suspects.size === 0) return
     const suspect = this.#suspects.get(hashOf(sql)?.toString(16) ?? '')
     if (suspect === undefined) return
     const untilMs = suspect.at + this.#options.refuseMs
     if (this.#options.now() >= untilMs) return
-    const ran = `This statement ran when the server crashed (${suspect.reason})`
-    const when = `at ${timestampOfMillis(suspect.at)} UTC`
-    const again = `it can be tried again at ${timestampOfMillis(untilMs)} UTC`
-    throw new AppError('statement_refused', `${ran} ${when}; ${again}`)
+    const { reason, at } = suspect
+    const how =
+      reason === STUCK
+        ? 'did not stop, and had the server replaced'
+        : `ran when the server crashed (${reason})`
+    const what = `A statement like this one ${how} at ${timestampOfMillis(at)} UTC`
+    const until = `it is refused until ${timestampOfMillis(untilMs)} UTC`
+    const hint = 'Use smaller values, fewer rows at once, or a narrower join'
+    throw new AppError('sql_too_costly', `${what}; ${until}. ${hint}`)
+  }
+
+  /** A statement that DuckDB does not stop, so that this process is replaced. */
+  noteStuck(sql: string): void {
+    const hash = hashOf(sql)?.toString(16)
+    if (hash === undefined) return
+    const { directory, refuseMs, now } = this.#options
+    const at = now()
+    this.#suspects.set(hash, { hash, at, reason: STUCK })
+    const suspects = [...this.#suspects.values()].filter((one) => one.at + refuseMs > at)
+    writeCrashFile(directory, { at, reason: STUCK, running: [], suspects })
   }
 
   restarts(): RestartState {
@@ -100,7 +117,9 @@ function crashOf(
   const at = restarts.last?.at ?? now()
   const reason = restarts.last?.reason ?? 'the process was ended'
   const fresh = suspectsAmong(running, earlier).map((hash) => ({ hash, at, reason }))
-  const older = earlier?.suspects.filter((one) => one.at + refuseMs > at) ?? []
+  const isKnown = (hash: string) => fresh.some((one) => one.hash === hash)
+  const older =
+    earlier?.suspects.filter((one) => one.at + refuseMs > at && !isKnown(one.hash)) ?? []
   return { at, reason, running, suspects: [...fresh, ...older].slice(0, SUSPECTS_MAX) }
 }
 

@@ -1,4 +1,4 @@
-import { dlopen } from 'bun:ffi'
+import { LIBC } from '../runtime/libc.ts'
 
 /** Of prctl(2). */
 const PR_SET_PDEATHSIG = 1
@@ -14,17 +14,6 @@ export function endWithParent(): void {
   process.on('disconnect', () => process.kill(process.pid, 'SIGKILL'))
   // Only the parent knows whether the end of the terminal matters: it was started with nohup, perhaps.
   process.on('SIGHUP', () => {})
-  if (process.platform === 'linux') askKernel()
-}
-
-/** Linux ends this process also when it hangs. */
-function askKernel(): void {
-  try {
-    const { symbols } = dlopen('libc.so.6', {
-      prctl: { args: ['i32', 'u64', 'u64', 'u64', 'u64'], returns: 'i32' },
-    })
-    symbols.prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0)
-  } catch {
-    // Another C library: the channel has to do.
-  }
+  // Linux ends this process also when it hangs.
+  LIBC?.prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0)
 }

@@ -5,7 +5,12 @@
 import { readFileSync, renameSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import type { RunningEntry } from '../domain/ports/running-ports.ts'
-import { type RunningRequest, shownStatement } from '../domain/server-state.ts'
+import {
+  BEFORE_STATEMENT,
+  isQuery,
+  type RunningRequest,
+  shownStatement,
+} from '../domain/server-state.ts'
 import { timestampOfMillis } from '../domain/timestamp.ts'
 import { LruMap } from '../runtime/lru-map.ts'
 
@@ -38,9 +43,9 @@ export interface RunningNote {
   readonly what: string
   /** Its first characters, without values. */
   readonly statement: string | null
-  /** Of a SELECT: the same for the same text. */
+  /** Of a SELECT: the same for statements that differ in values only. */
   readonly hash: string | null
-  /** The same text had run before in that process, and had ended. */
+  /** One like it had run before in that process, and had ended. */
   readonly hasEndedBefore: boolean
 }
 
@@ -160,22 +165,31 @@ function viewOf(bytes: Uint8Array): DataView {
   return new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength)
 }
 
-/** White space, comments and parentheses before a statement. Each comment has one end, so that nothing is tried twice. */
-const BEFORE = String.raw`^(?:[\s(]|--[^\n]*\n|/\*(?:[^*]|\*(?!/))*\*/)*`
-const QUERY = new RegExp(`${BEFORE}(?:select|with|from|values)\\b`, 'i')
-const FIRST_WORDS = new RegExp(`${BEFORE}([a-z_]+(?:\\s+[a-z_]+)?)`, 'i')
+const FIRST_WORDS = new RegExp(`${BEFORE_STATEMENT}([a-z_]+(?:\\s+[a-z_]+)?)`, 'i')
 /** What follows may hold a key. */
 const OPTIONS = /\busing\s+\w+\s*=.*$/is
-/** A statement begins within so many characters. */
+/** A statement begins within this many characters. */
 const HEAD_CHARS = 4000
 
 /** Of a SELECT, the only kind that is refused after a crash; null for other statements. */
 export function hashOf(sql: string): bigint | null {
-  return QUERY.test(sql.slice(0, HEAD_CHARS)) ? BigInt(Bun.hash(sql.trim())) : null
+  return isQuery(sql) ? BigInt(Bun.hash(shapeOf(sql))) : null
+}
+
+/** What has no say in what a statement does: values, comments, white space. Names in quotes stay. */
+const VARYING =
+  /"(?:[^"]|"")*"|'(?:[^']|'')*'|\$(\w*)\$[\s\S]*?\$\1\$|--[^\n]*|\/\*[\s\S]*?\*\/|\b\d[\w.]*|[\s;]+/g
+
+function shapeOf(sql: string): string {
+  const shape = sql.replace(VARYING, (found) => {
+    if (found.startsWith('"')) return found
+    return /^(?:--|\/\*|[\s;])/.test(found) ? ' ' : '?'
+  })
+  return shape.replace(/ +/g, ' ').trim().toLowerCase()
 }
 
 function notedText(sql: string): string {
   const head = sql.slice(0, HEAD_CHARS)
-  if (!QUERY.test(head)) return FIRST_WORDS.exec(head)?.[1] ?? ''
+  if (!isQuery(head)) return FIRST_WORDS.exec(head)?.[1] ?? ''
   return shownStatement(sql, STATEMENT_CHARS_MAX).replace(OPTIONS, 'USING …').toWellFormed()
 }

@@ -1,16 +1,28 @@
 import { readFileSync } from 'node:fs'
 import { constants } from 'node:os'
-import { RestartPolicy, type ServerExit } from './restart-policy.ts'
+import { PLANNED_RESTART_CODE, RestartPolicy, type ServerExit } from './restart-policy.ts'
 import { NO_RESTARTS, type Restarts } from './restarts.ts'
 
 export interface SuperviseOptions {
-  /** Starts the server's process, which calls `onReady` as soon as it takes requests. */
-  readonly start: (restarts: Restarts, onReady: () => void) => ServerProcess
+  /**
+   * Starts the server's process, which calls `onReady` as soon as it takes requests, and `onReplace` when it has closed the
+   * data folder and the next one may start beside it.
+   */
+  readonly start: (restarts: Restarts, calls: ServerCalls) => ServerProcess
   /** Told when the server ended and is going to be started again. */
   readonly onCrash: (crash: Crash) => void
 }
 
+export interface ServerCalls {
+  readonly onReady: () => void
+  readonly onReplace: () => void
+}
+
+/** What a server that is being replaced hears of the next one. */
+export type SuccessorMessage = 'ready' | 'failed'
+
 export interface ServerProcess {
+  send(message: SuccessorMessage): void
   readonly exited: Promise<unknown>
   readonly exitCode: number | null
   /** A number, where the signal has no name. */
@@ -37,19 +49,28 @@ export async function supervise({ start, onCrash }: SuperviseOptions): Promise<n
   const policy = new RestartPolicy()
   const stop = new StopRequest()
   let restarts = NO_RESTARTS
+  let predecessor: ServerProcess | null = null
   for (;;) {
     const startedAt = performance.now()
     let readyAt: number | null = null
-    const server = start(restarts, () => {
-      readyAt = performance.now()
+    const replaced = Promise.withResolvers<true>()
+    const before = predecessor
+    const server = start(restarts, {
+      onReady: () => {
+        readyAt = performance.now()
+        dismiss(before, 'ready')
+      },
+      onReplace: () => replaced.resolve(true),
     })
     stop.passTo(server)
-    await server.exited
+    const isReplaced = await Promise.race([server.exited.then(() => false), replaced.promise])
     stop.passTo(null)
+    if (readyAt === null) dismiss(before, 'failed')
+    predecessor = isReplaced ? server : null
     const endedAt = performance.now()
     const exit: ServerExit = {
-      exitCode: server.exitCode,
-      signal: server.signalCode,
+      exitCode: isReplaced ? PLANNED_RESTART_CODE : server.exitCode,
+      signal: isReplaced ? null : server.signalCode,
       readyMs: readyAt === null ? null : endedAt - readyAt,
       isStopping: stop.isAsked,
     }
@@ -65,8 +86,24 @@ export async function supervise({ start, onCrash }: SuperviseOptions): Promise<n
       delayMs,
     })
     if (delayMs > 0) await Promise.race([Bun.sleep(delayMs), stop.asked])
-    if (stop.isAsked) return 0
+    if (stop.isAsked) {
+      predecessor?.kill('SIGKILL')
+      return 0
+    }
   }
+}
+
+/** A server that was replaced passes on what its clients asked last. Then it ends by itself, or is ended. */
+const DISMISSED_MS = 35_000
+
+function dismiss(server: ServerProcess | null, message: SuccessorMessage): void {
+  if (server === null) return
+  try {
+    server.send(message)
+  } catch {
+    // It has ended.
+  }
+  setTimeout(() => server.kill('SIGKILL'), DISMISSED_MS).unref()
 }
 
 /** What somebody who stops this program has asked for: passed on to the server, when there is one. */

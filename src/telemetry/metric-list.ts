@@ -34,7 +34,7 @@ export const METRICS = {
   },
   eider_statements_stopped_for_memory_total: {
     type: 'counter',
-    help: 'Statements that were stopped because the memory was full',
+    help: 'Statements that ended because memory was short',
   },
   eider_searches_total: {
     type: 'counter',
@@ -102,7 +102,7 @@ export const METRICS = {
   },
   eider_memory_limit_bytes: {
     type: 'gauge',
-    help: 'Memory of the process above which statements are stopped',
+    help: 'Resident memory at which allocations fail: what the process has and may still take',
   },
   eider_storage_bytes: {
     type: 'gauge',

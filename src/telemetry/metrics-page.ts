@@ -167,7 +167,7 @@ function stateSamples(state: ServerState, backupBytes: number) {
       abandoned: abandoned.length,
     }),
     eider_statements_stopped_for_memory_total: one(memory.interrupted),
-    eider_memory_limit_bytes: one(memory.limit),
+    eider_memory_limit_bytes: limitOf(memory),
     eider_storage_bytes: by('part', {
       database: disk.data,
       log: disk.log,
@@ -179,6 +179,11 @@ function stateSamples(state: ServerState, backupBytes: number) {
     eider_storage_full: one(disk.full ? 1 : 0),
     eider_restarts_total: one(restarts.count),
   }
+}
+
+/** As resident memory, which it is compared with: what the process has, and what it may still take. */
+function limitOf({ rss, data, limit }: ServerState['memory']) {
+  return limit === null || data === null ? [] : one(rss + Math.max(0, limit - data))
 }
 
 function processSamples() {

@@ -7,6 +7,7 @@ import { Worker } from 'node:worker_threads'
 import type { GuardedJob } from '../reading/processes/process-guard.ts'
 import { answerJob } from '../reading/processes/reading-loop.ts'
 import type { ReadingJob } from '../reading/processes/reading-messages.ts'
+import { MemoryCeiling } from '../runtime/process-limits.ts'
 import { endWithParent } from '../supervisor/parent-death.ts'
 
 /** Behind the server, which answers others meanwhile. */
@@ -20,9 +21,12 @@ process.on('SIGTERM', () => {})
 process.umask(0o077)
 setPriority(PRIORITY)
 
+/** The guard sees resident memory every few milliseconds; what takes more in between fails by itself. */
+const ceiling = new MemoryCeiling()
 const guard = new Worker(new URL('./reading-guard-entry.ts', import.meta.url))
 
 process.on('message', async (job: ReadingJob) => {
+  if (!ceiling.isSet) ceiling.set(job.limits.memoryBytes)
   guard.postMessage({ folder: job.folder, limits: job.limits } satisfies GuardedJob)
   const answer = await answerJob(job)
   guard.postMessage(null)

@@ -2,6 +2,7 @@
 import { setPriority } from 'node:os'
 import { Worker } from 'node:worker_threads'
 import type { GuardedJob } from '../reading/processes/process-guard.ts'
+import { MemoryCeiling } from '../runtime/process-limits.ts'
 import { FileAnswers } from '../sources/files/file-answers.ts'
 import type { FileRequest } from '../sources/files/file-messages.ts'
 import { endWithParent } from '../supervisor/parent-death.ts'
@@ -16,12 +17,15 @@ process.on('SIGTERM', () => {})
 process.umask(0o077)
 setPriority(PRIORITY)
 
+/** The guard sees resident memory every few milliseconds; what takes more in between fails by itself. */
+const ceiling = new MemoryCeiling()
 const guard = new Worker(new URL('./reading-guard-entry.ts', import.meta.url))
 const answers = new FileAnswers()
 
 process.on('message', async (request: FileRequest) => {
   if (request.kind === 'job') {
     const { folder, limits } = request.job
+    if (!ceiling.isSet) ceiling.set(limits.memoryBytes)
     guard.postMessage({ folder, limits } satisfies GuardedJob)
   }
   const reply = await answers.reply(request)

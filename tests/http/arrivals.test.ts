@@ -3,7 +3,7 @@ import { afterEach, expect, test } from 'bun:test'
 import { createHash } from 'node:crypto'
 import { join } from 'node:path'
 import type { Peer } from '../../src/http/arrivals.ts'
-import type { Listener } from '../../src/http/server.ts'
+import type { Listener } from '../../src/http/listen.ts'
 import { requestOf, type TestServer, testServer } from './server-fixture.ts'
 
 const listeners: Listener[] = []

@@ -230,7 +230,7 @@ export function testServer(overrides: Partial<ServerDeps> = {}): TestServer {
       statements: { running: 0, waiting: 0, parked: 0, abandoned: [] },
       restarts: { count: 0, last: null },
       disk: { free: null, reserve: 0, data: 0, log: 0, files: 0, full: false },
-      memory: { rss: 0, limit: 0, interrupted: 0 },
+      memory: { rss: 0, data: 0, start: 0, limit: 0, readers: 0, interrupted: 0 },
       backups: { last: null, next: null, failed: null },
     }),
     running: NOTHING_NOTED,

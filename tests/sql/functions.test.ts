@@ -1,6 +1,5 @@
 import { expect, test } from 'bun:test'
 import { DuckDBInstance } from '@duckdb/node-api'
-import { isClassified } from '../../src/sql/guard/function-growth.ts'
 import {
   isAggregateFunction,
   isScalarFunction,
@@ -100,11 +99,4 @@ test('every aggregate function of this DuckDB is known as one', async () => {
   const names = await functionNames(`'aggregate'`)
   const unknown = names.filter((name) => !isAggregateFunction(name) && !isWindowFunction(name))
   expect(unknown).toEqual([])
-})
-
-test('of every function that a statement may call it is known how its value grows', async () => {
-  const names = await functionNames(`'scalar', 'macro'`)
-  const unknown = names.filter((name) => isScalarFunction(name) && !isClassified(name))
-  expect(unknown).toEqual([])
-  expect(isClassified('a_function_of_tomorrow')).toBe(false)
 })

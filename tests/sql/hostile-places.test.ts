@@ -12,7 +12,7 @@ const VALUES = [
   `write_log('x')`,
   `json_serialize_sql('SELECT 1')`,
   `has_table_privilege('kb', 'SELECT')`,
-  `eider_room(1, 'x')`,
+  `eider_steps_total(1, 'x')`,
   `eider_steps(1, 'x')`,
 ] as const
 const TABLES = [

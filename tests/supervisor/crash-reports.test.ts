@@ -37,11 +37,19 @@ const BY_SIGNAL: Restarts = {
   last: { at: CRASH_MS, reason: 'SIGSEGV', isPlanned: false },
 }
 
+const CRASHING = "SELECT f(a, 'x', 100)"
+const SAME_SHAPE = [
+  CRASHING,
+  "  select F(a, 'it''s',\n 7e9) ;",
+  'SELECT /* other */ f(a, $$y$$, 0.5) -- again',
+]
+const OTHER_SHAPES = ["SELECT g(a, 'x', 100)", `SELECT f("A", 'x', 100)`, "SELECT f(a, 'x')"]
+
 test('what ran is told after a crash, and its statement is refused for a while', () => {
   withFolder((open) => {
     const crashed = open({ nowMs: CRASH_MS - 1000 })
-    run(crashed, 'SELECT 0').end()
-    run(crashed, '  SELECT 1  ')
+    run(crashed, 'SELECT b').end()
+    run(crashed, CRASHING)
     crashed.begin('GET /healthz')
     const next = open({ restarts: BY_SIGNAL })
     expect(next.restarts()).toEqual({
@@ -50,20 +58,22 @@ test('what ran is told after a crash, and its statement is refused for a while',
         at: '2026-04-30 12:00:00.000000',
         reason: 'SIGSEGV',
         running: [
-          { since: '2026-04-30 11:59:59.000000', request: WHAT, statement: 'SELECT ?' },
+          { since: '2026-04-30 11:59:59.000000', request: WHAT, statement: 'SELECT f(a, ?, ?)' },
           { since: '2026-04-30 11:59:59.000000', request: 'GET /healthz', statement: null },
         ],
       },
     })
     const message =
-      'This statement ran when the server crashed (SIGSEGV) at 2026-04-30 12:00:00.000000 UTC; ' +
-      'it can be tried again at 2026-04-30 12:10:00.000000 UTC'
-    expect(() => next.refuseSuspect('SELECT 1')).toThrow(
-      expect.objectContaining({ code: 'statement_refused', message }),
-    )
-    next.refuseSuspect('SELECT 0')
-    next.refuseSuspect('SELECT 1 ;')
-    open({ nowMs: CRASH_MS + REFUSE_MS, restarts: BY_SIGNAL }).refuseSuspect('SELECT 1')
+      'A statement like this one ran when the server crashed (SIGSEGV) at 2026-04-30 12:00:00.000000 UTC; ' +
+      'it is refused until 2026-04-30 12:10:00.000000 UTC. ' +
+      'Use smaller values, fewer rows at once, or a narrower join'
+    for (const sql of SAME_SHAPE) {
+      expect(() => next.refuseSuspect(sql)).toThrow(
+        expect.objectContaining({ code: 'sql_too_costly', message }),
+      )
+    }
+    for (const sql of OTHER_SHAPES) next.refuseSuspect(sql)
+    open({ nowMs: CRASH_MS + REFUSE_MS, restarts: BY_SIGNAL }).refuseSuspect(CRASHING)
   })
 })
 
@@ -91,15 +101,32 @@ test('nothing is refused after an end in order, and a planned restart is shown a
   })
 })
 
+test('a statement that did not stop is refused by this server and by the next', () => {
+  withFolder((open) => {
+    const reports = open()
+    reports.noteStuck("SELECT slow('a', 1)")
+    reports.noteStuck('DELETE FROM a')
+    const message = expect.stringContaining('did not stop, and had the server replaced')
+    const refused = expect.objectContaining({ code: 'sql_too_costly', message })
+    expect(() => reports.refuseSuspect("SELECT slow('b', 2)")).toThrow(refused)
+    reports.endInOrder()
+    const last = { at: CRASH_MS, reason: 'planned', isPlanned: true }
+    const next = open({ restarts: { count: 1, last } })
+    expect(() => next.refuseSuspect("SELECT slow('c', 3)")).toThrow(refused)
+    next.refuseSuspect('SELECT 1')
+    next.refuseSuspect('DELETE FROM a')
+  })
+})
+
 test('an earlier crash is known after a second one, and still refuses', () => {
   withFolder((open) => {
-    run(open(), 'SELECT 1')
-    run(open({ restarts: BY_SIGNAL }), 'SELECT 2')
+    run(open(), 'SELECT a')
+    run(open({ restarts: BY_SIGNAL }), 'SELECT b')
     const at = CRASH_MS + 1000
     const last = { at, reason: 'SIGABRT', isPlanned: false }
     const third = open({ nowMs: at, restarts: { count: 2, last } })
-    expect(() => third.refuseSuspect('SELECT 1')).toThrow('SIGSEGV')
-    expect(() => third.refuseSuspect('SELECT 2')).toThrow('SIGABRT')
+    expect(() => third.refuseSuspect('SELECT a')).toThrow('SIGSEGV')
+    expect(() => third.refuseSuspect('SELECT b')).toThrow('SIGABRT')
   })
 })
 

@@ -218,7 +218,6 @@ export const FAILURE_TYPES: Readonly<Record<ErrorCode, FailureType>> = {
   statement_too_large: 'general',
   timeout: 'timeout',
   cancelled: 'general',
-  statement_refused: 'general',
   too_busy: 'general',
   shutting_down: 'general',
   out_of_memory: 'general',

@@ -4,7 +4,7 @@ import type { RestartState } from '../server-state.ts'
 export interface RunningWork {
   /** @param what a method and a path, for people */
   begin(what: string): RunningEntry
-  /** @throws AppError `statement_refused` for a text that ran when the server crashed, for a while */
+  /** @throws AppError `sql_too_costly` for a statement like one that ended the server, for a while */
   refuseSuspect(sql: string): void
   restarts(): RestartState
 }

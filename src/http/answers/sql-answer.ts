@@ -3,6 +3,7 @@ import { t } from 'elysia'
 import type { QueryResult, RowEncoding } from '../../domain/query-result.ts'
 import { ERRORS, toAppError } from '../../errors.ts'
 import type { QueryRequest } from '../../query/run/run-query.ts'
+import { setStatement } from '../../runtime/cancellation.ts'
 import type { RouteContext } from '../route-context.ts'
 import type { RequestScope } from '../running-requests.ts'
 import {
@@ -71,6 +72,7 @@ export async function statementAnswer(
   try {
     context.deps.running.refuseSuspect(statement.sql)
     scope.running.statement(statement.sql)
+    setStatement(scope.signal, statement.sql)
     if (format === 'parquet') {
       const { pieces } = await context.deps.exportRows(statement, scope.principal, scope.signal)
       return streamedResponse(pieces, { headers: { 'content-type': PARQUET }, scope })

@@ -16,7 +16,6 @@ const KEPT_CODES: ReadonlySet<ErrorCode> = new Set<ErrorCode>([
   'storage_full',
   'data_damaged',
   'statement_too_large',
-  'statement_refused',
   'forbidden',
   'internal',
 ])

@@ -15,7 +15,7 @@ import {
 } from '../../sql/ast/select-ast.ts'
 import { guard } from '../../sql/guard/guard.ts'
 import { likesAsRegexps } from '../../sql/guard/like-patterns.ts'
-import { limitSizes, type UnnamedItem } from '../../sql/guard/size-limits.ts'
+import { limitSteps, type UnnamedItem } from '../../sql/guard/limit-steps.ts'
 import { isConstantQuery } from '../../sql/guard/stability.ts'
 import { checkExpandedSize, limitJson } from '../../sql/guard/statement-limits.ts'
 import { checkTokens } from '../../sql/guard/statement-size.ts'
@@ -142,7 +142,7 @@ async function checked(
   if (!isPart) {
     const untyped = separateParameters(tree)
     await Promise.all(untyped.map((item) => keepName(item, engine)))
-    const unnamed = limitSizes(queryOf(statementOf(tree)))
+    const unnamed = limitSteps(queryOf(statementOf(tree)))
     await Promise.all(unnamed.map((item) => keepName(item, engine)))
   }
   const edits = [...rewrite(tree, rewriting), ...limitJson(tree)]

@@ -39,6 +39,7 @@ export class VectorMemory {
   /** Several scans of the same rows are done as one. */
   readonly looksTogether: boolean
   readonly #bytesMax: number
+  readonly #onTaking: (bytes: number) => void
   readonly #start: number
   #end: number
   #usedBytes = 0
@@ -52,6 +53,7 @@ export class VectorMemory {
     threadCount,
     kernel = 'fastest',
     sharing,
+    onTaking = () => {},
   }: {
     /** Of all indexes together, at most 4 GiB. */
     readonly bytesMax: number
@@ -61,7 +63,10 @@ export class VectorMemory {
     readonly kernel?: KernelChoice
     /** Unset: as suits the kernel. */
     readonly sharing?: ScanSharing
+    /** Called before memory is taken from the system; with less than zero when it was given back. */
+    readonly onTaking?: (bytes: number) => void
   }) {
+    this.#onTaking = onTaking
     this.threadCount = threadCount
     this.kernelChoice = kernel
     this.#start = slotLayout(threadCount * VECTOR_LIMITS.batchMax).end
@@ -71,6 +76,8 @@ export class VectorMemory {
     // Whole blocks only.
     const blockCount = Math.max(0, Math.floor(this.#bytesMax / BLOCK_BYTES_MAX))
     const maximum = (this.#start + blockCount * BLOCK_BYTES_MAX) / PAGE_BYTES
+    // JavaScriptCore (Bun 1.4.4) takes all of it as writable for a moment, before it takes that back.
+    onTaking(maximum * PAGE_BYTES)
     try {
       this.memory = new WebAssembly.Memory({
         initial: this.#start / PAGE_BYTES,
@@ -79,6 +86,8 @@ export class VectorMemory {
       })
     } catch (cause) {
       throw new AppError('out_of_memory', 'No memory for vector search', { cause })
+    } finally {
+      onTaking(this.#start - maximum * PAGE_BYTES)
     }
     this.kernel = openKernel(this.memory, 0, kernel)
     this.looksTogether = this.kernel.joinLook() !== 0
@@ -115,11 +124,13 @@ export class VectorMemory {
    */
   reserve(bytes: number): void {
     if (this.#end - this.#start + this.#reservedBytes + bytes > this.#bytesMax) throw this.#full()
+    this.#onTaking(bytes)
     this.#reservedBytes += bytes
     this.#usedBytes += bytes
   }
 
   unreserve(bytes: number): void {
+    this.#onTaking(-bytes)
     this.#reservedBytes -= bytes
     this.#usedBytes -= bytes
   }
@@ -141,9 +152,11 @@ export class VectorMemory {
   #grow(): void {
     const taken = this.#end - this.#start
     if (taken + this.#reservedBytes + BLOCK_BYTES_MAX > this.#bytesMax) throw this.#full()
+    this.#onTaking(BLOCK_BYTES_MAX)
     try {
       this.memory.grow(BLOCK_BYTES_MAX / PAGE_BYTES)
     } catch (cause) {
+      this.#onTaking(-BLOCK_BYTES_MAX)
       throw new AppError('out_of_memory', 'No more memory for vector search', { cause })
     }
     this.#free[ORDER_MAX]?.add(this.#end)

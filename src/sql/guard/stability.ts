@@ -32,8 +32,8 @@ export function stabilityOfFunction(name: string): Stability {
   if (VOLATILE_FUNCTIONS.has(key)) return 'volatile'
   if (QUERY_FUNCTIONS.has(key) || CLOCK_FUNCTIONS.has(key)) return 'within_query'
   const isOperator = !/[\p{L}\p{N}]/u.test(key)
-  // Ours, which change no value.
-  if (/^eider_(room|steps)(_\w+)?$/.test(key)) return 'consistent'
+  // Ours, which changes no value.
+  if (/^eider_steps(_total)?$/.test(key)) return 'consistent'
   const isKnown = isScalarFunction(key) || isAggregateFunction(key) || isWindowFunction(key)
   return isOperator || isKnown ? 'consistent' : 'volatile'
 }

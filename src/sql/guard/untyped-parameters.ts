@@ -8,7 +8,7 @@ import {
   textOf,
   walk,
 } from '../ast/select-ast.ts'
-import type { UnnamedItem } from './size-limits.ts'
+import type { UnnamedItem } from './limit-steps.ts'
 
 /**
  * Functions that take a value of any type. Where such a one and another function are given the same parameter, DuckDB 1.5.5

@@ -18,7 +18,7 @@ import {
   walkExpression,
 } from '../ast/select-ast.ts'
 import { isAggregateFunction } from '../guard/function-lists.ts'
-import type { UnnamedItem } from '../guard/size-limits.ts'
+import type { UnnamedItem } from '../guard/limit-steps.ts'
 import { type ColumnKind, columnKind } from './column-kinds.ts'
 import type { ColumnOf } from './source-conditions.ts'
 import type { SourceGroups, SourceTotal } from './source-read.ts'

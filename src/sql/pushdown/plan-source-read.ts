@@ -11,7 +11,7 @@ import {
   textsOf,
   walkExpression,
 } from '../ast/select-ast.ts'
-import type { UnnamedItem } from '../guard/size-limits.ts'
+import type { UnnamedItem } from '../guard/limit-steps.ts'
 import { withClockFunctions } from './clock-bounds.ts'
 import { groupedReadOf } from './grouped-read.ts'
 import { conditionsOn } from './join-conditions.ts'

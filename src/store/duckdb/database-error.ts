@@ -1,6 +1,6 @@
 import { mayHoldSecrets } from '../../domain/flow/hidden-secrets.ts'
 import { AppError, type ErrorCode, StartError, systemCodeOf } from '../../errors.ts'
-import { MEMORY_IS_SHORT, TOO_COSTLY } from './step-limits.ts'
+import { TOO_COSTLY } from './step-limits.ts'
 
 /** What DuckDB says of a file that was damaged outside of it. */
 const DAMAGE =
@@ -18,8 +18,8 @@ const STEP = new RegExp(`^Invalid Input Error: ${TOO_COSTLY}(.*)`)
  */
 const CAUSES: readonly (readonly [RegExp, ErrorCode])[] = [
   [DAMAGE, 'data_damaged'],
-  [/^(Failed to \w+: )?Out of Memory Error/, 'out_of_memory'],
-  [new RegExp(`${STEP.source}${MEMORY_IS_SHORT}`), 'out_of_memory'],
+  [/^(Failed to \w+: )?(Out of Memory Error|\{"exception_type":"Out of Memory")/, 'out_of_memory'],
+  [/std::bad_alloc|cannot allocate memory/i, 'out_of_memory'],
   [
     /no space left|disk (is )?full|max_temp_directory_size|quota exceeded|could not write file|file too large/i,
     'storage_full',
@@ -30,7 +30,7 @@ const CAUSES: readonly (readonly [RegExp, ErrorCode])[] = [
 
 const MESSAGES: Partial<Record<ErrorCode, string>> = {
   out_of_memory:
-    'The statement needs more memory than the SQL engine may use (EIDER_MEMORY_LIMIT); ask for less at once, or raise it',
+    'The statement needs more memory than the SQL engine may use (EIDER_MEMORY_LIMIT); use smaller values or fewer rows at once, or raise it',
   internal: 'The database stopped itself after a failed write: Eider must be restarted',
   data_damaged:
     'A part of the data file cannot be read: it was damaged. Restore a backup, or save the rest with "bun run eider salvage"',

@@ -37,8 +37,13 @@ const PARKED_MAX = 128
 /** A reader that took nothing for so long may lose its result to others. */
 const READER_MS = 2_000
 
+/** The same where memory is short: readers over a network take rows more often. */
+const UNREAD_MS = 250
+
 /** How long the memory of those that were ended may take to come back. */
 const ROOM_MS = 1_000
+const ROOM_WAIT_MS = 100
+const ROOM_TRIES_MAX = 3
 
 export interface EngineOptions {
   /** How many statements may run at once. */
@@ -49,8 +54,7 @@ export interface EngineOptions {
   readonly stuckMs: number
   readonly onStuck: (stuck: StuckStatement) => void
   readonly memoryLimits: MemoryLimits
-  /** Of the process, in bytes. */
-  readonly rss: () => number
+  readonly memory: Pick<WatchedMemory, 'rss' | 'ceiling' | 'onFull'>
 }
 
 /** DuckDB as a reader of SQL and a runner of guarded SELECTs. */
@@ -62,7 +66,6 @@ export class StoredEngine implements SqlEngine, ColumnReader {
   readonly #statements: PreparedStatements
   readonly #connections: ReadConnections
   readonly #watchdog: MemoryWatchdog
-  #reservedBytes = () => 0
   /** Of those that wait for a place, too. */
   readonly #deadlines = new Set<Deadline>()
   #isClosing = false
@@ -76,19 +79,11 @@ export class StoredEngine implements SqlEngine, ColumnReader {
     this.#places = new Places({ ...placesOf(statementsMax), waitingMax })
     this.#open = new OpenStatements({ places: this.#places, stuckMs, onStuck })
     const memory: WatchedMemory = {
-      rss: options.rss,
-      engineBytes: () => bufferBytes(database),
-      reservedBytes: () => this.#reservedBytes(),
-      collect: () => Bun.gc(true),
+      ...options.memory,
       collectSoon: () => Bun.gc(false),
       trim: () => database.trimCache(),
     }
     this.#watchdog = new MemoryWatchdog(this.#open, memory, options.memoryLimits)
-  }
-
-  /** From now on so many bytes of the process are known to be held for a reason. */
-  setReserved(bytes: () => number): void {
-    this.#reservedBytes = bytes
   }
 
   parse(sql: string): Promise<string> {
@@ -200,11 +195,11 @@ export class StoredEngine implements SqlEngine, ColumnReader {
 
   /**
    * Runs a statement up to its first rows: in a place for short ones where no other is free, and again where it was too
-   * long for that; once more, too, where it lacks memory that results hold which nobody reads.
+   * long for that; once more, too, where it lacks memory that others hold.
    */
   async #begin(statement: BoundSql, deadline: Deadline): Promise<Begun> {
     let tries = 0
-    for (let canMakeRoom = true; ; ) {
+    for (let roomTries = 0; ; ) {
       const turn = tries === 0 ? 'new' : 'again'
       const session = await this.#admit(deadline, { sql: statement.sql, turn, tries })
       try {
@@ -214,22 +209,34 @@ export class StoredEngine implements SqlEngine, ColumnReader {
           tries += 1
           continue
         }
-        canMakeRoom &&= error instanceof AppError && error.code === 'out_of_memory'
-        if (!canMakeRoom || deadline.signal.aborted || !(await this.#makeRoom())) throw error
-        canMakeRoom = false
+        roomTries += 1
+        const isFull = error instanceof AppError && error.code === 'out_of_memory'
+        if (!isFull || roomTries > ROOM_TRIES_MAX || deadline.signal.aborted) throw error
+        if (!(await this.#makeRoom())) throw error
       }
     }
   }
 
-  /** Ends the results whose readers take nothing, for the memory that they hold. False: there are none. */
+  /**
+   * Ends the results that nobody reads, for the memory that they hold, or waits a little for statements that compute: one
+   * of them has filled it. False: there are none.
+   */
   async #makeRoom(): Promise<boolean> {
-    const unread = [...this.#open].filter(isUnread)
+    const unread = [...this.#open].filter((open) => isUnread(open, UNREAD_MS))
+    const isShared = [...this.#open].some(({ place }) => !place.isParked)
+    if (unread.length === 0) {
+      if (isShared) await Bun.sleep(ROOM_WAIT_MS)
+      return isShared
+    }
     const error = new AppError(
       'out_of_memory',
       'The rows were not read, and other statements needed their memory; run the statement again and read them at once',
     )
     await this.#open.end(unread, { error, graceMs: ROOM_MS })
-    return unread.length > 0
+    // DuckDB's results hold their memory until JavaScript's objects for them are collected.
+    Bun.gc(true)
+    await Bun.sleep(0)
+    return true
   }
 
   /** @throws AppError `too_busy` where the results that wait for their readers are too many, and this one has more rows */
@@ -239,7 +246,7 @@ export class StoredEngine implements SqlEngine, ColumnReader {
     const own = parked.filter(({ place }) => place.caller === caller)
     const isFull = parked.length > PARKED_MAX || own.length > PARKED_MAX / 2
     if (!isFull || !(await session.lookAhead())) return
-    const unread = own.find(isUnread)
+    const unread = own.find((open) => isUnread(open, READER_MS))
     if (unread === undefined) {
       await session.stop()
       throw new AppError(
@@ -256,7 +263,7 @@ export class StoredEngine implements SqlEngine, ColumnReader {
   async #admit(deadline: Deadline, wanted: WantedSession): Promise<ReadSession> {
     try {
       if (this.#isClosing) throw shuttingDown()
-      this.#watchdog.admit()
+      this.#watchdog.start()
     } catch (error) {
       this.#end(deadline)
       throw error
@@ -284,6 +291,7 @@ export class StoredEngine implements SqlEngine, ColumnReader {
         deadline,
         place,
         onAbandoned: () => this.#open.abandon(open),
+        onOutOfMemory: () => this.#watchdog.noteFailure(),
         onEnd: leave,
       })
       return session
@@ -341,8 +349,8 @@ async function bufferBytes(database: Database): Promise<number> {
   return Number(reader.getRows()[0]?.[0] ?? 0)
 }
 
-function isUnread({ place: { parkedMs } }: OpenStatement): boolean {
-  return parkedMs !== null && performance.now() - parkedMs >= READER_MS
+function isUnread({ place: { parkedMs } }: OpenStatement, ms: number): boolean {
+  return parkedMs !== null && performance.now() - parkedMs >= ms
 }
 
 /** Runs a statement whose result is the one row that says how many rows it wrote. */

@@ -1,7 +1,7 @@
 import { type StatementCounts, shownStatement } from '../../domain/server-state.ts'
 import { timestampOfMillis } from '../../domain/timestamp.ts'
 import type { AppError } from '../../errors.ts'
-import type { Deadline } from '../../runtime/cancellation.ts'
+import { type Deadline, statementOf } from '../../runtime/cancellation.ts'
 import type { Place, Places } from './places.ts'
 
 /** Of a statement's text, in the status and the log. */
@@ -10,6 +10,8 @@ const SHOWN_CHARS = 80
 /** A statement that DuckDB holds on to after its time: its client has its answer, and nothing can be done. */
 export interface StuckStatement {
   readonly statement: string
+  /** As its caller sent it, where that is known. */
+  readonly source: string
   /** Since its client was answered. */
   readonly ms: number
 }
@@ -38,6 +40,8 @@ interface Abandoned {
 export class OpenStatements {
   readonly #options: OpenStatementsOptions
   readonly #open = new Set<OpenStatement>()
+  /** Nobody waits for them to stop any more. */
+  readonly #stuck = new WeakSet<OpenStatement>()
   readonly #abandoned = new Map<OpenStatement, Abandoned>()
   /** Told when a statement is gone. */
   readonly #watchers = new Set<() => void>()
@@ -74,7 +78,9 @@ export class OpenStatements {
   abandon(statement: OpenStatement): void {
     const { stuckMs, onStuck } = this.#options
     const timer = setTimeout(() => {
-      onStuck({ statement: shownStatement(statement.sql, SHOWN_CHARS), ms: stuckMs })
+      this.#stuck.add(statement)
+      const source = statementOf(statement.deadline.signal) ?? statement.sql
+      onStuck({ statement: shownStatement(source, SHOWN_CHARS), source, ms: stuckMs })
     }, stuckMs)
     this.#abandoned.set(statement, { since: Date.now(), timer })
     statement.place.abandon()
@@ -86,7 +92,9 @@ export class OpenStatements {
     { error, graceMs }: { readonly error: AppError; readonly graceMs: number },
   ): Promise<void> {
     for (const { deadline } of statements) deadline.abort(error)
-    const isOver = () => !statements.some((statement) => this.#open.has(statement))
+    const isOver = () => {
+      return !statements.some((one) => this.#open.has(one) && !this.#stuck.has(one))
+    }
     if (isOver()) return
     const over = Promise.withResolvers<void>()
     const timer = setTimeout(over.resolve, graceMs)

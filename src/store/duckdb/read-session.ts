@@ -32,6 +32,7 @@ interface SessionParts {
   readonly place: Place
   /** Told when nobody waits for the statement any more and DuckDB is still at work on it. */
   readonly onAbandoned: () => void
+  readonly onOutOfMemory: () => void
   /** Told when DuckDB has let go of the statement. */
   readonly onEnd: () => void
 }
@@ -223,7 +224,11 @@ export class ReadSession {
       if (signal.aborted) throw signal.reason
       if (error === TOO_LONG) throw error
       await this.stop()
-      throw statementError(error)
+      const failure = statementError(error)
+      if (failure instanceof AppError && failure.code === 'out_of_memory') {
+        this.#parts.onOutOfMemory()
+      }
+      throw failure
     }
   }
 

@@ -1,4 +1,4 @@
-/** Functions of DuckDB that say whether what comes next is small enough: `size-limits.ts` puts them into statements. */
+/** Limits on single steps of DuckDB, and what makes it release memory. */
 import {
   BOOLEAN,
   DOUBLE,
@@ -12,47 +12,18 @@ import {
 
 /** DuckDB's message for a step that is too large, which `database-error.ts` makes one for the caller of. */
 export const TOO_COSTLY = 'Too much for one step: '
-export const MEMORY_IS_SHORT = "while the server's memory is short"
 
 /** Steps that functions may take for one set of rows: a second or two. No interrupt reaches them. */
 const STEPS_MAX = 1e9
-
-/** Below this the process's memory need not be looked at. */
-const SMALL_BYTES = 16e6
-
-/** Of the memory limit, what functions may make for one set of rows. Two threads hold a half then. */
-const BYTES_SHARE = 0.25
-
-/** However much memory there is: filling it takes a quarter of a second, and no interrupt comes in between. */
-const BYTES_MAX = 256e6
-
-/** What the process takes beside DuckDB: models, vectors, answers. */
-const OWN_BYTES = 300e6
+const ADVICE = `for rows that are computed together, the limit is ${STEPS_MAX.toPrecision(2)}; use smaller values, or fewer rows at once`
 
 /**
- * `eider_room(bytes, what)` and `eider_steps(steps, what)` fail where the rows of one set need too much together.
- * `…_each` is asked for each row although its arguments are constant, `…_total` adds up within one list.
+ * `eider_steps(steps, what)` fails where the rows of one set take too many together; `eider_steps_total` adds up within one
+ * list. `limit-steps.ts` puts them into statements.
  */
-export function registerStepLimits(connection: DuckDBConnection, memoryBytes: number): void {
-  const bytesMax = Math.min(BYTES_MAX, memoryBytes * BYTES_SHARE)
-  const ceiling = memoryBytes * 1.5 + OWN_BYTES
-  const bytes = (found: number) => {
-    if (found > bytesMax) return tooMuch(`makes ${megabytes(found)}`, megabytes(bytesMax))
-    if (found < SMALL_BYTES || process.memoryUsage.rss() + found < ceiling) return null
-    return `makes ${megabytes(found)} ${MEMORY_IS_SHORT}`
-  }
-  const steps = (found: number) => {
-    if (found <= STEPS_MAX) return null
-    return tooMuch(`takes ${found.toPrecision(2)} steps`, STEPS_MAX.toPrecision(2))
-  }
-  for (const [name, problem] of [
-    ['eider_room', bytes],
-    ['eider_steps', steps],
-  ] as const) {
-    connection.registerScalarFunction(limitFunction(name, problem, false))
-    connection.registerScalarFunction(limitFunction(`${name}_each`, problem, true))
-    connection.registerScalarFunction(limitFunction(`${name}_total`, problem, true, true))
-  }
+export function registerStepLimits(connection: DuckDBConnection): void {
+  connection.registerScalarFunction(limitFunction('eider_steps', false))
+  connection.registerScalarFunction(limitFunction('eider_steps_total', true))
 }
 
 /**
@@ -126,25 +97,11 @@ async function lowerLimit(
   }
 }
 
-function tooMuch(found: string, limit: string): string {
-  const ways = 'use smaller values, or fewer rows at once'
-  return `${found} for rows that are computed together, the limit is ${limit}; ${ways}`
-}
-
-function megabytes(bytes: number): string {
-  return `${Math.ceil(bytes / 1e6)} MB`
-}
-
 interface Total {
   sum: number
 }
 
-function limitFunction(
-  name: string,
-  problem: (found: number) => string | null,
-  volatile: boolean,
-  isTotal = false,
-): DuckDBScalarFunction {
+function limitFunction(name: string, isTotal: boolean): DuckDBScalarFunction {
   const mainFunction = (
     info: DuckDBScalarFunctionInfo,
     input: DuckDBDataChunk,
@@ -155,9 +112,10 @@ function limitFunction(
     // What the function below has set.
     const total = state as Total | undefined
     if (total !== undefined) total.sum += sum
-    const found = problem(total?.sum ?? sum)
-    if (found !== null) {
-      info.setError(`${TOO_COSTLY}${input.getColumnVector(1).getItem(0)} ${found}`)
+    const found = total?.sum ?? sum
+    if (found > STEPS_MAX) {
+      const what = input.getColumnVector(1).getItem(0)
+      info.setError(`${TOO_COSTLY}${what} takes ${found.toPrecision(2)} steps ${ADVICE}`)
       return
     }
     for (let row = 0; row < input.rowCount; row += 1) output.setItem(row, true)
@@ -168,7 +126,7 @@ function limitFunction(
     mainFunction,
     parameterTypes: [DOUBLE, VARCHAR],
     returnType: BOOLEAN,
-    volatile,
+    volatile: isTotal,
     // One for each list that a lambda is called for.
     ...(isTotal ? { initFunction: (info) => info.setState({ sum: 0 }) } : {}),
   })

@@ -16,6 +16,8 @@ import type {
   VectorBatch,
   VectorChange,
 } from '../../domain/ports/retrieval-ports.ts'
+import type { MemoryCeiling } from '../../runtime/process-limits.ts'
+import { memoryBytesOf } from '../duckdb/memory-size.ts'
 import type { Extensions } from './extensions.ts'
 import { HnswDatabase } from './hnsw-database.ts'
 import { HnswIndex } from './hnsw-index.ts'
@@ -27,11 +29,13 @@ const GRAPHS_MEMORY_LIMIT = '4GiB'
 export class HnswFactory implements AcceleratorFactory {
   readonly #columns: ColumnReader
   readonly #extensions: Extensions
+  readonly #ceiling: MemoryCeiling
   #graphs: Promise<HnswDatabase> | null = null
 
-  constructor(columns: ColumnReader, extensions: Extensions) {
+  constructor(columns: ColumnReader, extensions: Extensions, ceiling: MemoryCeiling) {
     this.#columns = columns
     this.#extensions = extensions
+    this.#ceiling = ceiling
   }
 
   possibility(): IndexPossibility {
@@ -57,9 +61,11 @@ export class HnswFactory implements AcceleratorFactory {
   async #opened(): Promise<HnswDatabase> {
     const extensionPath = this.#extensions.path
     if (extensionPath === null) throw new Error('the extension is not there any more')
+    this.#ceiling.raise(memoryBytesOf(GRAPHS_MEMORY_LIMIT))
     try {
       return await HnswDatabase.open({ extensionPath, memoryLimit: GRAPHS_MEMORY_LIMIT })
     } catch (error) {
+      this.#ceiling.raise(-memoryBytesOf(GRAPHS_MEMORY_LIMIT))
       this.#extensions.refuse(error)
       throw error
     }

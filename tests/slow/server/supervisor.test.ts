@@ -144,7 +144,7 @@ const ENDLESS_RUNS = {
   request: 'POST /api/sql/query',
   statement: ENDLESS_SQL.replaceAll('3000000', '?'),
 }
-const REFUSED = { type: 'error', error_code: 5009 }
+const REFUSED = { type: 'error', error_code: 4009 }
 
 describe('after a crash', () => {
   test('log and status tell what ran, and its text is refused', async () => {

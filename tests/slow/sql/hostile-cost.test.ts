@@ -4,15 +4,12 @@ import { readFileSync } from 'node:fs'
 import { startServer, withFolder } from '../server/server-process.ts'
 
 const QUERY_MS = 2000
-/**
- * A statement is ended at 1.5 times the limit of 512 MB, and takes more until it has noticed: 880 to 1 190 MB were measured.
- * One that nothing ends takes several thousand.
- */
-const PEAK_BYTES = 3 * 512e6
+/** The ceiling lets the process have some 900 MB more than after its start, and 1,030 MB were measured. */
+const PEAK_BYTES = 1200e6
 const BACK_BYTES = 700e6
 
-/** Refused by a limit, out of time, out of memory, or no place free while one of these ends. */
-const CODES = [4009, 4002, 4007, 5001, 5005, 5003]
+/** Rows; refused by a limit, out of time, out of memory, or no place free while one of these ends. */
+const CODES = [undefined, 4009, 4002, 4007, 5001, 5005, 5003]
 
 /** In each `?` stands a text of many rows that is large only when it runs. */
 const TEXTS = [
@@ -60,13 +57,79 @@ const OTHERS = [
   ).join(', ')} SELECT len(v) FROM u`,
 ] as const
 
+/** Values that are too large for the memory, alone or for the rows that DuckDB takes at a time. */
+const VALUES: readonly string[] = [
+  `SELECT len(repeat('a', 1000000000))`,
+  `SELECT len(repeat(name, 1000000000)) FROM files.people`,
+  `SELECT sum(len(repeat('x', 1000000) || i)) FROM range(100000) t(i)`,
+  `SELECT sum(len(concat(i, repeat('x', 1000000)))) FROM range(100000) t(i)`,
+  `SELECT sum(len(v || i)) FROM (SELECT repeat('a', 1000000) v), range(100000) t(i)`,
+  `WITH x AS (SELECT repeat('a', 1000000) v) SELECT sum(len(upper(v || i))) FROM x, range(100000) t(i)`,
+  `SELECT sum(len((SELECT repeat('a', 1000000)) || i)) FROM range(100000) t(i)`,
+  `WITH x AS (SELECT repeat('a', 1000000) v, i FROM range(2048) t(i)) SELECT sum(len(v || i)) FROM x`,
+  `WITH x AS (SELECT repeat('a', 1000000) v, i FROM range(2048) t(i)) SELECT count(*) FROM x JOIN x y USING (v)`,
+  `WITH x AS (SELECT repeat('a', 1000000) v) SELECT len(replace(v, 'a', v)) FROM x`,
+  `WITH x AS (SELECT repeat('a', 1000000) v) SELECT len(regexp_replace(v, 'a', v, 'g')) FROM x`,
+  `SELECT len(lpad(name, 1000000000, 'x')) FROM files.people`,
+  `SELECT len(rpad(name, (id * 1000000000)::INT, 'x')) FROM files.people`,
+  `SELECT len(list_resize([id], 1000000000)) FROM files.people`,
+  `SELECT len(list_resize([name], id * 1000000000)) FROM files.people`,
+  `SELECT len(range(id * 1000000000)) FROM files.people`,
+  `SELECT len(generate_series(TIMESTAMP '2000-01-01', born + INTERVAL 90 YEAR, INTERVAL 1 SECOND)) FROM files.people`,
+  `SELECT len(list_transform(range(1000000), x -> repeat('a', 1000)))`,
+  `SELECT len(list_transform(range(1000000), x -> '${'a'.repeat(1000)}' || x))`,
+  `SELECT len(list_transform(range(900000), x -> name || repeat('a', id * 1000))) FROM files.people`,
+  `SELECT len(list_transform(range(id * 900000), x -> repeat('a', 2000))) FROM files.people`,
+  `SELECT max(len(lpad(p.name || r, 900000, 'x'))) FROM files.people p, range(3000) t(r)`,
+  `SELECT bitstring('1', 1000000000)`,
+  `SELECT bar(id, 0, 10, 1000000000) FROM files.people`,
+  `SELECT len(format('{:100000000}', 1))`,
+  `SELECT len(format('{:.100000000f}', 1.5))`,
+  `SELECT len(format('{:{}}', 'x', 100000000))`,
+  `SELECT len(format('{:0>{}}', id, 100000000)) FROM files.people`,
+  `SELECT len(format('{:' || (id * 100000000) || '}', 1)) FROM files.people`,
+  `SELECT len(format(name || '{:.100000000f}', 1.5)) FROM files.people`,
+  `SELECT sum(len(COLUMNS('v') || 1)) FROM (SELECT repeat('a', 1000000) v), range(5000)`,
+  `SELECT max(replace(COLUMNS('v'), 'a', 'bcdef')) FROM (SELECT repeat('a', 1000000) v), range(5000)`,
+  `SELECT max(COLUMNS(x -> x = 'v') || 1) FROM (SELECT repeat('a', 1000000) v), range(5000)`,
+  `SELECT max(concat(*COLUMNS(*))) FROM (SELECT repeat('a', 1000000) v), range(5000)`,
+  `SELECT repeat('x', 1000000) FROM range(5000)`,
+  `SELECT repeat('x', 1000000) AS x, i FROM range(5000) t(i)`,
+  `SELECT repeat('x', 1000000) FROM files.numbers`,
+  `SELECT '${'x'.repeat(200_000)}' FROM range(5000)`,
+  `SELECT v, i FROM (SELECT repeat('a', 1000000) v), range(5000) t(i)`,
+  `SELECT * FROM (SELECT repeat('a', 1000000) v), range(5000) t(i)`,
+  `SELECT s.*, i FROM (SELECT repeat('a', 1000000) v) s, range(5000) t(i)`,
+  `WITH x AS (SELECT repeat('a', 1000000) v) SELECT v FROM x, range(5000)`,
+  `SELECT (SELECT repeat('a', 1000000)) FROM range(5000)`,
+  `SELECT len(printf('%100000000d', 1))`,
+  `SELECT len(printf('%-.100000000f', id::DOUBLE)) FROM files.people`,
+  `SELECT len(printf('%*d', 100000000, 1))`,
+  `SELECT len(printf('%.*f', 100000000, 1.5))`,
+  `SELECT len(printf(name || '%*d', 100000000, id)) FROM files.people`,
+  `SELECT len(format(repeat('{0}', 10000), repeat('x', 100000)))`,
+  `SELECT len(format(repeat('{0}', 10000 * id), repeat(name, 100000))) FROM files.people`,
+  `SELECT max(len(concat_ws(repeat('x', 900000), i, i, i))) FROM range(3000) t(i)`,
+  `SELECT max(len(concat_ws(repeat(name, 100000), NULL, r, r, r))) FROM files.people, range(3000) t(r)`,
+  `SELECT len(list_aggr(range(20000), 'string_agg', repeat('x', 500000)))`,
+  `SELECT len(list_aggregate(range(20000 * id), 'string_agg', repeat('x', 500000))) FROM files.people`,
+  `SELECT len(array_to_string_comma_default(range(20000), repeat('x', 500000)))`,
+  `WITH a AS (SELECT list(repeat('x',1000)) AS v FROM range(2000) t(i)) SELECT sum(len(list_concat(v,v))) FROM a, range(4000)`,
+  `SELECT struct_pack(a:=v,b:=v,c:=v,d:=v) FROM (SELECT list(i) AS v FROM range(300000) t(i)), range(3000)`,
+  `SELECT to_json({a: v, b: v}) FROM (SELECT list(i) AS v FROM range(300000) t(i)), range(9000)`,
+  `SELECT string_agg(repeat('x', 100000), ',') FROM range(100000)`,
+  `SELECT list(repeat('x', 100000)) FROM range(100000)`,
+  `SELECT histogram(i::VARCHAR || repeat('z',1000)) FROM range(10000000) t(i)`,
+  `SELECT list_sort(list_concat(l, l)) FROM (SELECT list(i) l FROM range(3000000) t(i)), range(50)`,
+]
+
 function hostile(): readonly string[] {
   const made = MEMORY.flatMap((statement) => {
     return TEXTS.map((text) => {
       return `${statement.replaceAll('?', text)} files.people, range(20000) t(i)`
     })
   })
-  return [...made, ...OTHERS]
+  return [...made, ...OTHERS, ...VALUES]
 }
 
 /** In seconds. A tick is a hundredth of one. */
@@ -97,6 +160,8 @@ onLinux(
         EIDER_DATA_DIR: folder,
         EIDER_MEMORY_LIMIT: '512MB',
         EIDER_QUERY_MS: String(QUERY_MS),
+        // Beside other work, a statement may take long to fill the memory.
+        EIDER_STUCK_MS: '60000',
         EIDER_LOG_LEVEL: 'error',
       })
       const file = `SELECT id, name FROM (VALUES (1, 'Ann'), (2, 'Bob')) t(id, name)`
@@ -106,9 +171,12 @@ onLinux(
       const wrong: unknown[] = []
       for (const query of statements) {
         const answer = await server.send('POST', '/api/sql/query', { query })
-        const { error_code: code, type } = (await answer.json()) as Record<string, unknown>
+        const { error_code: code, type } = (await answer.json()) as {
+          readonly error_code?: number
+          readonly type: string
+        }
         await untilMemoryIsBack(server.pid)
-        if (!CODES.includes(Number(code))) wrong.push([query, type, code])
+        if (!CODES.includes(code)) wrong.push([query, type, code])
       }
       expect(wrong).toEqual([])
       expect(await untilMemoryIsBack(server.pid, 60_000)).toBeLessThan(BACK_BYTES)

@@ -23,7 +23,11 @@ test('a statement that DuckDB cannot interrupt is answered at its deadline, keep
     running: 1,
     abandoned: [{ statement: 'SELECT length(repeat(?, ?))' }],
   })
-  expect(await stuck.promise).toEqual({ statement: 'SELECT length(repeat(?, ?))', ms: 300 })
+  expect(await stuck.promise).toEqual({
+    statement: 'SELECT length(repeat(?, ?))',
+    source: STUBBORN,
+    ms: 300,
+  })
   // Nobody waits a whole minute for what may take longer.
   expect(await run('SELECT 1', 60_000)).toEqual({
     code: 'too_busy',

@@ -92,7 +92,22 @@ export const STATUS = t.Object(
       ),
     ),
     memory: t.Optional(
-      t.Object({ rss: COUNT, limit: COUNT, interrupted: COUNT }, { description: 'Bytes' }),
+      t.Object(
+        {
+          rss: COUNT,
+          data: t.Union([COUNT, t.Null()], {
+            description:
+              'Private writable memory as the kernel counts it; JavaScript reserves most of it when it starts',
+          }),
+          start: t.Union([COUNT, t.Null()], { description: '`data` when the server had started' }),
+          limit: t.Union([COUNT, t.Null()], {
+            description: 'Of `data`: beyond it statements fail. null: the system keeps no limit',
+          }),
+          readers: t.Integer({ description: 'Limit of each process that reads files' }),
+          interrupted: t.Integer({ description: 'Statements that ended for lack of memory' }),
+        },
+        { description: 'Bytes' },
+      ),
     ),
     backups: t.Optional(
       t.Object({

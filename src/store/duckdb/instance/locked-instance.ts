@@ -2,7 +2,7 @@
 import { join } from 'node:path'
 import { type DuckDBConnection, DuckDBInstance } from '@duckdb/node-api'
 import { literal, quote } from '../../../domain/identifier.ts'
-import { memoryBytesOf, memoryLimitOf } from '../memory-size.ts'
+import { memoryLimitOf } from '../memory-size.ts'
 import { giveMemoryBack, registerStepLimits } from '../step-limits.ts'
 
 export interface InstanceOptions {
@@ -68,7 +68,7 @@ export async function lockedInstance(
   await connection.run('SET GLOBAL enable_external_file_cache = false')
   await connection.run("SET GLOBAL allowed_configs = ['memory_limit']")
   await connection.run('SET lock_configuration = true')
-  registerStepLimits(connection, memoryBytesOf(options.memoryLimit))
+  registerStepLimits(connection)
   connection.closeSync()
   return instance
 }

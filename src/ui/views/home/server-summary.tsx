@@ -39,12 +39,7 @@ function State({ status }: { readonly status: ServerStatus }) {
         <Health status={status} />
       </Fact>
       <Fact name="Version">{version}</Fact>
-      {memory && (
-        <Fact name="Memory">
-          {shownBytes(memory.rss)}
-          {memory.limit !== null && ` of ${shownBytes(memory.limit)}`}
-        </Fact>
-      )}
+      {memory && <Fact name="Memory">{shownBytes(memory.rss)}</Fact>}
       {disk && (
         <Fact name="Data on disk">
           {shownBytes((disk.data ?? 0) + (disk.log ?? 0) + (disk.files ?? 0))},{' '}

@@ -109,14 +109,19 @@ function Server({ status, trouble }: PartProps & { readonly trouble: string | un
 
 function Memory({ status: { memory } }: PartProps) {
   if (memory === undefined) return null
-  const { rss, limit, interrupted } = memory
+  const { rss, data, start, limit, readers, interrupted } = memory
+  const room = limit === null || start === null ? 0 : limit - start
+  const used = Math.max(0, (data ?? 0) - (start ?? 0))
   return (
     <section class="panel stack" aria-labelledby="operations-memory">
       <h2 id="operations-memory">Memory</h2>
-      {limit > 0 && <meter aria-label="Memory in use" value={Math.min(rss, limit)} max={limit} />}
+      {room > 0 && <meter aria-label="Memory in use" value={Math.min(used, room)} max={room} />}
       <Facts>
         <Fact name="In use">{shownBytes(rss)}</Fact>
-        <Fact name="Limit">{limit > 0 ? shownBytes(limit) : 'None'}</Fact>
+        <Fact name="Taken since the start">
+          {room > 0 ? `${shownBytes(used)} of ${shownBytes(room)}` : 'No limit'}
+        </Fact>
+        <Fact name="Limit of each reader">{shownBytes(readers)}</Fact>
         <Fact name="Statements ended for memory">{interrupted}</Fact>
       </Facts>
     </section>

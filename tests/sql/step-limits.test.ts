@@ -23,83 +23,27 @@ async function answerOf(query: string, params = {}): Promise<Answer> {
   return body as Answer
 }
 
-/** Too much for the rows that DuckDB takes at a time: it must be refused before it is made. */
+/** Too many steps for the rows that DuckDB takes at a time, which no interrupt would reach. */
 const TOO_MUCH: readonly string[] = [
   `SELECT damerau_levenshtein(repeat('a', 30000), repeat('b', 30000))`,
   `SELECT levenshtein(repeat('a', 50000), repeat(name, 20000)) FROM files.people`,
   `SELECT editdist3(repeat(name, 20000), repeat(name, 20000)) FROM files.people`,
-  `SELECT len(repeat('a', 1000000000))`,
-  `SELECT len(repeat(name, 1000000000)) FROM files.people`,
-  `SELECT len(repeat(name, :n)) FROM files.people`,
-  `SELECT sum(len(repeat('x', 1000000) || i)) FROM range(100000) t(i)`,
-  `SELECT sum(len(concat(i, repeat('x', 1000000)))) FROM range(100000) t(i)`,
-  `SELECT sum(len(v || i)) FROM (SELECT repeat('a', 1000000) v), range(100000) t(i)`,
-  `WITH x AS (SELECT repeat('a', 1000000) v) SELECT sum(len(upper(v || i))) FROM x, range(100000) t(i)`,
-  `SELECT sum(len((SELECT repeat('a', 1000000)) || i)) FROM range(100000) t(i)`,
-  `WITH x AS (SELECT repeat('a', 1000000) v, i FROM range(2048) t(i)) SELECT sum(len(v || i)) FROM x`,
-  `WITH x AS (SELECT repeat('a', 1000000) v, i FROM range(2048) t(i)) SELECT count(*) FROM x JOIN x y USING (v)`,
-  `WITH x AS (SELECT repeat('a', 1000000) v) SELECT len(replace(v, 'a', v)) FROM x`,
-  `WITH x AS (SELECT repeat('a', 1000000) v) SELECT len(regexp_replace(v, 'a', v, 'g')) FROM x`,
-  `SELECT len(lpad(name, 1000000000, 'x')) FROM files.people`,
-  `SELECT len(rpad(name, (id * 1000000000)::INT, 'x')) FROM files.people`,
-  `SELECT len(list_resize([id], 1000000000)) FROM files.people`,
-  `SELECT len(list_resize([name], id * 1000000000)) FROM files.people`,
-  `SELECT len(range(id * 1000000000)) FROM files.people`,
-  `SELECT len(generate_series(TIMESTAMP '2000-01-01', born + INTERVAL 90 YEAR, INTERVAL 1 SECOND)) FROM files.people`,
   `SELECT len(string_split(repeat(name, 10000000), '')) FROM files.people`,
-  `SELECT len(list_transform(range(1000000), x -> repeat('a', 1000)))`,
-  `SELECT len(list_transform(range(1000000), x -> '${'a'.repeat(1000)}' || x))`,
-  `SELECT len(list_transform(range(900000), x -> name || repeat('a', id * 1000))) FROM files.people`,
-  `SELECT len(list_transform(range(id * 900000), x -> repeat('a', 2000))) FROM files.people`,
-  `SELECT max(len(lpad(p.name || r, 900000, 'x'))) FROM files.people p, range(3000) t(r)`,
   `SELECT list_reduce(range(5000000), (x, y) -> x + y)`,
   `SELECT len(list_sort(range(id * 4000000))) FROM files.people`,
-  `SELECT bitstring('1', 1000000000)`,
-  `SELECT bar(id, 0, 10, 1000000000) FROM files.people`,
-  `SELECT len(format('{:100000000}', 1))`,
-  `SELECT len(format('{:.100000000f}', 1.5))`,
-  `SELECT len(format('{:{}}', 'x', 100000000))`,
-  `SELECT len(format('{:0>{}}', id, 100000000)) FROM files.people`,
-  `SELECT len(format('{:' || (id * 100000000) || '}', 1)) FROM files.people`,
-  `SELECT len(format(name || '{:.100000000f}', 1.5)) FROM files.people`,
-  `SELECT len(format(:format, 1))`,
-  `SELECT sum(len(COLUMNS('v') || 1)) FROM (SELECT repeat('a', 1000000) v), range(5000)`,
-  `SELECT max(replace(COLUMNS('v'), 'a', 'bcdef')) FROM (SELECT repeat('a', 1000000) v), range(5000)`,
-  `SELECT max(COLUMNS(x -> x = 'v') || 1) FROM (SELECT repeat('a', 1000000) v), range(5000)`,
-  `SELECT max(concat(*COLUMNS(*))) FROM (SELECT repeat('a', 1000000) v), range(5000)`,
-  `SELECT sum(len(:large || i)) FROM range(5000) t(i)`,
-  `SELECT repeat('x', 1000000) FROM range(5000)`,
-  `SELECT repeat('x', 1000000) AS x, i FROM range(5000) t(i)`,
-  `SELECT :large FROM range(5000)`,
-  `SELECT repeat('x', 1000000) FROM files.numbers`,
-  `SELECT '${'x'.repeat(200_000)}' FROM range(5000)`,
-  `SELECT v, i FROM (SELECT repeat('a', 1000000) v), range(5000) t(i)`,
-  `SELECT * FROM (SELECT repeat('a', 1000000) v), range(5000) t(i)`,
-  `SELECT s.*, i FROM (SELECT repeat('a', 1000000) v) s, range(5000) t(i)`,
-  `WITH x AS (SELECT repeat('a', 1000000) v) SELECT v FROM x, range(5000)`,
-  `SELECT (SELECT repeat('a', 1000000)) FROM range(5000)`,
-  `SELECT len(printf('%100000000d', 1))`,
-  `SELECT len(printf('%-.100000000f', id::DOUBLE)) FROM files.people`,
-  `SELECT len(printf('%*d', 100000000, 1))`,
-  `SELECT len(printf('%.*f', 100000000, 1.5))`,
-  `SELECT len(printf(name || '%*d', 100000000, id)) FROM files.people`,
-  `SELECT len(format(repeat('{0}', 10000), repeat('x', 100000)))`,
-  `SELECT len(format(repeat('{0}', 10000 * id), repeat(name, 100000))) FROM files.people`,
-  `SELECT max(len(concat_ws(repeat('x', 900000), i, i, i))) FROM range(3000) t(i)`,
-  `SELECT max(len(concat_ws(repeat(name, 100000), NULL, r, r, r))) FROM files.people, range(3000) t(r)`,
-  `SELECT len(list_aggr(range(20000), 'string_agg', repeat('x', 500000)))`,
-  `SELECT len(list_aggregate(range(20000 * id), 'string_agg', repeat('x', 500000))) FROM files.people`,
-  `SELECT len(array_to_string_comma_default(range(20000), repeat('x', 500000)))`,
+  `SELECT max(jaro_similarity(repeat(name, 5000), repeat('b', 15000 + i::INT))) FROM files.people, range(2000) t(i)`,
+  `SELECT len(str_split(repeat('a', 100000000), ''))`,
+  `SELECT max(regexp_matches(repeat('ab ', 4000), repeat('a?', 2000) || i)) FROM range(4000) t(i)`,
+  `SELECT repeat('a', 3000) LIKE concat(name, '%a%_a%_a%_a%_a%_a%_a%b') FROM files.people`,
+  `SELECT list_transform(range(3000), x -> levenshtein(repeat('a', 1000), repeat('b', x)))`,
+  `SELECT map_from_entries(list_zip(v, v)) FROM (SELECT list(i) AS v FROM range(200000) t(i)), range(2000)`,
+  `SELECT levenshtein(*COLUMNS(*)) FROM (SELECT repeat(name, 20000) a, repeat(name, 20000) b FROM files.people)`,
 ]
 
-describe('a statement whose functions make too much at a time is refused', () => {
+describe('a statement whose functions take too many steps at a time is refused', () => {
   for (const sql of TOO_MUCH) {
     test(sql.slice(0, 150), async () => {
-      const { error_code: code, error_message: message } = await answerOf(sql, {
-        n: 1e9,
-        format: '{:100000000}',
-        large: 'x'.repeat(900_000),
-      })
+      const { error_code: code, error_message: message } = await answerOf(sql)
       expect([code, message]).toEqual([4009, expect.any(String)])
     }, 60_000)
   }
@@ -185,11 +129,11 @@ describe('a statement of an ordinary size runs', () => {
 })
 
 test('columns are called as they would be without limits', async () => {
-  const sql = `SELECT repeat(name, id::INT), upper(name) || '!', name LIKE '%a_%n' FROM files.people, range(1)`
+  const sql = `SELECT levenshtein(name, 'Anna'), len(list_sort(range(id))), name LIKE '%a_%n' FROM files.people`
   const { column_names: names } = await answerOf(sql)
   expect(names).toEqual([
-    'repeat("name", CAST(id AS INTEGER))',
-    `(upper("name") || '!')`,
+    `levenshtein("name", 'Anna')`,
+    'len(list_sort("range"(id)))',
     `("name" ~~ '%a_%n')`,
   ])
 })

@@ -1,0 +1,88 @@
+import { ptr } from 'bun:ffi'
+import { readFileSync } from 'node:fs'
+import { LIBC } from './libc.ts'
+
+/** Of setrlimit(2): private writable memory, as `VmData` in `/proc/self/status` counts it. */
+const RLIMIT_DATA = 2
+
+/** What the process may hold and holds, in bytes as the kernel counts private writable memory. */
+export interface CeilingState {
+  /** Most of it is address space that JavaScript reserves when it starts. null: the system does not say. */
+  readonly data: number | null
+  /** `data` when the ceiling was set. */
+  readonly start: number | null
+  /** null: the system keeps no such limit. */
+  readonly limit: number | null
+}
+
+/**
+ * A limit on this process's memory that the kernel keeps: beyond it an allocation fails, and only the statement that
+ * needed it ends (docs/decisions/0021-memory-of-the-process.md).
+ */
+export class MemoryCeiling {
+  #start: number | null = null
+  #limit: number | null = null
+  #raisedBytes = 0
+
+  /**
+   * From now on the process gets this much more than it has. To be called once JavaScript has reserved its own space, in
+   * which it then grows without being counted.
+   */
+  set(moreBytes: number): void {
+    const start = dataBytes()
+    if (start === null || !limitData(start + moreBytes)) return
+    this.#start = start
+    this.#limit = start + moreBytes
+  }
+
+  /** The same for memory that has a limit of its own, before it is taken; less than zero when it is given back. */
+  raise(bytes: number): void {
+    this.#raisedBytes += bytes
+    if (this.#limit === null || !limitData(this.#limit + bytes)) return
+    this.#limit += bytes
+  }
+
+  get raisedBytes(): number {
+    return this.#raisedBytes
+  }
+
+  get isSet(): boolean {
+    return this.#limit !== null
+  }
+
+  state(): CeilingState {
+    return { data: dataBytes(), start: this.#start, limit: this.#limit }
+  }
+}
+
+function dataBytes(): number | null {
+  try {
+    const kilobytes = /^VmData:\s+(\d+) kB/m.exec(readFileSync('/proc/self/status', 'utf8'))?.[1]
+    return kilobytes === undefined ? null : Number(kilobytes) * 1024
+  } catch {
+    // Not Linux.
+    return null
+  }
+}
+
+function limitData(bytes: number): boolean {
+  return setSoftLimit(RLIMIT_DATA, BigInt(Math.floor(bytes)))
+}
+
+/** The process may raise it again. False: the system keeps no such limit. */
+function setSoftLimit(resource: number, wanted: bigint): boolean {
+  const limits = new BigUint64Array(2)
+  if (LIBC === null || LIBC.getrlimit(resource, ptr(limits)) !== 0) return false
+  const [, hard = 0n] = limits
+  limits[0] = wanted < hard ? wanted : hard
+  return LIBC.setrlimit(resource, ptr(limits)) === 0
+}
+
+const RLIMIT_FSIZE = 1
+
+/** From now on this process writes to no file, whatever its threads still do. False: the system does not promise that. */
+export function forbidFileWrites(): boolean {
+  // Otherwise the first attempt would end the process.
+  process.on('SIGXFSZ', () => {})
+  return setSoftLimit(RLIMIT_FSIZE, 0n)
+}

@@ -1,0 +1,26 @@
+import { expect, test } from 'bun:test'
+import { largeStatements, runLarge } from './large-arguments.ts'
+
+/** One of this many statements; `bun bench/large-arguments.ts` runs all. */
+const SAMPLE_EVERY = 40
+
+const onLinux = process.platform === 'linux' ? test : test.skip
+
+onLinux(
+  'functions over large values end by themselves and leave other clients alone',
+  async () => {
+    const all = await largeStatements()
+    expect(all.length).toBeGreaterThan(300)
+    const statements = all.filter((_, index) => index % SAMPLE_EVERY === 0)
+    const { endings, peakBytes, failures, restarts, honest } = await runLarge(statements, {
+      queryMs: 3000,
+    })
+    expect(failures).toEqual([])
+    expect(peakBytes).toBeLessThan(1.2e9)
+    expect(endings.broken).toBeUndefined()
+    // A busy machine may take long to fill the memory: then a statement that does not stop has the server replaced.
+    if (restarts.last !== null) expect(restarts.last.reason).toBe('planned')
+    expect(honest).toEqual([[3_000_000]])
+  },
+  180_000,
+)

@@ -1,0 +1,166 @@
+/** Every function that gives a list, a structure, a map, a text or a blob, with large arguments over many rows. */
+
+import { readFileSync } from 'node:fs'
+import { readFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { DuckDBInstance } from '@duckdb/node-api'
+import { isScalarFunction } from '../../../src/sql/guard/function-lists.ts'
+import { type ServerProcess, startSupervised, withFolder } from '../server/server-process.ts'
+
+const ROWS = 10_000
+const SIZES = [1_000_000, 10_000_000] as const
+const PROBE_EVERY_MS = 250
+
+/** What an argument of a type is written as, over the columns of `SOURCE`. */
+const ARGUMENTS: readonly (readonly [RegExp, string])[] = [
+  [/\[\]|LIST/, 'l'],
+  [/^MAP/, 'm'],
+  [/^STRUCT/, '{a: v}'],
+  [/^(VARCHAR|JSON|ANY|T|NULL)/, 'v'],
+  [/^BLOB/, 'v::BLOB'],
+  [/INT|DOUBLE|FLOAT|DECIMAL|NUMERIC/, '1000'],
+]
+
+/** A text, a list and a map of some bytes; each row has them. */
+function sourceOf(bytes: number): string {
+  const values = Math.floor(bytes / 8)
+  const lists = `range(${values}) AS l, map_from_entries([{k: 'a', v: repeat('x', ${bytes})}]) AS m`
+  return `(SELECT repeat('ab ', ${Math.floor(bytes / 3)}) AS v, ${lists}), range(${ROWS})`
+}
+
+/** @returns one statement for each form of each function that a statement may call, and each size */
+export async function largeStatements(): Promise<readonly string[]> {
+  const instance = await DuckDBInstance.create(':memory:')
+  const connection = await instance.connect()
+  const reader = await connection.runAndReadAll(`SELECT DISTINCT function_name,
+      array_to_string(parameter_types, ';') FROM duckdb_functions()
+    WHERE function_type = 'scalar' AND regexp_matches(function_name, '^[a-z]')
+      AND regexp_matches(coalesce(return_type, 'ANY'), '\\[\\]|LIST|STRUCT|MAP|VARCHAR|BLOB|JSON|ANY|^T$')
+    ORDER BY ALL`)
+  const calls = new Set<string>()
+  for (const [name, types] of reader.getRows()) {
+    if (!isScalarFunction(String(name))) continue
+    const wanted = String(types ?? '')
+      .split(';')
+      .filter((type) => type !== '')
+    const args = wanted.map((type) => ARGUMENTS.find(([pattern]) => pattern.test(type))?.[1])
+    if (args.length > 0 && !args.includes(undefined)) calls.add(`${name}(${args.join(', ')})`)
+  }
+  connection.closeSync()
+  instance.closeSync()
+  return SIZES.flatMap((bytes) => {
+    return [...calls].map((call) => `SELECT count(${call}) FROM ${sourceOf(bytes)}`)
+  })
+}
+
+export interface CeilingResult {
+  /** By error code; `rows`: it ended with its rows. */
+  readonly endings: Readonly<Record<string, number>>
+  readonly peakBytes: number
+  /** Answers to the other client's statements that were no rows. */
+  readonly failures: readonly unknown[]
+  readonly probes: number
+  readonly p99Ms: number
+  readonly restarts: { readonly count: number; readonly last: { readonly reason: string } | null }
+  /** Of a statement that needs some 300 MB, after all others. */
+  readonly honest: unknown
+}
+
+interface Answer {
+  readonly type?: string
+  readonly error_code?: number
+  readonly data?: unknown
+}
+
+/** Runs them one after the other at 512 MB, beside a client with four small statements a second. */
+export async function runLarge(
+  statements: readonly string[],
+  { queryMs, onEnd }: { readonly queryMs: number; readonly onEnd?: (line: string) => void },
+): Promise<CeilingResult> {
+  let result: CeilingResult | undefined
+  await withFolder(async (folder) => {
+    const server = await startSupervised({
+      EIDER_DATA_DIR: folder,
+      EIDER_MEMORY_LIMIT: '512MB',
+      EIDER_QUERY_MS: String(queryMs),
+      EIDER_LOG_LEVEL: 'silent',
+    })
+    await sql(server, 'CREATE TABLE t AS SELECT i FROM range(1000) r(i)')
+    const peak = watchedPeak(folder)
+    const probe = probing(server)
+    const endings: Record<string, number> = {}
+    for (const query of statements) {
+      const startMs = performance.now()
+      const { type, error_code: code } = await sql(server, query).catch(
+        (): Answer => ({ type: 'broken' }),
+      )
+      const ending = type === 'table' ? 'rows' : String(code ?? type)
+      endings[ending] = (endings[ending] ?? 0) + 1
+      onEnd?.(`${Math.round(performance.now() - startMs)} ms ${ending} ${query.slice(0, 80)}`)
+    }
+    const { failures, times } = await probe.stop()
+    const honest = await sql(
+      server,
+      'SELECT count(*) FROM (SELECT DISTINCT md5(i::VARCHAR) FROM range(3000000) t(i))',
+    )
+    const status = await (await server.send('GET', '/api/status')).json()
+    result = {
+      ...{ endings, failures, honest: honest.data ?? honest, peakBytes: peak.stop() },
+      ...{ probes: times.length, p99Ms: Math.round(times[Math.floor(times.length * 0.99)] ?? 0) },
+      restarts: (status as CeilingResult).restarts,
+    }
+    server.kill('SIGTERM')
+    await server.exited
+  })
+  if (result === undefined) throw new Error('the folder was not used')
+  return result
+}
+
+async function sql(server: ServerProcess, query: string): Promise<Answer> {
+  return (await (await server.send('POST', '/api/sql/query', { query })).json()) as Answer
+}
+
+function probing(server: ServerProcess) {
+  let isOver = false
+  const failures: unknown[] = []
+  const times: number[] = []
+  const running = (async () => {
+    while (!isOver) {
+      const startMs = performance.now()
+      const query = `SELECT count(*) FROM t WHERE i < ${times.length}`
+      const answer = await sql(server, query).catch((error: unknown) => ({ type: String(error) }))
+      if (answer.type !== 'table') failures.push(answer)
+      times.push(performance.now() - startMs)
+      await Bun.sleep(PROBE_EVERY_MS)
+    }
+  })()
+  return {
+    async stop() {
+      isOver = true
+      await running
+      return { failures, times: times.toSorted((a, b) => a - b) }
+    },
+  }
+}
+
+/** The largest resident memory of the processes that served the folder. */
+function watchedPeak(folder: string) {
+  let peakBytes = 0
+  const look = async () => {
+    try {
+      const note = JSON.parse(await readFile(join(folder, 'eider.lock'), 'utf8'))
+      const status = readFileSync(`/proc/${note.processId}/status`, 'utf8')
+      const kilobytes = Number(/VmHWM:\s+(\d+)/.exec(status)?.[1] ?? 0)
+      peakBytes = Math.max(peakBytes, kilobytes * 1024)
+    } catch {
+      // Between two processes.
+    }
+  }
+  const timer = setInterval(look, PROBE_EVERY_MS)
+  return {
+    stop() {
+      clearInterval(timer)
+      return peakBytes
+    },
+  }
+}
