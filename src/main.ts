@@ -2,10 +2,11 @@
  * What is started: the supervisor, which starts the server as a child and again when it crashed; or that child. Whatever
  * the server needs is imported by the server only.
  */
+
 import { existsSync, renameSync, rmSync, writeSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 import packageJson from '../package.json' with { type: 'json' }
-import { AppError, StartError } from './errors.ts'
+import { AppError, errorText, StartError } from './errors.ts'
 import { type Settings, settingsFrom, settingsHelp } from './settings.ts'
 import { environmentOf, NO_RESTARTS, type Restarts, restartsFrom } from './supervisor/restarts.ts'
 import { readRunning, requestsOf } from './supervisor/running-table.ts'
@@ -66,7 +67,7 @@ function settingsOf(args: readonly string[]): Settings | number {
 }
 
 function failedStart(error: unknown): number {
-  const message = error instanceof Error ? error.message : String(error)
+  const message = errorText(error)
   process.stderr.write(`eider: ${message}\n`)
   const isExpected = error instanceof AppError || error instanceof StartError
   if (!isExpected && error instanceof Error) process.stderr.write(`${error.stack}\n`)

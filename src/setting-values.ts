@@ -70,7 +70,7 @@ export function byteSize(text: string): string {
   throw new BadValue('expected a size as 256MB or 2GB')
 }
 
-export function plainText(text: string): string {
+export function nonEmptyText(text: string): string {
   if (text !== '') return text
   throw new BadValue('must not be empty')
 }

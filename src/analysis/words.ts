@@ -37,7 +37,7 @@ export function wordsOfNormal(text: string): readonly string[] {
  */
 export function* wordsOf(text: string, locale: string | undefined): Generator<readonly string[]> {
   for (const joined of joinedWordsOf(text, locale)) {
-    yield joined.flatMap((word) => partsOf(word).flatMap(segmentsOf))
+    yield joined.flatMap((word) => hyphenatedParts(word).flatMap(segmentsOf))
   }
 }
 
@@ -56,7 +56,7 @@ const JOINED_WORDS = /[\p{L}\p{M}\p{N}]+(?:['’\-‐][\p{L}\p{M}\p{N}]+)*/gu
 const HYPHEN = /[-‐]/
 
 /** The parts of a word that hyphens join. */
-export function partsOf(joined: string): readonly string[] {
+export function hyphenatedParts(joined: string): readonly string[] {
   return HYPHEN.test(joined) ? joined.split(HYPHEN) : [joined]
 }
 

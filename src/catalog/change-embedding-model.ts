@@ -10,9 +10,8 @@ import type { ReembeddingProgress } from '../domain/reembedding.ts'
 import { AppError } from '../errors.ts'
 import type { CatalogDeps } from './catalog-deps.ts'
 import type { Fields } from './fields.ts'
+import { INVALID_KNOWLEDGE_BASE } from './fields.ts'
 import { mergedFields, modelRefOf } from './model-fields.ts'
-
-const CODE = 'invalid_knowledge_base'
 
 export interface EmbeddingChange {
   readonly changes: Pick<KnowledgeBaseChanges, 'embeddingModel' | 'reembedding'>
@@ -65,7 +64,7 @@ export function embeddingModelOf(fields: Fields, stored: ModelRef | null = null)
   const own = stored === null ? fields : mergedFields(stored, fields)
   const ref = modelRefOf(
     own,
-    { provider: stored?.provider ?? BUILTIN_PROVIDER, code: CODE },
+    { provider: stored?.provider ?? BUILTIN_PROVIDER, code: INVALID_KNOWLEDGE_BASE },
     stored,
   )
   if (ref.provider !== BUILTIN_PROVIDER || ref.modelName !== '') return ref

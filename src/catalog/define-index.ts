@@ -4,7 +4,7 @@ import { AppError } from '../errors.ts'
 import type { CatalogDeps } from './catalog-deps.ts'
 import { FieldReader, type Fields } from './fields.ts'
 
-const CODE = 'invalid_request'
+const INVALID_INDEX = 'invalid_request'
 
 interface Bounds {
   readonly min: number
@@ -46,7 +46,7 @@ export async function dropVectorIndex(kb: KnowledgeBase, deps: CatalogDeps): Pro
 }
 
 function vectorIndexOf(sent: Fields): VectorIndexDefinition | null {
-  const read = new FieldReader(sent, CODE)
+  const read = new FieldReader(sent, INVALID_INDEX)
   const type = typeOf(read.text('type'), sent)
   const known = type === null ? {} : OPTIONS[type]
   const names = ['type', 'metric', ...Object.keys(known)]
@@ -68,8 +68,9 @@ function typeOf(text: string | undefined, sent: Fields): VectorIndexType | null 
   if (text === undefined) {
     const [first] = Object.keys(sent)
     if (first === undefined) return null
-    if (Object.hasOwn(sent, 'type')) throw new AppError(CODE, `"type" is null; there are ${TYPES}`)
-    throw new AppError(CODE, `"${first}" needs a "type" beside it; there are ${TYPES}`)
+    if (Object.hasOwn(sent, 'type'))
+      throw new AppError(INVALID_INDEX, `"type" is null; there are ${TYPES}`)
+    throw new AppError(INVALID_INDEX, `"${first}" needs a "type" beside it; there are ${TYPES}`)
   }
   const type = text.toLowerCase()
   if (type === 'auto') return null
@@ -77,7 +78,7 @@ function typeOf(text: string | undefined, sent: Fields): VectorIndexType | null 
   if (type === 'ivf' || type === 'ivf_file') return 'ivf'
   if (type === 'hnsw' || type === 'exact') return type
   throw new AppError(
-    CODE,
+    INVALID_INDEX,
     `There is no index of the type "${text.slice(0, 80)}"; there are ${TYPES}`,
   )
 }
@@ -85,5 +86,5 @@ function typeOf(text: string | undefined, sent: Fields): VectorIndexType | null 
 function checkMetric(metric: string | undefined): void {
   if (metric === undefined || metric.toLowerCase() === 'cosine') return
   const message = `The metric "${metric.slice(0, 80)}" is not supported; there is cosine`
-  throw new AppError(CODE, message)
+  throw new AppError(INVALID_INDEX, message)
 }

@@ -21,7 +21,7 @@ export interface AccessDeps {
   readonly now: () => number
 }
 
-const FIELDS = ['name', 'scopes', 'projects', 'expires_at', 'requests_per_minute']
+const KEY_FIELDS = ['name', 'scopes', 'projects', 'expires_at', 'requests_per_minute']
 const REQUESTS_PER_MINUTE_MAX = 1_000_000
 
 /**
@@ -33,9 +33,9 @@ export async function createKey(
   principal: Principal,
   deps: AccessDeps,
 ): Promise<{ readonly key: AccessKey; readonly text: string }> {
-  const unknown = Object.keys(fields).find((name) => !FIELDS.includes(name))
+  const unknown = Object.keys(fields).find((name) => !KEY_FIELDS.includes(name))
   if (unknown !== undefined) {
-    const message = `Unknown field "${unknown.slice(0, 100)}"; expected ${FIELDS.join(', ')}`
+    const message = `Unknown field "${unknown.slice(0, 100)}"; expected ${KEY_FIELDS.join(', ')}`
     throw new AppError('unknown_field', message)
   }
   const scopes = scopesOf(fields.scopes)
@@ -132,12 +132,12 @@ function expiryOf(sent: unknown, nowMs: number): string | null {
   return timestampOfMillis(millis)
 }
 
-const MOMENT =
+const EXPIRY =
   /^(\d{4}-\d{2}-\d{2})(?:[T ](\d{2}:\d{2}(?::\d{2}(?:\.\d{1,9})?)?)\s*(Z|[+-]\d{2}:?\d{2})?)?$/i
 
 /** Milliseconds since 1970 of a day or a time as people write it, UTC unless it says otherwise; NaN for what is none. */
 export function momentMillis(text: string): number {
-  const [, day, time = '00:00:00', zone = 'Z'] = MOMENT.exec(text.trim()) ?? []
+  const [, day, time = '00:00:00', zone = 'Z'] = EXPIRY.exec(text.trim()) ?? []
   return day === undefined ? Number.NaN : Date.parse(`${day}T${time}${zone.toUpperCase()}`)
 }
 

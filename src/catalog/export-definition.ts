@@ -1,5 +1,6 @@
 /** The definition of a knowledge base in a file, and back. */
 
+import { isCount } from '../core/counts.ts'
 import { isObject, parsedJson } from '../core/json.ts'
 import { parseColumnType, typeText } from '../domain/column-types/column-type.ts'
 import {
@@ -9,6 +10,7 @@ import {
 } from '../domain/flow/exported-knowledge-base.ts'
 import { nameKey } from '../domain/identifier.ts'
 import { type KnowledgeBase, sentMetadataColumns } from '../domain/knowledge-base.ts'
+import { DIMENSIONS_MAX } from '../domain/model-ref.ts'
 import { AppError } from '../errors.ts'
 import type { Fields } from './fields.ts'
 import { maskedModelFields, withoutMasked } from './model-fields.ts'
@@ -42,7 +44,6 @@ export function exportDefinition(kb: KnowledgeBase, chunkCount: number): string 
 const COLUMNS_MAX = 1000
 const NAME_CHARS_MAX = 1000
 const TYPE_CHARS_MAX = 10_000
-const DIMENSIONS_MAX = 65_536
 
 /** @throws AppError `file_unreadable` for a file that no Eider has made, or a later one */
 export function readExportDefinition(text: string | undefined): ExportDefinition {
@@ -93,10 +94,6 @@ function columnsOf(value: unknown): readonly ExportedColumn[] {
 }
 
 const NO_COLUMNS = 'its definition has no list of metadata columns'
-
-function isCount(value: unknown): value is number {
-  return typeof value === 'number' && Number.isSafeInteger(value) && value >= 0
-}
 
 function unreadable(why: string): AppError {
   return new AppError('file_unreadable', `The file could not be imported: ${why}`)

@@ -1,3 +1,5 @@
+export const INVALID_KNOWLEDGE_BASE = 'invalid_knowledge_base'
+
 /**
  * Reads the contract's fields (docs/contract.md) out of what a client sent: the object under the wrapper of a REST body, or the
  * options of a SQL statement. Both edges share the names and so share this.

@@ -2,11 +2,11 @@
 
 /** What moves a cursor, colours or renames a window; line ends and tabs stay. */
 // biome-ignore lint/suspicious/noControlCharactersInRegex: these are what is looked for.
-const ORDERS = /[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]/g
+const CONTROL_SIGNS = /[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]/g
 
 /** Several lines: what a terminal would obey is shown as text. */
 export function safeText(text: string): string {
-  return text.replaceAll('\r\n', '\n').replaceAll(ORDERS, escaped)
+  return text.replaceAll('\r\n', '\n').replaceAll(CONTROL_SIGNS, escaped)
 }
 
 /** One line: line ends too. */

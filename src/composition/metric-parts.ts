@@ -127,14 +127,12 @@ function kindOf({ keywordSearch }: NearestSearch): SearchMode {
   return keywordSearch.enoughCount === null ? 'hybrid' : 'keyword'
 }
 
-interface IndexReports {
-  reportOf(kb: KnowledgeBase): Pick<VectorIndexState, 'state'> | null
-}
-
 function accessOf(
   { knowledgeBase, prefilter }: NearestSearch,
   found: NearestFound | null,
-  caches: IndexReports,
+  caches: {
+    reportOf(kb: KnowledgeBase): Pick<VectorIndexState, 'state'> | null
+  },
 ): string {
   if (found === null) return 'scan'
   const type = knowledgeBase.vectorIndex?.type ?? 'exact'

@@ -6,11 +6,6 @@ import type { VectorIndexStates } from '../domain/ports/search-ports.ts'
 import type { KnowledgeBaseUsage, StoredSize, VectorCopy } from '../domain/server-state.ts'
 import { AppError } from '../errors.ts'
 
-export interface UsageOptions {
-  readonly signal: AbortSignal
-  readonly isDiskWanted: boolean
-}
-
 interface UsageParts {
   readonly documents: Pick<StoredDocuments, 'counts'>
   readonly sizes: { of(kb: KnowledgeBase): Promise<StoredSize | null> }
@@ -20,10 +15,16 @@ interface UsageParts {
 }
 
 /** Reads one after the other: whoever looks holds nobody up. Those that go meanwhile are left out. */
-export function usageOf({ documents, sizes, vectors, rows, indexes }: UsageParts) {
+export function diskUsage({ documents, sizes, vectors, rows, indexes }: UsageParts) {
   return async (
     knowledgeBases: readonly KnowledgeBase[],
-    { signal, isDiskWanted }: UsageOptions,
+    {
+      signal,
+      isDiskWanted,
+    }: {
+      readonly signal: AbortSignal
+      readonly isDiskWanted: boolean
+    },
   ): Promise<readonly KnowledgeBaseUsage[]> => {
     const used: KnowledgeBaseUsage[] = []
     const states = new Map(

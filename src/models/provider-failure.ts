@@ -116,14 +116,14 @@ export function redacted(text: string, secrets: readonly string[]): string {
     .replace(/[\p{Cc}\s]+/gu, ' ')
     .trim()
   const isShort = (secret: string) => secret.length < SECRET_CHARS_MIN
-  if (secrets.some((secret) => isShort(secret) && holds(line, secret))) {
+  if (secrets.some((secret) => isShort(secret) && holdsSecret(line, secret))) {
     return 'its answer is not shown, because it holds the key or a part of the address'
   }
   const known = secrets.filter((secret) => !isShort(secret)).reduce(withoutRuns, line)
   return shortened(withoutCredentials(known), DETAIL_CHARS_MAX)
 }
 
-function holds(text: string, secret: string): boolean {
+function holdsSecret(text: string, secret: string): boolean {
   const [lowerText, lowerSecret] = [text.toLowerCase(), secret.toLowerCase()]
   if (lowerSecret === '') return false
   if (lowerSecret.length > CHANCE_CHARS_MAX) return lowerText.includes(lowerSecret)

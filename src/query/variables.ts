@@ -151,7 +151,7 @@ export const SYSTEM_VARIABLES: Readonly<Record<string, SystemValue>> = {
 }
 
 /** As SHOW VARIABLES writes it. */
-export function shownValue(value: SystemValue): string {
+export function shownVariable(value: SystemValue): string {
   if (typeof value === 'boolean') return value ? 'ON' : 'OFF'
   return String(value)
 }

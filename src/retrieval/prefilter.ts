@@ -173,7 +173,7 @@ export class Prefilter {
   }
 }
 
-const BYTES_MAX = 32 * 1024 ** 2
+const PREFILTER_BYTES_MAX = 32 * 1024 ** 2
 /** Of one list: longer ones are read again. */
 const LIST_BYTES_MAX = 4 * 1024 ** 2
 
@@ -187,7 +187,10 @@ interface KeyList {
  * language, a source. Good until the knowledge base is written to.
  */
 export class PrefilterCache {
-  readonly #lists = new LruMap<string, KeyList>({ sizeMax: BYTES_MAX, sizeOf })
+  readonly #lists = new LruMap<string, KeyList>({
+    sizeMax: PREFILTER_BYTES_MAX,
+    sizeOf: keyListBytes,
+  })
 
   /** By their names, at which revision prefilters were asked for that are not among the lists. */
   readonly #asked = new LruMap<string, number>({ sizeMax: BROAD_MAX })
@@ -212,7 +215,7 @@ export class PrefilterCache {
   }
 }
 
-function sizeOf({ keys }: KeyList, name: string): number {
+function keyListBytes({ keys }: KeyList, name: string): number {
   return name.length * 2 + keys.byteLength + 200
 }
 

@@ -161,17 +161,14 @@ function visitCtes(query: TreeNode, outer: Scope, rewriter: Rewriter): Scope {
   return scope
 }
 
-/** An agent in a FROM. */
-interface AgentReference {
-  readonly ref: TreeNode
-  readonly alias: string
-  readonly agent: Agent
-}
-
 /** The sources in the FROM of one SELECT that are replaced once the SELECT around them is understood. */
 interface Sources {
   readonly knowledgeBases: Omit<KnowledgeBaseSource, 'isOnly'>[]
-  readonly agents: AgentReference[]
+  readonly agents: {
+    readonly ref: TreeNode
+    readonly alias: string
+    readonly agent: Agent
+  }[]
   /** Tables of databases elsewhere. */
   readonly references: (Omit<SourceReference, 'ref'> & { readonly ref: TreeNode })[]
 }

@@ -64,7 +64,20 @@ export class RunRecorder implements RunTraces {
     }
   }
 
-  #finished({ start, startedAtMs, turns, steps }: Collected, end: RunEnd): FinishedRun {
+  #finished(
+    {
+      start,
+      startedAtMs,
+      turns,
+      steps,
+    }: {
+      readonly start: RunStart
+      readonly startedAtMs: number
+      readonly turns: readonly ModelTurn[]
+      readonly steps: readonly ToolStep[]
+    },
+    end: RunEnd,
+  ): FinishedRun {
     const { prices, secrets, now } = this.#options
     const { model, ...known } = start
     const hide = hideSecrets([...secretsOfModel(model), ...secrets()])
@@ -93,17 +106,10 @@ export class RunRecorder implements RunTraces {
         return { ...turn, reasoning: shown(turn.reasoning, TEXT_CHARS_MAX.reasoning) }
       }),
       steps: steps.slice(0, ENTRIES_MAX).map((step) => shownStep(step, hide)),
-      usage: usageOf(turns),
+      usage: summedUsage(turns),
       cost: costOf(model, turns, prices),
     }
   }
-}
-
-interface Collected {
-  readonly start: RunStart
-  readonly startedAtMs: number
-  readonly turns: readonly ModelTurn[]
-  readonly steps: readonly ToolStep[]
 }
 
 /** A secret that a limit cuts in two is still found: so much more is looked at than is kept. */
@@ -134,7 +140,7 @@ function cut(text: string, charsMax: number): string {
   return shortened(plain, charsMax).toWellFormed()
 }
 
-function usageOf(turns: readonly ModelTurn[]): TokenUsage | null {
+function summedUsage(turns: readonly ModelTurn[]): TokenUsage | null {
   const counted = turns.flatMap(({ usage }) => usage ?? [])
   if (counted.length === 0) return null
   const sum = (of: (usage: TokenUsage) => number) => {

@@ -51,13 +51,13 @@ type ValueConverter = (value: DuckDBValue) => ResultValue
 
 /** What JSON says of a value. Chosen once per column. */
 export function converterOf(type: DuckDBType): ValueConverter {
-  return converterFor(type, converterOf) ?? CONVERTERS[type.typeId] ?? text
+  return converterFor(type, converterOf) ?? CONVERTERS[type.typeId] ?? textOrNull
 }
 
 /** The same, with texts for what a number of JSON cannot say: NaN, infinities, more than 15 digits of a DECIMAL. */
 export function exactConverterOf(type: DuckDBType): ValueConverter {
   const own = EXACT_CONVERTERS[type.typeId] ?? CONVERTERS[type.typeId]
-  return converterFor(type, exactConverterOf) ?? own ?? text
+  return converterFor(type, exactConverterOf) ?? own ?? textOrNull
 }
 
 /** @param inner for the types within it; undefined: it has none */
@@ -127,7 +127,7 @@ const EXACT_CONVERTERS: Partial<Record<DuckDBTypeId, ValueConverter>> = {
 }
 
 /** UUID, INTERVAL, BIT, TIMETZ and whatever a later DuckDB adds. */
-function text(value: DuckDBValue): ResultValue {
+function textOrNull(value: DuckDBValue): ResultValue {
   return value === null ? null : String(value)
 }
 
@@ -141,7 +141,7 @@ function finiteNumber(value: DuckDBValue): ResultValue {
 }
 
 function numberOrText(value: DuckDBValue): ResultValue {
-  return Number.isFinite(value) ? finiteNumber(value) : text(value)
+  return Number.isFinite(value) ? finiteNumber(value) : textOrNull(value)
 }
 
 /** A double gives back so many digits as they were. */
@@ -206,7 +206,7 @@ function structConverter(
 ): ValueConverter {
   const fields = type.entryNames.map((name, index) => {
     const fieldType = type.entryTypes[index]
-    return [name, fieldType === undefined ? text : inner(fieldType)] as const
+    return [name, fieldType === undefined ? textOrNull : inner(fieldType)] as const
   })
   const isUnnamed = fields.every(([name]) => name === '')
   return (value) => {
@@ -247,12 +247,12 @@ function unionConverter(
   const converters = new Map(
     type.memberTags.map((tag, index) => {
       const member = type.memberTypes[index]
-      return [tag, member === undefined ? text : inner(member)] as const
+      return [tag, member === undefined ? textOrNull : inner(member)] as const
     }),
   )
   return (value) => {
     if (!(value instanceof DuckDBUnionValue)) return null
-    const convert = converters.get(value.tag) ?? text
+    const convert = converters.get(value.tag) ?? textOrNull
     return { [value.tag]: convert(value.value) }
   }
 }

@@ -58,7 +58,7 @@ const READING_MS = 1_000
 const RENEWING_MS = 10_000
 const SAMPLE_ROWS = 100
 const COLUMNS_MAX = 20
-const VALUES_MAX = 4
+const EXAMPLES_MAX = 4
 const RANGES_ROWS_MAX = 100_000
 
 /**
@@ -95,7 +95,7 @@ export class DataProfiles {
     const descriptions = new Map<string, string>()
     for (const source of sources) {
       const profile = this.#profiles.get(source.key)
-      descriptions.set(source.name, profile?.text ?? lineOf(source, new Map()))
+      descriptions.set(source.name, profile?.text ?? profileLine(source, new Map()))
     }
     return { ...data, descriptions: withinBytes(descriptions) }
   }
@@ -126,7 +126,13 @@ export class DataProfiles {
   async #read(
     sources: readonly Source[],
     reader: DataReader,
-    { timeoutMs, signal }: ReadingTerms,
+    {
+      timeoutMs,
+      signal,
+    }: {
+      readonly timeoutMs: number
+      readonly signal: AbortSignal
+    },
   ): Promise<void> {
     const late = () => new AppError('timeout', 'Descriptions of data took too long')
     const deadline = startDeadline({ timeoutMs, signals: [signal], timeoutError: late })
@@ -160,7 +166,7 @@ export class DataProfiles {
       if (!(error instanceof AppError || signal.aborted)) throw error
       const known = this.#profiles.get(source.key)
       const isUsable = known !== undefined && known.columns === columnsOf(source)
-      const text = isUsable ? known.text : lineOf(source, new Map())
+      const text = isUsable ? known.text : profileLine(source, new Map())
       // Not asked for again at once: what fails or takes long now does so for the next question as well.
       this.#keep({ ...source, version: '' }, text, isUsable ? known.rowCount : null)
     }
@@ -176,11 +182,6 @@ export class DataProfiles {
   close(): void {
     this.#closing.abort(new AppError('shutting_down', 'The server is shutting down'))
   }
-}
-
-interface ReadingTerms {
-  readonly timeoutMs: number
-  readonly signal: AbortSignal
 }
 
 /** What is being read of a source is not what a question needs that knows other columns. */
@@ -246,12 +247,12 @@ async function readProfile(
   signal: AbortSignal,
 ): Promise<Pick<Profile, 'text' | 'rowCount'>> {
   const { from, unit } = source
-  if (!source.isRead) return { text: lineOf(source, new Map()), rowCount: null }
+  if (!source.isRead) return { text: profileLine(source, new Map()), rowCount: null }
   const [[count] = []] = (await reader.read(`SELECT count(*) FROM ${from}`, signal)).rows
   const rowCount = Number(count)
   const names = source.columns.slice(0, COLUMNS_MAX).map(({ name }) => quote(name))
   if (names.length === 0 || rowCount === 0) {
-    return { text: lineOf({ ...source, rowCount }, new Map()), rowCount }
+    return { text: profileLine({ ...source, rowCount }, new Map()), rowCount }
   }
   const sample = await reader.read(
     `SELECT ${names.join(', ')} FROM ${from} LIMIT ${SAMPLE_ROWS}`,
@@ -276,7 +277,7 @@ async function readProfile(
         values.set(name, lowest === highest ? lowest : `${lowest} to ${highest}`)
     }
   }
-  return { text: lineOf({ ...source, columns, rowCount, unit }, values), rowCount }
+  return { text: profileLine({ ...source, columns, rowCount, unit }, values), rowCount }
 }
 
 const RANGED =
@@ -289,7 +290,7 @@ function shownValues(cells: readonly ResultValue[]): string | null {
     const text = harmlessValue(cell)
     if (text !== null) counts.set(text, (counts.get(text) ?? 0) + 1)
   }
-  const frequent = [...counts].sort(([, one], [, other]) => other - one).slice(0, VALUES_MAX)
+  const frequent = [...counts].sort(([, one], [, other]) => other - one).slice(0, EXAMPLES_MAX)
   if (frequent.length === 0) return null
   return `e.g. ${frequent.map(([text]) => text).join(', ')}`
 }
@@ -312,7 +313,7 @@ function harmlessName(name: string): string {
   return /^[\p{L}_][\p{L}\p{N}_]*$/u.test(short) ? short : JSON.stringify(short)
 }
 
-function lineOf(source: Source, values: ReadonlyMap<string, string>): string {
+function profileLine(source: Source, values: ReadonlyMap<string, string>): string {
   const { rowCount, unit, columns } = source
   const shown = columns.slice(0, COLUMNS_MAX).map(({ name, type }) => {
     const value = values.get(name)
@@ -329,11 +330,11 @@ function lineOf(source: Source, values: ReadonlyMap<string, string>): string {
 
 const LINE_BYTES_MAX = 1_000
 /** Of all lines. */
-const BYTES_MAX = 16_384
+const PROFILE_BYTES_MAX = 16_384
 
 /** Lines as far as there is room; the other sources are told by their names. */
 function withinBytes(lines: ReadonlyMap<string, string>): ReadonlyMap<string, string> {
-  let left = BYTES_MAX
+  let left = PROFILE_BYTES_MAX
   return new Map(
     [...lines].filter(([, line]) => {
       left -= Buffer.byteLength(line)

@@ -122,14 +122,12 @@ interface StoredChunk {
   readonly origin: KnowledgeBase
 }
 
-interface WantedChunks {
-  readonly kb: KnowledgeBase
-  readonly chunkIds: readonly string[]
-}
-
 /** In one statement; where that fails, each knowledge base by itself: one of them may be gone by now. */
 async function storedChunks(
-  wanted: readonly WantedChunks[],
+  wanted: readonly {
+    readonly kb: KnowledgeBase
+    readonly chunkIds: readonly string[]
+  }[],
   reader: DataReader,
   signal: AbortSignal,
 ): Promise<readonly StoredChunk[]> {

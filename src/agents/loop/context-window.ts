@@ -1,7 +1,8 @@
+import { sum } from '../../core/counts.ts'
 import type { ChatMessage, ToolSpec } from '../../domain/ports/model-ports.ts'
 import { AppError, toAppError } from '../../errors.ts'
 import { firstChars } from '../agent-limits.ts'
-import { fenced } from './data-fence.ts'
+import { withDataFence } from './data-fence.ts'
 import { charsWithin, estimatedTokens, mostTokens } from './token-estimate.ts'
 
 /** The result of a tool call in a conversation, as long as it is whole. */
@@ -208,7 +209,7 @@ function shownMessage(entry: Entry, fence: string | undefined): ChatMessage {
   if (fence === undefined) return { role: 'tool', callId, content: `${note}${data}` }
   const parts = [
     `Result of call ${number}:`,
-    ...(data === '' ? [] : [fenced(data, fence)]),
+    ...(data === '' ? [] : [withDataFence(data, fence)]),
     ...(note === '' ? [] : [note]),
   ]
   return { role: 'tool', callId, content: parts.join('\n') }
@@ -247,10 +248,6 @@ function textOf(entry: Entry): string {
   if (entry.role === 'result') return `${entry.note}${entry.data}`
   if (entry.role !== 'assistant') return entry.content
   return entry.content + entry.toolCalls.map(({ name, input }) => `${name} ${input} `).join('')
-}
-
-function sum(numbers: readonly number[]): number {
-  return numbers.reduce((total, number) => total + number, 0)
 }
 
 const TOO_LONG =

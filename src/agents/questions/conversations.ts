@@ -9,7 +9,7 @@ import type {
 } from '../../domain/ports/conversation-ports.ts'
 import { timestampOfMillis } from '../../domain/timestamp.ts'
 import { AppError, toAppError } from '../../errors.ts'
-import { callerOf, onAbort, originOf, setCaller, setOrigin } from '../../runtime/cancellation.ts'
+import { abortOrigin, callerOf, onAbort, setCaller, setOrigin } from '../../runtime/cancellation.ts'
 import type { AgentPool } from './agent-pool.ts'
 import { type AgentQuestion, failedRun, type OpenConversation } from './agent-question.ts'
 import type { Answer } from './completion-stream.ts'
@@ -272,7 +272,7 @@ export class Conversations {
 function workFor(asked: AbortSignal, maySurvive: () => boolean) {
   const work = new AbortController()
   setCaller(work.signal, callerOf(asked))
-  setOrigin(work.signal, originOf(asked))
+  setOrigin(work.signal, abortOrigin(asked))
   const end = onAbort(asked, () => {
     if (asked.reason instanceof AppError || !maySurvive()) work.abort(asked.reason)
   })

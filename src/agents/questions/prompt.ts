@@ -58,7 +58,7 @@ function dataPart(data: AvailableData): string {
   const lines = [
     ...named('Knowledge bases', kbs),
     ...(tables.length === 0 ? [] : named('Tables', tables)),
-    ...data.warnings.map((warning) => `Warning: ${oneLine(warning)}`),
+    ...data.warnings.map((warning) => `Warning: ${nameLine(warning)}`),
   ]
   return lines.join('\n')
 }
@@ -69,7 +69,7 @@ function named(title: string, names: readonly string[]): readonly string[] {
   const rest = names.length - shown.length
   return [
     `${title}:`,
-    ...shown.map((name) => `- ${oneLine(name)}`),
+    ...shown.map((name) => `- ${nameLine(name)}`),
     ...(rest === 0 ? [] : [`- and ${rest} more, which the tools list`]),
   ]
 }
@@ -77,7 +77,7 @@ function named(title: string, names: readonly string[]): readonly string[] {
 const NAMES_CHARS_MAX = 2000
 
 /** Names may hold anything: a line break among them would begin a sentence of ours. */
-function oneLine(text: string): string {
+function nameLine(text: string): string {
   const plain = harmless(text.replaceAll(/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]+/gu, ' '))
   return firstChars(plain, NAMES_CHARS_MAX)
 }

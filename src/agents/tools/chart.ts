@@ -8,8 +8,8 @@ import { statementIn } from './written-statement.ts'
 
 const ROWS_MAX = 1_000
 /** Of all its rows as JSON. */
-const BYTES_MAX = 262_144
-const TITLE_CHARS_MAX = 200
+const CHART_BYTES_MAX = 262_144
+const CHART_TITLE_CHARS_MAX = 200
 /** Slices that can still be told apart. */
 const SLICES_MAX = 30
 /** Rows that the model is shown again. */
@@ -70,8 +70,8 @@ export async function drawChart(
     throw wrong(`the statement gives more than ${ROWS_MAX} rows: aggregate or set a LIMIT`)
   }
   if (rows.rows.length === 0) throw wrong('the statement gives no rows')
-  if (Buffer.byteLength(JSON.stringify(rows.rows)) > BYTES_MAX) {
-    throw wrong(`the rows have more than ${BYTES_MAX} bytes: select only what is shown`)
+  if (Buffer.byteLength(JSON.stringify(rows.rows)) > CHART_BYTES_MAX) {
+    throw wrong(`the rows have more than ${CHART_BYTES_MAX} bytes: select only what is shown`)
   }
   const chart = { spec: specOf(wanted, rows), sql, column_names: rows.columns, data: rows.rows }
   const shown = { ...rows, rows: rows.rows.slice(0, SHOWN_ROWS) }
@@ -96,10 +96,10 @@ function specOf(wanted: Wanted, result: TypedRows): Chart['spec'] {
   const names = keysOf(result.columns)
   const values = result.rows.map((row) => {
     return Object.fromEntries(
-      row.map((value, index) => [names[index] ?? '', plain(value, result.types[index])]),
+      row.map((value, index) => [names[index] ?? '', plainCell(value, result.types[index])]),
     )
   })
-  const title = wanted.title?.slice(0, TITLE_CHARS_MAX).toWellFormed()
+  const title = wanted.title?.slice(0, CHART_TITLE_CHARS_MAX).toWellFormed()
   return {
     ...(title === undefined ? {} : { title }),
     data: { values },
@@ -160,11 +160,11 @@ function fieldNamed(argument: string, written: string, { columns, types, rows }:
   return { name, index, kind: kindOf(types[index] ?? '', cells) }
 }
 
-const NUMBERS =
+const NUMBER_TYPE =
   /^(?:U?(?:TINY|SMALL|BIG|HUGE)?INT(?:EGER)?|UINTEGER|UHUGEINT|FLOAT|DOUBLE|DECIMAL|REAL)/i
 
 function kindOf(type: string, cells: readonly ResultValue[]): Kind {
-  if (NUMBERS.test(type)) return 'quantitative'
+  if (NUMBER_TYPE.test(type)) return 'quantitative'
   if (/^(?:DATE|TIMESTAMP)/i.test(type)) return 'temporal'
   const known = cells.filter((cell) => cell !== null)
   const isNumber = known.length > 0 && known.every((cell) => typeof cell === 'number')
@@ -177,7 +177,7 @@ function keysOf(columns: readonly string[]): readonly string[] {
   for (const name of columns) {
     const key = name
       .replaceAll(/[.[\]\\'"]/g, '_')
-      .slice(0, TITLE_CHARS_MAX)
+      .slice(0, CHART_TITLE_CHARS_MAX)
       .toWellFormed()
     keys.push(
       key === '' || key === '__proto__' || keys.includes(key) ? `column_${keys.length + 1}` : key,
@@ -187,10 +187,10 @@ function keysOf(columns: readonly string[]): readonly string[] {
 }
 
 /** Numbers that JSON cannot hold came as text; a space between day and time is not read everywhere. */
-function plain(value: ResultValue, type = ''): ResultValue {
+function plainCell(value: ResultValue, type = ''): ResultValue {
   if (typeof value !== 'string')
     return typeof value === 'object' && value !== null ? JSON.stringify(value) : value
-  if (NUMBERS.test(type) && Number.isFinite(Number(value))) return Number(value)
+  if (NUMBER_TYPE.test(type) && Number.isFinite(Number(value))) return Number(value)
   return /^TIMESTAMP/i.test(type) ? value.replace(' ', 'T') : value
 }
 

@@ -58,7 +58,7 @@ export async function readDocument(
   const name = nameMeant(knowledge_base, reader.scope.project, names)
   const kb = knowledgeBases.find((one) => fullName(one) === name)
   if (kb === undefined) throw new AppError('sql_forbidden', notAvailable(knowledge_base, names))
-  const span = spanOf(kb, wanted)
+  const span = wantedSpan(kb, wanted)
   const document = `${sqlName(kb)} WHERE id = ${literal(span.documentId)}`
   const ofColumn =
     span.column === null ? '' : ` AND metadata->>'content_column' = ${literal(span.column)}`
@@ -113,7 +113,7 @@ interface Wanted {
 
 const CHUNK_ID = /^(.*):([^:]*):(\d+)of(\d+):(\d+)to(\d+)$/s
 
-function spanOf(kb: KnowledgeBase, wanted: Wanted): WantedSpan {
+function wantedSpan(kb: KnowledgeBase, wanted: Wanted): WantedSpan {
   const { document_id: documentId, chunk_id: chunkId, column } = wanted
   if (chunkId !== null) {
     const [, id, ofColumn, number] =

@@ -29,13 +29,10 @@ export interface ToolHostOptions {
   /** Whether the rows of the last statement are part of the answer. */
   readonly keepsFinalRows?: boolean
   /** Tools of others. What they say is no evidence: nothing of it is cited. */
-  readonly foreign?: ForeignRunner | null
-}
-
-/** Never throws but the signal's reason. */
-export interface ForeignRunner {
-  has(name: string): boolean
-  run(call: Pick<ToolCall, 'name' | 'input'>, signal: AbortSignal): Promise<string>
+  readonly foreign?: {
+    has(name: string): boolean
+    run(call: Pick<ToolCall, 'name' | 'input'>, signal: AbortSignal): Promise<string>
+  } | null
 }
 
 /** These end the question; any other expected failure is told to the model, which may try something else. */

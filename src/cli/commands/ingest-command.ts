@@ -47,17 +47,15 @@ export const run: RunCommand = async (context) => {
   return counts.failed.length > 0 ? EXIT.failed : EXIT.done
 }
 
-interface SortedSources {
-  readonly urls: readonly string[]
-  readonly paths: readonly string[]
-  readonly isPiped: boolean
-}
-
 function sortedSources(
   sources: readonly string[],
   query: string | undefined,
   options: Options,
-): SortedSources {
+): {
+  readonly urls: readonly string[]
+  readonly paths: readonly string[]
+  readonly isPiped: boolean
+} {
   const urls = sources.filter((one) => /^https?:\/\//i.test(one))
   const isPiped = sources.includes('-')
   const paths = sources.filter((one) => one !== '-' && !urls.includes(one))

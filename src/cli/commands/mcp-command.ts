@@ -78,7 +78,7 @@ class Bridge {
     const opened = await this.#opening.catch(() => undefined)
     if (opened === undefined) return
     const signal = AbortSignal.timeout(GOODBYE_MS)
-    const headers = headersOf(opened)
+    const headers = sessionHeaders(opened)
     await this.#client.open('DELETE', '/mcp', { headers, signal }).catch(() => undefined)
   }
 
@@ -157,7 +157,7 @@ class Bridge {
   }
 
   async #post(json: unknown, opened: Opened | undefined): Promise<Response> {
-    const headers = { accept: 'application/json, text/event-stream', ...headersOf(opened) }
+    const headers = { accept: 'application/json, text/event-stream', ...sessionHeaders(opened) }
     const init = { json, headers, signal: this.#signal }
     for (const ms of this.#hasAnswered ? RETRY_MS : []) {
       try {
@@ -203,7 +203,7 @@ class Bridge {
   }
 }
 
-function headersOf(opened: Opened | undefined): Readonly<Record<string, string>> {
+function sessionHeaders(opened: Opened | undefined): Readonly<Record<string, string>> {
   if (opened === undefined) return {}
   return { 'mcp-session-id': opened.id, 'mcp-protocol-version': opened.version }
 }

@@ -57,7 +57,7 @@ function modeOf(
 }
 
 const CONDITION = /^\s*([^<>=!~]+?)\s*(<=|>=|!=|<>|=|<|>|~)\s*(.*)$/s
-const OPERATORS: Readonly<Record<string, string>> = { '!=': 'not', '<>': 'not', '~': 'like' }
+const FILTER_OPERATORS: Readonly<Record<string, string>> = { '!=': 'not', '<>': 'not', '~': 'like' }
 
 /**
  * `price<8`, `colour=green`, `title~%tea%`, or a JSON object of conditions; several must all hold.
@@ -72,7 +72,7 @@ export function filtersOf(conditions: readonly string[]): Readonly<Record<string
 function filterOf(condition: string): Readonly<Record<string, unknown>> {
   if (condition.trimStart().startsWith('{')) return jsonObject(condition)
   const [, name, sign = '', text = ''] = CONDITION.exec(condition) ?? []
-  if (name !== undefined) return { [name]: { [OPERATORS[sign] ?? sign]: plainValue(text) } }
+  if (name !== undefined) return { [name]: { [FILTER_OPERATORS[sign] ?? sign]: plainValue(text) } }
   const examples = `--filter 'price<8', --filter colour=green, --filter 'title~%tea%'`
   throw usageError(`--filter: "${condition}" is no condition; examples: ${examples}`)
 }
@@ -152,12 +152,12 @@ function withoutHeading(text: string, { heading }: Readonly<Record<string, unkno
 }
 
 const SHORT_WORD = 3
-const WORDS_MAX = 50
+const QUERY_WORDS_MAX = 50
 
 /** What is highlighted: words of some length, at the begin of words of the text. */
 function wordsOf(query: string): readonly string[] {
   const words = query.toLowerCase().match(/[\p{L}\p{N}]+/gu) ?? []
-  return [...new Set(words)].filter((word) => word.length > SHORT_WORD).slice(0, WORDS_MAX)
+  return [...new Set(words)].filter((word) => word.length > SHORT_WORD).slice(0, QUERY_WORDS_MAX)
 }
 
 function highlighted(line: string, words: readonly string[], output: Output): string {

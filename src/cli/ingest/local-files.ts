@@ -1,7 +1,9 @@
 /** Files on this machine that shall be documents, and what their documents are called. */
+
 import type { Dirent } from 'node:fs'
 import { readdir, stat } from 'node:fs/promises'
 import { basename, dirname, isAbsolute, join, relative, resolve, sep } from 'node:path'
+import { errorText } from '../../errors.ts'
 import { CommandError, usageError } from '../command-error.ts'
 
 export interface LocalFile {
@@ -50,7 +52,7 @@ export interface FoundFiles {
 
 const LEFT_OUT_NAMED_MAX = 1000
 
-const MAGIC = /[*?[\]{}]/
+const GLOB_SIGNS = /[*?[\]{}]/
 
 /** @throws CommandError `no_such_file`, `usage` */
 export async function fileRoots(
@@ -65,7 +67,7 @@ export async function fileRoots(
     if (found !== null) {
       const kind = found.isDirectory() ? 'folder' : 'file'
       roots.push({ path, kind, base: baseOf(path, kind, base), pattern: null })
-    } else if (MAGIC.test(word)) roots.push(patternRoot(path, base))
+    } else if (GLOB_SIGNS.test(word)) roots.push(patternRoot(path, base))
     else if (isVanishedAllowed) {
       roots.push({ path, kind: 'file', base: baseOf(path, 'file', base), pattern: null })
     } else {
@@ -77,7 +79,7 @@ export async function fileRoots(
 
 function patternRoot(path: string, base: string | null): FileRoot {
   const parts = path.split(sep)
-  const first = parts.findIndex((part) => MAGIC.test(part))
+  const first = parts.findIndex((part) => GLOB_SIGNS.test(part))
   const folder = parts.slice(0, first).join(sep) || sep
   const pattern = parts.slice(first).join('/')
   return { path: folder, kind: 'pattern', base: baseOf(folder, 'folder', base), pattern }
@@ -154,7 +156,7 @@ class FoundInRoots {
     try {
       entries = await readdir(folder, { withFileTypes: true })
     } catch (error) {
-      const message = error instanceof Error ? error.message : String(error)
+      const message = errorText(error)
       this.#failed.push({ path: idOf(folder, root) || '.', message })
       return
     }

@@ -124,7 +124,7 @@ export function sourceParameters(
 ): SourceParameters {
   const found = new Map<string, SourceParameterValue>()
   for (const [name, value] of Object.entries(given)) {
-    const known = parameterOf(engine, name)
+    const known = engineParameter(engine, name)
     if (known === undefined) throw unknownParameter(engine, name)
     if (value === null || value === '') continue
     if (found.has(known.name)) {
@@ -144,15 +144,16 @@ export function maskedParameters(
   given: Readonly<Record<string, unknown>>,
 ): Readonly<Record<string, unknown>> {
   const shown = Object.entries(given).map(([name, value]) => {
-    const isSecret = parameterOf(engine, name)?.isSecret ?? true
+    const isSecret = engineParameter(engine, name)?.isSecret ?? true
     return [name, isSecret && value !== null && value !== '' ? MASK : value] as const
   })
   return Object.fromEntries(shown)
 }
 
-const MASK = '******'
+/** What is shown of a secret. */
+export const MASK = '******'
 
-function parameterOf(engine: DataSourceEngine, name: string): SourceParameter | undefined {
+function engineParameter(engine: DataSourceEngine, name: string): SourceParameter | undefined {
   const asked = name.toLowerCase()
   return SOURCE_PARAMETERS[engine].find((one) => one.name === asked || one.aliases.includes(asked))
 }

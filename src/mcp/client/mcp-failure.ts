@@ -8,16 +8,16 @@ import { CUT_OFF } from './bounded-fetch.ts'
 const TEXT_CHARS_MAX = 300
 
 /** What went wrong with a server, and what to do about it. */
-export function failureOf(
+export function mcpFailure(
   error: unknown,
   server: McpServer,
   hide: (text: string) => string,
 ): ForeignFailure {
-  const message = `The MCP server ${server.name} (${new URL(server.url).origin}) ${reasonOf(error)}`
-  return { kind: 'failed', message: hide(oneLine(message)) }
+  const message = `The MCP server ${server.name} (${new URL(server.url).origin}) ${failureReason(error)}`
+  return { kind: 'failed', message: hide(singleLine(message)) }
 }
 
-function reasonOf(error: unknown): string {
+function failureReason(error: unknown): string {
   if (error instanceof AppError && error.code === 'address_refused') {
     return `may not be connected to: ${error.message}`
   }
@@ -62,6 +62,6 @@ function codeOf(error: Error): string | undefined {
   return typeof code === 'string' ? code : undefined
 }
 
-function oneLine(text: string): string {
+function singleLine(text: string): string {
   return text.replaceAll(/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\s]+/gu, ' ')
 }

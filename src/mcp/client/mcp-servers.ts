@@ -18,7 +18,7 @@ import type { Guard } from '../../network/pinned-fetch.ts'
 import { settlesWithin, withDeadline } from '../../runtime/cancellation.ts'
 import { Semaphore } from '../../runtime/semaphore.ts'
 import { boundedFetch } from './bounded-fetch.ts'
-import { failureOf } from './mcp-failure.ts'
+import { mcpFailure } from './mcp-failure.ts'
 
 /** To connect, and to list the tools. */
 const LISTING_MS = 5_000
@@ -77,7 +77,7 @@ export class McpServers implements ForeignTools {
       )
     } catch (error) {
       signal.throwIfAborted()
-      const failure = failureOf(error, server, hide)
+      const failure = mcpFailure(error, server, hide)
       const isLate = error instanceof AppError && error.code === 'timeout'
       return this.#keep(key, failure, isLate ? LATE_MS : 0)
     }
@@ -131,7 +131,7 @@ export class McpServers implements ForeignTools {
       // It may have other tools by now, or forgotten the session.
       this.#listings.delete(keyOf(server))
       this.#forget(session, keyOf(server))
-      return failureOf(error, server, hide)
+      return mcpFailure(error, server, hide)
     }
   }
 

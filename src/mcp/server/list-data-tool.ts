@@ -81,10 +81,10 @@ export const LIST_DATA_TOOL: Tool = {
     const project = sent.optionalText('project')
     if (project !== undefined) requireNamespace(principal, project)
     const data = visibleData(uses.snapshot(), principal)
-    const items = itemsOf(data, call).filter(({ namespace }) => {
+    const items = dataItems(data, call).filter(({ namespace }) => {
       return project === undefined || nameKey(namespace) === nameKey(project)
     })
-    const start = startOf(sent.optionalText('cursor'))
+    const start = cursorOffset(sent.optionalText('cursor'))
     const end = start + (sent.number('limit') ?? ITEMS_UNSET)
     const bounds = { concurrencyMax: AT_ONCE_MAX, signal }
     const shown = await mapConcurrent(items.slice(start, end), bounds, ({ record }) => record())
@@ -99,7 +99,7 @@ export const LIST_DATA_TOOL: Tool = {
   },
 }
 
-function startOf(cursor: string | undefined): number {
+function cursorOffset(cursor: string | undefined): number {
   if (cursor === undefined) return 0
   if (/^\d{1,9}$/.test(cursor)) return Number(cursor)
   throw new AppError('invalid_request', '"cursor" must be next_cursor of an answer of list_data')
@@ -110,7 +110,7 @@ interface Item {
   readonly record: () => Promise<JsonObject>
 }
 
-function itemsOf(data: VisibleData, call: ToolCall): readonly Item[] {
+function dataItems(data: VisibleData, call: ToolCall): readonly Item[] {
   const item = (namespace: string, record: JsonObject): Item => {
     return { namespace, record: async () => record }
   }

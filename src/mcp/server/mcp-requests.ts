@@ -1,11 +1,13 @@
 /** Answers the requests of MCP clients: those of a session in it, every other by itself. */
 
+import type { Server } from '@modelcontextprotocol/sdk/server/index.js'
 import { WebStandardStreamableHTTPServerTransport } from '@modelcontextprotocol/sdk/server/webStandardStreamableHttp.js'
 import { AjvJsonSchemaValidator } from '@modelcontextprotocol/sdk/validation/ajv-provider.js'
 import { isObject, type JsonObject } from '../../core/json.ts'
+import { MINUTE_MS } from '../../core/time.ts'
+import type { Principal } from '../../domain/access/principal.ts'
 import type { McpCaller, McpDoor } from '../../domain/ports/mcp-ports.ts'
 import { ToolCalls } from './call-tool.ts'
-import { McpSessions, ownerOf, type Session } from './mcp-sessions.ts'
 import type { McpUses } from './mcp-uses.ts'
 import { authInfoOf, type ProtocolParts, protocolServer } from './protocol-server.ts'
 import type { Tool } from './tool.ts'
@@ -234,5 +236,116 @@ function argumentCheck(validator: AjvJsonSchemaValidator) {
     const { valid, errorMessage } = check(sent)
     // "data/limit must be integer": the arguments are not called "data" anywhere else.
     return valid ? undefined : errorMessage.replaceAll(/\bdata\/?/g, 'argument ')
+  }
+}
+
+/** All together, and of one key or user. */
+const SESSIONS_MAX = 1_000
+const PRINCIPAL_SESSIONS_MAX = 500
+const IDLE_MS = 30 * MINUTE_MS
+const SESSION_SWEEP_MS = MINUTE_MS
+
+interface Session {
+  readonly id: string
+  /** Nobody else's requests belong to it. */
+  readonly owner: string
+  readonly server: Server
+  readonly transport: WebStandardStreamableHTTPServerTransport
+  /** Ids of requests that are being answered. */
+  readonly running: Set<string | number>
+  usedMs: number
+}
+
+function ownerOf({ kind, id }: Principal): string {
+  return `${kind}:${id}`
+}
+
+/**
+ * Sessions of clients: a bounded number, each until its client ends it or is silent for long. Where there are too many, the one
+ * that was silent longest goes; its client gets 404 and begins anew, as the protocol says.
+ */
+class McpSessions {
+  readonly #nowMs: () => number
+  /** The one that was used last stands last. */
+  readonly #sessions = new Map<string, Session>()
+  #sweeping: ReturnType<typeof setInterval> | undefined
+
+  constructor(nowMs: () => number) {
+    this.#nowMs = nowMs
+  }
+
+  get count(): number {
+    return this.#sessions.size
+  }
+
+  /** undefined: there is none, or it is somebody else's. */
+  find(id: string, principal: Principal): Session | undefined {
+    const session = this.#sessions.get(id)
+    if (session === undefined || session.owner !== ownerOf(principal)) return undefined
+    this.used(session)
+    return session
+  }
+
+  used(session: Session): void {
+    session.usedMs = this.#nowMs()
+    if (this.#sessions.delete(session.id)) this.#sessions.set(session.id, session)
+  }
+
+  add(session: Omit<Session, 'usedMs'>): Session {
+    const added = { ...session, usedMs: this.#nowMs() }
+    this.#sweep()
+    const own = [...this.#sessions.values()].filter(({ owner }) => owner === session.owner)
+    if (own.length >= PRINCIPAL_SESSIONS_MAX) this.#endOldest(own)
+    if (this.#sessions.size >= SESSIONS_MAX) this.#endOldest([...this.#sessions.values()])
+    this.#sessions.set(session.id, added)
+    this.#sweeping ??= this.#startSweeping()
+    return added
+  }
+
+  remove(session: Session): void {
+    this.#sessions.delete(session.id)
+    if (this.#sessions.size === 0) this.#stopSweeping()
+  }
+
+  /** Ends streams on which nothing is answered. */
+  endIdleStreams(): void {
+    for (const { transport } of this.#sessions.values()) transport.closeStandaloneSSEStream()
+  }
+
+  async close(): Promise<void> {
+    const all = [...this.#sessions.values()]
+    this.#sessions.clear()
+    this.#stopSweeping()
+    await Promise.allSettled(all.map(({ server }) => server.close()))
+  }
+
+  /** One that is answering stays where another can go. */
+  #endOldest(sessions: readonly Session[]): void {
+    const oldest = sessions.find(({ running }) => running.size === 0) ?? sessions[0]
+    if (oldest !== undefined) this.#end(oldest)
+  }
+
+  #end(session: Session): void {
+    this.remove(session)
+    session.server.close().catch(() => {})
+  }
+
+  #sweep(): void {
+    const before = this.#nowMs() - IDLE_MS
+    for (const session of [...this.#sessions.values()]) {
+      if (session.usedMs > before) break
+      if (session.running.size === 0) this.#end(session)
+    }
+  }
+
+  #startSweeping(): ReturnType<typeof setInterval> {
+    const timer = setInterval(() => this.#sweep(), SESSION_SWEEP_MS)
+    timer.unref()
+    return timer
+  }
+
+  #stopSweeping(): void {
+    clearInterval(this.#sweeping)
+    this.#sweeping = undefined
   }
 }

@@ -19,7 +19,7 @@ import {
 import type { jsonSchemaValidator } from '@modelcontextprotocol/sdk/validation'
 import type { McpCaller } from '../../domain/ports/mcp-ports.ts'
 import { AppError, ERRORS, toAppError } from '../../errors.ts'
-import { callerOf, onAbort, originOf, setCaller, setOrigin } from '../../runtime/cancellation.ts'
+import { abortOrigin, callerOf, onAbort, setCaller, setOrigin } from '../../runtime/cancellation.ts'
 import { type ToolCalls, toolsFor } from './call-tool.ts'
 import type { McpUses } from './mcp-uses.ts'
 import {
@@ -90,12 +90,15 @@ interface Schema<T> {
 
 type SafeParsed<T> =
   | { readonly success: true; readonly data: T }
-  | { readonly success: false; readonly error: { readonly issues: readonly Issue[] } }
-
-interface Issue {
-  readonly path: readonly PropertyKey[]
-  readonly message: string
-}
+  | {
+      readonly success: false
+      readonly error: {
+        readonly issues: readonly {
+          readonly path: readonly PropertyKey[]
+          readonly message: string
+        }[]
+      }
+    }
 
 /** @throws McpError that names the parameter */
 function method<T>(
@@ -181,7 +184,7 @@ async function answered<T>(
   const caller = callerIn(extra)
   const controller = new AbortController()
   setCaller(controller.signal, callerOf(caller.signal))
-  setOrigin(controller.signal, originOf(caller.signal))
+  setOrigin(controller.signal, abortOrigin(caller.signal))
   const stops = [caller.signal, extra.signal].map((signal) => {
     return onAbort(signal, () => controller.abort(signal.reason))
   })

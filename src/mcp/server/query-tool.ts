@@ -12,7 +12,7 @@ const CELL_CHARS_MAX = 4_000
 const SQL_CHARS_MAX = 200_000
 
 /** What a statement that only reads begins with. Whether it really reads alone is decided where it runs. */
-const READING =
+const READING_STATEMENT =
   /^[\s(]*(select|with|from|values|table|pivot|unpivot|show|describe|desc|summarize|explain)\b/i
 const COMMENTS = /^(\s*(--[^\n]*\n|\/\*[\s\S]*?\*\/))+/
 
@@ -72,7 +72,7 @@ export const QUERY_TOOL: Tool = {
   },
   async run(sent, { uses, principal, signal }) {
     const sql = sent.text('sql')
-    if (!READING.test(sql.replace(COMMENTS, ''))) {
+    if (!READING_STATEMENT.test(sql.replace(COMMENTS, ''))) {
       const message = 'This tool reads only: send one SELECT (or SHOW, DESCRIBE, EXPLAIN)'
       throw new AppError('sql_not_supported', message)
     }
@@ -83,10 +83,10 @@ export const QUERY_TOOL: Tool = {
       throw new AppError('sql_not_supported', 'The statement gives no rows')
     }
     const limit = sent.number('limit') ?? ROWS_UNSET
-    const shown = await firstRows(result.rows, limit, signal)
+    const shown = await limitedRows(result.rows, limit, signal)
     const { warnings = [] } = result.rows
     const { columns, rows, cut } = shown
-    const note = cut === null ? {} : { note: noteOf(cut, rows.length, limit) }
+    const note = cut === null ? {} : { note: cutNote(cut, rows.length, limit) }
     const structured = {
       columns,
       rows,
@@ -115,7 +115,7 @@ interface FirstRows {
 }
 
 /** Reads what is shown and gives the rest back: the connection is free afterwards. */
-async function firstRows(
+async function limitedRows(
   stream: RowStream,
   limit: number,
   signal: AbortSignal,
@@ -153,26 +153,28 @@ function shortValue(value: ResultValue): ResultValue {
   return `${text.slice(0, CELL_CHARS_MAX).toWellFormed()}… (${left} more characters)`
 }
 
-function noteOf(cut: Cut, count: number, limit: number): string {
+function cutNote(cut: Cut, count: number, limit: number): string {
   const why = cut === 'rows' ? `limit ${limit}` : `${RESULT_BYTES_MAX} bytes`
   return `The first ${count} rows, cut at ${why}: there are more. Aggregate, filter, select fewer columns, or go on with OFFSET ${count} and an ORDER BY`
 }
 
-function textOf({ columns, rows, ...said }: FirstRowsText): string {
-  const head = csvRow(columns.map(({ name }) => name))
-  const body = rows.map((row) => csvRow(row.map(cellText))).join('')
-  const notes = [...(said.note === undefined ? [] : [said.note]), ...(said.warnings ?? [])]
-  return `${head}${body}${notes.map((note) => `\n${note}.`).join('')}`
-}
-
-interface FirstRowsText {
+function textOf({
+  columns,
+  rows,
+  ...said
+}: {
   readonly columns: FirstRows['columns']
   readonly rows: FirstRows['rows']
   readonly note?: string
   readonly warnings?: readonly string[]
+}): string {
+  const head = csvRow(columns.map(({ name }) => name))
+  const body = rows.map((row) => csvRow(row.map(resultCell))).join('')
+  const notes = [...(said.note === undefined ? [] : [said.note]), ...(said.warnings ?? [])]
+  return `${head}${body}${notes.map((note) => `\n${note}.`).join('')}`
 }
 
-function cellText(value: ResultValue): string | null {
+function resultCell(value: ResultValue): string | null {
   if (value === null || typeof value === 'string') return value
   return typeof value === 'object' ? JSON.stringify(value) : String(value)
 }

@@ -19,7 +19,7 @@ const PAGE_SIZE = 100
 /** Of a document as a resource; the tool `fetch` reads longer ones in parts. */
 const TEXT_CHARS_MAX = 1_000_000
 /** What a completion may answer at most (the protocol). */
-const VALUES_MAX = 100
+const COMPLETIONS_MAX = 100
 
 export interface Reader {
   readonly uses: McpUses
@@ -140,9 +140,9 @@ export async function completionOf({ name, value, given }: Completed, reader: Re
   const values = [...new Set(begins)]
   return {
     completion: {
-      values: values.slice(0, VALUES_MAX),
+      values: values.slice(0, COMPLETIONS_MAX),
       total: values.length,
-      hasMore: values.length > VALUES_MAX,
+      hasMore: values.length > COMPLETIONS_MAX,
     },
   }
 }
@@ -177,7 +177,7 @@ async function valuesOf(
         return one.projectName === given.project && one.name === given.knowledge_base
       })
       if (kb === undefined) return []
-      const order = { limit: VALUES_MAX, afterKey: 0n, offset: 0 }
+      const order = { limit: COMPLETIONS_MAX, afterKey: 0n, offset: 0 }
       const searched = value === '' ? {} : { searched: value }
       const page = await uses.listDocuments(kb, { ...order, ...searched }, signal)
       return page.items.map(({ id }) => id)

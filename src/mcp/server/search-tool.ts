@@ -90,7 +90,7 @@ export const SEARCH_TOOL: Tool = {
   async run(sent, call) {
     const limit = sent.number('limit') ?? RESULTS_UNSET
     const { knowledgeBases, warnings } = searchedOf(sent, call)
-    const found = await searchAll(knowledgeBases, orderOf(sent, limit), call)
+    const found = await searchAll(knowledgeBases, searchOrder(sent, limit), call)
     const results = found.passages
       .toSorted((a, b) => (b.passage.relevance ?? 0) - (a.passage.relevance ?? 0))
       .slice(0, limit)
@@ -121,7 +121,7 @@ function searchedOf(sent: Arguments, { uses, principal }: ToolCall): Searched {
   return { knowledgeBases, warnings: [`${left}: name one with "knowledge_base" (list_data)`] }
 }
 
-function orderOf(sent: Arguments, k: number): SearchOrder {
+function searchOrder(sent: Arguments, k: number): SearchOrder {
   const mode = SEARCH_MODES.find((one: SearchMode) => one === sent.optionalText('mode'))
   const minRelevance = sent.number('min_relevance')
   const filters = sent.object('filters')

@@ -2,7 +2,7 @@ import type { FinishReason, TokenUsage } from '../../domain/agents/agent-run.ts'
 import type { ChatRequest, ToolCall } from '../../domain/ports/model-ports.ts'
 import { type AnswerEnd, endOf } from '../answer-end.ts'
 import type { PartialAnswer, SpokenDelta } from '../chat-stream.ts'
-import { member } from '../provider-answer.ts'
+import { member, tokenCount } from '../provider-answer.ts'
 import { toolCallCount, toolCallOf } from '../tool-arguments.ts'
 
 /** A server that sends more blocks in one answer than this is not taken at its word. */
@@ -142,10 +142,11 @@ export class AnthropicAnswer implements PartialAnswer {
   /** `input_tokens` are those that no cache held: all that was sent is the sum. The last count of the output is whole. */
   #count(usage: unknown): void {
     const before = this.#usage
-    const cachedTokens = countOf(member(usage, 'cache_read_input_tokens')) ?? before?.cachedTokens
-    const written = countOf(member(usage, 'cache_creation_input_tokens')) ?? 0
-    const fresh = countOf(member(usage, 'input_tokens'))
-    const outputTokens = countOf(member(usage, 'output_tokens')) ?? before?.outputTokens
+    const cachedTokens =
+      tokenCount(member(usage, 'cache_read_input_tokens')) ?? before?.cachedTokens
+    const written = tokenCount(member(usage, 'cache_creation_input_tokens')) ?? 0
+    const fresh = tokenCount(member(usage, 'input_tokens'))
+    const outputTokens = tokenCount(member(usage, 'output_tokens')) ?? before?.outputTokens
     if (fresh === null && before === null) return
     const cached = cachedTokens ?? 0
     // The counts at the end leave out what has been said at the beginning, or repeat it.
@@ -166,10 +167,6 @@ const FINISHES: Readonly<Record<string, FinishReason>> = {
 function said(kind: SpokenDelta['kind'], value: unknown): readonly SpokenDelta[] {
   const text = textOf(value)
   return text === '' ? [] : [{ kind, text }]
-}
-
-function countOf(value: unknown): number | null {
-  return typeof value === 'number' && Number.isSafeInteger(value) && value >= 0 ? value : null
 }
 
 function textOf(value: unknown): string {

@@ -6,7 +6,7 @@ import { isIdeograph, WordPiece } from './word-piece.ts'
 /** Words whose number of tokens is remembered; the memory starts anew when it is full. */
 const REMEMBERED_WORDS_MAX = 50_000
 /** In code units: a longer word has more than 100 characters, which is one unknown token. */
-const WORD_CHARS_MAX = 200
+const COUNTED_WORD_CHARS_MAX = 200
 
 const KIND = { unknown: 0, word: 1, space: 2, single: 3 } as const
 
@@ -61,7 +61,7 @@ export class WordPieceCounter implements TokenCounter {
 
   #tokensOf(text: string, start: number, end: number): number {
     if (this.#kindAt(text, start) === KIND.space) return 0
-    if (end - start > WORD_CHARS_MAX) return 1
+    if (end - start > COUNTED_WORD_CHARS_MAX) return 1
     const word = text.slice(start, end)
     const known = this.#counts.get(word)
     if (known !== undefined) return known

@@ -12,7 +12,11 @@ const REMEMBERED_WORDS_MAX = 20_000
  */
 export class WordPiece {
   readonly #ids: ReadonlyMap<string, number>
-  readonly #special: SpecialTokens
+  readonly #special: {
+    readonly unknown: number
+    readonly start: number
+    readonly end: number
+  }
   /** Ids of tokens that do not begin a word. */
   readonly #continuations: ReadonlySet<number>
   readonly #remembered = new Map<string, readonly number[]>()
@@ -106,12 +110,6 @@ export class WordPiece {
     }
     return null
   }
-}
-
-interface SpecialTokens {
-  readonly unknown: number
-  readonly start: number
-  readonly end: number
 }
 
 interface Piece {

@@ -2,7 +2,7 @@ import type { FinishReason, TokenUsage } from '../../domain/agents/agent-run.ts'
 import type { ChatRequest, ToolCall } from '../../domain/ports/model-ports.ts'
 import { type AnswerEnd, endOf } from '../answer-end.ts'
 import type { PartialAnswer, SpokenDelta } from '../chat-stream.ts'
-import { member } from '../provider-answer.ts'
+import { member, tokenCount } from '../provider-answer.ts'
 import { ThoughtSplitter } from '../thought-splitter.ts'
 import { toolCallCount, toolCallOf } from '../tool-arguments.ts'
 
@@ -44,7 +44,7 @@ export class OpenaiAnswer implements PartialAnswer {
   add(piece: unknown): readonly SpokenDelta[] {
     // Groq sends its counts beside the standard's place too.
     const usage = member(piece, 'usage') ?? member(member(piece, 'x_groq'), 'usage')
-    this.#usage = usageOf(usage) ?? this.#usage
+    this.#usage = tokenUsage(usage) ?? this.#usage
     const choice = member(member(piece, 'choices'), '0')
     const message = member(choice, 'delta') ?? member(choice, 'message')
     const finish = member(choice, 'finish_reason')
@@ -148,21 +148,17 @@ const FINISHES: Readonly<Record<string, FinishReason>> = {
   content_filter: 'filter',
 }
 
-function usageOf(usage: unknown): TokenUsage | null {
+function tokenUsage(usage: unknown): TokenUsage | null {
   const [input, output] = [
-    countOf(member(usage, 'prompt_tokens')),
-    countOf(member(usage, 'completion_tokens')),
+    tokenCount(member(usage, 'prompt_tokens')),
+    tokenCount(member(usage, 'completion_tokens')),
   ]
   if (input === null || output === null) return null
   const cached =
-    countOf(member(member(usage, 'prompt_tokens_details'), 'cached_tokens')) ??
-    countOf(member(usage, 'prompt_cache_hit_tokens')) ??
+    tokenCount(member(member(usage, 'prompt_tokens_details'), 'cached_tokens')) ??
+    tokenCount(member(usage, 'prompt_cache_hit_tokens')) ??
     0
   return { inputTokens: input, outputTokens: output, cachedTokens: Math.min(cached, input) }
-}
-
-function countOf(value: unknown): number | null {
-  return typeof value === 'number' && Number.isSafeInteger(value) && value >= 0 ? value : null
 }
 
 /** A text, or the texts of a list of parts. */

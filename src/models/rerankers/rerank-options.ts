@@ -44,11 +44,11 @@ export function rerankOptionsOf({ options }: ModelRef): RerankOptions {
     wholeOf({ num_docs_to_keep: value }, 'num_docs_to_keep', { min: 1, max: 10_000, unset: 1 })
   })
   const hasLogprobs = booleanOf(options, 'logprobs', true)
-  const method = oneOf(options, 'method', METHODS)
+  const method = knownOption(options, 'method', METHODS)
   const seconds = (name: string, range: Range) => 1000 * numberOf(options, name, range)
   return {
     method: hasLogprobs ? method : 'no-logprobs',
-    mode: oneOf(options, 'mode', MODES),
+    mode: knownOption(options, 'mode', MODES),
     callsAtOnceMax: wholeOf(options, 'max_concurrent_requests', { min: 1, max: 100, unset: 20 }),
     retriesMax: wholeOf(options, 'max_retries', { min: 0, max: 10, unset: 3 }),
     retryDelayMs: seconds('retry_delay', { min: 0, max: 10, unset: 1 }),
@@ -94,7 +94,7 @@ function booleanOf(options: Options, name: string, unset: boolean): boolean {
 }
 
 /** The first of the known values where the option is not there. */
-function oneOf<T extends string>(options: Options, name: string, known: readonly T[]): T {
+function knownOption<T extends string>(options: Options, name: string, known: readonly T[]): T {
   const value = options[name] ?? known[0]
   const found = known.find((name) => name === value)
   if (found !== undefined) return found

@@ -11,7 +11,7 @@ import { CHUNK_KEY } from '../../sql/search/ranking.ts'
 import { nameOf } from '../search/chunk-search.ts'
 import type { QueryDeps } from '../select/query-deps.ts'
 import { runSelect } from '../select/run-select.ts'
-import { conditionOf, type Selection } from './list-documents.ts'
+import { listCondition, type Selection } from './list-documents.ts'
 
 export interface SentDocument {
   readonly id: string
@@ -145,7 +145,7 @@ export async function deleteDocuments(
   deps: QueryDeps,
   signal: AbortSignal,
 ): Promise<{ readonly documents: number; readonly chunks: number }> {
-  const condition = conditionOf(kb, selection)
+  const condition = listCondition(kb, selection)
   const name = nameOf(kb)
   const sql = `SELECT ${CHUNK_KEY}, id FROM ${name} WHERE id IN (SELECT id FROM ${name} WHERE ${condition.sql})`
   const request = { sql, database: kb.projectName, params: condition.params, readsChunkKeys: true }

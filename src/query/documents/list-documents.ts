@@ -89,24 +89,22 @@ export function isEmpty(filters: unknown): boolean {
   return typeof filters === 'object' && Object.keys(filters).length === 0
 }
 
-interface SelectedRows {
-  readonly rows: readonly { readonly id: string; readonly key: bigint }[]
-  readonly total: number
-  readonly next: bigint | null
-}
-
 /** One statement for the page and for how many there are. */
 async function selectedRows(
   what: 'documents' | 'chunks',
   { kb, order }: { readonly kb: KnowledgeBase; readonly order: ListOrder },
   deps: QueryDeps,
   signal: AbortSignal,
-): Promise<SelectedRows> {
+): Promise<{
+  readonly rows: readonly { readonly id: string; readonly key: bigint }[]
+  readonly total: number
+  readonly next: bigint | null
+}> {
   const { limit, afterKey, offset, isBackwards = false } = order
   const direction = isBackwards ? 'DESC' : 'ASC'
   const isAfter =
     isBackwards && afterKey === 0n ? 'TRUE' : `position ${isBackwards ? '<' : '>'} ${afterKey}`
-  const condition = conditionOf(kb, order)
+  const condition = listCondition(kb, order)
   const from = `FROM ${nameOf(kb)} WHERE ${condition.sql}`
   const found =
     what === 'chunks'
@@ -131,7 +129,7 @@ async function selectedRows(
 }
 
 /** As a WHERE, with the values that it names. @throws AppError `invalid_request` that names the place in the filters */
-export function conditionOf(
+export function listCondition(
   kb: KnowledgeBase,
   { filters, searched, documentId }: Selection,
 ): { readonly sql: string; readonly params: Readonly<Record<string, unknown>> } {

@@ -149,14 +149,14 @@ class Categories {
 }
 
 /** A day, with a time or not: JSON has no other dates than texts. */
-const DATE = /^\d{4}-\d{2}-\d{2}(?:[T ]\d{2}:\d{2}.{0,24})?$/
+const DATE_TEXT = /^\d{4}-\d{2}-\d{2}(?:[T ]\d{2}:\d{2}.{0,24})?$/
 
 const DAY_CHARS = 10
 const ZONE = /(?:Z|[+-]\d{2}(?::?\d{2})?)$/i
 
 /** Milliseconds since 1970 of each, where all are dates. */
 function timesOf(values: readonly string[]): readonly number[] | null {
-  if (!values.every((value) => DATE.test(value))) return null
+  if (!values.every((value) => DATE_TEXT.test(value))) return null
   const times = values.map((value) => {
     // Without a zone it is that of the database, which has UTC.
     const isWithoutZone = value.length > DAY_CHARS && !ZONE.test(value)

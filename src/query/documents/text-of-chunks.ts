@@ -70,7 +70,7 @@ export class JoinedText {
 
   #join(chunk: StoredChunk): TextPlace {
     const { content } = chunk
-    const [start, end] = [startOf(chunk), endOf(chunk)]
+    const [start, end] = [chunkStart(chunk), endOf(chunk)]
     const { end: known } = this.#last
     if (start > known) {
       // White space at the edges of chunks stands in none of them.
@@ -95,7 +95,7 @@ export class JoinedText {
   }
 }
 
-function startOf({ metadata }: StoredChunk): number {
+function chunkStart({ metadata }: StoredChunk): number {
   return Number(metadata.start_char)
 }
 
@@ -105,7 +105,7 @@ function endOf({ metadata }: StoredChunk): number {
 
 /** Those that are made of JSON stand in their order alone. */
 function placeOf(chunk: StoredChunk): number {
-  return chunk.metadata.source === MADE_OF_TEXT ? 0 : startOf(chunk)
+  return chunk.metadata.source === MADE_OF_TEXT ? 0 : chunkStart(chunk)
 }
 
 function indexOf({ metadata }: StoredChunk): number {
@@ -138,7 +138,7 @@ export function uncutDocument(id: string, chunks: readonly CutChunk[]): Document
   const own = ownMetadata(chunks[0]?.metadata ?? {})
   const texts = [...chunksByColumn(chunks)].map(([column, ofColumn]): DocumentText => {
     const text = uncutText(ofColumn)
-    const layout = layoutOf(ofColumn, own)
+    const layout = wholeLayout(ofColumn, own)
     return layout === null ? { column, text } : { column, text, layout }
   })
   return { id, rowIndex: 0, texts, metadata: own }
@@ -169,7 +169,7 @@ function uncutText(chunks: readonly CutChunk[]): string {
 
 /** As far as the lines of chunks tell: they were stored by an earlier version, or come from an export. null: unknown. */
 function spaceIn({ before, after, length }: Gap, spaces: Spaces): string | null {
-  const [first, next] = [before === null ? 1 : lineOf(before), lineOf(after)]
+  const [first, next] = [before === null ? 1 : chunkLine(before), chunkLine(after)]
   if (first === null || next === null) return null
   const feeds = next - first - lineFeeds(before?.content ?? '')
   if (feeds === length) return '\n'.repeat(length)
@@ -195,7 +195,7 @@ function spacesOf(chunks: readonly CutChunk[]): Spaces {
   }
 }
 
-function lineOf({ metadata }: StoredChunk): number | null {
+function chunkLine({ metadata }: StoredChunk): number | null {
   const { line } = chunkFacts(metadata)
   return typeof line === 'number' ? line : null
 }
@@ -210,16 +210,16 @@ function countIn(chunkId: string): number {
 }
 
 /** What only the layout of a file's text tells: where each of them begins. */
-const PARTS = ['page', 'slide', 'chapter', 'cell'] as const
+const PLACE_COLUMNS = ['page', 'slide', 'chapter', 'cell'] as const
 
 /** null: of a row, of which nothing is known. */
-function layoutOf(chunks: readonly CutChunk[], own: Row): TextLayout | null {
+function wholeLayout(chunks: readonly CutChunk[], own: Row): TextLayout | null {
   const known = chunks.find(({ layout }) => layout !== null)
   if (known !== undefined) return known.layout
   // It was stored by an earlier version, or comes from an export.
   const facts = chunks.map(({ metadata }) => chunkFacts(metadata))
   const has = (name: string) => facts.some((one) => one[name] !== undefined)
-  const part = PARTS.find(has)
+  const part = PLACE_COLUMNS.find(has)
   if (part !== undefined) throw untold(`Where each ${part} of it begins is not stored`)
   const title = titleOf(chunks, own)
   const isMarkdown =

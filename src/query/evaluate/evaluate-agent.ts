@@ -59,7 +59,7 @@ export async function preparedEvaluation(
   const agent = requireAgent(statement.name, db, deps)
   const options = agentEvaluationOptions(statement.options)
   const settings = await settingsOf(agent, options, deps)
-  const target = targetOf(options, agent, db, deps)
+  const target = answersTable(options, agent, db, deps)
   return {
     agent,
     options,
@@ -166,7 +166,7 @@ function withoutKey(model: ModelRef | null): Fields | null {
 }
 
 /** Where answers are kept; null: nowhere. */
-function targetOf(
+function answersTable(
   { run, saveTo }: AgentEvaluationOptions,
   agent: Agent,
   db: string,

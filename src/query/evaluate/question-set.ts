@@ -77,7 +77,7 @@ export async function readQuestionSet(
   reading: for await (const rows of batches) {
     for (const row of rows) {
       if (limit !== null && questions.length >= limit) break reading
-      if (questions.length >= QUESTIONS_MAX) throw tooMany(`${QUESTIONS_MAX} questions`)
+      if (questions.length >= QUESTIONS_MAX) throw tooManyQuestions(`${QUESTIONS_MAX} questions`)
       const question = goldenQuestion(row, places, questions.length + 1)
       const acceptedChars = question.accepted.join('').length
       if (acceptedChars > ACCEPTED_CHARS_MAX || question.accepted.length > ACCEPTED_MAX) {
@@ -85,7 +85,7 @@ export async function readQuestionSet(
         throw new AppError('invalid_request', `Question ${question.position} has more than ${most}`)
       }
       chars += question.question.length + acceptedChars
-      if (chars > CHARS_MAX) throw tooMany(`${CHARS_MAX} characters`)
+      if (chars > CHARS_MAX) throw tooManyQuestions(`${CHARS_MAX} characters`)
       questions.push(question)
     }
   }
@@ -135,16 +135,16 @@ function goldenQuestion(
   const [accepted, documentIds] = [textsAt('answer'), textsAt('document')]
   return {
     position,
-    id: plainText(row[places.id]) || null,
-    question: plainText(row[places.question]),
+    id: scalarText(row[places.id]) || null,
+    question: scalarText(row[places.question]),
     accepted,
     documentIds,
-    knowledgeBase: plainText(row[places.knowledgeBase]) || null,
+    knowledgeBase: scalarText(row[places.knowledgeBase]) || null,
     isUnanswerable: places.answer !== -1 && accepted.length === 0 && documentIds.length === 0,
   }
 }
 
-function plainText(value: ResultValue | undefined): string {
+function scalarText(value: ResultValue | undefined): string {
   if (value === null || value === undefined || typeof value === 'object') return ''
   return String(value).toWellFormed().trim()
 }
@@ -155,7 +155,7 @@ function plainText(value: ResultValue | undefined): string {
  */
 function textsIn(value: ResultValue): readonly string[] {
   const items = typeof value === 'string' ? (scalarsIn(jsonIn(value)) ?? [value]) : scalarsIn(value)
-  return (items ?? []).map(plainText).filter((text) => text !== '')
+  return (items ?? []).map(scalarText).filter((text) => text !== '')
 }
 
 /** Two levels are enough for `[{"text": "a"}]` and `{"text": ["a", "b"]}`; undefined: it is something else. */
@@ -178,7 +178,7 @@ function jsonIn(text: string): ResultValue | undefined {
   }
 }
 
-function tooMany(what: string): AppError {
+function tooManyQuestions(what: string): AppError {
   return new AppError(
     'invalid_request',
     `The questions of one evaluation are at most ${what}: set limit, or select fewer`,

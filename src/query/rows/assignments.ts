@@ -112,7 +112,7 @@ export function assignedValues(
       texts.set(target.column, textOf(shownValue(value), target.column))
     else if (target.kind === 'metadata') metadata.set(target.name, value)
     else {
-      for (const [name, part] of Object.entries(objectOf(shownValue(value)))) {
+      for (const [name, part] of Object.entries(metadataObject(shownValue(value)))) {
         metadata.set(metadataName(name, kb), part)
       }
     }
@@ -130,7 +130,7 @@ function textOf(value: ResultValue, column: string): string {
   return String(row[column])
 }
 
-function objectOf(value: ResultValue): Row {
+function metadataObject(value: ResultValue): Row {
   const object = typeof value === 'string' ? parsedJson(value) : value
   if (typeof object === 'object' && object !== null && !Array.isArray(object)) {
     // What JSON holds is a row's values.

@@ -66,7 +66,7 @@ export async function storeSelected(
   const select = { sql: statement.source, database: db, params }
   const stream = await runSelect(select, { ...deps, readingMs: READING_MS }, signal)
   const columns = await columnsOf(statement, stream, isValues)
-  const rows = rowsToInsert(batchesOf(stream, isValues), columns, columnMappingOf(kb))
+  const rows = rowsToInsert(valueBatches(stream, isValues), columns, columnMappingOf(kb))
   // VALUES are one transaction, unless the statement says otherwise.
   const isUnbounded = !isValues || isBatched
   await storeRows({ kb, source: 'INSERT', rows, isUnbounded, counts }, deps, signal, options)
@@ -140,7 +140,7 @@ export function storingOptions(sent: Fields): StoringOptions {
 type Batches = AsyncIterable<readonly (readonly CellValue[])[]>
 
 /** With their types. Numbers in VALUES are learned as those of JSON: `9.5` is no DECIMAL(2,1). */
-function batchesOf({ batches, typedBatches = batches }: RowStream, isValues: boolean): Batches {
+function valueBatches({ batches, typedBatches = batches }: RowStream, isValues: boolean): Batches {
   return isValues ? withPlainNumbers(typedBatches) : typedBatches
 }
 
@@ -190,7 +190,7 @@ async function* rowsToInsert(
  */
 function documentOfChunk(row: Row, { contentColumns }: ColumnMapping): Row {
   const { chunk_id, chunk_content, relevance: _, distance: __, ...rest } = row
-  const metadata = objectOf(row.metadata ?? null)
+  const metadata = cellObject(row.metadata ?? null)
   const column = String(metadata?.content_column ?? '')
   const [only = '', ...others] = contentColumns
   const isSameColumn = nameKey(column) === nameKey(only) || column === 'content'
@@ -209,11 +209,11 @@ function documentOfChunk(row: Row, { contentColumns }: ColumnMapping): Row {
 function withFields(row: Row, metadataColumn: string): Row {
   const { [metadataColumn]: metadata = null, ...rest } = row
   if (metadata === null) return rest
-  const fields = objectOf(metadata)
+  const fields = cellObject(metadata)
   return fields === null ? row : { ...ownMetadata(fields), ...rest }
 }
 
-function objectOf(cell: CellValue): Row | null {
+function cellObject(cell: CellValue): Row | null {
   const value = shownValue(cell)
   const object = typeof value === 'string' && value.startsWith('{') ? parsedJson(value) : value
   if (typeof object !== 'object' || object === null || Array.isArray(object)) return null

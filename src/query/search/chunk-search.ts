@@ -134,7 +134,7 @@ export async function runSearchSelect(
 
 /** The best chunks. The same text for every query, filter value and threshold, so that it is planned once. */
 export function selectOfSearch(search: CheckedSearch, limit: number): string {
-  return `SELECT ${CHUNK_COLUMNS} FROM ${nameOf(search.knowledgeBase)} WHERE ${conditionOf(search)} LIMIT ${limit}`
+  return `SELECT ${CHUNK_COLUMNS} FROM ${nameOf(search.knowledgeBase)} WHERE ${searchCondition(search)} LIMIT ${limit}`
 }
 
 /** The best chunk of each of the best documents: it looks at all chunks. */
@@ -142,11 +142,11 @@ export function rankedBestSelect(search: CheckedSearch): string {
   const { knowledgeBase: kb, k } = search
   const byRelevance = hybridOf(search) === null ? '' : 'relevance DESC, '
   const order = `${byRelevance}distance, chunk_id`
-  return `SELECT ${CHUNK_COLUMNS} FROM ${nameOf(kb)} WHERE ${conditionOf(search)}
+  return `SELECT ${CHUNK_COLUMNS} FROM ${nameOf(kb)} WHERE ${searchCondition(search)}
     QUALIFY row_number() OVER (PARTITION BY id ORDER BY ${order}) = 1 ORDER BY ${order} LIMIT ${k}`
 }
 
-function conditionOf({ mode, filter, isReranked, minRelevance }: CheckedSearch): string {
+function searchCondition({ mode, filter, isReranked, minRelevance }: CheckedSearch): string {
   // What holds none of the words is not a hit; a reranker's relevance is about more than words.
   const onlyHits = mode === 'keyword' && !isReranked ? ['relevance > 0'] : []
   const threshold = minRelevance === undefined ? [] : ['relevance >= :least']
@@ -182,22 +182,22 @@ export async function readChunks(rows: RowStream): Promise<readonly FoundChunk[]
 
 /** One after the other: who has enough may stop. */
 export async function* chunksOf({ batches }: RowStream): AsyncGenerator<FoundChunk> {
-  for await (const batch of batches) for (const row of batch) yield chunkOf(row)
+  for await (const batch of batches) for (const row of batch) yield foundChunk(row)
 }
 
-function chunkOf(row: readonly ResultValue[]): FoundChunk {
+function foundChunk(row: readonly ResultValue[]): FoundChunk {
   const [id, chunkId, content, metadata, relevance, distance] = row
   return {
     id: String(id),
     chunkId: String(chunkId),
     content: String(content),
-    metadata: objectOf(metadata),
+    metadata: foundMetadata(metadata),
     relevance: typeof relevance === 'number' ? relevance : null,
     distance: typeof distance === 'number' ? distance : null,
   }
 }
 
-function objectOf(value: ResultValue = null): Readonly<Record<string, unknown>> {
+function foundMetadata(value: ResultValue = null): Readonly<Record<string, unknown>> {
   const isObject = typeof value === 'object' && value !== null && !Array.isArray(value)
   // JSON gives an object no other keys than strings.
   return isObject ? (value as Readonly<Record<string, unknown>>) : {}

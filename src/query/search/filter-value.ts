@@ -14,7 +14,7 @@ export interface TypedColumn {
 }
 
 /** Values of an `in` that are sent one by one. */
-export const LISTED_MAX = 10_000
+export const LIST_VALUES_MAX = 10_000
 /** Of texts, which are sent as one beyond that: as many as a map has points. */
 const TEXTS_MAX = 200_000
 
@@ -56,7 +56,7 @@ export function valueList(
   column: TypedColumn,
   path: string,
 ): { readonly values: readonly Scalar[]; readonly hasNull: boolean } {
-  const valuesMax = isOfTexts(column) ? TEXTS_MAX : LISTED_MAX
+  const valuesMax = isOfTexts(column) ? TEXTS_MAX : LIST_VALUES_MAX
   if (!Array.isArray(value) || value.length > valuesMax) {
     throw wrong(path, `must be a list of at most ${valuesMax} values`)
   }

@@ -107,7 +107,7 @@ export async function runSearch(
           mode: search.mode,
           isReranked: run?.isReranked ?? false,
           isFedBack: isFedBack(search),
-          sql: statementOf(search, order.filters),
+          sql: searchStatement(search, order.filters),
           access: accessOf(kb, searched, deps),
           ms: { ...(run?.times ?? new StageTimer(deps.nowMs).times), total },
         }
@@ -170,7 +170,7 @@ async function explainChunks(
  * a vector is searched.
  * @throws AppError for filters that cannot be
  */
-function statementOf(search: CheckedSearch, filters: unknown): string | null {
+function searchStatement(search: CheckedSearch, filters: unknown): string | null {
   const { query, k, minRelevance, mode, isReranked, knowledgeBase: kb } = search
   if (typeof query !== 'string' || search.isPerDocument === true) return null
   const conditions = [

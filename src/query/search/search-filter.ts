@@ -9,7 +9,7 @@ import {
   castFor,
   comparable,
   kindOf,
-  LISTED_MAX,
+  LIST_VALUES_MAX,
   ordered,
   type Scalar,
   scalarOf,
@@ -135,7 +135,7 @@ function comparison(
     const [first] = values
     const isCast = first !== undefined && castFor(column, first) !== null
     if (isCast) return `(${values.map(bindTyped).join(', ')})`
-    return values.length > LISTED_MAX ? longList(values, bind) : bind(values)
+    return values.length > LIST_VALUES_MAX ? longList(values, bind) : bind(values)
   }
   if (operator === 'contains') return containing(column, scalarOf(value, path), { path, bind })
   if (operator === 'in' || operator === 'not_in') {

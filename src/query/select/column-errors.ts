@@ -13,7 +13,7 @@ import { optionHint } from '../../sql/search/search-options.ts'
 export function withColumnHint(error: AppError, sql: string, snapshot: CatalogSnapshot): AppError {
   const name = UNKNOWN_COLUMN.exec(error.message)?.[1]
   if (name === undefined) return error
-  const tokens = namesIn(sql)
+  const tokens = nameTokens(sql)
   const nearest = nearestName(name, columnsOf(tokens, snapshot))
   const suggestion = nearest === undefined ? undefined : `Did you mean "${nearest}"?`
   const advice = lastHint(name) ?? optionHint(name) ?? suggestion
@@ -34,7 +34,7 @@ function lastHint(name: string): string | undefined {
 /** How DuckDB says it. */
 const UNKNOWN_COLUMN = /(?:Referenced column|have a column named) "([^"]+)"/
 
-function namesIn(sql: string): readonly Token[] {
+function nameTokens(sql: string): readonly Token[] {
   try {
     return tokenize(sql).filter(({ kind }) => kind === 'word' || kind === 'name')
   } catch {

@@ -235,14 +235,14 @@ function missing(snapshot: CatalogSnapshot, qualifier: string, name: string): Ap
   }
   const names = project === undefined ? fileNames(snapshot) : relationNames(snapshot, project)
   const nearest = nearestName(name, names)
-  const upload = FILE_NAME.test(name) ? `. ${UPLOAD}` : ''
+  const upload = DATA_FILE.test(name) ? `. ${UPLOAD}` : ''
   const hint = didYouMean(nearest) || upload
   const message = `Table '${name}' not found in database: ${qualifier}${hint}`
   return new AppError('sql_unknown_name', message)
 }
 
 /** What DuckDB itself would read from disk. */
-const FILE_NAME = /\.(?:csv|tsv|txt|json|jsonl|ndjson|parquet|xlsx)(?:\.(?:gz|zst))?$/i
+const DATA_FILE = /\.(?:csv|tsv|txt|json|jsonl|ndjson|parquet|xlsx)(?:\.(?:gz|zst))?$/i
 const UPLOAD = 'To read a file, upload it with PUT /api/files/<name>, and name it files.<name>'
 
 function fileNames(snapshot: CatalogSnapshot): readonly string[] {
@@ -262,10 +262,10 @@ function didYouMean(name: string | undefined): string {
 }
 
 function notAllowed(name: string, allowed: AllowedData): AppError {
-  return new AppError('sql_forbidden', notAvailable(name, namesOf(allowed)))
+  return new AppError('sql_forbidden', notAvailable(name, allowedNames(allowed)))
 }
 
-function namesOf({ knowledgeBases, tables }: AllowedData): readonly string[] {
+function allowedNames({ knowledgeBases, tables }: AllowedData): readonly string[] {
   return [...knowledgeBases.map((kb) => `${kb.projectName}.${kb.name}`), ...tables]
 }
 
@@ -275,7 +275,7 @@ function partsMeant(
   database: string,
   allowed: AllowedData,
 ): readonly string[] {
-  const meant = nameMeant(parts.join('.'), database, namesOf(allowed))
+  const meant = nameMeant(parts.join('.'), database, allowedNames(allowed))
   if (meant === undefined) return parts
   const [qualifier = '', ...rest] = meant.split('.')
   return isFiles(qualifier) ? [qualifier, rest.join('.')] : [qualifier, ...rest]

@@ -18,14 +18,17 @@ export function inWhole(error: unknown, whole: string, statement: Statement): un
   return error
 }
 
-/** A text that is run by itself, and where it begins in the whole statement. */
-interface InnerText {
-  readonly text: string
-  readonly start: number
-}
-
 /** Of a job each of its statements, too. */
-function* innerTexts(statement: Statement, whole: string): Generator<InnerText, void> {
+function* innerTexts(
+  statement: Statement,
+  whole: string,
+): Generator<
+  {
+    readonly text: string
+    readonly start: number
+  },
+  void
+> {
   const isJob = statement.kind === 'create_job'
   let from = 0
   for (const text of selectsIn(statement)) {
@@ -68,13 +71,13 @@ interface NamedPlace {
   readonly said: string | undefined
 }
 
-const PLACE = /^line (\d+), column (\d+):(?: ([^\n]*))?(?:\n([^\n]*)\n( *)\^)?/
+const ERROR_PLACE = /^line (\d+), column (\d+):(?: ([^\n]*))?(?:\n([^\n]*)\n( *)\^)?/
 
 /** As `excerptAt` writes it; a syntax error of DuckDB has it at the head of its message. */
 function placeNamed({ message, excerpt }: AppError): NamedPlace | undefined {
-  const isInMessage = PLACE.test(message)
+  const isInMessage = ERROR_PLACE.test(message)
   const text = isInMessage ? message : (excerpt ?? '')
-  const [found, line, column, said, shown = '', lead = ''] = PLACE.exec(text) ?? []
+  const [found, line, column, said, shown = '', lead = ''] = ERROR_PLACE.exec(text) ?? []
   if (found === undefined) return undefined
   return {
     line: Number(line),

@@ -104,17 +104,18 @@ const KEY_CHARS_MAX = 10_000
 /** A large catalog makes long texts of the tables of information_schema. */
 const SQL_CHARS_MAX = 100_000
 
-interface KnownPlan {
-  readonly plan: SelectPlan
-  readonly catalogVersion: number
-  readonly activityVersion: number
-}
-
 type Versions = Pick<CatalogSnapshot, 'version' | 'definitionsVersion' | 'activity' | 'limits'>
 
 /** Plans of recent statements. One is good until a definition changes; one that reads the catalog, until anything does. */
 export class PlanCache {
-  readonly #plans = new LruMap<string, KnownPlan>({ sizeMax: PLANS_MAX })
+  readonly #plans = new LruMap<
+    string,
+    {
+      readonly plan: SelectPlan
+      readonly catalogVersion: number
+      readonly activityVersion: number
+    }
+  >({ sizeMax: PLANS_MAX })
   readonly #planning = new SingleFlight()
 
   /**

@@ -97,7 +97,7 @@ async function planTree(
   const { sql, parameters } = await printTree(tree, engine)
   const innerPlans = new Map<TreeNode, SelectPlan>()
   for (const { select } of correlatedTexts(inputs)) {
-    if (depth >= VALUES_DEPTH_MAX) throw tooDeep()
+    if (depth >= VALUES_DEPTH_MAX) throw tooDeeplyNested()
     const inner = { ...rewriting, inputs: new PlanInputs(false, null) }
     const options = { parameterNames, depth: depth + 1, isPart: true }
     innerPlans.set(select, await planTree(select, inner, engine, options))
@@ -214,7 +214,7 @@ function viewsTooDeep(name: string): AppError {
   return new AppError('sql_not_supported', message)
 }
 
-function tooDeep(): AppError {
+function tooDeeplyNested(): AppError {
   const message = `A search for a column's texts has at most ${VALUES_DEPTH_MAX} others within it`
   return new AppError('sql_not_supported', message)
 }
@@ -299,10 +299,10 @@ function withLikes(tree: TreeNode): string {
 
 async function printTree(tree: TreeNode, engine: SqlText) {
   const sql = await engine.print(withLikes(tree))
-  return { sql, parameters: parametersOf(tree) }
+  return { sql, parameters: namedParameters(tree) }
 }
 
-function parametersOf(tree: TreeNode): ReadonlySet<string> {
+function namedParameters(tree: TreeNode): ReadonlySet<string> {
   const names = new Set<string>()
   for (const node of walk(tree)) {
     if (node.class === 'PARAMETER') names.add(textOf(node.identifier))

@@ -108,7 +108,7 @@ async function runBound(bound: BoundSelect, { isShown }: SelectRequest): Promise
   }
 }
 
-const ATTEMPTS_MAX = 3
+const PLANNINGS_MAX = 3
 
 /**
  * Plans and binds a SELECT and does something with it that is over when this is; once more where a table that it names was
@@ -156,7 +156,7 @@ async function withAttempts<T>(
       }
       if (!isUnknownName) throw error
       const isStale = deps.catalog.snapshot().version !== snapshot.version
-      if (!isStale || attempt >= ATTEMPTS_MAX) {
+      if (!isStale || attempt >= PLANNINGS_MAX) {
         throw withColumnHint(error, request.sql, visibleTo(request.allowed, snapshot))
       }
     }

@@ -97,13 +97,13 @@ export async function directRows(
     return { name: direct.items[index]?.name ?? '', type }
   })
   const { rowsMax } = answer
-  const batches = rowsMax === null ? rows.batches : firstRows(rows.batches, rowsMax)
+  const batches = rowsMax === null ? rows.batches : boundedBatches(rows.batches, rowsMax)
   // Nothing else of them: other forms of the same rows would be more than these.
   return { columns, batches }
 }
 
 /** No more rows than these. Its reader may leave before it has begun: the source is told then, too. */
-function firstRows(batches: RowStream['batches'], rowsMax: number): RowStream['batches'] {
+function boundedBatches(batches: RowStream['batches'], rowsMax: number): RowStream['batches'] {
   return {
     [Symbol.asyncIterator]() {
       const inner = batches[Symbol.asyncIterator]()
@@ -160,18 +160,18 @@ function sourceOf({ source }: SourceRead, { deps }: RunContext) {
 
 /** Reads that are alike are done once. */
 function keyOf(read: SourceRead, { params }: ReadContext): string {
-  const { sql, values } = selectOf(read, params)
+  const { sql, values } = sourceSelect(read, params)
   return JSON.stringify([read.source.id, sql, values])
 }
 
-function selectOf(read: SourceRead, params: ParameterValues): SourceSelect {
+function sourceSelect(read: SourceRead, params: ParameterValues): SourceSelect {
   return renderRead(read, params).select
 }
 
 function stage(read: SourceRead, context: ReadContext, signal: AbortSignal): Promise<StagedRows> {
   const { deps, params } = context
   const limits: RunLimits = runLimits(deps)
-  return deps.sources.stage(sourceOf(read, context), selectOf(read, params), limits, signal)
+  return deps.sources.stage(sourceOf(read, context), sourceSelect(read, params), limits, signal)
 }
 
 /** Its columns by their place: a source may call them otherwise. */

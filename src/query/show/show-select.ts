@@ -75,9 +75,9 @@ function shownRows(statement: ShowRows, scope: ShowScope): Shown {
     case 'table_status':
       return shown(TABLE_STATUS, 'tables', schemaCondition(database, scope))
     case 'columns':
-      return shown(isFull ? FULL_COLUMNS : COLUMNS, 'columns', conditionOf(statement, scope))
+      return shown(isFull ? FULL_COLUMNS : COLUMNS, 'columns', shownCondition(statement, scope))
     case 'indexes':
-      return shown(INDEXES, 'statistics', conditionOf(statement, scope))
+      return shown(INDEXES, 'statistics', shownCondition(statement, scope))
     case 'agents':
     case 'chatbots':
     case 'jobs':
@@ -138,7 +138,7 @@ function schemaCondition(database: string, scope: ShowScope): string {
   return `TABLE_SCHEMA = ${literal(schemaNamed(database, scope))}`
 }
 
-function conditionOf({ table, from }: ShowRows, scope: ShowScope): string {
+function shownCondition({ table, from }: ShowRows, scope: ShowScope): string {
   if (table === null) throw new Error('columns and indexes are those of a table')
   return columnsCondition({ ...table, project: table.project ?? from }, scope)
 }

@@ -69,7 +69,7 @@ export class PostingListBuilder {
 }
 
 /** The list without the chunks of some keys, which ascend. */
-export function without(list: PostingList, keys: Uint32Array): PostingList {
+export function withoutKeys(list: PostingList, keys: Uint32Array): PostingList {
   const { keys: all, frequencies, termCounts } = list
   const places: number[] = []
   let at = 0
@@ -189,12 +189,6 @@ function picked(
   }
 }
 
-/** A term, and the key from which on its chunks are wanted. */
-export interface WantedTerm {
-  readonly term: bigint
-  readonly since: number
-}
-
 /** Sorted postings are looked up term by term: DuckDB then reads the blocks of that term alone, in half the time. */
 const SINGLE_TERMS_MAX = 16
 
@@ -206,7 +200,10 @@ const SINGLE_TERMS_MAX = 16
  */
 export function postingsSql(
   ids: TableIds,
-  wanted: readonly WantedTerm[],
+  wanted: readonly {
+    readonly term: bigint
+    readonly since: number
+  }[],
   known: CorpusState | null,
 ): BoundSql {
   const { postings, recentPostings } = chunkTables(ids)

@@ -10,7 +10,7 @@ import {
   type PartialList,
   PostingListBuilder,
   postingsSql,
-  without,
+  withoutKeys,
 } from './posting-list-builder.ts'
 import type { Corpus, PostingList } from './term-scorer.ts'
 import { Tombstones } from './tombstones.ts'
@@ -22,7 +22,7 @@ export interface PostingListLimits {
   readonly postingsMax: number
 }
 
-const LIMITS: PostingListLimits = { bytesMax: 64 * 1024 ** 2, postingsMax: 4_000_000 }
+const LIST_CACHE_LIMITS: PostingListLimits = { bytesMax: 64 * 1024 ** 2, postingsMax: 4_000_000 }
 
 /** Of a list, about, besides its eight bytes for each posting. */
 const LIST_BYTES = 400
@@ -74,10 +74,10 @@ export class PostingLists {
   readonly #refused = new LruMap<string, true>({ sizeMax: REFUSED_MAX })
   readonly #reading = new SingleFlight()
 
-  constructor(reader: ColumnReader, limits: PostingListLimits = LIMITS) {
+  constructor(reader: ColumnReader, limits: PostingListLimits = LIST_CACHE_LIMITS) {
     this.#reader = reader
     this.#limits = limits
-    this.#lists = new LruMap({ sizeMax: limits.bytesMax, sizeOf })
+    this.#lists = new LruMap({ sizeMax: limits.bytesMax, sizeOf: listBytes })
   }
 
   /** Of all lists that are held. */
@@ -136,7 +136,7 @@ export class PostingLists {
     if (known === undefined || list === null) return { list: null, since: 0 }
     const removed = this.#tombstones.between(ids.id, known.revision, revision)
     if (removed === null) return { list: null, since: 0 }
-    return { list: without(list, removed), since: known.nextKey }
+    return { list: withoutKeys(list, removed), since: known.nextKey }
   }
 
   async #loaded(
@@ -233,6 +233,6 @@ function nameOf({ id }: TableIds, term: bigint): string {
   return `${id} ${term}`
 }
 
-function sizeOf({ list }: KnownList): number {
+function listBytes({ list }: KnownList): number {
   return LIST_BYTES + 8 * (list?.keys.length ?? 0)
 }

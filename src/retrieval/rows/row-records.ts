@@ -65,14 +65,14 @@ function partLength(bytes: Buffer, at: number, part: number): number {
 const ZERO = 48
 const NINE = 57
 /** What is to be taken from the code of `a` for ten. */
-const LETTERS = 87
+const RECORD_LETTERS = 87
 
 /** Digits of our own or of the database: they need no check. */
 function hexNumber(bytes: Buffer, at: number, digits: number): number {
   let number = 0
   for (let index = at; index < at + digits; index += 1) {
     const code = bytes[index] ?? ZERO
-    number = number * 16 + code - (code <= NINE ? ZERO : LETTERS)
+    number = number * 16 + code - (code <= NINE ? ZERO : RECORD_LETTERS)
   }
   return number
 }

@@ -24,7 +24,7 @@ const EXPRESSIONS = new Set([
   'OPERATOR',
   'SUBQUERY',
 ])
-const FUNCTIONS = new Set(['+', '-', '*', '/', '%', 'sum', 'count', 'avg', 'min', 'max'])
+const FREE_FUNCTIONS = new Set(['+', '-', '*', '/', '%', 'sum', 'count', 'avg', 'min', 'max'])
 const OPERATORS = /^(?:COMPARE_(?:NOT_)?IN|OPERATOR_(?:NOT|IS_NULL|IS_NOT_NULL|COALESCE))$/
 
 /**
@@ -95,7 +95,7 @@ function visitExpression(node: TreeValue | undefined, found: Found): void {
 
 function isPlain(node: TreeNode): boolean {
   const kind = textOf(node.class)
-  if (kind === 'FUNCTION') return FUNCTIONS.has(textOf(node.function_name).toLowerCase())
+  if (kind === 'FUNCTION') return FREE_FUNCTIONS.has(textOf(node.function_name).toLowerCase())
   if (kind === 'OPERATOR') return OPERATORS.test(textOf(node.type)) && !comparesSearch(node)
   return EXPRESSIONS.has(kind) && !comparesSearch(node)
 }

@@ -17,7 +17,7 @@ export class PlacedError extends Error {
 }
 
 /** `query_location` of what was not written but made. */
-const NOWHERE = 2 ** 62
+const UNPLACED = 2 ** 62
 
 /** Runs work on a node; its failure gets the place where the node begins, where it has none yet. */
 export function placed<T>(node: TreeNode, work: () => T): T {
@@ -25,7 +25,7 @@ export function placed<T>(node: TreeNode, work: () => T): T {
   try {
     return work()
   } catch (error) {
-    if (!(error instanceof AppError) || offset >= NOWHERE) throw error
+    if (!(error instanceof AppError) || offset >= UNPLACED) throw error
     throw new PlacedError(error, offset)
   }
 }
@@ -34,7 +34,7 @@ export function placed<T>(node: TreeNode, work: () => T): T {
 function offsetOf(node: TreeNode): number {
   const parts = [node, node.left, ...nodesOf(node.children)].filter(isNode)
   const offsets = parts.map(({ query_location: location }) => {
-    return isNumber(location) ? Number(location.rawJSON) : NOWHERE
+    return isNumber(location) ? Number(location.rawJSON) : UNPLACED
   })
   return Math.min(...offsets)
 }

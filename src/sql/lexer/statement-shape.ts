@@ -15,7 +15,7 @@ const LITERALS_MAX = 100
 /** DuckDB reads each as what its mark is: an INTEGER, a DECIMAL that is printed as it is written, a short text. */
 const INTEGER = /^(?:0|[1-9]\d{0,8})$/
 const DECIMAL = /^(?:0|[1-9]\d{0,7})\.\d{1,8}$/
-const TEXT = /^'[^'\\\p{Cc}\p{Cs}]{0,200}'$/u
+const PLAIN_TEXT = /^'[^'\\\p{Cc}\p{Cs}]{0,200}'$/u
 
 const BEFORE = new Set(
   '= < > <= >= <> != == ( , + * / % select distinct between and then else when or not'.split(' '),
@@ -64,7 +64,8 @@ function isLiteralAt(tokens: readonly Token[], index: number): boolean {
 function markFor({ kind, text }: Token): ((index: number) => string) | undefined {
   if (kind === 'number' && INTEGER.test(text)) return (index) => `${MARK_DIGITS}${100 + index}`
   if (kind === 'number' && DECIMAL.test(text)) return (index) => `${MARK_DIGITS}${10 + index}.5`
-  if (kind === 'string' && TEXT.test(text)) return (index) => `'${MARK_DIGITS}${100 + index}x'`
+  if (kind === 'string' && PLAIN_TEXT.test(text))
+    return (index) => `'${MARK_DIGITS}${100 + index}x'`
   return undefined
 }
 

@@ -68,14 +68,14 @@ function intervalMs(node: TreeNode): number | undefined {
   }
   const [, unit = ''] = /^to_(\w+)s$/i.exec(textOf(node.function_name)) ?? []
   const [argument, ...others] = nodesOf(node.children)
-  return others.length > 0 ? undefined : timesUnit(countOf(argument), unit)
+  return others.length > 0 ? undefined : timesUnit(literalCount(argument), unit)
 }
 
 /** The number within `CAST(trunc(CAST(7 AS DOUBLE)) AS INTEGER)`. */
-function countOf(node: TreeNode | undefined): number | undefined {
-  if (node?.class === 'CAST') return countOf(isNode(node.child) ? node.child : undefined)
+function literalCount(node: TreeNode | undefined): number | undefined {
+  if (node?.class === 'CAST') return literalCount(isNode(node.child) ? node.child : undefined)
   if (node?.class === 'FUNCTION' && textOf(node.function_name) === 'trunc') {
-    return countOf(nodesOf(node.children)[0])
+    return literalCount(nodesOf(node.children)[0])
   }
   return constantNumber(node)
 }

@@ -155,7 +155,7 @@ function totalOf(node: TreeNode, columnOf: ColumnOf, engine: DataSourceEngine): 
   const called = textOf(name).toLowerCase()
   if (argument === undefined) {
     const isCount = called === 'count_star' || called === 'count'
-    return isCount ? plain({ kind: 'rows', column: null, isDistinct: false }) : null
+    return isCount ? plainTotal({ kind: 'rows', column: null, isDistinct: false }) : null
   }
   const column = isColumn(argument) && others.length === 0 ? columnOf(argument) : undefined
   const kind = column && columnKind(column, engine)
@@ -164,7 +164,7 @@ function totalOf(node: TreeNode, columnOf: ColumnOf, engine: DataSourceEngine): 
   switch (called) {
     case 'count':
       return isCounted(kind, isDistinct, engine)
-        ? plain({ kind: 'count', column, isDistinct })
+        ? plainTotal({ kind: 'count', column, isDistinct })
         : null
     case 'min':
     case 'max':
@@ -178,7 +178,7 @@ function totalOf(node: TreeNode, columnOf: ColumnOf, engine: DataSourceEngine): 
   }
 }
 
-function plain(part: SourceTotal): TotalCall {
+function plainTotal(part: SourceTotal): TotalCall {
   return { parts: [part], value: ([value]) => value ?? columnNode('') }
 }
 
@@ -201,12 +201,12 @@ function leastOrGreatest(
     }
   }
   const isMoment = MOMENTS.has(type) && engine !== 'mysql'
-  return type === 'decimal' || isMoment ? plain(part) : null
+  return type === 'decimal' || isMoment ? plainTotal(part) : null
 }
 
 function sumOf(column: SourceColumn, { kind }: ColumnKind): TotalCall | null {
   const part: SourceTotal = { kind: 'sum', column, isDistinct: false }
-  if (kind === 'decimal') return plain(part)
+  if (kind === 'decimal') return plainTotal(part)
   if (kind !== 'integer') return null
   return { parts: [part], value: ([value = columnNode('')]) => castNode(value, 'HUGEINT', false) }
 }

@@ -139,11 +139,11 @@ function ctesOf(root: TreeNode): ReadonlyMap<TreeNode, TreeNode> {
       const isRenamed = [aliases, isNode(value) ? (value.aliases ?? null) : null].some((list) => {
         return Array.isArray(list) && list.length > 0
       })
-      add(bodies, textOf(key), isRenamed ? {} : body)
+      addTo(bodies, textOf(key), isRenamed ? {} : body)
     }
     if (node.type !== 'BASE_TABLE') continue
     if (textOf(node.schema_name) === '' && textOf(node.catalog_name) === '') {
-      add(refs, textOf(node.table_name), node)
+      addTo(refs, textOf(node.table_name), node)
     }
   }
   const found = new Map<TreeNode, TreeNode>()
@@ -155,7 +155,7 @@ function ctesOf(root: TreeNode): ReadonlyMap<TreeNode, TreeNode> {
   return found
 }
 
-function add(map: Map<string, TreeNode[]>, name: string, node: TreeNode): void {
+function addTo(map: Map<string, TreeNode[]>, name: string, node: TreeNode): void {
   const key = nameKey(name)
   map.set(key, [...(map.get(key) ?? []), node])
 }
@@ -202,13 +202,13 @@ function needsWithin(select: TreeNode, needs: OuterNeeds): OuterNeeds {
   const isSame = modifiers.every((one) => one.type === 'ORDER_MODIFIER' || isDistinct(one))
   // Without a condition, its own LIMIT is of no harm.
   if (!isSame) return { ...EVERYTHING, usedNames }
-  const inner = renamed({ ...needs, conjuncts, slice }, itemsOf(select))
+  const inner = renamed({ ...needs, conjuncts, slice }, selectedItems(select))
   const isWhole = needs.isWhole || modifiers.length > 0
   return { ...inner, isWhole, slice: modifiers.some(isDistinct) ? null : inner.slice }
 }
 
 /** The column in a SELECT's FROM that stands under a name in its answer. */
-function itemsOf(select: TreeNode): OutputOf {
+function selectedItems(select: TreeNode): OutputOf {
   const items = nodesOf(select.select_list)
   const stars = items.filter(({ class: kind }) => kind === 'STAR')
   const named = items.filter((item) => !stars.includes(item))

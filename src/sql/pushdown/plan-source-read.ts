@@ -24,7 +24,7 @@ import {
   readsWholeRows,
   showsEachRow,
 } from './select-shape.ts'
-import { type ColumnOf, conditionOf, operandOf } from './source-conditions.ts'
+import { type ColumnOf, operandOf, sourceCondition } from './source-conditions.ts'
 import {
   type DirectAnswer,
   EVERY_ROW,
@@ -87,7 +87,7 @@ export function sourceReadOf(reference: SourceReference, around: SelectAround): 
 
 function conditionFrom(conjuncts: readonly TreeNode[] | null, columnOf: ColumnOf): SourceCondition {
   if (conjuncts === null) return { kind: 'other' }
-  return { kind: 'and', conditions: conjuncts.map((node) => conditionOf(node, columnOf)) }
+  return { kind: 'and', conditions: conjuncts.map((node) => sourceCondition(node, columnOf)) }
 }
 
 /**

@@ -26,20 +26,21 @@ export function hasTwins(columns: readonly SourceColumn[]): boolean {
   return new Set(columns.map(({ name }) => nameKey(name))).size < columns.length
 }
 
-/** A reference in a FROM, as far as its name and its columns go. */
-export interface NamedReference {
-  readonly ref: TreeNode
-  readonly alias: string
-  readonly columns: readonly SourceColumn[]
-}
-
 /**
  * Whether a SELECT uses columns that it does not name.
  * @param shown false: of a `*` in its list no more is used than is named elsewhere
  */
 export function readsWholeRows(
   select: TreeNode,
-  { ref, alias, columns }: NamedReference,
+  {
+    ref,
+    alias,
+    columns,
+  }: {
+    readonly ref: TreeNode
+    readonly alias: string
+    readonly columns: readonly SourceColumn[]
+  },
   shown = true,
 ): boolean {
   if (!isPlainReference(ref) || hasTwins(columns) || !isAmongJoins(select.from_table, ref)) {

@@ -29,14 +29,14 @@ const COMPARISONS: Readonly<Record<string, readonly [CompareOperator, CompareOpe
   COMPARE_GREATERTHANOREQUALTO: ['>=', '<='],
 }
 
-export function conditionOf(node: TreeNode, columnOf: ColumnOf): SourceCondition {
+export function sourceCondition(node: TreeNode, columnOf: ColumnOf): SourceCondition {
   switch (node.class) {
     case 'COLUMN_REF': {
       const column = columnOf(node)
       return column === undefined ? OTHER : { kind: 'truth', column }
     }
     case 'CONJUNCTION': {
-      const conditions = nodesOf(node.children).map((child) => conditionOf(child, columnOf))
+      const conditions = nodesOf(node.children).map((child) => sourceCondition(child, columnOf))
       return { kind: node.type === 'CONJUNCTION_OR' ? 'or' : 'and', conditions }
     }
     case 'COMPARISON':
@@ -85,7 +85,7 @@ function between({ input, lower, upper }: TreeNode, columnOf: ColumnOf): SourceC
 function operator({ type, children }: TreeNode, columnOf: ColumnOf): SourceCondition {
   const [first, ...others] = nodesOf(children)
   if (first === undefined) return OTHER
-  if (type === 'OPERATOR_NOT') return { kind: 'not', condition: conditionOf(first, columnOf) }
+  if (type === 'OPERATOR_NOT') return { kind: 'not', condition: sourceCondition(first, columnOf) }
   const column = isColumn(first) ? columnOf(first) : undefined
   if (column === undefined) return OTHER
   if (type === 'OPERATOR_IS_NULL' || type === 'OPERATOR_IS_NOT_NULL') {

@@ -26,7 +26,7 @@ import type { LateralRanking } from './ranking.ts'
 import { ownColumnName, type SearchSource } from './source-columns.ts'
 
 const VECTOR = '__vector'
-const TEXT = '__text'
+const TEXT_COLUMN = '__text'
 
 /** Stands for the predicate `content = t.column` until it is known what it filters: rows that have a text. */
 export const HAS_TEXT = '__has_text'
@@ -57,7 +57,7 @@ export function measuresSql(kb: KnowledgeBase, textIndex: number): string {
   if (kb.dimensions === null) {
     return `SELECT NULL::DOUBLE AS distance, NULL::DOUBLE AS relevance, true AS ${HAS_TEXT}`
   }
-  const place = `list_position($${textsParameter(textIndex)}::VARCHAR[], ${TEXT}::VARCHAR)`
+  const place = `list_position($${textsParameter(textIndex)}::VARCHAR[], ${TEXT_COLUMN}::VARCHAR)`
   const vector = `($${vectorsParameter(textIndex)}::FLOAT[${kb.dimensions}][])[${place}]`
   const product = `array_negative_inner_product(${VECTOR}, ${vector})`
   const distance = `least(2, greatest(0, 1 + ${product}))::DOUBLE`
@@ -99,7 +99,7 @@ function fillIn(expression: TreeNode, alias: string, operand: TreeNode): void {
   for (const node of [...walk(expression)]) {
     if (!isColumn(node)) continue
     if (columnNames(node)[0] === VECTOR) replace(node, columnNode(alias, VECTOR))
-    else if (columnNames(node)[0] === TEXT) replace(node, { ...copyOf(operand), alias: '' })
+    else if (columnNames(node)[0] === TEXT_COLUMN) replace(node, { ...copyOf(operand), alias: '' })
   }
 }
 

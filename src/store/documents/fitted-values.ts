@@ -250,7 +250,7 @@ function numberFit(text: string, type: ColumnType): Fit | null {
   if (!NUMBER.test(text)) return null
   const range = integerRange(type)
   if (range === null && type.kind !== 'decimal') return { value: Number(text) }
-  const match = DECIMAL.exec(text) ?? DECIMAL.exec(plainText(text))
+  const match = DECIMAL.exec(text) ?? DECIMAL.exec(wholeNumberText(text))
   if (match === null) return null
   const [, sign = '', whole = '', fraction = ''] = match
   const scale = type.kind === 'decimal' ? type.scale : 0
@@ -267,7 +267,7 @@ function numberFit(text: string, type: ColumnType): Fit | null {
 }
 
 /** `1e21` → `1000000000000000000000`, as far as the number goes. */
-function plainText(text: string): string {
+function wholeNumberText(text: string): string {
   const number = Number(text)
   return Number.isInteger(number) && Math.abs(number) < 1e40 ? BigInt(number).toString() : text
 }

@@ -31,11 +31,6 @@ interface Counted {
   readonly endedMs: number
 }
 
-interface Counting {
-  readonly revision: number
-  readonly counts: Promise<ContentCounts>
-}
-
 /**
  * With more chunks, one that is written to all the time is not counted anew for everybody who looks: counting takes a tenth
  * of the time at most, so that what nobody asks for again is wrong by no more than that.
@@ -53,7 +48,13 @@ function isPausing({ beganMs, endedMs }: Counted): boolean {
 export class ListedDocuments implements StoredDocuments {
   readonly #database: Pick<Database, 'lease'>
   readonly #counts = new LruMap<number, Counted>({ sizeMax: COUNTS_MAX })
-  readonly #counting = new Map<number, Counting>()
+  readonly #counting = new Map<
+    number,
+    {
+      readonly revision: number
+      readonly counts: Promise<ContentCounts>
+    }
+  >()
 
   constructor(database: Pick<Database, 'lease'>) {
     this.#database = database

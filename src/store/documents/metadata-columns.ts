@@ -105,7 +105,7 @@ class SeenValues {
     for (const [text, count] of this.#counts) joinGroup(groups, knownType(text), count)
     if (this.#numbers !== null) this.#joinNumbers(groups, this.#numbers)
     const total = groups.reduce((sum, { count }) => sum + count, 0)
-    return groups.find(({ count }) => count * 2 > total)?.type ?? TEXT
+    return groups.find(({ count }) => count * 2 > total)?.type ?? TEXT_TYPE
   }
 
   #joinNumbers(groups: { type: ColumnType; count: number }[], numbers: SeenNumbers): void {
@@ -116,7 +116,7 @@ class SeenValues {
       group.count += numbers.count
       return
     }
-    groups.push({ type: plain(numbers.isWhole ? 'BIGINT' : 'DOUBLE'), count: numbers.count })
+    groups.push({ type: plainType(numbers.isWhole ? 'BIGINT' : 'DOUBLE'), count: numbers.count })
   }
 
   /** The type of a column that had `text` before these values came. */
@@ -129,9 +129,9 @@ class SeenValues {
   }
 }
 
-const TEXT = plain('VARCHAR')
+const TEXT_TYPE = plainType('VARCHAR')
 
-function plain(name: 'VARCHAR' | 'BIGINT' | 'DOUBLE'): ColumnType {
+function plainType(name: 'VARCHAR' | 'BIGINT' | 'DOUBLE'): ColumnType {
   return { kind: 'plain', name }
 }
 
@@ -201,15 +201,15 @@ function digitsOf(value: number): SeenNumbers['digits'] {
 function withNumbers(type: ColumnType, numbers: SeenNumbers): ColumnType | null {
   if (type.kind === 'decimal') {
     const { digits } = numbers
-    if (digits === null) return plain('DOUBLE')
+    if (digits === null) return plainType('DOUBLE')
     return commonType(type, decimalWith(digits.whole, digits.scale, 'narrow'))
   }
   if (type.kind === 'plain' && (type.name === 'FLOAT' || type.name === 'DOUBLE')) return type
   const range = integerRange(type)
   if (range === null) return null
-  if (!numbers.isWhole) return plain('DOUBLE')
+  if (!numbers.isWhole) return plainType('DOUBLE')
   const fits = range.min <= BigInt(numbers.min) && BigInt(numbers.max) <= range.max
-  return fits ? type : commonType(type, plain('BIGINT'))
+  return fits ? type : commonType(type, plainType('BIGINT'))
 }
 
 /**

@@ -19,7 +19,7 @@ export interface AuditLimits {
 
 type AuditRow = typeof auditLog.$inferSelect
 
-const LIMITS: AuditLimits = { keepMs: 365 * DAY_MS, rowsMax: 1_000_000 }
+const AUDIT_LIMITS: AuditLimits = { keepMs: 365 * DAY_MS, rowsMax: 1_000_000 }
 
 /** Entries are written together: each write costs a transaction. */
 const WRITE_MS = 500
@@ -69,7 +69,7 @@ export class StoredAudit implements AuditLog {
     now: () => number,
     limits: Partial<AuditLimits> = {},
   ): Promise<StoredAudit> {
-    const stored = new StoredAudit(database, now, { ...LIMITS, ...limits })
+    const stored = new StoredAudit(database, now, { ...AUDIT_LIMITS, ...limits })
     await database.lease(async (connection) => {
       const reader = await connection.runAndReadAll(
         'SELECT coalesce(max(number), 0) FROM eider.audit_log',

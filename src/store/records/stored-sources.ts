@@ -18,7 +18,13 @@ import { nextId, queriesOver } from '../catalog/catalog-queries.ts'
 import { sealedJson, unsealed } from '../catalog/catalog-rows.ts'
 import type { StoreParts } from '../catalog/catalog-state.ts'
 import { syncDocuments, syncRuns, syncSources } from '../catalog/schema.ts'
-import { deleteItems, insertItems, itemsOf, itemsWithout, sharedDocuments } from './stored-items.ts'
+import {
+  deleteItems,
+  insertItems,
+  itemsWithout,
+  sharedDocuments,
+  syncItems,
+} from './stored-items.ts'
 
 /** Runs of one source that are remembered. */
 const RUNS_MAX = 100
@@ -182,7 +188,7 @@ export class StoredSources implements SyncStore {
   }
 
   items({ id }: Pick<SyncSource, 'id'>): Promise<Map<string, SyncItem>> {
-    return this.#parts.database.lease((connection) => itemsOf(connection, id))
+    return this.#parts.database.lease((connection) => syncItems(connection, id))
   }
 
   remember({ id }: Pick<SyncSource, 'id'>, items: readonly SyncItem[]): Promise<void> {

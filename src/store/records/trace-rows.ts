@@ -153,7 +153,7 @@ export function summaryOf(row: SummaryRow, feedback: FeedbackCells): TraceSummar
   const { inputTokens, outputTokens, cachedTokens, number: _, ...plain } = row
   return {
     ...plain,
-    usage: usageOf({ inputTokens, outputTokens, cachedTokens }),
+    usage: storedUsage({ inputTokens, outputTokens, cachedTokens }),
     feedback: feedbackOf(feedback),
   }
 }
@@ -179,7 +179,7 @@ function turnOf(row: StepRow): ModelTurn {
     tookMs: row.tookMs,
     firstPieceMs: row.firstPieceMs,
     finish: row.finish ?? 'stop',
-    usage: usageOf(row),
+    usage: storedUsage(row),
     reasoning: row.reasoning ?? '',
     callCount: row.callCount ?? 0,
   }
@@ -189,7 +189,7 @@ function stepOf({ startMs, tookMs, tool, input, observation }: StepRow): ToolSte
   return { startMs, tookMs, tool: tool ?? '', input: input ?? '', observation: observation ?? '' }
 }
 
-function usageOf(row: Pick<StepRow, 'inputTokens' | 'outputTokens' | 'cachedTokens'>) {
+function storedUsage(row: Pick<StepRow, 'inputTokens' | 'outputTokens' | 'cachedTokens'>) {
   const { inputTokens, outputTokens, cachedTokens } = row
   if (inputTokens === null || outputTokens === null) return null
   return { inputTokens, outputTokens, cachedTokens: cachedTokens ?? 0 }

@@ -11,7 +11,7 @@ import { checkRelationName, currentProject, isSameRelation } from '../catalog/ca
 import { deleteRow, nextId, queriesOver } from '../catalog/catalog-queries.ts'
 import { tableOf } from '../catalog/catalog-rows.ts'
 import type { StoreParts } from '../catalog/catalog-state.ts'
-import { without } from '../catalog/catalog-state.ts'
+import { withoutId } from '../catalog/catalog-state.ts'
 import { tables } from '../catalog/schema.ts'
 import type { StoredEngine } from '../duckdb/engine.ts'
 import { statementDeadline } from '../duckdb/read-session.ts'
@@ -53,7 +53,7 @@ export class StoredTables implements TableStore {
     const { database, state } = this.#parts
     return database.writeFreeing(
       (connection) => dropWithin(connection, table),
-      () => state.change({ tables: without(state.snapshot().tables, table.id) }),
+      () => state.change({ tables: withoutId(state.snapshot().tables, table.id) }),
     )
   }
 

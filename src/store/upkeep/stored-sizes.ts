@@ -7,7 +7,7 @@ import type { StoredSize } from '../../domain/server-state.ts'
 import type { Database } from '../duckdb/database.ts'
 
 /** Of DuckDB's files. */
-const BLOCK_BYTES = 262_144
+const DISK_BLOCK_BYTES = 262_144
 
 type Part = 'texts' | 'vectors' | 'keywords'
 
@@ -22,7 +22,7 @@ export class StoredSizes {
   of(kb: KnowledgeBase): Promise<StoredSize | null> {
     return this.#database.lease(async (connection) => {
       try {
-        return await sizeOf(connection, kb, this.#database.file === null)
+        return await storedSize(connection, kb, this.#database.file === null)
       } catch (error) {
         if (error instanceof Error && /^Catalog Error/.test(error.message)) return null
         throw error
@@ -31,7 +31,7 @@ export class StoredSizes {
   }
 }
 
-async function sizeOf(
+async function storedSize(
   connection: DuckDBConnection,
   kb: KnowledgeBase,
   isInMemory: boolean,
@@ -47,7 +47,7 @@ async function sizeOf(
   const blocks = await connection.runAndReadAll(names.map(blocksOf(schema)).join(' UNION ALL '))
   const bytes: Record<Part, number> = { ...NOTHING }
   for (const [name, count] of blocks.getRows()) {
-    bytes[partOf(String(name).slice(prefix.length))] += Number(count) * BLOCK_BYTES
+    bytes[partOf(String(name).slice(prefix.length))] += Number(count) * DISK_BLOCK_BYTES
   }
   return bytes
 }

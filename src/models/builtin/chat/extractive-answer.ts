@@ -22,7 +22,7 @@ export interface Findings {
 export function writtenAnswer(findings: Findings): string {
   const { question, ranking, searched, failures } = findings
   const failed = [...Map.groupBy(failures, ({ message }) => message)].map(([message, those]) => {
-    return `Searching ${listed(those.map(({ name }) => name))} failed: ${message}`
+    return `Searching ${listedBases(those.map(({ name }) => name))} failed: ${message}`
   })
   const answered = searched.filter((name) => failures.every((failure) => failure.name !== name))
   if (answered.length === 0)
@@ -30,7 +30,7 @@ export function writtenAnswer(findings: Findings): string {
   const missing = missingNames(question, findings.passages)
   const isAnswered = ranking.isRelevant && missing.length === 0
   const quotes = isAnswered ? quotesOf(question, ranking.units) : []
-  const where = `${listed(answered)}${unsearched(findings)}`
+  const where = `${listedBases(answered)}${unsearched(findings)}`
   const opening =
     quotes.length === 0
       ? `I found nothing relevant to this question in ${where}${notThere(missing)}. ${nextStep(findings)}`
@@ -39,7 +39,7 @@ export function writtenAnswer(findings: Findings): string {
 }
 
 /** Names, as many as are read. */
-function listed(names: readonly string[]): string {
+function listedBases(names: readonly string[]): string {
   if (names.length <= NAMES_TOLD) return names.join(', ')
   return `${names.length} knowledge bases`
 }
@@ -75,7 +75,7 @@ function bare(text: string): string {
 
 function nothingToSearch({ names }: Findings): string {
   if (names.length === 0) return 'There is no knowledge base that I may search for an answer.'
-  return `I could not search ${listed(names)}: no tool call was left.`
+  return `I could not search ${listedBases(names)}: no tool call was left.`
 }
 
 function unsearched({ names, searched, failures }: Findings): string {

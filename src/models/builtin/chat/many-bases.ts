@@ -16,7 +16,7 @@ const COMPARE_ID = 'compare-'
 export const SEARCH_ID = 'search-'
 /** A row each: fewer than a tool shows. */
 const BASES_PER_STATEMENT = 25
-const STATEMENTS_MAX = 4
+const SEARCHES_MAX = 4
 /** Of the question, which stands in the statement for each. */
 const COMPARED_CHARS_MAX = 800
 /** The steps that an agent has by default; those that the search needs, and those for what stands around. */
@@ -74,7 +74,7 @@ export function choiceOf(
   }
   for (const group of groupsOf(names)) learn(group, '', known)
   const stepsTaken = made.length + 1
-  const room = made.length === 0 ? STATEMENTS_MAX : STEPS - SEARCH_STEPS - stepsTaken
+  const room = made.length === 0 ? SEARCHES_MAX : STEPS - SEARCH_STEPS - stepsTaken
   const next = known.missing.slice(0, Math.max(0, room))
   if (next.length > 0 && !calls.some(({ id }) => id.startsWith(SEARCH_ID))) {
     const statements = next.map((part, index) => {
@@ -97,7 +97,7 @@ export function choiceOf(
 
 /** Of one size. */
 function groupsOf(names: readonly string[]): readonly (readonly string[])[] {
-  const compared = names.slice(0, STATEMENTS_MAX * BASES_PER_STATEMENT)
+  const compared = names.slice(0, SEARCHES_MAX * BASES_PER_STATEMENT)
   const count = Math.ceil(compared.length / BASES_PER_STATEMENT)
   const size = Math.ceil(compared.length / count)
   return Array.from({ length: count }, (_, at) => compared.slice(at * size, (at + 1) * size))

@@ -72,7 +72,7 @@ export function csvIn(observation: string): string | null {
 /**
  * The names in a list tool's result: a JSON array somewhere in the text; none in a plain sentence.
  */
-export function namesIn(observation: string): readonly string[] {
+export function listedNames(observation: string): readonly string[] {
   const start = observation.indexOf('[')
   const end = observation.lastIndexOf(']')
   if (start === -1 || end < start) return []

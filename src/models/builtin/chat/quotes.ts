@@ -40,7 +40,7 @@ export function quotesOf(question: string, units: readonly RankedUnit[]): readon
 
 /** The unit in the setting in which it is read, within one chunk and the length of a quote. */
 function quoteOf(unit: RankedUnit, units: readonly RankedUnit[], chosen: readonly Quote[]): Quote {
-  const known = chosen.map((quote) => oneLine(textOf(quote)))
+  const known = chosen.map((quote) => withSingleSpaces(textOf(quote)))
   const { stretch, span, kind, lead } = unit.site
   const { text } = stretch
   const isBeside =
@@ -85,7 +85,7 @@ function withNeighbours({ site }: RankedUnit, span: Span, { units, known }: Besi
       .filter((one) => {
         const isLead = one === after && /:[*_"'”’)]*$/.test(text.slice(one.start, one.end))
         const isKnown = known.some((quote) =>
-          quote.includes(oneLine(text.slice(one.start, one.end))),
+          quote.includes(withSingleSpaces(text.slice(one.start, one.end))),
         )
         return (
           !isLead &&
@@ -109,7 +109,7 @@ interface Beside {
   readonly known: readonly string[]
 }
 
-function oneLine(text: string): string {
+function withSingleSpaces(text: string): string {
   return text.replace(/\s+/g, ' ')
 }
 
@@ -129,7 +129,7 @@ function repeats({ unit, span }: Quote, asked: ReadonlySet<string>): boolean {
 }
 
 function overlap(a: Quote, b: Quote): boolean {
-  const [first, second] = [textOf(a), textOf(b)].map(oneLine)
+  const [first, second] = [textOf(a), textOf(b)].map(withSingleSpaces)
   if (first === undefined || second === undefined) return false
   if (first.includes(second) || second.includes(first)) return true
   const isOneText = a.unit.site.stretch === b.unit.site.stretch
@@ -148,10 +148,10 @@ function shown(quote: Quote, asked: ReadonlySet<string>): string {
   switch (unit.site.kind) {
     case 'row': {
       const columns = before.flatMap((header) => [header, rulerFor(header)])
-      return quoted([...columns, shortened(textOf(quote))].join('\n'))
+      return quoted([...columns, shortenedQuote(textOf(quote))].join('\n'))
     }
     case 'code':
-      return quoted([...before, fenced(quote)].join('\n'))
+      return quoted([...before, fencedQuote(quote)].join('\n'))
     case 'list':
       return quoted([...before, textOf(quote)].join('\n'))
     default: {
@@ -162,7 +162,7 @@ function shown(quote: Quote, asked: ReadonlySet<string>): string {
         bold(text.slice(start, end)),
         text.slice(end, span.end),
       ]
-      return quoted([...before, shortened(parts.join(''))].map(evened).join('\n'))
+      return quoted([...before, shortenedQuote(parts.join(''))].map(evened).join('\n'))
     }
   }
 }
@@ -185,7 +185,7 @@ function bold(text: string): string {
 }
 
 /** A quote of code that does not hold its own fences. */
-function fenced(quote: Quote): string {
+function fencedQuote(quote: Quote): string {
   const text = textOf(quote)
   const body = /(?:`{3,}|~{3,})/.test(text) ? `${text}\n\`\`\`` : `\`\`\`\n${text}\n\`\`\``
   return body.replace(/^(\s*)(?:`{3,}|~{3,})/gm, '$1```')
@@ -212,18 +212,18 @@ function evened(text: string): string {
 }
 
 /** Where it was cut is seen; a cut through a surrogate pair leaves its first half: that goes too. */
-function shortened(text: string): string {
+function shortenedQuote(text: string): string {
   if (text.length <= QUOTE_CHARS_MAX + 8) return text
   const cut = text.slice(0, QUOTE_CHARS_MAX).replace(/[\uD800-\uDBFF]$|\s+\S{0,30}$/, '')
   return `${cut}${cut.split('**').length % 2 === 0 ? '**' : ''} …`
 }
 
-const TITLE_CHARS_MAX = 80
+const HEADING_CHARS_MAX = 80
 
 /** Document, page and heading, and the id by which it is cited. */
 function sourceOf({ unit, piece }: Quote): string {
   const { documentId, page, chunkId } = piece.passage
-  const heading = unit.site.heading.slice(0, TITLE_CHARS_MAX)
+  const heading = unit.site.heading.slice(0, HEADING_CHARS_MAX)
   const where = [documentId, page === null ? '' : `page ${page}`].filter((part) => part !== '')
   const parts = [where.join(', '), heading].filter((part) => part !== '')
   return ['—', parts.join(' › '), `[${chunkId}]`].filter((part) => part !== '').join(' ')

@@ -114,8 +114,8 @@ function answerFrom(question: string, { text, wanted, source }: Asked): RowAnswe
   const used = new Set<string>()
   const columns = source.columns.filter((column) => mentions(words, column.name, used))
   const [column] = columns
-  const condition = column === undefined ? null : conditionOf(question, column, used)
-  const own = new Set(partsOf(source.name).map(singular))
+  const condition = column === undefined ? null : columnCondition(question, column, used)
+  const own = new Set(nameWords(source.name).map(singular))
   const isNoun = (word: string) => NOUNS.test(word) || own.has(singular(word))
   // What is counted has some name of the user's own: "how many packages".
   const counted = /\b(?:how many|which|what|list|all|wie ?viele|welche|alle)\s+([\p{L}-]+)/u.exec(
@@ -132,7 +132,7 @@ function answerFrom(question: string, { text, wanted, source }: Asked): RowAnswe
       words.some(isNoun) && (counted === undefined || isNoun(counted) || EMPTY_WORDS.has(counted))
     if (!isOfAll || rest.length > 0 || (wanted !== 'count' && wanted !== 'list')) return null
     return {
-      statement: statementOf({ wanted, text, source, column: null, condition: null }),
+      statement: rowStatement({ wanted, text, source, column: null, condition: null }),
       source,
     }
   }
@@ -150,7 +150,7 @@ function answerFrom(question: string, { text, wanted, source }: Asked): RowAnswe
   const isSummable = NUMERIC.test(column.type) || (wanted !== 'avg' && wanted !== 'sum')
   const isPlain = columns.length === 1 && isSummable
   return {
-    statement: isPlain ? statementOf({ wanted, text, source, column, condition }) : null,
+    statement: isPlain ? rowStatement({ wanted, text, source, column, condition }) : null,
     source,
   }
 }
@@ -169,7 +169,7 @@ function fromOf(source: DescribedKnowledgeBase): string {
 
 /** A column by its name, in one or several words, in either spelling of English. */
 function mentions(words: readonly string[], column: string, used: Set<string>): boolean {
-  const parts = partsOf(column)
+  const parts = nameWords(column)
   const bare = words.map((word) => word.replace(/[.]+$/, ''))
   for (let at = 0; at < bare.length; at += 1) {
     const whole = bare[at] ?? ''
@@ -185,7 +185,7 @@ function mentions(words: readonly string[], column: string, used: Set<string>): 
   return false
 }
 
-function partsOf(name: string): readonly string[] {
+function nameWords(name: string): readonly string[] {
   return folded(name).match(/[\p{L}\p{N}]+/gu) ?? []
 }
 
@@ -202,7 +202,11 @@ const COMPARISONS: readonly (readonly [RegExp, string])[] = [
 ]
 
 /** `license = 'MIT'` where the value stands right beside the column's name or in quotation marks. */
-function conditionOf(question: string, column: DescribedColumn, used: Set<string>): string | null {
+function columnCondition(
+  question: string,
+  column: DescribedColumn,
+  used: Set<string>,
+): string | null {
   const words = [...question.matchAll(/"[^"]+"|'[^']+'|“[^”]+”|[\p{L}\p{N}_.+-]+/gu)].map(
     ([word]) => word,
   )
@@ -268,7 +272,7 @@ interface Statement {
 const ROWS_MAX = 100
 
 /** A chunk is a row: a value of a document counts once. */
-function statementOf({ wanted, text, source, column, condition }: Statement): string {
+function rowStatement({ wanted, text, source, column, condition }: Statement): string {
   const from = fromOf(source)
   const where = condition === null ? '' : ` WHERE ${condition}`
   if (column === null || condition !== null) {

@@ -136,7 +136,7 @@ class BlockReader {
   #table(): boolean {
     const hasRuler = TABLE_RULER.test(this.#line(this.#at + 1).text)
     if (!ROW.test(this.#line().text) && !hasRuler) return false
-    const header = hasRuler ? spanOf(this.#line()) : null
+    const header = hasRuler ? plainSpan(this.#line()) : null
     if (hasRuler) this.#at += 2
     while (this.#at < this.#lines.length) {
       const line = this.#line()
@@ -267,7 +267,7 @@ function linesOf(text: string): readonly Line[] {
   return lines
 }
 
-function spanOf({ start, end }: Span): Span {
+function plainSpan({ start, end }: Span): Span {
   return { start, end }
 }
 
