@@ -2,7 +2,7 @@ import type { Language } from '../domain/language.ts'
 import { formsOf, localeOf, type Phrase } from './phrases.ts'
 import { stopWordsOf } from './term-rules.ts'
 import type { WordForms, WordPieces } from './word-forms.ts'
-import { normalText, piecesOf, wordsOfNormal } from './words.ts'
+import { normalText, textPieces, wordsOfNormal } from './words.ts'
 
 /** Of each language: what is not there is made anew. */
 const KNOWN_WORDS_MAX = 25_000
@@ -43,7 +43,7 @@ export class PhraseReader {
     const { literal } = this.#phrase
     const locale = localeOf(this.#language)
     let places: readonly number[] = []
-    for (const piece of piecesOf(text.toWellFormed())) {
+    for (const piece of textPieces(text.toWellFormed())) {
       const normal = normalText(piece, locale)
       if (literal !== null && holdsLiteral(normal, literal)) return true
       for (const word of wordsOfNormal(normal)) {

@@ -248,10 +248,12 @@ function isName(joined: string): boolean {
 
 /** Scripts that write no spaces, and Korean, whose particles stand at the noun. */
 const HAN = String.raw`\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}ー`
-const OTHERS = ['Hangul', 'Thai', 'Lao', 'Khmer', 'Myanmar'].map((name) => `\\p{Script=${name}}`)
-const COMPACT = new RegExp(`[${HAN}${OTHERS.join('')}]`, 'u')
+const OTHER_SCRIPTS = ['Hangul', 'Thai', 'Lao', 'Khmer', 'Myanmar'].map(
+  (name) => `\\p{Script=${name}}`,
+)
+const COMPACT = new RegExp(`[${HAN}${OTHER_SCRIPTS.join('')}]`, 'u')
 const RUNS = new RegExp(
-  `[${HAN}]+|${OTHERS.map((script) => `${script}+`).join('|')}|[^${HAN}${OTHERS.join('')}]+`,
+  `[${HAN}]+|${OTHER_SCRIPTS.map((script) => `${script}+`).join('|')}|[^${HAN}${OTHER_SCRIPTS.join('')}]+`,
   'gu',
 )
 const IS_HAN = new RegExp(`[${HAN}]`, 'u')

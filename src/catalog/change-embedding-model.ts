@@ -46,7 +46,7 @@ export async function embeddingChangeOf(
     throw new AppError('dimension_mismatch', `Dimensions do not match: ${sizes}`)
   }
   if (!isOther && isAsLong) {
-    const isNamed = isText(fields.provider) || isText(fields.model_name)
+    const isNamed = isString(fields.provider) || isString(fields.model_name)
     const ends = isNamed && kb.nextEmbeddingModel !== null
     return {
       changes: { embeddingModel: model, ...(ends ? { reembedding: null } : {}) },
@@ -110,7 +110,7 @@ function namedModel(
   { embeddingModel, nextEmbeddingModel }: KnowledgeBase,
   sent: Fields,
 ): ModelRef | null {
-  const provider = isText(sent.provider) ? sent.provider.trim().toLowerCase() : undefined
+  const provider = isString(sent.provider) ? sent.provider.trim().toLowerCase() : undefined
   const isNamed = (model: ModelRef) => {
     return (provider ?? model.provider) === model.provider && sent.model_name === model.modelName
   }
@@ -128,7 +128,7 @@ function withoutSize(model: ModelRef, { model_name: sentName }: Fields): ModelRe
   return { ...model, options }
 }
 
-function isText(value: unknown): value is string {
+function isString(value: unknown): value is string {
   return typeof value === 'string'
 }
 

@@ -45,7 +45,7 @@ export async function createKey(
     throw new AppError('forbidden', message)
   }
   return deps.keys.create({
-    name: nameOf(fields.name),
+    name: keyName(fields.name),
     scopes,
     namespaces: namespacesOf(fields.projects, principal, deps.snapshot()),
     expiresAt: expiryOf(fields.expires_at, deps.now()),
@@ -56,11 +56,14 @@ export async function createKey(
 
 /** Those that the principal could have made: whoever is limited to some projects sees no others. */
 export function visibleKeys(principal: Principal, keys: AccessKeys): readonly AccessKey[] {
-  return keys.list().filter(({ namespaces }) => isWithin(namespaces, principal))
+  return keys.list().filter(({ namespaces }) => isWithinPrincipal(namespaces, principal))
 }
 
 /** Whether a principal may decide about somebody who may name these. */
-export function isWithin(namespaces: readonly string[] | null, principal: Principal): boolean {
+export function isWithinPrincipal(
+  namespaces: readonly string[] | null,
+  principal: Principal,
+): boolean {
   if (principal.namespaces === null) return true
   return namespaces?.every((one) => principal.namespaces?.has(nameKey(one))) ?? false
 }
@@ -70,7 +73,7 @@ export function shownPrincipal({ kind, name }: Principal): string {
   return kind === 'key' ? `key ${name}` : name
 }
 
-function nameOf(name: unknown): string {
+function keyName(name: unknown): string {
   if (typeof name === 'string') return checkedName('key', name)
   throw invalid('Field "name" must be a string that says what the key is for')
 }

@@ -18,7 +18,7 @@ import {
 } from './change-embedding-model.ts'
 import { FieldReader, type Fields, INVALID_KNOWLEDGE_BASE, withNestedParams } from './fields.ts'
 import {
-  columnsOf,
+  columnFields,
   languageParam,
   rerankingModelOf,
   SEARCH_FIELDS,
@@ -95,7 +95,7 @@ export async function createKnowledgeBase(
     contentColumns: null,
     metadataColumns: null,
     idColumn: null,
-    ...columnsOf(read),
+    ...columnFields(read),
     preprocessing: await checkedPreprocessing(preprocessingOf(read.object('preprocessing')), deps),
     params: {
       ...echoedParams(fields),
@@ -160,7 +160,7 @@ export function chunkingDefinition(sent: Fields, kb: KnowledgeBase | null): Chun
     contentColumns: kb?.contentColumns ?? null,
     metadataColumns: kb?.metadataColumns ?? null,
     idColumn: kb?.idColumn ?? null,
-    ...columnsOf(read),
+    ...columnFields(read),
     preprocessing:
       kb !== null && preprocessing === undefined
         ? kb.preprocessing
@@ -192,7 +192,7 @@ export async function alterKnowledgeBase(
       : {
           rerankingModel: await rerankingModelOf(fields.reranking_model, kb.rerankingModel, deps),
         }),
-    ...columnsOf(read),
+    ...columnFields(read),
     ...(preprocessing && {
       preprocessing: await checkedPreprocessing(
         preprocessingOf(preprocessing, kb.preprocessing),

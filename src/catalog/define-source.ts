@@ -38,16 +38,16 @@ const SHOWN_ONLY = new Set(
 )
 const GLOBS_MAX = 1000
 const GLOB_CHARS_MAX = 1000
-const TEXT_CHARS_MAX = 1_000_000
+const PARAMETER_CHARS_MAX = 1_000_000
 const LIMIT_MAX = 1_000_000
-const DEPTH_MAX = 1000
+const CRAWL_DEPTH_MAX = 1000
 
 /** @throws AppError `invalid_source`, `invalid_name`, `unknown_field` */
 function sourceDraft(knowledgeBaseId: number, fields: Fields): SyncSourceDraft {
   const read = new FieldReader(fields, INVALID_SOURCE)
   const name = read.text('name')
   if (name === undefined) throw new AppError(INVALID_SOURCE, 'A source needs the field "name"')
-  const kind = kindOf(read.text('kind'))
+  const kind = sourceKind(read.text('kind'))
   refuseUnknown(fields, kind)
   return {
     knowledgeBaseId,
@@ -67,10 +67,10 @@ function sourceDraft(knowledgeBaseId: number, fields: Fields): SyncSourceDraft {
 function sourceChanges(source: SyncSource, fields: Fields): SyncSourceChanges {
   const read = new FieldReader(fields, INVALID_SOURCE)
   const kind = read.text('kind')
-  if (kind !== undefined && kindOf(kind) !== source.kind) {
+  if (kind !== undefined && sourceKind(kind) !== source.kind) {
     throw new AppError(
       INVALID_SOURCE,
-      `A ${source.kind} cannot become a ${kindOf(kind)}: make another source`,
+      `A ${source.kind} cannot become a ${sourceKind(kind)}: make another source`,
     )
   }
   refuseUnknown(fields, source.kind)
@@ -94,7 +94,7 @@ function sourceChanges(source: SyncSource, fields: Fields): SyncSourceChanges {
   }
 }
 
-function kindOf(kind: string | undefined): SourceKind {
+function sourceKind(kind: string | undefined): SourceKind {
   const known = SOURCE_KINDS.find((one) => one === kind?.trim().toLowerCase())
   if (known !== undefined) return known
   const found = kind === undefined ? 'it is missing' : `found ${JSON.stringify(kind.slice(0, 40))}`
@@ -143,7 +143,7 @@ function parametersOf(
   const text = read.text(needed)?.trim() ?? ''
   if (text === '')
     throw new AppError(INVALID_SOURCE, `A source of the kind ${kind} needs the field "${needed}"`)
-  if (text.length > TEXT_CHARS_MAX)
+  if (text.length > PARAMETER_CHARS_MAX)
     throw new AppError(INVALID_SOURCE, `Field "${needed}" is too long`)
   const parameters: Record<string, unknown> = { [needed]: text }
   const keep = (name: string, value: unknown) => {
@@ -165,7 +165,7 @@ function sourceParameter(name: string, read: FieldReader, stored: Fields): unkno
     case 'limit':
       return read.integer(name, { min: 1, max: LIMIT_MAX })
     case 'crawl_depth':
-      return read.integer(name, { min: 0, max: DEPTH_MAX })
+      return read.integer(name, { min: 0, max: CRAWL_DEPTH_MAX })
     case 'headers':
       return headersOf(read.object(name), stored.headers)
     case 'filters':

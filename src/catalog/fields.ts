@@ -38,7 +38,7 @@ export function withNestedParams(
   return Object.fromEntries([...nested, ...given])
 }
 
-function kindOf(value: unknown): string {
+function kindOfValue(value: unknown): string {
   if (value === null) return 'null'
   return Array.isArray(value) ? 'a list' : `a ${typeof value}`
 }
@@ -136,7 +136,7 @@ export class FieldReader {
   }
 
   #wrong(name: string, expected: string, value: unknown): AppError {
-    const message = `Field "${name}" must be ${expected}, not ${kindOf(value)}`
+    const message = `Field "${name}" must be ${expected}, not ${kindOfValue(value)}`
     return new AppError(this.#code, message)
   }
 }

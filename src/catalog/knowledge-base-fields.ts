@@ -152,7 +152,7 @@ export function vectorSize(read: FieldReader): number | undefined {
 }
 
 /** The columns that were sent. */
-export function columnsOf(
+export function columnFields(
   read: FieldReader,
 ): Partial<
   Pick<KnowledgeBaseDraft, 'contentColumns' | 'metadataColumns' | 'idColumn' | 'declaredColumns'>

@@ -21,7 +21,7 @@ type PreprocessingType = Preprocessing['type']
 
 const SIZES = ['chunk_size', 'chunk_overlap'] as const
 
-const OPTIONS: Readonly<Record<PreprocessingType, readonly string[]>> = {
+const PREPROCESSING_OPTIONS: Readonly<Record<PreprocessingType, readonly string[]>> = {
   auto: SIZES,
   text_chunking: [...SIZES, 'separators'],
   markdown_chunking: SIZES,
@@ -44,21 +44,21 @@ const OPTIONS: Readonly<Record<PreprocessingType, readonly string[]>> = {
 const configOf = (type: PreprocessingType) => `${type}_config`
 
 function isType(name: string): name is PreprocessingType {
-  return Object.hasOwn(OPTIONS, name)
+  return Object.hasOwn(PREPROCESSING_OPTIONS, name)
 }
 
 /** Where no type is named, the options say which one it is. */
-function typeOf(read: FieldReader, fields: Fields): PreprocessingType {
+function preprocessingType(read: FieldReader, fields: Fields): PreprocessingType {
   const name = read.text('type')
   if (name === undefined) {
     return (
-      Object.keys(OPTIONS)
+      Object.keys(PREPROCESSING_OPTIONS)
         .filter(isType)
         .find((type) => fields[configOf(type)] != null) ?? 'auto'
     )
   }
   if (isType(name)) return name
-  const known = Object.keys(OPTIONS).filter(isType).join(', ')
+  const known = Object.keys(PREPROCESSING_OPTIONS).filter(isType).join(', ')
   throw new AppError(
     INVALID_KNOWLEDGE_BASE,
     `Unknown preprocessing type "${name}". Available types: ${known}`,
@@ -75,19 +75,21 @@ export function preprocessingOf(
   stored: Preprocessing | null = null,
 ): Preprocessing {
   const read = new FieldReader(fields ?? {}, INVALID_KNOWLEDGE_BASE)
-  const type = typeOf(read, fields ?? {})
+  const type = preprocessingType(read, fields ?? {})
   const configName = configOf(type)
   read.allowOnly(new Set(['type', configName]), (name) => {
-    const isOther = Object.keys(OPTIONS).some((other) => isType(other) && configOf(other) === name)
+    const isOther = Object.keys(PREPROCESSING_OPTIONS).some(
+      (other) => isType(other) && configOf(other) === name,
+    )
     if (isOther) return `Unknown field "${name}" in "preprocessing": the type is ${type}`
-    const isOption = OPTIONS[type].includes(name)
+    const isOption = PREPROCESSING_OPTIONS[type].includes(name)
     const next = isOption ? `it belongs in "${configName}"` : `expected "type" and "${configName}"`
     return `Unknown field "${name}" in "preprocessing"; ${next}`
   })
   const sent = read.object(configName) ?? {}
   const config = new FieldReader(sent, INVALID_KNOWLEDGE_BASE)
-  config.allowOnly(new Set(OPTIONS[type]), (name) => {
-    return `Unknown field "${name}" in "${configName}". Available: ${OPTIONS[type].join(', ')}`
+  config.allowOnly(new Set(PREPROCESSING_OPTIONS[type]), (name) => {
+    return `Unknown field "${name}" in "${configName}". Available: ${PREPROCESSING_OPTIONS[type].join(', ')}`
   })
   const separators = separatorsOf(config)
   const contextual = type === 'contextual' ? contextualOf(config, stored) : undefined

@@ -58,7 +58,7 @@ function wrappedLine(line: string, columns: number): readonly string[] {
   let current = ''
   let width = 0
   for (const word of line.split(/(?<=\s)/)) {
-    for (const piece of piecesOf(word, columns)) {
+    for (const piece of linePieces(word, columns)) {
       const pieceWidth = widthOf(piece.trimEnd())
       if (width + pieceWidth > columns && current !== '') {
         lines.push(current.trimEnd())
@@ -73,7 +73,7 @@ function wrappedLine(line: string, columns: number): readonly string[] {
 }
 
 /** A word that is wider than a line, such as a sentence in Japanese, in pieces that may be cut apart. */
-function piecesOf(word: string, columns: number): readonly string[] {
+function linePieces(word: string, columns: number): readonly string[] {
   if (widthOf(word.trimEnd()) <= columns) return [word]
   return [...graphemes.segment(word)].map(({ segment }) => segment)
 }

@@ -115,14 +115,14 @@ export function countedSearches(
     access: (kb, isPrefiltered) => caches.access(kb, isPrefiltered),
     nearest: async (search, signal) => {
       const found = await caches.nearest(search, signal)
-      measurements.searches.add(1, kindOf(search), accessOf(search, found, caches))
+      measurements.searches.add(1, searchKind(search), accessOf(search, found, caches))
       return found
     },
   }
 }
 
 /** Where the vectors weigh nothing, they are not always looked at. */
-function kindOf({ keywordSearch }: NearestSearch): SearchMode {
+function searchKind({ keywordSearch }: NearestSearch): SearchMode {
   if (keywordSearch === undefined) return 'vector'
   return keywordSearch.enoughCount === null ? 'hybrid' : 'keyword'
 }

@@ -28,11 +28,11 @@ export function diskUsage({ documents, sizes, vectors, rows, indexes }: UsagePar
   ): Promise<readonly KnowledgeBaseUsage[]> => {
     const used: KnowledgeBaseUsage[] = []
     const states = new Map(
-      indexes.states().map((one) => [keyOf(one.project, one.knowledgeBase), one]),
+      indexes.states().map((one) => [knowledgeBaseKey(one.project, one.knowledgeBase), one]),
     )
     for (const kb of knowledgeBases) {
       signal.throwIfAborted()
-      const index = states.get(keyOf(kb.projectName, kb.name))
+      const index = states.get(knowledgeBaseKey(kb.projectName, kb.name))
       const counts = await unlessGone(documents.counts(kb))
       if (counts === null || index === undefined) continue
       const disk = isDiskWanted ? await sizes.of(kb) : null
@@ -58,6 +58,6 @@ async function unlessGone<T>(read: Promise<T>): Promise<T | null> {
   }
 }
 
-function keyOf(project: string, name: string): string {
+function knowledgeBaseKey(project: string, name: string): string {
   return JSON.stringify([nameKey(project), nameKey(name)])
 }

@@ -104,7 +104,7 @@ const CHANCE_CHARS_MAX = 3
 
 const DETAIL_CHARS_MAX = 300
 /** What is behind them is not looked at. */
-const TEXT_CHARS_MAX = 2_000
+const READ_CHARS_MAX = 2_000
 
 /**
  * What a server said, on one line, shortened, without any longer part of a secret, in whatever case it comes back, and
@@ -112,7 +112,7 @@ const TEXT_CHARS_MAX = 2_000
  */
 export function redacted(text: string, secrets: readonly string[]): string {
   const line = text
-    .slice(0, TEXT_CHARS_MAX)
+    .slice(0, READ_CHARS_MAX)
     .replace(/[\p{Cc}\s]+/gu, ' ')
     .trim()
   const isShort = (secret: string) => secret.length < SECRET_CHARS_MIN

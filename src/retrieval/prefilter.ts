@@ -198,20 +198,20 @@ export class PrefilterCache {
   /** Whether the same one was asked for at the same revision before: it is worth a long list then. */
   isAskedAgain(prefilter: PrefilterSql, revision: number): boolean {
     if (!prefilter.isCacheable) return false
-    const name = nameOf(prefilter)
+    const name = conditionName(prefilter)
     const isAgain = this.#asked.get(name) === revision
     this.#asked.set(name, revision)
     return isAgain
   }
 
   get(prefilter: BoundSql, revision: number): BigInt64Array | undefined {
-    const known = this.#lists.get(nameOf(prefilter))
+    const known = this.#lists.get(conditionName(prefilter))
     return known?.revision === revision ? known.keys : undefined
   }
 
   set(prefilter: PrefilterSql, list: KeyList): void {
     if (list.keys.byteLength > LIST_BYTES_MAX || !prefilter.isCacheable) return
-    this.#lists.set(nameOf(prefilter), list)
+    this.#lists.set(conditionName(prefilter), list)
   }
 }
 
@@ -219,7 +219,7 @@ function keyListBytes({ keys }: KeyList, name: string): number {
   return name.length * 2 + keys.byteLength + 200
 }
 
-function nameOf({ sql, values }: BoundSql): string {
+function conditionName({ sql, values }: BoundSql): string {
   const texts = Object.entries(values).map(([name, value]) => {
     return [name, value instanceof Float32Array ? [...value] : value]
   })

@@ -18,7 +18,7 @@ const UNITS: Readonly<Record<string, { readonly ms: number } | { readonly months
 
 const INTERVAL = /^(?:every\s+)?(?:(\d{1,9})\s+)?([a-z]+?)s?$/i
 
-const CHARS_MAX = 200
+const SCHEDULE_CHARS_MAX = 200
 /** Of a cron expression: enough to see the shortest time between two of them. */
 const RUNS_LOOKED_AT = 10
 /** The last point in time that a timestamp of four digits can say. */
@@ -60,7 +60,7 @@ export function checkedSchedule(
   const shown = JSON.stringify(schedule.slice(0, 80))
   let gapMs: number | null = null
   try {
-    gapMs = schedule.length <= CHARS_MAX ? shortestGapMs(schedule) : null
+    gapMs = schedule.length <= SCHEDULE_CHARS_MAX ? shortestGapMs(schedule) : null
   } catch {
     // Said below.
   }

@@ -45,7 +45,7 @@ import {
   applyEmbeddingChange,
   dropNextVectors,
   hasNoChunks,
-  rowOf,
+  reembeddingRow,
 } from './documents/reembedding-tables.ts'
 import { deleteConversationsOf } from './records/stored-conversations.ts'
 import { dropSourcesOf } from './records/stored-items.ts'
@@ -228,7 +228,8 @@ export class StoredCatalog implements Catalog {
   async isEmpty(kb: KnowledgeBase): Promise<boolean> {
     return this.#parts.database.lease(async (connection) => {
       await connection.run('BEGIN TRANSACTION READ ONLY')
-      if ((await rowOf(connection, kb)) === undefined) throw notFound('knowledge_base', kb.name)
+      if ((await reembeddingRow(connection, kb)) === undefined)
+        throw notFound('knowledge_base', kb.name)
       const isEmpty = await hasNoChunks(connection, kb)
       await connection.run('COMMIT')
       return isEmpty

@@ -42,7 +42,7 @@ export function secretsOfAddress(address: string): readonly string[] {
   if (!URL.canParse(address)) return []
   const { username, password, searchParams } = new URL(address)
   const sent = [...searchParams.values()]
-  return [username, password, decoded(password), ...sent.filter(isLongSecret)]
+  return [username, password, uriDecoded(password), ...sent.filter(isLongSecret)]
 }
 
 /** A shorter parameter of an address is a version or the like. */
@@ -56,7 +56,7 @@ function secretOption([name, value]: [string, unknown]): readonly string[] {
   return typeof value === 'string' && /key|token|secret|password|auth/i.test(name) ? [value] : []
 }
 
-function decoded(text: string): string {
+function uriDecoded(text: string): string {
   try {
     return decodeURIComponent(text)
   } catch {

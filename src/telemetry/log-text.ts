@@ -75,16 +75,16 @@ function fieldsOf(json: string): Fields {
 
 function shownLine(said: string, level: number, fields: Fields, paint: Paint): string {
   if (said === 'request') return requestLine(fields, paint)
-  const text = textOf(said, fields)
+  const text = eventText(said, fields)
   if (level >= 50) return paint(text, 'red')
   return level >= 40 ? paint(text, 'yellow') : text
 }
 
-function textOf(said: string, fields: Fields): string {
+function eventText(said: string, fields: Fields): string {
   if (said === 'failure') return failureText(fields)
   return said.startsWith('job ')
     ? jobLine(said, fields)
-    : [said, ...named(fields)].map(withoutControls).join('  ')
+    : [said, ...namedFields(fields)].map(withoutControls).join('  ')
 }
 
 function requestLine(
@@ -127,7 +127,7 @@ function jobLine(
   )
 }
 
-function named(fields: Fields): readonly string[] {
+function namedFields(fields: Fields): readonly string[] {
   return Object.entries(fields).flatMap(([name, value]) => {
     if (value === null || value === undefined) return []
     return [`${name}=${typeof value === 'string' ? value : JSON.stringify(value)}`]

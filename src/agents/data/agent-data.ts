@@ -34,7 +34,7 @@ export function agentData(
   })
   const tables = matchesOf(tablePatterns, (pattern) => {
     const [source, name] = qualifiedName(pattern, '')
-    const own = tablesOf(snapshot).flatMap((table) => {
+    const own = allTables(snapshot).flatMap((table) => {
       const names = [table.name, ...table.otherNames]
       const isNamed = isMatch(source, table.source) && names.some((one) => isMatch(name, one))
       return isNamed ? [`${table.source}.${table.name}`] : []
@@ -51,7 +51,7 @@ export function agentData(
 }
 
 /** Uploaded files, and the tables and views of projects. */
-function tablesOf({ files, tables, views }: CatalogSnapshot) {
+function allTables({ files, tables, views }: CatalogSnapshot) {
   return [
     ...files.flatMap(tablesOfFile).map(({ name, index }) => ({
       source: FILES_DATABASE,

@@ -57,7 +57,7 @@ const READING_MS = 1_000
 /** Behind the questions. */
 const RENEWING_MS = 10_000
 const SAMPLE_ROWS = 100
-const COLUMNS_MAX = 20
+const PROFILED_COLUMNS_MAX = 20
 const EXAMPLES_MAX = 4
 const RANGES_ROWS_MAX = 100_000
 
@@ -107,7 +107,7 @@ export class DataProfiles {
     if (profile.version === source.version) return 'fresh'
     const { rowCount, columns } = profile
     // Nobody is told that there is nothing, or of columns that are gone.
-    if (rowCount === 0 || columns !== columnsOf(source)) return 'missing'
+    if (rowCount === 0 || columns !== columnsKey(source)) return 'missing'
     const ageMs = this.#nowMs() - profile.madeMs
     if (rowCount === null || rowCount < SMALL_ROWS) {
       return ageMs < SMALL_FRESH_MS ? 'fresh' : 'missing'
@@ -165,7 +165,7 @@ export class DataProfiles {
     } catch (error) {
       if (!(error instanceof AppError || signal.aborted)) throw error
       const known = this.#profiles.get(source.key)
-      const isUsable = known !== undefined && known.columns === columnsOf(source)
+      const isUsable = known !== undefined && known.columns === columnsKey(source)
       const text = isUsable ? known.text : profileLine(source, new Map())
       // Not asked for again at once: what fails or takes long now does so for the next question as well.
       this.#keep({ ...source, version: '' }, text, isUsable ? known.rowCount : null)
@@ -174,7 +174,7 @@ export class DataProfiles {
 
   #keep(source: Source, text: string, rowCount: number | null): void {
     const { key, version } = source
-    const columns = columnsOf(source)
+    const columns = columnsKey(source)
     this.#profiles.set(key, { version, madeMs: this.#nowMs(), text, columns, rowCount })
   }
 
@@ -186,10 +186,10 @@ export class DataProfiles {
 
 /** What is being read of a source is not what a question needs that knows other columns. */
 function readingKey(source: Source): string {
-  return `${source.key} ${columnsOf(source)}`
+  return `${source.key} ${columnsKey(source)}`
 }
 
-function columnsOf({ columns }: Source): string {
+function columnsKey({ columns }: Source): string {
   return JSON.stringify(columns.map(({ name, type }) => [name, type]))
 }
 
@@ -250,7 +250,7 @@ async function readProfile(
   if (!source.isRead) return { text: profileLine(source, new Map()), rowCount: null }
   const [[count] = []] = (await reader.read(`SELECT count(*) FROM ${from}`, signal)).rows
   const rowCount = Number(count)
-  const names = source.columns.slice(0, COLUMNS_MAX).map(({ name }) => quote(name))
+  const names = source.columns.slice(0, PROFILED_COLUMNS_MAX).map(({ name }) => quote(name))
   if (names.length === 0 || rowCount === 0) {
     return { text: profileLine({ ...source, rowCount }, new Map()), rowCount }
   }
@@ -263,11 +263,11 @@ async function readProfile(
     return { name, type: type === '' ? (sample.types[index] ?? '') : type }
   })
   const values = new Map<string, string>()
-  for (const [index, { name }] of columns.slice(0, COLUMNS_MAX).entries()) {
+  for (const [index, { name }] of columns.slice(0, PROFILED_COLUMNS_MAX).entries()) {
     const shown = shownValues(sample.rows.map((row) => row[index] ?? null))
     if (shown !== null) values.set(name, shown)
   }
-  const ranged = columns.slice(0, COLUMNS_MAX).filter(({ type }) => RANGED.test(type))
+  const ranged = columns.slice(0, PROFILED_COLUMNS_MAX).filter(({ type }) => RANGED.test(type))
   if (ranged.length > 0 && rowCount <= RANGES_ROWS_MAX) {
     const bounds = ranged.map(({ name }) => `min(${quote(name)}), max(${quote(name)})`)
     const [row = []] = (await reader.read(`SELECT ${bounds.join(', ')} FROM ${from}`, signal)).rows
@@ -297,25 +297,25 @@ function shownValues(cells: readonly ResultValue[]): string | null {
 
 /** Strangers may have written values: a prompt holds none that could be read as a sentence. */
 const HARMLESS = /^[\p{L}\p{N}+-][\p{L}\p{N}_.:@+-]*(?: [\p{L}\p{N}_.:@+-]+){0,2}$/u
-const VALUE_CHARS_MAX = 26
+const EXAMPLE_CHARS_MAX = 26
 
 function harmlessValue(value: ResultValue | undefined): string | null {
   if (value === null || value === undefined || typeof value === 'object') return null
   const text = String(value)
-  if (text.length > VALUE_CHARS_MAX || !HARMLESS.test(text)) return null
+  if (text.length > EXAMPLE_CHARS_MAX || !HARMLESS.test(text)) return null
   return typeof value === 'string' && !/^\d/.test(text) ? `'${text}'` : text
 }
 
-const NAME_CHARS_MAX = 80
+const COLUMN_NAME_CHARS_MAX = 80
 
 function harmlessName(name: string): string {
-  const short = shortened(name, NAME_CHARS_MAX)
+  const short = shortened(name, COLUMN_NAME_CHARS_MAX)
   return /^[\p{L}_][\p{L}\p{N}_]*$/u.test(short) ? short : JSON.stringify(short)
 }
 
 function profileLine(source: Source, values: ReadonlyMap<string, string>): string {
   const { rowCount, unit, columns } = source
-  const shown = columns.slice(0, COLUMNS_MAX).map(({ name, type }) => {
+  const shown = columns.slice(0, PROFILED_COLUMNS_MAX).map(({ name, type }) => {
     const value = values.get(name)
     const typed = type === '' ? harmlessName(name) : `${harmlessName(name)} ${type}`
     return value === undefined ? typed : `${typed} (${value})`

@@ -14,7 +14,7 @@ export interface ChunkPlace {
 const NOWHERE: ChunkPlace = { page: null, heading: null }
 
 /** null: not known from this row. */
-export function placeOf(
+export function chunkPlace(
   metadata: ResultValue | undefined,
   origins: readonly KnowledgeBase[],
 ): ChunkPlace | null {

@@ -1,5 +1,5 @@
 /** Which words of a chunk an answer quotes, or leans on. */
-import { runOf, runSpan, type Span, type TextWords, type Word, wordsOf } from './text-words.ts'
+import { runOf, runSpan, type Span, type TextWords, textWords, type Word } from './text-words.ts'
 
 /** Of a sentence that the answer does not quote itself. */
 const CHOSEN_CHARS_MAX = 400
@@ -26,7 +26,7 @@ export function findQuote(statement: string, chunk: TextWords): FoundQuote {
   const found = claims.flatMap((claim) => standing(claim, bolds, chunk) ?? [])
   if (found.length > 0) return { kind: 'quoted', span: longest(found) }
   if (claims.some(({ isCertain }) => isCertain)) return { kind: 'none' }
-  const verbatim = [...bolds, ...piecesOf(lastParagraph(statement))]
+  const verbatim = [...bolds, ...claimPieces(lastParagraph(statement))]
     .map(wordsIn)
     .filter((words) => words.length >= VERBATIM_WORDS_MIN)
     .flatMap((words) => spanIn(words, chunk) ?? [])
@@ -69,7 +69,7 @@ function standing({ text }: Claim, bolds: readonly string[], chunk: TextWords): 
   const whole = spanIn(wordsIn(text), chunk)
   if (whole !== null) return whole
   const runs: { first: number; last: number; holdsBold: boolean }[] = []
-  for (const piece of piecesOf(text)) {
+  for (const piece of claimPieces(text)) {
     const words = wordsIn(piece)
     const run = words.length < 2 ? null : runOf(words, chunk)
     if (run === null) continue
@@ -92,7 +92,7 @@ function standing({ text }: Claim, bolds: readonly string[], chunk: TextWords): 
 /** What was left out of a quote is written as dots. */
 const PIECE_END = /\n+|\s*(?:\[?…\]?|\[?\.\.\.\]?)\s*|(?<=[.!?])\s+|(?<=[。！？])/u
 
-function piecesOf(text: string): readonly string[] {
+function claimPieces(text: string): readonly string[] {
   return text
     .split(PIECE_END)
     .map((piece) => piece.trim())
@@ -101,7 +101,7 @@ function piecesOf(text: string): readonly string[] {
 }
 
 function wordsIn(text: string): readonly Word[] {
-  return wordsOf(text).words
+  return textWords(text).words
 }
 
 function spanIn(words: readonly Word[], chunk: TextWords): Span | null {

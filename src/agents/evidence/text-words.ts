@@ -29,11 +29,11 @@ const WORD_RUN =
 const LINK_TARGET = /\]\([^()\s]*\)/g
 
 /** Longer texts are compared by their beginning. */
-const TEXT_CHARS_MAX = 20_000
+const EVIDENCE_CHARS_MAX = 20_000
 
-export function wordsOf(text: string): TextWords {
+export function textWords(text: string): TextWords {
   const visible = text
-    .slice(0, TEXT_CHARS_MAX)
+    .slice(0, EVIDENCE_CHARS_MAX)
     .replace(LINK_TARGET, (target) => ' '.repeat(target.length))
   const words: Word[] = []
   const joinedStarts: number[] = []

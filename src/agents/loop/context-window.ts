@@ -72,7 +72,7 @@ export class ContextWindow {
       // Most conversations: nobody need count.
       const tokens = () => sum(entries.map((entry) => this.#tokensOf(entry)))
       const messages = entries.map((entry) => shownMessage(entry, this.#fence))
-      return { messages, shortened: NOTHING, tokens }
+      return { messages, shortened: NO_ENTRIES, tokens }
     }
     const draft = new Draft(entries, this.#fence, (entry) => this.#tokensOf(entry))
     const room = this.#room
@@ -129,7 +129,7 @@ export class ContextWindow {
   }
 }
 
-const NOTHING: ReadonlySet<number> = new Set()
+const NO_ENTRIES: ReadonlySet<number> = new Set()
 
 /** A conversation while it is made to fit. */
 class Draft {
@@ -235,16 +235,16 @@ function shortText(message: Extract<ChatMessage, { role: 'assistant' }>): ChatMe
 
 function tokensIn(entry: Entry): number {
   const around = entry.role === 'result' ? MESSAGE_TOKENS + FENCE_TOKENS : MESSAGE_TOKENS
-  return around + estimatedTokens(textOf(entry))
+  return around + estimatedTokens(entryText(entry))
 }
 
 /** What stands around it included. */
 function charsIn(entry: Entry): number {
   const around = entry.role === 'result' ? MESSAGE_TOKENS + FENCE_TOKENS : MESSAGE_TOKENS
-  return around + textOf(entry).length
+  return around + entryText(entry).length
 }
 
-function textOf(entry: Entry): string {
+function entryText(entry: Entry): string {
   if (entry.role === 'result') return `${entry.note}${entry.data}`
   if (entry.role !== 'assistant') return entry.content
   return entry.content + entry.toolCalls.map(({ name, input }) => `${name} ${input} `).join('')

@@ -83,7 +83,7 @@ export class Conversations {
     // Whose it is not neither learns of it nor keeps others waiting.
     if (!isNew) await this.#requireOwn(agent, id, asker)
     this.#refuseBusy(agent, id)
-    const key = keyOf(agent, id)
+    const key = conversationKey(agent, id)
     this.#busy.add(key)
     let leave = () => {
       this.#busy.delete(key)
@@ -146,7 +146,7 @@ export class Conversations {
   ): Promise<void> {
     await this.#requireOwn(owner, conversationId, asker)
     this.#refuseBusy(owner, conversationId)
-    const key = keyOf(owner, conversationId)
+    const key = conversationKey(owner, conversationId)
     this.#busy.add(key)
     try {
       await this.#deps.store.removeFrom(owner, conversationId, traceId)
@@ -247,7 +247,7 @@ export class Conversations {
   }
 
   #refuseBusy(owner: Owner, conversationId: string): void {
-    if (!this.#busy.has(keyOf(owner, conversationId))) return
+    if (!this.#busy.has(conversationKey(owner, conversationId))) return
     const next = 'Wait for its answer, or cancel it: GET /api/agents/runs names it'
     const message = `A question of the conversation ${conversationId} is being answered. ${next}`
     throw new AppError('conversation_busy', message)
@@ -284,7 +284,7 @@ function workFor(asked: AbortSignal, maySurvive: () => boolean) {
 }
 
 /** Another agent's conversation of this id is none. */
-function keyOf({ id }: Owner, conversationId: string): string {
+function conversationKey({ id }: Owner, conversationId: string): string {
   return `${id} ${conversationId}`
 }
 

@@ -13,7 +13,7 @@ const TOOLS_MAX = 64
 const SPECS_CHARS_MAX = 65_536
 const DESCRIPTION_CHARS_MAX = 1_000
 /** As providers allow. */
-const NAME_CHARS_MAX = 64
+const FOREIGN_NAME_CHARS_MAX = 64
 const NAMES_SHOWN = 20
 const TOOL_WARNINGS_MAX = 20
 
@@ -160,7 +160,9 @@ function isAllowed({ tools }: McpServer, name: string): boolean {
 }
 
 function missingOf(server: McpServer, listed: readonly ForeignTool[]): readonly string[] {
-  const names = listed.slice(0, NAMES_SHOWN).map(({ name }) => harmlessLine(name, NAME_CHARS_MAX))
+  const names = listed
+    .slice(0, NAMES_SHOWN)
+    .map(({ name }) => harmlessLine(name, FOREIGN_NAME_CHARS_MAX))
   const rest = listed.length > names.length ? ', …' : ''
   const offer = names.length === 0 ? 'It offers none' : `It offers ${names.join(', ')}${rest}`
   if (server.tools.length === 0) {
@@ -194,20 +196,20 @@ function specOf(
 
 /** Two names may become one. */
 function freeToolName(wanted: string, taken: ReadonlyMap<string, unknown>): string {
-  const name = wanted.slice(0, NAME_CHARS_MAX)
+  const name = wanted.slice(0, FOREIGN_NAME_CHARS_MAX)
   if (!taken.has(name)) return name
   const other = (number: number) => {
     const ending = `_${number}`
-    return `${wanted.slice(0, NAME_CHARS_MAX - ending.length)}${ending}`
+    return `${wanted.slice(0, FOREIGN_NAME_CHARS_MAX - ending.length)}${ending}`
   }
   let number = 2
   while (taken.has(other(number))) number += 1
   return other(number)
 }
 
-const DEPTH_MAX = 12
+const SCHEMA_DEPTH_MAX = 12
 const MEMBERS_MAX = 100
-const TEXT_CHARS_MAX = 300
+const SCHEMA_TEXT_CHARS_MAX = 300
 
 type Members = Readonly<Record<string, unknown>>
 
@@ -233,7 +235,7 @@ function foreignSchema(sent: Members | null): JsonSchema {
 }
 
 function cleaned(schema: unknown, depth: number): Members {
-  if (!isMembers(schema) || depth > DEPTH_MAX) return {}
+  if (!isMembers(schema) || depth > SCHEMA_DEPTH_MAX) return {}
   const entries = Object.entries(KEYWORDS).flatMap(([keyword, clean]) => {
     if (!Object.hasOwn(schema, keyword)) return []
     const value = clean(schema[keyword], depth)
@@ -257,21 +259,21 @@ const schemaList: Clean = (value, depth) => {
   return value.slice(0, MEMBERS_MAX).map((schema) => cleaned(schema, depth + 1))
 }
 
-const TYPES = ['string', 'number', 'integer', 'boolean', 'object', 'array', 'null']
+const SCHEMA_TYPES = ['string', 'number', 'integer', 'boolean', 'object', 'array', 'null']
 
 const type: Clean = (value) => {
   if (Array.isArray(value)) {
-    const known = TYPES.filter((one) => value.includes(one))
+    const known = SCHEMA_TYPES.filter((one) => value.includes(one))
     return known.length === 0 ? undefined : [...new Set(known)]
   }
-  return TYPES.some((known) => known === value) ? value : undefined
+  return SCHEMA_TYPES.some((known) => known === value) ? value : undefined
 }
 
 const plainMember: Clean = (value) =>
-  typeof value === 'string' ? harmlessLine(value, TEXT_CHARS_MAX) : undefined
+  typeof value === 'string' ? harmlessLine(value, SCHEMA_TEXT_CHARS_MAX) : undefined
 const amount: Clean = (value) => (Number.isFinite(value) ? value : undefined)
 const scalar: Clean = (value) => {
-  if (typeof value === 'string') return harmless(firstChars(value, TEXT_CHARS_MAX))
+  if (typeof value === 'string') return harmless(firstChars(value, SCHEMA_TEXT_CHARS_MAX))
   return value === null || typeof value === 'boolean' || Number.isFinite(value) ? value : undefined
 }
 const scalars: Clean = (value) => {

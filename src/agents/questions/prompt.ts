@@ -56,14 +56,14 @@ function dataPart(data: AvailableData): string {
   const kbs = data.knowledgeBases.map((kb) => described(fullName(kb)))
   const tables = data.tables.map(described)
   const lines = [
-    ...named('Knowledge bases', kbs),
-    ...(tables.length === 0 ? [] : named('Tables', tables)),
+    ...namedLines('Knowledge bases', kbs),
+    ...(tables.length === 0 ? [] : namedLines('Tables', tables)),
     ...data.warnings.map((warning) => `Warning: ${nameLine(warning)}`),
   ]
   return lines.join('\n')
 }
 
-function named(title: string, names: readonly string[]): readonly string[] {
+function namedLines(title: string, names: readonly string[]): readonly string[] {
   if (names.length === 0) return [`${title}: none. Say so if the question needs one.`]
   const shown = names.slice(0, AGENT_LIMITS.promptNamesMax)
   const rest = names.length - shown.length

@@ -6,7 +6,7 @@ import { observationOf } from '../data/observation.ts'
 import { type ArgumentSpecs, type ArgumentValues, readArguments } from './named-arguments.ts'
 import { statementIn } from './written-statement.ts'
 
-const ROWS_MAX = 1_000
+const CHART_ROWS_MAX = 1_000
 /** Of all its rows as JSON. */
 const CHART_BYTES_MAX = 262_144
 const CHART_TITLE_CHARS_MAX = 200
@@ -27,7 +27,7 @@ export const CHART = {
   sql: {
     type: 'string',
     isRequired: true,
-    description: `One SELECT for the points, aggregated and ordered as they are to be shown; at most ${ROWS_MAX} rows`,
+    description: `One SELECT for the points, aggregated and ordered as they are to be shown; at most ${CHART_ROWS_MAX} rows`,
   },
   x: {
     type: 'string',
@@ -65,13 +65,15 @@ export async function drawChart(
 ): Promise<DrawnChart> {
   const wanted = readArguments(input, CHART)
   const sql = statementIn(wanted.sql)
-  const rows = await reader.read(sql, signal, ROWS_MAX)
+  const rows = await reader.read(sql, signal, CHART_ROWS_MAX)
   if (rows.hasMore) {
-    throw wrong(`the statement gives more than ${ROWS_MAX} rows: aggregate or set a LIMIT`)
+    throw wrongChart(
+      `the statement gives more than ${CHART_ROWS_MAX} rows: aggregate or set a LIMIT`,
+    )
   }
-  if (rows.rows.length === 0) throw wrong('the statement gives no rows')
+  if (rows.rows.length === 0) throw wrongChart('the statement gives no rows')
   if (Buffer.byteLength(JSON.stringify(rows.rows)) > CHART_BYTES_MAX) {
-    throw wrong(`the rows have more than ${CHART_BYTES_MAX} bytes: select only what is shown`)
+    throw wrongChart(`the rows have more than ${CHART_BYTES_MAX} bytes: select only what is shown`)
   }
   const chart = { spec: specOf(wanted, rows), sql, column_names: rows.columns, data: rows.rows }
   const shown = { ...rows, rows: rows.rows.slice(0, SHOWN_ROWS) }
@@ -103,12 +105,18 @@ function specOf(wanted: Wanted, result: TypedRows): Chart['spec'] {
   return {
     ...(title === undefined ? {} : { title }),
     data: { values },
-    mark: { type: MARKS[wanted.kind], tooltip: true },
+    mark: { type: CHART_MARKS[wanted.kind], tooltip: true },
     encoding: encodingOf(wanted.kind, { x, y, series }, names, result),
   }
 }
 
-const MARKS = { line: 'line', bar: 'bar', scatter: 'point', histogram: 'bar', pie: 'arc' } as const
+const CHART_MARKS = {
+  line: 'line',
+  bar: 'bar',
+  scatter: 'point',
+  histogram: 'bar',
+  pie: 'arc',
+} as const
 
 interface Fields {
   readonly x: Field
@@ -127,17 +135,18 @@ function encodingOf(
   }
   const color = series === null ? {} : { color: { ...channel(series), type: 'nominal' } }
   if (kind === 'histogram') {
-    if (x.kind !== 'quantitative') throw wrong(`a histogram needs numbers, and "${x.name}" is none`)
+    if (x.kind !== 'quantitative')
+      throw wrongChart(`a histogram needs numbers, and "${x.name}" is none`)
     const count = { aggregate: 'count', type: 'quantitative', title: 'count' }
     return { x: { ...channel(x), bin: true }, y: count, ...color }
   }
-  if (y === null) throw wrong(`"y" is missing: a ${kind} chart needs a column of numbers`)
-  if (y.kind !== 'quantitative') throw wrong(`"${y.name}" is no column of numbers`)
+  if (y === null) throw wrongChart(`"y" is missing: a ${kind} chart needs a column of numbers`)
+  if (y.kind !== 'quantitative') throw wrongChart(`"${y.name}" is no column of numbers`)
   if (kind === 'pie') {
     if (rows.length > SLICES_MAX)
-      throw wrong(`a pie has at most ${SLICES_MAX} slices: use a bar chart or a LIMIT`)
+      throw wrongChart(`a pie has at most ${SLICES_MAX} slices: use a bar chart or a LIMIT`)
     const isNegative = rows.some((row) => Number(row[y.index]) < 0)
-    if (isNegative) throw wrong(`"${y.name}" has values below 0, which a pie cannot show`)
+    if (isNegative) throw wrongChart(`"${y.name}" has values below 0, which a pie cannot show`)
     return { theta: channel(y), color: { ...channel(x), type: 'nominal' } }
   }
   // In the order of the statement, which the model has chosen.
@@ -152,18 +161,18 @@ function fieldNamed(argument: string, written: string, { columns, types, rows }:
   const index = exact === -1 ? columns.findIndex((name) => name.toLowerCase() === wanted) : exact
   const name = columns[index]
   if (name === undefined) {
-    throw wrong(
+    throw wrongChart(
       `"${argument}" is ${JSON.stringify(written.slice(0, 200))}, and the result has the columns ${columns.slice(0, 50).join(', ')}`,
     )
   }
   const cells = rows.map((row) => row[index] ?? null)
-  return { name, index, kind: kindOf(types[index] ?? '', cells) }
+  return { name, index, kind: cellKind(types[index] ?? '', cells) }
 }
 
 const NUMBER_TYPE =
   /^(?:U?(?:TINY|SMALL|BIG|HUGE)?INT(?:EGER)?|UINTEGER|UHUGEINT|FLOAT|DOUBLE|DECIMAL|REAL)/i
 
-function kindOf(type: string, cells: readonly ResultValue[]): Kind {
+function cellKind(type: string, cells: readonly ResultValue[]): Kind {
   if (NUMBER_TYPE.test(type)) return 'quantitative'
   if (/^(?:DATE|TIMESTAMP)/i.test(type)) return 'temporal'
   const known = cells.filter((cell) => cell !== null)
@@ -194,6 +203,6 @@ function plainCell(value: ResultValue, type = ''): ResultValue {
   return /^TIMESTAMP/i.test(type) ? value.replace(' ', 'T') : value
 }
 
-function wrong(why: string): AppError {
+function wrongChart(why: string): AppError {
   return new AppError('invalid_request', `No chart was drawn: ${why}`)
 }

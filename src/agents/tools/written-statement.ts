@@ -147,13 +147,13 @@ async function columnsNamed(
   })
   const tables = readTables(sql, project, allowed.tables).slice(0, TABLES_LOOKED_UP_MAX)
   for (const table of tables) {
-    const columns = await columnsOf(table, reader, signal)
+    const columns = await tableColumns(table, reader, signal)
     if (columns !== null) lines.push(`${table} has the columns ${shortList(columns)}`)
   }
   return lines.length === 0 ? null : lines.join('\n')
 }
 
-async function columnsOf(
+async function tableColumns(
   table: string,
   reader: DataReader,
   signal: AbortSignal,

@@ -249,8 +249,10 @@ async function report(
 function summary(counts: IngestCounts): string {
   const { stored, unchanged, removed, documents, chunks, failed, jobs, skipped } = counts
   const parts = [
-    ...(jobs.length > 0 ? [] : [`${counted(stored, 'file')} stored`]),
-    ...(documents > 0 ? [`${counted(documents, 'document')}, ${counted(chunks, 'chunk')}`] : []),
+    ...(jobs.length > 0 ? [] : [`${countText(stored, 'file')} stored`]),
+    ...(documents > 0
+      ? [`${countText(documents, 'document')}, ${countText(chunks, 'chunk')}`]
+      : []),
     ...(unchanged > 0 ? [`${unchanged} unchanged`] : []),
     ...(removed > 0 ? [`${removed} removed`] : []),
     ...(skipped > 0 ? [`${skipped} left out`] : []),
@@ -259,6 +261,6 @@ function summary(counts: IngestCounts): string {
   return parts.join(', ')
 }
 
-function counted(count: number, what: string): string {
+function countText(count: number, what: string): string {
   return `${count} ${what}${count === 1 ? '' : 's'}`
 }

@@ -5,7 +5,7 @@
 import { isObject, type JsonObject, parsedJson } from '../../core/json.ts'
 import type { RunCommand } from '../command.ts'
 import { CommandError } from '../command-error.ts'
-import { eventsOf, type HttpClient, linesOf } from '../http-client.ts'
+import { eventsOf, type HttpClient, streamLines } from '../http-client.ts'
 import type { Output } from '../output.ts'
 
 /** Between the attempts to reach a server that was there before: it is being started again. */
@@ -18,7 +18,8 @@ export const run: RunCommand = async ({ client, output, signal }) => {
   const bridge = new Bridge(client, output, signal)
   const input = new Response(Bun.stdin.stream())
   try {
-    for await (const line of stoppable(linesOf(input, client, signal), signal)) bridge.take(line)
+    for await (const line of stoppable(streamLines(input, client, signal), signal))
+      bridge.take(line)
     await bridge.settled()
   } finally {
     await bridge.close()

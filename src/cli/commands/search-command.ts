@@ -33,7 +33,7 @@ export const run: RunCommand = async ({ words, options, client, output, signal }
   const answer = await client.send<SearchAnswer>('POST', path, { json: body, signal })
   for (const warning of answer.warnings ?? []) output.say(`Warning: ${safeLine(warning)}`)
   if (output.isJson) await output.json(answer)
-  else await show(answer.results, body.query, output)
+  else await showResults(answer.results, body.query, output)
   return undefined
 }
 
@@ -102,7 +102,7 @@ export function plainValue(text: string): unknown {
 const TEXT_COLUMNS_MAX = 100
 const INDENT = '    '
 
-async function show(
+async function showResults(
   results: readonly SearchResult[],
   query: string,
   output: Output,
@@ -111,10 +111,10 @@ async function show(
     output.say('Nothing found')
     return
   }
-  const words = wordsOf(query)
+  const words = queryWords(query)
   for (const [index, result] of results.entries()) {
     const { id, relevance, metadata, chunk_content: content } = result
-    const place = placeOf(metadata)
+    const place = placeText(metadata)
     const score = relevance === null ? '' : `  ${output.dim(relevance.toFixed(3))}`
     const number = output.dim(String(index + 1).padStart(2))
     const where = place === '' ? '' : `  ${output.dim(safeLine(place))}`
@@ -129,7 +129,7 @@ async function show(
 }
 
 /** The heading, page or line of a chunk. */
-function placeOf(metadata: Readonly<Record<string, unknown>>): string {
+function placeText(metadata: Readonly<Record<string, unknown>>): string {
   const { heading, page, line } = metadata
   const parts = [
     typeof heading === 'string' ? heading : '',
@@ -155,7 +155,7 @@ const SHORT_WORD = 3
 const QUERY_WORDS_MAX = 50
 
 /** What is highlighted: words of some length, at the begin of words of the text. */
-function wordsOf(query: string): readonly string[] {
+function queryWords(query: string): readonly string[] {
   const words = query.toLowerCase().match(/[\p{L}\p{N}]+/gu) ?? []
   return [...new Set(words)].filter((word) => word.length > SHORT_WORD).slice(0, QUERY_WORDS_MAX)
 }

@@ -69,7 +69,7 @@ export const databases: RunCommand = async (context) => {
   const action = actionOf('databases', word, ['list', 'check', 'tables'], said)
   if (name === undefined) throw usageError(`databases ${action} needs the name of a database`)
   const path = `/api/databases/${encodeURIComponent(name)}`
-  return action === 'check' ? checkDatabase(name, path, context) : tablesOf(path, context)
+  return action === 'check' ? checkDatabase(name, path, context) : databaseTables(path, context)
 }
 
 async function checkDatabase(
@@ -89,7 +89,7 @@ async function checkDatabase(
   return success ? EXIT.done : EXIT.failed
 }
 
-async function tablesOf(path: string, { client, output, signal }: CommandContext) {
+async function databaseTables(path: string, { client, output, signal }: CommandContext) {
   const found = await client.send<unknown>('GET', `${path}/tables`, { signal })
   if (!Array.isArray(found)) return output.json(found).then(() => undefined)
   // A list of records, whatever fields they have.

@@ -104,7 +104,7 @@ async function nextBatch(
     const file = next.value
     const former = isReplacing ? undefined : known.get(file.id)
     try {
-      if (former !== undefined && former.hash === (await hashOf(file.path, signal))) {
+      if (former !== undefined && former.hash === (await fileHash(file.path, signal))) {
         counts.unchanged += 1
         onFile(file)
         continue
@@ -125,7 +125,7 @@ async function nextBatch(
   }
 }
 
-async function hashOf(path: string, signal: AbortSignal): Promise<string> {
+async function fileHash(path: string, signal: AbortSignal): Promise<string> {
   const hash = new Bun.CryptoHasher('sha256')
   for await (const piece of Bun.file(path).stream()) {
     signal.throwIfAborted()
@@ -280,7 +280,7 @@ function formBody(
   const boundary = `eider-${randomUUID()}`
   return {
     contentType: `multipart/form-data; boundary=${boundary}`,
-    body: streamOf(piecesOf(boundary, files, fields)),
+    body: streamOf(formPieces(boundary, files, fields)),
   }
 }
 
@@ -297,7 +297,7 @@ function streamOf(pieces: AsyncGenerator<Uint8Array, void>): ReadableStream<Uint
   })
 }
 
-async function* piecesOf(
+async function* formPieces(
   boundary: string,
   files: readonly FormFile[],
   fields: Readonly<Record<string, string>>,

@@ -220,7 +220,11 @@ async function runShellCommand(line: string, parts: ShellCommandParts): Promise<
       await output.line(HELP)
       return false
     case '\\d':
-      await run(argument === '' ? tablesOf(state.project) : columnsOf(argument, state.project))
+      await run(
+        argument === ''
+          ? tablesStatement(state.project)
+          : columnsStatement(argument, state.project),
+      )
       return false
     case '\\dt':
       await run(allTables(argument))
@@ -260,7 +264,7 @@ function switched<T extends string>(argument: string, other: T, values: readonly
   throw new CommandError('usage', `Expected ${values.join(', ')}, found ${argument}`)
 }
 
-function tablesOf(project: string): string {
+function tablesStatement(project: string): string {
   return `SELECT table_name AS name, lower(table_type) AS kind FROM information_schema.tables
     WHERE lower(table_schema) = lower(${quotedText(project)}) ORDER BY 1`
 }
@@ -273,7 +277,7 @@ function allTables(like: string): string {
 }
 
 /** `name`, `project.name`, quoted or not. */
-function columnsOf(argument: string, project: string): string {
+function columnsStatement(argument: string, project: string): string {
   const parts = [...argument.matchAll(/"((?:[^"]|"")*)"|`([^`]*)`|([^.]+)/g)].map((part) => {
     return (part[1]?.replaceAll('""', '"') ?? part[2] ?? part[3] ?? '').trim()
   })

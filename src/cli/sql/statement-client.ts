@@ -1,6 +1,6 @@
 /** One statement over HTTP: its rows as they come, or in a format of the server. */
 import { CommandError } from '../command-error.ts'
-import { connectionLost, type HttpClient, linesOf } from '../http-client.ts'
+import { connectionLost, type HttpClient, streamLines } from '../http-client.ts'
 
 export interface StatementRequest {
   readonly sql: string
@@ -27,7 +27,7 @@ export async function runSql(
 ): Promise<StatementAnswer> {
   const json = { ...statementBody(request), response_format: 'jsonlines' }
   const response = await client.open('POST', '/api/sql/query', { json, signal })
-  const lines = linesOf(response, client, signal)
+  const lines = streamLines(response, client, signal)
   const first = await lines.next()
   if (first.done === true) throw connectionLost(client.address, null)
   // What the server's route for SQL answers: a record, then batches of rows.

@@ -182,7 +182,8 @@ function parsedValue({ name, kind }: SourceParameter, value: unknown): SourcePar
   const text = typeof value === 'number' ? String(value) : value
   if (typeof text !== 'string') throw refuse('a text')
   if (text.includes('\0')) throw refuse('a text without the character NUL')
-  if (text.length > TEXT_CHARS_MAX) throw refuse(`a text of at most ${TEXT_CHARS_MAX} characters`)
+  if (text.length > PARAMETER_CHARS_MAX)
+    throw refuse(`a text of at most ${PARAMETER_CHARS_MAX} characters`)
   if (typeof kind === 'string') return text
   const choice = text.toLowerCase()
   if (kind.includes(choice)) return choice
@@ -190,7 +191,7 @@ function parsedValue({ name, kind }: SourceParameter, value: unknown): SourcePar
 }
 
 /** A chain of certificates is the longest. */
-const TEXT_CHARS_MAX = 100_000
+const PARAMETER_CHARS_MAX = 100_000
 const HOST_CHARS_MAX = 255
 
 /** What is shown must not be an address with a password in it. */

@@ -26,12 +26,12 @@ export function boundedFetch(guard: Guard): Fetch {
     const { ok, body, status, statusText, headers } = response
     if (body === null) return response
     const answer = { status, statusText, headers: withoutLength(headers) }
-    if (!ok) return new Response(await textOf(body, FAILURE_BYTES_MAX).catch(() => ''), answer)
+    if (!ok) return new Response(await boundedText(body, FAILURE_BYTES_MAX).catch(() => ''), answer)
     const id = requestId(init.body)
     // Nobody reads the answer to what is no request.
     if (id === null) return response
     if (!/^\s*text\/event-stream/i.test(headers.get('content-type') ?? '')) {
-      return new Response(ownAnswer(await textOf(body, ANSWER_BYTES_MAX), id), answer)
+      return new Response(ownAnswer(await boundedText(body, ANSWER_BYTES_MAX), id), answer)
     }
     return new Response(eventsOf(body, id), answer)
   }
@@ -58,7 +58,7 @@ function requestId(body: unknown): number | null {
 }
 
 /** @throws Error for a text that is longer */
-async function textOf(body: ReadableStream<Uint8Array>, bytesMax: number): Promise<string> {
+async function boundedText(body: ReadableStream<Uint8Array>, bytesMax: number): Promise<string> {
   const pieces: Uint8Array[] = []
   let byteCount = 0
   for await (const bytes of body) {

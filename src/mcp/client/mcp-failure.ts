@@ -5,7 +5,7 @@ import type { ForeignFailure } from '../../domain/ports/foreign-tool-ports.ts'
 import { AppError } from '../../errors.ts'
 import { CUT_OFF } from './bounded-fetch.ts'
 
-const TEXT_CHARS_MAX = 300
+const FAILURE_CHARS_MAX = 300
 
 /** What went wrong with a server, and what to do about it. */
 export function mcpFailure(
@@ -26,7 +26,7 @@ function failureReason(error: unknown): string {
   if (error instanceof McpError) {
     const said = error.message.replace(/^MCP error -?\d+: /, '')
     if (error.code === CUT_OFF) return `gave no answer: ${said}`
-    return `answers with an error (${error.code}): ${said.slice(0, TEXT_CHARS_MAX)}`
+    return `answers with an error (${error.code}): ${said.slice(0, FAILURE_CHARS_MAX)}`
   }
   const code = error instanceof Error ? codeOf(error) : undefined
   if (code !== undefined)

@@ -65,7 +65,7 @@ export const ADD_DOCUMENTS_TOOL: Tool = {
     const { knowledgeBases } = namable(uses.snapshot(), principal)
     const named = sent.text('knowledge_base')
     const kb = namedAmong(knowledgeBases, { named, kind: 'knowledge_base', principal })
-    const rows = sent.objects('documents').map((document) => rowOf(kb, document))
+    const rows = sent.objects('documents').map((document) => documentRow(kb, document))
     const job = await uses.insert(kb, rows, signal)
     const stored = { knowledge_base: fullName(kb), documents: rows.length }
     return {
@@ -83,7 +83,7 @@ const namable: typeof visibleData = (snapshot, principal) => {
 }
 
 /** @throws AppError `invalid_request` for metadata that has the name of another column */
-function rowOf(kb: KnowledgeBase, document: JsonObject): Row {
+function documentRow(kb: KnowledgeBase, document: JsonObject): Row {
   const [content = 'content'] = contentColumnsOf(kb)
   const idColumn = kb.idColumn ?? 'id'
   const metadata = (document.metadata ?? {}) as Readonly<Record<string, RowValue>>

@@ -69,7 +69,7 @@ export function protocolServer(parts: ProtocolParts): Server {
   server.fallbackRequestHandler = (request, extra) => {
     const method = METHODS.get(request.method)
     if (method === undefined) throw new McpError(ErrorCode.MethodNotFound, 'Method not found')
-    return answered(uses, extra, (reader) => method(request, { ...parts, reader, extra }))
+    return toolAnswer(uses, extra, (reader) => method(request, { ...parts, reader, extra }))
   }
   return server
 }
@@ -176,7 +176,7 @@ const RESOURCE_NOT_FOUND = -32002
  * Work for one request, which ends when the client cancels it, goes away or the server stops.
  * @throws McpError for what the client did wrong, or that we failed
  */
-async function answered<T>(
+async function toolAnswer<T>(
   uses: McpUses,
   extra: Extra,
   work: (reader: Reader) => Promise<T> | T,

@@ -6,9 +6,9 @@ import { READS, type Tool } from './tool.ts'
 import { defaultProject } from './visible-data.ts'
 
 const ROWS_UNSET = 100
-const ROWS_MAX = 1_000
+const RESULT_ROWS_MAX = 1_000
 const RESULT_BYTES_MAX = 64 * 1024
-const CELL_CHARS_MAX = 4_000
+const RESULT_CELL_CHARS_MAX = 4_000
 const SQL_CHARS_MAX = 200_000
 
 /** What a statement that only reads begins with. Whether it really reads alone is decided where it runs. */
@@ -23,7 +23,7 @@ export const QUERY_TOOL: Tool = {
     "Runs one SELECT in DuckDB's dialect over tables, files, views, data sources and knowledge bases, and answers its rows. " +
     'Names: project.table, files.name, database.table. A knowledge base is a table with the columns id, chunk_id, chunk_content, metadata, ' +
     "relevance, distance and its metadata columns; WHERE content = 'text' searches it and ranks the rows. SHOW, DESCRIBE and EXPLAIN work too. " +
-    `At most ${ROWS_MAX} rows and ${RESULT_BYTES_MAX / 1024} KiB come back: aggregate, filter, or page with LIMIT and OFFSET. ` +
+    `At most ${RESULT_ROWS_MAX} rows and ${RESULT_BYTES_MAX / 1024} KiB come back: aggregate, filter, or page with LIMIT and OFFSET. ` +
     'Call list_data first to learn names and columns.',
   needs: 'read',
   annotations: READS,
@@ -44,7 +44,7 @@ export const QUERY_TOOL: Tool = {
       limit: {
         type: 'integer',
         minimum: 1,
-        maximum: ROWS_MAX,
+        maximum: RESULT_ROWS_MAX,
         description: `Most rows to answer; ${ROWS_UNSET} by default`,
       },
     },
@@ -95,7 +95,7 @@ export const QUERY_TOOL: Tool = {
       ...note,
       ...(warnings.length === 0 ? {} : { warnings }),
     }
-    return { structured, text: textOf(structured) }
+    return { structured, text: rowsText(structured) }
   },
 }
 
@@ -148,9 +148,9 @@ async function limitedRows(
 function shortValue(value: ResultValue): ResultValue {
   const isNested = typeof value === 'object' && value !== null
   const text = isNested ? JSON.stringify(value) : value
-  if (typeof text !== 'string' || text.length <= CELL_CHARS_MAX) return value
-  const left = text.length - CELL_CHARS_MAX
-  return `${text.slice(0, CELL_CHARS_MAX).toWellFormed()}… (${left} more characters)`
+  if (typeof text !== 'string' || text.length <= RESULT_CELL_CHARS_MAX) return value
+  const left = text.length - RESULT_CELL_CHARS_MAX
+  return `${text.slice(0, RESULT_CELL_CHARS_MAX).toWellFormed()}… (${left} more characters)`
 }
 
 function cutNote(cut: Cut, count: number, limit: number): string {
@@ -158,7 +158,7 @@ function cutNote(cut: Cut, count: number, limit: number): string {
   return `The first ${count} rows, cut at ${why}: there are more. Aggregate, filter, select fewer columns, or go on with OFFSET ${count} and an ORDER BY`
 }
 
-function textOf({
+function rowsText({
   columns,
   rows,
   ...said

@@ -2,7 +2,7 @@ import { SEARCH_MODES, type SearchMode } from '../../domain/hybrid-search.ts'
 import type { KnowledgeBase } from '../../domain/knowledge-base.ts'
 import { toAppError } from '../../errors.ts'
 import { mapConcurrent } from '../../runtime/map-concurrent.ts'
-import { linkOf, titleOf } from './document-texts.ts'
+import { documentTitle, linkOf } from './document-texts.ts'
 import { documentUri } from './eider-uri.ts'
 import type { FoundPassage, SearchOrder } from './mcp-uses.ts'
 import { type Arguments, READS, type Tool, type ToolCall } from './tool.ts'
@@ -11,7 +11,7 @@ import { fullName, namedAmong, visibleData } from './visible-data.ts'
 const RESULTS_UNSET = 10
 const RESULTS_MAX = 50
 const QUERY_CHARS_MAX = 10_000
-const TEXT_CHARS_MAX = 2_000
+const PASSAGE_CHARS_MAX = 2_000
 /** Searched where no knowledge base is named. */
 const KNOWLEDGE_BASES_MAX = 20
 const AT_ONCE_MAX = 4
@@ -177,9 +177,9 @@ function resultRecord(
 ) {
   return {
     id: documentUri(kb.projectName, kb.name, id),
-    title: titleOf(id, metadata),
+    title: documentTitle(id, metadata),
     url: linkOf(origin, kb, { id, metadata }),
-    text: content.slice(0, TEXT_CHARS_MAX).toWellFormed(),
+    text: content.slice(0, PASSAGE_CHARS_MAX).toWellFormed(),
     knowledge_base: fullName(kb),
     relevance,
   }

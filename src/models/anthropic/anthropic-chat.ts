@@ -13,7 +13,7 @@ import type {
 } from '../../domain/ports/model-ports.ts'
 import type { AppError } from '../../errors.ts'
 import { adaptiveChat } from '../adaptive-chat.ts'
-import { type ChatConfig, chatDeltas, type ProviderCall, piecesOf } from '../chat-stream.ts'
+import { type ChatConfig, chatDeltas, type ProviderCall, streamPieces } from '../chat-stream.ts'
 import { ANTHROPIC_PUBLIC_URL, anthropicBaseUrl, type Endpoint } from '../endpoint.ts'
 import { member, providerFetch } from '../provider-answer.ts'
 import { refusalWithin } from '../provider-call.ts'
@@ -53,7 +53,7 @@ export function anthropicChat(config: ChatConfig): ChatModel {
       async send(either) {
         const asked = client.messages.create(body, { signal: either })
         const { data, response } = await asked.withResponse()
-        return piecesOf(data, response, (answer) => {
+        return streamPieces(data, response, (answer) => {
           // Its member `error` was found.
           return new APIError(undefined, answer as object, undefined, response.headers)
         })
@@ -193,7 +193,7 @@ interface Turn {
 function mergedTurns(messages: readonly ChatMessage[], tools: readonly ToolSpec[]): Turn[] {
   const turns: Turn[] = []
   for (const message of messages) {
-    const content = blocksOf(message, tools)
+    const content = contentBlocks(message, tools)
     if (content.length === 0) continue
     const role = message.role === 'assistant' ? 'assistant' : 'user'
     const last = turns.at(-1)
@@ -203,7 +203,7 @@ function mergedTurns(messages: readonly ChatMessage[], tools: readonly ToolSpec[
   return turns
 }
 
-function blocksOf(message: ChatMessage, tools: readonly ToolSpec[]): ContentBlockParam[] {
+function contentBlocks(message: ChatMessage, tools: readonly ToolSpec[]): ContentBlockParam[] {
   const text = (content: string): ContentBlockParam[] => {
     return content.trim() === '' ? [] : [{ type: 'text', text: content }]
   }

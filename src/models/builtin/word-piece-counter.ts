@@ -76,8 +76,8 @@ export class WordPieceCounter implements TokenCounter {
     const code = text.charCodeAt(at)
     const known = this.#kinds[code] ?? KIND.unknown
     if (known !== KIND.unknown) return known
-    if ((code & 0xf800) === 0xd800) return kindOf(String.fromCodePoint(text.codePointAt(at) ?? 0))
-    const kind = kindOf(text.charAt(at))
+    if ((code & 0xf800) === 0xd800) return charKind(String.fromCodePoint(text.codePointAt(at) ?? 0))
+    const kind = charKind(text.charAt(at))
     this.#kinds[code] = kind
     return kind
   }
@@ -89,7 +89,7 @@ function widthAt(text: string, at: number): number {
 }
 
 /** What is dropped, such as a soft hyphen, does not part a word. */
-function kindOf(char: string): number {
+function charKind(char: string): number {
   if (/[\t\n\r]/.test(char)) return KIND.space
   if (/[\uFFFD\p{Cc}\p{Cf}\p{Co}\p{Cs}]/u.test(char)) return KIND.word
   if (/\p{White_Space}/u.test(char)) return KIND.space

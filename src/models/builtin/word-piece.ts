@@ -125,7 +125,7 @@ function* markedWordsOf(text: string): Generator<string> {
   // `split` with a group gives plain text and special names by turns.
   for (const [index, part] of text.split(SPECIAL_NAMES).entries()) {
     if (index % 2 === 1) yield part
-    else yield* wordsOf(part)
+    else yield* splitWords(part)
   }
 }
 
@@ -138,7 +138,7 @@ const STRETCH_CHARS = 4096
  * The words of a text after normalisation; a punctuation mark and a CJK character are words of
  * their own.
  */
-function* wordsOf(text: string): Generator<string> {
+function* splitWords(text: string): Generator<string> {
   let word = ''
   for (const stretch of stretchesOf(text)) {
     for (const char of normalised(stretch)) {

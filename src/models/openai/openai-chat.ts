@@ -11,7 +11,7 @@ import type {
   ToolCall,
 } from '../../domain/ports/model-ports.ts'
 import { adaptiveChat } from '../adaptive-chat.ts'
-import { type ChatConfig, chatDeltas, type ProviderCall, piecesOf } from '../chat-stream.ts'
+import { type ChatConfig, chatDeltas, type ProviderCall, streamPieces } from '../chat-stream.ts'
 import { OPENAI_PUBLIC_URL, openaiBaseUrl } from '../endpoint.ts'
 import { member } from '../provider-answer.ts'
 import {
@@ -41,7 +41,7 @@ export function openaiChat(config: ChatConfig): ChatModel {
       async send(either) {
         const asked = client.chat.completions.create(body, { signal: either })
         const { data, response } = await asked.withResponse()
-        return piecesOf(data, response, (answer) => {
+        return streamPieces(data, response, (answer) => {
           return new APIError(undefined, answerErrorOf(answer), undefined, response.headers)
         })
       },

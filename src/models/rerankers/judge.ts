@@ -117,7 +117,7 @@ export interface TokenChoice {
 
 /** A judgment is a word: whatever comes later is none. */
 const TOKENS_READ_MAX = 32
-const TEXT_CHARS_MAX = 20_000
+const REPLY_CHARS_MAX = 20_000
 
 /**
  * Reads an answer with distrust: what is missing or of another shape is nothing.
@@ -136,7 +136,7 @@ export function judgeAnswerOf(answer: unknown): JudgeAnswer {
 
 /** Models that think aloud put it between tags; one that was cut there has not answered. */
 function withoutThoughts(text: string): string {
-  const answer = text.slice(0, TEXT_CHARS_MAX).split('</think>').at(-1) ?? ''
+  const answer = text.slice(0, REPLY_CHARS_MAX).split('</think>').at(-1) ?? ''
   return answer.includes('<think>') ? '' : answer.trim()
 }
 

@@ -82,7 +82,7 @@ async function answerTo(prompt: JudgePrompt, model: Judge, signal: AbortSignal):
 }
 
 /** A passage's number; a longer, a negative or a broken one is none. */
-const NUMBER = /(?<![\d.-])\d{1,4}(?![\d.]*\d)/gu
+const RANK_NUMBER = /(?<![\d.-])\d{1,4}(?![\d.]*\d)/gu
 const LIST = /\[\s*-?\d+(?:\s*,\s*-?\d+)+\s*\]/gu
 
 /**
@@ -95,7 +95,7 @@ const LIST = /\[\s*-?\d+(?:\s*,\s*-?\d+)+\s*\]/gu
 export function namedOrder(answer: string, count: number): readonly number[] | null {
   const lists = answer.match(LIST) ?? []
   const longest = lists.toSorted((first, second) => second.length - first.length)[0]
-  const numbers = (longest ?? answer).match(NUMBER) ?? []
+  const numbers = (longest ?? answer).match(RANK_NUMBER) ?? []
   const positions = numbers.map((digits) => Number(digits) - 1)
   const named = new Set(positions.filter((position) => position >= 0 && position < count))
   if (named.size === 0) return null

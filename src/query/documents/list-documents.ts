@@ -3,7 +3,7 @@ import { nameKey, quote } from '../../domain/identifier.ts'
 import type { KnowledgeBase } from '../../domain/knowledge-base.ts'
 import type { StoredChunk, StoredDocument } from '../../domain/ports/document-ports.ts'
 import { CHUNK_KEY } from '../../sql/search/ranking.ts'
-import { nameOf } from '../search/chunk-search.ts'
+import { quotedName } from '../search/chunk-search.ts'
 import { searchFilter } from '../search/search-filter.ts'
 import type { QueryDeps } from '../select/query-deps.ts'
 import { runSelect } from '../select/run-select.ts'
@@ -105,7 +105,7 @@ async function selectedRows(
   const isAfter =
     isBackwards && afterKey === 0n ? 'TRUE' : `position ${isBackwards ? '<' : '>'} ${afterKey}`
   const condition = listCondition(kb, order)
-  const from = `FROM ${nameOf(kb)} WHERE ${condition.sql}`
+  const from = `FROM ${quotedName(kb)} WHERE ${condition.sql}`
   const found =
     what === 'chunks'
       ? `SELECT id, ${CHUNK_KEY} AS position ${from}`

@@ -70,7 +70,7 @@ export class JoinedText {
 
   #join(chunk: StoredChunk): TextPlace {
     const { content } = chunk
-    const [start, end] = [chunkStart(chunk), endOf(chunk)]
+    const [start, end] = [chunkStart(chunk), chunkEnd(chunk)]
     const { end: known } = this.#last
     if (start > known) {
       // White space at the edges of chunks stands in none of them.
@@ -99,12 +99,12 @@ function chunkStart({ metadata }: StoredChunk): number {
   return Number(metadata.start_char)
 }
 
-function endOf({ metadata }: StoredChunk): number {
+function chunkEnd({ metadata }: StoredChunk): number {
   return Number(metadata.end_char)
 }
 
 /** Those that are made of JSON stand in their order alone. */
-function placeOf(chunk: StoredChunk): number {
+function sortPlace(chunk: StoredChunk): number {
   return chunk.metadata.source === MADE_OF_TEXT ? 0 : chunkStart(chunk)
 }
 
@@ -120,7 +120,7 @@ export function chunksByColumn<T extends StoredChunk>(
   for (const [column, ofColumn] of byColumn) {
     byColumn.set(
       column,
-      ofColumn.toSorted((a, b) => placeOf(a) - placeOf(b) || indexOf(a) - indexOf(b)),
+      ofColumn.toSorted((a, b) => sortPlace(a) - sortPlace(b) || indexOf(a) - indexOf(b)),
     )
   }
   return byColumn
@@ -221,7 +221,7 @@ function wholeLayout(chunks: readonly CutChunk[], own: Row): TextLayout | null {
   const has = (name: string) => facts.some((one) => one[name] !== undefined)
   const part = PLACE_COLUMNS.find(has)
   if (part !== undefined) throw untold(`Where each ${part} of it begins is not stored`)
-  const title = titleOf(chunks, own)
+  const title = contextTitle(chunks, own)
   const isMarkdown =
     has('heading') || chunks.some(({ metadata }) => metadata.source === MARKDOWN_CHUNKS)
   if (isMarkdown) return { title, syntax: 'markdown', parts: null }
@@ -232,7 +232,7 @@ function wholeLayout(chunks: readonly CutChunk[], own: Row): TextLayout | null {
 const MARKDOWN_CHUNKS = 'MarkdownChunkingPreprocessor'
 
 /** Where its chunks were embedded with it. */
-function titleOf(chunks: readonly CutChunk[], { title }: Row): string | null {
+function contextTitle(chunks: readonly CutChunk[], { title }: Row): string | null {
   if (typeof title !== 'string' || title === '') return null
   const begin = oneLine(title)
   return chunks.some(({ context }) => context.startsWith(begin)) ? title : null

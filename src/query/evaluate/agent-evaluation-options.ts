@@ -33,7 +33,7 @@ export interface AgentEvaluationOptions {
 
 const INVALID_OPTION = 'invalid_request'
 
-const OPTIONS = [
+const AGENT_OPTIONS = [
   'questions',
   'judge',
   'judge_model',
@@ -59,9 +59,9 @@ const PHRASES_MAX = 100
  */
 export function agentEvaluationOptions(sent: Fields): AgentEvaluationOptions {
   const read = new FieldReader(sent, INVALID_OPTION)
-  read.allowOnly(new Set([...OPTIONS, ...AGENT_FIELDS]), (name) => {
+  read.allowOnly(new Set([...AGENT_OPTIONS, ...AGENT_FIELDS]), (name) => {
     const fields = [...AGENT_FIELDS].filter((field) => field !== 'name').join(', ')
-    return `There is no option '${name}' in EVALUATE AGENT; there are ${OPTIONS.join(', ')}, and the agent's ${fields}`
+    return `There is no option '${name}' in EVALUATE AGENT; there are ${AGENT_OPTIONS.join(', ')}, and the agent's ${fields}`
   })
   const questions = read.text('questions')?.trim() ?? ''
   if (questions === '') {

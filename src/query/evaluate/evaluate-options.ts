@@ -44,7 +44,7 @@ const INVALID_OPTION = 'invalid_request'
 
 const VERSIONS: readonly EvaluationVersion[] = ['doc_id', 'llm_relevancy', 'judgments']
 
-const OPTIONS = [
+const EVALUATE_OPTIONS = [
   'test_table',
   'version',
   'generate_data',
@@ -73,7 +73,7 @@ export const GENERATED_MAX = 1000
  */
 export function evaluateOptions(sent: Fields): EvaluateOptions {
   const read = new FieldReader(sent, INVALID_OPTION)
-  allowOnly(read, OPTIONS, 'EVALUATE')
+  allowOnly(read, EVALUATE_OPTIONS, 'EVALUATE')
   const testTable = read.text('test_table')?.trim() ?? ''
   if (testTable === '') {
     const how = "test_table = 'project.table'"

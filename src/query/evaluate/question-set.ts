@@ -33,7 +33,7 @@ export interface QuestionSet {
 }
 
 /** What a column holds, and its possible names; the first that exists is taken. */
-const COLUMNS = {
+const QUESTION_COLUMNS = {
   question: COLUMN_NAMES.question,
   answer: ['answer', 'answers', 'expected', 'expected_answer', 'reference_answer'],
   document: [...COLUMN_NAMES.document, 'document_ids'],
@@ -41,10 +41,10 @@ const COLUMNS = {
   id: ['id', 'question_id'],
 } as const
 
-type Column = keyof typeof COLUMNS
+type Column = keyof typeof QUESTION_COLUMNS
 
 /** All texts of a question set; they stay in memory for as long as it is asked. */
-const CHARS_MAX = 64_000_000
+const QUESTION_SET_CHARS_MAX = 64_000_000
 
 /** Right answers of one question: each is looked for in the text. */
 const ACCEPTED_MAX = 100
@@ -85,7 +85,8 @@ export async function readQuestionSet(
         throw new AppError('invalid_request', `Question ${question.position} has more than ${most}`)
       }
       chars += question.question.length + acceptedChars
-      if (chars > CHARS_MAX) throw tooManyQuestions(`${CHARS_MAX} characters`)
+      if (chars > QUESTION_SET_CHARS_MAX)
+        throw tooManyQuestions(`${QUESTION_SET_CHARS_MAX} characters`)
       questions.push(question)
     }
   }
@@ -107,7 +108,7 @@ type Places = Readonly<Record<Column, number>>
 function placesOf(names: readonly string[]): Places {
   const keys = names.map(nameKey)
   const placeOf = (column: Column) => {
-    const found = COLUMNS[column].find((name) => keys.includes(name))
+    const found = QUESTION_COLUMNS[column].find((name) => keys.includes(name))
     return found === undefined ? -1 : keys.indexOf(found)
   }
   if (placeOf('question') === -1) {

@@ -65,7 +65,7 @@ export async function storeSelected(
   const isValues = /^\s*\(*\s*values\b/i.test(statement.source)
   const select = { sql: statement.source, database: db, params }
   const stream = await runSelect(select, { ...deps, readingMs: READING_MS }, signal)
-  const columns = await columnsOf(statement, stream, isValues)
+  const columns = await insertedColumns(statement, stream, isValues)
   const rows = rowsToInsert(valueBatches(stream, isValues), columns, columnMappingOf(kb))
   // VALUES are one transaction, unless the statement says otherwise.
   const isUnbounded = !isValues || isBatched
@@ -73,7 +73,7 @@ export async function storeSelected(
 }
 
 /** The columns of the values: those that the statement names, or the source's own. */
-async function columnsOf(
+async function insertedColumns(
   statement: Insert,
   stream: RowStream,
   isValues: boolean,
@@ -103,7 +103,7 @@ function refuseRepeated(columns: readonly string[]): void {
   }
 }
 
-const OPTIONS = new Set([
+const INSERT_OPTIONS = new Set([
   'batch_size',
   'track_column',
   'threads',
@@ -116,7 +116,7 @@ const OPTIONS = new Set([
 /** @throws AppError `unknown_field`, `insert_failed` */
 export function storingOptions(sent: Fields): StoringOptions {
   const read = new FieldReader(sent, 'insert_failed')
-  read.allowOnly(OPTIONS, (name) => `Option '${name}' is not allowed in INSERT`)
+  read.allowOnly(INSERT_OPTIONS, (name) => `Option '${name}' is not allowed in INSERT`)
   read.text('track_column')
   read.truth('kb_no_upsert')
   read.truth('background')

@@ -211,7 +211,7 @@ async function updateDocuments(
     const documentId = String(others[0])
     const known = documents.get(documentId)
     if (known === undefined) documents.set(documentId, { documentId, texts, metadata })
-    else if (!isSame(known, { texts, metadata })) {
+    else if (!areSameValues(known, { texts, metadata })) {
       const how = 'name the chunk by chunk_id in WHERE'
       const message = `The chunks of document ${documentId} get different values; ${how}`
       throw new AppError('insert_failed', message)
@@ -222,7 +222,7 @@ async function updateDocuments(
   return replaceTexts({ kb, changes: [...documents.values()] }, deps, signal)
 }
 
-function isSame(first: AssignedValues, second: AssignedValues): boolean {
+function areSameValues(first: AssignedValues, second: AssignedValues): boolean {
   const isTextSame = [...first.texts].every(([column, text]) => second.texts.get(column) === text)
   return isTextSame && JSON.stringify(first.metadata) === JSON.stringify(second.metadata)
 }

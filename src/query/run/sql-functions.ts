@@ -51,7 +51,7 @@ function functionOf([
   example = null,
 ]: readonly ResultValue[]): readonly SqlFunction[] {
   const name = String(given)
-  const kind = kindOf(name)
+  const kind = functionKind(name)
   if (kind === undefined || !/^[a-z]/.test(name)) return []
   return [
     {
@@ -65,7 +65,7 @@ function functionOf([
 }
 
 /** @returns undefined: no statement may call it */
-function kindOf(name: string): SqlFunction['kind'] | undefined {
+function functionKind(name: string): SqlFunction['kind'] | undefined {
   if (isWindowFunction(name)) return 'window'
   if (isAggregateFunction(name)) return 'aggregate'
   return isScalarFunction(name) ? 'scalar' : undefined

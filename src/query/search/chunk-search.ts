@@ -51,16 +51,19 @@ export function checkedSearch(kb: KnowledgeBase, search: ChunkSearch): CheckedSe
   const isText = typeof query === 'string'
   // A long one is refused with the other texts that are too long to search for, and nothing reads it before.
   const isEmpty = isText ? !/\S/.test(query.slice(0, BLANK_CHARS_MAX)) : query.length === 0
-  if (isEmpty) throw wrong('query', 'must not be empty')
+  if (isEmpty) throw wrongSearch('query', 'must not be empty')
   const mode = search.mode ?? (isText ? 'hybrid' : 'vector')
   if (!isText && mode !== 'vector') {
-    throw wrong('mode', `"${mode}" needs a text to search for; a vector is searched by "vector"`)
+    throw wrongSearch(
+      'mode',
+      `"${mode}" needs a text to search for; a vector is searched by "vector"`,
+    )
   }
   if (mode !== 'hybrid' && (alpha !== undefined || fusion !== undefined)) {
-    throw wrong(alpha === undefined ? 'fusion' : 'alpha', 'is for the mode "hybrid"')
+    throw wrongSearch(alpha === undefined ? 'fusion' : 'alpha', 'is for the mode "hybrid"')
   }
   if (mode !== 'hybrid' && hasFeedback !== undefined) {
-    throw wrong('feedback', 'is for the mode "hybrid"')
+    throw wrongSearch('feedback', 'is for the mode "hybrid"')
   }
   const filter = searchFilter(kb, filters)
   return { ...search, knowledgeBase: kb, mode, filter, isReranked: isRerankedSearch(kb, search) }
@@ -69,12 +72,12 @@ export function checkedSearch(kb: KnowledgeBase, search: ChunkSearch): CheckedSe
 function isRerankedSearch(kb: KnowledgeBase, { query, rerank }: ChunkSearch): boolean {
   const isText = typeof query === 'string'
   if (rerank !== true) return rerank !== false && isText && kb.rerankingModel !== null
-  if (!isText) throw wrong('rerank', 'needs a text to search for')
+  if (!isText) throw wrongSearch('rerank', 'needs a text to search for')
   if (kb.rerankingModel !== null) return true
-  throw wrong('rerank', `is not possible: ${kb.name} has no reranking model`)
+  throw wrongSearch('rerank', `is not possible: ${kb.name} has no reranking model`)
 }
 
-function wrong(field: string, what: string): AppError {
+function wrongSearch(field: string, what: string): AppError {
   return new AppError('invalid_request', `Field "${field}" ${what}`)
 }
 
@@ -134,7 +137,7 @@ export async function runSearchSelect(
 
 /** The best chunks. The same text for every query, filter value and threshold, so that it is planned once. */
 export function selectOfSearch(search: CheckedSearch, limit: number): string {
-  return `SELECT ${CHUNK_COLUMNS} FROM ${nameOf(search.knowledgeBase)} WHERE ${searchCondition(search)} LIMIT ${limit}`
+  return `SELECT ${CHUNK_COLUMNS} FROM ${quotedName(search.knowledgeBase)} WHERE ${searchCondition(search)} LIMIT ${limit}`
 }
 
 /** The best chunk of each of the best documents: it looks at all chunks. */
@@ -142,7 +145,7 @@ export function rankedBestSelect(search: CheckedSearch): string {
   const { knowledgeBase: kb, k } = search
   const byRelevance = hybridOf(search) === null ? '' : 'relevance DESC, '
   const order = `${byRelevance}distance, chunk_id`
-  return `SELECT ${CHUNK_COLUMNS} FROM ${nameOf(kb)} WHERE ${searchCondition(search)}
+  return `SELECT ${CHUNK_COLUMNS} FROM ${quotedName(kb)} WHERE ${searchCondition(search)}
     QUALIFY row_number() OVER (PARTITION BY id ORDER BY ${order}) = 1 ORDER BY ${order} LIMIT ${k}`
 }
 
@@ -170,7 +173,7 @@ export function isFedBack(search: CheckedSearch): boolean {
 /** The columns that `readChunks` reads. */
 export const CHUNK_COLUMNS = 'id, chunk_id, chunk_content, metadata, relevance, distance'
 
-export function nameOf({ projectName, name }: KnowledgeBase): string {
+export function quotedName({ projectName, name }: KnowledgeBase): string {
   return `${quote(projectName)}.${quote(name)}`
 }
 

@@ -1,4 +1,5 @@
 /** The terms and phrases of a plan's hybrid searches, of one state of each knowledge base. */
+
 import { PhraseReader } from '../../analysis/phrase-reader.ts'
 import { type Phrase, phrasesOf, type TermGroup } from '../../analysis/phrases.ts'
 import { queryTerms } from '../../analysis/query-terms.ts'
@@ -9,7 +10,7 @@ import type { KnowledgeBase } from '../../domain/knowledge-base.ts'
 import type { BoundValue } from '../../domain/ports/engine-ports.ts'
 import type { CommittedStates, WatchedState } from '../../domain/ports/search-ports.ts'
 import { canBeFedBack, defaultAlpha } from '../../retrieval/fusion.ts'
-import { TimeSlice, yieldToEventLoop } from '../../runtime/scheduling.ts'
+import { SLICE_MS, TimeSlice, yieldToEventLoop } from '../../runtime/scheduling.ts'
 import {
   alphaParameter,
   isFedBackParameter,
@@ -43,7 +44,7 @@ export async function bindKeywords(
   const hybrid = plan.searches.filter(({ text, textIndex }) => {
     return text.kind !== 'column' && plan.parameters.has(termKeysParameter(textIndex))
   })
-  if (hybrid.length === 0) return NOTHING
+  if (hybrid.length === 0) return NO_KEYWORDS
   const bound = await Promise.all(hybrid.map((search) => keywordsOf(search, plan, context)))
   return {
     values: Object.assign({}, ...bound.map(({ values }) => values)),
@@ -51,7 +52,7 @@ export async function bindKeywords(
   }
 }
 
-const NOTHING: BoundKeywords = { values: {}, isCurrent: () => true }
+const NO_KEYWORDS: BoundKeywords = { values: {}, isCurrent: () => true }
 
 async function keywordsOf(
   search: SearchInput,
@@ -63,7 +64,7 @@ async function keywordsOf(
   const state = await commits.watch(search.knowledgeBase)
   // It is gone: the statement says so.
   if (state === null)
-    return { ...NOTHING, values: hybridValues(search, plan, { text, phrases: null }) }
+    return { ...NO_KEYWORDS, values: hybridValues(search, plan, { text, phrases: null }) }
   const { knowledgeBase } = state
   const phrases = text === null ? null : await findPhrases(text, state, context)
   const values = hybridValues({ ...search, knowledgeBase }, plan, { text, phrases })
@@ -118,13 +119,11 @@ export function hybridValues(
 /** Texts that are read for the phrases of one search. */
 const TEXTS_MAX = 1_000
 /** Of these texts together. */
-const CHARS_MAX = 16_000_000
+const PHRASE_CHARS_MAX = 16_000_000
 /** Texts that are read at once: the first tell how long they are. */
 const FIRST_TEXTS = 16
 const TEXTS_PER_READ = 256
 const CHARS_PER_READ = 1_000_000
-/** Of the main thread, before others have their turn. */
-const SLICE_MS = 5
 
 const VERDICT_BYTES = 64
 const PHRASE_BYTES = 500
@@ -178,7 +177,7 @@ async function holdersOf(
   const known = phrases.get(name)
   if (known?.stateNumber === state.number) return known.holders
   const { candidates, chunkCount } = await candidatesOf(phrase, kb, context, phraseCount)
-  const reading = { phrase, kb, charsMax: CHARS_MAX / phraseCount, known: known?.verdicts }
+  const reading = { phrase, kb, charsMax: PHRASE_CHARS_MAX / phraseCount, known: known?.verdicts }
   const verdicts = await verdictsOf(candidates, reading, context)
   const keys = candidates.filter((key) => verdicts.get(key)?.isHeld === true)
   const holders = { keys, chunkCount }

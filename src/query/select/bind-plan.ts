@@ -239,11 +239,11 @@ function searchText(
   const isEmpty = typeof text === 'string' || (Array.isArray(text) && text.length === 0)
   const message = isEmpty
     ? 'content is searched for a text, and this one is empty'
-    : `content is searched for a text or a list of numbers, and this parameter is ${kindOf(text)}`
+    : `content is searched for a text or a list of numbers, and this parameter is ${boundKind(text)}`
   throw new AppError('sql_invalid_search', message)
 }
 
-function kindOf(value: unknown): string {
+function boundKind(value: unknown): string {
   if (value === null || value === undefined) return 'null'
   if (Array.isArray(value)) return 'a list of other values: each text is a parameter of its own'
   return typeof value === 'object' ? 'an object' : `a ${typeof value}`
@@ -303,12 +303,12 @@ async function askAgent(
   const bounds = { concurrencyMax: QUESTIONS_AT_ONCE, signal }
   const answers = await mapConcurrent(questions, bounds, async (question, lane) => {
     const answer = await agents.ask(agent, questionWithFields(question, fields), lane)
-    return rowsOf(question, answer, fields)
+    return answerRows(question, answer, fields)
   })
   return answers.flat()
 }
 
-function rowsOf(
+function answerRows(
   question: string,
   { content, traceId, citations }: AgentAnswer,
   fields: readonly string[],

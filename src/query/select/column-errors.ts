@@ -14,7 +14,7 @@ export function withColumnHint(error: AppError, sql: string, snapshot: CatalogSn
   const name = UNKNOWN_COLUMN.exec(error.message)?.[1]
   if (name === undefined) return error
   const tokens = nameTokens(sql)
-  const nearest = nearestName(name, columnsOf(tokens, snapshot))
+  const nearest = nearestName(name, columnsOfNamed(tokens, snapshot))
   const suggestion = nearest === undefined ? undefined : `Did you mean "${nearest}"?`
   const advice = lastHint(name) ?? optionHint(name) ?? suggestion
   const hint = advice === undefined ? '' : `. ${advice}`
@@ -43,7 +43,7 @@ function nameTokens(sql: string): readonly Token[] {
 }
 
 /** The columns of every relation that has one of these names, in whatever project. */
-function columnsOf(tokens: readonly Token[], snapshot: CatalogSnapshot): readonly string[] {
+function columnsOfNamed(tokens: readonly Token[], snapshot: CatalogSnapshot): readonly string[] {
   const names = new Set(tokens.map(({ value }) => value.toLowerCase()))
   const isNamed = ({ name }: { readonly name: string }) => names.has(name.toLowerCase())
   return [

@@ -12,8 +12,8 @@ import {
   findTable,
   findView,
   knowledgeBasesOf,
+  projectTables,
   seenDataSource,
-  tablesOf,
   viewsOf,
 } from '../../domain/catalog-snapshot.ts'
 import { FILES_SCHEMA, fileTable, projectSchema, projectTable } from '../../domain/chunk-tables.ts'
@@ -33,9 +33,9 @@ import {
 } from '../information-schema/information-schema.ts'
 import {
   type DescribedTables,
-  keyOf,
   UndescribedTable,
   type WantedTable,
+  wantedTableKey,
 } from './described-tables.ts'
 
 /**
@@ -121,7 +121,7 @@ function sourceRelation(
   const from = native === undefined ? tableNamed(names) : { kind: 'native' as const, sql: native }
   if (tables === null) return { kind: 'source', source, from, columns: [] }
   const table: WantedTable = { sourceId: id, sourceName: name, wanted }
-  const described = tables.get(keyOf(table))
+  const described = tables.get(wantedTableKey(table))
   if (described === undefined) throw new UndescribedTable(table)
   if (described.from !== null) return { kind: 'source', source, ...described }
   const message = `Table '${names.join('.')}' not found in database: ${name}${described.hint}`
@@ -252,7 +252,7 @@ function fileNames(snapshot: CatalogSnapshot): readonly string[] {
 }
 
 function relationNames(snapshot: CatalogSnapshot, project: Project): readonly string[] {
-  return [knowledgeBasesOf, viewsOf, tablesOf, agentsOf].flatMap((relationsIn) => {
+  return [knowledgeBasesOf, viewsOf, projectTables, agentsOf].flatMap((relationsIn) => {
     return relationsIn(snapshot, project).map(({ name }) => name)
   })
 }

@@ -130,7 +130,7 @@ export class PlanCache {
   ): Promise<T> {
     const known = await find()
     if (known !== undefined) return known
-    const key = keyOf(statement, versions)
+    const key = planKey(statement, versions)
     const running = this.#planning.of(key)
     if (running === undefined) return this.#planning.run(key, plan)
     await abortable(running, signal)
@@ -139,7 +139,7 @@ export class PlanCache {
 
   /** @param statement what a plan is made of, besides the catalog */
   get(statement: string, versions: Versions): SelectPlan | undefined {
-    const known = this.#plans.get(keyOf(statement, versions))
+    const known = this.#plans.get(planKey(statement, versions))
     const isOld =
       known?.catalogVersion !== versions.version ||
       known.activityVersion !== (versions.activity?.version ?? 0)
@@ -148,7 +148,7 @@ export class PlanCache {
   }
 
   set(statement: string, versions: Versions, plan: SelectPlan): void {
-    const key = keyOf(statement, versions)
+    const key = planKey(statement, versions)
     if (key.length > KEY_CHARS_MAX || plan.sql.length > SQL_CHARS_MAX) return
     const { version: catalogVersion, activity } = versions
     this.#plans.set(key, { plan, catalogVersion, activityVersion: activity?.version ?? 0 })
@@ -156,6 +156,6 @@ export class PlanCache {
 }
 
 /** Whoever sees another part of the catalog has plans of their own. */
-function keyOf(statement: string, { definitionsVersion, limits }: Versions): string {
+function planKey(statement: string, { definitionsVersion, limits }: Versions): string {
   return `${definitionsVersion}\0${limits?.key ?? ''}\0${statement}`
 }

@@ -330,10 +330,10 @@ async function cachedPlan(
 /** What a plan is made of, besides the catalog and the text: it is none for callers who may read something else. */
 function planScope({ database, search, allowed }: SelectRequest): string {
   const narrowed = allowed && [allowed.knowledgeBases.map(({ id }) => id), allowed.tables]
-  return `${database}\0${textOf(search)}\0${textOf(narrowed)}\0`
+  return `${database}\0${jsonOrEmpty(search)}\0${jsonOrEmpty(narrowed)}\0`
 }
 
-function textOf(value: object | undefined): string {
+function jsonOrEmpty(value: object | undefined): string {
   return value === undefined ? '' : JSON.stringify(value)
 }
 

@@ -31,7 +31,7 @@ export class SourceRows {
     const rows = new SourceRows()
     const reads = new Map<string, SourceRead>()
     for (const read of readsOf(plan)) {
-      const key = keyOf(read, context)
+      const key = readKey(read, context)
       rows.#keys.set(read.placeholder, key)
       reads.set(key, read)
     }
@@ -89,7 +89,7 @@ export async function directRows(
   const answer = direct === null ? null : renderDirect(direct, context.params)
   if (direct === null || answer === null) return null
   const { deps, signal, timer } = context
-  const source = sourceOf(direct.read, context)
+  const source = readSource(direct.read, context)
   const rows = await timer.time('rows', () => {
     return deps.sources.read(source, answer.select, runLimits(deps), signal)
   })
@@ -152,14 +152,14 @@ export function readsOf(plan: SelectPlan): readonly SourceRead[] {
   return [...plan.reads, ...[...plan.innerPlans.values()].flatMap(readsOf)]
 }
 
-function sourceOf({ source }: SourceRead, { deps }: RunContext) {
+function readSource({ source }: SourceRead, { deps }: RunContext) {
   const found = findDataSource(deps.catalog.snapshot(), source.name)
   if (found === undefined || found.id !== source.id) throw notFound('database', source.name)
   return found
 }
 
 /** Reads that are alike are done once. */
-function keyOf(read: SourceRead, { params }: ReadContext): string {
+function readKey(read: SourceRead, { params }: ReadContext): string {
   const { sql, values } = sourceSelect(read, params)
   return JSON.stringify([read.source.id, sql, values])
 }
@@ -171,7 +171,7 @@ function sourceSelect(read: SourceRead, params: ParameterValues): SourceSelect {
 function stage(read: SourceRead, context: ReadContext, signal: AbortSignal): Promise<StagedRows> {
   const { deps, params } = context
   const limits: RunLimits = runLimits(deps)
-  return deps.sources.stage(sourceOf(read, context), sourceSelect(read, params), limits, signal)
+  return deps.sources.stage(readSource(read, context), sourceSelect(read, params), limits, signal)
 }
 
 /** Its columns by their place: a source may call them otherwise. */

@@ -3,7 +3,7 @@ import type { RunLimits } from '../../domain/ports/engine-ports.ts'
 import type { ColumnReader } from '../../domain/ports/retrieval-ports.ts'
 import { abortable } from '../../runtime/cancellation.ts'
 import { LruMap } from '../../runtime/lru-map.ts'
-import { TimeSlice } from '../../runtime/scheduling.ts'
+import { SLICE_MS, TimeSlice } from '../../runtime/scheduling.ts'
 import { SingleFlight } from '../../runtime/single-flight.ts'
 import {
   type CorpusState,
@@ -28,8 +28,6 @@ const LIST_CACHE_LIMITS: PostingListLimits = { bytesMax: 64 * 1024 ** 2, posting
 const LIST_BYTES = 400
 const CORPORA_MAX = 1_000
 const REFUSED_MAX = 1_000
-/** Of the main thread, for building lists, before others have their turn. */
-const SLICE_MS = 5
 
 /** The terms of one search, of one state of its knowledge base. */
 export interface TermsSearch {
@@ -108,7 +106,7 @@ export class PostingLists {
     const lists = new Map<bigint, PostingList | null>()
     const partial = new Map<bigint, PartialList>()
     for (const term of terms) {
-      const known = this.#lists.get(nameOf(ids, term))
+      const known = this.#lists.get(listName(ids, term))
       if (known?.revision === revision) lists.set(term, known.list)
       else partial.set(term, this.#partOf(known, search))
     }
@@ -188,7 +186,7 @@ export class PostingLists {
     for (const [term, list] of lists) {
       // A list that was extended to the wanted revision still holds what later writes have removed.
       const isWhole = state.revision === revision || partial.get(term)?.list === null
-      if (isWhole) this.#set(nameOf(ids, term), { revision: state.revision, nextKey, list })
+      if (isWhole) this.#set(listName(ids, term), { revision: state.revision, nextKey, list })
     }
     return loaded
   }
@@ -229,7 +227,7 @@ function nameOfSearch({ ids, terms, revision }: TermsSearch): string {
   return `${ids.id} ${revision} ${terms.join(' ')}`
 }
 
-function nameOf({ id }: TableIds, term: bigint): string {
+function listName({ id }: TableIds, term: bigint): string {
   return `${id} ${term}`
 }
 

@@ -14,7 +14,7 @@ import { type RecordBlock, RecordTable } from './record-table.ts'
 import { RecordRow } from './row-records.ts'
 
 /** A statement reads rows of more columns itself. */
-const COLUMNS_MAX = 64
+const CACHED_COLUMNS_MAX = 64
 
 /** More rows are read by a statement as fast. */
 const LOOKUP_KEYS_MAX = 1_000
@@ -170,7 +170,7 @@ export class RowCaches implements ChunkRows, CommitListener {
     const known = this.#caches.get(planned.id)
     if (known !== undefined) return known
     const kb = this.#deps.snapshot().knowledgeBases.find(({ id }) => id === planned.id)
-    if (kb === undefined || kb.storedMetadata.length > COLUMNS_MAX) return null
+    if (kb === undefined || kb.storedMetadata.length > CACHED_COLUMNS_MAX) return null
     const cache: RowCache = {
       table: new RecordTable(),
       columns: kb.storedMetadata.map(({ column }) => column),

@@ -16,7 +16,7 @@ const ID = 0
 const CHUNK_ID = 1
 const CONTENT = 2
 const METADATA = 3
-const COLUMNS = 4
+const COLUMNS_PART = 4
 
 /** What a record is made of. */
 export interface RowTexts {
@@ -108,13 +108,13 @@ export class RecordRow implements ShownChunk {
 
   /** Whether all that was asked for is known. */
   get isWhole(): boolean {
-    return this.#places.length === 0 || partLength(this.#bytes, this.#at, COLUMNS) > 0
+    return this.#places.length === 0 || partLength(this.#bytes, this.#at, COLUMNS_PART) > 0
   }
 
   get columns(): readonly ResultValue[] {
     if (this.#places.length === 0) return []
     // Written by this program: a list of values as answers show them.
-    const values = JSON.parse(this.#text(COLUMNS)) as readonly ResultValue[]
+    const values = JSON.parse(this.#text(COLUMNS_PART)) as readonly ResultValue[]
     return this.#places.map((place) => values[place] ?? null)
   }
 

@@ -60,7 +60,7 @@ export function treeText(tree: TreeNode): string {
 export function keepConstants(tree: TreeNode): void {
   for (const node of [...walk(tree)]) {
     for (const item of nodesOf(node.select_list)) {
-      const name = exactCast(item) === undefined ? '' : nameOf(item)
+      const name = exactCast(item) === undefined ? '' : constantName(item)
       if (item.alias === '' && name !== '') item.alias = name
     }
     const exact = exactCast(node)
@@ -83,7 +83,7 @@ function exactCast(node: TreeNode): TreeNode | undefined {
 }
 
 /** What DuckDB would call the column. A DECIMAL of more than 64 bits is stored in two halves: it gets no name. */
-function nameOf({ value: constant }: TreeNode): string {
+function constantName({ value: constant }: TreeNode): string {
   const value = isNode(constant) ? constant.value : undefined
   return isNumber(value) ? value.rawJSON : ''
 }

@@ -32,7 +32,7 @@ const NOT_AFTER = new Set(':: . [ ( : -> ->>'.split(' '))
 export function shapeOf(
   sql: string,
   tokens: readonly Token[],
-  kept: ReadonlySet<string> = NONE,
+  kept: ReadonlySet<string> = NO_NAMES,
 ): StatementShape | null {
   if (sql.includes(MARK_DIGITS)) return null
   const marks = new Map<string, string>()
@@ -51,7 +51,7 @@ export function shapeOf(
   return { sql: shape + sql.slice(at), literals }
 }
 
-const NONE: ReadonlySet<string> = new Set()
+const NO_NAMES: ReadonlySet<string> = new Set()
 
 function isLiteralAt(tokens: readonly Token[], index: number): boolean {
   const before = tokens[index - 1]?.text.toLowerCase()
@@ -69,7 +69,7 @@ function markFor({ kind, text }: Token): ((index: number) => string) | undefined
   return undefined
 }
 
-const MARKS = new RegExp(`'${MARK_DIGITS}\\d{3}x'|\\b${MARK_DIGITS}\\d{2,3}(?:\\.5)?\\b`, 'g')
+const SHAPE_MARKS = new RegExp(`'${MARK_DIGITS}\\d{3}x'|\\b${MARK_DIGITS}\\d{2,3}(?:\\.5)?\\b`, 'g')
 
 export function holdsMarks(text: string): boolean {
   return text.includes(MARK_DIGITS)
@@ -81,8 +81,8 @@ export class MarkedText {
   readonly #marks: readonly string[]
 
   constructor(text: string) {
-    this.#parts = text.split(MARKS)
-    this.#marks = text.match(MARKS) ?? []
+    this.#parts = text.split(SHAPE_MARKS)
+    this.#marks = text.match(SHAPE_MARKS) ?? []
   }
 
   get marks(): readonly string[] {

@@ -38,7 +38,7 @@ export function escapeAt(sql: string, at: number, escapes: StringEscapes): Escap
 function longEscapeAt(sql: string, at: number): Escaped | undefined {
   ESCAPED_BYTES.lastIndex = at
   const [bytes] = ESCAPED_BYTES.exec(sql) ?? []
-  if (bytes !== undefined) return { value: textOf(bytes), length: bytes.length }
+  if (bytes !== undefined) return { value: unescapedText(bytes), length: bytes.length }
   CODE_POINT.lastIndex = at
   const [point] = CODE_POINT.exec(sql) ?? []
   if (point === undefined) return undefined
@@ -47,7 +47,7 @@ function longEscapeAt(sql: string, at: number): Escaped | undefined {
   return { value, length: point.length }
 }
 
-function textOf(escapes: string): string | null {
+function unescapedText(escapes: string): string | null {
   const bytes = escapes
     .split('\\')
     .slice(1)

@@ -16,7 +16,7 @@ export interface Token {
 }
 
 const WORD = /[\p{L}_][\p{L}\p{N}_$]*/uy
-const NUMBER = /(?:\d[\d_]*(?:\.[\d_]*)?|\.\d[\d_]*)(?:[eE][+-]?\d+)?/y
+const NUMBER_TOKEN = /(?:\d[\d_]*(?:\.[\d_]*)?|\.\d[\d_]*)(?:[eE][+-]?\d+)?/y
 /** White space and comments to the end of a line. */
 const BLANKS = /(?:\s|--[^\n\r]*)+/uy
 const COMMENT_MARK = /\/\*|\*\//g
@@ -173,7 +173,7 @@ function tokenAt(sql: string, start: number, context: Context): Token {
   if (dollarQuote !== undefined) return dollarStringAt(sql, start, dollarQuote)
   const word = matchAt(WORD, sql, start)
   if (word !== undefined) return plainToken('word', word, start)
-  const number = matchAt(NUMBER, sql, start)
+  const number = matchAt(NUMBER_TOKEN, sql, start)
   if (number !== undefined) return plainToken('number', number, start)
   const parameter = matchAt(PARAMETER, sql, start)
   if (parameter !== undefined && (first === '$' || !isOperand(context.previous))) {

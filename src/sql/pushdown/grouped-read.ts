@@ -60,10 +60,10 @@ export function groupedReadOf(
   if (calls.length === 0 && keys.length === 0) return null
   const totals = [
     ...new Map(
-      calls.flatMap(({ total }) => total.parts).map((part) => [nameOf(part), part]),
+      calls.flatMap(({ total }) => total.parts).map((part) => [totalName(part), part]),
     ).values(),
   ]
-  const names = new Map(totals.map((part, index) => [nameOf(part), `eider_total_${index}`]))
+  const names = new Map(totals.map((part, index) => [totalName(part), `eider_total_${index}`]))
   return {
     groups: { keys, totals },
     apply() {
@@ -72,7 +72,7 @@ export function groupedReadOf(
         .map((item) => ({ item, original: copyOf(item) }))
       for (const { node, total } of calls) {
         const values = total.parts.map((part) => {
-          return callNode('any_value', columnNode(names.get(nameOf(part)) ?? ''))
+          return callNode('any_value', columnNode(names.get(totalName(part)) ?? ''))
         })
         replace(node, { ...total.value(values), alias: node.alias ?? '' })
       }
@@ -96,7 +96,7 @@ const NOT_HERE: ReadonlySet<string> = new Set([
 ])
 
 /** The same total is asked for once. */
-function nameOf({ kind, column, isDistinct }: SourceTotal): string {
+function totalName({ kind, column, isDistinct }: SourceTotal): string {
   return JSON.stringify([kind, column?.name, isDistinct])
 }
 

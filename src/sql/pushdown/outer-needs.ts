@@ -91,7 +91,7 @@ export class StatementNeeds {
     this.#known.set(select, EVERYTHING)
     const use = this.#uses.get(select)
     const around = select === this.#root ? this.#ofRoot : EVERYTHING
-    const needs = use === undefined ? around : this.under(use.select, use.ref, nameOf(use.ref))
+    const needs = use === undefined ? around : this.under(use.select, use.ref, refName(use.ref))
     const within = needsWithin(select, needs)
     this.#known.set(select, within)
     return within
@@ -117,7 +117,7 @@ export class StatementNeeds {
 
 type OutputOf = (node: TreeNode) => TreeNode | undefined
 
-function nameOf(ref: TreeNode): string {
+function refName(ref: TreeNode): string {
   return textOf(ref.alias) || textOf(ref.table_name)
 }
 

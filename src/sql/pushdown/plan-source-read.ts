@@ -75,7 +75,7 @@ export function sourceReadOf(reference: SourceReference, around: SelectAround): 
     groups: null,
   }
   if (!isPlainReference(ref) || hasTwins(columns)) return read
-  const columnOf = columnsOf(reference, unqualifiedNames(select, ref, around))
+  const columnOf = neededColumns(reference, unqualifiedNames(select, ref, around))
   const conjuncts = conditionsOn(select, ref, needs.conjuncts)
   // Beside other tables, these names may be columns of theirs.
   const isAlone = select.from_table === ref
@@ -103,7 +103,7 @@ export function groupReference(
   const { ref, columns, source, from } = reference
   const isAlone = select.from_table === ref && isPlainReference(ref) && !hasTwins(columns)
   if (!isAlone || from.kind === 'native') return null
-  const columnOf = columnsOf(reference, { shared: new Set() })
+  const columnOf = neededColumns(reference, { shared: new Set() })
   const grouped = groupedReadOf(select, columnOf, source.engine)
   if (grouped === null || !isSentWhole(read)) return null
   const { groups } = grouped
@@ -124,7 +124,7 @@ function unqualifiedNames(
   return { shared: new Set(shared) }
 }
 
-function columnsOf(
+function neededColumns(
   { alias, qualifiers, columns }: SourceReference,
   unqualified: ReturnType<typeof unqualifiedNames>,
 ): ColumnOf {
@@ -179,7 +179,7 @@ export function directAnswerOf(
   if (select.from_table !== ref || !isPlainReference(ref) || read.slice === null) return null
   if (hasTwins(columns) || (isNode(select.cte_map) && nodesOf(select.cte_map.map).length > 0))
     return null
-  const columnOf = columnsOf(reference, { shared: new Set() })
+  const columnOf = neededColumns(reference, { shared: new Set() })
   const items: DirectAnswer['items'][number][] = []
   for (const item of nodesOf(select.select_list)) {
     if (isPlainStar(item)) {

@@ -53,7 +53,9 @@ export function plainAnswerOf(
   const metadataColumns: string[] = []
   const columns: PlainColumn[] = []
   for (const item of nodesOf(select.select_list)) {
-    const shown = isPlainStar(item, source.alias) ? STAR : columnOf(item, source, metadataColumns)
+    const shown = isPlainStar(item, source.alias)
+      ? STAR
+      : plainColumn(item, source, metadataColumns)
     if (shown === null) return null
     columns.push(...shown)
   }
@@ -100,7 +102,7 @@ const STAR_FIELDS: ReadonlySet<string> = new Set([
   'relation_name',
 ])
 
-function columnOf(
+function plainColumn(
   item: TreeNode,
   { alias, knowledgeBase }: { readonly alias: string; readonly knowledgeBase: KnowledgeBase },
   metadataColumns: string[],

@@ -106,12 +106,12 @@ function refuseUndeclared(fitters: readonly ColumnFitter[]): void {
   if (first !== undefined) throw new AppError('insert_failed', misfitMessage(first))
 }
 
-const SHOWN_CHARS_MAX = 60
+const SHOWN_VALUE_CHARS_MAX = 60
 
 function misfitMessage({ value, column, rowIndex }: Misfit): string {
   const shown = shownValue(value)
   const text = typeof shown === 'string' ? shown : jsonText(shown)
-  const part = shortened(text, SHOWN_CHARS_MAX)
+  const part = shortened(text, SHOWN_VALUE_CHARS_MAX)
   const quoted = typeof shown === 'string' ? `'${part}'` : part
   const article = /^[AEIO]/.test(column.type) ? 'an' : 'a'
   const row = rowIndex === null ? '' : `row ${rowIndex + 1}, `
@@ -235,7 +235,7 @@ function truthFit(shown: unknown): Fit {
 }
 
 const DECIMAL = /^([+-]?)0*(\d*)(?:\.(\d*?)0*)?$/
-const NUMBER = /^[+-]?(?:\d+\.?\d*|\.\d+)(?:e[+-]?\d+)?$/i
+const NUMBER_TEXT = /^[+-]?(?:\d+\.?\d*|\.\d+)(?:e[+-]?\d+)?$/i
 const SMALL_INTEGERS: ReadonlySet<string> = new Set([
   'TINYINT',
   'SMALLINT',
@@ -247,7 +247,7 @@ const SMALL_INTEGERS: ReadonlySet<string> = new Set([
 
 /** The number that the text says, under a type of numbers; null where it is none, or the type cannot hold it. */
 function numberFit(text: string, type: ColumnType): Fit | null {
-  if (!NUMBER.test(text)) return null
+  if (!NUMBER_TEXT.test(text)) return null
   const range = integerRange(type)
   if (range === null && type.kind !== 'decimal') return { value: Number(text) }
   const match = DECIMAL.exec(text) ?? DECIMAL.exec(wholeNumberText(text))

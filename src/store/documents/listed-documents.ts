@@ -102,7 +102,7 @@ export class ListedDocuments implements StoredDocuments {
 
   chunkCount(kb: KnowledgeBase): Promise<number> {
     return this.#read(kb, (connection) =>
-      numberOf(connection, `SELECT count(*) FROM ${chunkTables(kb).chunks}`),
+      countedBy(connection, `SELECT count(*) FROM ${chunkTables(kb).chunks}`),
     )
   }
 
@@ -246,7 +246,10 @@ async function* keyRanges(
   { afterKey, limit }: KeyPage,
 ): AsyncGenerator<string, void> {
   const last = BigInt(
-    await numberOf(connection, `SELECT coalesce(max(chunk_key), 0) FROM ${chunkTables(kb).chunks}`),
+    await countedBy(
+      connection,
+      `SELECT coalesce(max(chunk_key), 0) FROM ${chunkTables(kb).chunks}`,
+    ),
   )
   let width = BigInt(limit * KEYS_PER_ROW)
   for (let from = afterKey; from < last; from += width, width = wider(width)) {
@@ -348,7 +351,7 @@ function objectOf(metadata: unknown): Row {
   return JSON.parse(String(metadata)) as Row
 }
 
-async function numberOf(connection: DuckDBConnection, sql: string): Promise<number> {
+async function countedBy(connection: DuckDBConnection, sql: string): Promise<number> {
   const reader = await connection.runAndReadAll(sql)
   return Number(reader.getRows()[0]?.[0] ?? 0)
 }

@@ -95,7 +95,7 @@ class SeenValues {
       this.#numbers = withNumber(this.#numbers, value)
       return
     }
-    const type = typeOf(value)
+    const type = cellType(value)
     this.#counts.set(type, (this.#counts.get(type) ?? 0) + 1)
   }
 
@@ -135,7 +135,7 @@ function plainType(name: 'VARCHAR' | 'BIGINT' | 'DOUBLE'): ColumnType {
   return { kind: 'plain', name }
 }
 
-function typeOf(value: Exclude<CellValue, null | number>): string {
+function cellType(value: Exclude<CellValue, null | number>): string {
   if (value instanceof TypedValue) return value.type
   if (typeof value === 'boolean') return 'BOOLEAN'
   return typeof value === 'string' ? 'VARCHAR' : 'JSON'

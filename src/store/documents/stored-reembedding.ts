@@ -30,7 +30,7 @@ import { runWithKeys } from '../duckdb/key-lists.ts'
 import { createVectorTable } from './chunk-columns.ts'
 import { contextsOf } from './chunk-contexts.ts'
 import { sameDimensions, unitVector } from './chunk-rows.ts'
-import { rowOf, takenOver } from './reembedding-tables.ts'
+import { reembeddingRow, takenOver } from './reembedding-tables.ts'
 
 /** Appending holds the main thread: so many rows at a time keep that under 20 ms. */
 const VECTORS_PER_APPEND = 64
@@ -52,7 +52,7 @@ export class StoredReembedding implements ReembeddingStore {
   ): Promise<MissingVectors> {
     return this.#parts.database.lease(async (connection) => {
       await connection.run('BEGIN TRANSACTION READ ONLY')
-      const row = await rowOf(connection, kb)
+      const row = await reembeddingRow(connection, kb)
       if (row === undefined) throw notFound('knowledge_base', kb.name)
       const isThere = (await nextDimensions(connection, row)) !== null
       const missing = await missingChunks(connection, row, { isThere, afterKey, limit })
@@ -76,7 +76,7 @@ export class StoredReembedding implements ReembeddingStore {
     }
     const length = dimensions ?? 0
     return database.write(async (connection) => {
-      const row = await rowOf(connection, kb)
+      const row = await reembeddingRow(connection, kb)
       if (row === undefined) throw notFound('knowledge_base', kb.name)
       const next = unsealedOrNull<ModelRef>(row.sealedNextEmbeddingModel, secrets)
       const { nextEmbeddingModel: made, vectorsNumber } = kb
@@ -106,7 +106,7 @@ export class StoredReembedding implements ReembeddingStore {
     kb: KnowledgeBase,
   ): Promise<{ readonly outcome: SwitchOutcome; readonly changed: KnowledgeBase | null }> {
     const { secrets, now } = this.#parts
-    const row = await rowOf(connection, kb)
+    const row = await reembeddingRow(connection, kb)
     if (row?.sealedNextEmbeddingModel == null) {
       return { outcome: { kind: 'settled' }, changed: null }
     }

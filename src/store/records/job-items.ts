@@ -1,18 +1,18 @@
 /** What came with the requests of jobs: one file each, a line of JSON for each item. */
+
 import { createReadStream } from 'node:fs'
 import { mkdir, mkdtemp, open, readdir, rename, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { AppError } from '../../errors.ts'
-import { TimeSlice } from '../../runtime/scheduling.ts'
+import { SLICE_MS, TimeSlice } from '../../runtime/scheduling.ts'
 import { resourceError } from '../duckdb/database-error.ts'
 
 const FOLDER = 'jobs'
 const ENDING = '.ndjson'
 /** Written and looked for room at once. */
 const PIECE_CHARS = 1024 * 1024
-const SLICE_MS = 5
 
 export interface JobItemsOptions {
   /** The data folder; null: in the operating system's temporary folder, until the store is closed. */
@@ -37,7 +37,7 @@ export class JobItems {
     try {
       const file = await open(draft, 'w', 0o600)
       try {
-        for await (const piece of piecesOf(items)) {
+        for await (const piece of jsonPieces(items)) {
           this.#options.checkSpace(piece.length)
           await file.appendFile(piece)
         }
@@ -113,7 +113,7 @@ async function folderIn(directory: string | null): Promise<string> {
   return folder
 }
 
-async function* piecesOf(items: readonly unknown[]): AsyncGenerator<string> {
+async function* jsonPieces(items: readonly unknown[]): AsyncGenerator<string> {
   const slice = new TimeSlice(SLICE_MS)
   const { signal } = new AbortController()
   let piece = ''

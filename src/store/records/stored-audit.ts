@@ -175,7 +175,7 @@ export class StoredAudit implements AuditLog {
     this.#beginMinute()
     const own = `${row.principalKind} ${row.principalId} ${row.action} ${row.outcome} ${row.address}`
     const isKnown = this.#repeated.has(own) || this.#repeated.size < KINDS_MAX
-    const key = isKnown ? own : OTHERS
+    const key = isKnown ? own : OTHER_CALLERS
     const alike = this.#repeated.get(key)
     if (alike !== undefined) {
       alike.count += 1
@@ -247,7 +247,7 @@ export class StoredAudit implements AuditLog {
 }
 
 const TARGET_CHARS_MAX = 300
-const OTHERS = 'others'
+const OTHER_CALLERS = 'others'
 /** Of an entry for failures that have little in common. */
 const SEVERAL = {
   principalName: '',

@@ -155,7 +155,7 @@ export class StoredSources implements SyncStore {
             WHERE source_id = $1 AND state = 'running'`,
           [source.id, run.startedAt],
         )
-        await queries.insert(syncRuns).values(rowOf(run))
+        await queries.insert(syncRuns).values(runRow(run))
         await connection.run(
           `DELETE FROM eider.sync_runs WHERE source_id = $1 AND id NOT IN
             (SELECT id FROM eider.sync_runs WHERE source_id = $1 ORDER BY id DESC LIMIT $2)`,
@@ -267,11 +267,11 @@ export class StoredSources implements SyncStore {
 }
 
 async function writeRun(connection: DuckDBConnection, run: SyncRun): Promise<void> {
-  const { id, ...row } = rowOf(run)
+  const { id, ...row } = runRow(run)
   await queriesOver(connection).update(syncRuns).set(row).where(eq(syncRuns.id, id))
 }
 
-function rowOf({ trigger, ...run }: SyncRun): typeof syncRuns.$inferSelect {
+function runRow({ trigger, ...run }: SyncRun): typeof syncRuns.$inferSelect {
   return { ...run, cause: trigger }
 }
 

@@ -88,7 +88,7 @@ export class Upkeep implements StorageUpkeep {
       let deletedRows = 0
       for (const table of tables) {
         signal.throwIfAborted()
-        if (scope !== null && !isWithin(table, scope)) continue
+        if (scope !== null && !isInScope(table, scope)) continue
         const live = await this.#database.lease((connection) => liveRows(connection, table))
         if (live === null || live >= table.stored) continue
         // At most what its share of the whole file is.
@@ -179,7 +179,7 @@ export class Upkeep implements StorageUpkeep {
   }
 }
 
-function isWithin({ schema, table }: TableName, scope: VacuumScope): boolean {
+function isInScope({ schema, table }: TableName, scope: VacuumScope): boolean {
   if (scope.kind === 'file') return schema === FILES_SCHEMA && table === fileTable(scope.id)
   if (schema !== projectSchema(scope.projectId)) return false
   if (scope.kind === 'table') return table === projectTable(scope.id)

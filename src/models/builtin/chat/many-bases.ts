@@ -67,7 +67,7 @@ export function choiceOf(
   }
   const made = calls.filter(({ id }) => id.startsWith(COMPARE_ID))
   const known: Known = {
-    made: new Map(made.map((call) => [keyOf(comparedIn(call.input)), call])),
+    made: new Map(made.map((call) => [namesKey(comparedIn(call.input)), call])),
     best: new Map(),
     failed: new Map(),
     missing: [],
@@ -109,7 +109,7 @@ function groupsOf(names: readonly string[]): readonly (readonly string[])[] {
  */
 function learn(names: readonly string[], message: string, known: Known): void {
   if (names.length === 0) return
-  const call = known.made.get(keyOf(names))
+  const call = known.made.get(namesKey(names))
   if (call === undefined) {
     known.missing.push({ names, message })
     return
@@ -156,7 +156,7 @@ function comparedIn(sql: string): readonly string[] {
   return [...names].map(([, name = '']) => name.replaceAll("''", "'"))
 }
 
-function keyOf(names: readonly string[]): string {
+function namesKey(names: readonly string[]): string {
   return JSON.stringify(names)
 }
 

@@ -31,7 +31,7 @@ export function passagesIn(observation: string): Observed {
         documentId,
         heading: row[headingColumn] ?? '',
         page: Number.isSafeInteger(page) && page > 0 ? page : null,
-        place: placeOf(chunkId, documentId, text),
+        place: passagePlace(chunkId, documentId, text),
       },
     ]
   })
@@ -54,7 +54,7 @@ export function relevanceIn(header: readonly string[], row: readonly string[]): 
 const SAME_RELEVANCE = 1e-9
 
 /** `…:<column>:<n>of<total>:<start>to<end>`; null where the text is not of that length: it was cut, or is not a chunk's. */
-function placeOf(chunkId: string, documentId: string, text: string): ChunkPlace | null {
+function passagePlace(chunkId: string, documentId: string, text: string): ChunkPlace | null {
   const match = /^(.*):(\d+)of(\d+):(\d+)to(\d+)$/s.exec(chunkId)
   if (match === null || !chunkId.startsWith(`${documentId}:`)) return null
   const [, path = '', ...numbers] = match

@@ -35,12 +35,12 @@ export function quotesOf(question: string, units: readonly RankedUnit[]): readon
     if (repeats(quote, asked) || chosen.some((one) => overlap(one, quote))) continue
     chosen.push(quote)
   }
-  return chosen.map((quote) => `${shown(quote, asked)}\n${sourceOf(quote)}`)
+  return chosen.map((quote) => `${shownQuote(quote, asked)}\n${quoteSource(quote)}`)
 }
 
 /** The unit in the setting in which it is read, within one chunk and the length of a quote. */
 function quoteOf(unit: RankedUnit, units: readonly RankedUnit[], chosen: readonly Quote[]): Quote {
-  const known = chosen.map((quote) => withSingleSpaces(textOf(quote)))
+  const known = chosen.map((quote) => withSingleSpaces(quoteText(quote)))
   const { stretch, span, kind, lead } = unit.site
   const { text } = stretch
   const isBeside =
@@ -129,31 +129,31 @@ function repeats({ unit, span }: Quote, asked: ReadonlySet<string>): boolean {
 }
 
 function overlap(a: Quote, b: Quote): boolean {
-  const [first, second] = [textOf(a), textOf(b)].map(withSingleSpaces)
+  const [first, second] = [quoteText(a), quoteText(b)].map(withSingleSpaces)
   if (first === undefined || second === undefined) return false
   if (first.includes(second) || second.includes(first)) return true
   const isOneText = a.unit.site.stretch === b.unit.site.stretch
   return isOneText && a.span.start < b.span.end && b.span.start < a.span.end
 }
 
-function textOf({ unit, span }: Quote): string {
+function quoteText({ unit, span }: Quote): string {
   return unit.site.stretch.text.slice(span.start, span.end)
 }
 
 /** As a Markdown quote, with the sentence that answers marked. */
-function shown(quote: Quote, asked: ReadonlySet<string>): string {
+function shownQuote(quote: Quote, asked: ReadonlySet<string>): string {
   const { unit, lead, span } = quote
   const { text } = unit.site.stretch
   const before = lead === null ? [] : [text.slice(lead.start, lead.end).trim()]
   switch (unit.site.kind) {
     case 'row': {
       const columns = before.flatMap((header) => [header, rulerFor(header)])
-      return quoted([...columns, shortenedQuote(textOf(quote))].join('\n'))
+      return quoted([...columns, shortenedQuote(quoteText(quote))].join('\n'))
     }
     case 'code':
       return quoted([...before, fencedQuote(quote)].join('\n'))
     case 'list':
-      return quoted([...before, textOf(quote)].join('\n'))
+      return quoted([...before, quoteText(quote)].join('\n'))
     default: {
       const marked = markedSpan(quote, asked)
       const [start, end] = [Math.max(marked.start, span.start), Math.min(marked.end, span.end)]
@@ -186,7 +186,7 @@ function bold(text: string): string {
 
 /** A quote of code that does not hold its own fences. */
 function fencedQuote(quote: Quote): string {
-  const text = textOf(quote)
+  const text = quoteText(quote)
   const body = /(?:`{3,}|~{3,})/.test(text) ? `${text}\n\`\`\`` : `\`\`\`\n${text}\n\`\`\``
   return body.replace(/^(\s*)(?:`{3,}|~{3,})/gm, '$1```')
 }
@@ -221,7 +221,7 @@ function shortenedQuote(text: string): string {
 const HEADING_CHARS_MAX = 80
 
 /** Document, page and heading, and the id by which it is cited. */
-function sourceOf({ unit, piece }: Quote): string {
+function quoteSource({ unit, piece }: Quote): string {
   const { documentId, page, chunkId } = piece.passage
   const heading = unit.site.heading.slice(0, HEADING_CHARS_MAX)
   const where = [documentId, page === null ? '' : `page ${page}`].filter((part) => part !== '')

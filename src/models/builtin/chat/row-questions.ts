@@ -269,7 +269,7 @@ interface Statement {
   readonly condition: string | null
 }
 
-const ROWS_MAX = 100
+const ANSWER_ROWS_MAX = 100
 
 /** A chunk is a row: a value of a document counts once. */
 function rowStatement({ wanted, text, source, column, condition }: Statement): string {
@@ -282,14 +282,14 @@ function rowStatement({ wanted, text, source, column, condition }: Statement): s
         : 'count(DISTINCT id) AS documents'
       return `SELECT ${counted} ${from}${where}`
     }
-    return `SELECT DISTINCT id ${from}${where} ORDER BY id LIMIT ${ROWS_MAX}`
+    return `SELECT DISTINCT id ${from}${where} ORDER BY id LIMIT ${ANSWER_ROWS_MAX}`
   }
   const name = quote(column.name)
   switch (wanted) {
     case 'count':
     case 'list':
       if (GROUP.test(text) || wanted === 'list') {
-        return `SELECT ${name}, count(DISTINCT id) AS documents ${from} GROUP BY ${name} ORDER BY documents DESC LIMIT ${ROWS_MAX}`
+        return `SELECT ${name}, count(DISTINCT id) AS documents ${from} GROUP BY ${name} ORDER BY documents DESC LIMIT ${ANSWER_ROWS_MAX}`
       }
       return `SELECT count(DISTINCT ${name}) AS ${quote(`different_${column.name}`)} ${from}`
     case 'avg':

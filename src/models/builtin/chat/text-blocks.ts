@@ -43,7 +43,7 @@ const NAMES_MAX = 4
 const OPTION_WITH_TEXT = /^\s*-{1,2}[\w?]\S*(?:,? -{1,2}\S+)*(?:\s{2,}(?=\S)|\s(?=\S+\s\S+\s))/
 
 /** The blocks of a text in their order. What cannot be read (pictures, targets of links, rulers) is in none. */
-export function blocksOf(text: string): readonly TextBlock[] {
+export function textBlocks(text: string): readonly TextBlock[] {
   return new BlockReader(text).read()
 }
 
@@ -55,7 +55,7 @@ class BlockReader {
 
   constructor(text: string) {
     this.#text = text
-    this.#lines = linesOf(text)
+    this.#lines = textLines(text)
   }
 
   read(): readonly TextBlock[] {
@@ -253,7 +253,7 @@ class BlockReader {
   }
 }
 
-function linesOf(text: string): readonly Line[] {
+function textLines(text: string): readonly Line[] {
   const lines: Line[] = []
   for (let start = 0; start <= text.length; ) {
     const at = text.indexOf('\n', start)
