@@ -35,7 +35,7 @@ ${settingsHelp()}
 /** Given by the supervisor to its child. */
 const SUPERVISED = '--supervised'
 const NO_SUPERVISOR = '--no-supervisor'
-const OPTIONS: ReadonlySet<string> = new Set([
+const KNOWN_OPTIONS: ReadonlySet<string> = new Set([
   '--demo',
   NO_SUPERVISOR,
   SUPERVISED,
@@ -45,7 +45,7 @@ const OPTIONS: ReadonlySet<string> = new Set([
 
 /** The settings to serve with; or an exit code, when there is nothing to serve. */
 function settingsOf(args: readonly string[]): Settings | number {
-  const unknown = args.find((arg) => !OPTIONS.has(arg))
+  const unknown = args.find((arg) => !KNOWN_OPTIONS.has(arg))
   if (unknown !== undefined) {
     process.stderr.write(`eider: unknown option ${unknown}; --help lists those there are\n`)
     return 2

@@ -23,7 +23,7 @@ export function clientOptionsOf(
 ): ClientOptions {
   const given = environment.EIDER_URL || undefined
   const port = environment.EIDER_PORT || DEFAULT_PORT
-  const url = addressOf(given ?? `http://127.0.0.1:${port}`)
+  const url = checkedAddress(given ?? `http://127.0.0.1:${port}`)
   const username = environment.EIDER_USERNAME || uriDecoded(url.username) || undefined
   const password = environment.EIDER_PASSWORD || uriDecoded(url.password) || undefined
   const apiKey = environment.EIDER_API_KEY || undefined
@@ -36,7 +36,7 @@ export function clientOptionsOf(
   return { url: url.href.replace(/[?#].*$/s, '').replace(/\/+$/, ''), apiKey, username, password }
 }
 
-function addressOf(text: string): URL {
+function checkedAddress(text: string): URL {
   const url = URL.canParse(text) ? new URL(text) : null
   if (url !== null && /^https?:$/.test(url.protocol) && url.hostname !== '') return url
   throw usageError('EIDER_URL: expected an http or https address, such as http://127.0.0.1:47334')

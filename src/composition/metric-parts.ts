@@ -54,7 +54,7 @@ function countRequest(
 }
 
 /** Words with which a statement begins. */
-const KINDS: ReadonlySet<string> = new Set([
+const COUNTED_STATEMENTS: ReadonlySet<string> = new Set([
   ...['select', 'insert', 'update', 'delete', 'create', 'alter', 'drop', 'show', 'describe'],
   ...['explain', 'evaluate', 'use', 'set', 'vacuum'],
 ])
@@ -65,7 +65,7 @@ export function kindOfStatement(sql: string): string {
   const word = start?.[1]?.toLowerCase() ?? ''
   if (word === 'with' || word === 'from' || word === 'values') return 'select'
   if (word === 'desc') return 'describe'
-  return KINDS.has(word) ? word : 'other'
+  return COUNTED_STATEMENTS.has(word) ? word : 'other'
 }
 
 /** A statement is over for these figures with its first rows: what its client reads when is its own affair. */

@@ -4,7 +4,9 @@ import { Cron } from 'croner'
 import { DAY_MS, HOUR_MS, MINUTE_MS, SECOND_MS } from '../core/time.ts'
 import { AppError, type ErrorCode } from '../errors.ts'
 
-const UNITS: Readonly<Record<string, { readonly ms: number } | { readonly months: number }>> = {
+const PERIOD_UNITS: Readonly<
+  Record<string, { readonly ms: number } | { readonly months: number }>
+> = {
   second: { ms: SECOND_MS },
   sec: { ms: SECOND_MS },
   minute: { ms: MINUTE_MS },
@@ -92,7 +94,7 @@ function shortestGapMs(schedule: string): number | null {
 
 function periodOf(schedule: string): Period {
   const [, count = '1', name = ''] = INTERVAL.exec(schedule.trim()) ?? []
-  const unit = UNITS[name.toLowerCase()]
+  const unit = PERIOD_UNITS[name.toLowerCase()]
   if (unit === undefined) return { cron: new Cron(schedule, { timezone: 'UTC', paused: true }) }
   const number = Number(count)
   return 'ms' in unit ? { ms: number * unit.ms } : { months: number * unit.months }

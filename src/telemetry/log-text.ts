@@ -102,7 +102,10 @@ function requestLine(
 
 /** The stack begins with the message; each cause has lines of its own. */
 function failureText({ requestId, message, stack, causes }: Fields): string {
-  const lines = [String(stack ?? message), ...listOf(causes).map((cause) => `caused by ${cause}`)]
+  const lines = [
+    String(stack ?? message),
+    ...listOrEmpty(causes).map((cause) => `caused by ${cause}`),
+  ]
   const indented = lines
     .flatMap((one) => one.split('\n'))
     .map((line) => withoutControls(line.trimEnd()))
@@ -134,7 +137,7 @@ function namedFields(fields: Fields): readonly string[] {
   })
 }
 
-function listOf(value: unknown): readonly unknown[] {
+function listOrEmpty(value: unknown): readonly unknown[] {
   return Array.isArray(value) ? value : []
 }
 

@@ -82,22 +82,22 @@ export function typeName(type: DuckDBType): string {
   return type.alias ?? type.toString()
 }
 
-const same: ValueConverter = (value) => {
+const unchanged: ValueConverter = (value) => {
   // Only for types whose values are booleans, texts or small integers already.
   return value as ResultValue
 }
 
 const CONVERTERS: Partial<Record<DuckDBTypeId, ValueConverter>> = {
   [DuckDBTypeId.SQLNULL]: () => null,
-  [DuckDBTypeId.BOOLEAN]: same,
-  [DuckDBTypeId.TINYINT]: same,
-  [DuckDBTypeId.SMALLINT]: same,
-  [DuckDBTypeId.INTEGER]: same,
-  [DuckDBTypeId.UTINYINT]: same,
-  [DuckDBTypeId.USMALLINT]: same,
-  [DuckDBTypeId.UINTEGER]: same,
-  [DuckDBTypeId.VARCHAR]: same,
-  [DuckDBTypeId.ENUM]: same,
+  [DuckDBTypeId.BOOLEAN]: unchanged,
+  [DuckDBTypeId.TINYINT]: unchanged,
+  [DuckDBTypeId.SMALLINT]: unchanged,
+  [DuckDBTypeId.INTEGER]: unchanged,
+  [DuckDBTypeId.UTINYINT]: unchanged,
+  [DuckDBTypeId.USMALLINT]: unchanged,
+  [DuckDBTypeId.UINTEGER]: unchanged,
+  [DuckDBTypeId.VARCHAR]: unchanged,
+  [DuckDBTypeId.ENUM]: unchanged,
   [DuckDBTypeId.BIGINT]: exactInteger,
   [DuckDBTypeId.UBIGINT]: exactInteger,
   [DuckDBTypeId.HUGEINT]: exactInteger,

@@ -1,15 +1,16 @@
 /** What is worth knowing of an agent's data before the first tool call: sizes, columns, some values. */
+
 import { shortened } from '../../core/short-text.ts'
 import type { CatalogSnapshot } from '../../domain/catalog-snapshot.ts'
 import { nameKey, quote } from '../../domain/identifier.ts'
-import { FILES_DATABASE } from '../../domain/project.ts'
+import { FILES_DATABASE, fullName } from '../../domain/project.ts'
 import type { ResultValue } from '../../domain/query-result.ts'
 import { tablesOfFile } from '../../domain/uploaded-file.ts'
 import { AppError } from '../../errors.ts'
 import { abortable, type Deadline, startDeadline } from '../../runtime/cancellation.ts'
 import { LruMap } from '../../runtime/lru-map.ts'
 import { AGENT_LIMITS, firstBytes } from '../agent-limits.ts'
-import { type AvailableData, fullName } from './agent-data.ts'
+import type { AvailableData } from './agent-data.ts'
 import { type DataReader, dataReader, type Select, sqlName, sqlTableName } from './data-reader.ts'
 
 /** A knowledge base or table, and what of the catalog its profile is of. */

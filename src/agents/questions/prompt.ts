@@ -1,7 +1,8 @@
 import type { Agent } from '../../domain/agents/agent.ts'
 import type { ResponseFormat } from '../../domain/ports/model-ports.ts'
+import { fullName } from '../../domain/project.ts'
 import { AGENT_LIMITS, firstChars } from '../agent-limits.ts'
-import { type AvailableData, fullName } from '../data/agent-data.ts'
+import type { AvailableData } from '../data/agent-data.ts'
 import { fenceLines, harmless } from '../loop/data-fence.ts'
 
 export interface PromptTerms {

@@ -15,14 +15,14 @@ const SLICES_MAX = 30
 /** Rows that the model is shown again. */
 const SHOWN_ROWS = 5
 
-const KINDS = ['line', 'bar', 'scatter', 'histogram', 'pie'] as const
+const CHART_KINDS = ['line', 'bar', 'scatter', 'histogram', 'pie'] as const
 
 export const CHART = {
   kind: {
     type: 'string',
     isRequired: true,
-    values: KINDS,
-    description: `One of ${KINDS.join(', ')}`,
+    values: CHART_KINDS,
+    description: `One of ${CHART_KINDS.join(', ')}`,
   },
   sql: {
     type: 'string',
@@ -47,7 +47,7 @@ export const CHART = {
   title: { type: 'string', description: 'What the chart shows, in the language of the question' },
 } as const satisfies ArgumentSpecs
 
-type ChartKind = (typeof KINDS)[number]
+type ChartKind = (typeof CHART_KINDS)[number]
 
 type Wanted = ArgumentValues<typeof CHART>
 

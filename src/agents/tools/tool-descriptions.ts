@@ -1,8 +1,8 @@
 import { nameMeant, notAvailable } from '../../domain/agents/named-data.ts'
 import { quote } from '../../domain/identifier.ts'
 import type { KnowledgeBase } from '../../domain/knowledge-base.ts'
+import { fullName } from '../../domain/project.ts'
 import { AGENT_LIMITS, firstBytes } from '../agent-limits.ts'
-import { fullName } from '../data/agent-data.ts'
 import { type DataReader, sqlName, sqlTableName } from '../data/data-reader.ts'
 import { observationOf } from '../data/observation.ts'
 

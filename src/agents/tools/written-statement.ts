@@ -1,10 +1,12 @@
 /** Statements as models write them, and what they are told when one fails. */
+
 import { nameMeant } from '../../domain/agents/named-data.ts'
 import { nameKey } from '../../domain/identifier.ts'
 import { KNOWLEDGE_BASE_COLUMNS } from '../../domain/knowledge-base.ts'
+import { fullName } from '../../domain/project.ts'
 import { AppError } from '../../errors.ts'
 import { AGENT_LIMITS } from '../agent-limits.ts'
-import { fullName, namedKnowledgeBases } from '../data/agent-data.ts'
+import { namedKnowledgeBases } from '../data/agent-data.ts'
 import { type DataReader, sqlTableName } from '../data/data-reader.ts'
 
 /** Labels and markers that prompts of others ask for. */

@@ -14,7 +14,7 @@ import { addStored, type IngestCounts, noCounts, postFiles } from '../ingest/sen
 import { type JobRecord, requireDone, watchJob } from '../jobs-over-http.ts'
 import { safeLine } from '../terminal-text.ts'
 
-export const run: RunCommand = async (context) => {
+export const ingestSources: RunCommand = async (context) => {
   const { words, options, output } = context
   const [knowledgeBase = '', ...sources] = words
   const kb = namedObject(knowledgeBase, options)

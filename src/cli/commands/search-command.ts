@@ -16,7 +16,7 @@ interface SearchResult {
   readonly relevance: number | null
 }
 
-export const run: RunCommand = async ({ words, options, client, output, signal }) => {
+export const searchPassages: RunCommand = async ({ words, options, client, output, signal }) => {
   const [knowledgeBase = '', ...text] = words
   const named = namedObject(knowledgeBase, options)
   const filters = filtersOf(options.list('filter'))

@@ -239,7 +239,7 @@ async function listSources(path: string, { client, output, signal }: CommandCont
 }
 
 /** Option → kind, and the field that it fills. */
-const KINDS = {
+const SOURCE_OPTIONS = {
   folder: ['folder', 'path'],
   url: ['url', 'url'],
   site: ['site', 'url'],
@@ -249,10 +249,12 @@ const KINDS = {
 } as const
 
 function sourceFields(options: Options): Readonly<Record<string, unknown>> {
-  const named = Object.entries(KINDS).filter(([option]) => options.text(option) !== undefined)
+  const named = Object.entries(SOURCE_OPTIONS).filter(
+    ([option]) => options.text(option) !== undefined,
+  )
   const [first, second] = named
   if (first === undefined || second !== undefined) {
-    const all = Object.keys(KINDS).map((option) => `--${option}`)
+    const all = Object.keys(SOURCE_OPTIONS).map((option) => `--${option}`)
     throw usageError(`sources add: give one of ${all.join(', ')}`)
   }
   const [option, [kind, field]] = first

@@ -101,7 +101,7 @@ function withSeparator(folder: string): string {
   return folder.endsWith(sep) ? folder : `${folder}${sep}`
 }
 
-export function idOf(path: string, { base }: Pick<FileRoot, 'base'>): string {
+export function documentIdOf(path: string, { base }: Pick<FileRoot, 'base'>): string {
   return relative(base, path).split(sep).join('/').normalize('NFC')
 }
 
@@ -157,14 +157,14 @@ class FoundInRoots {
       entries = await readdir(folder, { withFileTypes: true })
     } catch (error) {
       const message = errorText(error)
-      this.#failed.push({ path: idOf(folder, root) || '.', message })
+      this.#failed.push({ path: documentIdOf(folder, root) || '.', message })
       return
     }
     for (const entry of entries) {
       const path = join(folder, entry.name)
       const reason = leftOutByName(entry.name, this.#rules)
       if (reason !== null)
-        this.#leaveOut(`${idOf(path, root)}${entry.isDirectory() ? '/' : ''}`, reason)
+        this.#leaveOut(`${documentIdOf(path, root)}${entry.isDirectory() ? '/' : ''}`, reason)
       else if (entry.isDirectory()) await this.#addFolder(path, root)
       else if (entry.isFile() || entry.isSymbolicLink()) await this.#addFile(path, root, false)
     }
@@ -172,7 +172,7 @@ class FoundInRoots {
 
   async #addFile(path: string, root: FileRoot, isNamed: boolean): Promise<void> {
     const found = await stat(path).catch(() => null)
-    const id = idOf(path, root)
+    const id = documentIdOf(path, root)
     if (this.#byPath.has(path) || (!isNamed && !isAskedFor(path, root, this.#rules))) return
     if (found === null) return this.#leaveOut(id, 'it leads nowhere, or went meanwhile')
     if (!isNamed) {
@@ -216,7 +216,7 @@ export function isWanted(path: string, root: FileRoot, rules: FileRules): boolea
 
 /** By the patterns of whoever asks. */
 function isAskedFor(path: string, root: FileRoot, { include, exclude }: FileRules): boolean {
-  const id = idOf(path, root)
+  const id = documentIdOf(path, root)
   const fits = (pattern: string) => {
     const glob = new Bun.Glob(pattern)
     return glob.match(id) || glob.match(basename(path))

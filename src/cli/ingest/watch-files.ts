@@ -5,7 +5,7 @@ import { basename } from 'node:path'
 import { watch } from 'chokidar'
 import { errorText } from '../../errors.ts'
 import type { CommandContext } from '../command.ts'
-import { type FileRoot, idOf, isLeftOut, isWanted, type LocalFile } from './local-files.ts'
+import { documentIdOf, type FileRoot, isLeftOut, isWanted, type LocalFile } from './local-files.ts'
 import { type LocalIngest, sendAll } from './local-ingest.ts'
 import { type IngestCounts, noCounts } from './send-files.ts'
 
@@ -106,7 +106,7 @@ async function step(
   for (const path of paths) {
     const root = rootOf(path, roots)
     if (root === undefined) continue
-    const id = idOf(path, root)
+    const id = documentIdOf(path, root)
     const found = await stat(path).catch(() => null)
     if (found === null) {
       // A folder that went takes its files along.

@@ -31,7 +31,7 @@ export async function runSql(
   const first = await lines.next()
   if (first.done === true) throw connectionLost(client.address, null)
   // What the server's route for SQL answers: a record, then batches of rows.
-  const head = parsed(first.value, client.address) as SqlRecord
+  const head = parsedLine(first.value, client.address) as SqlRecord
   if (head.type === 'error') throw statementFailure(head)
   if (head.type === 'ok') {
     const { affected_rows: affectedRows = null, context } = head
@@ -43,14 +43,14 @@ export async function runSql(
   return { kind: 'table', columnNames, batches: rowBatches(lines, client.address), warnings }
 }
 
-export const FORMATS = {
+export const MEDIA_TYPES = {
   csv: 'text/csv',
   ndjson: 'application/x-ndjson',
   json: 'application/x-ndjson',
   parquet: 'application/vnd.apache.parquet',
 } as const
 
-export type RowFormat = keyof typeof FORMATS
+export type RowFormat = keyof typeof MEDIA_TYPES
 
 /** The answer in that format; null: the statement has no rows. */
 export async function openRows(
@@ -59,7 +59,7 @@ export async function openRows(
   client: HttpClient,
   signal: AbortSignal,
 ): Promise<Response | null> {
-  const headers = { accept: FORMATS[format] }
+  const headers = { accept: MEDIA_TYPES[format] }
   const json = statementBody(request)
   const response = await client.open('POST', '/api/sql/query', { json, headers, signal })
   const isRecord = response.headers.get('content-type')?.startsWith('application/json') === true
@@ -96,14 +96,14 @@ async function* rowBatches(
 ): AsyncGenerator<readonly (readonly unknown[])[]> {
   for await (const line of lines) {
     if (line.trim() === '') continue
-    const value = parsed(line, address)
+    const value = parsedLine(line, address)
     // A list is a batch of rows; anything else is the record of a failure.
     if (Array.isArray(value)) yield value as readonly (readonly unknown[])[]
     else throw statementFailure(value as SqlRecord)
   }
 }
 
-function parsed(line: string, address: string): unknown {
+function parsedLine(line: string, address: string): unknown {
   try {
     return JSON.parse(line)
   } catch (cause) {

@@ -81,7 +81,7 @@ function tooLong(bytesMax: number): string {
   return `its answer is longer than ${bytesMax} bytes`
 }
 
-const LINE_END = 0x0a
+const NEW_LINE = 0x0a
 
 /** The events, and in the end, however it comes, an answer to the request: after the real one it means nothing. */
 function eventsOf(body: ReadableStream<Uint8Array>, id: number): ReadableStream<Uint8Array> {
@@ -99,7 +99,7 @@ function eventsOf(body: ReadableStream<Uint8Array>, id: number): ReadableStream<
         const { done, value } = await reader.read()
         if (done) return finish('its stream ended without an answer')
         byteCount += value.byteLength
-        for (const byte of value) lineCount += byte === LINE_END ? 1 : 0
+        for (const byte of value) lineCount += byte === NEW_LINE ? 1 : 0
         if (byteCount <= ANSWER_BYTES_MAX && lineCount <= STREAM_LINES_MAX) {
           return controller.enqueue(value)
         }

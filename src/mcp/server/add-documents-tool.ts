@@ -2,10 +2,11 @@ import type { JsonObject } from '../../core/json.ts'
 import type { Row, RowValue } from '../../domain/document.ts'
 import { nameKey } from '../../domain/identifier.ts'
 import type { KnowledgeBase } from '../../domain/knowledge-base.ts'
+import { fullName } from '../../domain/project.ts'
 import { AppError } from '../../errors.ts'
 import { contentColumnsOf } from './schemas.ts'
 import type { Tool } from './tool.ts'
-import { fullName, namedAmong, visibleData } from './visible-data.ts'
+import { namedAmong, visibleData } from './visible-data.ts'
 
 const DOCUMENTS_MAX = 100
 const CONTENT_CHARS_MAX = 1_000_000

@@ -1,8 +1,9 @@
+import { fullName } from '../../domain/project.ts'
 import { AppError } from '../../errors.ts'
 import { documentTitle, linkOf, wholeText } from './document-texts.ts'
 import { documentUri, readEiderUri } from './eider-uri.ts'
 import { READS, type Tool } from './tool.ts'
-import { fullName, namedAmong, visibleData } from './visible-data.ts'
+import { namedAmong, visibleData } from './visible-data.ts'
 
 const TEXT_CHARS_UNSET = 60_000
 const FETCHED_CHARS_MAX = 500_000

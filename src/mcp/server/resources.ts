@@ -135,7 +135,7 @@ export interface Completed {
 
 /** Values that begin with what was typed. */
 export async function completionOf({ name, value, given }: Completed, reader: Reader) {
-  const all = await valuesOf({ name, value, given }, reader)
+  const all = await completionValues({ name, value, given }, reader)
   const begins = all.filter((one) => nameKey(one).startsWith(nameKey(value)))
   const values = [...new Set(begins)]
   return {
@@ -147,7 +147,7 @@ export async function completionOf({ name, value, given }: Completed, reader: Re
   }
 }
 
-async function valuesOf(
+async function completionValues(
   { name, value, given }: Completed,
   { uses, principal, signal }: Reader,
 ): Promise<readonly string[]> {

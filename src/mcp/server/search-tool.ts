@@ -1,16 +1,17 @@
 import { SEARCH_MODES, type SearchMode } from '../../domain/hybrid-search.ts'
 import type { KnowledgeBase } from '../../domain/knowledge-base.ts'
+import { fullName } from '../../domain/project.ts'
 import { toAppError } from '../../errors.ts'
 import { mapConcurrent } from '../../runtime/map-concurrent.ts'
 import { documentTitle, linkOf } from './document-texts.ts'
 import { documentUri } from './eider-uri.ts'
 import type { FoundPassage, SearchOrder } from './mcp-uses.ts'
 import { type Arguments, READS, type Tool, type ToolCall } from './tool.ts'
-import { fullName, namedAmong, visibleData } from './visible-data.ts'
+import { namedAmong, visibleData } from './visible-data.ts'
 
 const RESULTS_UNSET = 10
 const RESULTS_MAX = 50
-const QUERY_CHARS_MAX = 10_000
+const SEARCH_TEXT_CHARS_MAX = 10_000
 const PASSAGE_CHARS_MAX = 2_000
 /** Searched where no knowledge base is named. */
 const KNOWLEDGE_BASES_MAX = 20
@@ -32,7 +33,7 @@ export const SEARCH_TOOL: Tool = {
       query: {
         type: 'string',
         minLength: 1,
-        maxLength: QUERY_CHARS_MAX,
+        maxLength: SEARCH_TEXT_CHARS_MAX,
         description: 'What to look for, in plain words',
       },
       knowledge_base: {

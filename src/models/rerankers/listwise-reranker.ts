@@ -83,7 +83,7 @@ async function answerTo(prompt: JudgePrompt, model: Judge, signal: AbortSignal):
 
 /** A passage's number; a longer, a negative or a broken one is none. */
 const RANK_NUMBER = /(?<![\d.-])\d{1,4}(?![\d.]*\d)/gu
-const LIST = /\[\s*-?\d+(?:\s*,\s*-?\d+)+\s*\]/gu
+const RANKED_LIST = /\[\s*-?\d+(?:\s*,\s*-?\d+)+\s*\]/gu
 
 /**
  * The order of `count` passages that an answer names, as positions from 0: the longest list in
@@ -93,7 +93,7 @@ const LIST = /\[\s*-?\d+(?:\s*,\s*-?\d+)+\s*\]/gu
  * @returns null where the answer names no passage
  */
 export function namedOrder(answer: string, count: number): readonly number[] | null {
-  const lists = answer.match(LIST) ?? []
+  const lists = answer.match(RANKED_LIST) ?? []
   const longest = lists.toSorted((first, second) => second.length - first.length)[0]
   const numbers = (longest ?? answer).match(RANK_NUMBER) ?? []
   const positions = numbers.map((digits) => Number(digits) - 1)

@@ -37,14 +37,14 @@ const MODES: readonly RerankMode[] = ['pointwise', 'listwise']
  * @throws AppError `invalid_knowledge_base` that names the option and what it may be
  */
 export function rerankOptionsOf({ options }: ModelRef): RerankOptions {
-  optional(options.filtering_threshold, (value) => {
+  checkIfGiven(options.filtering_threshold, (value) => {
     numberOption({ filtering_threshold: value }, 'filtering_threshold', {
       min: 0,
       max: 1,
       unset: 0,
     })
   })
-  optional(options.num_docs_to_keep, (value) => {
+  checkIfGiven(options.num_docs_to_keep, (value) => {
     wholeOf({ num_docs_to_keep: value }, 'num_docs_to_keep', { min: 1, max: 10_000, unset: 1 })
   })
   const hasLogprobs = booleanOf(options, 'logprobs', true)
@@ -74,7 +74,7 @@ interface Range {
   readonly unset: number
 }
 
-function optional(value: unknown, check: (value: unknown) => void): void {
+function checkIfGiven(value: unknown, check: (value: unknown) => void): void {
   if (value !== undefined && value !== null) check(value)
 }
 

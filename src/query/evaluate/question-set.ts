@@ -70,7 +70,7 @@ export async function readQuestionSet(
 ): Promise<QuestionSet> {
   const select = { sql: selectOf(source, db), database: db, params }
   const { columns, batches } = await runComposedSelect(select, deps, signal)
-  const places = placesOf(columns.map(({ name }) => name))
+  const places = columnPlaces(columns.map(({ name }) => name))
   const questions: GoldenQuestion[] = []
   let chars = 0
   // Leaving the loop ends the statement.
@@ -105,7 +105,7 @@ function selectOf(source: string, db: string): string {
 type Places = Readonly<Record<Column, number>>
 
 /** @throws AppError `invalid_request` */
-function placesOf(names: readonly string[]): Places {
+function columnPlaces(names: readonly string[]): Places {
   const keys = names.map(nameKey)
   const placeOf = (column: Column) => {
     const found = QUESTION_COLUMNS[column].find((name) => keys.includes(name))

@@ -82,7 +82,7 @@ type ColumnKind = 'truth' | 'number' | 'text' | 'day' | 'time' | 'other' | 'list
 
 const UNORDERED: ReadonlySet<ColumnKind> = new Set(['truth', 'list', 'json'])
 
-const KINDS: Readonly<Record<string, ColumnKind>> = {
+const KIND_OF_TYPE: Readonly<Record<string, ColumnKind>> = {
   BOOLEAN: 'truth',
   VARCHAR: 'text',
   DATE: 'day',
@@ -98,7 +98,7 @@ const KINDS: Readonly<Record<string, ColumnKind>> = {
 }
 
 export function columnKind(type: string): ColumnKind {
-  const known = KINDS[type]
+  const known = KIND_OF_TYPE[type]
   if (known !== undefined) return known
   const parsed = parseColumnType(type)
   if (parsed === null) return 'json'

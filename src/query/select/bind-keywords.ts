@@ -249,7 +249,7 @@ async function verdictsOf(
   for (let start = 0; start < candidates.length; ) {
     const keys = candidates.slice(start, start + size)
     const unknown = keys.filter((key) => known?.has(key) !== true)
-    const texts = await chunkTexts(unknown, kb, context)
+    const texts = await chunkTextsOf(unknown, kb, context)
     for (const key of keys) {
       if (charCount >= charsMax) return verdicts
       let verdict = known?.get(key)
@@ -282,7 +282,7 @@ async function isIn(
 }
 
 /** Of each chunk, what is embedded before its content, and the content: a phrase is in one of them. */
-async function chunkTexts(
+async function chunkTextsOf(
   keys: readonly bigint[],
   kb: KnowledgeBase,
   { deps, signal }: RunContext,

@@ -67,7 +67,7 @@ export function nameScope(
       if (relation === undefined) {
         // An agent is not told the names that it may not read.
         if (allowed !== undefined) throw notAllowed(written.join('.'), allowed)
-        throw missing(snapshot, qualifier, name)
+        throw missingRelation(snapshot, qualifier, name)
       }
       if (allowed !== undefined) {
         const fullName = `${qualifier}.${canonicalName(snapshot, qualifier, name)}`
@@ -219,7 +219,7 @@ function unknown(name: string, why: string): AppError {
   return new AppError('sql_unknown_name', `Table '${name}' not found: ${why}`)
 }
 
-function missing(snapshot: CatalogSnapshot, qualifier: string, name: string): AppError {
+function missingRelation(snapshot: CatalogSnapshot, qualifier: string, name: string): AppError {
   if (qualifier.toLowerCase() === INFORMATION_SCHEMA) {
     const nearest = nearestName(name, INFORMATION_SCHEMA_TABLES)
     const known = `information_schema has the tables ${INFORMATION_SCHEMA_TABLES.join(', ')}`

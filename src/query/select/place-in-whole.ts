@@ -1,7 +1,7 @@
 import { AppError } from '../../errors.ts'
 import { caretAt, excerptAt } from '../../sql/ast/placed-error.ts'
 import type { Statement } from '../../sql/dialect/parse-statement.ts'
-import { placeOf } from '../../sql/lexer/tokens.ts'
+import { lineAndColumn } from '../../sql/lexer/tokens.ts'
 
 /**
  * A failure in a SELECT within a statement names its line and column in that SELECT, which was run by itself: now those in
@@ -119,7 +119,7 @@ function placedAt(
     return new AppError(code, message, { title, excerpt, cause })
   }
   const excerpt = caretAt(whole, at)
-  return new AppError(code, `${placeOf(whole, at)}: ${said}`, {
+  return new AppError(code, `${lineAndColumn(whole, at)}: ${said}`, {
     title,
     cause,
     ...(excerpt === undefined ? {} : { excerpt }),

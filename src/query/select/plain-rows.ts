@@ -49,7 +49,7 @@ export async function plainRows(
   const { offset, limit, columns } = plain
   return all
     .slice(offset, offset + limit)
-    .map((hit) => columns.map((column) => shownValue(column, hit)))
+    .map((hit) => columns.map((column) => shownColumn(column, hit)))
 }
 
 /** Those that meet the thresholds. null: a threshold is of no number. */
@@ -102,7 +102,7 @@ function compareIds(one: string, other: string): number {
   return one === other ? 0 : Buffer.compare(Buffer.from(one), Buffer.from(other))
 }
 
-function shownValue(column: PlainColumn, { row, relevance, distance }: HitRow): ResultValue {
+function shownColumn(column: PlainColumn, { row, relevance, distance }: HitRow): ResultValue {
   switch (column) {
     case 'id':
       return row.id

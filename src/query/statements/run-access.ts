@@ -57,7 +57,7 @@ export async function runAccessStatement(
   }
 }
 
-const KINDS: ReadonlySet<string> = new Set<AccessStatement['kind']>([
+const ACCESS_STATEMENTS: ReadonlySet<string> = new Set<AccessStatement['kind']>([
   'create_key',
   'drop_key',
   'show_keys',
@@ -68,7 +68,7 @@ const KINDS: ReadonlySet<string> = new Set<AccessStatement['kind']>([
 ])
 
 export function isOfAccess(statement: Statement): statement is AccessStatement {
-  return KINDS.has(statement.kind)
+  return ACCESS_STATEMENTS.has(statement.kind)
 }
 
 /** What runs by itself has nobody's rights to give away, and keeps no password in its text. */

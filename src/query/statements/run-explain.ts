@@ -1,6 +1,6 @@
 import { isObject } from '../../core/json.ts'
 import { PART_CHUNKS } from '../../domain/hybrid-search.ts'
-import type { KnowledgeBase } from '../../domain/knowledge-base.ts'
+import { fullName } from '../../domain/project.ts'
 import {
   type QueryResult,
   type ResultValue,
@@ -143,10 +143,6 @@ function rerankingChoices(
   const choice = `${fullName(kb)}: ${provider} reranks the best ${rerankedCount}`
   const searches = inner === undefined ? [] : choicesOf(inner, { isFound: true, values }, deps)
   return [...searches, choice]
-}
-
-function fullName({ projectName, name }: KnowledgeBase): string {
-  return `${projectName}.${name}`
 }
 
 function withFirstRows(rows: RowStream, first: readonly ResultValue[][]): RowStream {

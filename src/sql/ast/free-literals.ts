@@ -8,7 +8,7 @@ import {
   nodesOf,
   type TreeNode,
   type TreeValue,
-  textOf,
+  textValue,
 } from './select-ast.ts'
 
 /** Columns whose comparison is a search, an option of it or a limit of its answer. */
@@ -94,9 +94,9 @@ function visitExpression(node: TreeValue | undefined, found: Found): void {
 }
 
 function isPlain(node: TreeNode): boolean {
-  const kind = textOf(node.class)
-  if (kind === 'FUNCTION') return FREE_FUNCTIONS.has(textOf(node.function_name).toLowerCase())
-  if (kind === 'OPERATOR') return OPERATORS.test(textOf(node.type)) && !comparesSearch(node)
+  const kind = textValue(node.class)
+  if (kind === 'FUNCTION') return FREE_FUNCTIONS.has(textValue(node.function_name).toLowerCase())
+  if (kind === 'OPERATOR') return OPERATORS.test(textValue(node.type)) && !comparesSearch(node)
   return EXPRESSIONS.has(kind) && !comparesSearch(node)
 }
 

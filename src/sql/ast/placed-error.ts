@@ -1,7 +1,7 @@
 import { mayHoldSecrets } from '../../domain/flow/hidden-secrets.ts'
 import { AppError } from '../../errors.ts'
 import { hasNativeNames } from '../lexer/native-names.ts'
-import { placeOf } from '../lexer/tokens.ts'
+import { lineAndColumn } from '../lexer/tokens.ts'
 import { isNode, isNumber, nodesOf, type TreeNode } from './select-ast.ts'
 
 /** A failure that belongs to a place in the statement: an offset in characters into the text that DuckDB read. */
@@ -48,7 +48,7 @@ const EXCERPT_CHARS = 120
 export function excerptAt(text: string, offset: number): string {
   const at = [...text].slice(0, offset).join('').length
   const line = caretAt(text, at)
-  return line === undefined ? placeOf(text, at) : `${placeOf(text, at)}:\n${line}`
+  return line === undefined ? lineAndColumn(text, at) : `${lineAndColumn(text, at)}:\n${line}`
 }
 
 /** The line around a place and a caret under it; undefined: it must not be shown. @param at in code units */

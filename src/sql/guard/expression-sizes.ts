@@ -11,7 +11,7 @@ import {
   nodesOf,
   type TreeNode,
   textNode,
-  textOf,
+  textValue,
   walk,
 } from '../ast/select-ast.ts'
 import { growthOf } from './function-growth.ts'
@@ -32,7 +32,7 @@ export function isConstant(expression: TreeNode): boolean {
   const own = new Set<string>()
   for (const node of walk(expression)) {
     const { class: kind } = node
-    if (kind === 'FUNCTION' && LAMBDA_FUNCTIONS.has(textOf(node.function_name).toLowerCase())) {
+    if (kind === 'FUNCTION' && LAMBDA_FUNCTIONS.has(textValue(node.function_name).toLowerCase())) {
       for (const name of lambdaNames(node)) own.add(name)
     }
     if (kind === 'COLUMN_REF' && !own.has(columnNames(node)[0]?.toLowerCase() ?? '')) return false
@@ -59,8 +59,9 @@ const PART_FUNCTIONS: ReadonlySet<string> = new Set(
 export function isLeaf(node: TreeNode): boolean {
   if (node.class === 'CAST') return isNode(node.child) && isLeaf(node.child)
   const isPart =
-    (node.class === 'FUNCTION' && PART_FUNCTIONS.has(textOf(node.function_name).toLowerCase())) ||
-    (node.class === 'OPERATOR' && /_EXTRACT$/.test(textOf(node.type)))
+    (node.class === 'FUNCTION' &&
+      PART_FUNCTIONS.has(textValue(node.function_name).toLowerCase())) ||
+    (node.class === 'OPERATOR' && /_EXTRACT$/.test(textValue(node.type)))
   if (!isPart) return isName(node)
   const [whole, ...others] = nodesOf(node.children)
   return (
@@ -101,7 +102,7 @@ function isLargeSource(node: TreeNode, most: number): boolean {
     return nodesOf(node.select_list).some(({ class: kind }) => kind === 'PARAMETER')
   }
   if (node.class !== 'FUNCTION') return false
-  const { bytes } = SIZE_RULES[textOf(node.function_name).toLowerCase()] ?? {}
+  const { bytes } = SIZE_RULES[textValue(node.function_name).toLowerCase()] ?? {}
   if (bytes === undefined) return false
   const args = nodesOf(node.children)
   const known = boundOf(bytes, args)
@@ -111,7 +112,7 @@ function isLargeSource(node: TreeNode, most: number): boolean {
 /** How much a function adds to what a row holds unseen. */
 export function weightOf(node: TreeNode): number {
   if (node.class !== 'FUNCTION') return 0
-  const growth = growthOf(textOf(node.function_name))
+  const growth = growthOf(textValue(node.function_name))
   return growth === 'fixed' ? 0 : growth === 'rule' ? 2 : growth
 }
 
@@ -122,7 +123,7 @@ export function knownBytes(node: TreeNode): number | undefined {
     return text === undefined ? SCALAR_BYTES : Buffer.byteLength(text)
   }
   if (node.class === 'CAST' && isNode(node.child)) {
-    const type = isNode(node.cast_type) ? textOf(node.cast_type.id) : ''
+    const type = isNode(node.cast_type) ? textValue(node.cast_type.id) : ''
     const inner = knownBytes(node.child)
     return /^(VARCHAR|BLOB|BIT|LIST|STRUCT|MAP|ARRAY|UNION|JSON|USER|UNBOUND|)$/.test(type)
       ? inner === undefined
@@ -132,7 +133,7 @@ export function knownBytes(node: TreeNode): number | undefined {
   }
   if (node.class === 'COMPARISON' || node.class === 'CONJUNCTION') return SCALAR_BYTES
   if (node.class !== 'FUNCTION') return undefined
-  const name = textOf(node.function_name).toLowerCase()
+  const name = textValue(node.function_name).toLowerCase()
   const args = nodesOf(node.children)
   const growth = growthOf(name)
   if (growth === 'fixed') return SCALAR_BYTES

@@ -15,7 +15,7 @@ import {
   type TreeNode,
   type TreeValue,
   textNode,
-  textOf,
+  textValue,
   walk,
 } from '../ast/select-ast.ts'
 import {
@@ -140,13 +140,13 @@ function visitParts(node: TreeNode, around: Around, state: Visit): void {
 }
 
 function visitSelect(select: TreeNode, outer: Around, state: Visit): void {
-  const source = isNode(select.from_table) ? textOf(select.from_table.type) : 'EMPTY'
+  const source = isNode(select.from_table) ? textValue(select.from_table.type) : 'EMPTY'
   const { limits, unnamed } = state
   const isSingle = source === 'EMPTY'
   const isPlain = source === 'BASE_TABLE' && outer.lambdas === 0
   const around: Around = { ...outer, isPlain, isSingle, weight: 0, isLambda: false }
   for (const item of nodesOf(select.select_list)) {
-    const original = textOf(item.alias) === '' ? copyOf(item) : null
+    const original = textValue(item.alias) === '' ? copyOf(item) : null
     const before = limits.count
     visit(item, around, state)
     if (limits.isLarge && !isSingle) limitOutput(item, select, limits)
@@ -178,7 +178,7 @@ function limitOutput(item: TreeNode, select: TreeNode, limits: Limits): void {
 }
 
 function visitCall(call: TreeNode, around: Around, state: Visit): void {
-  const name = textOf(call.function_name).toLowerCase()
+  const name = textValue(call.function_name).toLowerCase()
   const args = nodesOf(call.children)
   const { children: _, ...others } = call
   visitParts(others, { ...around, weight: 0, isLambda: false }, state)
@@ -205,7 +205,7 @@ function visitCall(call: TreeNode, around: Around, state: Visit): void {
 
 /** `struct_pack(x)` names its field after the column. */
 function nameField(field: TreeNode): void {
-  if (textOf(field.alias) !== '' || field.class !== 'CASE') return
+  if (textValue(field.alias) !== '' || field.class !== 'CASE') return
   const column = [...walk(field)].find((node) => node.class === 'COLUMN_REF')
   field.alias = column === undefined ? '' : (columnNames(column).at(-1) ?? '')
 }
@@ -270,13 +270,13 @@ function limitConstants(
   if (around.lambdas === 1) return
   const isWhole = constant.length === args.length && around.lambdas === 0
   if (isWhole && total > CONSTANT_BYTES_MAX)
-    throw tooCostly(textOf(call.function_name), total, 'bytes')
+    throw tooCostly(textValue(call.function_name), total, 'bytes')
   if (isWhole || total <= most || constant.length === 0) return
   const [first] = constant
   if (first === undefined || first.class === 'LAMBDA') return
   const cost = integerNode(Math.ceil(total * (1 + around.weight)))
   const own = around.lambdas > 0 ? 'eider_room_total' : 'eider_room_each'
-  limited(first, { cost, exact: cost, most, room: own, what: textOf(call.function_name) })
+  limited(first, { cost, exact: cost, most, room: own, what: textValue(call.function_name) })
   limits.count += 1
 }
 
@@ -286,7 +286,7 @@ function withLambda(call: TreeNode, rule: SizeRule): SizeRule {
   if (lambda === undefined) return rule
   let constants = 0
   for (const node of walk(lambda)) {
-    if (node.class !== 'FUNCTION' || typeof growthOf(textOf(node.function_name)) !== 'number')
+    if (node.class !== 'FUNCTION' || typeof growthOf(textValue(node.function_name)) !== 'number')
       continue
     for (const argument of nodesOf(node.children).filter(isConstant)) {
       constants += knownBytes(argument) ?? 0
@@ -300,7 +300,7 @@ function withLambda(call: TreeNode, rule: SizeRule): SizeRule {
 function limitCall(call: TreeNode, rule: SizeRule, around: Around, limits: Limits): void {
   const isInLambda = around.lambdas > 0
   const args = nodesOf(call.children)
-  const name = textOf(call.function_name)
+  const name = textValue(call.function_name)
   const isPlain = around.isPlain && !isInLambda && limits.weight <= PLAIN_WEIGHT
   const checks = (['bytes', 'steps'] as const).flatMap((unit): readonly CallLimit[] => {
     const bound = rule[unit]
@@ -355,7 +355,7 @@ function limitArguments(call: TreeNode, checks: readonly CallLimit[], isInLambda
       return callNode('*', quantityNode(quantity, given), integerNode(Math.ceil(weight)))
     }
     const own = room(unit, isInLambda, isEach ? '_each' : '')
-    const what = textOf(call.function_name)
+    const what = textValue(call.function_name)
     limited(target, { cost: cost(bound), exact: cost(exact), most, room: own, what })
   }
   const children = given.map((argument, at) => (at === index ? target : argument))

@@ -1,5 +1,5 @@
 import { AppError } from '../../errors.ts'
-import { placeOf, type Token } from './tokens.ts'
+import { lineAndColumn, type Token } from './tokens.ts'
 
 /**
  * `id IN (:ids)` with a list as the value means `id IN :ids`; to DuckDB it would be a text that equals a list, which none
@@ -51,6 +51,6 @@ function blanked(text: string, at: number): string {
 }
 
 function listAmongValues(sql: string, { text, start }: Token): AppError {
-  const message = `${placeOf(sql, start)}: ${text} is a list, which stands alone: IN ${text}`
+  const message = `${lineAndColumn(sql, start)}: ${text} is a list, which stands alone: IN ${text}`
   return new AppError('sql_not_supported', message)
 }

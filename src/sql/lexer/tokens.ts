@@ -147,7 +147,7 @@ export function parameterNamesOf(tokens: readonly Token[]): readonly string[] {
 }
 
 /** `line 2, column 5` of a place in a text, both from 1, counted in characters. */
-export function placeOf(text: string, at: number): string {
+export function lineAndColumn(text: string, at: number): string {
   const before = text.slice(0, at)
   const line = before.split('\n').length
   const column = [...before.slice(before.lastIndexOf('\n') + 1)].length + 1
@@ -262,7 +262,10 @@ function escapedStringAt(sql: string, start: number, escapes: StringEscapes): To
 const QUOTE_OR_BACKSLASH = /['\\]/g
 
 function wrongEscape(sql: string, at: number): AppError {
-  return new AppError('sql_syntax', `${placeOf(sql, at)}: this escape stands for no character`)
+  return new AppError(
+    'sql_syntax',
+    `${lineAndColumn(sql, at)}: this escape stands for no character`,
+  )
 }
 
 function nameAt(sql: string, start: number, mark: string, escapes: StringEscapes): Token {
@@ -293,7 +296,7 @@ function dollarStringAt(sql: string, start: number, mark: string): Token {
 }
 
 function unterminated(what: string, sql: string, at: number): AppError {
-  return new AppError('sql_syntax', `${placeOf(sql, at)}: this ${what} has no end`)
+  return new AppError('sql_syntax', `${lineAndColumn(sql, at)}: this ${what} has no end`)
 }
 
 function duckDBTextOf(token: Token): string {

@@ -11,10 +11,10 @@ import {
   isColumn,
   isNode,
   nodesOf,
-  numberOf,
   replace,
   type TreeNode,
-  textOf,
+  textValue,
+  treeNumber,
   walkExpression,
 } from '../ast/select-ast.ts'
 import { isAggregateFunction } from '../guard/function-lists.ts'
@@ -45,10 +45,10 @@ export function groupedReadOf(
   ]
   const calls: { readonly node: TreeNode; readonly total: TotalCall }[] = []
   const inside = new Set<TreeNode>()
-  const aliases = new Set(nodesOf(select.select_list).map(({ alias }) => nameKey(textOf(alias))))
+  const aliases = new Set(nodesOf(select.select_list).map(({ alias }) => nameKey(textValue(alias))))
   for (const node of walkExpression(shown)) {
-    if (NOT_HERE.has(textOf(node.class))) return null
-    if (node.class === 'FUNCTION' && isAggregateFunction(textOf(node.function_name))) {
+    if (NOT_HERE.has(textValue(node.class))) return null
+    if (node.class === 'FUNCTION' && isAggregateFunction(textValue(node.function_name))) {
       const total = totalOf(node, columnOf, engine)
       if (total === null) return null
       calls.push({ node, total })
@@ -68,7 +68,7 @@ export function groupedReadOf(
     groups: { keys, totals },
     apply() {
       const unnamed = nodesOf(select.select_list)
-        .filter((item) => textOf(item.alias) === '' && !isColumn(item))
+        .filter((item) => textValue(item.alias) === '' && !isColumn(item))
         .map((item) => ({ item, original: copyOf(item) }))
       for (const { node, total } of calls) {
         const values = total.parts.map((part) => {
@@ -121,7 +121,7 @@ function keysOf(select: TreeNode, columnOf: ColumnOf): readonly SourceColumn[] |
     : nodesOf(select.group_expressions)
   const keys = written.map((node) => {
     if (node.class !== 'CONSTANT' || isAll) return isColumn(node) ? columnOf(node) : undefined
-    const item = isNode(node.value) ? items[numberOf(node.value.value) - 1] : undefined
+    const item = isNode(node.value) ? items[treeNumber(node.value.value) - 1] : undefined
     return item !== undefined && isColumn(item) ? columnOf(item) : undefined
   })
   const isPlain = isAll || select.aggregate_handling === 'STANDARD_HANDLING'
@@ -129,7 +129,7 @@ function keysOf(select: TreeNode, columnOf: ColumnOf): readonly SourceColumn[] |
 }
 
 function isAggregate(node: TreeNode): boolean {
-  return node.class === 'FUNCTION' && isAggregateFunction(textOf(node.function_name))
+  return node.class === 'FUNCTION' && isAggregateFunction(textValue(node.function_name))
 }
 
 const KEYS: ReadonlySet<string> = new Set(['integer', 'decimal', 'truth', 'uuid', 'text'])
@@ -152,7 +152,7 @@ function totalOf(node: TreeNode, columnOf: ColumnOf, engine: DataSourceEngine): 
   const { function_name: name, children, filter, distinct, order_bys: order } = node
   if (isNode(filter) || (isNode(order) && nodesOf(order.orders).length > 0)) return null
   const [argument, ...others] = nodesOf(children)
-  const called = textOf(name).toLowerCase()
+  const called = textValue(name).toLowerCase()
   if (argument === undefined) {
     const isCount = called === 'count_star' || called === 'count'
     return isCount ? plainTotal({ kind: 'rows', column: null, isDistinct: false }) : null

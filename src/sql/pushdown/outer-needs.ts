@@ -10,11 +10,11 @@ import {
   isColumn,
   isNode,
   nodesOf,
-  queryOf,
+  queryNode,
   replace,
   type TreeNode,
   type TreeValue,
-  textOf,
+  textValue,
   walk,
   walkExpression,
 } from '../ast/select-ast.ts'
@@ -74,7 +74,7 @@ export class StatementNeeds {
     for (const select of walk(root)) {
       if (select.type !== 'SELECT_NODE') continue
       for (const ref of referencesOf(select.from_table)) {
-        const inner = ref.type === 'SUBQUERY' ? queryOf(ref.subquery) : ctes.get(ref)
+        const inner = ref.type === 'SUBQUERY' ? queryNode(ref.subquery) : ctes.get(ref)
         if (inner !== undefined) this.#uses.set(inner, { select, ref })
       }
     }
@@ -118,7 +118,7 @@ export class StatementNeeds {
 type OutputOf = (node: TreeNode) => TreeNode | undefined
 
 function refName(ref: TreeNode): string {
-  return textOf(ref.alias) || textOf(ref.table_name)
+  return textValue(ref.alias) || textValue(ref.table_name)
 }
 
 /** The references of a FROM through its joins. */
@@ -135,15 +135,15 @@ function ctesOf(root: TreeNode): ReadonlyMap<TreeNode, TreeNode> {
   for (const node of walk(root)) {
     const entries = isNode(node.cte_map) ? nodesOf(node.cte_map.map) : []
     for (const { key, value, aliases = null } of entries) {
-      const body = isNode(value) && isNode(value.query) ? queryOf(value.query) : {}
+      const body = isNode(value) && isNode(value.query) ? queryNode(value.query) : {}
       const isRenamed = [aliases, isNode(value) ? (value.aliases ?? null) : null].some((list) => {
         return Array.isArray(list) && list.length > 0
       })
-      addTo(bodies, textOf(key), isRenamed ? {} : body)
+      addTo(bodies, textValue(key), isRenamed ? {} : body)
     }
     if (node.type !== 'BASE_TABLE') continue
-    if (textOf(node.schema_name) === '' && textOf(node.catalog_name) === '') {
-      addTo(refs, textOf(node.table_name), node)
+    if (textValue(node.schema_name) === '' && textValue(node.catalog_name) === '') {
+      addTo(refs, textValue(node.table_name), node)
     }
   }
   const found = new Map<TreeNode, TreeNode>()
@@ -227,7 +227,7 @@ function selectedItems(select: TreeNode): OutputOf {
 }
 
 function outputName(item: TreeNode): string {
-  const alias = textOf(item.alias)
+  const alias = textValue(item.alias)
   return alias === '' && isColumn(item) ? (columnNames(item).at(-1) ?? '') : alias
 }
 

@@ -7,8 +7,8 @@ import {
   isNode,
   nodesOf,
   type TreeNode,
-  textOf,
   textsOf,
+  textValue,
   walkExpression,
 } from '../ast/select-ast.ts'
 import type { UnnamedItem } from '../guard/size-limits.ts'
@@ -188,7 +188,7 @@ export function directAnswerOf(
     }
     const column = isColumn(item) ? columnOf(item) : undefined
     if (column === undefined) return null
-    items.push({ column, name: textOf(item.alias) || column.name })
+    items.push({ column, name: textValue(item.alias) || column.name })
   }
   return { read, items }
 }

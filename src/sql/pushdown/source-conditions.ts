@@ -6,10 +6,10 @@ import {
   isNode,
   isNumber,
   nodesOf,
-  numberOf,
   type TreeNode,
   type TreeValue,
-  textOf,
+  textValue,
+  treeNumber,
 } from '../ast/select-ast.ts'
 import { parameterOf } from '../guard/untyped-parameters.ts'
 import { clockAgeMs } from './clock-bounds.ts'
@@ -53,7 +53,7 @@ export function sourceCondition(node: TreeNode, columnOf: ColumnOf): SourceCondi
 }
 
 function comparison({ type, left, right }: TreeNode, columnOf: ColumnOf): SourceCondition {
-  const operators = COMPARISONS[textOf(type)]
+  const operators = COMPARISONS[textValue(type)]
   if (operators === undefined || !isNode(left) || !isNode(right)) return OTHER
   const [written, turned] = operators
   return compare(left, written, right, columnOf) ?? compare(right, turned, left, columnOf) ?? OTHER
@@ -116,25 +116,25 @@ const CASTS: Readonly<Record<string, 'date' | 'timestamp' | 'timestamptz'>> = {
 export function operandOf(node: TreeValue | undefined): Operand | undefined {
   if (!isNode(node)) return undefined
   if (node.class === 'PARAMETER') {
-    return { kind: 'parameter', name: parameterOf(textOf(node.identifier)) }
+    return { kind: 'parameter', name: parameterOf(textValue(node.identifier)) }
   }
   if (node.class === 'CAST') return castOperand(node)
   if (node.class !== 'CONSTANT' || !isNode(node.value)) return undefined
   const { type, value } = node.value
-  const id = isNode(type) ? textOf(type.id) : ''
+  const id = isNode(type) ? textValue(type.id) : ''
   if (typeof value === 'boolean') return { kind: 'truth', value }
   if (typeof value === 'string') return id === 'VARCHAR' ? { kind: 'text', text: value } : undefined
   if (!isNumber(value)) return undefined
   if (id === 'INTEGER' || id === 'BIGINT') return { kind: 'number', digits: value.rawJSON }
   if (id !== 'DECIMAL' || !isNode(type) || !isNode(type.type_info)) return undefined
-  const digits = decimalDigits(value.rawJSON, numberOf(type.type_info.scale))
+  const digits = decimalDigits(value.rawJSON, treeNumber(type.type_info.scale))
   return digits === undefined ? undefined : { kind: 'number', digits }
 }
 
 function castOperand({ child, cast_type: type, try_cast: isTry }: TreeNode): Operand | undefined {
   if (!isNode(child) || !isNode(type) || isTry === true) return undefined
   const inner = operandOf(child)
-  const id = textOf(type.id)
+  const id = textValue(type.id)
   if (id === 'BOOLEAN') {
     const value = constantTruth({ class: 'CAST', child })
     return value === undefined ? undefined : { kind: 'truth', value }

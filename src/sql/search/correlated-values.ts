@@ -10,7 +10,7 @@ import {
   isNode,
   type TreeNode,
   type TreeValue,
-  textOf,
+  textValue,
   walk,
 } from '../ast/select-ast.ts'
 import { isVolatile } from '../guard/stability.ts'
@@ -88,7 +88,7 @@ export function aliasesOf(ref: TreeNode): readonly string[] {
   if (ref.type === 'JOIN') {
     return [ref.left, ref.right].filter(isNode).flatMap(aliasesOf)
   }
-  const name = textOf(ref.alias) || textOf(ref.table_name)
+  const name = textValue(ref.alias) || textValue(ref.table_name)
   return name === '' ? [] : [name.toLowerCase()]
 }
 
@@ -142,7 +142,7 @@ function conjunctsOver(where: TreeValue, aliases: readonly string[] | 'all'): re
 export function ctesOf(frame: Surroundings): readonly TreeNode[] {
   const byName = new Map<string, TreeNode>()
   for (const cte of frame.ctes) {
-    const name = textOf(cte.key).toLowerCase()
+    const name = textValue(cte.key).toLowerCase()
     byName.delete(name)
     byName.set(name, cte)
   }

@@ -12,12 +12,12 @@ import {
   isColumn,
   isNode,
   nodesOf,
-  queryOf,
+  queryNode,
   replace,
   statementOf,
   type TreeNode,
-  textOf,
   textsOf,
+  textValue,
   walk,
   walkExpression,
 } from '../ast/select-ast.ts'
@@ -77,8 +77,8 @@ export function measure(
   measures: TreeNode,
 ): void {
   const expressions = new Map<string, TreeNode>()
-  for (const expression of nodesOf(queryOf(statementOf(measures)).select_list)) {
-    const name = textOf(expression.alias)
+  for (const expression of nodesOf(queryNode(statementOf(measures)).select_list)) {
+    const name = textValue(expression.alias)
     fillIn(expression, source.alias, ranking.operand)
     expressions.set(name, { ...expression, alias: '' })
   }
@@ -90,7 +90,7 @@ export function measure(
     const isOnly = source.isOnly && own.has(node)
     const expression = expressions.get(ownColumnName(node, { ...source, isOnly }) ?? '')
     if (expression === undefined) continue
-    const shown = textOf(node.alias) || (columnNames(node).at(-1) ?? '')
+    const shown = textValue(node.alias) || (columnNames(node).at(-1) ?? '')
     replace(node, { ...copyOf(expression), alias: items.has(node) ? shown : '' })
   }
 }
@@ -109,11 +109,11 @@ function replaceInStar(
   alias: string,
   expressions: ReadonlyMap<string, TreeNode>,
 ): void {
-  const relation = textOf(star.relation_name)
+  const relation = textValue(star.relation_name)
   if (relation !== '' && relation.toLowerCase() !== alias.toLowerCase()) return
   const taken = [
     ...textsOf(star.exclude_list),
-    ...nodesOf(star.replace_list).map((entry) => textOf(entry.key)),
+    ...nodesOf(star.replace_list).map((entry) => textValue(entry.key)),
   ].map((name) => name.toLowerCase())
   const entries = [...expressions]
     .filter(([name]) => name !== HAS_TEXT && !taken.includes(name))

@@ -10,7 +10,7 @@ import {
   nodesOf,
   orderNodes,
   type TreeNode,
-  textOf,
+  textValue,
   walkExpression,
 } from '../ast/select-ast.ts'
 import { isAggregateFunction } from '../guard/function-lists.ts'
@@ -117,7 +117,7 @@ function isOneRow(query: TreeNode): boolean {
   if (nodesOf(query.group_expressions).length > 0) return false
   const names = [...walkExpression(query.select_list ?? null)]
     .filter((node) => node.class === 'FUNCTION')
-    .map((node) => textOf(node.function_name).toLowerCase())
+    .map((node) => textValue(node.function_name).toLowerCase())
   if (names.some((name) => UNNESTING.has(name))) return false
   const source = isNode(query.from_table) ? query.from_table.type : 'EMPTY'
   return source === 'EMPTY' || names.some(isAggregateFunction)
@@ -153,7 +153,7 @@ function isCombining(select: TreeNode): boolean {
     return true
   return [select.select_list, select.modifiers].some((part) => {
     return [...walkExpression(part ?? null)].some((node) => {
-      return node.class === 'FUNCTION' && isAggregateFunction(textOf(node.function_name))
+      return node.class === 'FUNCTION' && isAggregateFunction(textValue(node.function_name))
     })
   })
 }

@@ -6,7 +6,7 @@ import {
   nodesOf,
   type TreeNode,
   type TreeValue,
-  textOf,
+  textValue,
 } from '../ast/select-ast.ts'
 import { conjunctsOf, type Threshold, thresholdOf } from '../search/predicate-pushdown.ts'
 import { metadataName, ownColumnName } from '../search/source-columns.ts'
@@ -85,7 +85,7 @@ const FIXED: ReadonlyMap<string, PlainColumn> = new Map([
 /** `*` and `alias.*` without anything behind it. */
 function isPlainStar(item: TreeNode, alias: string): boolean {
   if (item.class !== 'STAR' || item.type !== 'STAR') return false
-  const relation = textOf(item.relation_name)
+  const relation = textValue(item.relation_name)
   if (relation !== '' && relation.toLowerCase() !== alias.toLowerCase()) return false
   return Object.entries(item).every(([field, value]) => {
     if (STAR_FIELDS.has(field)) return true

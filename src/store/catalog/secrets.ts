@@ -53,7 +53,7 @@ export function openSecrets(directory: string | null, isNew = true): Secrets {
   const signingKey = keyOf(KEY_FILES[1])
   return {
     seal: (text) => sealed(text, key),
-    open: (text) => opened(text, key),
+    open: (text) => openedSecret(text, key),
     signingKey: () => new Uint8Array(signingKey),
   }
 }
@@ -65,7 +65,7 @@ function sealed(text: string, key: Buffer): string {
   return `${FORMAT}.${Buffer.concat([nonce, cipher.getAuthTag(), body]).toString('base64')}`
 }
 
-function opened(text: string, key: Buffer): string {
+function openedSecret(text: string, key: Buffer): string {
   const [format, encoded = ''] = text.split('.')
   const bytes = Buffer.from(encoded, 'base64')
   if (format !== FORMAT || bytes.length < NONCE_BYTES + TAG_BYTES) {

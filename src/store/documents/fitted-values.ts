@@ -74,11 +74,11 @@ export async function fitValues(
     .map(({ column, strayCount }) => [column.column, strayCount] as const)
   return {
     strays: new Map(strays),
-    of: (values) => fitted.get(values) ?? missing(),
+    of: (values) => fitted.get(values) ?? notFitted(),
   }
 }
 
-function missing(): never {
+function notFitted(): never {
   throw new Error('a row that was not fitted')
 }
 

@@ -69,12 +69,12 @@ export class JobItems {
       const iterator = lines[Symbol.asyncIterator]()
       while (index < count) {
         const { value, done } = await Promise.race([iterator.next(), failed])
-        if (done === true) throw missing(jobId)
-        if (index >= firstIndex) yield parsed(value, jobId)
+        if (done === true) throw lostItems(jobId)
+        if (index >= firstIndex) yield parsedItem(value, jobId)
         index += 1
       }
     } catch (error) {
-      throw error instanceof AppError ? error : missing(jobId, error)
+      throw error instanceof AppError ? error : lostItems(jobId, error)
     } finally {
       lines.close()
       input.destroy()
@@ -128,15 +128,15 @@ async function* jsonPieces(items: readonly unknown[]): AsyncGenerator<string> {
   if (piece !== '') yield piece
 }
 
-function parsed(line: string, jobId: number): unknown {
+function parsedItem(line: string, jobId: number): unknown {
   try {
     return JSON.parse(line)
   } catch (error) {
-    throw missing(jobId, error)
+    throw lostItems(jobId, error)
   }
 }
 
-function missing(jobId: number, cause?: unknown): AppError {
+function lostItems(jobId: number, cause?: unknown): AppError {
   const advice = 'send them again with a new insert'
   const message = `The rows that came with job ${jobId} are not in the data folder any more: ${advice}`
   return new AppError('job_items_missing', message, { cause })

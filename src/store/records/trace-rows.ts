@@ -53,7 +53,7 @@ export function rowsOfRun(run: FinishedRun, number: number): TraceRows {
     citations: run.citations,
     warnings: run.warnings,
   }
-  const byteCount = bytesOf([trace, ...stepRows])
+  const byteCount = rowBytes([trace, ...stepRows])
   return { trace: { ...trace, byteCount }, steps: stepRows }
 }
 
@@ -82,7 +82,7 @@ function turnCells({ usage, ...turn }: ModelTurn) {
 /** Of a row without its texts. */
 const ROW_BYTES = 100
 
-function bytesOf(rows: readonly object[]): number {
+function rowBytes(rows: readonly object[]): number {
   let count = 0
   for (const row of rows) {
     count += ROW_BYTES

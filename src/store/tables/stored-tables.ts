@@ -9,7 +9,7 @@ import { timestampOfMillis } from '../../domain/timestamp.ts'
 import { AppError } from '../../errors.ts'
 import { checkRelationName, currentProject, isSameRelation } from '../catalog/catalog-checks.ts'
 import { deleteRow, nextId, queriesOver } from '../catalog/catalog-queries.ts'
-import { tableOf } from '../catalog/catalog-rows.ts'
+import { tableOfRow } from '../catalog/catalog-rows.ts'
 import type { StoreParts } from '../catalog/catalog-state.ts'
 import { withoutId } from '../catalog/catalog-state.ts'
 import { tables } from '../catalog/schema.ts'
@@ -108,7 +108,7 @@ export class StoredTables implements TableStore {
     }
     await staged.moveInto(tableName(row), signal)
     await queries.insert(tables).values(row)
-    return tableOf(row, project.name)
+    return tableOfRow(row, project.name)
   }
 
   #committed(table: ProjectTable): void {

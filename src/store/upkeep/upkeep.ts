@@ -224,7 +224,7 @@ async function storedRows(
 /** How many rows can be read; null: the table is gone. */
 async function liveRows(connection: DuckDBConnection, table: TableName): Promise<number | null> {
   try {
-    const reader = await connection.runAndReadAll(`SELECT count(*) FROM ${fullName(table)}`)
+    const reader = await connection.runAndReadAll(`SELECT count(*) FROM ${quotedTable(table)}`)
     return Number(reader.getRows()[0]?.[0] ?? 0)
   } catch (error) {
     if (error instanceof Error && /^Catalog Error: Table/.test(error.message)) return null
@@ -256,16 +256,16 @@ async function rebuild(connection: DuckDBConnection, table: TableName): Promise<
   const [sql, comment, stored] = row
   const live = (await liveRows(connection, table)) ?? 0
   const fresh = { schema: table.schema, table: NEW_TABLE }
-  await connection.run(`CREATE TABLE ${fullName(fresh)} ${definition(table.table, String(sql))}`)
-  await connection.run(`INSERT INTO ${fullName(fresh)} SELECT * FROM ${fullName(table)}`)
-  await connection.run(`DROP TABLE ${fullName(table)}`)
-  await connection.run(`ALTER TABLE ${fullName(fresh)} RENAME TO ${quote(table.table)}`)
+  await connection.run(`CREATE TABLE ${quotedTable(fresh)} ${definition(table.table, String(sql))}`)
+  await connection.run(`INSERT INTO ${quotedTable(fresh)} SELECT * FROM ${quotedTable(table)}`)
+  await connection.run(`DROP TABLE ${quotedTable(table)}`)
+  await connection.run(`ALTER TABLE ${quotedTable(fresh)} RENAME TO ${quote(table.table)}`)
   if (typeof comment === 'string') {
-    await connection.run(`COMMENT ON TABLE ${fullName(table)} IS ${literal(comment)}`)
+    await connection.run(`COMMENT ON TABLE ${quotedTable(table)} IS ${literal(comment)}`)
   }
   return { ...table, stored: Number(stored), live }
 }
 
-function fullName({ schema, table }: TableName): string {
+function quotedTable({ schema, table }: TableName): string {
   return `${quote(schema)}.${quote(table)}`
 }

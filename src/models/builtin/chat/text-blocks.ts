@@ -20,7 +20,7 @@ interface Line extends Span {
 }
 
 const FENCE = /^\s*(`{3,}|~{3,})/
-const HEADING = /^\s{0,3}(#{1,6})\s*(?=[^#\s])(.*)$/
+const HEADING_LINE = /^\s{0,3}(#{1,6})\s*(?=[^#\s])(.*)$/
 const HTML_HEADING = /^\s*<(h[1-6]|summary)\b[^<>]*>(.*?)(<\/(h[1-6]|summary)>)?\s*$/i
 const UNDERLINE = /^\s{0,3}(={3,}|-{3,})\s*$/
 const ITEM = /^(\s*)([-*+•‣◦]|\d{1,3}[.)])\s+(\[[ x]\]\s+)?(?=\S)/
@@ -102,7 +102,7 @@ class BlockReader {
 
   #heading(): boolean {
     const line = this.#line()
-    const [, marks, title] = HEADING.exec(line.text) ?? []
+    const [, marks, title] = HEADING_LINE.exec(line.text) ?? []
     if (marks !== undefined && title !== undefined) {
       return this.#title(marks.length, title.replace(/\s#+\s*$/, ''), 1)
     }
@@ -157,7 +157,7 @@ class BlockReader {
     while (this.#at < this.#lines.length) {
       const line = this.#line()
       if (line.text.trim() === '' || ITEM.test(line.text) || FENCE.test(line.text)) break
-      if (HEADING.test(line.text) || ROW.test(line.text)) break
+      if (HEADING_LINE.test(line.text) || ROW.test(line.text)) break
       end = line.end
       this.#at += 1
     }
@@ -235,7 +235,7 @@ class BlockReader {
   }
 
   #continues(last: Line, line: Line): boolean {
-    if (ITEM.test(line.text) || ROW.test(line.text) || HEADING.test(line.text)) return false
+    if (ITEM.test(line.text) || ROW.test(line.text) || HEADING_LINE.test(line.text)) return false
     if (FENCE.test(line.text) || LINK_TARGET.test(line.text)) return false
     if (UNDERLINE.test(line.text) || RULER.test(line.text)) return false
     if (UNDERLINE.test(this.#line(this.#at + 1).text)) return false
