@@ -11,7 +11,7 @@ import { AppError } from '../errors.ts'
 import type { CatalogDeps } from './catalog-deps.ts'
 import type { Fields } from './fields.ts'
 import { INVALID_KNOWLEDGE_BASE } from './fields.ts'
-import { mergedFields, modelRefOf } from './model-fields.ts'
+import { mergedFields, modelRefOf } from './model-ref-fields.ts'
 
 export interface EmbeddingChange {
   readonly changes: Pick<KnowledgeBaseChanges, 'embeddingModel' | 'reembedding'>

@@ -12,7 +12,7 @@ import { AppError } from '../errors.ts'
 import type { CatalogDeps } from './catalog-deps.ts'
 import { definedFields, FieldReader, type Fields, withNestedParams } from './fields.ts'
 import { mcpServersOf, shownMcpServer } from './mcp-fields.ts'
-import { modelRefOf } from './model-fields.ts'
+import { modelRefOf } from './model-ref-fields.ts'
 
 const INVALID_AGENT = 'invalid_agent'
 

@@ -13,7 +13,7 @@ import { type KnowledgeBase, sentMetadataColumns } from '../domain/knowledge-bas
 import { DIMENSIONS_MAX } from '../domain/model-ref.ts'
 import { AppError } from '../errors.ts'
 import type { Fields } from './fields.ts'
-import { maskedModelFields, withoutMasked } from './model-fields.ts'
+import { maskedModelFields, withoutMasked } from './model-ref-fields.ts'
 
 /** As JSON. No secret is in it. */
 export function exportDefinition(kb: KnowledgeBase, chunkCount: number): string {

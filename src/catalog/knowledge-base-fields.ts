@@ -12,7 +12,7 @@ import { FILES_DATABASE } from '../domain/project.ts'
 import { AppError } from '../errors.ts'
 import type { CatalogDeps } from './catalog-deps.ts'
 import { definedFields, FieldReader, type Fields, INVALID_KNOWLEDGE_BASE } from './fields.ts'
-import { mergedFields, modelRefOf } from './model-fields.ts'
+import { mergedFields, modelRefOf } from './model-ref-fields.ts'
 
 /** The defaults of searches that do not say otherwise. */
 export const SEARCH_FIELDS = [

@@ -11,7 +11,7 @@ import {
 } from '../domain/knowledge-base.ts'
 import { AppError } from '../errors.ts'
 import { FieldReader, type Fields, INVALID_KNOWLEDGE_BASE } from './fields.ts'
-import { maskedModelFields, modelRefOf } from './model-fields.ts'
+import { maskedModelFields, modelRefOf } from './model-ref-fields.ts'
 
 const CHUNK_SIZE_CHARS_MAX = 100_000
 const SENTENCES_MAX = 100

@@ -14,8 +14,8 @@ import {
   showsPlainChunks,
 } from '../evidence/shown-passages.ts'
 import { evidenceOf, FinalRows, type ShownRows } from '../evidence/table-evidence.ts'
-import { drawChart } from './chart.ts'
 import { readDocument } from './document-pages.ts'
+import { drawChart } from './drawn-chart.ts'
 import { metadataValues } from './metadata-values.ts'
 import { describeKnowledgeBases, describeTables } from './tool-descriptions.ts'
 import { isToolName, type ToolName } from './tools.ts'

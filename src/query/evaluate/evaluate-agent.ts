@@ -1,6 +1,6 @@
 import { agentDataFields, checkAddresses, overriddenAgent } from '../../catalog/define-agent.ts'
 import type { Fields } from '../../catalog/fields.ts'
-import { modelRefOf } from '../../catalog/model-fields.ts'
+import { modelRefOf } from '../../catalog/model-ref-fields.ts'
 import type { Agent } from '../../domain/agents/agent.ts'
 import { findAgent, findProject } from '../../domain/catalog-snapshot.ts'
 import { BUILTIN_PROVIDER, type ModelRef } from '../../domain/model-ref.ts'

@@ -4,13 +4,13 @@ import { type KeywordSearch, PART_CHUNKS, type PhraseHits } from '../../domain/h
 import type { KnowledgeBase } from '../../domain/knowledge-base.ts'
 import type { BoundSql, BoundValue } from '../../domain/ports/engine-ports.ts'
 import type { NearestChunk, NearestFound, NearestSearch } from '../../domain/ports/search-ports.ts'
-import { bestFedBack, type FedBackSearch } from '../../retrieval/feedback.ts'
 import {
   exactFusion,
   type FusionWeights,
   fusedHits,
   type RankedHit,
 } from '../../retrieval/fusion.ts'
+import { bestFedBack, type FedBackSearch } from '../../retrieval/query-feedback.ts'
 import {
   alphaParameter,
   candidateDistancesParameter,
