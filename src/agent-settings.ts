@@ -4,10 +4,10 @@ import {
   headerList,
   integer,
   modelPrices,
+  nonEmptyText,
   oneOf,
   optionalText,
   optionalUrl,
-  plainText,
   setting,
   truth,
 } from './setting-values.ts'
@@ -178,7 +178,7 @@ export const AGENT_SETTINGS = {
   otelServiceName: setting('OTEL_SERVICE_NAME', {
     default: 'eider',
     help: 'Name of this server among the spans',
-    parse: plainText,
+    parse: nonEmptyText,
   }),
   otelContent: setting('OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT', {
     default: 'false',

@@ -27,7 +27,7 @@ import { dataSourcesOf, sourceFilesOf } from './composition/source-clients.ts'
 import { databaseUses, liveTables } from './composition/source-parts.ts'
 import { sourceKeeperOf } from './composition/sync-parts.ts'
 import { runTracingOf } from './composition/trace-parts.ts'
-import { usageOf } from './composition/usage-parts.ts'
+import { diskUsage } from './composition/usage-parts.ts'
 import { useCases } from './composition/use-cases.ts'
 import type { Principal } from './domain/access/principal.ts'
 import { type Rights, rightsOf } from './domain/access/rights.ts'
@@ -281,7 +281,7 @@ export function createApp(options: AppOptions): App {
     schedules,
     fileBytes: store.contents,
     serverState,
-    usage: usageOf({
+    usage: diskUsage({
       documents: store.documents,
       ...{ sizes: store.sizes, vectors: vectorCaches, rows: rowCaches, indexes: indexStates },
     }),

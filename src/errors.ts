@@ -226,3 +226,8 @@ export function systemCodeOf(error: unknown): string | undefined {
   if (!(error instanceof Error) || !('code' in error)) return undefined
   return typeof error.code === 'string' ? error.code : undefined
 }
+
+/** What a failure of any kind says. */
+export function errorText(error: unknown): string {
+  return error instanceof Error ? error.message : String(error)
+}

@@ -2,10 +2,11 @@
  * What is started: the supervisor, which starts the server as a child and again when it crashed; or that child. Whatever
  * the server needs is imported by the server only.
  */
+
 import { existsSync, renameSync, rmSync, writeSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 import packageJson from '../package.json' with { type: 'json' }
-import { AppError, StartError } from './errors.ts'
+import { AppError, errorText, StartError } from './errors.ts'
 import { ALLOCATOR_ENVIRONMENT, type Settings, settingsFrom, settingsHelp } from './settings.ts'
 import { environmentOf, NO_RESTARTS, type Restarts, restartsFrom } from './supervisor/restarts.ts'
 import { readRunning, requestsOf } from './supervisor/running-table.ts'
@@ -39,7 +40,7 @@ ${settingsHelp()}
 /** Given by the supervisor to its child. */
 const SUPERVISED = '--supervised'
 const NO_SUPERVISOR = '--no-supervisor'
-const OPTIONS: ReadonlySet<string> = new Set([
+const KNOWN_OPTIONS: ReadonlySet<string> = new Set([
   '--demo',
   NO_SUPERVISOR,
   SUPERVISED,
@@ -49,7 +50,7 @@ const OPTIONS: ReadonlySet<string> = new Set([
 
 /** The settings to serve with; or an exit code, when there is nothing to serve. */
 function settingsOf(args: readonly string[]): Settings | number {
-  const unknown = args.find((arg) => !OPTIONS.has(arg))
+  const unknown = args.find((arg) => !KNOWN_OPTIONS.has(arg))
   if (unknown !== undefined) {
     process.stderr.write(`eider: unknown option ${unknown}; --help lists those there are\n`)
     return 2
@@ -71,7 +72,7 @@ function settingsOf(args: readonly string[]): Settings | number {
 }
 
 function failedStart(error: unknown): number {
-  const message = error instanceof Error ? error.message : String(error)
+  const message = errorText(error)
   process.stderr.write(`eider: ${message}\n`)
   const isExpected = error instanceof AppError || error instanceof StartError
   if (!isExpected && error instanceof Error) process.stderr.write(`${error.stack}\n`)

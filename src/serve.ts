@@ -1,7 +1,7 @@
 import { pino } from 'pino'
 import type { AppLog } from './app.ts'
 import { DAY_MS } from './core/time.ts'
-import { AppError, StartError, systemCodeOf } from './errors.ts'
+import { AppError, errorText, StartError, systemCodeOf } from './errors.ts'
 import type { Listener } from './http/listen.ts'
 import { forbidFileWrites, MemoryCeiling } from './runtime/process-limits.ts'
 import { isLoopback, type Settings } from './settings.ts'
@@ -269,6 +269,6 @@ function listenFailure(error: unknown, { host, port }: Settings): StartError {
     EACCES: `permission for port ${port} is denied. Set EIDER_PORT to use another one`,
     EADDRNOTAVAIL: `this machine has no address ${host}. Set EIDER_HOST to one that it has`,
   }
-  const detail = reason[code ?? ''] ?? (error instanceof Error ? error.message : String(error))
+  const detail = reason[code ?? ''] ?? errorText(error)
   return new StartError(`Cannot listen at ${host}:${port}: ${detail}`, error)
 }

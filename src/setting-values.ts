@@ -56,21 +56,21 @@ export function optionalUrl(text: string): string | undefined {
 }
 
 /** Needs no unit. */
-const NOTHING = '0'
+const ZERO = '0'
 
 export function memorySize(text: string): string {
-  if (text === NOTHING) return '0MB'
+  if (text === ZERO) return '0MB'
   if (/^\d+(\.\d+)?(MB|GB|MiB|GiB|%)$/.test(text)) return text
   throw new BadValue('expected a size as 512MB, 4GB or 60%')
 }
 
 export function byteSize(text: string): string {
-  if (text === NOTHING) return '0MB'
+  if (text === ZERO) return '0MB'
   if (/^\d+(\.\d+)?(MB|GB|MiB|GiB)$/.test(text)) return text
   throw new BadValue('expected a size as 256MB or 2GB')
 }
 
-export function plainText(text: string): string {
+export function nonEmptyText(text: string): string {
   if (text !== '') return text
   throw new BadValue('must not be empty')
 }

@@ -11,10 +11,10 @@ import {
   integer,
   list,
   memorySize,
+  nonEmptyText,
   oneOf,
   optionalSchedule,
   optionalText,
-  plainText,
   type Setting,
   setting,
   truth,
@@ -26,7 +26,7 @@ export const SETTINGS = {
   host: setting('EIDER_HOST', {
     default: '127.0.0.1',
     help: 'Address to listen on; any other than loopback needs a login or EIDER_ALLOW_OPEN=1',
-    parse: plainText,
+    parse: nonEmptyText,
   }),
   port: setting('EIDER_PORT', {
     default: '47334',
@@ -36,7 +36,7 @@ export const SETTINGS = {
   dataDirectory: setting('EIDER_DATA_DIR', {
     default: './data',
     help: 'Folder for all stored data',
-    parse: plainText,
+    parse: nonEmptyText,
   }),
   backupDirectory: setting('EIDER_BACKUP_DIR', {
     default: '',
@@ -162,7 +162,7 @@ export const SETTINGS = {
   extensionDirectory: setting('EIDER_EXTENSION_DIR', {
     default: './extensions',
     help: "Folder of DuckDB's vss extension, for HNSW indexes; npm run extensions fills it",
-    parse: plainText,
+    parse: nonEmptyText,
   }),
   extensionInstall: setting('EIDER_EXTENSION_INSTALL', {
     default: '0',

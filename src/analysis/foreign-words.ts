@@ -1,12 +1,12 @@
 import { stopWordsOf } from './term-rules.ts'
-import { wordsOf } from './words.ts'
+import { textToWords } from './words.ts'
 
 /**
  * Whether a text in Latin letters is in another language than English, by its small words: more of them are foreign than
  * English, or there are neither and two words have letters that English does not write.
  */
 export function isForeignToEnglish(text: string): boolean {
-  const [words = []] = wordsOf(text.slice(0, TEXT_CHARS), undefined)
+  const [words = []] = textToWords(text.slice(0, TEXT_CHARS), undefined)
   const english = stopWordsOf('english')
   const englishCount = words.filter((word) => english.has(word)).length
   const foreignCount = words.filter((word) => SMALL_WORDS.has(word)).length

@@ -1,5 +1,5 @@
 import type { Language } from '../domain/language.ts'
-import { wordsOf } from './words.ts'
+import { textToWords } from './words.ts'
 
 /** What some texts show of the language of their Latin words. */
 export interface LanguageEvidence {
@@ -22,7 +22,7 @@ export function learnedLanguage(texts: readonly string[]): LanguageEvidence {
   const counts = new Map<Language, number>()
   let wordCount = 0
   for (const text of texts) {
-    for (const words of wordsOf(text, undefined)) {
+    for (const words of textToWords(text, undefined)) {
       for (const word of words) {
         if (!/^\p{Script=Latin}/u.test(word)) continue
         wordCount += 1

@@ -7,7 +7,7 @@ import { joinedWords, joinedWordsOf } from './words.ts'
 export type TextRange = readonly [start: number, end: number]
 
 /** Of longer texts the rest is not read. */
-const TEXT_CHARS_MAX = 200_000
+const MATCHED_CHARS_MAX = 200_000
 const RANGES_MAX = 1000
 /** Distinct forms of the searched text that are looked for. */
 const FORMS_MAX = 1000
@@ -42,7 +42,7 @@ export function matchedWords(
   return (text) => {
     if (wanted.size === 0) return []
     const ranges: TextRange[] = []
-    for (const match of text.slice(0, TEXT_CHARS_MAX).matchAll(WHOLE)) {
+    for (const match of text.slice(0, MATCHED_CHARS_MAX).matchAll(WHOLE)) {
       if (ranges.length >= RANGES_MAX) break
       ranges.push(...rangesIn(match[0], match.index, isWanted))
     }

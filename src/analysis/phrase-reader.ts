@@ -2,7 +2,7 @@ import type { Language } from '../domain/language.ts'
 import { formsOf, localeOf, type Phrase } from './phrases.ts'
 import { stopWordsOf } from './term-rules.ts'
 import type { WordForms, WordPieces } from './word-forms.ts'
-import { normalText, piecesOf, wordsOfNormal } from './words.ts'
+import { normalText, textPieces, wordsOfNormal } from './words.ts'
 
 /** Of each language: what is not there is made anew. */
 const KNOWN_WORDS_MAX = 25_000
@@ -43,7 +43,7 @@ export class PhraseReader {
     const { literal } = this.#phrase
     const locale = localeOf(this.#language)
     let places: readonly number[] = []
-    for (const piece of piecesOf(text.toWellFormed())) {
+    for (const piece of textPieces(text.toWellFormed())) {
       const normal = normalText(piece, locale)
       if (literal !== null && holdsLiteral(normal, literal)) return true
       for (const word of wordsOfNormal(normal)) {
@@ -62,10 +62,10 @@ export class PhraseReader {
    */
   #after(word: string, places: readonly number[]): readonly number[] | null {
     const pieces = this.#piecesOf(word)
-    if (pieces === null) return NOWHERE
+    if (pieces === null) return NO_PLACES
     const { count, steps } = pieces
     if (count === 0) return places
-    if (!steps.some(({ form }) => this.#wanted.has(form))) return NOWHERE
+    if (!steps.some(({ form }) => this.#wanted.has(form))) return NO_PLACES
     const reached = Array.from({ length: count + 1 }, (): Set<number> => new Set([0]))
     reached[count]?.clear()
     for (const place of places) reached[0]?.add(place)
@@ -73,14 +73,14 @@ export class PhraseReader {
     // From the first place on: what leads to a place is known before it is left.
     for (const { at, length, form } of steps.toSorted((one, other) => one.at - other.at)) {
       if (!this.#wanted.has(form)) continue
-      for (const place of reached[at] ?? NOWHERE) {
-        for (const next of ways[place]?.get(form) ?? NOWHERE) {
+      for (const place of reached[at] ?? NO_PLACES) {
+        for (const next of ways[place]?.get(form) ?? NO_PLACES) {
           if (next === ways.length) return null
           reached[at + length]?.add(next)
         }
       }
     }
-    return [...(reached[count] ?? NOWHERE)]
+    return [...(reached[count] ?? NO_PLACES)]
   }
 
   /** null: nothing of the phrase is in it. */
@@ -100,7 +100,7 @@ export class PhraseReader {
   }
 }
 
-const NOWHERE: readonly number[] = []
+const NO_PLACES: readonly number[] = []
 const NO_PIECES: WordPieces = { count: 0, steps: [], needed: [], whole: null }
 
 /** Whether the phrase is in the text at once: what takes longer reads it with a `PhraseReader`. */

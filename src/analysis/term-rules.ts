@@ -18,8 +18,8 @@ const ENGLISH = new Set(
   was we were what when where which while who whom why will with would you your`.split(/\s+/),
 )
 
-const NONE: ReadonlySet<string> = new Set()
+const NO_TERMS: ReadonlySet<string> = new Set()
 
 export function stopWordsOf(language: Language): ReadonlySet<string> {
-  return language === 'english' ? ENGLISH : NONE
+  return language === 'english' ? ENGLISH : NO_TERMS
 }

@@ -9,11 +9,11 @@ import {
 } from './spellings.ts'
 import { hasOtherScript, type Stem, stemOf, stemsOfLatin } from './stems.ts'
 import { stopWordsOf } from './term-rules.ts'
-import { startOf } from './word-starts.ts'
-import { partsOf, segmentsOf } from './words.ts'
+import { stemStart } from './word-starts.ts'
+import { hyphenatedParts, segmentsOf } from './words.ts'
 
 /** Longer words are cut: they are not words of a language, and equal starts are enough to find them. */
-const WORD_CHARS_MAX = 64
+const FORM_CHARS_MAX = 64
 /** What hyphens join into one word is short: `e-mail`, `x-ray`. */
 const JOINED_PARTS_MAX = 3
 const JOINED_CHARS_MAX = 32
@@ -69,7 +69,7 @@ export class WordForms {
       this.#addForm(joined, forms)
       return forms
     }
-    const parts = partsOf(joined)
+    const parts = hyphenatedParts(joined)
     for (const part of parts) this.#addPart(part, forms)
     this.#addJoined(parts, forms)
     return forms
@@ -81,7 +81,7 @@ export class WordForms {
    */
   pieces(joined: string): WordPieces {
     const list = new PieceList()
-    const parts = partsOf(joined)
+    const parts = hyphenatedParts(joined)
     for (const part of parts) {
       for (const [run] of COMPACT.test(part) ? part.matchAll(RUNS) : [[part]]) {
         if (COMPACT.test(run)) list.addCompact(run)
@@ -147,7 +147,7 @@ export class WordForms {
     if (form === '') return
     forms.push(form)
     const hasStart = NOT_LATIN.test(form) ? this.#language !== 'none' : this.#hasLatinStarts
-    const start = hasStart ? startOf(form) : null
+    const start = hasStart ? stemStart(form) : null
     if (start !== null) forms.push(start)
   }
 
@@ -220,7 +220,7 @@ class PieceList {
 }
 
 function cutWord(word: string): string {
-  return word.length > WORD_CHARS_MAX ? word.slice(0, WORD_CHARS_MAX).toWellFormed() : word
+  return word.length > FORM_CHARS_MAX ? word.slice(0, FORM_CHARS_MAX).toWellFormed() : word
 }
 
 /** Articles and pronouns are written at the next word: `l'eau`. */
@@ -248,10 +248,12 @@ function isName(joined: string): boolean {
 
 /** Scripts that write no spaces, and Korean, whose particles stand at the noun. */
 const HAN = String.raw`\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}ー`
-const OTHERS = ['Hangul', 'Thai', 'Lao', 'Khmer', 'Myanmar'].map((name) => `\\p{Script=${name}}`)
-const COMPACT = new RegExp(`[${HAN}${OTHERS.join('')}]`, 'u')
+const OTHER_SCRIPTS = ['Hangul', 'Thai', 'Lao', 'Khmer', 'Myanmar'].map(
+  (name) => `\\p{Script=${name}}`,
+)
+const COMPACT = new RegExp(`[${HAN}${OTHER_SCRIPTS.join('')}]`, 'u')
 const RUNS = new RegExp(
-  `[${HAN}]+|${OTHERS.map((script) => `${script}+`).join('|')}|[^${HAN}${OTHERS.join('')}]+`,
+  `[${HAN}]+|${OTHER_SCRIPTS.map((script) => `${script}+`).join('|')}|[^${HAN}${OTHER_SCRIPTS.join('')}]+`,
   'gu',
 )
 const IS_HAN = new RegExp(`[${HAN}]`, 'u')
@@ -290,5 +292,5 @@ function addWords(run: string, runLength: number, forms: string[]): void {
 }
 
 function clipped(word: string): string {
-  return word.length > WORD_CHARS_MAX ? word.slice(0, WORD_CHARS_MAX) : word
+  return word.length > FORM_CHARS_MAX ? word.slice(0, FORM_CHARS_MAX) : word
 }

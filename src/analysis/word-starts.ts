@@ -7,19 +7,19 @@
 const STEM_LETTERS_MIN = 5
 const START_LETTERS = 4
 /** No word has it. */
-const MARK = '^'
+const START_MARK = '^'
 
 /** Alphabets, whose letters stand one after the other. */
-const LETTERS =
+const CASED_LETTERS =
   /^[\p{Script=Latin}\p{Script=Cyrillic}\p{Script=Greek}\p{Script=Armenian}\p{Script=Arabic}]+$/u
 
 /** null: the stem is short, or not of letters alone. */
-export function startOf(stem: string): string | null {
-  if (stem.length < STEM_LETTERS_MIN || !LETTERS.test(stem)) return null
-  return MARK + stem.slice(0, START_LETTERS)
+export function stemStart(stem: string): string | null {
+  if (stem.length < STEM_LETTERS_MIN || !CASED_LETTERS.test(stem)) return null
+  return START_MARK + stem.slice(0, START_LETTERS)
 }
 
 /** How much a term of a searched text counts: an equal start says less than an equal stem. */
 export function weightOf(term: string): number {
-  return term.startsWith(MARK) ? 0.5 : 1
+  return term.startsWith(START_MARK) ? 0.5 : 1
 }

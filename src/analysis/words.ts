@@ -11,7 +11,7 @@ export function* joinedWordsOf(
     yield joinedWords(text, locale)
     return
   }
-  for (const piece of piecesOf(text)) yield joinedWords(piece, locale)
+  for (const piece of textPieces(text)) yield joinedWords(piece, locale)
 }
 
 /** The same of a text that is not long. */
@@ -35,15 +35,18 @@ export function wordsOfNormal(text: string): readonly string[] {
  * The words of a text in pieces: what hyphens join comes apart, and where a script writes no spaces, the dictionary of
  * Unicode's segmentation (UAX 29) finds them.
  */
-export function* wordsOf(text: string, locale: string | undefined): Generator<readonly string[]> {
+export function* textToWords(
+  text: string,
+  locale: string | undefined,
+): Generator<readonly string[]> {
   for (const joined of joinedWordsOf(text, locale)) {
-    yield joined.flatMap((word) => partsOf(word).flatMap(segmentsOf))
+    yield joined.flatMap((word) => hyphenatedParts(word).flatMap(segmentsOf))
   }
 }
 
-/** All words of a text that is not long; see `wordsOf`. */
+/** All words of a text that is not long; see `textToWords`. */
 export function words(text: string): readonly string[] {
-  return [...wordsOf(text, undefined)].flat()
+  return [...textToWords(text, undefined)].flat()
 }
 
 /** Soft hyphens and joiners, which only say how a word is drawn. */
@@ -56,7 +59,7 @@ const JOINED_WORDS = /[\p{L}\p{M}\p{N}]+(?:['’\-‐][\p{L}\p{M}\p{N}]+)*/gu
 const HYPHEN = /[-‐]/
 
 /** The parts of a word that hyphens join. */
-export function partsOf(joined: string): readonly string[] {
+export function hyphenatedParts(joined: string): readonly string[] {
   return HYPHEN.test(joined) ? joined.split(HYPHEN) : [joined]
 }
 
@@ -75,7 +78,7 @@ export function segmentsOf(word: string): readonly string[] {
 
 const PIECE_CHARS = 16_384
 /** The text cut at white space, or anywhere but inside a character where there is none. */
-export function* piecesOf(text: string): Generator<string> {
+export function* textPieces(text: string): Generator<string> {
   let start = 0
   while (text.length - start > PIECE_CHARS) {
     const end = cutBefore(text, start + PIECE_CHARS, start)

@@ -10,9 +10,8 @@ import type { ReembeddingProgress } from '../domain/reembedding.ts'
 import { AppError } from '../errors.ts'
 import type { CatalogDeps } from './catalog-deps.ts'
 import type { Fields } from './fields.ts'
-import { mergedFields, modelRefOf } from './model-fields.ts'
-
-const CODE = 'invalid_knowledge_base'
+import { INVALID_KNOWLEDGE_BASE } from './fields.ts'
+import { mergedFields, modelRefOf } from './model-ref-fields.ts'
 
 export interface EmbeddingChange {
   readonly changes: Pick<KnowledgeBaseChanges, 'embeddingModel' | 'reembedding'>
@@ -47,7 +46,7 @@ export async function embeddingChangeOf(
     throw new AppError('dimension_mismatch', `Dimensions do not match: ${sizes}`)
   }
   if (!isOther && isAsLong) {
-    const isNamed = isText(fields.provider) || isText(fields.model_name)
+    const isNamed = isString(fields.provider) || isString(fields.model_name)
     const ends = isNamed && kb.nextEmbeddingModel !== null
     return {
       changes: { embeddingModel: model, ...(ends ? { reembedding: null } : {}) },
@@ -65,7 +64,7 @@ export function embeddingModelOf(fields: Fields, stored: ModelRef | null = null)
   const own = stored === null ? fields : mergedFields(stored, fields)
   const ref = modelRefOf(
     own,
-    { provider: stored?.provider ?? BUILTIN_PROVIDER, code: CODE },
+    { provider: stored?.provider ?? BUILTIN_PROVIDER, code: INVALID_KNOWLEDGE_BASE },
     stored,
   )
   if (ref.provider !== BUILTIN_PROVIDER || ref.modelName !== '') return ref
@@ -111,7 +110,7 @@ function namedModel(
   { embeddingModel, nextEmbeddingModel }: KnowledgeBase,
   sent: Fields,
 ): ModelRef | null {
-  const provider = isText(sent.provider) ? sent.provider.trim().toLowerCase() : undefined
+  const provider = isString(sent.provider) ? sent.provider.trim().toLowerCase() : undefined
   const isNamed = (model: ModelRef) => {
     return (provider ?? model.provider) === model.provider && sent.model_name === model.modelName
   }
@@ -129,7 +128,7 @@ function withoutSize(model: ModelRef, { model_name: sentName }: Fields): ModelRe
   return { ...model, options }
 }
 
-function isText(value: unknown): value is string {
+function isString(value: unknown): value is string {
   return typeof value === 'string'
 }
 

@@ -12,9 +12,9 @@ import { AppError } from '../errors.ts'
 import type { CatalogDeps } from './catalog-deps.ts'
 import { definedFields, FieldReader, type Fields, withNestedParams } from './fields.ts'
 import { mcpServersOf, shownMcpServer } from './mcp-fields.ts'
-import { modelRefOf } from './model-fields.ts'
+import { modelRefOf } from './model-ref-fields.ts'
 
-const CODE = 'invalid_agent'
+const INVALID_AGENT = 'invalid_agent'
 
 export const AGENT_FIELDS: ReadonlySet<string> = new Set([
   'name',
@@ -86,7 +86,7 @@ export async function alterAgent(
 export function overriddenAgent(agent: Agent, sent: Fields, deps: CatalogDeps): Agent {
   const read = checkedFields(sent)
   if (read.text('name') !== undefined) {
-    throw new AppError(CODE, 'The name of an agent cannot be changed for a question')
+    throw new AppError(INVALID_AGENT, 'The name of an agent cannot be changed for a question')
   }
   if (deps.author !== undefined && Object.keys(sent).length > 0) {
     requireScope(deps.author, 'write')
@@ -132,7 +132,7 @@ export async function dropAgent(agent: Agent, deps: CatalogDeps): Promise<void> 
 }
 
 function checkedFields(sent: Fields): FieldReader {
-  const read = new FieldReader(withNestedParams(sent, CODE), CODE)
+  const read = new FieldReader(withNestedParams(sent, INVALID_AGENT), INVALID_AGENT)
   read.allowOnly(AGENT_FIELDS, (name) => {
     return `Problem with agent parameters: Parameter '${name}' is not allowed`
   })
@@ -145,7 +145,7 @@ function changesOf(read: FieldReader, stored: Agent | null, deps: CatalogDeps): 
   const promptTemplate = read.text('prompt_template')
   const params = paramsOf(read, stored?.params)
   return definedFields({
-    model: model && modelOf(model, stored?.model ?? null, deps),
+    model: model && chosenModel(model, stored?.model ?? null, deps),
     data: data && dataOf(data, stored?.data ?? null),
     promptTemplate: promptTemplate === '' ? null : promptTemplate,
     params,
@@ -160,15 +160,15 @@ function modelFieldsOf(read: FieldReader): Fields | undefined {
   return flat.model_name === undefined && flat.provider === undefined ? undefined : flat
 }
 
-function modelOf(fields: Fields, stored: ModelRef | null, deps: CatalogDeps): ModelRef | null {
+function chosenModel(fields: Fields, stored: ModelRef | null, deps: CatalogDeps): ModelRef | null {
   if (Object.values(fields).every((value) => value === null || value === undefined)) return null
-  const ref = modelRefOf(fields, { provider: guessedProvider(fields), code: CODE }, stored)
+  const ref = modelRefOf(fields, { provider: guessedProvider(fields), code: INVALID_AGENT }, stored)
   if (!deps.chatProviders.includes(ref.provider)) {
     throw unknownProvider('model', ref.provider, deps.chatProviders)
   }
   if (ref.provider === BUILTIN_PROVIDER) return builtinModel(ref, fields)
   if (ref.modelName !== '') return ref
-  throw new AppError(CODE, `"model_name" is required for provider ${ref.provider}`)
+  throw new AppError(INVALID_AGENT, `"model_name" is required for provider ${ref.provider}`)
 }
 
 /** Nobody who has named another model is answered by the built-in one. */
@@ -176,12 +176,15 @@ function builtinModel(ref: ModelRef, fields: Fields): ModelRef {
   const { modelName } = ref
   if (modelName === '' || modelName === BUILTIN_CHAT_MODEL) {
     if (ref.baseUrl === undefined) return { ...ref, modelName: BUILTIN_CHAT_MODEL }
-    throw new AppError(CODE, 'The builtin provider has no "base_url": name another "provider"')
+    throw new AppError(
+      INVALID_AGENT,
+      'The builtin provider has no "base_url": name another "provider"',
+    )
   }
   const how = fields.provider
     ? `the builtin provider has ${BUILTIN_CHAT_MODEL} only`
     : 'say its "provider" (openai, anthropic, ollama, …), or its "base_url"'
-  throw new AppError(CODE, `Unknown model ${modelName.slice(0, 100)}: ${how}`)
+  throw new AppError(INVALID_AGENT, `Unknown model ${modelName.slice(0, 100)}: ${how}`)
 }
 
 /** Existing clients may send a model's name alone: vendors' own names tell theirs. */
@@ -200,11 +203,11 @@ function guessedProvider({ model_name: modelName, base_url: baseUrl }: Fields): 
 
 function dataOf(fields: Fields, stored: AgentData | null): AgentData | null {
   if (Object.keys(fields).length === 0) return null
-  const read = new FieldReader(fields, CODE)
+  const read = new FieldReader(fields, INVALID_AGENT)
   read.allowOnly(new Set(['knowledge_bases', 'tables', 'mcp']), (name) => {
     return `Unknown field "${name}" in "data"; expected "knowledge_bases", "tables" and "mcp"`
   })
-  const mcp = mcpServersOf(read.list('mcp') ?? [], stored?.mcp ?? [], CODE)
+  const mcp = mcpServersOf(read.list('mcp') ?? [], stored?.mcp ?? [], INVALID_AGENT)
   const names = (field: string, parts: PatternParts) => {
     return (read.textList(field) ?? []).map((name) => checkedPattern(name, parts))
   }
@@ -252,14 +255,14 @@ function checkedPattern(name: string, { min, max, shown }: PatternParts): string
   const isWellMade = parts.length >= min && parts.length <= max && parts.every(Boolean)
   if (isWellMade && name.length <= PATTERN_CHARS_MAX) return parts.join('.')
   const expected = `expected "${shown}", where * and ? stand for any characters`
-  throw new AppError(CODE, `"${name.slice(0, 60)}" is not a name in "data": ${expected}`)
+  throw new AppError(INVALID_AGENT, `"${name.slice(0, 60)}" is not a name in "data": ${expected}`)
 }
 
 /** With what stays of the stored ones; a limit that is null is the server's again. Undefined: nothing changes. */
 function paramsOf(read: FieldReader, stored: AgentParams = {}): AgentParams | undefined {
   const mode = read.text('mode')
   if (mode !== undefined && mode !== 'text' && mode !== 'sql') {
-    throw new AppError(CODE, `Field "mode" must be "text" or "sql"; it is "${mode}"`)
+    throw new AppError(INVALID_AGENT, `Field "mode" must be "text" or "sql"; it is "${mode}"`)
   }
   const sent: AgentParams = definedFields({
     timeoutSeconds: read.integer('timeout', { min: 1, max: 86_400 }),

@@ -1,6 +1,7 @@
 import { findDataSource } from '../domain/catalog-snapshot.ts'
 import type { DataSource, DataSourceDraft, DataSourceEngine } from '../domain/flow/data-source.ts'
 import {
+  MASK,
   maskedParameters,
   SOURCE_PARAMETERS,
   sourceEngineOf,
@@ -12,9 +13,6 @@ import { startDeadline } from '../runtime/cancellation.ts'
 import type { DatabaseDeps } from './catalog-deps.ts'
 import { checkReserved } from './define-project.ts'
 import type { Fields } from './fields.ts'
-
-/** How a stored secret is shown. Sent back by a client that saves what it read, it means "leave as it is". */
-const MASK = '******'
 
 /** Of a connection that somebody waits for. */
 const CHECK_MS = 10_000
@@ -62,15 +60,15 @@ export async function alterDatabase(
   deps: DatabaseDeps,
   check: (draft: DataSourceDraft) => Promise<void> = async () => {},
 ): Promise<DataSource> {
-  await check({ name: source.name, ...changesOf(source, changes) })
+  await check({ name: source.name, ...databaseChanges(source, changes) })
   const altered = await deps.dataSources.alterDataSource(source, (stored) => {
-    return changesOf(stored, changes)
+    return databaseChanges(stored, changes)
   })
   await deps.sources.forget(source)
   return altered
 }
 
-function changesOf(
+function databaseChanges(
   source: DataSource,
   { engine: wanted, parameters: sent }: Parameters<typeof alterDatabase>[1],
 ): Pick<DataSource, 'engine' | 'parameters'> {

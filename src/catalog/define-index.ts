@@ -4,7 +4,7 @@ import { AppError } from '../errors.ts'
 import type { CatalogDeps } from './catalog-deps.ts'
 import { FieldReader, type Fields } from './fields.ts'
 
-const CODE = 'invalid_request'
+const INVALID_INDEX = 'invalid_request'
 
 interface Bounds {
   readonly min: number
@@ -12,7 +12,7 @@ interface Bounds {
 }
 
 /** The options of each type, beside the metric. */
-const OPTIONS: Readonly<Record<VectorIndexType, Readonly<Record<string, Bounds>>>> = {
+const INDEX_OPTIONS: Readonly<Record<VectorIndexType, Readonly<Record<string, Bounds>>>> = {
   exact: {},
   ivf: {
     nlist: { min: 1, max: 65_536 },
@@ -25,7 +25,7 @@ const OPTIONS: Readonly<Record<VectorIndexType, Readonly<Record<string, Bounds>>
   },
 }
 
-const TYPES = 'hnsw, ivf, exact and auto'
+const INDEX_TYPES = 'hnsw, ivf, exact and auto'
 
 /**
  * Says how the vectors of a knowledge base are searched; without a type Eider chooses again. Whatever the index, results
@@ -46,9 +46,9 @@ export async function dropVectorIndex(kb: KnowledgeBase, deps: CatalogDeps): Pro
 }
 
 function vectorIndexOf(sent: Fields): VectorIndexDefinition | null {
-  const read = new FieldReader(sent, CODE)
-  const type = typeOf(read.text('type'), sent)
-  const known = type === null ? {} : OPTIONS[type]
+  const read = new FieldReader(sent, INVALID_INDEX)
+  const type = indexType(read.text('type'), sent)
+  const known = type === null ? {} : INDEX_OPTIONS[type]
   const names = ['type', 'metric', ...Object.keys(known)]
   read.allowOnly(new Set(names), (name) => {
     const what = `An index of the type ${type ?? 'auto'} has no option "${name}"`
@@ -64,12 +64,16 @@ function vectorIndexOf(sent: Fields): VectorIndexDefinition | null {
 }
 
 /** null: Eider chooses. */
-function typeOf(text: string | undefined, sent: Fields): VectorIndexType | null {
+function indexType(text: string | undefined, sent: Fields): VectorIndexType | null {
   if (text === undefined) {
     const [first] = Object.keys(sent)
     if (first === undefined) return null
-    if (Object.hasOwn(sent, 'type')) throw new AppError(CODE, `"type" is null; there are ${TYPES}`)
-    throw new AppError(CODE, `"${first}" needs a "type" beside it; there are ${TYPES}`)
+    if (Object.hasOwn(sent, 'type'))
+      throw new AppError(INVALID_INDEX, `"type" is null; there are ${INDEX_TYPES}`)
+    throw new AppError(
+      INVALID_INDEX,
+      `"${first}" needs a "type" beside it; there are ${INDEX_TYPES}`,
+    )
   }
   const type = text.toLowerCase()
   if (type === 'auto') return null
@@ -77,13 +81,13 @@ function typeOf(text: string | undefined, sent: Fields): VectorIndexType | null 
   if (type === 'ivf' || type === 'ivf_file') return 'ivf'
   if (type === 'hnsw' || type === 'exact') return type
   throw new AppError(
-    CODE,
-    `There is no index of the type "${text.slice(0, 80)}"; there are ${TYPES}`,
+    INVALID_INDEX,
+    `There is no index of the type "${text.slice(0, 80)}"; there are ${INDEX_TYPES}`,
   )
 }
 
 function checkMetric(metric: string | undefined): void {
   if (metric === undefined || metric.toLowerCase() === 'cosine') return
   const message = `The metric "${metric.slice(0, 80)}" is not supported; there is cosine`
-  throw new AppError(CODE, message)
+  throw new AppError(INVALID_INDEX, message)
 }

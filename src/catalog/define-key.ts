@@ -21,7 +21,7 @@ export interface AccessDeps {
   readonly now: () => number
 }
 
-const FIELDS = ['name', 'scopes', 'projects', 'expires_at', 'requests_per_minute']
+const KEY_FIELDS = ['name', 'scopes', 'projects', 'expires_at', 'requests_per_minute']
 const REQUESTS_PER_MINUTE_MAX = 1_000_000
 
 /**
@@ -33,9 +33,9 @@ export async function createKey(
   principal: Principal,
   deps: AccessDeps,
 ): Promise<{ readonly key: AccessKey; readonly text: string }> {
-  const unknown = Object.keys(fields).find((name) => !FIELDS.includes(name))
+  const unknown = Object.keys(fields).find((name) => !KEY_FIELDS.includes(name))
   if (unknown !== undefined) {
-    const message = `Unknown field "${unknown.slice(0, 100)}"; expected ${FIELDS.join(', ')}`
+    const message = `Unknown field "${unknown.slice(0, 100)}"; expected ${KEY_FIELDS.join(', ')}`
     throw new AppError('unknown_field', message)
   }
   const scopes = scopesOf(fields.scopes)
@@ -45,7 +45,7 @@ export async function createKey(
     throw new AppError('forbidden', message)
   }
   return deps.keys.create({
-    name: nameOf(fields.name),
+    name: keyName(fields.name),
     scopes,
     namespaces: namespacesOf(fields.projects, principal, deps.snapshot()),
     expiresAt: expiryOf(fields.expires_at, deps.now()),
@@ -56,11 +56,14 @@ export async function createKey(
 
 /** Those that the principal could have made: whoever is limited to some projects sees no others. */
 export function visibleKeys(principal: Principal, keys: AccessKeys): readonly AccessKey[] {
-  return keys.list().filter(({ namespaces }) => isWithin(namespaces, principal))
+  return keys.list().filter(({ namespaces }) => isWithinPrincipal(namespaces, principal))
 }
 
 /** Whether a principal may decide about somebody who may name these. */
-export function isWithin(namespaces: readonly string[] | null, principal: Principal): boolean {
+export function isWithinPrincipal(
+  namespaces: readonly string[] | null,
+  principal: Principal,
+): boolean {
   if (principal.namespaces === null) return true
   return namespaces?.every((one) => principal.namespaces?.has(nameKey(one))) ?? false
 }
@@ -70,7 +73,7 @@ export function shownPrincipal({ kind, name }: Principal): string {
   return kind === 'key' ? `key ${name}` : name
 }
 
-function nameOf(name: unknown): string {
+function keyName(name: unknown): string {
   if (typeof name === 'string') return checkedName('key', name)
   throw invalid('Field "name" must be a string that says what the key is for')
 }
@@ -132,12 +135,12 @@ function expiryOf(sent: unknown, nowMs: number): string | null {
   return timestampOfMillis(millis)
 }
 
-const MOMENT =
+const EXPIRY =
   /^(\d{4}-\d{2}-\d{2})(?:[T ](\d{2}:\d{2}(?::\d{2}(?:\.\d{1,9})?)?)\s*(Z|[+-]\d{2}:?\d{2})?)?$/i
 
 /** Milliseconds since 1970 of a day or a time as people write it, UTC unless it says otherwise; NaN for what is none. */
 export function momentMillis(text: string): number {
-  const [, day, time = '00:00:00', zone = 'Z'] = MOMENT.exec(text.trim()) ?? []
+  const [, day, time = '00:00:00', zone = 'Z'] = EXPIRY.exec(text.trim()) ?? []
   return day === undefined ? Number.NaN : Date.parse(`${day}T${time}${zone.toUpperCase()}`)
 }
 

@@ -16,9 +16,9 @@ import {
   embeddingChangeOf,
   embeddingModelOf,
 } from './change-embedding-model.ts'
-import { FieldReader, type Fields, withNestedParams } from './fields.ts'
+import { FieldReader, type Fields, INVALID_KNOWLEDGE_BASE, withNestedParams } from './fields.ts'
 import {
-  columnsOf,
+  columnFields,
   languageParam,
   rerankingModelOf,
   SEARCH_FIELDS,
@@ -27,8 +27,6 @@ import {
   vectorSize,
 } from './knowledge-base-fields.ts'
 import { preprocessingOf } from './preprocessing-fields.ts'
-
-const CODE = 'invalid_knowledge_base'
 
 const DEFINING_FIELDS = [
   'embedding_model',
@@ -72,8 +70,8 @@ export async function createKnowledgeBase(
   deps: CatalogDeps,
 ): Promise<KnowledgeBase> {
   const project = requireProject(deps.catalog.snapshot(), projectName)
-  const fields = withNestedParams(sent, CODE, SHOWN_PARAMS)
-  const read = new FieldReader(fields, CODE)
+  const fields = withNestedParams(sent, INVALID_KNOWLEDGE_BASE, SHOWN_PARAMS)
+  const read = new FieldReader(fields, INVALID_KNOWLEDGE_BASE)
   const name = read.text('name')
   if (name === undefined) {
     throw new AppError('missing_parameter', 'Must provide "name" field in "knowledge_base"')
@@ -97,7 +95,7 @@ export async function createKnowledgeBase(
     contentColumns: null,
     metadataColumns: null,
     idColumn: null,
-    ...columnsOf(read),
+    ...columnFields(read),
     preprocessing: await checkedPreprocessing(preprocessingOf(read.object('preprocessing')), deps),
     params: {
       ...echoedParams(fields),
@@ -152,7 +150,7 @@ export type ChunkingDefinition = Pick<
  * @throws AppError `invalid_knowledge_base`, `unknown_field`
  */
 export function chunkingDefinition(sent: Fields, kb: KnowledgeBase | null): ChunkingDefinition {
-  const read = new FieldReader(sent, CODE)
+  const read = new FieldReader(sent, INVALID_KNOWLEDGE_BASE)
   read.allowOnly(PREVIEW_FIELDS, notAllowed)
   const model = read.object('embedding_model')
   const preprocessing = read.object('preprocessing')
@@ -162,7 +160,7 @@ export function chunkingDefinition(sent: Fields, kb: KnowledgeBase | null): Chun
     contentColumns: kb?.contentColumns ?? null,
     metadataColumns: kb?.metadataColumns ?? null,
     idColumn: kb?.idColumn ?? null,
-    ...columnsOf(read),
+    ...columnFields(read),
     preprocessing:
       kb !== null && preprocessing === undefined
         ? kb.preprocessing
@@ -181,8 +179,8 @@ export async function alterKnowledgeBase(
   sent: Fields,
   deps: CatalogDeps,
 ): Promise<KnowledgeBase> {
-  const fields = withNestedParams(sent, CODE, SHOWN_PARAMS)
-  const read = new FieldReader(fields, CODE)
+  const fields = withNestedParams(sent, INVALID_KNOWLEDGE_BASE, SHOWN_PARAMS)
+  const read = new FieldReader(fields, INVALID_KNOWLEDGE_BASE)
   read.allowOnly(ALTER_FIELDS, notAllowed)
   const sentModel = read.object('embedding_model')
   const embedding = sentModel && (await embeddingChangeOf(kb, sentModel, vectorSize(read), deps))
@@ -194,7 +192,7 @@ export async function alterKnowledgeBase(
       : {
           rerankingModel: await rerankingModelOf(fields.reranking_model, kb.rerankingModel, deps),
         }),
-    ...columnsOf(read),
+    ...columnFields(read),
     ...(preprocessing && {
       preprocessing: await checkedPreprocessing(
         preprocessingOf(preprocessing, kb.preprocessing),

@@ -1,6 +1,7 @@
 /** Sources of knowledge bases as the contract's fields say them, and the way back. */
 
 import { isObject } from '../core/json.ts'
+import { MASK } from '../domain/flow/source-parameters.ts'
 import {
   SOURCE_KINDS,
   type SourceKind,
@@ -16,8 +17,7 @@ import { AppError, notFound } from '../errors.ts'
 import { checkedSchedule } from '../runtime/schedule-times.ts'
 import { FieldReader, type Fields } from './fields.ts'
 
-const CODE = 'invalid_source'
-const MASK = '******'
+const INVALID_SOURCE = 'invalid_source'
 
 /** What each kind is told, in this order; the first is what it cannot do without. */
 const PARAMETERS: Readonly<Record<SourceKind, readonly string[]>> = {
@@ -38,16 +38,16 @@ const SHOWN_ONLY = new Set(
 )
 const GLOBS_MAX = 1000
 const GLOB_CHARS_MAX = 1000
-const TEXT_CHARS_MAX = 1_000_000
+const PARAMETER_CHARS_MAX = 1_000_000
 const LIMIT_MAX = 1_000_000
-const DEPTH_MAX = 1000
+const CRAWL_DEPTH_MAX = 1000
 
 /** @throws AppError `invalid_source`, `invalid_name`, `unknown_field` */
 function sourceDraft(knowledgeBaseId: number, fields: Fields): SyncSourceDraft {
-  const read = new FieldReader(fields, CODE)
+  const read = new FieldReader(fields, INVALID_SOURCE)
   const name = read.text('name')
-  if (name === undefined) throw new AppError(CODE, 'A source needs the field "name"')
-  const kind = kindOf(read.text('kind'))
+  if (name === undefined) throw new AppError(INVALID_SOURCE, 'A source needs the field "name"')
+  const kind = sourceKind(read.text('kind'))
   refuseUnknown(fields, kind)
   return {
     knowledgeBaseId,
@@ -65,12 +65,12 @@ function sourceDraft(knowledgeBaseId: number, fields: Fields): SyncSourceDraft {
  * @throws AppError as `sourceDraft`
  */
 function sourceChanges(source: SyncSource, fields: Fields): SyncSourceChanges {
-  const read = new FieldReader(fields, CODE)
+  const read = new FieldReader(fields, INVALID_SOURCE)
   const kind = read.text('kind')
-  if (kind !== undefined && kindOf(kind) !== source.kind) {
+  if (kind !== undefined && sourceKind(kind) !== source.kind) {
     throw new AppError(
-      CODE,
-      `A ${source.kind} cannot become a ${kindOf(kind)}: make another source`,
+      INVALID_SOURCE,
+      `A ${source.kind} cannot become a ${sourceKind(kind)}: make another source`,
     )
   }
   refuseUnknown(fields, source.kind)
@@ -94,16 +94,19 @@ function sourceChanges(source: SyncSource, fields: Fields): SyncSourceChanges {
   }
 }
 
-function kindOf(kind: string | undefined): SourceKind {
+function sourceKind(kind: string | undefined): SourceKind {
   const known = SOURCE_KINDS.find((one) => one === kind?.trim().toLowerCase())
   if (known !== undefined) return known
   const found = kind === undefined ? 'it is missing' : `found ${JSON.stringify(kind.slice(0, 40))}`
-  throw new AppError(CODE, `Field "kind" must be one of ${SOURCE_KINDS.join(', ')}; ${found}`)
+  throw new AppError(
+    INVALID_SOURCE,
+    `Field "kind" must be one of ${SOURCE_KINDS.join(', ')}; ${found}`,
+  )
 }
 
 function refuseUnknown(fields: Fields, kind: SourceKind): void {
   const known = new Set([...COMMON, ...PARAMETERS[kind], ...SHOWN_ONLY])
-  const read = new FieldReader(fields, CODE)
+  const read = new FieldReader(fields, INVALID_SOURCE)
   read.allowOnly(known, (name) => {
     const expected = [...COMMON, ...PARAMETERS[kind]].join(', ')
     return `Unknown field "${name.slice(0, 80)}" of a source of the kind ${kind}; expected ${expected}`
@@ -114,7 +117,7 @@ function isParameter(kind: SourceKind, field: string): boolean {
   return PARAMETERS[kind].includes(field) || field === 'allow_empty'
 }
 
-const SCHEDULE_RULES = { secondsMin: 10, code: CODE } as const
+const SCHEDULE_RULES = { secondsMin: 10, code: INVALID_SOURCE } as const
 
 function scheduleOf(read: FieldReader): string | null {
   const text = read.text('schedule')
@@ -124,7 +127,7 @@ function scheduleOf(read: FieldReader): string | null {
 function watchOf(read: FieldReader, kind: SourceKind): boolean | undefined {
   const isWatched = read.truth('watch')
   if (isWatched === true && kind !== 'folder') {
-    throw new AppError(CODE, `Only a folder is watched; a ${kind} runs by its "schedule"`)
+    throw new AppError(INVALID_SOURCE, `Only a folder is watched; a ${kind} runs by its "schedule"`)
   }
   return isWatched
 }
@@ -135,23 +138,24 @@ function parametersOf(
   fields: Fields,
   stored: Fields = {},
 ): SyncSource['parameters'] {
-  const read = new FieldReader(fields, CODE)
+  const read = new FieldReader(fields, INVALID_SOURCE)
   const [needed = ''] = PARAMETERS[kind]
   const text = read.text(needed)?.trim() ?? ''
   if (text === '')
-    throw new AppError(CODE, `A source of the kind ${kind} needs the field "${needed}"`)
-  if (text.length > TEXT_CHARS_MAX) throw new AppError(CODE, `Field "${needed}" is too long`)
+    throw new AppError(INVALID_SOURCE, `A source of the kind ${kind} needs the field "${needed}"`)
+  if (text.length > PARAMETER_CHARS_MAX)
+    throw new AppError(INVALID_SOURCE, `Field "${needed}" is too long`)
   const parameters: Record<string, unknown> = { [needed]: text }
   const keep = (name: string, value: unknown) => {
     if (value !== undefined) parameters[name] = value
   }
   keep('allow_empty', read.truth('allow_empty'))
-  for (const name of PARAMETERS[kind].slice(1)) keep(name, parameterOf(name, read, stored))
+  for (const name of PARAMETERS[kind].slice(1)) keep(name, sourceParameter(name, read, stored))
   if (kind === 'url' || kind === 'sitemap' || kind === 'site') checkUrl(text, stored, fields)
   return parameters
 }
 
-function parameterOf(name: string, read: FieldReader, stored: Fields): unknown {
+function sourceParameter(name: string, read: FieldReader, stored: Fields): unknown {
   switch (name) {
     case 'include':
     case 'exclude':
@@ -161,7 +165,7 @@ function parameterOf(name: string, read: FieldReader, stored: Fields): unknown {
     case 'limit':
       return read.integer(name, { min: 1, max: LIMIT_MAX })
     case 'crawl_depth':
-      return read.integer(name, { min: 0, max: DEPTH_MAX })
+      return read.integer(name, { min: 0, max: CRAWL_DEPTH_MAX })
     case 'headers':
       return headersOf(read.object(name), stored.headers)
     case 'filters':
@@ -175,7 +179,7 @@ function checkedGlobs(name: string, globs: readonly string[] | undefined) {
   const isLong = globs?.some((glob) => glob.length > GLOB_CHARS_MAX || glob === '') ?? false
   if (!isLong && (globs?.length ?? 0) <= GLOBS_MAX) return globs
   const limit = `at most ${GLOBS_MAX} patterns of 1 to ${GLOB_CHARS_MAX} characters`
-  throw new AppError(CODE, `Field "${name}" holds ${limit}`)
+  throw new AppError(INVALID_SOURCE, `Field "${name}" holds ${limit}`)
 }
 
 const HEADER_NAME = /^[\w!#$%&'*+.^`|~-]{1,100}$/
@@ -189,12 +193,16 @@ function headersOf(headers: Fields | undefined, stored: unknown): Fields | undef
     const isText = typeof value === 'string' && value.length <= 8192 && !/[\r\n\0]/.test(value)
     if (!isText || !HEADER_NAME.test(name) || OWN_HEADERS.test(name)) {
       const what = 'names of HTTP headers and their values as texts of one line'
-      throw new AppError(CODE, `Field "headers" must hold ${what}; "${name.slice(0, 40)}" is not`)
+      throw new AppError(
+        INVALID_SOURCE,
+        `Field "headers" must hold ${what}; "${name.slice(0, 40)}" is not`,
+      )
     }
     return [name, value === MASK ? known[name] : value] as const
   })
   const lost = entries.find(([, value]) => value === undefined)
-  if (lost !== undefined) throw new AppError(CODE, `The header "${lost[0]}" must be sent again`)
+  if (lost !== undefined)
+    throw new AppError(INVALID_SOURCE, `The header "${lost[0]}" must be sent again`)
   return entries.length === 0 ? undefined : Object.fromEntries(entries)
 }
 
@@ -203,7 +211,7 @@ function filtersOf(read: FieldReader): unknown {
   try {
     return read.textList('filters')
   } catch {
-    const filters = new FieldReader(read.object('filters') ?? {}, CODE)
+    const filters = new FieldReader(read.object('filters') ?? {}, INVALID_SOURCE)
     filters.allowOnly(new Set(['allowed_domains']), (name) => `Unknown field "filters.${name}"`)
     return { allowed_domains: filters.textList('allowed_domains') ?? [] }
   }
@@ -213,11 +221,14 @@ function filtersOf(read: FieldReader): unknown {
 function checkUrl(text: string, stored: Fields, fields: Fields): void {
   const url = URL.canParse(text) ? new URL(text) : undefined
   if (url === undefined || !/^https?:$/.test(url.protocol)) {
-    throw new AppError(CODE, 'Field "url" must be an http or https address')
+    throw new AppError(INVALID_SOURCE, 'Field "url" must be an http or https address')
   }
   if (url.username !== '' || url.password !== '') {
     const hint = 'a key belongs into "headers"'
-    throw new AppError(CODE, `Field "url" must not hold a user name or a password; ${hint}`)
+    throw new AppError(
+      INVALID_SOURCE,
+      `Field "url" must not hold a user name or a password; ${hint}`,
+    )
   }
   const before = typeof stored.url === 'string' ? new URL(stored.url).origin : url.origin
   if (before === url.origin || !isObject(stored.headers) || !isObject(fields.headers)) return
@@ -225,7 +236,10 @@ function checkUrl(text: string, stored: Fields, fields: Fields): void {
     return isObject(stored.headers) && (value === MASK || value === stored.headers[name])
   })
   if (isKept)
-    throw new AppError(CODE, 'Field "headers" must be sent again: "url" is at another host')
+    throw new AppError(
+      INVALID_SOURCE,
+      'Field "headers" must be sent again: "url" is at another host',
+    )
 }
 
 /** By its name or its id. @throws AppError `source_not_found` */

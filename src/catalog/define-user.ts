@@ -4,7 +4,7 @@ import type { CatalogSnapshot } from '../domain/catalog-snapshot.ts'
 import { checkedName, nameKey } from '../domain/identifier.ts'
 import type { User, UserChanges, Users } from '../domain/ports/access-ports.ts'
 import { AppError } from '../errors.ts'
-import { isWithin, namespacesOf, shownPrincipal } from './define-key.ts'
+import { isWithinPrincipal, namespacesOf, shownPrincipal } from './define-key.ts'
 import type { Fields } from './fields.ts'
 
 export interface UserDeps {
@@ -29,7 +29,7 @@ export function visibleUsers(principal: Principal, deps: UserDeps): readonly Lis
   const first: readonly ListedUser[] =
     deps.firstAdmin === undefined ? [] : [firstAdminOf(deps.firstAdmin)]
   return [...first, ...deps.users.list()].filter(({ namespaces }) => {
-    return isWithin(namespaces, principal)
+    return isWithinPrincipal(namespaces, principal)
   })
 }
 

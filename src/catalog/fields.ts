@@ -1,3 +1,5 @@
+export const INVALID_KNOWLEDGE_BASE = 'invalid_knowledge_base'
+
 /**
  * Reads the contract's fields (docs/contract.md) out of what a client sent: the object under the wrapper of a REST body, or the
  * options of a SQL statement. Both edges share the names and so share this.
@@ -36,7 +38,7 @@ export function withNestedParams(
   return Object.fromEntries([...nested, ...given])
 }
 
-function kindOf(value: unknown): string {
+function kindOfValue(value: unknown): string {
   if (value === null) return 'null'
   return Array.isArray(value) ? 'a list' : `a ${typeof value}`
 }
@@ -134,7 +136,7 @@ export class FieldReader {
   }
 
   #wrong(name: string, expected: string, value: unknown): AppError {
-    const message = `Field "${name}" must be ${expected}, not ${kindOf(value)}`
+    const message = `Field "${name}" must be ${expected}, not ${kindOfValue(value)}`
     return new AppError(this.#code, message)
   }
 }

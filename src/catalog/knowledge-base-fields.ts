@@ -11,10 +11,9 @@ import type { ModelRef } from '../domain/model-ref.ts'
 import { FILES_DATABASE } from '../domain/project.ts'
 import { AppError } from '../errors.ts'
 import type { CatalogDeps } from './catalog-deps.ts'
-import { definedFields, FieldReader, type Fields } from './fields.ts'
-import { mergedFields, modelRefOf } from './model-fields.ts'
+import { definedFields, FieldReader, type Fields, INVALID_KNOWLEDGE_BASE } from './fields.ts'
+import { mergedFields, modelRefOf } from './model-ref-fields.ts'
 
-const CODE = 'invalid_knowledge_base'
 /** The defaults of searches that do not say otherwise. */
 export const SEARCH_FIELDS = [
   'hybrid_search',
@@ -34,7 +33,10 @@ export function searchParams(read: FieldReader): Fields {
   const fusion = name === undefined ? undefined : fusionNamed(name)
   if (name !== undefined && fusion === undefined) {
     const known = FUSIONS.join(', ')
-    throw new AppError(CODE, `Unknown hybrid_search_fusion "${name}". Available: ${known}`)
+    throw new AppError(
+      INVALID_KNOWLEDGE_BASE,
+      `Unknown hybrid_search_fusion "${name}". Available: ${known}`,
+    )
   }
   return definedFields({
     hybrid_search: isHybrid,
@@ -51,7 +53,10 @@ export function languageParam(read: FieldReader): { readonly language?: Language
   const language = languageNamed(name)
   if (language !== undefined) return { language }
   const known = LANGUAGES.join(', ')
-  throw new AppError(CODE, `Unknown language "${name}". Available languages: ${known}`)
+  throw new AppError(
+    INVALID_KNOWLEDGE_BASE,
+    `Unknown language "${name}". Available languages: ${known}`,
+  )
 }
 
 export function storageOf(
@@ -63,7 +68,7 @@ export function storageOf(
     return { vectorDatabase: 'duckdb', vectorDatabaseTable: name }
   }
   const fields = typeof storage === 'string' ? storageOfName(storage) : storage
-  const read = new FieldReader(isObject(fields) ? fields : {}, CODE)
+  const read = new FieldReader(isObject(fields) ? fields : {}, INVALID_KNOWLEDGE_BASE)
   const database = read.text('database')
   const table = read.text('table')
   if (!database || !table) {
@@ -96,7 +101,10 @@ function refuseOtherDatabase(database: string, snapshot: CatalogSnapshot): void 
   const other = isSource ? 'a connected database' : 'a database of the system'
   const what = isProject ? 'a project' : other
   const how = 'leave "storage" out, or name a store: "duckdb", or a name of your own'
-  throw new AppError(CODE, `"storage" names ${database}, ${what}, which stores no vectors; ${how}`)
+  throw new AppError(
+    INVALID_KNOWLEDGE_BASE,
+    `"storage" names ${database}, ${what}, which stores no vectors; ${how}`,
+  )
 }
 
 function storageOfName(name: string): Fields {
@@ -112,12 +120,16 @@ export async function rerankingModelOf(
 ): Promise<ModelRef | null> {
   if (sent === undefined || sent === null || sent === false) return null
   if (!isObject(sent)) {
-    throw new AppError(CODE, 'Field "reranking_model" must be an object or false')
+    throw new AppError(INVALID_KNOWLEDGE_BASE, 'Field "reranking_model" must be an object or false')
   }
   if (Object.keys(sent).length === 0) return null
   const isChange = stored !== null && sent.model_name === undefined
   const fields = isChange ? mergedFields(stored, sent) : sent
-  const merged = modelRefOf(fields, { provider: stored?.provider ?? 'openai', code: CODE }, stored)
+  const merged = modelRefOf(
+    fields,
+    { provider: stored?.provider ?? 'openai', code: INVALID_KNOWLEDGE_BASE },
+    stored,
+  )
   const isSameProvider = !isChange || merged.provider === stored.provider
   // The stored name is of a model of another provider.
   const ref = isSameProvider ? merged : { ...merged, modelName: '' }
@@ -132,7 +144,7 @@ function checkCandidates({ options: { candidates } }: ModelRef): void {
   const max = RERANK_CANDIDATES_MAX
   if (candidates === undefined || (isWhole && candidates >= 1 && candidates <= max)) return
   const expected = `a whole number from 1 to ${max}`
-  throw new AppError(CODE, `reranking_model.candidates must be ${expected}`)
+  throw new AppError(INVALID_KNOWLEDGE_BASE, `reranking_model.candidates must be ${expected}`)
 }
 
 export function vectorSize(read: FieldReader): number | undefined {
@@ -140,7 +152,7 @@ export function vectorSize(read: FieldReader): number | undefined {
 }
 
 /** The columns that were sent. */
-export function columnsOf(
+export function columnFields(
   read: FieldReader,
 ): Partial<
   Pick<KnowledgeBaseDraft, 'contentColumns' | 'metadataColumns' | 'idColumn' | 'declaredColumns'>
@@ -160,19 +172,19 @@ export function columnsOf(
 function metadataColumn(sent: unknown): { readonly name: string; readonly type: string | null } {
   if (typeof sent === 'string') return { name: sent, type: null }
   const fields = isObject(sent) ? sent : {}
-  const read = new FieldReader(fields, CODE)
+  const read = new FieldReader(fields, INVALID_KNOWLEDGE_BASE)
   read.allowOnly(new Set(['name', 'type']), (name) => {
     return `Unknown field "${name}" in "metadata_columns"; there are name and type`
   })
   const name = read.text('name')
   if (name === undefined) {
     const message = '"metadata_columns" holds names, or objects as {"name": "day", "type": "DATE"}'
-    throw new AppError(CODE, message)
+    throw new AppError(INVALID_KNOWLEDGE_BASE, message)
   }
   const type = read.text('type')
   if (type === undefined) return { name, type: null }
   const parsed = parseColumnType(type)
-  if (parsed === null) throw new AppError(CODE, unknownType(name, type))
+  if (parsed === null) throw new AppError(INVALID_KNOWLEDGE_BASE, unknownType(name, type))
   return { name, type: typeText(parsed) }
 }
 
@@ -184,7 +196,8 @@ function unknownType(name: string, type: string): string {
 
 function contentColumns(read: FieldReader): readonly string[] | undefined {
   const columns = columnList(read, 'content_columns')
-  if (columns?.length === 0) throw new AppError(CODE, '"content_columns" must name a column')
+  if (columns?.length === 0)
+    throw new AppError(INVALID_KNOWLEDGE_BASE, '"content_columns" must name a column')
   return columns
 }
 
@@ -198,9 +211,10 @@ function columnList(read: FieldReader, field: string): readonly string[] | undef
 function checkNames(columns: readonly string[], field: string): void {
   const seen = new Set<string>()
   for (const column of columns) {
-    if (column.trim() === '') throw new AppError(CODE, `"${field}" holds an empty name`)
+    if (column.trim() === '')
+      throw new AppError(INVALID_KNOWLEDGE_BASE, `"${field}" holds an empty name`)
     if (seen.has(column.toLowerCase())) {
-      throw new AppError(CODE, `"${field}" names the column "${column}" twice`)
+      throw new AppError(INVALID_KNOWLEDGE_BASE, `"${field}" names the column "${column}" twice`)
     }
     seen.add(column.toLowerCase())
   }
@@ -208,6 +222,7 @@ function checkNames(columns: readonly string[], field: string): void {
 
 function idColumn(read: FieldReader): string | undefined {
   const column = read.text('id_column')
-  if (column?.trim() === '') throw new AppError(CODE, '"id_column" must not be empty')
+  if (column?.trim() === '')
+    throw new AppError(INVALID_KNOWLEDGE_BASE, '"id_column" must not be empty')
   return column
 }

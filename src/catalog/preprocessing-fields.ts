@@ -1,4 +1,5 @@
 /** The contract's field `preprocessing`: each kind takes exactly its options. */
+
 import {
   type ContextualChunking,
   DEFAULT_CHUNK_OVERLAP_CHARS,
@@ -9,10 +10,9 @@ import {
   type SentenceWindows,
 } from '../domain/knowledge-base.ts'
 import { AppError } from '../errors.ts'
-import { FieldReader, type Fields } from './fields.ts'
-import { maskedModelFields, modelRefOf } from './model-fields.ts'
+import { FieldReader, type Fields, INVALID_KNOWLEDGE_BASE } from './fields.ts'
+import { maskedModelFields, modelRefOf } from './model-ref-fields.ts'
 
-const CODE = 'invalid_knowledge_base'
 const CHUNK_SIZE_CHARS_MAX = 100_000
 const SENTENCES_MAX = 100
 const SEPARATORS_MAX = 20
@@ -21,7 +21,7 @@ type PreprocessingType = Preprocessing['type']
 
 const SIZES = ['chunk_size', 'chunk_overlap'] as const
 
-const OPTIONS: Readonly<Record<PreprocessingType, readonly string[]>> = {
+const PREPROCESSING_OPTIONS: Readonly<Record<PreprocessingType, readonly string[]>> = {
   auto: SIZES,
   text_chunking: [...SIZES, 'separators'],
   markdown_chunking: SIZES,
@@ -44,22 +44,25 @@ const OPTIONS: Readonly<Record<PreprocessingType, readonly string[]>> = {
 const configOf = (type: PreprocessingType) => `${type}_config`
 
 function isType(name: string): name is PreprocessingType {
-  return Object.hasOwn(OPTIONS, name)
+  return Object.hasOwn(PREPROCESSING_OPTIONS, name)
 }
 
 /** Where no type is named, the options say which one it is. */
-function typeOf(read: FieldReader, fields: Fields): PreprocessingType {
+function preprocessingType(read: FieldReader, fields: Fields): PreprocessingType {
   const name = read.text('type')
   if (name === undefined) {
     return (
-      Object.keys(OPTIONS)
+      Object.keys(PREPROCESSING_OPTIONS)
         .filter(isType)
         .find((type) => fields[configOf(type)] != null) ?? 'auto'
     )
   }
   if (isType(name)) return name
-  const known = Object.keys(OPTIONS).filter(isType).join(', ')
-  throw new AppError(CODE, `Unknown preprocessing type "${name}". Available types: ${known}`)
+  const known = Object.keys(PREPROCESSING_OPTIONS).filter(isType).join(', ')
+  throw new AppError(
+    INVALID_KNOWLEDGE_BASE,
+    `Unknown preprocessing type "${name}". Available types: ${known}`,
+  )
 }
 
 /**
@@ -71,20 +74,22 @@ export function preprocessingOf(
   fields: Fields | undefined,
   stored: Preprocessing | null = null,
 ): Preprocessing {
-  const read = new FieldReader(fields ?? {}, CODE)
-  const type = typeOf(read, fields ?? {})
+  const read = new FieldReader(fields ?? {}, INVALID_KNOWLEDGE_BASE)
+  const type = preprocessingType(read, fields ?? {})
   const configName = configOf(type)
   read.allowOnly(new Set(['type', configName]), (name) => {
-    const isOther = Object.keys(OPTIONS).some((other) => isType(other) && configOf(other) === name)
+    const isOther = Object.keys(PREPROCESSING_OPTIONS).some(
+      (other) => isType(other) && configOf(other) === name,
+    )
     if (isOther) return `Unknown field "${name}" in "preprocessing": the type is ${type}`
-    const isOption = OPTIONS[type].includes(name)
+    const isOption = PREPROCESSING_OPTIONS[type].includes(name)
     const next = isOption ? `it belongs in "${configName}"` : `expected "type" and "${configName}"`
     return `Unknown field "${name}" in "preprocessing"; ${next}`
   })
   const sent = read.object(configName) ?? {}
-  const config = new FieldReader(sent, CODE)
-  config.allowOnly(new Set(OPTIONS[type]), (name) => {
-    return `Unknown field "${name}" in "${configName}". Available: ${OPTIONS[type].join(', ')}`
+  const config = new FieldReader(sent, INVALID_KNOWLEDGE_BASE)
+  config.allowOnly(new Set(PREPROCESSING_OPTIONS[type]), (name) => {
+    return `Unknown field "${name}" in "${configName}". Available: ${PREPROCESSING_OPTIONS[type].join(', ')}`
   })
   const separators = separatorsOf(config)
   const contextual = type === 'contextual' ? contextualOf(config, stored) : undefined
@@ -107,7 +112,10 @@ function sizesOf(
   const overlap = config.integer('chunk_overlap', { min: 0, max: CHUNK_SIZE_CHARS_MAX })
   if (overlap !== undefined && overlap >= chunkSizeChars) {
     const sizes = `chunk_overlap is ${overlap}, chunk_size ${chunkSizeChars}`
-    throw new AppError(CODE, `"chunk_overlap" must be less than "chunk_size": ${sizes}`)
+    throw new AppError(
+      INVALID_KNOWLEDGE_BASE,
+      `"chunk_overlap" must be less than "chunk_size": ${sizes}`,
+    )
   }
   const least = Math.min(DEFAULT_CHUNK_OVERLAP_CHARS, Math.floor(chunkSizeChars / 5))
   return {
@@ -122,7 +130,10 @@ function separatorsOf(config: FieldReader): readonly string[] | undefined {
   if (separators === undefined) return undefined
   const usual = ['\n\n', '\n', ' ', '']
   if (separators.length === 0 || separators.length > SEPARATORS_MAX) {
-    throw new AppError(CODE, `"separators" must hold from 1 to ${SEPARATORS_MAX} texts`)
+    throw new AppError(
+      INVALID_KNOWLEDGE_BASE,
+      `"separators" must hold from 1 to ${SEPARATORS_MAX} texts`,
+    )
   }
   // Those of the default say what is done anyway.
   const isUsual =
@@ -150,7 +161,10 @@ function sentencesOf(config: FieldReader): SentenceWindows {
   const windowOverlap = config.integer('window_overlap', { min: 0, max: SENTENCES_MAX })
   if (windowOverlap !== undefined && windowOverlap >= windowSize) {
     const sizes = `window_overlap is ${windowOverlap}, window_size ${windowSize}`
-    throw new AppError(CODE, `"window_overlap" must be less than "window_size": ${sizes}`)
+    throw new AppError(
+      INVALID_KNOWLEDGE_BASE,
+      `"window_overlap" must be less than "window_size": ${sizes}`,
+    )
   }
   return { windowSize, windowOverlap: windowOverlap ?? Math.min(1, windowSize - 1) }
 }
@@ -163,9 +177,9 @@ function contextualOf(config: FieldReader, stored: Preprocessing | null): Contex
   const before = stored?.contextual?.model ?? null
   if (config.truth('summarize') === true) {
     const why = 'what is embedded is always the context with its chunk, so that every word is found'
-    throw new AppError(CODE, `"summarize" can only be false: ${why}`)
+    throw new AppError(INVALID_KNOWLEDGE_BASE, `"summarize" can only be false: ${why}`)
   }
-  const usual = { provider: before?.provider ?? 'openai', code: CODE } as const
+  const usual = { provider: before?.provider ?? 'openai', code: INVALID_KNOWLEDGE_BASE } as const
   const bounds = { min: 1, max: CONTEXT_CHUNKS_MAX }
   return {
     model: sent === undefined ? null : modelRefOf(sent, usual, before),
@@ -178,7 +192,7 @@ function contextualOf(config: FieldReader, stored: Preprocessing | null): Contex
 function shownFields(fields: Fields, contextual: ContextualChunking | undefined): Fields {
   if (contextual === undefined) return fields
   const { model, chunksMax } = contextual
-  const config = new FieldReader(fields, CODE).object('contextual_config') ?? {}
+  const config = new FieldReader(fields, INVALID_KNOWLEDGE_BASE).object('contextual_config') ?? {}
   const shown = model === null ? {} : { llm_config: maskedModelFields(model) }
   return { ...fields, contextual_config: { ...config, max_chunks: chunksMax, ...shown } }
 }

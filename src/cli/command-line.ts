@@ -10,13 +10,15 @@ export const COMMON_OPTIONS = {
   help: { short: 'h', help: 'show this help' },
 } as const satisfies Readonly<Record<string, OptionSpec>>
 
-export interface ParsedLine {
+/** @throws CommandError `usage` that names what is wrong, and what is near it */
+export function parseLine(
+  name: string,
+  spec: CommandSpec,
+  args: readonly string[],
+): {
   readonly words: readonly string[]
   readonly options: Options
-}
-
-/** @throws CommandError `usage` that names what is wrong, and what is near it */
-export function parseLine(name: string, spec: CommandSpec, args: readonly string[]): ParsedLine {
+} {
   const known: Readonly<Record<string, OptionSpec>> = { ...spec.options, ...COMMON_OPTIONS }
   const { tokens } = parseArgs({
     args: [...args],
@@ -43,17 +45,20 @@ export function parseLine(name: string, spec: CommandSpec, args: readonly string
   return { words, options: new Options(values) }
 }
 
-interface OptionToken {
-  readonly name: string
-  readonly rawName: string
-  readonly value?: string | undefined
-  readonly inlineValue?: boolean | undefined
-}
-
 function optionOf(
   command: string,
   known: Readonly<Record<string, OptionSpec>>,
-  { name, rawName, value, inlineValue }: OptionToken,
+  {
+    name,
+    rawName,
+    value,
+    inlineValue,
+  }: {
+    readonly name: string
+    readonly rawName: string
+    readonly value?: string | undefined
+    readonly inlineValue?: boolean | undefined
+  },
 ): { readonly option: string; readonly value: string } {
   const positive = name.replace(/^no-/, '')
   const isNegated = positive !== name && isSwitch(known[positive])

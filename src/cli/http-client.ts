@@ -23,9 +23,9 @@ export function clientOptionsOf(
 ): ClientOptions {
   const given = environment.EIDER_URL || undefined
   const port = environment.EIDER_PORT || DEFAULT_PORT
-  const url = addressOf(given ?? `http://127.0.0.1:${port}`)
-  const username = environment.EIDER_USERNAME || decoded(url.username) || undefined
-  const password = environment.EIDER_PASSWORD || decoded(url.password) || undefined
+  const url = checkedAddress(given ?? `http://127.0.0.1:${port}`)
+  const username = environment.EIDER_USERNAME || uriDecoded(url.username) || undefined
+  const password = environment.EIDER_PASSWORD || uriDecoded(url.password) || undefined
   const apiKey = environment.EIDER_API_KEY || undefined
   if (apiKey === undefined && (username === undefined) !== (password === undefined)) {
     const missing = username === undefined ? 'EIDER_USERNAME' : 'EIDER_PASSWORD'
@@ -36,13 +36,13 @@ export function clientOptionsOf(
   return { url: url.href.replace(/[?#].*$/s, '').replace(/\/+$/, ''), apiKey, username, password }
 }
 
-function addressOf(text: string): URL {
+function checkedAddress(text: string): URL {
   const url = URL.canParse(text) ? new URL(text) : null
   if (url !== null && /^https?:$/.test(url.protocol) && url.hostname !== '') return url
   throw usageError('EIDER_URL: expected an http or https address, such as http://127.0.0.1:47334')
 }
 
-function decoded(text: string): string {
+function uriDecoded(text: string): string {
   try {
     return decodeURIComponent(text)
   } catch {
@@ -80,7 +80,10 @@ export function httpClient(options: ClientOptions): HttpClient {
   const loggedIn = async (): Promise<string | undefined> => {
     if (apiKey !== undefined || username === undefined || password === undefined) return apiKey
     const sent = { json: { username, password } }
-    const answer = await answered(await exchange(address, 'POST', '/api/login', sent), address)
+    const answer = await requireSuccess(
+      await exchange(address, 'POST', '/api/login', sent),
+      address,
+    )
     // The server's own answer, whose form its routes define.
     return ((await jsonOf(answer, address)) as { readonly token: string }).token
   }
@@ -108,7 +111,7 @@ export function httpClient(options: ClientOptions): HttpClient {
       await response.body?.cancel()
       response = await sent(method, path, init)
     }
-    return answered(response, address)
+    return requireSuccess(response, address)
   }
   return {
     address,
@@ -156,7 +159,7 @@ function unreachable(address: string, cause: unknown): CommandError {
   return new CommandError('no_server', `No server answers at ${address}${why}: ${next}`, { cause })
 }
 
-async function answered(response: Response, address: string): Promise<Response> {
+async function requireSuccess(response: Response, address: string): Promise<Response> {
   if (response.ok) return response
   const parsed = await jsonOf(response, address)
   // Any JSON can be looked at by name; what is not there is undefined.
@@ -175,7 +178,7 @@ async function answered(response: Response, address: string): Promise<Response> 
 }
 
 async function jsonOf(response: Response, address: string): Promise<unknown> {
-  const text = await textOf(response, address)
+  const text = await answerText(response, address)
   try {
     return text === '' ? null : JSON.parse(text)
   } catch {
@@ -183,7 +186,7 @@ async function jsonOf(response: Response, address: string): Promise<unknown> {
   }
 }
 
-async function textOf(response: Response, address: string): Promise<string> {
+async function answerText(response: Response, address: string): Promise<string> {
   try {
     return await response.text()
   } catch (cause) {
@@ -198,7 +201,7 @@ export function connectionLost(address: string, cause: unknown): CommandError {
 }
 
 /** The lines of an answer as they come. @throws CommandError `connection_lost`; the signal's reason */
-export async function* linesOf(
+export async function* streamLines(
   response: Response,
   { address }: Pick<HttpClient, 'address'>,
   signal: AbortSignal,
@@ -231,7 +234,7 @@ export async function* eventsOf(
   signal: AbortSignal,
 ): AsyncGenerator<unknown> {
   let data: string[] = []
-  for await (const line of linesOf(response, client, signal)) {
+  for await (const line of streamLines(response, client, signal)) {
     if (line.startsWith('data:')) data.push(line.slice('data:'.length).trim())
     if (line.trim() !== '' || data.length === 0) continue
     yield JSON.parse(data.join('\n'))

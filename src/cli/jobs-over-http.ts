@@ -28,26 +28,28 @@ export interface JobRecord {
 
 const OVER: ReadonlySet<string> = new Set(['done', 'failed', 'cancelled'])
 
-interface WatchParts {
-  readonly client: HttpClient
-  readonly output: Output
-  readonly signal: AbortSignal
-}
-
 /**
  * Shows how far a job is, until it is over.
  * @throws CommandError `job_failed`, `job_cancelled`; the signal's reason: the job goes on then
  */
 export async function watchJob(
   id: number,
-  { client, output, signal }: WatchParts,
+  {
+    client,
+    output,
+    signal,
+  }: {
+    readonly client: HttpClient
+    readonly output: Output
+    readonly signal: AbortSignal
+  },
 ): Promise<JobRecord> {
   const shown = new ShownProgress(output)
   let last: JobRecord | null = null
   try {
     // A stream that broke off is taken up again: the job does not depend on it.
     for (let attempt = 0; last === null || !OVER.has(last.state); attempt += 1) {
-      if (attempt >= ATTEMPTS_MAX) throw connectionLost(client.address, null)
+      if (attempt >= CONNECTIONS_MAX) throw connectionLost(client.address, null)
       const response = await client.open('GET', `/api/jobs/${id}/events`, { signal })
       try {
         for await (const event of eventsOf(response, client, signal)) {
@@ -66,7 +68,7 @@ export async function watchJob(
   return last
 }
 
-const ATTEMPTS_MAX = 5
+const CONNECTIONS_MAX = 5
 
 /** @throws CommandError where it was not done */
 export function requireDone(job: JobRecord): void {

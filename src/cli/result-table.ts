@@ -67,7 +67,7 @@ export class ResultTable {
     if (expanded === 'on') return 'expanded'
     const wanted = this.#names.map((name, index) => {
       let width = widthOf(name)
-      for (const row of rows) width = Math.max(width, widthOf(cellText(row[index])))
+      for (const row of rows) width = Math.max(width, widthOf(safeCell(row[index])))
       return width
     })
     const isRight = this.#names.map((_, index) => {
@@ -96,7 +96,7 @@ export class ResultTable {
     if (this.#layout === 'expanded' || this.#layout === null) return this.#record(row)
     const { widths, isRight } = this.#layout
     const cells = widths.map((width, index) => {
-      const text = truncated(cellText(row[index]), this.#style.columns === null ? Infinity : width)
+      const text = truncated(safeCell(row[index]), this.#style.columns === null ? Infinity : width)
       const cell = padded(text, width, isRight[index])
       return row[index] === null ? this.#style.dim(cell) : cell
     })
@@ -121,7 +121,7 @@ export class ResultTable {
     const room = columns === null ? null : Math.max(20, columns - nameWidth - 3)
     const lines = this.#names.flatMap((name, index) => {
       const value = row[index]
-      const text = value === null ? dim(NULL_TEXT) : safeText(plainText(value))
+      const text = value === null ? dim(NULL_TEXT) : safeText(valueText(value))
       const shown = room === null || value === null ? text.split('\n') : wrapped(text, room)
       return shown.map((one, lineIndex) => {
         const label = padded(lineIndex === 0 ? name : '', nameWidth)
@@ -154,11 +154,11 @@ export function fitting(wanted: readonly number[], room: number): readonly numbe
   })
 }
 
-function cellText(value: unknown): string {
-  return safeLine(plainText(value))
+function safeCell(value: unknown): string {
+  return safeLine(valueText(value))
 }
 
-function plainText(value: unknown): string {
+function valueText(value: unknown): string {
   if (value === null || value === undefined) return NULL_TEXT
   return typeof value === 'object' ? JSON.stringify(value) : String(value)
 }

@@ -2,11 +2,11 @@
 
 /** What moves a cursor, colours or renames a window; line ends and tabs stay. */
 // biome-ignore lint/suspicious/noControlCharactersInRegex: these are what is looked for.
-const ORDERS = /[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]/g
+const CONTROL_SIGNS = /[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]/g
 
 /** Several lines: what a terminal would obey is shown as text. */
 export function safeText(text: string): string {
-  return text.replaceAll('\r\n', '\n').replaceAll(ORDERS, escaped)
+  return text.replaceAll('\r\n', '\n').replaceAll(CONTROL_SIGNS, escaped)
 }
 
 /** One line: line ends too. */
@@ -58,7 +58,7 @@ function wrappedLine(line: string, columns: number): readonly string[] {
   let current = ''
   let width = 0
   for (const word of line.split(/(?<=\s)/)) {
-    for (const piece of piecesOf(word, columns)) {
+    for (const piece of linePieces(word, columns)) {
       const pieceWidth = widthOf(piece.trimEnd())
       if (width + pieceWidth > columns && current !== '') {
         lines.push(current.trimEnd())
@@ -73,7 +73,7 @@ function wrappedLine(line: string, columns: number): readonly string[] {
 }
 
 /** A word that is wider than a line, such as a sentence in Japanese, in pieces that may be cut apart. */
-function piecesOf(word: string, columns: number): readonly string[] {
+function linePieces(word: string, columns: number): readonly string[] {
   if (widthOf(word.trimEnd()) <= columns) return [word]
   return [...graphemes.segment(word)].map(({ segment }) => segment)
 }

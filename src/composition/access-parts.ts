@@ -14,7 +14,7 @@ import type { UseCases } from '../http/route-context.ts'
 import { RequestScope } from '../http/running-requests.ts'
 import type { StatementAccess } from '../query/select/query-deps.ts'
 import type { StatementChange } from '../query/select/statement-request.ts'
-import { originOf } from '../runtime/cancellation.ts'
+import { abortOrigin } from '../runtime/cancellation.ts'
 import type { Settings } from '../settings.ts'
 import type { Store } from '../store/store.ts'
 
@@ -110,6 +110,6 @@ function readsAudit(principal: Principal): boolean {
 
 /** undefined: the server itself runs it. */
 export function requestOf(signal: AbortSignal): RequestScope | undefined {
-  const origin = originOf(signal)
+  const origin = abortOrigin(signal)
   return origin instanceof RequestScope ? origin : undefined
 }

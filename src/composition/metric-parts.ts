@@ -54,7 +54,7 @@ function countRequest(
 }
 
 /** Words with which a statement begins. */
-const KINDS: ReadonlySet<string> = new Set([
+const COUNTED_STATEMENTS: ReadonlySet<string> = new Set([
   ...['select', 'insert', 'update', 'delete', 'create', 'alter', 'drop', 'show', 'describe'],
   ...['explain', 'evaluate', 'use', 'set', 'vacuum'],
 ])
@@ -65,7 +65,7 @@ export function kindOfStatement(sql: string): string {
   const word = start?.[1]?.toLowerCase() ?? ''
   if (word === 'with' || word === 'from' || word === 'values') return 'select'
   if (word === 'desc') return 'describe'
-  return KINDS.has(word) ? word : 'other'
+  return COUNTED_STATEMENTS.has(word) ? word : 'other'
 }
 
 /** A statement is over for these figures with its first rows: what its client reads when is its own affair. */
@@ -115,26 +115,24 @@ export function countedSearches(
     access: (kb, isPrefiltered) => caches.access(kb, isPrefiltered),
     nearest: async (search, signal) => {
       const found = await caches.nearest(search, signal)
-      measurements.searches.add(1, kindOf(search), accessOf(search, found, caches))
+      measurements.searches.add(1, searchKind(search), accessOf(search, found, caches))
       return found
     },
   }
 }
 
 /** Where the vectors weigh nothing, they are not always looked at. */
-function kindOf({ keywordSearch }: NearestSearch): SearchMode {
+function searchKind({ keywordSearch }: NearestSearch): SearchMode {
   if (keywordSearch === undefined) return 'vector'
   return keywordSearch.enoughCount === null ? 'hybrid' : 'keyword'
-}
-
-interface IndexReports {
-  reportOf(kb: KnowledgeBase): Pick<VectorIndexState, 'state'> | null
 }
 
 function accessOf(
   { knowledgeBase, prefilter }: NearestSearch,
   found: NearestFound | null,
-  caches: IndexReports,
+  caches: {
+    reportOf(kb: KnowledgeBase): Pick<VectorIndexState, 'state'> | null
+  },
 ): string {
   if (found === null) return 'scan'
   const type = knowledgeBase.vectorIndex?.type ?? 'exact'

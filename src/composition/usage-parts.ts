@@ -6,11 +6,6 @@ import type { VectorIndexStates } from '../domain/ports/search-ports.ts'
 import type { KnowledgeBaseUsage, StoredSize, VectorCopy } from '../domain/server-state.ts'
 import { AppError } from '../errors.ts'
 
-export interface UsageOptions {
-  readonly signal: AbortSignal
-  readonly isDiskWanted: boolean
-}
-
 interface UsageParts {
   readonly documents: Pick<StoredDocuments, 'counts'>
   readonly sizes: { of(kb: KnowledgeBase): Promise<StoredSize | null> }
@@ -20,18 +15,24 @@ interface UsageParts {
 }
 
 /** Reads one after the other: whoever looks holds nobody up. Those that go meanwhile are left out. */
-export function usageOf({ documents, sizes, vectors, rows, indexes }: UsageParts) {
+export function diskUsage({ documents, sizes, vectors, rows, indexes }: UsageParts) {
   return async (
     knowledgeBases: readonly KnowledgeBase[],
-    { signal, isDiskWanted }: UsageOptions,
+    {
+      signal,
+      isDiskWanted,
+    }: {
+      readonly signal: AbortSignal
+      readonly isDiskWanted: boolean
+    },
   ): Promise<readonly KnowledgeBaseUsage[]> => {
     const used: KnowledgeBaseUsage[] = []
     const states = new Map(
-      indexes.states().map((one) => [keyOf(one.project, one.knowledgeBase), one]),
+      indexes.states().map((one) => [knowledgeBaseKey(one.project, one.knowledgeBase), one]),
     )
     for (const kb of knowledgeBases) {
       signal.throwIfAborted()
-      const index = states.get(keyOf(kb.projectName, kb.name))
+      const index = states.get(knowledgeBaseKey(kb.projectName, kb.name))
       const counts = await unlessGone(documents.counts(kb))
       if (counts === null || index === undefined) continue
       const disk = isDiskWanted ? await sizes.of(kb) : null
@@ -57,6 +58,6 @@ async function unlessGone<T>(read: Promise<T>): Promise<T | null> {
   }
 }
 
-function keyOf(project: string, name: string): string {
+function knowledgeBaseKey(project: string, name: string): string {
   return JSON.stringify([nameKey(project), nameKey(name)])
 }

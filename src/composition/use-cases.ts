@@ -209,7 +209,15 @@ function documentUsesOf(queryDeps: QueryDeps, reader: DocumentReader): DocumentU
 /** The same for knowledge bases as files. */
 function transferUsesOf(
   queryDeps: QueryDeps,
-  { reader, jobs, importFiles }: TransferParts,
+  {
+    reader,
+    jobs,
+    importFiles,
+  }: {
+    readonly reader: DocumentReader
+    readonly jobs: JobRunner
+    readonly importFiles: ImportFiles
+  },
 ): TransferUses {
   const transferDeps = () => ({ ...queryDeps, reader: reader.forRequest(), importFiles })
   jobs.handle('import', {
@@ -232,10 +240,4 @@ function transferUsesOf(
       })
     },
   }
-}
-
-interface TransferParts {
-  readonly reader: DocumentReader
-  readonly jobs: JobRunner
-  readonly importFiles: ImportFiles
 }

@@ -37,7 +37,7 @@ interface Named {
   readonly name: string
 }
 
-function named<T extends Named>(things: readonly T[], name: string): T | undefined {
+function findNamed<T extends Named>(things: readonly T[], name: string): T | undefined {
   const key = nameKey(name)
   return things.find((thing) => nameKey(thing.name) === key)
 }
@@ -45,7 +45,7 @@ function named<T extends Named>(things: readonly T[], name: string): T | undefin
 /** @throws AppError `forbidden` for what the snapshot may not be asked for */
 export function findProject(snapshot: CatalogSnapshot, name: string): Project | undefined {
   requireSeen(snapshot.limits?.rights, name)
-  return named(snapshot.projects, name)
+  return findNamed(snapshot.projects, name)
 }
 
 export function knowledgeBasesOf(
@@ -63,7 +63,10 @@ export function viewsOf(snapshot: CatalogSnapshot, project: Project): readonly V
   return snapshot.views.filter((view) => view.projectId === project.id)
 }
 
-export function tablesOf(snapshot: CatalogSnapshot, project: Project): readonly ProjectTable[] {
+export function projectTables(
+  snapshot: CatalogSnapshot,
+  project: Project,
+): readonly ProjectTable[] {
   return snapshot.tables.filter((table) => table.projectId === project.id)
 }
 
@@ -72,7 +75,7 @@ export function findView(
   project: Project,
   name: string,
 ): View | undefined {
-  return named(viewsOf(snapshot, project), name)
+  return findNamed(viewsOf(snapshot, project), name)
 }
 
 export function findTable(
@@ -80,7 +83,7 @@ export function findTable(
   project: Project,
   name: string,
 ): ProjectTable | undefined {
-  return named(tablesOf(snapshot, project), name)
+  return findNamed(projectTables(snapshot, project), name)
 }
 
 export function findKnowledgeBase(
@@ -88,7 +91,7 @@ export function findKnowledgeBase(
   project: Project,
   name: string,
 ): KnowledgeBase | undefined {
-  return named(knowledgeBasesOf(snapshot, project), name)
+  return findNamed(knowledgeBasesOf(snapshot, project), name)
 }
 
 export function findAgent(
@@ -96,7 +99,7 @@ export function findAgent(
   project: Project,
   name: string,
 ): Agent | undefined {
-  return named(agentsOf(snapshot, project), name)
+  return findNamed(agentsOf(snapshot, project), name)
 }
 
 /** @throws AppError `forbidden` for what the snapshot may not be asked for */
@@ -107,7 +110,7 @@ export function findDataSource(snapshot: CatalogSnapshot, name: string): DataSou
 
 /** The same of a name that may be none of a database. */
 export function seenDataSource(snapshot: CatalogSnapshot, name: string): DataSource | undefined {
-  return named(snapshot.dataSources, name)
+  return findNamed(snapshot.dataSources, name)
 }
 
 /**

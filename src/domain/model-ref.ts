@@ -121,3 +121,6 @@ export const BUILTIN_CHAT_MODEL = 'extractive'
 
 /** One try of an embedding model when a knowledge base is created or altered. */
 export const EMBED_PROBE_MS = 3_000
+
+/** Of a vector: no model gives more. */
+export const DIMENSIONS_MAX = 65_536

@@ -15,6 +15,14 @@ export const DEFAULT_PROJECT = 'mindsdb'
 /** What stands before the name of an uploaded file, as a project's name before that of a view: `files.teas`. */
 export const FILES_DATABASE = 'files'
 
+/** A relation as people name it outside its project. */
+export function fullName(relation: {
+  readonly projectName: string
+  readonly name: string
+}): string {
+  return `${relation.projectName}.${relation.name}`
+}
+
 /** A SELECT with a name. Its names are resolved each time it is read. */
 export interface View {
   readonly id: number

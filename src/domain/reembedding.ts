@@ -32,7 +32,7 @@ export interface ReembeddingProgress {
   readonly error: string | null
 }
 
-const ATTEMPTS_MAX = 3
+const EMBEDDING_ATTEMPTS_MAX = 3
 
 /** A write was refused, as another embedding model has taken over since its vectors were made. */
 export class SupersededVectors extends AppError {
@@ -56,7 +56,7 @@ export async function withModelInForce<T>(
     try {
       return await embedAndWrite(inForce)
     } catch (error) {
-      if (!(error instanceof SupersededVectors) || attempt === ATTEMPTS_MAX) throw error
+      if (!(error instanceof SupersededVectors) || attempt === EMBEDDING_ATTEMPTS_MAX) throw error
       inForce = error.knowledgeBase
     }
   }

@@ -14,7 +14,7 @@ export interface GeneratedQuestion {
 }
 
 /** Passages and questions are cut to this: models have small windows. */
-const SHOWN_CHARS_MAX = 8000
+const PROMPT_TEXT_CHARS_MAX = 8000
 
 const QUESTION_CHARS_MAX = 2000
 const ANSWER_CHARS_MAX = 20_000
@@ -36,7 +36,7 @@ const QUESTION_TASK = [
 export function questionPrompt(passage: string): EvaluationPrompt<GeneratedQuestion> {
   return {
     system: QUESTION_TASK,
-    user: `${JSON.stringify({ passage: shown(passage) })}\n\nReply with the JSON object only.`,
+    user: `${JSON.stringify({ passage: promptText(passage) })}\n\nReply with the JSON object only.`,
     read: generatedQuestion,
   }
 }
@@ -50,7 +50,7 @@ const RELEVANCE_TASK = [
 
 /** Asks how well the passage answers the question: a score in [0, 1]. */
 export function relevancePrompt(question: string, passage: string): EvaluationPrompt<number> {
-  const data = { question: shown(question), passage: shown(passage) }
+  const data = { question: promptText(question), passage: promptText(passage) }
   return {
     system: RELEVANCE_TASK,
     user: `${JSON.stringify(data)}\n\nReply with a number from 0 to 100.`,
@@ -93,9 +93,9 @@ const ANSWER_TASK = [
 export function answerPrompt(judged: JudgedAnswer): EvaluationPrompt<AnswerJudgment> {
   const { question, answer, accepted, quotes } = judged
   const data = {
-    question: shown(question),
-    accepted_answers: accepted?.slice(0, ACCEPTED_MAX).map(shown) ?? null,
-    answer: shown(answer),
+    question: promptText(question),
+    accepted_answers: accepted?.slice(0, ACCEPTED_MAX).map(promptText) ?? null,
+    answer: promptText(answer),
     quotes: quotes
       .slice(0, QUOTES_MAX)
       .map((quote) => quote.slice(0, QUOTE_CHARS_MAX).toWellFormed()),
@@ -131,8 +131,8 @@ function numberIn(fields: unknown, name: string): number | null {
   return typeof value === 'string' && /^[01](?:\.\d+)?$/.test(value.trim()) ? Number(value) : null
 }
 
-function shown(text: string): string {
-  return text.slice(0, SHOWN_CHARS_MAX).toWellFormed()
+function promptText(text: string): string {
+  return text.slice(0, PROMPT_TEXT_CHARS_MAX).toWellFormed()
 }
 
 function generatedQuestion(reply: string): GeneratedQuestion | null {

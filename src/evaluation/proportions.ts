@@ -1,15 +1,16 @@
 /** How sure the shares are that few questions give. */
 
-export interface Interval {
-  readonly low: number
-  readonly high: number
-}
-
 /** The 97.5th percentile of the normal distribution. */
 const Z = 1.959963984540054
 
 /** E. B. Wilson's interval (1927), 95 %: it holds for few questions and for shares near 0 and 1. null: of nothing. */
-export function wilsonInterval(successes: number, total: number): Interval | null {
+export function wilsonInterval(
+  successes: number,
+  total: number,
+): {
+  readonly low: number
+  readonly high: number
+} | null {
   if (total === 0) return null
   const share = successes / total
   const scale = 1 + Z ** 2 / total

@@ -1,3 +1,4 @@
+import { sum } from '../core/counts.ts'
 import { AppError } from '../errors.ts'
 
 /** How good the ranking of one question is: each number is in [0, 1], larger is better. */
@@ -91,10 +92,6 @@ function refuseWrong(gradesById: ReadonlyMap<string, number>, k: number): void {
     if (Number.isFinite(grade)) continue
     throw new AppError('invalid_request', `The grade of ${id} must be a finite number`)
   }
-}
-
-function sum(values: readonly number[]): number {
-  return values.reduce((total, value) => total + value, 0)
 }
 
 /** How often the one right document of a question was found, and how far down. */

@@ -75,7 +75,7 @@ export class JobRuns {
     leftOut: PendingLeftOut,
   ): Promise<void> {
     const { store, shown, onFailure } = this.#options
-    if (signal.aborted && codeOf(signal.reason) === 'shutting_down') {
+    if (signal.aborted && errorCode(signal.reason) === 'shutting_down') {
       // It goes on at the next start, which is not one after a crash.
       await store.change(id, { state: 'queued' })
       return
@@ -132,6 +132,6 @@ export class JobRuns {
   }
 }
 
-function codeOf(error: unknown): string | null {
+function errorCode(error: unknown): string | null {
   return error instanceof AppError ? error.code : null
 }

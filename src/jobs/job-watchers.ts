@@ -1,15 +1,13 @@
 import { isOver, type Job } from '../domain/flow/job.ts'
 import { AppError } from '../errors.ts'
 import { onAbort } from '../runtime/cancellation.ts'
-import { TimeSlice } from '../runtime/scheduling.ts'
+import { SLICE_MS, TimeSlice } from '../runtime/scheduling.ts'
 
 /** A job is shown so often at most; with many watchers more seldom. */
 const SHOWN_EVERY_MS = 250
 const MS_PER_WATCHER = 0.1
 
 const WATCHERS_MAX = 10_000
-
-const SLICE_MS = 5
 
 /** Those who watch one job. */
 interface Watched {

@@ -12,6 +12,6 @@ const WARNINGS: Readonly<Record<FinishReason, readonly string[]>> = {
   refusal: ['The model refused to answer'],
 }
 
-export function endOf(finish: FinishReason, usage: TokenUsage | null): AnswerEnd {
+export function answerEnd(finish: FinishReason, usage: TokenUsage | null): AnswerEnd {
   return { finish, usage, warnings: WARNINGS[finish] }
 }

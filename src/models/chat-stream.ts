@@ -2,7 +2,7 @@ import type { FeatureMemory, ModelFeature } from '../domain/model-features.ts'
 import type { ChatDelta, ToolCall } from '../domain/ports/model-ports.ts'
 import { AppError } from '../errors.ts'
 import { abortable, withDeadline } from '../runtime/cancellation.ts'
-import { TimeSlice } from '../runtime/scheduling.ts'
+import { SLICE_MS, TimeSlice } from '../runtime/scheduling.ts'
 import type { AnswerEnd } from './answer-end.ts'
 import type { Endpoint } from './endpoint.ts'
 import { FeatureRefused, refusedFeature } from './feature-refusal.ts'
@@ -130,12 +130,12 @@ async function begunAnswer(
       const iterator = (await send(one))[Symbol.asyncIterator]()
       return resumed(await iterator.next(), iterator)
     } catch (error) {
-      if (!isRedrawn && BAD_DRAW.test(wordsOf(error))) {
+      if (!isRedrawn && BAD_DRAW.test(errorWords(error))) {
         isRedrawn = true
         return attempt(one)
       }
       const failure = failureOf(error)
-      const feature = refusedFeature({ status: statusOf(failure), words: wordsOf(error) }, used)
+      const feature = refusedFeature({ status: statusOf(failure), words: errorWords(error) }, used)
       throw feature === null ? error : new FeatureRefused(feature, failure)
     }
   }
@@ -146,7 +146,7 @@ async function begunAnswer(
 const BAD_DRAW = /tool_use_failed|failed_generation/
 
 /** All that a failed answer said, to be looked through and never shown. */
-function wordsOf(error: unknown): string {
+function errorWords(error: unknown): string {
   if (!(error instanceof Error)) return ''
   const body = 'error' in error ? error.error : undefined
   const said = body === undefined ? '' : JSON.stringify(body)
@@ -168,7 +168,7 @@ async function* resumed(
 }
 
 /** What a provider's client gives for a request, whether it streams or not. @throws what `failed` makes of an answer that is none */
-export async function* piecesOf(
+export async function* streamPieces(
   data: unknown,
   response: Response,
   failed: (answer: unknown) => unknown,
@@ -190,8 +190,6 @@ export async function* piecesOf(
   }
   yield answer
 }
-
-const SLICE_MS = 5
 
 /** How long a stream is read on after its answer's end, for the counts of tokens behind it. */
 const TAIL_MS = 2_000

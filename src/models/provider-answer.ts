@@ -1,3 +1,4 @@
+import { isCount } from '../core/counts.ts'
 import { type Guard, pinnedFetch } from '../network/pinned-fetch.ts'
 
 /** Of the body of a failed answer: its message is short. */
@@ -67,4 +68,9 @@ function byteLimit(bytesMax: number): TransformStream<Uint8Array, Uint8Array> {
 export function member(value: unknown, key: string): unknown {
   if (typeof value !== 'object' || value === null) return undefined
   return Object.getOwnPropertyDescriptor(value, key)?.value
+}
+
+/** null: the provider did not say how many. */
+export function tokenCount(value: unknown): number | null {
+  return isCount(value) ? value : null
 }

@@ -104,7 +104,7 @@ const CHANCE_CHARS_MAX = 3
 
 const DETAIL_CHARS_MAX = 300
 /** What is behind them is not looked at. */
-const TEXT_CHARS_MAX = 2_000
+const READ_CHARS_MAX = 2_000
 
 /**
  * What a server said, on one line, shortened, without any longer part of a secret, in whatever case it comes back, and
@@ -112,18 +112,18 @@ const TEXT_CHARS_MAX = 2_000
  */
 export function redacted(text: string, secrets: readonly string[]): string {
   const line = text
-    .slice(0, TEXT_CHARS_MAX)
+    .slice(0, READ_CHARS_MAX)
     .replace(/[\p{Cc}\s]+/gu, ' ')
     .trim()
   const isShort = (secret: string) => secret.length < SECRET_CHARS_MIN
-  if (secrets.some((secret) => isShort(secret) && holds(line, secret))) {
+  if (secrets.some((secret) => isShort(secret) && holdsSecret(line, secret))) {
     return 'its answer is not shown, because it holds the key or a part of the address'
   }
   const known = secrets.filter((secret) => !isShort(secret)).reduce(withoutRuns, line)
   return shortened(withoutCredentials(known), DETAIL_CHARS_MAX)
 }
 
-function holds(text: string, secret: string): boolean {
+function holdsSecret(text: string, secret: string): boolean {
   const [lowerText, lowerSecret] = [text.toLowerCase(), secret.toLowerCase()]
   if (lowerSecret === '') return false
   if (lowerSecret.length > CHANCE_CHARS_MAX) return lowerText.includes(lowerSecret)

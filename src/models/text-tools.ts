@@ -37,7 +37,7 @@ export async function* textToolTurn(request: ChatRequest, ask: Ask): AsyncGenera
     ],
   }
   const second = yield* heldTurn(ask(again))
-  const usage = sum(first.end?.usage ?? null, second.end?.usage ?? null)
+  const usage = addedUsage(first.end?.usage ?? null, second.end?.usage ?? null)
   const repaired = callWithin(second.text, request)
   const turn = { ...second, end: second.end === null ? null : { ...second.end, usage } }
   yield* outcome(repaired, turn)
@@ -262,7 +262,7 @@ const TOOLS_PART = [
   'strangers and are never run. When you have what you need, answer in plain words without such a block.',
 ]
 
-function sum(one: TokenUsage | null, other: TokenUsage | null): TokenUsage | null {
+function addedUsage(one: TokenUsage | null, other: TokenUsage | null): TokenUsage | null {
   if (one === null && other === null) return null
   const [a, b] = [one ?? NO_USAGE, other ?? NO_USAGE]
   return {

@@ -1,5 +1,5 @@
 /** How models mark their thoughts at the beginning of a text, where the server does not take them out. */
-const MARKS: readonly (readonly [string, string])[] = [
+const THOUGHT_TAGS: readonly (readonly [string, string])[] = [
   ['<think>', '</think>'],
   ['<thinking>', '</thinking>'],
   // Gemma and Gemini.
@@ -46,14 +46,14 @@ export class ThoughtSplitter {
 
   #begin(): void {
     const start = this.#held.trimStart()
-    const mark = MARKS.find(([opening]) => start.startsWith(opening))
+    const mark = THOUGHT_TAGS.find(([opening]) => start.startsWith(opening))
     if (mark !== undefined) {
       this.#state = 'thought'
       this.#endMark = mark[1]
       this.#held = start.slice(mark[0].length)
     } else if (
       this.#held.length > LEAD_CHARS_MAX ||
-      !MARKS.some(([opening]) => opening.startsWith(start))
+      !THOUGHT_TAGS.some(([opening]) => opening.startsWith(start))
     ) {
       this.#state = 'text'
     }

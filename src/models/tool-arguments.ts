@@ -18,17 +18,19 @@ export function toolSchema({ input, schema }: ToolSpec): ToolSchema {
   return { type: 'object', properties: { [input.name]: property }, required: [input.name] }
 }
 
-/** A call as a model wrote it. */
-export interface WrittenCall {
-  readonly id: string
-  readonly name: string
-  readonly argumentsJson: string
-  readonly kept?: Readonly<Record<string, unknown>> | undefined
-}
-
 /** The call with its arguments as the tool takes them, or with what is wrong with them. */
 export function toolCallOf(
-  { id, name, argumentsJson, kept }: WrittenCall,
+  {
+    id,
+    name,
+    argumentsJson,
+    kept,
+  }: {
+    readonly id: string
+    readonly name: string
+    readonly argumentsJson: string
+    readonly kept?: Readonly<Record<string, unknown>> | undefined
+  },
   spec: ToolSpec | undefined,
 ): ToolCall {
   const call = { id, name, ...(kept === undefined ? {} : { kept }) }

@@ -75,11 +75,11 @@ function isAllowed(text: string, policy: AddressPolicy): boolean {
   if (!ipaddr.isValid(text)) return false
   // An IPv4 address within an IPv6 one is judged as what it is.
   const address = ipaddr.process(text)
-  if (policy.blocks.some(([block, bits]) => isWithin(address, block, bits))) return true
+  if (policy.blocks.some(([block, bits]) => isInBlock(address, block, bits))) return true
   return isPublic(address)
 }
 
-function isWithin(address: Address, block: Address, bits: number): boolean {
+function isInBlock(address: Address, block: Address, bits: number): boolean {
   return address.kind() === block.kind() && address.match(block, bits)
 }
 

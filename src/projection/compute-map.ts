@@ -52,7 +52,7 @@ export async function computeMap(
     })
     const wanted = await thread.ask({ kind: 'place' })
     if (wanted.kind !== 'placed') throw unexpected(wanted)
-    const texts = await textsOf(kb, wanted, deps, signal)
+    const texts = await regionTexts(kb, wanted, deps, signal)
     const named = await thread.ask({ kind: 'name', texts, language: kb.language })
     if (named.kind !== 'named') throw unexpected(named)
     const { kind: __, ...placed } = named
@@ -141,7 +141,7 @@ function chosenRows(
   return { keys: BigInt64Array.from(rows, (at) => keys[at] ?? 0n), values }
 }
 
-async function textsOf(
+async function regionTexts(
   kb: KnowledgeBase,
   { keys, regions }: WantedTexts,
   { reader }: ComputeMapDeps,

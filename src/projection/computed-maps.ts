@@ -13,7 +13,7 @@ import { type ComputeMapDeps, computeMap, versionOf } from './compute-map.ts'
 import { fileOf } from './map-files.ts'
 
 /** Of all maps in memory; the others are read again from their files. */
-const BYTES_MAX = 32 * 1024 ** 2
+const MAPS_BYTES_MAX = 32 * 1024 ** 2
 const POINT_BYTES = 14
 /** Between two maps of one knowledge base, so that one that is being filled is not mapped all the time. */
 const PAUSE_MS_MIN = 3_000
@@ -46,7 +46,7 @@ export class ComputedMaps implements ChunkMaps {
   readonly #deps: ComputedMapsDeps
   readonly #closing = new AbortController()
   readonly #maps = new LruMap<string, ChunkMap>({
-    sizeMax: BYTES_MAX,
+    sizeMax: MAPS_BYTES_MAX,
     sizeOf: ({ keys }) => keys.length * POINT_BYTES + 1_000,
   })
   readonly #entries = new Map<string, Entry>()
@@ -173,13 +173,13 @@ type Header = Pick<ChunkMap, 'version' | 'revision' | 'chunkCount' | 'seconds' |
   Owner & { readonly format: string; readonly pointCount: number }
 
 /** Another one where the bytes mean something else, or maps are made otherwise. */
-const FORMAT = 'eider map 2'
+const MAP_FORMAT = 'eider map 2'
 const LENGTH_BYTES = 8
 const CHECK_BYTES = 8
 
 function bytesOfMap(map: ChunkMap, { createdAt }: Owner): Uint8Array {
   const { keys, x, y, regionOf, ...rest } = map
-  const header: Header = { format: FORMAT, createdAt, ...rest, pointCount: keys.length }
+  const header: Header = { format: MAP_FORMAT, createdAt, ...rest, pointCount: keys.length }
   const text = new TextEncoder().encode(JSON.stringify(header))
   const parts = [new Float64Array([text.length]), text, keys, x, y, regionOf].map(
     ({ buffer, byteOffset, byteLength }) => new Uint8Array(buffer, byteOffset, byteLength),
@@ -205,7 +205,7 @@ function readMap(bytes: Uint8Array, { createdAt }: Owner): ChunkMap | null {
   const text = bytes.subarray(LENGTH_BYTES, LENGTH_BYTES + length)
   // Whole bytes with this format are ours.
   const header = JSON.parse(new TextDecoder().decode(text)) as Header
-  if (header.format !== FORMAT || header.createdAt !== createdAt) return null
+  if (header.format !== MAP_FORMAT || header.createdAt !== createdAt) return null
   const { format: _, createdAt: __, pointCount, ...rest } = header
   let at = LENGTH_BYTES + length
   const next = (size: number) => {

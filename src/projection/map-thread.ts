@@ -18,7 +18,7 @@ const COMPONENTS = 64
 /** Any will do; with another one all maps look otherwise. */
 const SEED = 20_180_209
 /** Texts that are read to name the regions: some for each, and of all not more than about so many. */
-const TEXTS_MAX = 6_000
+const REGION_TEXTS_MAX = 6_000
 const TEXTS_PER_REGION_MIN = 20
 /** On each of the four sides, this share of the points may lie farther out: they are drawn at the edge. */
 const OUTER_SHARE = 0.002
@@ -166,7 +166,7 @@ function bounds(places: Float32Array, direction: 0 | 1): readonly [number, numbe
 
 /** Chunks from everywhere in each region of the last level, the more the larger it is. */
 function wantedTexts(keys: BigInt64Array, { ofPoints, regions }: MapRegions): WantedTexts {
-  const share = Math.min(1, TEXTS_MAX / Math.max(1, keys.length))
+  const share = Math.min(1, REGION_TEXTS_MAX / Math.max(1, keys.length))
   const seen = new Int32Array(regions.length)
   const taken = new Int32Array(regions.length)
   const points: number[] = []

@@ -15,7 +15,7 @@ export interface RegionText {
 
 const WORDS_MAX = 4
 const WORD_CHARS_MIN = 2
-const WORD_CHARS_MAX = 30
+const LABEL_CHARS_MAX = 30
 /** No script has so many marks on one letter: they would cover what is above and below. */
 const PILED_MARKS = /\p{M}{4}/u
 /** A word that is not so much commoner in a region than outside tells nothing apart. */
@@ -38,10 +38,10 @@ export function regionWords(
   const all: TextCounts = { texts: new Map(), textCount: 0 }
   for (const { region, text } of texts) {
     const terms = counts.termsOf(text)
-    add(all, terms)
+    countTerms(all, terms)
     for (let at: number | null = region; at !== null; at = regions[at]?.parent ?? null) {
       const own = ofRegions[at]
-      if (own !== undefined) add(own, terms)
+      if (own !== undefined) countTerms(own, terms)
     }
   }
   return ofRegions.map((own) => bestTerms(own, all).map((term) => counts.wordOf(term)))
@@ -53,7 +53,7 @@ interface TextCounts {
   textCount: number
 }
 
-function add(counts: TextCounts, terms: ReadonlySet<string>): void {
+function countTerms(counts: TextCounts, terms: ReadonlySet<string>): void {
   counts.textCount += 1
   for (const term of terms) counts.texts.set(term, (counts.texts.get(term) ?? 0) + 1)
 }
@@ -104,7 +104,7 @@ class TermCounter {
     if (known !== undefined) return known
     const isWord =
       word.length >= WORD_CHARS_MIN &&
-      word.length <= WORD_CHARS_MAX &&
+      word.length <= LABEL_CHARS_MAX &&
       /\p{L}/u.test(word) &&
       !PILED_MARKS.test(word)
     const [terms = []] = isWord ? this.#analyzer.terms(word) : []

@@ -38,7 +38,7 @@ export class Variables implements VariableScope {
       throw new AppError('sql_not_supported', `There are at most ${VARIABLES_MAX} variables`)
     }
     const measured = [...values].map(([name, value]) => {
-      return [name, { value, bytes: Buffer.byteLength(name) + bytesOf(name, value) }] as const
+      return [name, { value, bytes: Buffer.byteLength(name) + variableBytes(name, value) }] as const
     })
     const grown = measured.reduce((sum, [name, { bytes }]) => {
       return sum + bytes - (this.#values.get(name)?.bytes ?? 0)
@@ -52,7 +52,7 @@ export class Variables implements VariableScope {
   }
 }
 
-function bytesOf(name: string, value: BoundValue): number {
+function variableBytes(name: string, value: BoundValue): number {
   const size = Buffer.byteLength(JSON.stringify(value))
   if (size <= VARIABLE_BYTES_MAX) return size
   const message = `A variable holds at most ${VARIABLE_BYTES_MAX} bytes; @${name} has ${size}`
@@ -151,7 +151,7 @@ export const SYSTEM_VARIABLES: Readonly<Record<string, SystemValue>> = {
 }
 
 /** As SHOW VARIABLES writes it. */
-export function shownValue(value: SystemValue): string {
+export function shownVariable(value: SystemValue): string {
   if (typeof value === 'boolean') return value ? 'ON' : 'OFF'
   return String(value)
 }

@@ -173,7 +173,7 @@ export class Prefilter {
   }
 }
 
-const BYTES_MAX = 32 * 1024 ** 2
+const PREFILTER_BYTES_MAX = 32 * 1024 ** 2
 /** Of one list: longer ones are read again. */
 const LIST_BYTES_MAX = 4 * 1024 ** 2
 
@@ -187,7 +187,10 @@ interface KeyList {
  * language, a source. Good until the knowledge base is written to.
  */
 export class PrefilterCache {
-  readonly #lists = new LruMap<string, KeyList>({ sizeMax: BYTES_MAX, sizeOf })
+  readonly #lists = new LruMap<string, KeyList>({
+    sizeMax: PREFILTER_BYTES_MAX,
+    sizeOf: keyListBytes,
+  })
 
   /** By their names, at which revision prefilters were asked for that are not among the lists. */
   readonly #asked = new LruMap<string, number>({ sizeMax: BROAD_MAX })
@@ -195,28 +198,28 @@ export class PrefilterCache {
   /** Whether the same one was asked for at the same revision before: it is worth a long list then. */
   isAskedAgain(prefilter: PrefilterSql, revision: number): boolean {
     if (!prefilter.isCacheable) return false
-    const name = nameOf(prefilter)
+    const name = conditionName(prefilter)
     const isAgain = this.#asked.get(name) === revision
     this.#asked.set(name, revision)
     return isAgain
   }
 
   get(prefilter: BoundSql, revision: number): BigInt64Array | undefined {
-    const known = this.#lists.get(nameOf(prefilter))
+    const known = this.#lists.get(conditionName(prefilter))
     return known?.revision === revision ? known.keys : undefined
   }
 
   set(prefilter: PrefilterSql, list: KeyList): void {
     if (list.keys.byteLength > LIST_BYTES_MAX || !prefilter.isCacheable) return
-    this.#lists.set(nameOf(prefilter), list)
+    this.#lists.set(conditionName(prefilter), list)
   }
 }
 
-function sizeOf({ keys }: KeyList, name: string): number {
+function keyListBytes({ keys }: KeyList, name: string): number {
   return name.length * 2 + keys.byteLength + 200
 }
 
-function nameOf({ sql, values }: BoundSql): string {
+function conditionName({ sql, values }: BoundSql): string {
   const texts = Object.entries(values).map(([name, value]) => {
     return [name, value instanceof Float32Array ? [...value] : value]
   })

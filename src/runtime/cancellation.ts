@@ -45,7 +45,7 @@ export function setOrigin(signal: AbortSignal, origin: object | undefined): void
 }
 
 /** undefined: the work is the server's own. */
-export function originOf(signal: AbortSignal): object | undefined {
+export function abortOrigin(signal: AbortSignal): object | undefined {
   return ORIGINS.get(signal)
 }
 
@@ -66,12 +66,12 @@ export function startDeadline(options: DeadlineOptions): Deadline {
   const owner = signals.find((signal) => callerOf(signal) !== undefined)
   if (owner !== undefined) {
     setCaller(controller.signal, callerOf(owner))
-    setOrigin(controller.signal, originOf(owner))
+    setOrigin(controller.signal, abortOrigin(owner))
     const statement = statementOf(owner)
     if (statement !== undefined) setStatement(controller.signal, statement)
   }
   const stopListening = signals.map((signal) => {
-    return onAbort(signal, () => controller.abort(reasonOf(signal, options)))
+    return onAbort(signal, () => controller.abort(abortReason(signal, options)))
   })
   const startTimer = (ms: number) => setTimeout(() => controller.abort(timeoutError(ms)), ms)
   let timer = startTimer(timeoutMs)
@@ -89,7 +89,7 @@ export function startDeadline(options: DeadlineOptions): Deadline {
   }
 }
 
-function reasonOf({ reason }: AbortSignal, { cancelledMessage }: DeadlineOptions): unknown {
+function abortReason({ reason }: AbortSignal, { cancelledMessage }: DeadlineOptions): unknown {
   if (cancelledMessage === undefined || reason instanceof AppError) return reason
   return new AppError('cancelled', cancelledMessage, { cause: reason })
 }

@@ -4,7 +4,9 @@ import { Cron } from 'croner'
 import { DAY_MS, HOUR_MS, MINUTE_MS, SECOND_MS } from '../core/time.ts'
 import { AppError, type ErrorCode } from '../errors.ts'
 
-const UNITS: Readonly<Record<string, { readonly ms: number } | { readonly months: number }>> = {
+const PERIOD_UNITS: Readonly<
+  Record<string, { readonly ms: number } | { readonly months: number }>
+> = {
   second: { ms: SECOND_MS },
   sec: { ms: SECOND_MS },
   minute: { ms: MINUTE_MS },
@@ -18,7 +20,7 @@ const UNITS: Readonly<Record<string, { readonly ms: number } | { readonly months
 
 const INTERVAL = /^(?:every\s+)?(?:(\d{1,9})\s+)?([a-z]+?)s?$/i
 
-const CHARS_MAX = 200
+const SCHEDULE_CHARS_MAX = 200
 /** Of a cron expression: enough to see the shortest time between two of them. */
 const RUNS_LOOKED_AT = 10
 /** The last point in time that a timestamp of four digits can say. */
@@ -60,7 +62,7 @@ export function checkedSchedule(
   const shown = JSON.stringify(schedule.slice(0, 80))
   let gapMs: number | null = null
   try {
-    gapMs = schedule.length <= CHARS_MAX ? shortestGapMs(schedule) : null
+    gapMs = schedule.length <= SCHEDULE_CHARS_MAX ? shortestGapMs(schedule) : null
   } catch {
     // Said below.
   }
@@ -92,7 +94,7 @@ function shortestGapMs(schedule: string): number | null {
 
 function periodOf(schedule: string): Period {
   const [, count = '1', name = ''] = INTERVAL.exec(schedule.trim()) ?? []
-  const unit = UNITS[name.toLowerCase()]
+  const unit = PERIOD_UNITS[name.toLowerCase()]
   if (unit === undefined) return { cron: new Cron(schedule, { timezone: 'UTC', paused: true }) }
   const number = Number(count)
   return 'ms' in unit ? { ms: number * unit.ms } : { months: number * unit.months }

@@ -7,6 +7,9 @@ export function yieldToEventLoop(): Promise<void> {
   })
 }
 
+/** How long work keeps the main thread before it yields, unless its own reason says otherwise. */
+export const SLICE_MS = 5
+
 /** The share of the main thread that long work takes before it yields. */
 export class TimeSlice {
   readonly #sliceMs: number

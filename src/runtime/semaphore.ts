@@ -81,16 +81,16 @@ export class Semaphore {
 
   #isFree({ key, isPatient }: Pick<Waiting, 'key' | 'isPatient'>): boolean {
     const { placesMax, placesPerKeyMax = placesMax } = this.#options
-    const isOpen = sumOf(this.#taken) < placesMax && countOf(this.#taken, key) < placesPerKeyMax
+    const isOpen = sumOf(this.#taken) < placesMax && placesOf(this.#taken, key) < placesPerKeyMax
     if (!isOpen || !isPatient) return isOpen
     const taken = this.#takenPatiently
-    return sumOf(taken) < half(placesMax) && countOf(taken, key) < half(placesPerKeyMax)
+    return sumOf(taken) < half(placesMax) && placesOf(taken, key) < half(placesPerKeyMax)
   }
 
   #take({ key, isPatient }: Pick<Waiting, 'key' | 'isPatient'>): Release {
     const count = (change: 1 | -1) => {
-      add(this.#taken, key, change)
-      if (isPatient) add(this.#takenPatiently, key, change)
+      changeCount(this.#taken, key, change)
+      if (isPatient) changeCount(this.#takenPatiently, key, change)
     }
     count(1)
     let isHeld = true
@@ -119,7 +119,7 @@ function half(places: number): number {
   return Math.ceil(places / 2)
 }
 
-function countOf(counts: ReadonlyMap<Key, number>, key: Key): number {
+function placesOf(counts: ReadonlyMap<Key, number>, key: Key): number {
   return counts.get(key) ?? 0
 }
 
@@ -130,8 +130,8 @@ function sumOf(counts: ReadonlyMap<Key, number>): number {
   return sum
 }
 
-function add(counts: Map<Key, number>, key: Key, change: 1 | -1): void {
-  const count = countOf(counts, key) + change
+function changeCount(counts: Map<Key, number>, key: Key, change: 1 | -1): void {
+  const count = placesOf(counts, key) + change
   if (count === 0) counts.delete(key)
   else counts.set(key, count)
 }

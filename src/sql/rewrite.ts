@@ -13,11 +13,11 @@ import {
   nodesOf,
   originalsOf,
   putSubquery,
-  queryOf,
+  queryNode,
   statementOf,
   type TreeNode,
-  textOf,
   textsOf,
+  textValue,
   walk,
   walkExpression,
 } from './ast/select-ast.ts'
@@ -59,7 +59,7 @@ export interface StatementEdit extends SearchEdit {
 /** Rewrites the tree in place. The SQL of the edits must be parsed and applied before the tree is printed. */
 export function rewrite(tree: TreeNode, rewriting: Rewriting): readonly StatementEdit[] {
   const originals = originalsOf(tree)
-  const query = queryOf(statementOf(tree))
+  const query = queryNode(statementOf(tree))
   const rewriter: Rewriter = {
     ...rewriting,
     usedNames: usedNamesOf(tree, rewriting.names),
@@ -112,7 +112,7 @@ function usedNamesOf(tree: TreeNode, names: NameScope): ReadonlySet<string> {
 function pivotNames(pivot: TreeNode): readonly string[] {
   const entries = nodesOf(pivot.pivots).flatMap(({ entries: list }) => nodesOf(list))
   const values = entries.flatMap(({ values: list }) =>
-    nodesOf(list).map(({ value }) => textOf(value)),
+    nodesOf(list).map(({ value }) => textValue(value)),
   )
   return [...textsOf(pivot.groups), ...values]
 }
@@ -129,7 +129,7 @@ function visitQuery(query: TreeNode, outer: Scope, rewriter: Rewriter): void {
       visitExpressions([query.modifiers ?? null], scope, rewriter)
       return
     case 'RECURSIVE_CTE_NODE': {
-      const own = new Set(scope.ctes).add(textOf(query.cte_name).toLowerCase())
+      const own = new Set(scope.ctes).add(textValue(query.cte_name).toLowerCase())
       for (const side of [query.left, query.right].filter(isNode)) {
         visitQuery(side, { ...nested, ctes: own }, rewriter)
       }
@@ -149,29 +149,26 @@ function visitCtes(query: TreeNode, outer: Scope, rewriter: Rewriter): Scope {
   const entries = isNode(query.cte_map) ? nodesOf(query.cte_map.map) : []
   let scope = outer
   for (const entry of entries) {
-    const body = isNode(entry.value) ? queryOf(entry.value.query) : undefined
+    const body = isNode(entry.value) ? queryNode(entry.value.query) : undefined
     if (body === undefined) throw new AppError('sql_not_supported', 'This WITH is not supported')
     visitQuery(body, { ...scope, place: 'nested' }, rewriter)
     scope = {
       ...scope,
-      ctes: new Set(scope.ctes).add(textOf(entry.key).toLowerCase()),
+      ctes: new Set(scope.ctes).add(textValue(entry.key).toLowerCase()),
       cteNodes: [...scope.cteNodes, rewriter.originals.get(entry) ?? entry],
     }
   }
   return scope
 }
 
-/** An agent in a FROM. */
-interface AgentReference {
-  readonly ref: TreeNode
-  readonly alias: string
-  readonly agent: Agent
-}
-
 /** The sources in the FROM of one SELECT that are replaced once the SELECT around them is understood. */
 interface Sources {
   readonly knowledgeBases: Omit<KnowledgeBaseSource, 'isOnly'>[]
-  readonly agents: AgentReference[]
+  readonly agents: {
+    readonly ref: TreeNode
+    readonly alias: string
+    readonly agent: Agent
+  }[]
   /** Tables of databases elsewhere. */
   readonly references: (Omit<SourceReference, 'ref'> & { readonly ref: TreeNode })[]
 }
@@ -261,7 +258,7 @@ function visitFrom(ref: TreeNode, scope: Scope, visit: FromVisit): void {
       visitExpressions([ref.condition ?? null], scope, visit.rewriter)
       return
     case 'SUBQUERY':
-      visitQuery(queryOf(ref.subquery), nested, visit.rewriter)
+      visitQuery(queryNode(ref.subquery), nested, visit.rewriter)
       return
     case 'TABLE_FUNCTION':
       visitExpressions([ref.function ?? null], scope, visit.rewriter)
@@ -278,18 +275,21 @@ function visitFrom(ref: TreeNode, scope: Scope, visit: FromVisit): void {
       visitQuery(ref.query, nested, visit.rewriter)
       return
     default:
-      throw new AppError('sql_not_supported', `This source is not supported: ${textOf(ref.type)}`)
+      throw new AppError(
+        'sql_not_supported',
+        `This source is not supported: ${textValue(ref.type)}`,
+      )
   }
 }
 
 function resolveTable(ref: TreeNode, scope: Scope, visit: FromVisit): void {
   const { rewriter, sources, isPivoted = false } = visit
-  const parts = [ref.catalog_name, ref.schema_name, ref.table_name].map(textOf).filter(Boolean)
+  const parts = [ref.catalog_name, ref.schema_name, ref.table_name].map(textValue).filter(Boolean)
   const name = parts.at(-1) ?? ''
   if (parts.length === 1 && scope.ctes.has(name.toLowerCase())) return
   const relation = rewriter.names.resolve(parts)
-  const alias = textOf(ref.alias) || name
-  if (parts.length > 1 && textOf(ref.alias) === '') {
+  const alias = textValue(ref.alias) || name
+  if (parts.length > 1 && textValue(ref.alias) === '') {
     const used = rewriter.qualifiers.get(name.toLowerCase()) ?? new Set()
     const before = parts.slice(0, -1).map((part) => part.toLowerCase())
     for (let from = 0; from < before.length; from += 1) used.add(before.slice(from).join('\0'))
@@ -315,7 +315,7 @@ function resolveTable(ref: TreeNode, scope: Scope, visit: FromVisit): void {
       return
     case 'source': {
       const { source, from, columns } = relation
-      const isUnnamed = textOf(ref.alias) === ''
+      const isUnnamed = textValue(ref.alias) === ''
       const called = isUnnamed && from.kind === 'native' ? source.name : alias
       const qualifiers = isUnnamed ? parts.slice(0, -1) : []
       sources.references.push({ ref, alias: called, qualifiers, source, from, columns })
@@ -346,7 +346,7 @@ function visitExpressions(
   for (const expression of expressions) {
     for (const node of walkExpression(expression)) {
       if (node.class === 'SUBQUERY') {
-        visitQuery(queryOf(node.subquery), { ...scope, place: 'nested' }, rewriter)
+        visitQuery(queryNode(node.subquery), { ...scope, place: 'nested' }, rewriter)
       }
     }
   }

@@ -35,7 +35,7 @@ import {
   storedParamsOf,
   viewOf,
 } from './catalog/catalog-rows.ts'
-import { type StoreParts, without, withReplaced } from './catalog/catalog-state.ts'
+import { type StoreParts, withoutId, withReplaced } from './catalog/catalog-state.ts'
 import { agents, knowledgeBases, projects, tables, views } from './catalog/schema.ts'
 import { createChunkTables } from './documents/chunk-columns.ts'
 import { declareColumns } from './documents/declared-columns.ts'
@@ -45,7 +45,7 @@ import {
   applyEmbeddingChange,
   dropNextVectors,
   hasNoChunks,
-  rowOf,
+  reembeddingRow,
 } from './documents/reembedding-tables.ts'
 import { deleteConversationsOf } from './records/stored-conversations.ts'
 import { dropSourcesOf } from './records/stored-items.ts'
@@ -109,7 +109,7 @@ export class StoredCatalog implements Catalog {
         const isElsewhere = (thing: { readonly projectId: number }) =>
           thing.projectId !== project.id
         state.change({
-          projects: without(old.projects, project.id),
+          projects: withoutId(old.projects, project.id),
           knowledgeBases: old.knowledgeBases.filter(isElsewhere),
           agents: old.agents.filter(isElsewhere),
           views: old.views.filter(isElsewhere),
@@ -228,7 +228,8 @@ export class StoredCatalog implements Catalog {
   async isEmpty(kb: KnowledgeBase): Promise<boolean> {
     return this.#parts.database.lease(async (connection) => {
       await connection.run('BEGIN TRANSACTION READ ONLY')
-      if ((await rowOf(connection, kb)) === undefined) throw notFound('knowledge_base', kb.name)
+      if ((await reembeddingRow(connection, kb)) === undefined)
+        throw notFound('knowledge_base', kb.name)
       const isEmpty = await hasNoChunks(connection, kb)
       await connection.run('COMMIT')
       return isEmpty
@@ -255,7 +256,7 @@ export class StoredCatalog implements Catalog {
         await dropKeywordTables(connection, withNextKeywords(kb))
       },
       () => {
-        state.change({ knowledgeBases: without(state.snapshot().knowledgeBases, kb.id) })
+        state.change({ knowledgeBases: withoutId(state.snapshot().knowledgeBases, kb.id) })
       },
     )
   }
@@ -318,7 +319,7 @@ export class StoredCatalog implements Catalog {
         await deleteRow(connection, 'agent', agent)
         await deleteConversationsOf(connection, { agentId: agent.id })
       },
-      () => state.change({ agents: without(state.snapshot().agents, agent.id) }),
+      () => state.change({ agents: withoutId(state.snapshot().agents, agent.id) }),
     )
   }
 
@@ -366,7 +367,7 @@ export class StoredCatalog implements Catalog {
     const { database, state } = this.#parts
     return database.writeFreeing(
       (connection) => deleteRow(connection, 'view', view),
-      () => state.change({ views: without(state.snapshot().views, view.id) }),
+      () => state.change({ views: withoutId(state.snapshot().views, view.id) }),
     )
   }
 

@@ -4,7 +4,7 @@ import type { ModelRef } from '../domain/model-ref.ts'
 export type HideSecrets = (text: string) => string
 
 /** A shorter secret cannot be told from other words. */
-const SECRET_CHARS_MIN = 6
+const HIDDEN_CHARS_MIN = 6
 
 /** Takes these secrets out of texts, in whatever case and also as they stand in an address, and whatever is marked as one. */
 export function hideSecrets(secrets: readonly string[]): HideSecrets {
@@ -15,7 +15,7 @@ export function hideSecrets(secrets: readonly string[]): HideSecrets {
 function knownPattern(secrets: readonly string[]): RegExp | null {
   const forms = new Set<string>()
   for (const secret of secrets) {
-    if (secret.length < SECRET_CHARS_MIN) continue
+    if (secret.length < HIDDEN_CHARS_MIN) continue
     // As it is, within JSON, and within an address.
     forms
       .add(secret)
@@ -24,11 +24,11 @@ function knownPattern(secrets: readonly string[]): RegExp | null {
   }
   if (forms.size === 0) return null
   // The longest first: one secret may be the beginning of another.
-  const patterns = [...forms].sort((one, other) => other.length - one.length).map(escaped)
+  const patterns = [...forms].sort((one, other) => other.length - one.length).map(escapedPattern)
   return new RegExp(patterns.join('|'), 'gi')
 }
 
-function escaped(text: string): string {
+function escapedPattern(text: string): string {
   return text.replace(/[\\^$.*+?()[\]{}|/-]/g, '\\$&')
 }
 
@@ -42,13 +42,13 @@ export function secretsOfAddress(address: string): readonly string[] {
   if (!URL.canParse(address)) return []
   const { username, password, searchParams } = new URL(address)
   const sent = [...searchParams.values()]
-  return [username, password, decoded(password), ...sent.filter(isLong)]
+  return [username, password, uriDecoded(password), ...sent.filter(isLongSecret)]
 }
 
 /** A shorter parameter of an address is a version or the like. */
 const LONG_CHARS = 16
 
-function isLong(text: string): boolean {
+function isLongSecret(text: string): boolean {
   return text.length >= LONG_CHARS
 }
 
@@ -56,7 +56,7 @@ function secretOption([name, value]: [string, unknown]): readonly string[] {
   return typeof value === 'string' && /key|token|secret|password|auth/i.test(name) ? [value] : []
 }
 
-function decoded(text: string): string {
+function uriDecoded(text: string): string {
   try {
     return decodeURIComponent(text)
   } catch {

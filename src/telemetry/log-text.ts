@@ -44,9 +44,9 @@ function textOfError(error: unknown): string {
 
 type Fields = Readonly<Record<string, unknown>>
 
-const CODES = { red: 31, green: 32, yellow: 33, cyan: 36, dim: 2 } as const
+const COLOUR_CODES = { red: 31, green: 32, yellow: 33, cyan: 36, dim: 2 } as const
 
-type Paint = (text: string, colour: keyof typeof CODES) => string
+type Paint = (text: string, colour: keyof typeof COLOUR_CODES) => string
 
 /**
  * One line of the log as JSON, for people. Whatever it holds, it moves no cursor and forges no line.
@@ -55,7 +55,7 @@ type Paint = (text: string, colour: keyof typeof CODES) => string
 export function logText(json: string, hasColours: boolean): string {
   const { level, time, msg, ...fields } = fieldsOf(json)
   const paint: Paint = (text, colour) => {
-    return hasColours ? `\u001b[${CODES[colour]}m${text}\u001b[0m` : text
+    return hasColours ? `\u001b[${COLOUR_CODES[colour]}m${text}\u001b[0m` : text
   }
   const at = new Date(Number(time))
   const clock = [at.getHours(), at.getMinutes(), at.getSeconds()]
@@ -75,16 +75,16 @@ function fieldsOf(json: string): Fields {
 
 function shownLine(said: string, level: number, fields: Fields, paint: Paint): string {
   if (said === 'request') return requestLine(fields, paint)
-  const text = textOf(said, fields)
+  const text = eventText(said, fields)
   if (level >= 50) return paint(text, 'red')
   return level >= 40 ? paint(text, 'yellow') : text
 }
 
-function textOf(said: string, fields: Fields): string {
+function eventText(said: string, fields: Fields): string {
   if (said === 'failure') return failureText(fields)
   return said.startsWith('job ')
     ? jobLine(said, fields)
-    : [said, ...named(fields)].map(oneLine).join('  ')
+    : [said, ...namedFields(fields)].map(withoutControls).join('  ')
 }
 
 function requestLine(
@@ -93,18 +93,23 @@ function requestLine(
 ): string {
   const number = Number(status)
   const colour = number >= 500 ? 'red' : number >= 400 ? 'yellow' : 'green'
-  const outcome = typeof code === 'string' ? `${number} ${oneLine(code)}` : String(number)
+  const outcome = typeof code === 'string' ? `${number} ${withoutControls(code)}` : String(number)
   const took = `${Math.round(Number(ms))} ms`
-  const what = `${oneLine(String(method))} ${oneLine(String(path))} ${paint(outcome, colour)} ${took}`
-  const who = typeof principal === 'string' ? `  ${paint(oneLine(principal), 'cyan')}` : ''
-  return `${what}${who}  ${paint(oneLine(String(requestId)), 'dim')}`
+  const what = `${withoutControls(String(method))} ${withoutControls(String(path))} ${paint(outcome, colour)} ${took}`
+  const who = typeof principal === 'string' ? `  ${paint(withoutControls(principal), 'cyan')}` : ''
+  return `${what}${who}  ${paint(withoutControls(String(requestId)), 'dim')}`
 }
 
 /** The stack begins with the message; each cause has lines of its own. */
 function failureText({ requestId, message, stack, causes }: Fields): string {
-  const lines = [String(stack ?? message), ...listOf(causes).map((cause) => `caused by ${cause}`)]
-  const indented = lines.flatMap((one) => one.split('\n')).map((line) => oneLine(line.trimEnd()))
-  return `failure of ${oneLine(String(requestId))}: ${indented.join('\n  ')}`
+  const lines = [
+    String(stack ?? message),
+    ...listOrEmpty(causes).map((cause) => `caused by ${cause}`),
+  ]
+  const indented = lines
+    .flatMap((one) => one.split('\n'))
+    .map((line) => withoutControls(line.trimEnd()))
+  return `failure of ${withoutControls(String(requestId))}: ${indented.join('\n  ')}`
 }
 
 /** `job 12 insert completed: docs in shop  1200 of 1200 rows  3 errors`. */
@@ -120,22 +125,24 @@ function jobLine(
     typeof rate === 'number' ? `${Math.round(rate)}/s` : '',
     Number(errorCount) > 0 ? `${String(errorCount)} errors` : '',
   ]
-  return oneLine([`${head}: ${String(title)}`, ...parts.filter((part) => part !== '')].join('  '))
+  return withoutControls(
+    [`${head}: ${String(title)}`, ...parts.filter((part) => part !== '')].join('  '),
+  )
 }
 
-function named(fields: Fields): readonly string[] {
+function namedFields(fields: Fields): readonly string[] {
   return Object.entries(fields).flatMap(([name, value]) => {
     if (value === null || value === undefined) return []
     return [`${name}=${typeof value === 'string' ? value : JSON.stringify(value)}`]
   })
 }
 
-function listOf(value: unknown): readonly unknown[] {
+function listOrEmpty(value: unknown): readonly unknown[] {
   return Array.isArray(value) ? value : []
 }
 
 /** What came from outside moves no cursor, turns no text round and begins no line. */
-function oneLine(text: string): string {
+function withoutControls(text: string): string {
   // biome-ignore lint/suspicious/noControlCharactersInRegex: they are what is taken out.
   return text.replace(/[\x00-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069]/g, (sign) => {
     return `\\u${sign.charCodeAt(0).toString(16).padStart(4, '0')}`

@@ -19,11 +19,6 @@ export interface Sources {
   readonly backupBytes: () => Promise<number>
 }
 
-export interface MetricsText {
-  readonly contentType: string
-  readonly text: string
-}
-
 const LAG_EVERY_MS = 100
 
 export class MetricsPage {
@@ -42,7 +37,10 @@ export class MetricsPage {
   }
 
   /** @param accept the header of the request: OpenMetrics only for who asks for it */
-  async text(accept: string | null): Promise<MetricsText> {
+  async text(accept: string | null): Promise<{
+    readonly contentType: string
+    readonly text: string
+  }> {
     const isOpenMetrics = /application\/openmetrics-text/i.test(accept ?? '')
     const registry: Registry<RegistryContentType> = new Registry()
     if (isOpenMetrics) registry.setContentType(Registry.OPENMETRICS_CONTENT_TYPE)
@@ -89,13 +87,6 @@ export class MetricsPage {
   }
 }
 
-interface ExposedInit {
-  readonly name: string
-  readonly help: string
-  readonly type: string
-  readonly values: readonly Sample[]
-}
-
 /** As the library wants it: OpenMetrics takes the `_total` off the name of a counter. */
 class Exposed {
   name: string
@@ -103,7 +94,17 @@ class Exposed {
   readonly type: string
   readonly #values: readonly Sample[]
 
-  constructor({ name, help, type, values }: ExposedInit) {
+  constructor({
+    name,
+    help,
+    type,
+    values,
+  }: {
+    readonly name: string
+    readonly help: string
+    readonly type: string
+    readonly values: readonly Sample[]
+  }) {
     this.name = name
     this.help = help
     this.type = type

@@ -21,7 +21,7 @@ export function costOf(
 ): number | null {
   if (provider === BUILTIN_PROVIDER) return 0
   const price = prices.find(({ pattern }) => {
-    return fits(pattern, modelName) || fits(pattern, `${provider}/${modelName}`)
+    return fitsPattern(pattern, modelName) || fitsPattern(pattern, `${provider}/${modelName}`)
   })
   if (price === undefined) return null
   let cost = 0
@@ -35,7 +35,7 @@ export function costOf(
   return cost / MILLION
 }
 
-function fits(pattern: string, name: string): boolean {
+function fitsPattern(pattern: string, name: string): boolean {
   const parts = pattern.toLowerCase().split('*')
   const text = name.toLowerCase()
   const [first = '', ...rest] = parts

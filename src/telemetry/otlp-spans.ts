@@ -61,7 +61,7 @@ export class OtlpSpans implements RunSink {
         generateTraceId: () => this.#runId.replaceAll('-', ''),
         generateSpanId: () => random.generateSpanId(),
       },
-      spanProcessors: [new BatchSpanProcessor(told(exporter, options))],
+      spanProcessors: [new BatchSpanProcessor(withFailureLogged(exporter, options))],
     })
     this.#tracer = this.#provider.getTracer('eider', options.version)
   }
@@ -148,7 +148,12 @@ export class OtlpSpans implements RunSink {
   #child(
     { startedAtMs, endedAtMs }: FinishedRun,
     { startMs, tookMs }: Pick<ToolStep, 'startMs' | 'tookMs'>,
-    made: ChildSpan,
+    made: {
+      readonly name: string
+      readonly kind: SpanKind
+      readonly attributes: Attributes
+      readonly within: Context
+    },
   ): void {
     const startTime = Math.min(startedAtMs + startMs, endedAtMs)
     const { name, kind, attributes, within } = made
@@ -159,13 +164,6 @@ export class OtlpSpans implements RunSink {
   #content(attributes: Attributes): Attributes {
     return this.#options.hasContent ? attributes : {}
   }
-}
-
-interface ChildSpan {
-  readonly name: string
-  readonly kind: SpanKind
-  readonly attributes: Attributes
-  readonly within: Context
 }
 
 /** As the conventions name them, where they have a name of their own. */
@@ -219,7 +217,7 @@ function parentOf(traceParent: string | null): Context {
 }
 
 /** The exporter's own failures go nowhere. */
-function told(exporter: SpanExporter, { onFailure }: OtlpOptions): SpanExporter {
+function withFailureLogged(exporter: SpanExporter, { onFailure }: OtlpOptions): SpanExporter {
   let hasFailed = false
   return {
     export(spans, done) {

@@ -21,7 +21,7 @@ export interface RunRecorderOptions {
 }
 
 /** Of each text that is kept. */
-const TEXT_CHARS_MAX = {
+const RECORDED_CHARS_MAX = {
   question: 8_000,
   answer: 32_000,
   input: 8_000,
@@ -64,7 +64,20 @@ export class RunRecorder implements RunTraces {
     }
   }
 
-  #finished({ start, startedAtMs, turns, steps }: Collected, end: RunEnd): FinishedRun {
+  #finished(
+    {
+      start,
+      startedAtMs,
+      turns,
+      steps,
+    }: {
+      readonly start: RunStart
+      readonly startedAtMs: number
+      readonly turns: readonly ModelTurn[]
+      readonly steps: readonly ToolStep[]
+    },
+    end: RunEnd,
+  ): FinishedRun {
     const { prices, secrets, now } = this.#options
     const { model, ...known } = start
     const hide = hideSecrets([...secretsOfModel(model), ...secrets()])
@@ -78,32 +91,25 @@ export class RunRecorder implements RunTraces {
       ...end,
       provider: model.provider,
       modelName: hide(model.modelName),
-      question: shown(start.question, TEXT_CHARS_MAX.question),
+      question: shown(start.question, RECORDED_CHARS_MAX.question),
       conversationId: start.conversationId && hide(start.conversationId),
-      answer: end.answer === null ? null : shown(end.answer, TEXT_CHARS_MAX.answer),
+      answer: end.answer === null ? null : shown(end.answer, RECORDED_CHARS_MAX.answer),
       errorMessage:
-        end.errorMessage === null ? null : shown(end.errorMessage, TEXT_CHARS_MAX.message),
-      warnings: warnings.map((warning) => shown(warning, TEXT_CHARS_MAX.message)),
+        end.errorMessage === null ? null : shown(end.errorMessage, RECORDED_CHARS_MAX.message),
+      warnings: warnings.map((warning) => shown(warning, RECORDED_CHARS_MAX.message)),
       citations: end.citations.slice(0, ENTRIES_MAX).map((citation) => {
-        return { ...citation, text: shown(citation.text, TEXT_CHARS_MAX.quote) }
+        return { ...citation, text: shown(citation.text, RECORDED_CHARS_MAX.quote) }
       }),
       startedAtMs,
       endedAtMs: Math.max(startedAtMs, now()),
       turns: turns.slice(0, ENTRIES_MAX).map((turn) => {
-        return { ...turn, reasoning: shown(turn.reasoning, TEXT_CHARS_MAX.reasoning) }
+        return { ...turn, reasoning: shown(turn.reasoning, RECORDED_CHARS_MAX.reasoning) }
       }),
       steps: steps.slice(0, ENTRIES_MAX).map((step) => shownStep(step, hide)),
-      usage: usageOf(turns),
+      usage: summedUsage(turns),
       cost: costOf(model, turns, prices),
     }
   }
-}
-
-interface Collected {
-  readonly start: RunStart
-  readonly startedAtMs: number
-  readonly turns: readonly ModelTurn[]
-  readonly steps: readonly ToolStep[]
 }
 
 /** A secret that a limit cuts in two is still found: so much more is looked at than is kept. */
@@ -114,8 +120,8 @@ function boundedStep(step: ToolStep): ToolStep {
   const { input, observation } = step
   return {
     ...step,
-    input: input.slice(0, TEXT_CHARS_MAX.input + SEEN_CHARS),
-    observation: observation.slice(0, TEXT_CHARS_MAX.observation + SEEN_CHARS),
+    input: input.slice(0, RECORDED_CHARS_MAX.input + SEEN_CHARS),
+    observation: observation.slice(0, RECORDED_CHARS_MAX.observation + SEEN_CHARS),
   }
 }
 
@@ -123,8 +129,8 @@ function shownStep(step: ToolStep, hide: HideSecrets): ToolStep {
   return {
     ...step,
     tool: cut(hide(step.tool), 200),
-    input: cut(hide(step.input), TEXT_CHARS_MAX.input),
-    observation: cut(hide(step.observation), TEXT_CHARS_MAX.observation),
+    input: cut(hide(step.input), RECORDED_CHARS_MAX.input),
+    observation: cut(hide(step.observation), RECORDED_CHARS_MAX.observation),
   }
 }
 
@@ -134,7 +140,7 @@ function cut(text: string, charsMax: number): string {
   return shortened(plain, charsMax).toWellFormed()
 }
 
-function usageOf(turns: readonly ModelTurn[]): TokenUsage | null {
+function summedUsage(turns: readonly ModelTurn[]): TokenUsage | null {
   const counted = turns.flatMap(({ usage }) => usage ?? [])
   if (counted.length === 0) return null
   const sum = (of: (usage: TokenUsage) => number) => {

@@ -51,13 +51,13 @@ type ValueConverter = (value: DuckDBValue) => ResultValue
 
 /** What JSON says of a value. Chosen once per column. */
 export function converterOf(type: DuckDBType): ValueConverter {
-  return converterFor(type, converterOf) ?? CONVERTERS[type.typeId] ?? text
+  return converterFor(type, converterOf) ?? CONVERTERS[type.typeId] ?? textOrNull
 }
 
 /** The same, with texts for what a number of JSON cannot say: NaN, infinities, more than 15 digits of a DECIMAL. */
 export function exactConverterOf(type: DuckDBType): ValueConverter {
   const own = EXACT_CONVERTERS[type.typeId] ?? CONVERTERS[type.typeId]
-  return converterFor(type, exactConverterOf) ?? own ?? text
+  return converterFor(type, exactConverterOf) ?? own ?? textOrNull
 }
 
 /** @param inner for the types within it; undefined: it has none */
@@ -82,22 +82,22 @@ export function typeName(type: DuckDBType): string {
   return type.alias ?? type.toString()
 }
 
-const same: ValueConverter = (value) => {
+const unchanged: ValueConverter = (value) => {
   // Only for types whose values are booleans, texts or small integers already.
   return value as ResultValue
 }
 
 const CONVERTERS: Partial<Record<DuckDBTypeId, ValueConverter>> = {
   [DuckDBTypeId.SQLNULL]: () => null,
-  [DuckDBTypeId.BOOLEAN]: same,
-  [DuckDBTypeId.TINYINT]: same,
-  [DuckDBTypeId.SMALLINT]: same,
-  [DuckDBTypeId.INTEGER]: same,
-  [DuckDBTypeId.UTINYINT]: same,
-  [DuckDBTypeId.USMALLINT]: same,
-  [DuckDBTypeId.UINTEGER]: same,
-  [DuckDBTypeId.VARCHAR]: same,
-  [DuckDBTypeId.ENUM]: same,
+  [DuckDBTypeId.BOOLEAN]: unchanged,
+  [DuckDBTypeId.TINYINT]: unchanged,
+  [DuckDBTypeId.SMALLINT]: unchanged,
+  [DuckDBTypeId.INTEGER]: unchanged,
+  [DuckDBTypeId.UTINYINT]: unchanged,
+  [DuckDBTypeId.USMALLINT]: unchanged,
+  [DuckDBTypeId.UINTEGER]: unchanged,
+  [DuckDBTypeId.VARCHAR]: unchanged,
+  [DuckDBTypeId.ENUM]: unchanged,
   [DuckDBTypeId.BIGINT]: exactInteger,
   [DuckDBTypeId.UBIGINT]: exactInteger,
   [DuckDBTypeId.HUGEINT]: exactInteger,
@@ -127,7 +127,7 @@ const EXACT_CONVERTERS: Partial<Record<DuckDBTypeId, ValueConverter>> = {
 }
 
 /** UUID, INTERVAL, BIT, TIMETZ and whatever a later DuckDB adds. */
-function text(value: DuckDBValue): ResultValue {
+function textOrNull(value: DuckDBValue): ResultValue {
   return value === null ? null : String(value)
 }
 
@@ -141,7 +141,7 @@ function finiteNumber(value: DuckDBValue): ResultValue {
 }
 
 function numberOrText(value: DuckDBValue): ResultValue {
-  return Number.isFinite(value) ? finiteNumber(value) : text(value)
+  return Number.isFinite(value) ? finiteNumber(value) : textOrNull(value)
 }
 
 /** A double gives back so many digits as they were. */
@@ -206,7 +206,7 @@ function structConverter(
 ): ValueConverter {
   const fields = type.entryNames.map((name, index) => {
     const fieldType = type.entryTypes[index]
-    return [name, fieldType === undefined ? text : inner(fieldType)] as const
+    return [name, fieldType === undefined ? textOrNull : inner(fieldType)] as const
   })
   const isUnnamed = fields.every(([name]) => name === '')
   return (value) => {
@@ -247,12 +247,12 @@ function unionConverter(
   const converters = new Map(
     type.memberTags.map((tag, index) => {
       const member = type.memberTypes[index]
-      return [tag, member === undefined ? text : inner(member)] as const
+      return [tag, member === undefined ? textOrNull : inner(member)] as const
     }),
   )
   return (value) => {
     if (!(value instanceof DuckDBUnionValue)) return null
-    const convert = converters.get(value.tag) ?? text
+    const convert = converters.get(value.tag) ?? textOrNull
     return { [value.tag]: convert(value.value) }
   }
 }

@@ -9,15 +9,15 @@ import type { ToThread } from '../agents/actors/thread-messages.ts'
 import { ThreadSessions } from '../agents/actors/worker-session.ts'
 import { newFeatureMemory } from '../domain/model-features.ts'
 
-const port = parentPort
-if (port === null) throw new Error('This file is the entry of a worker thread')
+const agentPort = parentPort
+if (agentPort === null) throw new Error('This file is the entry of a worker thread')
 
 // Loaded before the question comes: the thread may be a spare one. The SDK of a provider is loaded
 // when it is known.
 const registry = import('../models/registries/chat-registry.ts')
 
 const sessions = new ThreadSessions({
-  post: (messages) => port.postMessage(messages),
+  post: (messages) => agentPort.postMessage(messages),
   async chatModel(task, { embed, featureRefused }) {
     const { chatModelOf } = await registry
     const features = newFeatureMemory(task.refusedFeatures, featureRefused)
@@ -30,6 +30,6 @@ const sessions = new ThreadSessions({
   heapBytes: heapSize,
 })
 
-port.on('message', (message: ToThread) => {
+agentPort.on('message', (message: ToThread) => {
   void sessions.receive(message)
 })

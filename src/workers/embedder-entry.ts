@@ -3,14 +3,14 @@ import { parentPort } from 'node:worker_threads'
 import { EmbeddingLoop } from '../models/builtin/embedding-loop.ts'
 import type { EmbeddingRequest } from '../models/builtin/embedding-protocol.ts'
 
-const port = parentPort
-if (port === null) throw new Error('This file is the entry of a worker thread')
+const embedderPort = parentPort
+if (embedderPort === null) throw new Error('This file is the entry of a worker thread')
 
 const loop = new EmbeddingLoop({
-  post: (answer, transfer) => port.postMessage(answer, [...transfer]),
+  post: (answer, transfer) => embedderPort.postMessage(answer, [...transfer]),
   end: () => process.exit(0),
 })
 
-port.on('message', (request: EmbeddingRequest) => {
+embedderPort.on('message', (request: EmbeddingRequest) => {
   void loop.receive(request)
 })

@@ -7,8 +7,8 @@ import { MapThread } from '../projection/map-thread.ts'
 /** Behind whoever answers requests. */
 const PRIORITY = 10
 
-const port = parentPort
-if (port === null) throw new Error('This file is the entry of a worker thread')
+const mapPort = parentPort
+if (mapPort === null) throw new Error('This file is the entry of a worker thread')
 
 // On Linux a thread has a priority of its own; elsewhere this would be the whole process.
 if (process.platform === 'linux') {
@@ -19,6 +19,6 @@ if (process.platform === 'linux') {
   }
 }
 
-const thread = new MapThread((message) => port.postMessage(message))
+const thread = new MapThread((message) => mapPort.postMessage(message))
 
-port.on('message', (message: ToMapThread) => thread.receive(message))
+mapPort.on('message', (message: ToMapThread) => thread.receive(message))

@@ -3,11 +3,11 @@ import { parentPort } from 'node:worker_threads'
 import type { ToPlanningThread } from '../query/select/planning-protocol.ts'
 import { PlanningThread } from '../query/select/planning-thread.ts'
 
-const port = parentPort
-if (port === null) throw new Error('This file is the entry of a worker thread')
+const plannerPort = parentPort
+if (plannerPort === null) throw new Error('This file is the entry of a worker thread')
 
-const thread = new PlanningThread((message) => port.postMessage(message))
+const thread = new PlanningThread((message) => plannerPort.postMessage(message))
 
-port.on('message', (message: ToPlanningThread) => {
+plannerPort.on('message', (message: ToPlanningThread) => {
   void thread.receive(message)
 })

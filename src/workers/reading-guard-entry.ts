@@ -3,11 +3,11 @@ import { parentPort } from 'node:worker_threads'
 import { type GuardedJob, ProcessGuard } from '../reading/processes/process-guard.ts'
 import { processorMs } from '../runtime/processor-time.ts'
 
-const guard = new ProcessGuard({
+const processGuard = new ProcessGuard({
   residentBytes: () => process.memoryUsage.rss(),
   cpuMs: processorMs,
   parentId: () => process.ppid,
   end: () => process.kill(process.pid, 'SIGKILL'),
 })
 
-parentPort?.on('message', (job: GuardedJob) => guard.watch(job))
+parentPort?.on('message', (job: GuardedJob) => processGuard.watch(job))

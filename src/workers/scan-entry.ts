@@ -2,9 +2,9 @@
 import { parentPort } from 'node:worker_threads'
 import { ScanThread, type ToScanThread } from '../retrieval/vectors/scan-thread.ts'
 
-const port = parentPort
-if (port === null) throw new Error('This file is the entry of a worker thread')
+const scanPort = parentPort
+if (scanPort === null) throw new Error('This file is the entry of a worker thread')
 
-const thread = new ScanThread((answer) => port.postMessage(answer))
+const thread = new ScanThread((answer) => scanPort.postMessage(answer))
 
-port.on('message', (message: ToScanThread) => thread.receive(message))
+scanPort.on('message', (message: ToScanThread) => thread.receive(message))

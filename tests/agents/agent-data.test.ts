@@ -1,8 +1,9 @@
 import { describe, expect, test } from 'bun:test'
-import { agentData, fullName, namedKnowledgeBases } from '../../src/agents/data/agent-data.ts'
+import { agentData, namedKnowledgeBases } from '../../src/agents/data/agent-data.ts'
 import { matchesGlob } from '../../src/agents/data/glob.ts'
 import { systemPrompt } from '../../src/agents/questions/prompt.ts'
 import { toolSpecs } from '../../src/agents/tools/tools.ts'
+import { fullName } from '../../src/domain/project.ts'
 import { agentNamed, fileNamed, kbNamed, snapshotOf } from './agent-fixture.ts'
 
 const SNAPSHOT = snapshotOf({

@@ -1,5 +1,5 @@
 import { expect, test } from 'bun:test'
-import { errorOf, failureOf, parseFromWorker } from '../../src/agents/actors/worker-messages.ts'
+import { errorOf, failureToSend, parseFromWorker } from '../../src/agents/actors/worker-messages.ts'
 import { failureEvent } from '../../src/agents/questions/completion-stream.ts'
 import { AppError, type ErrorCode } from '../../src/errors.ts'
 
@@ -19,7 +19,7 @@ const CASES: readonly (readonly [ErrorCode, number | undefined, string])[] = [
 ]
 
 test.each(CASES)('%s with the status %p is an error of type %s', (code, status, type) => {
-  const sent = failureOf(new AppError(code, 'It failed', { cause: { status } }))
+  const sent = failureToSend(new AppError(code, 'It failed', { cause: { status } }))
   // As it arrives on the main thread.
   const message = parseFromWorker(structuredClone({ kind: 'failed', failure: sent }))
   if (message?.kind !== 'failed') throw new Error('the failure was not understood')

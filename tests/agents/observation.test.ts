@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'bun:test'
 import { AGENT_LIMITS, firstBytes, firstChars } from '../../src/agents/agent-limits.ts'
-import { firstRows, observationOf } from '../../src/agents/data/observation.ts'
+import { observationOf, readRows } from '../../src/agents/data/observation.ts'
 import { type ResultValue, type RowStream, rowsOf } from '../../src/domain/query-result.ts'
 import { NO_SIGNAL } from './agent-fixture.ts'
 
@@ -89,7 +89,7 @@ describe('firstRows', () => {
       }
     }
     const stream: RowStream = { columns: [{ name: 'a', type: 'BIGINT' }], batches: batches() }
-    const { rows, hasMore } = await firstRows(stream, 5, NO_SIGNAL)
+    const { rows, hasMore } = await readRows(stream, 5, NO_SIGNAL)
     expect(rows).toEqual([[0], [0], [1], [1], [2]])
     expect({ hasMore, batchesRead, isFreed }).toEqual({
       hasMore: true,
@@ -100,7 +100,7 @@ describe('firstRows', () => {
 
   test('exactly as many rows as allowed are all there is', async () => {
     const stream = rowsOf(['a'], [['1'], ['2']])
-    expect(await firstRows(stream, 2, NO_SIGNAL)).toMatchObject({ hasMore: false })
+    expect(await readRows(stream, 2, NO_SIGNAL)).toMatchObject({ hasMore: false })
   })
 })
 

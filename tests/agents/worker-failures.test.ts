@@ -1,11 +1,11 @@
 import { expect, test } from 'bun:test'
-import { errorOf, failureOf, parseFromWorker } from '../../src/agents/actors/worker-messages.ts'
+import { errorOf, failureToSend, parseFromWorker } from '../../src/agents/actors/worker-messages.ts'
 import { AppError } from '../../src/errors.ts'
 import { errorResponse } from '../../src/http/answers/error-response.ts'
 
 /** What arrives at the other thread. */
 function sent(error: unknown): AppError {
-  const message = parseFromWorker({ kind: 'failed', failure: failureOf(error) })
+  const message = parseFromWorker({ kind: 'failed', failure: failureToSend(error) })
   if (message?.kind !== 'failed') throw new Error('the message was not understood')
   return errorOf(message.failure)
 }

@@ -4,7 +4,7 @@ import { Analyzer, countTerms, termKey } from '../../src/analysis/analyzer.ts'
 import { holdsPhrase } from '../../src/analysis/phrase-reader.ts'
 import { phrasesOf } from '../../src/analysis/phrases.ts'
 import { queryTerms } from '../../src/analysis/query-terms.ts'
-import { isMostlyLatin, wordsOf } from '../../src/analysis/words.ts'
+import { isMostlyLatin, textToWords } from '../../src/analysis/words.ts'
 import { LANGUAGES, type Language } from '../../src/domain/language.ts'
 
 function terms(text: string, language: Language = 'english'): readonly string[] {
@@ -97,8 +97,8 @@ test('a word of any length is one short term', () => {
 
 test('a long text has the words of its parts, wherever it is cut', () => {
   const words = Array.from({ length: 20_000 }, (_, index) => `w${index}`)
-  expect([...wordsOf(words.join(' '), undefined)].flat()).toEqual(words)
-  const pairs = [...wordsOf('𠮷'.repeat(40_000), undefined)].flat().join('')
+  expect([...textToWords(words.join(' '), undefined)].flat()).toEqual(words)
+  const pairs = [...textToWords('𠮷'.repeat(40_000), undefined)].flat().join('')
   expect(pairs).toBe('𠮷'.repeat(40_000))
 })
 

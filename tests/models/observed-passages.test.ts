@@ -1,6 +1,6 @@
 import { expect, test } from 'bun:test'
 import { parseCsv } from '../../src/domain/csv.ts'
-import { namesIn, passagesIn } from '../../src/models/builtin/chat/observed-passages.ts'
+import { listedNames, passagesIn } from '../../src/models/builtin/chat/observed-passages.ts'
 import { cpuMsOf } from '../support/cpu-time.ts'
 
 const NOWHERE = { documentId: '', heading: '', pages: null, place: null }
@@ -83,5 +83,5 @@ test.each([
   ['[broken', []],
   ['["a"', []],
 ])('finds the names in %s', (text, names) => {
-  expect(namesIn(text)).toEqual([...names])
+  expect(listedNames(text)).toEqual([...names])
 })

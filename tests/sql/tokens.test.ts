@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'bun:test'
 import fc from 'fast-check'
-import { parameterNamesOf, placeOf, toDuckDB, tokenize } from '../../src/sql/lexer/tokens.ts'
+import { lineAndColumn, parameterNamesOf, toDuckDB, tokenize } from '../../src/sql/lexer/tokens.ts'
 
 const duckDB = (sql: string, escapes?: 'standard' | 'backslash') => {
   return toDuckDB(sql, tokenize(sql, escapes))
@@ -91,6 +91,6 @@ test('parameters are named once each', () => {
 })
 
 test('a place counts characters, not code units', () => {
-  expect(placeOf("SELECT '😀' x\nFROM y", 11)).toBe('line 1, column 11')
-  expect(placeOf("SELECT '😀' x\nFROM y", 18)).toBe('line 2, column 5')
+  expect(lineAndColumn("SELECT '😀' x\nFROM y", 11)).toBe('line 1, column 11')
+  expect(lineAndColumn("SELECT '😀' x\nFROM y", 18)).toBe('line 2, column 5')
 })

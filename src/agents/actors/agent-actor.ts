@@ -8,7 +8,7 @@ import {
   type AgentTask,
   errorOf,
   type FromWorker,
-  failureOf,
+  failureToSend,
   messageChars,
   parseFromWorker,
   type WorkerRequest,
@@ -144,7 +144,7 @@ export class AgentActor {
       // What is not told to the model as an observation ends the question; without vectors a model
       // may still answer.
       if (kind === 'tool_call') this.stop(toAppError(error))
-      else worker.post({ kind: 'request_failed', id, failure: failureOf(error) })
+      else worker.post({ kind: 'request_failed', id, failure: failureToSend(error) })
     } finally {
       this.#pending[kind] -= 1
     }

@@ -60,7 +60,7 @@ export type FromWorker =
   | { readonly kind: 'failed'; readonly failure: Failure }
 
 /** Of an error that was not expected, nothing is shown but what the log gets. */
-export function failureOf(error: unknown): Failure {
+export function failureToSend(error: unknown): Failure {
   const { code, message, cause, retryAfterSeconds } = toAppError(error)
   const status = providerStatusOf(cause)
   const thrown = code === 'internal' && cause !== undefined ? thrownText(cause) : undefined
@@ -77,7 +77,7 @@ function thrownText(cause: unknown): string {
   return text.slice(0, THROWN_CHARS_MAX)
 }
 
-/** The error again, with the provider's status, or what was thrown, where `failureOf` looks for it. */
+/** The error again, with the provider's status, or what was thrown, where `failureToSend` looks for it. */
 export function errorOf(failure: Failure): AppError {
   const { code, message, providerStatus: status, retryAfterSeconds, thrown } = failure
   const wait = retryAfterSeconds === undefined ? {} : { retryAfterSeconds }
@@ -178,7 +178,7 @@ function parseStep(value: unknown): Step | undefined {
   return action && { action, observation: value.observation }
 }
 
-const FINISHES: Readonly<Record<FinishReason, true>> = {
+const KNOWN_FINISHES: Readonly<Record<FinishReason, true>> = {
   stop: true,
   tool_calls: true,
   length: true,
@@ -192,7 +192,7 @@ function parseTurn(value: unknown): ModelTurn | undefined {
   const counted = usage === null ? null : parseUsage(usage)
   if (!isAmount(startMs) || !isAmount(tookMs) || !isAmount(callCount)) return undefined
   if (firstPieceMs !== null && !isAmount(firstPieceMs)) return undefined
-  if (!isKeyOf(FINISHES, finish) || typeof reasoning !== 'string') return undefined
+  if (!isKeyOf(KNOWN_FINISHES, finish) || typeof reasoning !== 'string') return undefined
   if (counted === undefined) return undefined
   return { startMs, firstPieceMs, tookMs, finish, usage: counted, reasoning, callCount }
 }

@@ -8,20 +8,20 @@ import {
   type AgentTask,
   errorOf,
   type FromWorker,
-  failureOf,
+  failureToSend,
   type ToWorker,
   type WorkerRequest,
 } from './worker-messages.ts'
 
 export interface WorkerSessionDeps {
   post(message: FromWorker): void
-  chatModel(task: AgentTask, host: ModelHost): Promise<ChatModel>
-}
-
-/** What a model has of the main thread. */
-export interface ModelHost {
-  embed: Embedder['embed']
-  featureRefused(feature: ModelFeature): void
+  chatModel(
+    task: AgentTask,
+    host: {
+      embed: Embedder['embed']
+      featureRefused(feature: ModelFeature): void
+    },
+  ): Promise<ChatModel>
 }
 
 type Reply = Extract<ToWorker, { readonly id: number }>
@@ -74,7 +74,7 @@ export class WorkerSession {
         this.#post({ kind: 'event', event })
       }
     } catch (error) {
-      if (!signal.aborted) this.#post({ kind: 'failed', failure: failureOf(error) })
+      if (!signal.aborted) this.#post({ kind: 'failed', failure: failureToSend(error) })
     }
   }
 

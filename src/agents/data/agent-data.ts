@@ -2,7 +2,7 @@ import type { Agent, AllowedData } from '../../domain/agents/agent.ts'
 import type { CatalogSnapshot } from '../../domain/catalog-snapshot.ts'
 import { nameKey } from '../../domain/identifier.ts'
 import type { KnowledgeBase } from '../../domain/knowledge-base.ts'
-import { FILES_DATABASE } from '../../domain/project.ts'
+import { FILES_DATABASE, fullName } from '../../domain/project.ts'
 import { namesWithoutEnding, tablesOfFile } from '../../domain/uploaded-file.ts'
 import { matchesGlob } from './glob.ts'
 import { NOTHING_ELSEWHERE, type TablesElsewhere } from './tables-elsewhere.ts'
@@ -34,7 +34,7 @@ export function agentData(
   })
   const tables = matchesOf(tablePatterns, (pattern) => {
     const [source, name] = qualifiedName(pattern, '')
-    const own = tablesOf(snapshot).flatMap((table) => {
+    const own = allTables(snapshot).flatMap((table) => {
       const names = [table.name, ...table.otherNames]
       const isNamed = isMatch(source, table.source) && names.some((one) => isMatch(name, one))
       return isNamed ? [`${table.source}.${table.name}`] : []
@@ -51,7 +51,7 @@ export function agentData(
 }
 
 /** Uploaded files, and the tables and views of projects. */
-function tablesOf({ files, tables, views }: CatalogSnapshot) {
+function allTables({ files, tables, views }: CatalogSnapshot) {
   return [
     ...files.flatMap(tablesOfFile).map(({ name, index }) => ({
       source: FILES_DATABASE,
@@ -69,11 +69,6 @@ function isSameName(name: string, other: string): boolean {
 }
 
 const NO_DATA = { knowledgeBases: [], tables: [] }
-
-/** A name as a person writes it and as a model is told it: `project.kb`. */
-export function fullName(kb: KnowledgeBase): string {
-  return `${kb.projectName}.${kb.name}`
-}
 
 /** `project.kb`; a name alone belongs to the given project. Names hold no dot. */
 function qualifiedName(pattern: string, project: string): readonly [string, string] {

@@ -1,15 +1,16 @@
 /** What is worth knowing of an agent's data before the first tool call: sizes, columns, some values. */
+
 import { shortened } from '../../core/short-text.ts'
 import type { CatalogSnapshot } from '../../domain/catalog-snapshot.ts'
 import { nameKey, quote } from '../../domain/identifier.ts'
-import { FILES_DATABASE } from '../../domain/project.ts'
+import { FILES_DATABASE, fullName } from '../../domain/project.ts'
 import type { ResultValue } from '../../domain/query-result.ts'
 import { tablesOfFile } from '../../domain/uploaded-file.ts'
 import { AppError } from '../../errors.ts'
 import { abortable, type Deadline, startDeadline } from '../../runtime/cancellation.ts'
 import { LruMap } from '../../runtime/lru-map.ts'
 import { AGENT_LIMITS, firstBytes } from '../agent-limits.ts'
-import { type AvailableData, fullName } from './agent-data.ts'
+import type { AvailableData } from './agent-data.ts'
 import { type DataReader, dataReader, type Select, sqlName, sqlTableName } from './data-reader.ts'
 
 /** A knowledge base or table, and what of the catalog its profile is of. */
@@ -57,8 +58,8 @@ const READING_MS = 1_000
 /** Behind the questions. */
 const RENEWING_MS = 10_000
 const SAMPLE_ROWS = 100
-const COLUMNS_MAX = 20
-const VALUES_MAX = 4
+const PROFILED_COLUMNS_MAX = 20
+const EXAMPLES_MAX = 4
 const RANGES_ROWS_MAX = 100_000
 
 /**
@@ -95,7 +96,7 @@ export class DataProfiles {
     const descriptions = new Map<string, string>()
     for (const source of sources) {
       const profile = this.#profiles.get(source.key)
-      descriptions.set(source.name, profile?.text ?? lineOf(source, new Map()))
+      descriptions.set(source.name, profile?.text ?? profileLine(source, new Map()))
     }
     return { ...data, descriptions: withinBytes(descriptions) }
   }
@@ -107,7 +108,7 @@ export class DataProfiles {
     if (profile.version === source.version) return 'fresh'
     const { rowCount, columns } = profile
     // Nobody is told that there is nothing, or of columns that are gone.
-    if (rowCount === 0 || columns !== columnsOf(source)) return 'missing'
+    if (rowCount === 0 || columns !== columnsKey(source)) return 'missing'
     const ageMs = this.#nowMs() - profile.madeMs
     if (rowCount === null || rowCount < SMALL_ROWS) {
       return ageMs < SMALL_FRESH_MS ? 'fresh' : 'missing'
@@ -126,7 +127,13 @@ export class DataProfiles {
   async #read(
     sources: readonly Source[],
     reader: DataReader,
-    { timeoutMs, signal }: ReadingTerms,
+    {
+      timeoutMs,
+      signal,
+    }: {
+      readonly timeoutMs: number
+      readonly signal: AbortSignal
+    },
   ): Promise<void> {
     const late = () => new AppError('timeout', 'Descriptions of data took too long')
     const deadline = startDeadline({ timeoutMs, signals: [signal], timeoutError: late })
@@ -159,8 +166,8 @@ export class DataProfiles {
     } catch (error) {
       if (!(error instanceof AppError || signal.aborted)) throw error
       const known = this.#profiles.get(source.key)
-      const isUsable = known !== undefined && known.columns === columnsOf(source)
-      const text = isUsable ? known.text : lineOf(source, new Map())
+      const isUsable = known !== undefined && known.columns === columnsKey(source)
+      const text = isUsable ? known.text : profileLine(source, new Map())
       // Not asked for again at once: what fails or takes long now does so for the next question as well.
       this.#keep({ ...source, version: '' }, text, isUsable ? known.rowCount : null)
     }
@@ -168,7 +175,7 @@ export class DataProfiles {
 
   #keep(source: Source, text: string, rowCount: number | null): void {
     const { key, version } = source
-    const columns = columnsOf(source)
+    const columns = columnsKey(source)
     this.#profiles.set(key, { version, madeMs: this.#nowMs(), text, columns, rowCount })
   }
 
@@ -178,17 +185,12 @@ export class DataProfiles {
   }
 }
 
-interface ReadingTerms {
-  readonly timeoutMs: number
-  readonly signal: AbortSignal
-}
-
 /** What is being read of a source is not what a question needs that knows other columns. */
 function readingKey(source: Source): string {
-  return `${source.key} ${columnsOf(source)}`
+  return `${source.key} ${columnsKey(source)}`
 }
 
-function columnsOf({ columns }: Source): string {
+function columnsKey({ columns }: Source): string {
   return JSON.stringify(columns.map(({ name, type }) => [name, type]))
 }
 
@@ -246,12 +248,12 @@ async function readProfile(
   signal: AbortSignal,
 ): Promise<Pick<Profile, 'text' | 'rowCount'>> {
   const { from, unit } = source
-  if (!source.isRead) return { text: lineOf(source, new Map()), rowCount: null }
+  if (!source.isRead) return { text: profileLine(source, new Map()), rowCount: null }
   const [[count] = []] = (await reader.read(`SELECT count(*) FROM ${from}`, signal)).rows
   const rowCount = Number(count)
-  const names = source.columns.slice(0, COLUMNS_MAX).map(({ name }) => quote(name))
+  const names = source.columns.slice(0, PROFILED_COLUMNS_MAX).map(({ name }) => quote(name))
   if (names.length === 0 || rowCount === 0) {
-    return { text: lineOf({ ...source, rowCount }, new Map()), rowCount }
+    return { text: profileLine({ ...source, rowCount }, new Map()), rowCount }
   }
   const sample = await reader.read(
     `SELECT ${names.join(', ')} FROM ${from} LIMIT ${SAMPLE_ROWS}`,
@@ -262,11 +264,11 @@ async function readProfile(
     return { name, type: type === '' ? (sample.types[index] ?? '') : type }
   })
   const values = new Map<string, string>()
-  for (const [index, { name }] of columns.slice(0, COLUMNS_MAX).entries()) {
+  for (const [index, { name }] of columns.slice(0, PROFILED_COLUMNS_MAX).entries()) {
     const shown = shownValues(sample.rows.map((row) => row[index] ?? null))
     if (shown !== null) values.set(name, shown)
   }
-  const ranged = columns.slice(0, COLUMNS_MAX).filter(({ type }) => RANGED.test(type))
+  const ranged = columns.slice(0, PROFILED_COLUMNS_MAX).filter(({ type }) => RANGED.test(type))
   if (ranged.length > 0 && rowCount <= RANGES_ROWS_MAX) {
     const bounds = ranged.map(({ name }) => `min(${quote(name)}), max(${quote(name)})`)
     const [row = []] = (await reader.read(`SELECT ${bounds.join(', ')} FROM ${from}`, signal)).rows
@@ -276,7 +278,7 @@ async function readProfile(
         values.set(name, lowest === highest ? lowest : `${lowest} to ${highest}`)
     }
   }
-  return { text: lineOf({ ...source, columns, rowCount, unit }, values), rowCount }
+  return { text: profileLine({ ...source, columns, rowCount, unit }, values), rowCount }
 }
 
 const RANGED =
@@ -289,32 +291,32 @@ function shownValues(cells: readonly ResultValue[]): string | null {
     const text = harmlessValue(cell)
     if (text !== null) counts.set(text, (counts.get(text) ?? 0) + 1)
   }
-  const frequent = [...counts].sort(([, one], [, other]) => other - one).slice(0, VALUES_MAX)
+  const frequent = [...counts].sort(([, one], [, other]) => other - one).slice(0, EXAMPLES_MAX)
   if (frequent.length === 0) return null
   return `e.g. ${frequent.map(([text]) => text).join(', ')}`
 }
 
 /** Strangers may have written values: a prompt holds none that could be read as a sentence. */
 const HARMLESS = /^[\p{L}\p{N}+-][\p{L}\p{N}_.:@+-]*(?: [\p{L}\p{N}_.:@+-]+){0,2}$/u
-const VALUE_CHARS_MAX = 26
+const EXAMPLE_CHARS_MAX = 26
 
 function harmlessValue(value: ResultValue | undefined): string | null {
   if (value === null || value === undefined || typeof value === 'object') return null
   const text = String(value)
-  if (text.length > VALUE_CHARS_MAX || !HARMLESS.test(text)) return null
+  if (text.length > EXAMPLE_CHARS_MAX || !HARMLESS.test(text)) return null
   return typeof value === 'string' && !/^\d/.test(text) ? `'${text}'` : text
 }
 
-const NAME_CHARS_MAX = 80
+const COLUMN_NAME_CHARS_MAX = 80
 
 function harmlessName(name: string): string {
-  const short = shortened(name, NAME_CHARS_MAX)
+  const short = shortened(name, COLUMN_NAME_CHARS_MAX)
   return /^[\p{L}_][\p{L}\p{N}_]*$/u.test(short) ? short : JSON.stringify(short)
 }
 
-function lineOf(source: Source, values: ReadonlyMap<string, string>): string {
+function profileLine(source: Source, values: ReadonlyMap<string, string>): string {
   const { rowCount, unit, columns } = source
-  const shown = columns.slice(0, COLUMNS_MAX).map(({ name, type }) => {
+  const shown = columns.slice(0, PROFILED_COLUMNS_MAX).map(({ name, type }) => {
     const value = values.get(name)
     const typed = type === '' ? harmlessName(name) : `${harmlessName(name)} ${type}`
     return value === undefined ? typed : `${typed} (${value})`
@@ -329,11 +331,11 @@ function lineOf(source: Source, values: ReadonlyMap<string, string>): string {
 
 const LINE_BYTES_MAX = 1_000
 /** Of all lines. */
-const BYTES_MAX = 16_384
+const PROFILE_BYTES_MAX = 16_384
 
 /** Lines as far as there is room; the other sources are told by their names. */
 function withinBytes(lines: ReadonlyMap<string, string>): ReadonlyMap<string, string> {
-  let left = BYTES_MAX
+  let left = PROFILE_BYTES_MAX
   return new Map(
     [...lines].filter(([, line]) => {
       left -= Buffer.byteLength(line)

@@ -4,7 +4,7 @@ import type { KnowledgeBase } from '../../domain/knowledge-base.ts'
 import { FILES_DATABASE } from '../../domain/project.ts'
 import type { RowStream } from '../../domain/query-result.ts'
 import { AGENT_LIMITS } from '../agent-limits.ts'
-import { type FirstRows, firstRows } from './observation.ts'
+import { type FirstRows, readRows } from './observation.ts'
 
 export interface SelectScope {
   /** The project of names without a qualifier. */
@@ -39,7 +39,7 @@ export function dataReader(scope: SelectScope, select: Select): DataReader {
     async read(sql, signal, rowsMax = AGENT_LIMITS.observationRowsMax) {
       const stream = await select(sql, scope, signal)
       const types = stream.columns.map((column) => column.type)
-      const rows = await firstRows(stream, rowsMax, signal)
+      const rows = await readRows(stream, rowsMax, signal)
       return { ...rows, types }
     },
   }

@@ -15,7 +15,7 @@ export interface FirstRows {
 }
 
 /** Reads at most `rowsMax` rows and gives the rest back: the connection is free afterwards. */
-export async function firstRows(
+export async function readRows(
   stream: RowStream,
   rowsMax: number,
   signal: AbortSignal,
@@ -70,7 +70,7 @@ function fittingLines({ columns, rows }: FirstRows, roomBytes: number): readonly
   const lines: string[] = []
   let left = roomBytes
   for (const row of rows) {
-    const whole = csvLine(row.map(cellText), AGENT_LIMITS.cellCharsMax)
+    const whole = csvLine(row.map(shownCell), AGENT_LIMITS.cellCharsMax)
     const line = lines.length === 0 && byteSize(whole) > left ? shortLine(row, left) : whole
     if (byteSize(line) > left) break
     lines.push(line)
@@ -88,7 +88,7 @@ const CELL_OVERHEAD_BYTES = 40
 
 function shortLine(row: readonly ResultValue[], roomBytes: number): string {
   const share = roomBytes / row.length - CELL_OVERHEAD_BYTES
-  return csvLine(row.map(cellText), Math.max(0, Math.floor(share / CHAR_BYTES_MAX)))
+  return csvLine(row.map(shownCell), Math.max(0, Math.floor(share / CHAR_BYTES_MAX)))
 }
 
 function csvLine(cells: readonly string[], cellCharsMax: number): string {
@@ -102,7 +102,7 @@ function cutCell(text: string, charsMax: number): string {
 }
 
 /** Nothing for NULL, JSON for lists and objects. */
-function cellText(value: ResultValue): string {
+function shownCell(value: ResultValue): string {
   if (value === null) return ''
   return typeof value === 'object' ? JSON.stringify(value) : String(value)
 }

@@ -41,7 +41,7 @@ export async function tablesElsewhere(
       try {
         return await withDeadline(
           { timeoutMs: AGENT_LIMITS.listingMs, signal, timeoutError: noAnswer },
-          (deadline) => abortable(tablesOf(source, own, sources, deadline), deadline),
+          (deadline) => abortable(remoteTables(source, own, sources, deadline), deadline),
         )
       } catch (error) {
         signal.throwIfAborted()
@@ -86,7 +86,7 @@ interface Found {
   readonly warnings: readonly string[]
 }
 
-async function tablesOf(
+async function remoteTables(
   source: DataSource,
   patterns: readonly Pattern[],
   sources: ListingSources,

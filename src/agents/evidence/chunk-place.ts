@@ -14,7 +14,7 @@ export interface ChunkPlace {
 const NOWHERE: ChunkPlace = { pages: null, heading: null }
 
 /** null: not known from this row. */
-export function placeOf(
+export function chunkPlace(
   metadata: ResultValue | undefined,
   origins: readonly KnowledgeBase[],
 ): ChunkPlace | null {
@@ -32,7 +32,7 @@ export function placeOf(
 }
 
 const HEADING_LINE = /^(#{1,6})[ \t]+(.*?)[ \t#]*$/
-const FENCE = /^[ \t]*(?:```|~~~)/
+const FENCE_LINE = /^[ \t]*(?:```|~~~)/
 const JOINT = ' > '
 
 interface Level {
@@ -67,7 +67,7 @@ function headingsBefore(at: number, text: string): readonly Level[] {
   let isCode = false
   let start = 0
   for (const line of text.slice(0, at + 1).split('\n')) {
-    if (FENCE.test(line)) isCode = !isCode
+    if (FENCE_LINE.test(line)) isCode = !isCode
     const [, marks = '', heading = ''] = isCode ? [] : (HEADING_LINE.exec(line) ?? [])
     if (heading !== '' && start <= at) levels.push({ depth: marks.length, text: heading })
     start += line.length + 1

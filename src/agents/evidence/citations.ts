@@ -1,16 +1,16 @@
 import { pageAt } from '../../domain/agents/chunk-pages.ts'
 import type { Citation } from '../../domain/agents/completion-event.ts'
 import type { KnowledgeBase } from '../../domain/knowledge-base.ts'
+import { fullName } from '../../domain/project.ts'
 import { AppError } from '../../errors.ts'
-import { TimeSlice } from '../../runtime/scheduling.ts'
+import { SLICE_MS, TimeSlice } from '../../runtime/scheduling.ts'
 import { AGENT_LIMITS } from '../agent-limits.ts'
-import { fullName } from '../data/agent-data.ts'
 import { type DataReader, selectChunks } from '../data/data-reader.ts'
 import { type ChunkPlace, headingAt } from './chunk-place.ts'
 import { findQuote } from './find-quote.ts'
 import { type Mention, mentionsIn } from './mentions.ts'
 import { passagesOf, type ShownPassage } from './shown-passages.ts'
-import { type Span, type TextWords, wordsOf } from './text-words.ts'
+import { type Span, type TextWords, textWords } from './text-words.ts'
 
 /**
  * The citations of an answer, in the order in which it names their chunks. Chunks that the model was not shown are left
@@ -44,8 +44,6 @@ export async function citationsOf(
   }
   return [...citations.values()].slice(0, AGENT_LIMITS.citationsMax)
 }
-
-const SLICE_MS = 5
 
 /** A chunk that is known whole. */
 interface CitedChunk {
@@ -81,7 +79,7 @@ function wholeChunk(passage: ShownPassage): CitedChunk | null {
   if (knowledgeBase === undefined || origins.length > 1 || !isPlain) return null
   if (documentId === null || text === null || place === null) return null
   if (!chunkId.startsWith(`${documentId}:`)) return null
-  return { chunkId, documentId, knowledgeBase, text: wordsOf(text), relevance, place }
+  return { chunkId, documentId, knowledgeBase, text: textWords(text), relevance, place }
 }
 
 async function lookUp(
@@ -105,7 +103,7 @@ async function lookUp(
     const isSame = match !== undefined && (own.length === 1 || isTextOf(passage, match.text))
     if (!isSame) continue
     const { chunkId, documentId, text, origin, place } = match
-    const chunk = { chunkId, documentId, text: wordsOf(text), place }
+    const chunk = { chunkId, documentId, text: textWords(text), place }
     found.set(passage, { ...chunk, knowledgeBase: origin, relevance: passage.relevance })
   }
   return found
@@ -123,14 +121,12 @@ interface StoredChunk {
   readonly origin: KnowledgeBase
 }
 
-interface WantedChunks {
-  readonly kb: KnowledgeBase
-  readonly chunkIds: readonly string[]
-}
-
 /** In one statement; where that fails, each knowledge base by itself: one of them may be gone by now. */
 async function storedChunks(
-  wanted: readonly WantedChunks[],
+  wanted: readonly {
+    readonly kb: KnowledgeBase
+    readonly chunkIds: readonly string[]
+  }[],
   reader: DataReader,
   signal: AbortSignal,
 ): Promise<readonly StoredChunk[]> {
@@ -178,10 +174,13 @@ function citationOf(
     heading: headingAt(span.start, text, place.heading),
     relevance,
   }
-  return { citation, key: keyOf(knowledgeBase, chunkId, found.kind === 'quoted' ? span : null) }
+  return {
+    citation,
+    key: citationKey(knowledgeBase, chunkId, found.kind === 'quoted' ? span : null),
+  }
 }
 
-function keyOf(kb: KnowledgeBase, chunkId: string, span: Span | null): string {
+function citationKey(kb: KnowledgeBase, chunkId: string, span: Span | null): string {
   return JSON.stringify([kb.id, chunkId, span?.start ?? null])
 }
 

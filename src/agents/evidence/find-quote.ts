@@ -1,5 +1,5 @@
 /** Which words of a chunk an answer quotes, or leans on. */
-import { runOf, type Span, spanOf, type TextWords, type Word, wordsOf } from './text-words.ts'
+import { runOf, runSpan, type Span, type TextWords, textWords, type Word } from './text-words.ts'
 
 /** Of a sentence that the answer does not quote itself. */
 const CHOSEN_CHARS_MAX = 400
@@ -26,7 +26,7 @@ export function findQuote(statement: string, chunk: TextWords): FoundQuote {
   const found = claims.flatMap((claim) => standing(claim, bolds, chunk) ?? [])
   if (found.length > 0) return { kind: 'quoted', span: longest(found) }
   if (claims.some(({ isCertain }) => isCertain)) return { kind: 'none' }
-  const verbatim = [...bolds, ...piecesOf(lastParagraph(statement))]
+  const verbatim = [...bolds, ...claimPieces(lastParagraph(statement))]
     .map(wordsIn)
     .filter((words) => words.length >= VERBATIM_WORDS_MIN)
     .flatMap((words) => spanIn(words, chunk) ?? [])
@@ -69,7 +69,7 @@ function standing({ text }: Claim, bolds: readonly string[], chunk: TextWords): 
   const whole = spanIn(wordsIn(text), chunk)
   if (whole !== null) return whole
   const runs: { first: number; last: number; holdsBold: boolean }[] = []
-  for (const piece of piecesOf(text)) {
+  for (const piece of claimPieces(text)) {
     const words = wordsIn(piece)
     const run = words.length < 2 ? null : runOf(words, chunk)
     if (run === null) continue
@@ -86,13 +86,13 @@ function standing({ text }: Claim, bolds: readonly string[], chunk: TextWords): 
   const chosen = (marked.length > 0 ? marked : runs).filter(({ first, last, holdsBold }) => {
     return holdsBold || last - first + 1 >= QUOTE_WORDS_MIN
   })
-  return chosen.length === 0 ? null : longest(chosen.map((run) => cut(spanOf(run, chunk), chunk)))
+  return chosen.length === 0 ? null : longest(chosen.map((run) => cut(runSpan(run, chunk), chunk)))
 }
 
 /** What was left out of a quote is written as dots. */
 const PIECE_END = /\n+|\s*(?:\[?…\]?|\[?\.\.\.\]?)\s*|(?<=[.!?])\s+|(?<=[。！？])/u
 
-function piecesOf(text: string): readonly string[] {
+function claimPieces(text: string): readonly string[] {
   return text
     .split(PIECE_END)
     .map((piece) => piece.trim())
@@ -101,12 +101,12 @@ function piecesOf(text: string): readonly string[] {
 }
 
 function wordsIn(text: string): readonly Word[] {
-  return wordsOf(text).words
+  return textWords(text).words
 }
 
 function spanIn(words: readonly Word[], chunk: TextWords): Span | null {
   const run = runOf(words, chunk)
-  return run === null ? null : cut(spanOf(run, chunk), chunk)
+  return run === null ? null : cut(runSpan(run, chunk), chunk)
 }
 
 function cut(span: Span, { text, words }: TextWords): Span {
@@ -185,13 +185,13 @@ function sentencesOf({ text, words }: TextWords): readonly Span[] {
       const shown = line.trim()
       const start = at + line.length - line.trimStart().length
       at += line.length + 1
-      if (shown !== '') spans.push(shortened({ start, end: start + shown.length }, words))
+      if (shown !== '') spans.push(shortenedSpan({ start, end: start + shown.length }, words))
     }
   }
   return spans
 }
 
-function shortened({ start, end }: Span, words: readonly Word[]): Span {
+function shortenedSpan({ start, end }: Span, words: readonly Word[]): Span {
   if (end - start <= CHOSEN_CHARS_MAX) return { start, end }
   const last = words.findLast((word) => word.start >= start && word.end <= start + CHOSEN_CHARS_MAX)
   return { start, end: last?.end ?? start + CHOSEN_CHARS_MAX }

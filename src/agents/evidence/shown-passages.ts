@@ -1,9 +1,9 @@
 import { nameKey } from '../../domain/identifier.ts'
 import type { KnowledgeBase } from '../../domain/knowledge-base.ts'
+import { fullName } from '../../domain/project.ts'
 import type { ResultValue } from '../../domain/query-result.ts'
-import { fullName } from '../data/agent-data.ts'
 import type { FirstRows } from '../data/observation.ts'
-import { type ChunkPlace, placeOf } from './chunk-place.ts'
+import { type ChunkPlace, chunkPlace } from './chunk-place.ts'
 
 /** A chunk as the model was shown it. */
 export interface ShownPassage {
@@ -45,7 +45,7 @@ export function passagesOf(
       documentId: textOrNull(row[columnIndexes.documentId]),
       text: textOrNull(row[columnIndexes.text]),
       relevance: typeof relevance === 'number' ? relevance : null,
-      place: placeOf(row[columnIndexes.metadata], own),
+      place: chunkPlace(row[columnIndexes.metadata], own),
       origins: own,
       // What a statement says itself is looked up.
       isPlain: isPlain && own === origins,

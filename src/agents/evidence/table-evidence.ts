@@ -5,9 +5,9 @@ import { AGENT_LIMITS, byteSize } from '../agent-limits.ts'
 import type { FirstRows } from '../data/observation.ts'
 
 /** Of one answer, the last ones first. */
-const STATEMENTS_MAX = 5
+const EVIDENCE_STATEMENTS_MAX = 5
 /** Rows of one of them as JSON. */
-const BYTES_MAX = 65_536
+const EVIDENCE_BYTES_MAX = 65_536
 
 /** What a statement showed the model that was not a list of chunks. */
 export type ShownRows = Omit<Evidence, 'is_cut'> & { readonly isCut: boolean }
@@ -19,13 +19,13 @@ export function evidenceOf(answer: string, shown: readonly ShownRows[]): readonl
   const used = withRows.filter(({ data }) =>
     data.some((row) => row.some((cell) => isSaid(cell, said))),
   )
-  const chosen = used.length > 0 ? used.slice(-STATEMENTS_MAX) : withRows.slice(-1)
+  const chosen = used.length > 0 ? used.slice(-EVIDENCE_STATEMENTS_MAX) : withRows.slice(-1)
   const bySql = new Map(chosen.map((one) => [one.sql, one]))
   return [...bySql.values()].map(bounded)
 }
 
 function bounded({ sql, column_names, data, isCut }: ShownRows): Evidence {
-  let left = BYTES_MAX
+  let left = EVIDENCE_BYTES_MAX
   const kept = data.filter((row) => {
     left -= left < 0 ? 0 : byteSize(JSON.stringify(row))
     return left >= 0

@@ -22,24 +22,24 @@ export interface WordRun {
 }
 
 /** Scripts without blanks between words: each sign counts as one. */
-const WORD =
+const WORD_RUN =
   /[\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}\p{Script=Thai}\p{Script=Lao}\p{Script=Khmer}\p{Script=Myanmar}]|[\p{L}\p{N}\p{M}]+/gu
 
 /** Where a link of Markdown leads is not part of what it says. */
 const LINK_TARGET = /\]\([^()\s]*\)/g
 
 /** Longer texts are compared by their beginning. */
-const TEXT_CHARS_MAX = 20_000
+const EVIDENCE_CHARS_MAX = 20_000
 
-export function wordsOf(text: string): TextWords {
+export function textWords(text: string): TextWords {
   const visible = text
-    .slice(0, TEXT_CHARS_MAX)
+    .slice(0, EVIDENCE_CHARS_MAX)
     .replace(LINK_TARGET, (target) => ' '.repeat(target.length))
   const words: Word[] = []
   const joinedStarts: number[] = []
   const parts: string[] = []
   let length = 0
-  for (const { 0: found, index } of visible.matchAll(WORD)) {
+  for (const { 0: found, index } of visible.matchAll(WORD_RUN)) {
     const value = found.normalize('NFKC').toLowerCase()
     words.push({ value, start: index, end: index + found.length })
     joinedStarts.push(length + 1)
@@ -86,7 +86,7 @@ const PAIRS = [
 ] as const
 
 /** The part of the text from the first word of a run to its last, with the signs that belong to them. */
-export function spanOf(run: WordRun, { text, words }: TextWords): Span {
+export function runSpan(run: WordRun, { text, words }: TextWords): Span {
   let start = words[run.first]?.start ?? 0
   let end = words[run.last]?.end ?? 0
   if (BEFORE_WORD.test(text.slice(0, start))) start -= 1

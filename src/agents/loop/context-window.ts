@@ -1,7 +1,8 @@
+import { sum } from '../../core/counts.ts'
 import type { ChatMessage, ToolSpec } from '../../domain/ports/model-ports.ts'
 import { AppError, toAppError } from '../../errors.ts'
 import { firstChars } from '../agent-limits.ts'
-import { fenced } from './data-fence.ts'
+import { withDataFence } from './data-fence.ts'
 import { charsWithin, estimatedTokens, mostTokens } from './token-estimate.ts'
 
 /** The result of a tool call in a conversation, as long as it is whole. */
@@ -71,7 +72,7 @@ export class ContextWindow {
       // Most conversations: nobody need count.
       const tokens = () => sum(entries.map((entry) => this.#tokensOf(entry)))
       const messages = entries.map((entry) => shownMessage(entry, this.#fence))
-      return { messages, shortened: NOTHING, tokens }
+      return { messages, shortened: NO_ENTRIES, tokens }
     }
     const draft = new Draft(entries, this.#fence, (entry) => this.#tokensOf(entry))
     const room = this.#room
@@ -128,7 +129,7 @@ export class ContextWindow {
   }
 }
 
-const NOTHING: ReadonlySet<number> = new Set()
+const NO_ENTRIES: ReadonlySet<number> = new Set()
 
 /** A conversation while it is made to fit. */
 class Draft {
@@ -208,7 +209,7 @@ function shownMessage(entry: Entry, fence: string | undefined): ChatMessage {
   if (fence === undefined) return { role: 'tool', callId, content: `${note}${data}` }
   const parts = [
     `Result of call ${number}:`,
-    ...(data === '' ? [] : [fenced(data, fence)]),
+    ...(data === '' ? [] : [withDataFence(data, fence)]),
     ...(note === '' ? [] : [note]),
   ]
   return { role: 'tool', callId, content: parts.join('\n') }
@@ -234,23 +235,19 @@ function shortText(message: Extract<ChatMessage, { role: 'assistant' }>): ChatMe
 
 function tokensIn(entry: Entry): number {
   const around = entry.role === 'result' ? MESSAGE_TOKENS + FENCE_TOKENS : MESSAGE_TOKENS
-  return around + estimatedTokens(textOf(entry))
+  return around + estimatedTokens(entryText(entry))
 }
 
 /** What stands around it included. */
 function charsIn(entry: Entry): number {
   const around = entry.role === 'result' ? MESSAGE_TOKENS + FENCE_TOKENS : MESSAGE_TOKENS
-  return around + textOf(entry).length
+  return around + entryText(entry).length
 }
 
-function textOf(entry: Entry): string {
+function entryText(entry: Entry): string {
   if (entry.role === 'result') return `${entry.note}${entry.data}`
   if (entry.role !== 'assistant') return entry.content
   return entry.content + entry.toolCalls.map(({ name, input }) => `${name} ${input} `).join('')
-}
-
-function sum(numbers: readonly number[]): number {
-  return numbers.reduce((total, number) => total + number, 0)
 }
 
 const TOO_LONG =

@@ -12,7 +12,7 @@ export function fenceLines(fence: string): { readonly opening: string; readonly 
  * Data as a model is shown it: between two lines that nothing in it can repeat, and without what
  * some servers read as the end of a message.
  */
-export function fenced(data: string, fence: string): string {
+export function withDataFence(data: string, fence: string): string {
   const { opening, closing } = fenceLines(fence)
   const inner = harmless(data).replaceAll(new RegExp(fence, 'gi'), '[…]')
   return `${opening}\n${inner}\n${closing}`

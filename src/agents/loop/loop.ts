@@ -59,7 +59,7 @@ export async function* answer(
   const check = answerForm === undefined ? null : await answerCheck(answerForm)
   const beganMs = performance.now()
   const history = yield* shownHistory(assignment, deps.model, signal)
-  const progress = progressOf(assignment, { ...deps, history, beganMs }, signal)
+  const progress = loopProgress(assignment, { ...deps, history, beganMs }, signal)
   const text = yield* conversation(progress, signal)
   const output = check === null ? text : yield* inForm(text, check, progress, signal)
   yield { type: 'output', output }
@@ -70,7 +70,7 @@ interface Beginning extends LoopDeps, Pick<Progress, 'beganMs'> {
   readonly history: ShownHistory
 }
 
-function progressOf(assignment: Assignment, deps: Beginning, signal: AbortSignal): Progress {
+function loopProgress(assignment: Assignment, deps: Beginning, signal: AbortSignal): Progress {
   const { tools, contextTokens, fence } = assignment
   const { beganMs } = deps
   const entries = openingEntries(assignment, deps.history)

@@ -5,7 +5,7 @@ import type { ChatMessage, ChatModel } from '../../domain/ports/model-ports.ts'
 import { AppError, toAppError } from '../../errors.ts'
 import { AGENT_LIMITS, byteSize, firstChars } from '../agent-limits.ts'
 import type { AgentEvent, Assignment } from './assignment.ts'
-import { fenced, fenceLines } from './data-fence.ts'
+import { fenceLines, withDataFence } from './data-fence.ts'
 import { readTurn, type Turn, turnEvent } from './model-turn.ts'
 import { charsWithin, estimatedTokens } from './token-estimate.ts'
 
@@ -136,7 +136,7 @@ function summaryRequest(old: string, fence: string): readonly ChatMessage[] {
   const { opening, closing } = fenceLines(fence)
   return [
     { role: 'system', content: `${SUMMARY_TASK}\n\n${dataNote(opening, closing)}` },
-    { role: 'user', content: `${fenced(old, fence)}\n\nSummarise this conversation.` },
+    { role: 'user', content: `${withDataFence(old, fence)}\n\nSummarise this conversation.` },
   ]
 }
 
@@ -173,7 +173,7 @@ export function historyMessages(
     },
   )
   if (summary === null || fence === undefined) return messages
-  const told = `What was said before, in short:\n${fenced(summary, fence)}`
+  const told = `What was said before, in short:\n${withDataFence(summary, fence)}`
   const [first, ...rest] = messages
   // Some servers want user and assistant to alternate.
   if (first?.role !== 'user') return [{ role: 'user', content: told }, ...messages]

@@ -5,7 +5,7 @@ import type { ToolResult } from './context-window.ts'
 
 /** Turns in a row of nothing but wrong and repeated calls after which a model is asked for its answer. */
 const FRUITLESS_TURNS_MAX = 4
-const NAME_CHARS_MAX = 80
+const TOOL_NAME_CHARS_MAX = 80
 
 /** What a call led to: our own words to the model, and what the tool gave back. */
 type Outcome = Pick<ToolResult, 'note' | 'data'>
@@ -82,7 +82,7 @@ export class ToolCalls {
     if (fault !== null) {
       return Promise.resolve({ note: fault, data: '' })
     }
-    const key = keyOf(call)
+    const key = callKey(call)
     const before = this.#made.get(key)
     const isLast = before?.number === this.#lastRun
     if (before !== undefined && (isLast || this.#deps.mayRepeatEarlier !== true)) {
@@ -139,7 +139,7 @@ function faultOf(call: ToolCall, tools: readonly ToolSpec[]): string | null {
   const spec = tools.find((tool) => tool.name === call.name)
   if (spec === undefined) {
     const names = tools.map((tool) => tool.name).join(', ')
-    return `${call.name.slice(0, NAME_CHARS_MAX)} is not a valid tool, try one of [${names}]`
+    return `${call.name.slice(0, TOOL_NAME_CHARS_MAX)} is not a valid tool, try one of [${names}]`
   }
   if (call.malformed !== undefined) {
     const fault = call.malformed.slice(0, 500)
@@ -167,7 +167,7 @@ function expectedOf({ input, schema }: ToolSpec): string {
 }
 
 /** The same for calls that ask for the same. */
-function keyOf({ name, input }: ToolCall): string {
+function callKey({ name, input }: ToolCall): string {
   const value = parsedJson(input)
   return `${name} ${isObject(value) ? canonicalJson(value) : plainSpaces(input)}`
 }

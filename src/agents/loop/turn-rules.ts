@@ -72,7 +72,7 @@ export function objectionTo(text: string, tools: readonly ToolSpec[]): string | 
  * Forms in which models write calls as text, of tools that there are. `NAME` stands for the names. White space has a limit:
  * what a server sends must not take time that grows faster than it.
  */
-const FORMS: readonly string[] = [
+const CALL_FORMS: readonly string[] = [
   // {"name": "tool", "arguments": …}, alone, in a fence or within <tool_call>.
   '^(?:```\\w{0,40}\\s{0,40}|<tool_call>\\s{0,40}|\\[TOOL_CALLS\\]\\s{0,40})?\\[?\\s{0,40}\\{\\s{0,40}"(?:name|tool|tool_name|function|action)"\\s{0,40}:\\s{0,40}"(?:NAME)"',
   '<(?:invoke|function|tool)[^>]{0,20}[= ]"?(?:NAME)"?',
@@ -83,5 +83,5 @@ const FORMS: readonly string[] = [
 function isWrittenCall(text: string, tools: readonly ToolSpec[]): boolean {
   if (tools.length === 0) return false
   const names = tools.map(({ name }) => name.replaceAll(/\W/g, '\\$&')).join('|')
-  return FORMS.some((form) => new RegExp(form.replace('NAME', names), 'im').test(text))
+  return CALL_FORMS.some((form) => new RegExp(form.replace('NAME', names), 'im').test(text))
 }

@@ -6,7 +6,7 @@ import { nameKey } from '../../domain/identifier.ts'
 import { BUILTIN_PROVIDER, type ModelRef } from '../../domain/model-ref.ts'
 import type { ChatDelta, ChatModel, ChatModels } from '../../domain/ports/model-ports.ts'
 import { toAppError } from '../../errors.ts'
-import { failureOf } from '../actors/worker-messages.ts'
+import { failureToSend } from '../actors/worker-messages.ts'
 import { agentData } from '../data/agent-data.ts'
 import { failureType } from './completion-stream.ts'
 import { BUILTIN_CALLS_NONE, noneAllowed } from './foreign-tools.ts'
@@ -105,7 +105,7 @@ function abilities(ref: ModelRef, { features }: ChatModels) {
 
 function failureFound(error: unknown) {
   const failure = toAppError(error)
-  const { providerStatus } = failureOf(failure)
+  const { providerStatus } = failureToSend(failure)
   const isKeyMissing = failure.code === 'invalid_agent' && failure.message.includes('api_key')
   const error_type = isKeyMissing ? 'authentication' : failureType(failure)
   return { status: providerStatus ?? null, error_type, cause: failure.message }

@@ -92,7 +92,7 @@ export class RunNotes {
     const { trace, beganMs } = this.#run
     const startedMs = performance.now()
     const observation = await this.#host.run(call, signal)
-    const key = keyOf(call.name, call.input)
+    const key = stepKey(call.name, call.input)
     this.#ran.set(key, (this.#ran.get(key) ?? 0) + 1)
     trace.step({
       startMs: startedMs - beganMs,
@@ -123,7 +123,7 @@ export class RunNotes {
   step({ action: { tool, tool_input: input }, observation }: Step): void {
     const { trace, beganMs, entry } = this.#run
     entry.step()
-    const key = keyOf(tool, input)
+    const key = stepKey(tool, input)
     const ran = this.#ran.get(key) ?? 0
     if (ran > 0) this.#ran.set(key, ran - 1)
     else trace.step({ startMs: performance.now() - beganMs, tookMs: 0, tool, input, observation })
@@ -139,7 +139,7 @@ export class RunNotes {
   }
 }
 
-function keyOf(tool: string, input: string): string {
+function stepKey(tool: string, input: string): string {
   return `${tool}\n${input}`
 }
 

@@ -13,7 +13,7 @@ import {
   type StepsEvent,
 } from '../../domain/agents/completion-event.ts'
 import { type AppError, toAppError } from '../../errors.ts'
-import { failureOf } from '../actors/worker-messages.ts'
+import { failureToSend } from '../actors/worker-messages.ts'
 import type { AgentEvent } from '../loop/assignment.ts'
 
 export interface CompletionStreamOptions {
@@ -133,7 +133,7 @@ const STATUS_TYPES: Readonly<Record<number, FailureType>> = {
 
 /** Where the status of the model's provider is known, it says more than the code. */
 export function failureType(failure: AppError): FailureType {
-  const { code, providerStatus: status } = failureOf(failure)
+  const { code, providerStatus: status } = failureToSend(failure)
   const isRefusal = code === 'provider_refused'
   if (status !== undefined && (isRefusal || code === 'provider_failed')) {
     return STATUS_TYPES[status] ?? (isRefusal ? 'general' : 'connection')

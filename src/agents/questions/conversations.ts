@@ -9,7 +9,7 @@ import type {
 } from '../../domain/ports/conversation-ports.ts'
 import { timestampOfMillis } from '../../domain/timestamp.ts'
 import { AppError, toAppError } from '../../errors.ts'
-import { callerOf, onAbort, originOf, setCaller, setOrigin } from '../../runtime/cancellation.ts'
+import { abortOrigin, callerOf, onAbort, setCaller, setOrigin } from '../../runtime/cancellation.ts'
 import type { AgentPool } from './agent-pool.ts'
 import { type AgentQuestion, failedRun, type OpenConversation } from './agent-question.ts'
 import type { Answer } from './completion-stream.ts'
@@ -83,7 +83,7 @@ export class Conversations {
     // Whose it is not neither learns of it nor keeps others waiting.
     if (!isNew) await this.#requireOwn(agent, id, asker)
     this.#refuseBusy(agent, id)
-    const key = keyOf(agent, id)
+    const key = conversationKey(agent, id)
     this.#busy.add(key)
     let leave = () => {
       this.#busy.delete(key)
@@ -146,7 +146,7 @@ export class Conversations {
   ): Promise<void> {
     await this.#requireOwn(owner, conversationId, asker)
     this.#refuseBusy(owner, conversationId)
-    const key = keyOf(owner, conversationId)
+    const key = conversationKey(owner, conversationId)
     this.#busy.add(key)
     try {
       await this.#deps.store.removeFrom(owner, conversationId, traceId)
@@ -247,7 +247,7 @@ export class Conversations {
   }
 
   #refuseBusy(owner: Owner, conversationId: string): void {
-    if (!this.#busy.has(keyOf(owner, conversationId))) return
+    if (!this.#busy.has(conversationKey(owner, conversationId))) return
     const next = 'Wait for its answer, or cancel it: GET /api/agents/runs names it'
     const message = `A question of the conversation ${conversationId} is being answered. ${next}`
     throw new AppError('conversation_busy', message)
@@ -272,7 +272,7 @@ export class Conversations {
 function workFor(asked: AbortSignal, maySurvive: () => boolean) {
   const work = new AbortController()
   setCaller(work.signal, callerOf(asked))
-  setOrigin(work.signal, originOf(asked))
+  setOrigin(work.signal, abortOrigin(asked))
   const end = onAbort(asked, () => {
     if (asked.reason instanceof AppError || !maySurvive()) work.abort(asked.reason)
   })
@@ -284,7 +284,7 @@ function workFor(asked: AbortSignal, maySurvive: () => boolean) {
 }
 
 /** Another agent's conversation of this id is none. */
-function keyOf({ id }: Owner, conversationId: string): string {
+function conversationKey({ id }: Owner, conversationId: string): string {
   return `${id} ${conversationId}`
 }
 

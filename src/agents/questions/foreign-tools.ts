@@ -2,20 +2,20 @@ import { parsedArguments } from '../../core/json.ts'
 import type { Agent } from '../../domain/agents/agent.ts'
 import type { McpServer } from '../../domain/agents/mcp-server.ts'
 import type { ForeignTool, ForeignTools } from '../../domain/ports/foreign-tool-ports.ts'
-import type { ToolCall, ToolSpec } from '../../domain/ports/model-ports.ts'
+import type { JsonSchema, ToolCall, ToolSpec } from '../../domain/ports/model-ports.ts'
 import { onAbort } from '../../runtime/cancellation.ts'
-import { byteSize, firstBytes } from '../agent-limits.ts'
+import { byteSize, firstBytes, firstChars } from '../agent-limits.ts'
 import { matchesGlob } from '../data/glob.ts'
-import { foreignSchema, plainText } from './foreign-schema.ts'
+import { harmless } from '../loop/data-fence.ts'
 
 /** Of one question. */
 const TOOLS_MAX = 64
 const SPECS_CHARS_MAX = 65_536
 const DESCRIPTION_CHARS_MAX = 1_000
 /** As providers allow. */
-const NAME_CHARS_MAX = 64
+const FOREIGN_NAME_CHARS_MAX = 64
 const NAMES_SHOWN = 20
-const WARNINGS_MAX = 20
+const TOOL_WARNINGS_MAX = 20
 
 interface Offered {
   readonly server: McpServer
@@ -45,7 +45,7 @@ export class QuestionForeignTools {
 
   /** What went wrong so far: a server that is not there, a name that matches nothing. */
   get warnings(): readonly string[] {
-    return [...this.#warnings].slice(0, WARNINGS_MAX)
+    return [...this.#warnings].slice(0, TOOL_WARNINGS_MAX)
   }
 
   has(name: string): boolean {
@@ -160,7 +160,9 @@ function isAllowed({ tools }: McpServer, name: string): boolean {
 }
 
 function missingOf(server: McpServer, listed: readonly ForeignTool[]): readonly string[] {
-  const names = listed.slice(0, NAMES_SHOWN).map(({ name }) => plainText(name, NAME_CHARS_MAX))
+  const names = listed
+    .slice(0, NAMES_SHOWN)
+    .map(({ name }) => harmlessLine(name, FOREIGN_NAME_CHARS_MAX))
   const rest = listed.length > names.length ? ', …' : ''
   const offer = names.length === 0 ? 'It offers none' : `It offers ${names.join(', ')}${rest}`
   if (server.tools.length === 0) {
@@ -183,9 +185,9 @@ function specOf(
   { name, description, schema }: ForeignTool,
   taken: ReadonlyMap<string, unknown>,
 ): ToolSpec {
-  const about = plainText(description, DESCRIPTION_CHARS_MAX)
+  const about = harmlessLine(description, DESCRIPTION_CHARS_MAX)
   return {
-    name: freeName(`${server.name}__${name.replaceAll(/[^\w-]/g, '_')}`, taken),
+    name: freeToolName(`${server.name}__${name.replaceAll(/[^\w-]/g, '_')}`, taken),
     description: `A tool of the MCP server ${server.name}, which describes it so: ${about || '(nothing)'}`,
     input: null,
     schema: foreignSchema(schema),
@@ -193,14 +195,129 @@ function specOf(
 }
 
 /** Two names may become one. */
-function freeName(wanted: string, taken: ReadonlyMap<string, unknown>): string {
-  const name = wanted.slice(0, NAME_CHARS_MAX)
+function freeToolName(wanted: string, taken: ReadonlyMap<string, unknown>): string {
+  const name = wanted.slice(0, FOREIGN_NAME_CHARS_MAX)
   if (!taken.has(name)) return name
   const other = (number: number) => {
     const ending = `_${number}`
-    return `${wanted.slice(0, NAME_CHARS_MAX - ending.length)}${ending}`
+    return `${wanted.slice(0, FOREIGN_NAME_CHARS_MAX - ending.length)}${ending}`
   }
   let number = 2
   while (taken.has(other(number))) number += 1
   return other(number)
+}
+
+const SCHEMA_DEPTH_MAX = 12
+const MEMBERS_MAX = 100
+const SCHEMA_TEXT_CHARS_MAX = 300
+
+type Members = Readonly<Record<string, unknown>>
+
+/**
+ * The arguments of a tool of somebody else, as every provider takes them: only what is known of JSON schemas, in the form it
+ * must have, with short texts. One wrong keyword, and a provider would refuse the whole question; so do alternatives beside
+ * the properties. The server itself checks what it is sent.
+ */
+function foreignSchema(sent: Members | null): JsonSchema {
+  const { anyOf: _any, oneOf: _one, enum: _enum, const: _const, ...plain } = cleaned(sent ?? {}, 0)
+  const properties = isMembers(plain.properties) ? plain.properties : {}
+  const listed: readonly unknown[] = Array.isArray(plain.required) ? plain.required : []
+  const required = listed.filter(
+    (name) => typeof name === 'string' && Object.hasOwn(properties, name),
+  )
+  const { required: _required, ...rest } = plain
+  return {
+    ...rest,
+    type: 'object',
+    properties,
+    ...(required.length === 0 ? {} : { required }),
+  }
+}
+
+function cleaned(schema: unknown, depth: number): Members {
+  if (!isMembers(schema) || depth > SCHEMA_DEPTH_MAX) return {}
+  const entries = Object.entries(KEYWORDS).flatMap(([keyword, clean]) => {
+    if (!Object.hasOwn(schema, keyword)) return []
+    const value = clean(schema[keyword], depth)
+    return value === undefined ? [] : [[keyword, value] as const]
+  })
+  return Object.fromEntries(entries)
+}
+
+type Clean = (value: unknown, depth: number) => unknown
+
+const schemas: Clean = (value, depth) => {
+  if (!isMembers(value)) return undefined
+  const entries = Object.entries(value).slice(0, MEMBERS_MAX)
+  // Anthropic refuses other names.
+  const named = entries.filter(([name]) => /^[\w.-]{1,64}$/.test(name))
+  return Object.fromEntries(named.map(([name, schema]) => [name, cleaned(schema, depth + 1)]))
+}
+
+const schemaList: Clean = (value, depth) => {
+  if (!Array.isArray(value) || value.length === 0) return undefined
+  return value.slice(0, MEMBERS_MAX).map((schema) => cleaned(schema, depth + 1))
+}
+
+const SCHEMA_TYPES = ['string', 'number', 'integer', 'boolean', 'object', 'array', 'null']
+
+const type: Clean = (value) => {
+  if (Array.isArray(value)) {
+    const known = SCHEMA_TYPES.filter((one) => value.includes(one))
+    return known.length === 0 ? undefined : [...new Set(known)]
+  }
+  return SCHEMA_TYPES.some((known) => known === value) ? value : undefined
+}
+
+const plainMember: Clean = (value) =>
+  typeof value === 'string' ? harmlessLine(value, SCHEMA_TEXT_CHARS_MAX) : undefined
+const amount: Clean = (value) => (Number.isFinite(value) ? value : undefined)
+const scalar: Clean = (value) => {
+  if (typeof value === 'string') return harmless(firstChars(value, SCHEMA_TEXT_CHARS_MAX))
+  return value === null || typeof value === 'boolean' || Number.isFinite(value) ? value : undefined
+}
+const scalars: Clean = (value) => {
+  if (!Array.isArray(value)) return undefined
+  const known = value.slice(0, MEMBERS_MAX).map((one) => scalar(one, 0))
+  return known.length === 0 || known.includes(undefined) ? undefined : [...new Set(known)]
+}
+const names: Clean = (value) => {
+  if (!Array.isArray(value)) return undefined
+  const known = value.filter((one) => typeof one === 'string').slice(0, MEMBERS_MAX)
+  return known.length === 0 ? undefined : [...new Set(known)]
+}
+
+/** What is kept of a schema. References and patterns are not: they help a model little, and a server that lies much. */
+const KEYWORDS: Readonly<Record<string, Clean>> = {
+  type,
+  title: plainMember,
+  description: plainMember,
+  properties: schemas,
+  required: names,
+  items: (value, depth) => (isMembers(value) ? cleaned(value, depth + 1) : undefined),
+  anyOf: schemaList,
+  oneOf: schemaList,
+  enum: scalars,
+  const: scalar,
+  default: scalar,
+  minimum: amount,
+  maximum: amount,
+  minItems: amount,
+  maxItems: amount,
+  minLength: amount,
+  maxLength: amount,
+  additionalProperties: (value, depth) => {
+    if (typeof value === 'boolean') return value
+    return isMembers(value) ? cleaned(value, depth + 1) : undefined
+  },
+}
+
+/** On one line, without what some servers take for the end of a message, and cut. */
+function harmlessLine(value: string, charsMax: number): string {
+  const line = harmless(value.replaceAll(/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\s]+/gu, ' ')).trim()
+  return line.length <= charsMax ? line : `${firstChars(line, charsMax)} …`
+}
+
+function isMembers(value: unknown): value is Members {
+  return typeof value === 'object' && value !== null && !Array.isArray(value)
 }

@@ -4,7 +4,7 @@ import type { KeptFindings } from '../../domain/ports/conversation-ports.ts'
 import { byteSize } from '../agent-limits.ts'
 
 /** Of the findings of one answer, as JSON. */
-const BYTES_MAX = 524_288
+const FINDINGS_BYTES_MAX = 524_288
 /** Of all its warnings: they are sentences. */
 const WARNINGS_MAX = 20
 const WARNING_CHARS_MAX = 2_000
@@ -12,7 +12,7 @@ const WARNING_CHARS_MAX = 2_000
 type Told = Pick<OutputEvent, 'evidence' | 'charts' | 'result' | 'warnings'>
 
 /** @returns null where there is nothing to keep */
-export function keptFindings(output: Told, bytesMax = BYTES_MAX): KeptFindings | null {
+export function keptFindings(output: Told, bytesMax = FINDINGS_BYTES_MAX): KeptFindings | null {
   const room = new Room(bytesMax)
   const charts = (output.charts ?? []).filter((chart) => room.takes(chart))
   const result = output.result ? room.cut(output.result) : output.result
@@ -44,7 +44,7 @@ class Room {
   }
 
   takes(chart: Chart): boolean {
-    const bytes = sizeOf(chart)
+    const bytes = jsonSize(chart)
     if (bytes > this.#left) return false
     this.#left -= bytes
     return true
@@ -52,10 +52,10 @@ class Room {
 
   /** As many of its first rows as there is room for. */
   cut(rows: Evidence): Evidence {
-    this.#left -= sizeOf({ ...rows, data: [] })
+    this.#left -= jsonSize({ ...rows, data: [] })
     const data = []
     for (const row of rows.data) {
-      const bytes = sizeOf(row) + 1
+      const bytes = jsonSize(row) + 1
       if (bytes > this.#left) return { ...rows, data, is_cut: true }
       this.#left -= bytes
       data.push(row)
@@ -64,6 +64,6 @@ class Room {
   }
 }
 
-function sizeOf(value: unknown): number {
+function jsonSize(value: unknown): number {
   return byteSize(JSON.stringify(value))
 }

@@ -34,7 +34,7 @@ export interface LiveQuestion {
 }
 
 /** A piece of text grows up to this, so that a model which sends single letters leaves no list of them. */
-const PIECE_CHARS = 1_000
+const DELTA_CHARS = 1_000
 
 const NOBODY_WATCHES = 'Whoever watched this question went away'
 
@@ -125,7 +125,7 @@ export class LiveTurn {
 
 /** @returns null where they do not go together */
 function grownPiece(last: CompletionEvent, event: CompletionEvent): DeltaEvent | null {
-  if (!isPiece(last) || !isPiece(event) || last.content.length >= PIECE_CHARS) return null
+  if (!isPiece(last) || !isPiece(event) || last.content.length >= DELTA_CHARS) return null
   return { ...event, content: last.content + event.content }
 }
 

@@ -1,7 +1,8 @@
 import type { Agent } from '../../domain/agents/agent.ts'
 import type { ResponseFormat } from '../../domain/ports/model-ports.ts'
+import { fullName } from '../../domain/project.ts'
 import { AGENT_LIMITS, firstChars } from '../agent-limits.ts'
-import { type AvailableData, fullName } from '../data/agent-data.ts'
+import type { AvailableData } from '../data/agent-data.ts'
 import { fenceLines, harmless } from '../loop/data-fence.ts'
 
 export interface PromptTerms {
@@ -56,20 +57,20 @@ function dataPart(data: AvailableData): string {
   const kbs = data.knowledgeBases.map((kb) => described(fullName(kb)))
   const tables = data.tables.map(described)
   const lines = [
-    ...named('Knowledge bases', kbs),
-    ...(tables.length === 0 ? [] : named('Tables', tables)),
-    ...data.warnings.map((warning) => `Warning: ${oneLine(warning)}`),
+    ...namedLines('Knowledge bases', kbs),
+    ...(tables.length === 0 ? [] : namedLines('Tables', tables)),
+    ...data.warnings.map((warning) => `Warning: ${nameLine(warning)}`),
   ]
   return lines.join('\n')
 }
 
-function named(title: string, names: readonly string[]): readonly string[] {
+function namedLines(title: string, names: readonly string[]): readonly string[] {
   if (names.length === 0) return [`${title}: none. Say so if the question needs one.`]
   const shown = names.slice(0, AGENT_LIMITS.promptNamesMax)
   const rest = names.length - shown.length
   return [
     `${title}:`,
-    ...shown.map((name) => `- ${oneLine(name)}`),
+    ...shown.map((name) => `- ${nameLine(name)}`),
     ...(rest === 0 ? [] : [`- and ${rest} more, which the tools list`]),
   ]
 }
@@ -77,7 +78,7 @@ function named(title: string, names: readonly string[]): readonly string[] {
 const NAMES_CHARS_MAX = 2000
 
 /** Names may hold anything: a line break among them would begin a sentence of ours. */
-function oneLine(text: string): string {
+function nameLine(text: string): string {
   const plain = harmless(text.replaceAll(/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]+/gu, ' '))
   return firstChars(plain, NAMES_CHARS_MAX)
 }

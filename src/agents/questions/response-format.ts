@@ -3,7 +3,7 @@ import type { JsonSchema, ResponseFormat } from '../../domain/ports/model-ports.
 import { AppError } from '../../errors.ts'
 import { AGENT_LIMITS } from '../agent-limits.ts'
 
-const NAME = 'response_format'
+const FIELD_NAME = 'response_format'
 
 /**
  * `response_format` of a request as OpenAI's API has it: `json_schema`, `json_object`, or `text`, which asks for nothing. The
@@ -13,7 +13,7 @@ const NAME = 'response_format'
  */
 export function responseFormatOf(value: unknown): ResponseFormat | undefined {
   if (value === undefined || value === null) return undefined
-  if (!isObject(value)) throw refused(`${NAME} must be an object`)
+  if (!isObject(value)) throw refused(`${FIELD_NAME} must be an object`)
   switch (value.type) {
     case 'text':
       return undefined
@@ -22,12 +22,12 @@ export function responseFormatOf(value: unknown): ResponseFormat | undefined {
     case 'json_schema':
       return schemaFormat(value.json_schema)
     default:
-      throw refused(`${NAME}.type must be "json_schema", "json_object" or "text"`)
+      throw refused(`${FIELD_NAME}.type must be "json_schema", "json_object" or "text"`)
   }
 }
 
 function schemaFormat(value: unknown): ResponseFormat {
-  const path = `${NAME}.json_schema`
+  const path = `${FIELD_NAME}.json_schema`
   if (!isObject(value) || !isObject(value.schema)) {
     throw refused(`${path} must be an object with "name" and "schema", which is an object`)
   }

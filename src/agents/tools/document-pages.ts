@@ -2,10 +2,10 @@ import { pageAt } from '../../domain/agents/chunk-pages.ts'
 import { nameMeant, notAvailable } from '../../domain/agents/named-data.ts'
 import { literal } from '../../domain/identifier.ts'
 import type { KnowledgeBase } from '../../domain/knowledge-base.ts'
+import { fullName } from '../../domain/project.ts'
 import type { ResultValue } from '../../domain/query-result.ts'
 import { AppError } from '../../errors.ts'
 import { byteSize, firstBytes } from '../agent-limits.ts'
-import { fullName } from '../data/agent-data.ts'
 import { type DataReader, sqlName } from '../data/data-reader.ts'
 import { passagesOf, type ShownPassage } from '../evidence/shown-passages.ts'
 import { type ArgumentSpecs, readArguments } from './named-arguments.ts'
@@ -59,7 +59,7 @@ export async function readDocument(
   const name = nameMeant(knowledge_base, reader.scope.project, names)
   const kb = knowledgeBases.find((one) => fullName(one) === name)
   if (kb === undefined) throw new AppError('sql_forbidden', notAvailable(knowledge_base, names))
-  const span = spanOf(kb, wanted)
+  const span = wantedSpan(kb, wanted)
   const document = `${sqlName(kb)} WHERE id = ${literal(span.documentId)}`
   const ofColumn =
     span.column === null ? '' : ` AND metadata->>'content_column' = ${literal(span.column)}`
@@ -114,7 +114,7 @@ interface Wanted {
 
 const CHUNK_ID = /^(.*):([^:]*):(\d+)of(\d+):(\d+)to(\d+)$/s
 
-function spanOf(kb: KnowledgeBase, wanted: Wanted): WantedSpan {
+function wantedSpan(kb: KnowledgeBase, wanted: Wanted): WantedSpan {
   const { document_id: documentId, chunk_id: chunkId, column } = wanted
   if (chunkId !== null) {
     const [, id, ofColumn, number] =

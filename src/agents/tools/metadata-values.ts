@@ -1,8 +1,8 @@
 import { nameMeant, notAvailable } from '../../domain/agents/named-data.ts'
 import { literal, nameKey, quote } from '../../domain/identifier.ts'
+import { fullName } from '../../domain/project.ts'
 import { AppError } from '../../errors.ts'
 import { AGENT_LIMITS } from '../agent-limits.ts'
-import { fullName } from '../data/agent-data.ts'
 import { type DataReader, sqlName, sqlTableName } from '../data/data-reader.ts'
 import { observationOf } from '../data/observation.ts'
 import { type ArgumentSpecs, readArguments } from './named-arguments.ts'
@@ -94,18 +94,16 @@ function sourceNamed(written: string, { scope }: DataReader): Source {
 /** Columns that a knowledge base has for each chunk: their values say nothing. */
 const OF_CHUNKS = new Set(['chunk_id', 'chunk_content', 'metadata', 'relevance', 'distance'])
 
-interface FoundColumn {
-  readonly name: string
-  readonly type: string
-  readonly sql: string
-  readonly isList: boolean
-}
-
 function columnNamed(
   written: string,
   { isKnowledgeBase, otherColumns, name: source }: Source,
   selected: { readonly columns: readonly string[]; readonly types: readonly string[] },
-): FoundColumn {
+): {
+  readonly name: string
+  readonly type: string
+  readonly sql: string
+  readonly isList: boolean
+} {
   const own = selected.columns.map((name, index) => ({ name, type: selected.types[index] ?? '' }))
   const shown = own.filter(({ name }) => !isKnowledgeBase || !OF_CHUNKS.has(nameKey(name)))
   const all = [...shown, ...otherColumns]

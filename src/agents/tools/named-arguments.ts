@@ -59,7 +59,7 @@ export function readArguments<Specs extends ArgumentSpecs>(
   const sent = parsedObject(input, specs)
   const unknown = Object.keys(sent).find((name) => !Object.hasOwn(specs, name))
   if (unknown !== undefined) {
-    throw wrong(`there is no argument "${unknown.slice(0, 80)}"; ${argumentsOf(specs)}`)
+    throw wrongArguments(`there is no argument "${unknown.slice(0, 80)}"; ${argumentsOf(specs)}`)
   }
   const values = Object.entries(specs).map(([name, spec]) => [
     name,
@@ -79,47 +79,48 @@ function argumentsOf(specs: ArgumentSpecs): string {
 function parsedObject(input: string, specs: ArgumentSpecs): Readonly<Record<string, unknown>> {
   const value = parsedArguments(input)
   if (value !== null) return value
-  throw wrong(`the arguments must be one JSON object; ${argumentsOf(specs)}`)
+  throw wrongArguments(`the arguments must be one JSON object; ${argumentsOf(specs)}`)
 }
 
 function checkedValue(name: string, spec: ArgumentSpec, sent: unknown): unknown {
   const value = typeof sent === 'string' && sent.trim() === '' ? null : (sent ?? null)
   if (value === null) {
-    if (spec.isRequired === true) throw wrong(`"${name}" is missing: ${spec.description}`)
+    if (spec.isRequired === true) throw wrongArguments(`"${name}" is missing: ${spec.description}`)
     return null
   }
   if (spec.type === 'boolean') return booleanOf(name, value)
   if (spec.type === 'integer') return integerOf(name, spec, value)
-  if (typeof value !== 'string') throw wrong(`"${name}" must be a text`)
-  if (value.length > TEXT_CHARS_MAX) {
-    throw wrong(`"${name}" has at most ${TEXT_CHARS_MAX} characters`)
+  if (typeof value !== 'string') throw wrongArguments(`"${name}" must be a text`)
+  if (value.length > ARGUMENT_CHARS_MAX) {
+    throw wrongArguments(`"${name}" has at most ${ARGUMENT_CHARS_MAX} characters`)
   }
   if (spec.values === undefined) return value
   const chosen = spec.values.find((one) => one === value.trim().toLowerCase())
-  if (chosen === undefined) throw wrong(`"${name}" must be one of ${spec.values.join(', ')}`)
+  if (chosen === undefined)
+    throw wrongArguments(`"${name}" must be one of ${spec.values.join(', ')}`)
   return chosen
 }
 
 /** As long as a statement may be. */
-const TEXT_CHARS_MAX = 65_536
+const ARGUMENT_CHARS_MAX = 65_536
 
 function booleanOf(name: string, value: unknown): boolean {
   if (value === true || value === 'true') return true
   if (value === false || value === 'false') return false
-  throw wrong(`"${name}" must be true or false`)
+  throw wrongArguments(`"${name}" must be true or false`)
 }
 
 function integerOf(name: string, { min, max }: ArgumentSpec, value: unknown): number {
   const number = typeof value === 'string' ? Number(value) : value
   const isInteger = typeof number === 'number' && Number.isSafeInteger(number)
   if (!isInteger || number < (min ?? -Infinity) || number > (max ?? Infinity)) {
-    throw wrong(
+    throw wrongArguments(
       `"${name}" must be a whole number from ${min ?? 0} to ${max ?? 'as many as there are'}`,
     )
   }
   return number
 }
 
-function wrong(why: string): AppError {
+function wrongArguments(why: string): AppError {
   return new AppError('invalid_request', `The arguments are wrong: ${why}`)
 }

@@ -1,12 +1,12 @@
 import { nameMeant, notAvailable } from '../../domain/agents/named-data.ts'
 import { quote } from '../../domain/identifier.ts'
 import type { KnowledgeBase } from '../../domain/knowledge-base.ts'
+import { fullName } from '../../domain/project.ts'
 import { AGENT_LIMITS, firstBytes } from '../agent-limits.ts'
-import { fullName } from '../data/agent-data.ts'
 import { type DataReader, sqlName, sqlTableName } from '../data/data-reader.ts'
 import { observationOf } from '../data/observation.ts'
 
-const SAMPLE_ROWS = 3
+const SHOWN_SAMPLE_ROWS = 3
 
 /** Columns, size and some rows of the knowledge bases that a model names. */
 export function describeKnowledgeBases(
@@ -37,22 +37,20 @@ export function describeTables(
   return describeNamed(input, available, 'files', bytesMax)
 }
 
-interface Describable {
-  readonly name: string
-  describe(bytesMax: number): Promise<string>
-}
-
 /** @param qualifier stands before a name that has none */
 async function describeNamed(
   input: string,
-  available: readonly Describable[],
+  available: readonly {
+    readonly name: string
+    describe(bytesMax: number): Promise<string>
+  }[],
   qualifier: string,
   bytesMax: number,
 ): Promise<string> {
   const known = available.map((entry) => entry.name)
   // A name may hold a comma.
   const isOne = nameMeant(input, qualifier, known) !== undefined
-  const names = isOne ? [input] : namesIn(input)
+  const names = isOne ? [input] : calledNames(input)
   if (names.length === 0) return 'Name what you want described, separated by commas'
   const described = names.slice(0, AGENT_LIMITS.describedNamesMax)
   const partBytesMax = Math.floor(bytesMax / described.length)
@@ -72,7 +70,7 @@ async function describeNamed(
  * Names by commas or lines, also as a JSON list, in quotes, or between the markers that older
  * prompts use.
  */
-function namesIn(input: string): readonly string[] {
+function calledNames(input: string): readonly string[] {
   const text = input.slice(0, AGENT_LIMITS.sqlCharsMax).replaceAll(/\$START\$|\$STOP\$/g, '')
   const names = text.match(/(?:"[^"\n]*"|`[^`\n]*`|[^,\n])+/g) ?? []
   return names.map((name) => name.replaceAll(/^[\s[]+|[\s\]]+$/g, '')).filter((name) => name !== '')
@@ -87,7 +85,7 @@ async function describeKnowledgeBase(
   const from = sqlName(kb)
   const count = `SELECT count(*) AS chunks, count(DISTINCT id) AS documents FROM ${from}`
   const [sizes] = (await reader.read(count, signal)).rows
-  const sample = await reader.read(`SELECT * FROM ${from} LIMIT ${SAMPLE_ROWS}`, signal)
+  const sample = await reader.read(`SELECT * FROM ${from} LIMIT ${SHOWN_SAMPLE_ROWS}`, signal)
   const metadata = kb.storedMetadata.map((column) => `${column.name} ${column.type}`)
   const head = [
     `Knowledge base ${fullName(kb)}: ${sizes?.[0]} chunks of ${sizes?.[1]} documents`,
@@ -95,7 +93,7 @@ async function describeKnowledgeBase(
     ...formsFor(kb),
     'Some rows:',
   ].join('\n')
-  return `${head}\n${observationOf(sample, { rowsMax: SAMPLE_ROWS, bytesMax }).text}`
+  return `${head}\n${observationOf(sample, { rowsMax: SHOWN_SAMPLE_ROWS, bytesMax }).text}`
 }
 
 /** Statements that work, with the names as they have to be written. */
@@ -120,8 +118,8 @@ async function describeTable(
   bytesMax: number,
 ): Promise<string> {
   const from = sqlTableName(table)
-  const sample = await reader.read(`SELECT * FROM ${from} LIMIT ${SAMPLE_ROWS}`, signal)
+  const sample = await reader.read(`SELECT * FROM ${from} LIMIT ${SHOWN_SAMPLE_ROWS}`, signal)
   const columns = sample.columns.map((name, index) => `${name} ${sample.types[index]}`)
   const head = `Table ${table}\nColumns: ${columns.join(', ')}\nSome rows:`
-  return `${head}\n${observationOf(sample, { rowsMax: SAMPLE_ROWS, bytesMax }).text}`
+  return `${head}\n${observationOf(sample, { rowsMax: SHOWN_SAMPLE_ROWS, bytesMax }).text}`
 }

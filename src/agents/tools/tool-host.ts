@@ -1,8 +1,9 @@
 import type { AnswerFindings, Chart, Citation } from '../../domain/agents/completion-event.ts'
 import type { ToolCall } from '../../domain/ports/model-ports.ts'
+import { fullName } from '../../domain/project.ts'
 import { AppError, type ErrorCode } from '../../errors.ts'
 import { AGENT_LIMITS, byteSize, firstBytes } from '../agent-limits.ts'
-import { type AvailableData, fullName, namedKnowledgeBases } from '../data/agent-data.ts'
+import { type AvailableData, namedKnowledgeBases } from '../data/agent-data.ts'
 import { type DataReader, dataReader, type Select, type TypedRows } from '../data/data-reader.ts'
 import { type FirstRows, observationOf } from '../data/observation.ts'
 import { citationsOf } from '../evidence/citations.ts'
@@ -13,8 +14,8 @@ import {
   showsPlainChunks,
 } from '../evidence/shown-passages.ts'
 import { evidenceOf, FinalRows, type ShownRows } from '../evidence/table-evidence.ts'
-import { drawChart } from './chart.ts'
 import { readDocument } from './document-pages.ts'
+import { drawChart } from './drawn-chart.ts'
 import { metadataValues } from './metadata-values.ts'
 import { describeKnowledgeBases, describeTables } from './tool-descriptions.ts'
 import { isToolName, type ToolName } from './tools.ts'
@@ -29,13 +30,10 @@ export interface ToolHostOptions {
   /** Whether the rows of the last statement are part of the answer. */
   readonly keepsFinalRows?: boolean
   /** Tools of others. What they say is no evidence: nothing of it is cited. */
-  readonly foreign?: ForeignRunner | null
-}
-
-/** Never throws but the signal's reason. */
-export interface ForeignRunner {
-  has(name: string): boolean
-  run(call: Pick<ToolCall, 'name' | 'input'>, signal: AbortSignal): Promise<string>
+  readonly foreign?: {
+    has(name: string): boolean
+    run(call: Pick<ToolCall, 'name' | 'input'>, signal: AbortSignal): Promise<string>
+  } | null
 }
 
 /** These end the question; any other expected failure is told to the model, which may try something else. */

@@ -1,7 +1,7 @@
 import type { ToolSpec } from '../../domain/ports/model-ports.ts'
 import type { AvailableData } from '../data/agent-data.ts'
-import { CHART } from './chart.ts'
 import { READ_DOCUMENT } from './document-pages.ts'
+import { CHART } from './drawn-chart.ts'
 import { METADATA_VALUES } from './metadata-values.ts'
 import { argumentSchema } from './named-arguments.ts'
 

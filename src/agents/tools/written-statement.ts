@@ -1,10 +1,12 @@
 /** Statements as models write them, and what they are told when one fails. */
+
 import { nameMeant } from '../../domain/agents/named-data.ts'
 import { nameKey } from '../../domain/identifier.ts'
 import { KNOWLEDGE_BASE_COLUMNS } from '../../domain/knowledge-base.ts'
+import { fullName } from '../../domain/project.ts'
 import { AppError } from '../../errors.ts'
 import { AGENT_LIMITS } from '../agent-limits.ts'
-import { fullName, namedKnowledgeBases } from '../data/agent-data.ts'
+import { namedKnowledgeBases } from '../data/agent-data.ts'
 import { type DataReader, sqlTableName } from '../data/data-reader.ts'
 
 /** Labels and markers that prompts of others ask for. */
@@ -32,7 +34,7 @@ export function statementIn(input: string): string {
   return line === null ? plain : plain.slice(line.index).trim()
 }
 
-const FENCE = '```'
+const CODE_FENCE = '```'
 const LANGUAGE_CHARS_MAX = 40
 
 /**
@@ -40,12 +42,16 @@ const LANGUAGE_CHARS_MAX = 40
  * model's, and this thread is everybody's, so the time must not grow faster than the text.
  */
 function fencedIn(text: string): string {
-  for (let at = text.indexOf(FENCE); at !== -1; at = text.indexOf(FENCE, at + FENCE.length)) {
+  for (
+    let at = text.indexOf(CODE_FENCE);
+    at !== -1;
+    at = text.indexOf(CODE_FENCE, at + CODE_FENCE.length)
+  ) {
     const lineEnd = text.indexOf('\n', at)
     if (lineEnd === -1) return ''
-    const language = text.slice(at + FENCE.length, lineEnd)
+    const language = text.slice(at + CODE_FENCE.length, lineEnd)
     if (language.length > LANGUAGE_CHARS_MAX || !/^\w*$/.test(language.trim())) continue
-    const end = text.indexOf(FENCE, lineEnd)
+    const end = text.indexOf(CODE_FENCE, lineEnd)
     return text.slice(lineEnd, end === -1 ? undefined : end).trim()
   }
   return ''
@@ -141,15 +147,15 @@ async function columnsNamed(
     const own = kb.storedMetadata.map(({ name }) => name)
     return `${fullName(kb)} has the columns ${shortList([...KNOWLEDGE_BASE_COLUMNS, ...own])}`
   })
-  const tables = namesIn(sql, project, allowed.tables).slice(0, TABLES_LOOKED_UP_MAX)
+  const tables = readTables(sql, project, allowed.tables).slice(0, TABLES_LOOKED_UP_MAX)
   for (const table of tables) {
-    const columns = await columnsOf(table, reader, signal)
+    const columns = await tableColumns(table, reader, signal)
     if (columns !== null) lines.push(`${table} has the columns ${shortList(columns)}`)
   }
   return lines.length === 0 ? null : lines.join('\n')
 }
 
-async function columnsOf(
+async function tableColumns(
   table: string,
   reader: DataReader,
   signal: AbortSignal,
@@ -172,7 +178,7 @@ function shortList(columns: readonly string[]): string {
 const AFTER_FROM =
   /\b(?:from|join)\s+((?:["`][^"`]*["`]|[^\s"`,;()]+)(?:\s*\.\s*(?:["`][^"`]*["`]|[^\s"`,;().]+))*)/gi
 
-function namesIn(sql: string, project: string, tables: readonly string[]): readonly string[] {
+function readTables(sql: string, project: string, tables: readonly string[]): readonly string[] {
   const found = [...sql.matchAll(AFTER_FROM)].flatMap(([, name = '']) => {
     return nameMeant(name, project, tables) ?? []
   })

@@ -17,7 +17,7 @@ import { connectionLost, eventsOf } from '../http-client.ts'
 import { readStandardInput } from '../standard-input.ts'
 import { FlowingText, safeLine, safeText, truncated, wrapped } from '../terminal-text.ts'
 
-export const run: RunCommand = async (context) => {
+export const askAgent: RunCommand = async (context) => {
   const { words, options, client, output, signal } = context
   const [agent = '', ...rest] = words
   const named = namedObject(agent, options)

@@ -69,7 +69,7 @@ A file that fails is named at the end and stops no other; the exit code is 1 the
       ['git log | eider ingest log - --id git-log', 'a pipe'],
       ['eider ingest teas - --format jsonl < teas.jsonl', 'rows, each a document'],
     ],
-    load: () => import('./ingest-command.ts'),
+    load: async () => ({ run: (await import('./ingest-command.ts')).ingestSources }),
   },
   search: {
     summary: 'find the passages of a knowledge base that fit a text best',
@@ -96,7 +96,7 @@ A file that fails is named at the end and stops no other; the exit code is 1 the
       [`eider search docs backup -k 3 --filter 'file_path~docs/%'`, 'three, of some documents'],
       [`eider search shop.teas 'green tea' --json | jq -r '.results[].id'`, 'for programs'],
     ],
-    load: () => import('./search-command.ts'),
+    load: async () => ({ run: (await import('./search-command.ts')).searchPassages }),
   },
   ask: {
     summary: 'ask an agent, and watch the answer come',
@@ -116,7 +116,7 @@ A file that fails is named at the end and stops no other; the exit code is 1 the
       ['eider ask helper --conversation new "Who is it for?"', 'and tells the id to go on with'],
       ['eider ask helper --steps "What did we sell in May?"', 'and how it was found'],
     ],
-    load: () => import('./ask-command.ts'),
+    load: async () => ({ run: (await import('./ask-command.ts')).askAgent }),
   },
   sql: {
     summary: 'run SQL: one statement, a script, or a shell',

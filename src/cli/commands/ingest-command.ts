@@ -14,7 +14,7 @@ import { addStored, type IngestCounts, noCounts, postFiles } from '../ingest/sen
 import { type JobRecord, requireDone, watchJob } from '../jobs-over-http.ts'
 import { safeLine } from '../terminal-text.ts'
 
-export const run: RunCommand = async (context) => {
+export const ingestSources: RunCommand = async (context) => {
   const { words, options, output } = context
   const [knowledgeBase = '', ...sources] = words
   const kb = namedObject(knowledgeBase, options)
@@ -47,17 +47,15 @@ export const run: RunCommand = async (context) => {
   return counts.failed.length > 0 ? EXIT.failed : EXIT.done
 }
 
-interface SortedSources {
-  readonly urls: readonly string[]
-  readonly paths: readonly string[]
-  readonly isPiped: boolean
-}
-
 function sortedSources(
   sources: readonly string[],
   query: string | undefined,
   options: Options,
-): SortedSources {
+): {
+  readonly urls: readonly string[]
+  readonly paths: readonly string[]
+  readonly isPiped: boolean
+} {
   const urls = sources.filter((one) => /^https?:\/\//i.test(one))
   const isPiped = sources.includes('-')
   const paths = sources.filter((one) => one !== '-' && !urls.includes(one))
@@ -251,8 +249,10 @@ async function report(
 function summary(counts: IngestCounts): string {
   const { stored, unchanged, removed, documents, chunks, failed, jobs, skipped } = counts
   const parts = [
-    ...(jobs.length > 0 ? [] : [`${counted(stored, 'file')} stored`]),
-    ...(documents > 0 ? [`${counted(documents, 'document')}, ${counted(chunks, 'chunk')}`] : []),
+    ...(jobs.length > 0 ? [] : [`${countText(stored, 'file')} stored`]),
+    ...(documents > 0
+      ? [`${countText(documents, 'document')}, ${countText(chunks, 'chunk')}`]
+      : []),
     ...(unchanged > 0 ? [`${unchanged} unchanged`] : []),
     ...(removed > 0 ? [`${removed} removed`] : []),
     ...(skipped > 0 ? [`${skipped} left out`] : []),
@@ -261,6 +261,6 @@ function summary(counts: IngestCounts): string {
   return parts.join(', ')
 }
 
-function counted(count: number, what: string): string {
+function countText(count: number, what: string): string {
   return `${count} ${what}${count === 1 ? '' : 's'}`
 }

@@ -5,7 +5,7 @@
 import { isObject, type JsonObject, parsedJson } from '../../core/json.ts'
 import type { RunCommand } from '../command.ts'
 import { CommandError } from '../command-error.ts'
-import { eventsOf, type HttpClient, linesOf } from '../http-client.ts'
+import { eventsOf, type HttpClient, streamLines } from '../http-client.ts'
 import type { Output } from '../output.ts'
 
 /** Between the attempts to reach a server that was there before: it is being started again. */
@@ -18,7 +18,8 @@ export const run: RunCommand = async ({ client, output, signal }) => {
   const bridge = new Bridge(client, output, signal)
   const input = new Response(Bun.stdin.stream())
   try {
-    for await (const line of stoppable(linesOf(input, client, signal), signal)) bridge.take(line)
+    for await (const line of stoppable(streamLines(input, client, signal), signal))
+      bridge.take(line)
     await bridge.settled()
   } finally {
     await bridge.close()
@@ -78,7 +79,7 @@ class Bridge {
     const opened = await this.#opening.catch(() => undefined)
     if (opened === undefined) return
     const signal = AbortSignal.timeout(GOODBYE_MS)
-    const headers = headersOf(opened)
+    const headers = sessionHeaders(opened)
     await this.#client.open('DELETE', '/mcp', { headers, signal }).catch(() => undefined)
   }
 
@@ -157,7 +158,7 @@ class Bridge {
   }
 
   async #post(json: unknown, opened: Opened | undefined): Promise<Response> {
-    const headers = { accept: 'application/json, text/event-stream', ...headersOf(opened) }
+    const headers = { accept: 'application/json, text/event-stream', ...sessionHeaders(opened) }
     const init = { json, headers, signal: this.#signal }
     for (const ms of this.#hasAnswered ? RETRY_MS : []) {
       try {
@@ -203,7 +204,7 @@ class Bridge {
   }
 }
 
-function headersOf(opened: Opened | undefined): Readonly<Record<string, string>> {
+function sessionHeaders(opened: Opened | undefined): Readonly<Record<string, string>> {
   if (opened === undefined) return {}
   return { 'mcp-session-id': opened.id, 'mcp-protocol-version': opened.version }
 }

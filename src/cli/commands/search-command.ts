@@ -16,7 +16,7 @@ interface SearchResult {
   readonly relevance: number | null
 }
 
-export const run: RunCommand = async ({ words, options, client, output, signal }) => {
+export const searchPassages: RunCommand = async ({ words, options, client, output, signal }) => {
   const [knowledgeBase = '', ...text] = words
   const named = namedObject(knowledgeBase, options)
   const filters = filtersOf(options.list('filter'))
@@ -33,7 +33,7 @@ export const run: RunCommand = async ({ words, options, client, output, signal }
   const answer = await client.send<SearchAnswer>('POST', path, { json: body, signal })
   for (const warning of answer.warnings ?? []) output.say(`Warning: ${safeLine(warning)}`)
   if (output.isJson) await output.json(answer)
-  else await show(answer.results, body.query, output)
+  else await showResults(answer.results, body.query, output)
   return undefined
 }
 
@@ -57,7 +57,7 @@ function modeOf(
 }
 
 const CONDITION = /^\s*([^<>=!~]+?)\s*(<=|>=|!=|<>|=|<|>|~)\s*(.*)$/s
-const OPERATORS: Readonly<Record<string, string>> = { '!=': 'not', '<>': 'not', '~': 'like' }
+const FILTER_OPERATORS: Readonly<Record<string, string>> = { '!=': 'not', '<>': 'not', '~': 'like' }
 
 /**
  * `price<8`, `colour=green`, `title~%tea%`, or a JSON object of conditions; several must all hold.
@@ -72,7 +72,7 @@ export function filtersOf(conditions: readonly string[]): Readonly<Record<string
 function filterOf(condition: string): Readonly<Record<string, unknown>> {
   if (condition.trimStart().startsWith('{')) return jsonObject(condition)
   const [, name, sign = '', text = ''] = CONDITION.exec(condition) ?? []
-  if (name !== undefined) return { [name]: { [OPERATORS[sign] ?? sign]: plainValue(text) } }
+  if (name !== undefined) return { [name]: { [FILTER_OPERATORS[sign] ?? sign]: plainValue(text) } }
   const examples = `--filter 'price<8', --filter colour=green, --filter 'title~%tea%'`
   throw usageError(`--filter: "${condition}" is no condition; examples: ${examples}`)
 }
@@ -102,7 +102,7 @@ export function plainValue(text: string): unknown {
 const TEXT_COLUMNS_MAX = 100
 const INDENT = '    '
 
-async function show(
+async function showResults(
   results: readonly SearchResult[],
   query: string,
   output: Output,
@@ -111,10 +111,10 @@ async function show(
     output.say('Nothing found')
     return
   }
-  const words = wordsOf(query)
+  const words = queryWords(query)
   for (const [index, result] of results.entries()) {
     const { id, relevance, metadata, chunk_content: content } = result
-    const place = placeOf(metadata)
+    const place = placeText(metadata)
     const score = relevance === null ? '' : `  ${output.dim(relevance.toFixed(3))}`
     const number = output.dim(String(index + 1).padStart(2))
     const where = place === '' ? '' : `  ${output.dim(safeLine(place))}`
@@ -129,7 +129,7 @@ async function show(
 }
 
 /** The heading, page or line of a chunk. */
-function placeOf(metadata: Readonly<Record<string, unknown>>): string {
+function placeText(metadata: Readonly<Record<string, unknown>>): string {
   const { heading, page, line } = metadata
   const parts = [
     typeof heading === 'string' ? heading : '',
@@ -152,12 +152,12 @@ function withoutHeading(text: string, { heading }: Readonly<Record<string, unkno
 }
 
 const SHORT_WORD = 3
-const WORDS_MAX = 50
+const QUERY_WORDS_MAX = 50
 
 /** What is highlighted: words of some length, at the begin of words of the text. */
-function wordsOf(query: string): readonly string[] {
+function queryWords(query: string): readonly string[] {
   const words = query.toLowerCase().match(/[\p{L}\p{N}]+/gu) ?? []
-  return [...new Set(words)].filter((word) => word.length > SHORT_WORD).slice(0, WORDS_MAX)
+  return [...new Set(words)].filter((word) => word.length > SHORT_WORD).slice(0, QUERY_WORDS_MAX)
 }
 
 function highlighted(line: string, words: readonly string[], output: Output): string {

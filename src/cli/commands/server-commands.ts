@@ -69,7 +69,7 @@ export const databases: RunCommand = async (context) => {
   const action = actionOf('databases', word, ['list', 'check', 'tables'], said)
   if (name === undefined) throw usageError(`databases ${action} needs the name of a database`)
   const path = `/api/databases/${encodeURIComponent(name)}`
-  return action === 'check' ? checkDatabase(name, path, context) : tablesOf(path, context)
+  return action === 'check' ? checkDatabase(name, path, context) : databaseTables(path, context)
 }
 
 async function checkDatabase(
@@ -89,7 +89,7 @@ async function checkDatabase(
   return success ? EXIT.done : EXIT.failed
 }
 
-async function tablesOf(path: string, { client, output, signal }: CommandContext) {
+async function databaseTables(path: string, { client, output, signal }: CommandContext) {
   const found = await client.send<unknown>('GET', `${path}/tables`, { signal })
   if (!Array.isArray(found)) return output.json(found).then(() => undefined)
   // A list of records, whatever fields they have.
@@ -239,7 +239,7 @@ async function listSources(path: string, { client, output, signal }: CommandCont
 }
 
 /** Option → kind, and the field that it fills. */
-const KINDS = {
+const SOURCE_OPTIONS = {
   folder: ['folder', 'path'],
   url: ['url', 'url'],
   site: ['site', 'url'],
@@ -249,10 +249,12 @@ const KINDS = {
 } as const
 
 function sourceFields(options: Options): Readonly<Record<string, unknown>> {
-  const named = Object.entries(KINDS).filter(([option]) => options.text(option) !== undefined)
+  const named = Object.entries(SOURCE_OPTIONS).filter(
+    ([option]) => options.text(option) !== undefined,
+  )
   const [first, second] = named
   if (first === undefined || second !== undefined) {
-    const all = Object.keys(KINDS).map((option) => `--${option}`)
+    const all = Object.keys(SOURCE_OPTIONS).map((option) => `--${option}`)
     throw usageError(`sources add: give one of ${all.join(', ')}`)
   }
   const [option, [kind, field]] = first

@@ -21,7 +21,7 @@ import { plainValue } from './search-command.ts'
 
 export const run: RunCommand = async (context) => {
   const { options, output } = context
-  const format = formatOf(context)
+  const format = chosenFormat(context)
   const file = options.text('output')
   if (format === null && file !== undefined) {
     throw usageError('-o needs a format: --csv, --json, --ndjson or --parquet')
@@ -46,7 +46,7 @@ export const run: RunCommand = async (context) => {
   return undefined
 }
 
-function formatOf({ options, output }: CommandContext): RowFormat | null {
+function chosenFormat({ options, output }: CommandContext): RowFormat | null {
   const named: readonly RowFormat[] = [
     ...(options.flag('csv') === true ? (['csv'] as const) : []),
     ...(options.flag('ndjson') === true ? (['ndjson'] as const) : []),

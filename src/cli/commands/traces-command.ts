@@ -90,13 +90,16 @@ async function list(context: CommandContext): Promise<undefined> {
   await show(output, page, () => {
     if (page.items.length === 0) return 'There are no such traces'
     const names = ['trace', 'started (UTC)', 'agent', 'outcome', 'seconds', 'calls']
-    return { names: [...names, 'read', 'written', 'cost', 'question'], rows: page.items.map(rowOf) }
+    return {
+      names: [...names, 'read', 'written', 'cost', 'question'],
+      rows: page.items.map(traceRow),
+    }
   })
   if (!output.isJson && page.next !== null) output.say('There are more: --limit, --from, --to')
   return undefined
 }
 
-function rowOf(item: TraceItem): readonly unknown[] {
+function traceRow(item: TraceItem): readonly unknown[] {
   const { trace_id: id, outcome, error_code: code, question, step_count: steps } = item
   const { input_tokens: read, output_tokens: written } = item.usage ?? {}
   const started = item.started_at.slice(0, 19)

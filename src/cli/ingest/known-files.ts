@@ -10,7 +10,7 @@ export interface KnownFile {
   readonly id: string
 }
 
-const FIELDS = ['file_path', 'file_hash'] as const
+const KNOWN_FIELDS = ['file_path', 'file_hash'] as const
 
 export class KnownFiles {
   readonly #kb: NamedObject
@@ -23,7 +23,7 @@ export class KnownFiles {
   }
 
   async read(signal: AbortSignal): Promise<void> {
-    const [path, hash] = FIELDS.map((name) => `metadata->>'${name}'`)
+    const [path, hash] = KNOWN_FIELDS.map((name) => `metadata->>'${name}'`)
     const sql = `SELECT ${path}, any_value(${hash}), count(DISTINCT id), min(id) FROM ${quoted(this.#kb.name)}
       WHERE ${path} IS NOT NULL GROUP BY 1`
     const request = { sql, project: this.#kb.project, params: {} }

@@ -1,7 +1,9 @@
 /** Files on this machine that shall be documents, and what their documents are called. */
+
 import type { Dirent } from 'node:fs'
 import { readdir, stat } from 'node:fs/promises'
 import { basename, dirname, isAbsolute, join, relative, resolve, sep } from 'node:path'
+import { errorText } from '../../errors.ts'
 import { CommandError, usageError } from '../command-error.ts'
 
 export interface LocalFile {
@@ -50,7 +52,7 @@ export interface FoundFiles {
 
 const LEFT_OUT_NAMED_MAX = 1000
 
-const MAGIC = /[*?[\]{}]/
+const GLOB_SIGNS = /[*?[\]{}]/
 
 /** @throws CommandError `no_such_file`, `usage` */
 export async function fileRoots(
@@ -65,7 +67,7 @@ export async function fileRoots(
     if (found !== null) {
       const kind = found.isDirectory() ? 'folder' : 'file'
       roots.push({ path, kind, base: baseOf(path, kind, base), pattern: null })
-    } else if (MAGIC.test(word)) roots.push(patternRoot(path, base))
+    } else if (GLOB_SIGNS.test(word)) roots.push(patternRoot(path, base))
     else if (isVanishedAllowed) {
       roots.push({ path, kind: 'file', base: baseOf(path, 'file', base), pattern: null })
     } else {
@@ -77,7 +79,7 @@ export async function fileRoots(
 
 function patternRoot(path: string, base: string | null): FileRoot {
   const parts = path.split(sep)
-  const first = parts.findIndex((part) => MAGIC.test(part))
+  const first = parts.findIndex((part) => GLOB_SIGNS.test(part))
   const folder = parts.slice(0, first).join(sep) || sep
   const pattern = parts.slice(first).join('/')
   return { path: folder, kind: 'pattern', base: baseOf(folder, 'folder', base), pattern }
@@ -99,7 +101,7 @@ function withSeparator(folder: string): string {
   return folder.endsWith(sep) ? folder : `${folder}${sep}`
 }
 
-export function idOf(path: string, { base }: Pick<FileRoot, 'base'>): string {
+export function documentIdOf(path: string, { base }: Pick<FileRoot, 'base'>): string {
   return relative(base, path).split(sep).join('/').normalize('NFC')
 }
 
@@ -154,15 +156,15 @@ class FoundInRoots {
     try {
       entries = await readdir(folder, { withFileTypes: true })
     } catch (error) {
-      const message = error instanceof Error ? error.message : String(error)
-      this.#failed.push({ path: idOf(folder, root) || '.', message })
+      const message = errorText(error)
+      this.#failed.push({ path: documentIdOf(folder, root) || '.', message })
       return
     }
     for (const entry of entries) {
       const path = join(folder, entry.name)
       const reason = leftOutByName(entry.name, this.#rules)
       if (reason !== null)
-        this.#leaveOut(`${idOf(path, root)}${entry.isDirectory() ? '/' : ''}`, reason)
+        this.#leaveOut(`${documentIdOf(path, root)}${entry.isDirectory() ? '/' : ''}`, reason)
       else if (entry.isDirectory()) await this.#addFolder(path, root)
       else if (entry.isFile() || entry.isSymbolicLink()) await this.#addFile(path, root, false)
     }
@@ -170,7 +172,7 @@ class FoundInRoots {
 
   async #addFile(path: string, root: FileRoot, isNamed: boolean): Promise<void> {
     const found = await stat(path).catch(() => null)
-    const id = idOf(path, root)
+    const id = documentIdOf(path, root)
     if (this.#byPath.has(path) || (!isNamed && !isAskedFor(path, root, this.#rules))) return
     if (found === null) return this.#leaveOut(id, 'it leads nowhere, or went meanwhile')
     if (!isNamed) {
@@ -214,7 +216,7 @@ export function isWanted(path: string, root: FileRoot, rules: FileRules): boolea
 
 /** By the patterns of whoever asks. */
 function isAskedFor(path: string, root: FileRoot, { include, exclude }: FileRules): boolean {
-  const id = idOf(path, root)
+  const id = documentIdOf(path, root)
   const fits = (pattern: string) => {
     const glob = new Bun.Glob(pattern)
     return glob.match(id) || glob.match(basename(path))

@@ -1,5 +1,7 @@
 /** Local files to the server: several requests at a time, small files together, each file read as it is sent. */
+
 import { randomUUID } from 'node:crypto'
+import { errorText } from '../../errors.ts'
 import { type CommandContext, type NamedObject, pathOf } from '../command.ts'
 import { CommandError } from '../command-error.ts'
 import type { KnownFiles } from './known-files.ts'
@@ -102,14 +104,14 @@ async function nextBatch(
     const file = next.value
     const former = isReplacing ? undefined : known.get(file.id)
     try {
-      if (former !== undefined && former.hash === (await hashOf(file.path, signal))) {
+      if (former !== undefined && former.hash === (await fileHash(file.path, signal))) {
         counts.unchanged += 1
         onFile(file)
         continue
       }
     } catch (error) {
       signal.throwIfAborted()
-      fail(file, 'file_failed', error instanceof Error ? error.message : String(error))
+      fail(file, 'file_failed', errorText(error))
       continue
     }
     batch.push(file)
@@ -123,7 +125,7 @@ async function nextBatch(
   }
 }
 
-async function hashOf(path: string, signal: AbortSignal): Promise<string> {
+async function fileHash(path: string, signal: AbortSignal): Promise<string> {
   const hash = new Bun.CryptoHasher('sha256')
   for await (const piece of Bun.file(path).stream()) {
     signal.throwIfAborted()
@@ -212,7 +214,7 @@ const ENDS_ALL: ReadonlySet<string> = new Set([
   'unknown_provider',
 ])
 
-const ATTEMPTS_MAX = 6
+const SENDS_MAX = 6
 const FIRST_PAUSE_MS = 500
 
 /** What passes: a server that is started again, or has too much to do. */
@@ -241,7 +243,7 @@ export async function postFiles(
       return await client.send<InsertFilesAnswer>('POST', path, init)
     } catch (error) {
       const isPassing = error instanceof CommandError && PASSES.has(error.code)
-      if (isOnce || !isPassing || attempt === ATTEMPTS_MAX) throw error
+      if (isOnce || !isPassing || attempt === SENDS_MAX) throw error
       const pauseMs = FIRST_PAUSE_MS * 2 ** (attempt - 1)
       output.say(`${error.message.split(':')[0]}; again in ${pauseMs / 1000} s`)
       await pause(pauseMs, signal)
@@ -268,19 +270,17 @@ interface FormFile {
   readonly content: () => AsyncIterable<Uint8Array>
 }
 
-interface FormBody {
-  readonly contentType: string
-  readonly body: ReadableStream<Uint8Array>
-}
-
 function formBody(
   files: readonly FormFile[],
   fields: Readonly<Record<string, string>> = {},
-): FormBody {
+): {
+  readonly contentType: string
+  readonly body: ReadableStream<Uint8Array>
+} {
   const boundary = `eider-${randomUUID()}`
   return {
     contentType: `multipart/form-data; boundary=${boundary}`,
-    body: streamOf(piecesOf(boundary, files, fields)),
+    body: streamOf(formPieces(boundary, files, fields)),
   }
 }
 
@@ -297,7 +297,7 @@ function streamOf(pieces: AsyncGenerator<Uint8Array, void>): ReadableStream<Uint
   })
 }
 
-async function* piecesOf(
+async function* formPieces(
   boundary: string,
   files: readonly FormFile[],
   fields: Readonly<Record<string, string>>,

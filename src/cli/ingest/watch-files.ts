@@ -1,9 +1,11 @@
 /** Follows the files of an ingest as they change. */
+
 import { stat } from 'node:fs/promises'
 import { basename } from 'node:path'
 import { watch } from 'chokidar'
+import { errorText } from '../../errors.ts'
 import type { CommandContext } from '../command.ts'
-import { type FileRoot, idOf, isLeftOut, isWanted, type LocalFile } from './local-files.ts'
+import { documentIdOf, type FileRoot, isLeftOut, isWanted, type LocalFile } from './local-files.ts'
 import { type LocalIngest, sendAll } from './local-ingest.ts'
 import { type IngestCounts, noCounts } from './send-files.ts'
 
@@ -32,7 +34,7 @@ export async function watchLocal(
   const changes = new Changes(signal)
   watcher.on('all', (_event, path) => changes.add(path))
   watcher.on('error', (error) => {
-    output.warn(`Watching: ${error instanceof Error ? error.message : String(error)}`)
+    output.warn(`Watching: ${errorText(error)}`)
   })
   const ready = new Promise<void>((resolve) => watcher.once('ready', () => resolve()))
   try {
@@ -104,7 +106,7 @@ async function step(
   for (const path of paths) {
     const root = rootOf(path, roots)
     if (root === undefined) continue
-    const id = idOf(path, root)
+    const id = documentIdOf(path, root)
     const found = await stat(path).catch(() => null)
     if (found === null) {
       // A folder that went takes its files along.

@@ -1,7 +1,9 @@
 /** Rows in a format for programs: to stdout, or into a file that is there only when it is whole. */
+
 import { randomUUID } from 'node:crypto'
 import { type FileHandle, open, rename, rm, stat } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
+import { errorText } from '../../errors.ts'
 import { CommandError, usageError } from '../command-error.ts'
 import { connectionLost } from '../http-client.ts'
 import type { Output } from '../output.ts'
@@ -28,7 +30,7 @@ export async function withTarget(
     throw fileFailed(file, cause)
   })
   try {
-    await use((bytes) => writeAll(handle, bytes, file))
+    await use((bytes) => writeWhole(handle, bytes, file))
     await handle.close()
     if (isPlain) await rename(written, file)
   } catch (error) {
@@ -38,7 +40,7 @@ export async function withTarget(
   }
 }
 
-async function writeAll(handle: FileHandle, bytes: Uint8Array, file: string): Promise<void> {
+async function writeWhole(handle: FileHandle, bytes: Uint8Array, file: string): Promise<void> {
   try {
     for (let start = 0; start < bytes.length; ) {
       start += (await handle.write(bytes, start)).bytesWritten
@@ -49,7 +51,7 @@ async function writeAll(handle: FileHandle, bytes: Uint8Array, file: string): Pr
 }
 
 function fileFailed(file: string, cause: unknown): CommandError {
-  const why = cause instanceof Error ? cause.message : String(cause)
+  const why = errorText(cause)
   return new CommandError('file_failed', `${file} cannot be written: ${why}`, { cause })
 }
 

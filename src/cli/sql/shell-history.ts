@@ -4,9 +4,9 @@ import { dirname, join } from 'node:path'
 
 type Environment = Readonly<Record<string, string | undefined>>
 
-const STATEMENTS_MAX = 1000
+const HISTORY_STATEMENTS_MAX = 1000
 /** A longer one is not remembered. */
-const STATEMENT_CHARS_MAX = 10_000
+const HISTORY_CHARS_MAX = 10_000
 
 /** Statements in which a secret may stand. */
 const SECRETS = /password|passwd|api_?key|secret|token|credential|bearer|_key\b/i
@@ -28,9 +28,9 @@ export function readHistory(environment: Environment): readonly string[] {
     // There is none yet.
     return []
   }
-  const kept = lines.slice(-STATEMENTS_MAX)
+  const kept = lines.slice(-HISTORY_STATEMENTS_MAX)
   try {
-    if (lines.length > 2 * STATEMENTS_MAX) {
+    if (lines.length > 2 * HISTORY_STATEMENTS_MAX) {
       writeFileSync(file, `${kept.join('\n')}\n`, { mode: 0o600 })
     }
   } catch {
@@ -44,7 +44,7 @@ export function rememberStatement(text: string, environment: Environment): void 
   const file = historyFile(environment)
   const line = text.includes('--') ? text.trim() : text.replaceAll(/\s*\n\s*/g, ' ').trim()
   if (file === null || line === '' || line.includes('\n')) return
-  if (SECRETS.test(line) || line.length > STATEMENT_CHARS_MAX) return
+  if (SECRETS.test(line) || line.length > HISTORY_CHARS_MAX) return
   try {
     mkdirSync(dirname(file), { recursive: true, mode: 0o700 })
     appendFileSync(file, `${line}\n`, { mode: 0o600 })

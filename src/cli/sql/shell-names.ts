@@ -13,7 +13,7 @@ interface Known {
   readonly columns: ReadonlyMap<string, readonly string[]>
 }
 
-const NOTHING: Known = { tables: [], columns: new Map() }
+const NOTHING_KNOWN: Known = { tables: [], columns: new Map() }
 
 export class ShellNames {
   readonly #client: HttpClient
@@ -31,7 +31,7 @@ export class ShellNames {
   known(project: string): Promise<Known> {
     this.#known ??= this.#read(project).catch(() => {
       this.#known = null
-      return NOTHING
+      return NOTHING_KNOWN
     })
     return this.#known
   }
@@ -72,13 +72,13 @@ export async function completionsOf(
   if (piece.startsWith('\\')) return [startingWith(SHELL_COMMANDS, piece), piece]
   const { tables, columns } = await names.known(project)
   const own = tables
-    .filter(({ schema }) => isSame(schema, project))
-    .map(({ table }) => shown(table))
+    .filter(({ schema }) => isSameName(schema, project))
+    .map(({ table }) => shownName(table))
   const [, before] = /^(.*)\.[^.]*$/s.exec(piece) ?? []
   if (before !== undefined) {
-    const inSchema = tables.filter(({ schema }) => isSame(schema, before))
+    const inSchema = tables.filter(({ schema }) => isSameName(schema, before))
     const ofTable = columns.get(before.toLowerCase()) ?? []
-    const all = [...inSchema.map(({ table }) => shown(table)), ...ofTable.map(shown)]
+    const all = [...inSchema.map(({ table }) => shownName(table)), ...ofTable.map(shownName)]
     return [
       startingWith(
         all.map((name) => `${before}.${name}`),
@@ -87,7 +87,7 @@ export async function completionsOf(
       piece,
     ]
   }
-  const schemas = new Set(tables.map(({ schema }) => shown(schema)))
+  const schemas = new Set(tables.map(({ schema }) => shownName(schema)))
   const afterTable = /\b(?:from|join|into|update|table|describe|base|view)\s+\S*$/i.test(line)
   if (afterTable || /^\s*\\\w+\s+\S*$/.test(line)) {
     return [startingWith([...own, ...[...schemas].map((name) => `${name}.`)], piece), piece]
@@ -95,10 +95,10 @@ export async function completionsOf(
   const mentioned = own.filter((table) => line.toLowerCase().includes(table.toLowerCase()))
   const known = mentioned.flatMap((table) => columns.get(table.toLowerCase()) ?? [])
   const words = piece === '' ? [] : keywordsLike(piece)
-  return [startingWith([...known.map(shown), ...own, ...words], piece), piece]
+  return [startingWith([...known.map(shownName), ...own, ...words], piece), piece]
 }
 
-function isSame(first: string, second: string): boolean {
+function isSameName(first: string, second: string): boolean {
   return first.toLowerCase() === second.toLowerCase()
 }
 
@@ -107,7 +107,7 @@ function startingWith(names: readonly string[], piece: string): string[] {
   return [...new Set(names)].filter((name) => name.toLowerCase().startsWith(key)).sort()
 }
 
-function shown(name: string): string {
+function shownName(name: string): string {
   return /^[A-Za-z_]\w*$/.test(name) ? name : `"${name.replaceAll('"', '""')}"`
 }
 

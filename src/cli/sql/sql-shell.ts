@@ -1,24 +1,28 @@
 /** A shell for SQL: statements of several lines, history, completion, and commands that begin with a backslash. */
+
 import { createInterface, type Interface } from 'node:readline'
 import type { CommandContext } from '../command.ts'
 import { CommandError, EXIT } from '../command-error.ts'
-import { ReaderLeft } from '../output.ts'
-import { runShellCommand, type ShellState } from './shell-commands.ts'
+import { nearest } from '../command-line.ts'
+import type { HttpClient } from '../http-client.ts'
+import { type Output, ReaderLeft } from '../output.ts'
+import type { TableStyle } from '../result-table.ts'
 import { readHistory, rememberStatement } from './shell-history.ts'
-import { completionsOf, ShellNames } from './shell-names.ts'
+import { completionsOf, SHELL_COMMANDS, ShellNames } from './shell-names.ts'
 import { showAnswer } from './shown-answer.ts'
 import { runSql } from './statement-client.ts'
 import { splitStatements } from './statement-splitter.ts'
 
-export interface ShellOptions {
-  readonly project: string
-  readonly params: Readonly<Record<string, unknown>>
-}
-
 /** @returns when somebody leaves it: the exit code */
 export async function runShell(
   context: CommandContext,
-  { project, params }: ShellOptions,
+  {
+    project,
+    params,
+  }: {
+    readonly project: string
+    readonly params: Readonly<Record<string, unknown>>
+  },
 ): Promise<number> {
   const { client, output, environment } = context
   // Before the first prompt: a server that is not there, or a login that is missing.
@@ -169,4 +173,125 @@ class Shell {
       this.#running = null
     }
   }
+}
+
+// What the shell knows beside SQL: `\d`, `\x`, `\q` …
+
+interface ShellState {
+  /** In which names are looked up. */
+  project: string
+  expanded: TableStyle['expanded']
+  isTimed: boolean
+}
+
+interface ShellCommandParts {
+  readonly state: ShellState
+  readonly client: HttpClient
+  readonly output: Output
+  readonly names: Pick<ShellNames, 'forget'>
+  readonly run: (sql: string) => Promise<void>
+  readonly signal: AbortSignal
+}
+
+const HELP = `  \\d              tables, knowledge bases and views of the project
+  \\d <name>       its columns
+  \\dt [like]      tables of all projects and databases, those that are LIKE it
+  \\l              projects and databases
+  \\a              agents
+  \\use <project>  look names up there (USE <project>)
+  \\x [on|off|auto]  each column on a line of its own
+  \\timing [on|off]  how long a statement took
+  \\q              leave (also Ctrl-D)
+
+A statement ends with ";" and may have several lines. Tab completes names and words.
+Ctrl-C stops the statement that runs, or throws away the line.`
+
+/** @returns true: the shell is over. @throws CommandError for what it does not know */
+async function runShellCommand(line: string, parts: ShellCommandParts): Promise<boolean> {
+  const [name = '', ...words] = line.replace(/;\s*$/, '').trim().split(/\s+/)
+  const argument = words.join(' ')
+  const { state, output, run } = parts
+  switch (name) {
+    case '\\q':
+      return true
+    case '\\?':
+    case '\\h':
+    case '\\help':
+      await output.line(HELP)
+      return false
+    case '\\d':
+      await run(
+        argument === ''
+          ? tablesStatement(state.project)
+          : columnsStatement(argument, state.project),
+      )
+      return false
+    case '\\dt':
+      await run(allTables(argument))
+      return false
+    case '\\l':
+      await run('SHOW DATABASES')
+      return false
+    case '\\a':
+      await run('SHOW AGENTS')
+      return false
+    case '\\use':
+      if (argument === '') throw new CommandError('usage', '\\use needs the name of a project')
+      await run(`USE ${identifier(argument)}`)
+      return false
+    case '\\x':
+      state.expanded = switched(argument, state.expanded === 'on' ? 'auto' : 'on', [
+        'on',
+        'off',
+        'auto',
+      ])
+      output.say(`Expanded display is ${state.expanded}`)
+      return false
+    case '\\timing':
+      state.isTimed = switched(argument, state.isTimed ? 'off' : 'on', ['on', 'off']) === 'on'
+      output.say(`Timing is ${state.isTimed ? 'on' : 'off'}`)
+      return false
+  }
+  const near = nearest(name, SHELL_COMMANDS)
+  const hint = near === undefined ? '\\? lists those there are' : `did you mean ${near}?`
+  throw new CommandError('usage', `There is no command ${name}; ${hint}`)
+}
+
+function switched<T extends string>(argument: string, other: T, values: readonly T[]): T {
+  if (argument === '') return other
+  const value = values.find((one) => one === argument.toLowerCase())
+  if (value !== undefined) return value
+  throw new CommandError('usage', `Expected ${values.join(', ')}, found ${argument}`)
+}
+
+function tablesStatement(project: string): string {
+  return `SELECT table_name AS name, lower(table_type) AS kind FROM information_schema.tables
+    WHERE lower(table_schema) = lower(${quotedText(project)}) ORDER BY 1`
+}
+
+function allTables(like: string): string {
+  const condition =
+    like === '' ? '' : `AND table_name ILIKE ${quotedText(like.includes('%') ? like : `%${like}%`)}`
+  return `SELECT table_schema AS "in", table_name AS name, lower(table_type) AS kind
+    FROM information_schema.tables WHERE lower(table_schema) <> 'information_schema' ${condition} ORDER BY 1, 2`
+}
+
+/** `name`, `project.name`, quoted or not. */
+function columnsStatement(argument: string, project: string): string {
+  const parts = [...argument.matchAll(/"((?:[^"]|"")*)"|`([^`]*)`|([^.]+)/g)].map((part) => {
+    return (part[1]?.replaceAll('""', '"') ?? part[2] ?? part[3] ?? '').trim()
+  })
+  const table = parts.at(-1) ?? argument
+  const schema = parts.length > 1 ? parts.slice(0, -1).join('.') : project
+  return `SELECT column_name AS "column", data_type AS type, column_comment AS comment FROM information_schema.columns
+    WHERE lower(table_name) = lower(${quotedText(table)}) AND lower(table_schema) = lower(${quotedText(schema)})
+    ORDER BY ordinal_position`
+}
+
+function quotedText(value: string): string {
+  return `'${value.replaceAll("'", "''")}'`
+}
+
+function identifier(name: string): string {
+  return /^(?:["`]|[A-Za-z_]\w*$)/.test(name) ? name : `"${name.replaceAll('"', '""')}"`
 }

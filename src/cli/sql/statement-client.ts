@@ -1,6 +1,6 @@
 /** One statement over HTTP: its rows as they come, or in a format of the server. */
 import { CommandError } from '../command-error.ts'
-import { connectionLost, type HttpClient, linesOf } from '../http-client.ts'
+import { connectionLost, type HttpClient, streamLines } from '../http-client.ts'
 
 export interface StatementRequest {
   readonly sql: string
@@ -25,14 +25,14 @@ export async function runSql(
   client: HttpClient,
   signal: AbortSignal,
 ): Promise<StatementAnswer> {
-  const json = { ...bodyOf(request), response_format: 'jsonlines' }
+  const json = { ...statementBody(request), response_format: 'jsonlines' }
   const response = await client.open('POST', '/api/sql/query', { json, signal })
-  const lines = linesOf(response, client, signal)
+  const lines = streamLines(response, client, signal)
   const first = await lines.next()
   if (first.done === true) throw connectionLost(client.address, null)
   // What the server's route for SQL answers: a record, then batches of rows.
-  const head = parsed(first.value, client.address) as SqlRecord
-  if (head.type === 'error') throw failureOf(head)
+  const head = parsedLine(first.value, client.address) as SqlRecord
+  if (head.type === 'error') throw statementFailure(head)
   if (head.type === 'ok') {
     const { affected_rows: affectedRows = null, context } = head
     return { kind: 'ok', affectedRows, project: context?.db ?? request.project }
@@ -40,17 +40,17 @@ export async function runSql(
   const { column_names: columnNames = [], warnings = [] } = head
   if (head.data !== undefined)
     return { kind: 'table', columnNames, batches: one(head.data), warnings }
-  return { kind: 'table', columnNames, batches: batchesOf(lines, client.address), warnings }
+  return { kind: 'table', columnNames, batches: rowBatches(lines, client.address), warnings }
 }
 
-export const FORMATS = {
+export const MEDIA_TYPES = {
   csv: 'text/csv',
   ndjson: 'application/x-ndjson',
   json: 'application/x-ndjson',
   parquet: 'application/vnd.apache.parquet',
 } as const
 
-export type RowFormat = keyof typeof FORMATS
+export type RowFormat = keyof typeof MEDIA_TYPES
 
 /** The answer in that format; null: the statement has no rows. */
 export async function openRows(
@@ -59,18 +59,18 @@ export async function openRows(
   client: HttpClient,
   signal: AbortSignal,
 ): Promise<Response | null> {
-  const headers = { accept: FORMATS[format] }
-  const json = bodyOf(request)
+  const headers = { accept: MEDIA_TYPES[format] }
+  const json = statementBody(request)
   const response = await client.open('POST', '/api/sql/query', { json, headers, signal })
   const isRecord = response.headers.get('content-type')?.startsWith('application/json') === true
   if (!isRecord) return response
   // As above: a statement that has no rows answers in JSON.
   const record = (await response.json()) as SqlRecord
-  if (record.type === 'error') throw failureOf(record)
+  if (record.type === 'error') throw statementFailure(record)
   return null
 }
 
-function bodyOf({ sql, project, params }: StatementRequest) {
+function statementBody({ sql, project, params }: StatementRequest) {
   const hasParams = Object.keys(params).length > 0
   return { query: sql, context: { db: project }, ...(hasParams ? { params } : {}) }
 }
@@ -90,20 +90,20 @@ async function* one(rows: readonly (readonly unknown[])[]) {
   yield rows
 }
 
-async function* batchesOf(
+async function* rowBatches(
   lines: AsyncIterable<string>,
   address: string,
 ): AsyncGenerator<readonly (readonly unknown[])[]> {
   for await (const line of lines) {
     if (line.trim() === '') continue
-    const value = parsed(line, address)
+    const value = parsedLine(line, address)
     // A list is a batch of rows; anything else is the record of a failure.
     if (Array.isArray(value)) yield value as readonly (readonly unknown[])[]
-    else throw failureOf(value as SqlRecord)
+    else throw statementFailure(value as SqlRecord)
   }
 }
 
-function parsed(line: string, address: string): unknown {
+function parsedLine(line: string, address: string): unknown {
   try {
     return JSON.parse(line)
   } catch (cause) {
@@ -111,6 +111,6 @@ function parsed(line: string, address: string): unknown {
   }
 }
 
-function failureOf({ error_message: message, error_code: number }: SqlRecord): CommandError {
+function statementFailure({ error_message: message, error_code: number }: SqlRecord): CommandError {
   return new CommandError('sql_failed', message ?? `The statement failed (${number ?? 0})`)
 }

@@ -8,13 +8,13 @@ export interface SplitText {
 }
 
 /** One of what may hold a semicolon that ends nothing, up to its end, or up to the end of the text where that is missing. */
-const TOKEN =
+const UNSPLIT =
   /--[^\n]*|\/\*[\s\S]*?(?:\*\/|$)|'(?:[^']|'')*(?:'|$)|"(?:[^"]|"")*(?:"|$)|`(?:[^`]|``)*(?:`|$)|\$(\w*)\$[\s\S]*?(?:\$\1\$|$)|;/g
 
 export function splitStatements(text: string): SplitText {
   const statements: string[] = []
   let start = 0
-  for (const match of text.matchAll(TOKEN)) {
+  for (const match of text.matchAll(UNSPLIT)) {
     if (match[0] !== ';') continue
     const statement = text.slice(start, match.index).trim()
     if (!isBlank(statement)) statements.push(statement)

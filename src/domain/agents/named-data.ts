@@ -26,7 +26,7 @@ export function nameMeant(
 
 function looseKey(name: string): string {
   return nameKey(name)
-    .slice(0, NAME_CHARS_MAX)
+    .slice(0, DATA_NAME_CHARS_MAX)
     .replaceAll(/["`[\]']/g, '')
     .split('.')
     .map((part) => part.trim())
@@ -34,7 +34,7 @@ function looseKey(name: string): string {
 }
 
 /** A name has up to three parts of 128 characters, or it is none. */
-const NAME_CHARS_MAX = 1_000
+const DATA_NAME_CHARS_MAX = 1_000
 
 /** A name without what stands before it, a file's also without its ending. */
 function shortKeys(name: string): readonly string[] {

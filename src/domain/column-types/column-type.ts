@@ -80,7 +80,7 @@ const ALIASES: Readonly<Record<string, PlainTypeName>> = {
   BPCHAR: 'VARCHAR',
 }
 
-const PLAIN: ReadonlyMap<string, PlainTypeName> = new Map([
+const PLAIN_TYPES: ReadonlyMap<string, PlainTypeName> = new Map([
   ...COLUMN_TYPE_NAMES.map((name) => [name, name] as const),
   ...Object.entries(ALIASES),
 ])
@@ -160,7 +160,7 @@ class TypeReader {
     if (word === 'STRUCT' || word === 'ROW') return this.#struct(depth)
     if (word === 'MAP') return this.#map(depth)
     if (word === 'DECIMAL' || word === 'NUMERIC' || word === 'DEC') return this.#decimal()
-    const name = PLAIN.get(this.#wholeName(word))
+    const name = PLAIN_TYPES.get(this.#wholeName(word))
     return name === undefined ? null : { kind: 'plain', name }
   }
 
@@ -169,7 +169,7 @@ class TypeReader {
     const rest = this.#tokens.slice(this.#at, this.#at + 3).map((token) => token.toUpperCase())
     for (const count of [3, 1]) {
       const name = [first, ...rest.slice(0, count)].join(' ')
-      if (rest.length >= count && PLAIN.has(name)) {
+      if (rest.length >= count && PLAIN_TYPES.has(name)) {
         this.#at += count
         return name
       }

@@ -80,10 +80,10 @@ export function commonType(one: ColumnType, other: ColumnType): ColumnType | nul
   const rank = Math.min(TIMESTAMPS.indexOf(one.name), TIMESTAMPS.indexOf(other.name))
   if (rank < 0) return null
   const later = Math.max(TIMESTAMPS.indexOf(one.name), TIMESTAMPS.indexOf(other.name))
-  return plain(TIMESTAMPS[later] ?? 'TIMESTAMP')
+  return plainType(TIMESTAMPS[later] ?? 'TIMESTAMP')
 }
 
-function plain(name: PlainTypeName): ColumnType {
+function plainType(name: PlainTypeName): ColumnType {
   return { kind: 'plain', name }
 }
 
@@ -111,7 +111,7 @@ function commonNumber(one: ColumnType, other: ColumnType): ColumnType {
   }
   if (isFloat(one) || isFloat(other)) {
     const isSame = one.kind === 'plain' && other.kind === 'plain' && one.name === other.name
-    return isSame ? one : plain('DOUBLE')
+    return isSame ? one : plainType('DOUBLE')
   }
   const [p, q] = [digitsOf(one), digitsOf(other)]
   if (one.kind === 'decimal' && q.whole <= p.whole && q.scale <= p.scale) return one
@@ -123,10 +123,10 @@ function commonNumber(one: ColumnType, other: ColumnType): ColumnType {
 function narrowestInteger(min: bigint, max: bigint): ColumnType {
   const names = min < 0n ? SIGNED : UNSIGNED
   const found = names.find((name) => {
-    const range = integerRange(plain(name))
+    const range = integerRange(plainType(name))
     return range !== null && range.min <= min && max <= range.max
   })
-  return plain(found ?? 'DOUBLE')
+  return plainType(found ?? 'DOUBLE')
 }
 
 /** Digits before and after the point. */
@@ -149,6 +149,6 @@ export function decimalWith(
 ): ColumnType {
   const needed = Math.max(1, whole + scale)
   const roomy = DECIMAL_WIDTHS.find((digits) => digits >= needed)
-  if (roomy === undefined) return plain('DOUBLE')
+  if (roomy === undefined) return plainType('DOUBLE')
   return { kind: 'decimal', width: size === 'narrow' ? needed : roomy, scale }
 }

@@ -1,10 +1,10 @@
 /** Statements may hold secrets: what of them people are shown. Every pattern is bounded, as texts are long and hostile. */
 
-const NAME = String.raw`(?:(?:key|secret|token|passw|pasw|pwd|credential|authorization|cookie)[\w-]{0,40}["'\`]?|\bidentified\s{1,20}by)\s{0,20}`
+const SECRET_NAME = String.raw`(?:(?:key|secret|token|passw|pasw|pwd|credential|authorization|cookie)[\w-]{0,40}["'\`]?|\bidentified\s{1,20}by)\s{0,20}`
 
 /** `'password': 'x'`, `api_key = "x"`, also where the sign between them was forgotten, and `password: x`. */
 const NAMED = new RegExp(
-  String.raw`(${NAME}[:=]?\s{0,20})('(?:[^']|'')*'|"(?:[^"\\]|\\.)*")|(${NAME}:(?!:)\s{0,20})([^\s,'"(){}[\]]{1,2000})`,
+  String.raw`(${SECRET_NAME}[:=]?\s{0,20})('(?:[^']|'')*'|"(?:[^"\\]|\\.)*")|(${SECRET_NAME}:(?!:)\s{0,20})([^\s,'"(){}[\]]{1,2000})`,
   'gi',
 )
 
@@ -28,7 +28,7 @@ export function withoutSecrets(sql: string): string {
 const OF_USERS = String.raw`\b(?:create|alter)\s{1,20}(?:users?|role)\b|\bset\s{1,20}password\b`
 
 const HOLDING = new RegExp(
-  String.raw`${OF_USERS}|${NAME}[:=]?\s{0,20}["']|${NAME}:(?!:)|parameters["'\`]?\s{0,20}[=:]?\s{0,20}["'{]`,
+  String.raw`${OF_USERS}|${SECRET_NAME}[:=]?\s{0,20}["']|${SECRET_NAME}:(?!:)|parameters["'\`]?\s{0,20}[=:]?\s{0,20}["'{]`,
   'i',
 )
 

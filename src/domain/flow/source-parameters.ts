@@ -131,7 +131,7 @@ export function sourceParameters(
 ): SourceParameters {
   const found = new Map<string, SourceParameterValue>()
   for (const [name, value] of Object.entries(given)) {
-    const known = parameterOf(engine, name)
+    const known = engineParameter(engine, name)
     if (known === undefined) throw unknownParameter(engine, name)
     if (value === null || value === '') continue
     if (found.has(known.name)) {
@@ -154,7 +154,7 @@ export function maskedParameters(
   given: Readonly<Record<string, unknown>>,
 ): Readonly<Record<string, unknown>> {
   const shown = Object.entries(given).map(([name, value]) => {
-    const isSecret = parameterOf(engine, name)?.isSecret ?? true
+    const isSecret = engineParameter(engine, name)?.isSecret ?? true
     return [name, isSecret && value !== null && value !== '' ? MASK : value] as const
   })
   return Object.fromEntries(shown)
@@ -209,9 +209,10 @@ const IDLE: Partial<Readonly<Record<DataSourceEngine, readonly IdleParameters[]>
   ],
 }
 
-const MASK = '******'
+/** What is shown of a secret. */
+export const MASK = '******'
 
-function parameterOf(engine: DataSourceEngine, name: string): SourceParameter | undefined {
+function engineParameter(engine: DataSourceEngine, name: string): SourceParameter | undefined {
   const asked = name.toLowerCase()
   return SOURCE_PARAMETERS[engine].find((one) => one.name === asked || one.aliases.includes(asked))
 }
@@ -240,7 +241,9 @@ function parsedValue({ name, kind }: SourceParameter, value: unknown): SourcePar
   const text = typeof value === 'number' ? String(value) : value
   if (typeof text !== 'string') throw refuse('a text')
   if (text.includes('\0')) throw refuse('a text without the character NUL')
-  if (text.length > TEXT_CHARS_MAX) throw refuse(`a text of at most ${TEXT_CHARS_MAX} characters`)
+  if (text.length > PARAMETER_CHARS_MAX) {
+    throw refuse(`a text of at most ${PARAMETER_CHARS_MAX} characters`)
+  }
   const choice = text.toLowerCase()
   if (kind === 'numeric') {
     const wanted = choice.replaceAll(' ', '')
@@ -262,7 +265,7 @@ function isNumericType(text: string): boolean {
 }
 
 /** A chain of certificates is the longest. */
-const TEXT_CHARS_MAX = 100_000
+const PARAMETER_CHARS_MAX = 100_000
 const HOST_CHARS_MAX = 255
 
 /** What is shown must not be an address with a password in it. */

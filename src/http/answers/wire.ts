@@ -3,7 +3,7 @@
 import type { Answer } from '../../agents/questions/completion-stream.ts'
 import { shownReembedding } from '../../catalog/change-embedding-model.ts'
 import { agentDataFields, agentParamFields } from '../../catalog/define-agent.ts'
-import { maskedModelFields } from '../../catalog/model-fields.ts'
+import { maskedModelFields } from '../../catalog/model-ref-fields.ts'
 import type { Agent } from '../../domain/agents/agent.ts'
 import type { Backup } from '../../domain/backup.ts'
 import type { InsertState } from '../../domain/flow/activity.ts'

@@ -26,12 +26,12 @@ export function boundedFetch(guard: Guard): Fetch {
     const { ok, body, status, statusText, headers } = response
     if (body === null) return response
     const answer = { status, statusText, headers: withoutLength(headers) }
-    if (!ok) return new Response(await textOf(body, FAILURE_BYTES_MAX).catch(() => ''), answer)
+    if (!ok) return new Response(await boundedText(body, FAILURE_BYTES_MAX).catch(() => ''), answer)
     const id = requestId(init.body)
     // Nobody reads the answer to what is no request.
     if (id === null) return response
     if (!/^\s*text\/event-stream/i.test(headers.get('content-type') ?? '')) {
-      return new Response(ownAnswer(await textOf(body, ANSWER_BYTES_MAX), id), answer)
+      return new Response(ownAnswer(await boundedText(body, ANSWER_BYTES_MAX), id), answer)
     }
     return new Response(eventsOf(body, id), answer)
   }
@@ -58,7 +58,7 @@ function requestId(body: unknown): number | null {
 }
 
 /** @throws Error for a text that is longer */
-async function textOf(body: ReadableStream<Uint8Array>, bytesMax: number): Promise<string> {
+async function boundedText(body: ReadableStream<Uint8Array>, bytesMax: number): Promise<string> {
   const pieces: Uint8Array[] = []
   let byteCount = 0
   for await (const bytes of body) {
@@ -81,7 +81,7 @@ function tooLong(bytesMax: number): string {
   return `its answer is longer than ${bytesMax} bytes`
 }
 
-const LINE_END = 0x0a
+const NEW_LINE = 0x0a
 
 /** The events, and in the end, however it comes, an answer to the request: after the real one it means nothing. */
 function eventsOf(body: ReadableStream<Uint8Array>, id: number): ReadableStream<Uint8Array> {
@@ -99,7 +99,7 @@ function eventsOf(body: ReadableStream<Uint8Array>, id: number): ReadableStream<
         const { done, value } = await reader.read()
         if (done) return finish('its stream ended without an answer')
         byteCount += value.byteLength
-        for (const byte of value) lineCount += byte === LINE_END ? 1 : 0
+        for (const byte of value) lineCount += byte === NEW_LINE ? 1 : 0
         if (byteCount <= ANSWER_BYTES_MAX && lineCount <= STREAM_LINES_MAX) {
           return controller.enqueue(value)
         }

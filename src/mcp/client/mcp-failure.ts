@@ -5,19 +5,19 @@ import type { ForeignFailure } from '../../domain/ports/foreign-tool-ports.ts'
 import { AppError } from '../../errors.ts'
 import { CUT_OFF } from './bounded-fetch.ts'
 
-const TEXT_CHARS_MAX = 300
+const FAILURE_CHARS_MAX = 300
 
 /** What went wrong with a server, and what to do about it. */
-export function failureOf(
+export function mcpFailure(
   error: unknown,
   server: McpServer,
   hide: (text: string) => string,
 ): ForeignFailure {
-  const message = `The MCP server ${server.name} (${new URL(server.url).origin}) ${reasonOf(error)}`
-  return { kind: 'failed', message: hide(oneLine(message)) }
+  const message = `The MCP server ${server.name} (${new URL(server.url).origin}) ${failureReason(error)}`
+  return { kind: 'failed', message: hide(singleLine(message)) }
 }
 
-function reasonOf(error: unknown): string {
+function failureReason(error: unknown): string {
   if (error instanceof AppError && error.code === 'address_refused') {
     return `may not be connected to: ${error.message}`
   }
@@ -26,7 +26,7 @@ function reasonOf(error: unknown): string {
   if (error instanceof McpError) {
     const said = error.message.replace(/^MCP error -?\d+: /, '')
     if (error.code === CUT_OFF) return `gave no answer: ${said}`
-    return `answers with an error (${error.code}): ${said.slice(0, TEXT_CHARS_MAX)}`
+    return `answers with an error (${error.code}): ${said.slice(0, FAILURE_CHARS_MAX)}`
   }
   const code = error instanceof Error ? codeOf(error) : undefined
   if (code !== undefined)
@@ -62,6 +62,6 @@ function codeOf(error: Error): string | undefined {
   return typeof code === 'string' ? code : undefined
 }
 
-function oneLine(text: string): string {
+function singleLine(text: string): string {
   return text.replaceAll(/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\s]+/gu, ' ')
 }

@@ -18,7 +18,7 @@ import type { Guard } from '../../network/pinned-fetch.ts'
 import { settlesWithin, withDeadline } from '../../runtime/cancellation.ts'
 import { Semaphore } from '../../runtime/semaphore.ts'
 import { boundedFetch } from './bounded-fetch.ts'
-import { failureOf } from './mcp-failure.ts'
+import { mcpFailure } from './mcp-failure.ts'
 
 /** To connect, and to list the tools. */
 const LISTING_MS = 5_000
@@ -29,7 +29,7 @@ const LISTINGS_MAX = 100
 /** What a server may offer. */
 const PAGES_MAX = 10
 const TOOLS_MAX = 200
-const NAME_CHARS_MAX = 128
+const LISTED_NAME_CHARS_MAX = 128
 const DESCRIPTION_CHARS_MAX = 4_000
 const SCHEMA_CHARS_MAX = 16_384
 /** Of a result; agents show a part of it. */
@@ -64,7 +64,7 @@ export class McpServers implements ForeignTools {
   }
 
   async list(server: McpServer, signal: AbortSignal): Promise<ForeignListing | ForeignFailure> {
-    const key = keyOf(server)
+    const key = serverKey(server)
     const known = this.#listings.get(key)
     if (known !== undefined && this.#nowMs() < known.untilMs) return known.found
     const hide = hideSecretsOf(server)
@@ -77,7 +77,7 @@ export class McpServers implements ForeignTools {
       )
     } catch (error) {
       signal.throwIfAborted()
-      const failure = failureOf(error, server, hide)
+      const failure = mcpFailure(error, server, hide)
       const isLate = error instanceof AppError && error.code === 'timeout'
       return this.#keep(key, failure, isLate ? LATE_MS : 0)
     }
@@ -129,14 +129,14 @@ export class McpServers implements ForeignTools {
     } catch (error) {
       signal.throwIfAborted()
       // It may have other tools by now, or forgotten the session.
-      this.#listings.delete(keyOf(server))
-      this.#forget(session, keyOf(server))
-      return failureOf(error, server, hide)
+      this.#listings.delete(serverKey(server))
+      this.#forget(session, serverKey(server))
+      return mcpFailure(error, server, hide)
     }
   }
 
   #connectionOf(session: string, server: McpServer, signal: AbortSignal): Promise<McpConnection> {
-    const key = keyOf(server)
+    const key = serverKey(server)
     const own = this.#connections.get(session) ?? new Map<string, Promise<McpConnection>>()
     this.#connections.set(session, own)
     const known = own.get(key)
@@ -198,7 +198,7 @@ async function toolsOf(
 function toolOf(value: unknown): readonly ForeignTool[] {
   if (!isObject(value)) return []
   const { name, description, inputSchema } = value
-  if (typeof name !== 'string' || name === '' || name.length > NAME_CHARS_MAX) return []
+  if (typeof name !== 'string' || name === '' || name.length > LISTED_NAME_CHARS_MAX) return []
   const text = typeof description === 'string' ? description.slice(0, DESCRIPTION_CHARS_MAX) : ''
   return [{ name, description: text, schema: boundedSchema(inputSchema) }]
 }
@@ -211,7 +211,8 @@ function boundedSchema(schema: unknown): JsonObject | null {
 /** A server knows its own key, but whoever asks an agent must not learn it. */
 function hideSecretsOf(server: McpServer): (text: string) => string {
   const secrets = secretsOfMcpServer(server).toSorted((one, other) => other.length - one.length)
-  return (text) => secrets.reduce((shown, secret) => shown.replaceAll(secret, '******'), text)
+  return (text) =>
+    secrets.reduce((textOrEmpty, secret) => textOrEmpty.replaceAll(secret, '******'), text)
 }
 
 function hidden(tool: ForeignTool, hide: (text: string) => string): ForeignTool {
@@ -224,7 +225,7 @@ function originOf({ url }: McpServer): string {
 }
 
 /** The same for those that are the same server and the same client to it. */
-function keyOf({ url, headers }: McpServer): string {
+function serverKey({ url, headers }: McpServer): string {
   return JSON.stringify([url, Object.entries(headers).toSorted()])
 }
 
@@ -252,7 +253,7 @@ function resultText(result: JsonObject): string {
 function partText(part: unknown): string {
   if (!isObject(part)) return ''
   const { type, text, mimeType, data, resource, uri, name } = part
-  if (type === 'text') return shown(text)
+  if (type === 'text') return textOrEmpty(text)
   if (type === 'image' || type === 'audio') {
     return `[${type} of the type ${word(mimeType)}, ${base64Bytes(data)} bytes, not shown]`
   }
@@ -264,7 +265,7 @@ function partText(part: unknown): string {
   return `[resource ${what}, ${base64Bytes(resource.blob)} bytes, not shown]`
 }
 
-function shown(text: unknown): string {
+function textOrEmpty(text: unknown): string {
   return typeof text === 'string' ? text : ''
 }
 

@@ -2,10 +2,11 @@ import type { JsonObject } from '../../core/json.ts'
 import type { Row, RowValue } from '../../domain/document.ts'
 import { nameKey } from '../../domain/identifier.ts'
 import type { KnowledgeBase } from '../../domain/knowledge-base.ts'
+import { fullName } from '../../domain/project.ts'
 import { AppError } from '../../errors.ts'
 import { contentColumnsOf } from './schemas.ts'
 import type { Tool } from './tool.ts'
-import { fullName, namedAmong, visibleData } from './visible-data.ts'
+import { namedAmong, visibleData } from './visible-data.ts'
 
 const DOCUMENTS_MAX = 100
 const CONTENT_CHARS_MAX = 1_000_000
@@ -65,7 +66,7 @@ export const ADD_DOCUMENTS_TOOL: Tool = {
     const { knowledgeBases } = namable(uses.snapshot(), principal)
     const named = sent.text('knowledge_base')
     const kb = namedAmong(knowledgeBases, { named, kind: 'knowledge_base', principal })
-    const rows = sent.objects('documents').map((document) => rowOf(kb, document))
+    const rows = sent.objects('documents').map((document) => documentRow(kb, document))
     const job = await uses.insert(kb, rows, signal)
     const stored = { knowledge_base: fullName(kb), documents: rows.length }
     return {
@@ -83,7 +84,7 @@ const namable: typeof visibleData = (snapshot, principal) => {
 }
 
 /** @throws AppError `invalid_request` for metadata that has the name of another column */
-function rowOf(kb: KnowledgeBase, document: JsonObject): Row {
+function documentRow(kb: KnowledgeBase, document: JsonObject): Row {
   const [content = 'content'] = contentColumnsOf(kb)
   const idColumn = kb.idColumn ?? 'id'
   const metadata = (document.metadata ?? {}) as Readonly<Record<string, RowValue>>

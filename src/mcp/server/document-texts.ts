@@ -3,7 +3,7 @@ import type { KnowledgeBase } from '../../domain/knowledge-base.ts'
 import type { DocumentTexts } from './mcp-uses.ts'
 
 /** What a document is called. */
-export function titleOf(id: string, metadata: Readonly<Record<string, unknown>>): string {
+export function documentTitle(id: string, metadata: Readonly<Record<string, unknown>>): string {
   for (const name of ['title', 'name', 'subject']) {
     const value = metadata[name]
     if (typeof value === 'string' && value.trim() !== '') return value.trim().slice(0, 300)

@@ -1,11 +1,12 @@
+import { fullName } from '../../domain/project.ts'
 import { AppError } from '../../errors.ts'
-import { linkOf, titleOf, wholeText } from './document-texts.ts'
+import { documentTitle, linkOf, wholeText } from './document-texts.ts'
 import { documentUri, readEiderUri } from './eider-uri.ts'
 import { READS, type Tool } from './tool.ts'
-import { fullName, namedAmong, visibleData } from './visible-data.ts'
+import { namedAmong, visibleData } from './visible-data.ts'
 
 const TEXT_CHARS_UNSET = 60_000
-const TEXT_CHARS_MAX = 500_000
+const FETCHED_CHARS_MAX = 500_000
 
 /** `id`, `title`, `text`, `url` and `metadata` is what chat clients expect of a tool of this name. */
 export const FETCH_TOOL: Tool = {
@@ -29,7 +30,7 @@ export const FETCH_TOOL: Tool = {
       max_chars: {
         type: 'integer',
         minimum: 1,
-        maximum: TEXT_CHARS_MAX,
+        maximum: FETCHED_CHARS_MAX,
         description: `Most characters of the text; ${TEXT_CHARS_UNSET} by default`,
       },
     },
@@ -74,7 +75,7 @@ export const FETCH_TOOL: Tool = {
     return {
       structured: {
         id: documentUri(kb.projectName, kb.name, id),
-        title: titleOf(id, metadata),
+        title: documentTitle(id, metadata),
         text: whole.slice(offset, end).toWellFormed(),
         url: linkOf(origin, kb, { id, metadata }),
         metadata: {

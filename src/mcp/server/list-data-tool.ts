@@ -11,7 +11,7 @@ import { type VisibleData, visibleData } from './visible-data.ts'
 
 const ITEMS_UNSET = 100
 const ITEMS_MAX = 500
-const COLUMNS_MAX = 100
+const LISTED_COLUMNS_MAX = 100
 const AT_ONCE_MAX = 4
 
 export const LIST_DATA_TOOL: Tool = {
@@ -81,10 +81,10 @@ export const LIST_DATA_TOOL: Tool = {
     const project = sent.optionalText('project')
     if (project !== undefined) requireNamespace(principal, project)
     const data = visibleData(uses.snapshot(), principal)
-    const items = itemsOf(data, call).filter(({ namespace }) => {
+    const items = dataItems(data, call).filter(({ namespace }) => {
       return project === undefined || nameKey(namespace) === nameKey(project)
     })
-    const start = startOf(sent.optionalText('cursor'))
+    const start = cursorOffset(sent.optionalText('cursor'))
     const end = start + (sent.number('limit') ?? ITEMS_UNSET)
     const bounds = { concurrencyMax: AT_ONCE_MAX, signal }
     const shown = await mapConcurrent(items.slice(start, end), bounds, ({ record }) => record())
@@ -99,7 +99,7 @@ export const LIST_DATA_TOOL: Tool = {
   },
 }
 
-function startOf(cursor: string | undefined): number {
+function cursorOffset(cursor: string | undefined): number {
   if (cursor === undefined) return 0
   if (/^\d{1,9}$/.test(cursor)) return Number(cursor)
   throw new AppError('invalid_request', '"cursor" must be next_cursor of an answer of list_data')
@@ -110,7 +110,7 @@ interface Item {
   readonly record: () => Promise<JsonObject>
 }
 
-function itemsOf(data: VisibleData, call: ToolCall): readonly Item[] {
+function dataItems(data: VisibleData, call: ToolCall): readonly Item[] {
   const item = (namespace: string, record: JsonObject): Item => {
     return { namespace, record: async () => record }
   }
@@ -119,15 +119,15 @@ function itemsOf(data: VisibleData, call: ToolCall): readonly Item[] {
       return { namespace: kb.projectName, record: () => knowledgeBaseRecord(kb, call) }
     }),
     ...data.tables.map(({ projectName, name, columns, rowCount }) => {
-      const sized = { rows: rowCount, columns: columns.slice(0, COLUMNS_MAX) }
+      const sized = { rows: rowCount, columns: columns.slice(0, LISTED_COLUMNS_MAX) }
       return item(projectName, { kind: 'table', name: `${projectName}.${name}`, ...sized })
     }),
     ...data.views.map(({ projectName, name, columns }) => {
-      const shown = columns.slice(0, COLUMNS_MAX)
+      const shown = columns.slice(0, LISTED_COLUMNS_MAX)
       return item(projectName, { kind: 'view', name: `${projectName}.${name}`, columns: shown })
     }),
     ...data.files.map(({ name, columns, rowCount }) => {
-      const named = columns.slice(0, COLUMNS_MAX).map((column) => ({ name: column }))
+      const named = columns.slice(0, LISTED_COLUMNS_MAX).map((column) => ({ name: column }))
       const file = { kind: 'file', name: sqlNameOfFile(name), rows: rowCount, columns: named }
       return item(FILES_DATABASE, file)
     }),
@@ -154,6 +154,8 @@ async function knowledgeBaseRecord(kb: KnowledgeBase, { uses }: ToolCall): Promi
     name: `${kb.projectName}.${kb.name}`,
     ...(await uses.sizeOf(kb)),
     content_columns: contentColumnsOf(kb),
-    columns: kb.storedMetadata.slice(0, COLUMNS_MAX).map(({ name, type }) => ({ name, type })),
+    columns: kb.storedMetadata
+      .slice(0, LISTED_COLUMNS_MAX)
+      .map(({ name, type }) => ({ name, type })),
   }
 }

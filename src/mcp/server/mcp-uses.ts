@@ -15,10 +15,25 @@ export interface McpUses {
   snapshot(): CatalogSnapshot
   search(kb: KnowledgeBase, order: SearchOrder, signal: AbortSignal): Promise<SearchAnswer>
   readDocument(kb: KnowledgeBase, id: string, signal: AbortSignal): Promise<DocumentTexts>
-  listDocuments(kb: KnowledgeBase, order: ListOrder, signal: AbortSignal): Promise<DocumentPage>
+  listDocuments(
+    kb: KnowledgeBase,
+    order: ListOrder,
+    signal: AbortSignal,
+  ): Promise<{
+    readonly items: readonly StoredDocument[]
+    readonly next: bigint | null
+  }>
   /** How much a knowledge base holds. */
   sizeOf(kb: KnowledgeBase): Promise<{ readonly documents: number; readonly chunks: number }>
-  query(request: QueryOrder, principal: Principal, signal: AbortSignal): Promise<QueryResult>
+  query(
+    request: {
+      readonly sql: string
+      readonly db: string
+      readonly params: Readonly<Record<string, unknown>>
+    },
+    principal: Principal,
+    signal: AbortSignal,
+  ): Promise<QueryResult>
   ask(question: Question, signal: AbortSignal): AsyncIterable<CompletionEvent>
   /** null: everything is stored. Where that takes too long, it is a job. */
   insert(kb: KnowledgeBase, rows: readonly Row[], signal: AbortSignal): Promise<Job | null>
@@ -61,17 +76,6 @@ export interface ListOrder {
   readonly afterKey: bigint
   readonly offset: number
   readonly searched?: string
-}
-
-export interface DocumentPage {
-  readonly items: readonly StoredDocument[]
-  readonly next: bigint | null
-}
-
-export interface QueryOrder {
-  readonly sql: string
-  readonly db: string
-  readonly params: Readonly<Record<string, unknown>>
 }
 
 export interface Question {

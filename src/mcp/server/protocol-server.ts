@@ -19,7 +19,7 @@ import {
 import type { jsonSchemaValidator } from '@modelcontextprotocol/sdk/validation'
 import type { McpCaller } from '../../domain/ports/mcp-ports.ts'
 import { AppError, ERRORS, toAppError } from '../../errors.ts'
-import { callerOf, onAbort, originOf, setCaller, setOrigin } from '../../runtime/cancellation.ts'
+import { abortOrigin, callerOf, onAbort, setCaller, setOrigin } from '../../runtime/cancellation.ts'
 import { type ToolCalls, toolsFor } from './call-tool.ts'
 import type { McpUses } from './mcp-uses.ts'
 import {
@@ -69,7 +69,7 @@ export function protocolServer(parts: ProtocolParts): Server {
   server.fallbackRequestHandler = (request, extra) => {
     const method = METHODS.get(request.method)
     if (method === undefined) throw new McpError(ErrorCode.MethodNotFound, 'Method not found')
-    return answered(uses, extra, (reader) => method(request, { ...parts, reader, extra }))
+    return toolAnswer(uses, extra, (reader) => method(request, { ...parts, reader, extra }))
   }
   return server
 }
@@ -90,12 +90,15 @@ interface Schema<T> {
 
 type SafeParsed<T> =
   | { readonly success: true; readonly data: T }
-  | { readonly success: false; readonly error: { readonly issues: readonly Issue[] } }
-
-interface Issue {
-  readonly path: readonly PropertyKey[]
-  readonly message: string
-}
+  | {
+      readonly success: false
+      readonly error: {
+        readonly issues: readonly {
+          readonly path: readonly PropertyKey[]
+          readonly message: string
+        }[]
+      }
+    }
 
 /** @throws McpError that names the parameter */
 function method<T>(
@@ -173,7 +176,7 @@ const RESOURCE_NOT_FOUND = -32002
  * Work for one request, which ends when the client cancels it, goes away or the server stops.
  * @throws McpError for what the client did wrong, or that we failed
  */
-async function answered<T>(
+async function toolAnswer<T>(
   uses: McpUses,
   extra: Extra,
   work: (reader: Reader) => Promise<T> | T,
@@ -181,7 +184,7 @@ async function answered<T>(
   const caller = callerIn(extra)
   const controller = new AbortController()
   setCaller(controller.signal, callerOf(caller.signal))
-  setOrigin(controller.signal, originOf(caller.signal))
+  setOrigin(controller.signal, abortOrigin(caller.signal))
   const stops = [caller.signal, extra.signal].map((signal) => {
     return onAbort(signal, () => controller.abort(signal.reason))
   })

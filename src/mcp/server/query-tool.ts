@@ -6,13 +6,13 @@ import { READS, type Tool } from './tool.ts'
 import { defaultProject } from './visible-data.ts'
 
 const ROWS_UNSET = 100
-const ROWS_MAX = 1_000
+const RESULT_ROWS_MAX = 1_000
 const RESULT_BYTES_MAX = 64 * 1024
-const CELL_CHARS_MAX = 4_000
+const RESULT_CELL_CHARS_MAX = 4_000
 const SQL_CHARS_MAX = 200_000
 
 /** What a statement that only reads begins with. Whether it really reads alone is decided where it runs. */
-const READING =
+const READING_STATEMENT =
   /^[\s(]*(select|with|from|values|table|pivot|unpivot|show|describe|desc|summarize|explain)\b/i
 const COMMENTS = /^(\s*(--[^\n]*\n|\/\*[\s\S]*?\*\/))+/
 
@@ -23,7 +23,7 @@ export const QUERY_TOOL: Tool = {
     "Runs one SELECT in DuckDB's dialect over tables, files, views, data sources and knowledge bases, and answers its rows. " +
     'Names: project.table, files.name, database.table. A knowledge base is a table with the columns id, chunk_id, chunk_content, metadata, ' +
     "relevance, distance and its metadata columns; WHERE content = 'text' searches it and ranks the rows. SHOW, DESCRIBE and EXPLAIN work too. " +
-    `At most ${ROWS_MAX} rows and ${RESULT_BYTES_MAX / 1024} KiB come back: aggregate, filter, or page with LIMIT and OFFSET. ` +
+    `At most ${RESULT_ROWS_MAX} rows and ${RESULT_BYTES_MAX / 1024} KiB come back: aggregate, filter, or page with LIMIT and OFFSET. ` +
     'Call list_data first to learn names and columns.',
   needs: 'read',
   annotations: READS,
@@ -44,7 +44,7 @@ export const QUERY_TOOL: Tool = {
       limit: {
         type: 'integer',
         minimum: 1,
-        maximum: ROWS_MAX,
+        maximum: RESULT_ROWS_MAX,
         description: `Most rows to answer; ${ROWS_UNSET} by default`,
       },
     },
@@ -72,7 +72,7 @@ export const QUERY_TOOL: Tool = {
   },
   async run(sent, { uses, principal, signal }) {
     const sql = sent.text('sql')
-    if (!READING.test(sql.replace(COMMENTS, ''))) {
+    if (!READING_STATEMENT.test(sql.replace(COMMENTS, ''))) {
       const message = 'This tool reads only: send one SELECT (or SHOW, DESCRIBE, EXPLAIN)'
       throw new AppError('sql_not_supported', message)
     }
@@ -83,10 +83,10 @@ export const QUERY_TOOL: Tool = {
       throw new AppError('sql_not_supported', 'The statement gives no rows')
     }
     const limit = sent.number('limit') ?? ROWS_UNSET
-    const shown = await firstRows(result.rows, limit, signal)
+    const shown = await limitedRows(result.rows, limit, signal)
     const { warnings = [] } = result.rows
     const { columns, rows, cut } = shown
-    const note = cut === null ? {} : { note: noteOf(cut, rows.length, limit) }
+    const note = cut === null ? {} : { note: cutNote(cut, rows.length, limit) }
     const structured = {
       columns,
       rows,
@@ -95,7 +95,7 @@ export const QUERY_TOOL: Tool = {
       ...note,
       ...(warnings.length === 0 ? {} : { warnings }),
     }
-    return { structured, text: textOf(structured) }
+    return { structured, text: rowsText(structured) }
   },
 }
 
@@ -115,7 +115,7 @@ interface FirstRows {
 }
 
 /** Reads what is shown and gives the rest back: the connection is free afterwards. */
-async function firstRows(
+async function limitedRows(
   stream: RowStream,
   limit: number,
   signal: AbortSignal,
@@ -148,31 +148,33 @@ async function firstRows(
 function shortValue(value: ResultValue): ResultValue {
   const isNested = typeof value === 'object' && value !== null
   const text = isNested ? JSON.stringify(value) : value
-  if (typeof text !== 'string' || text.length <= CELL_CHARS_MAX) return value
-  const left = text.length - CELL_CHARS_MAX
-  return `${text.slice(0, CELL_CHARS_MAX).toWellFormed()}… (${left} more characters)`
+  if (typeof text !== 'string' || text.length <= RESULT_CELL_CHARS_MAX) return value
+  const left = text.length - RESULT_CELL_CHARS_MAX
+  return `${text.slice(0, RESULT_CELL_CHARS_MAX).toWellFormed()}… (${left} more characters)`
 }
 
-function noteOf(cut: Cut, count: number, limit: number): string {
+function cutNote(cut: Cut, count: number, limit: number): string {
   const why = cut === 'rows' ? `limit ${limit}` : `${RESULT_BYTES_MAX} bytes`
   return `The first ${count} rows, cut at ${why}: there are more. Aggregate, filter, select fewer columns, or go on with OFFSET ${count} and an ORDER BY`
 }
 
-function textOf({ columns, rows, ...said }: FirstRowsText): string {
-  const head = csvRow(columns.map(({ name }) => name))
-  const body = rows.map((row) => csvRow(row.map(cellText))).join('')
-  const notes = [...(said.note === undefined ? [] : [said.note]), ...(said.warnings ?? [])]
-  return `${head}${body}${notes.map((note) => `\n${note}.`).join('')}`
-}
-
-interface FirstRowsText {
+function rowsText({
+  columns,
+  rows,
+  ...said
+}: {
   readonly columns: FirstRows['columns']
   readonly rows: FirstRows['rows']
   readonly note?: string
   readonly warnings?: readonly string[]
+}): string {
+  const head = csvRow(columns.map(({ name }) => name))
+  const body = rows.map((row) => csvRow(row.map(resultCell))).join('')
+  const notes = [...(said.note === undefined ? [] : [said.note]), ...(said.warnings ?? [])]
+  return `${head}${body}${notes.map((note) => `\n${note}.`).join('')}`
 }
 
-function cellText(value: ResultValue): string | null {
+function resultCell(value: ResultValue): string | null {
   if (value === null || typeof value === 'string') return value
   return typeof value === 'object' ? JSON.stringify(value) : String(value)
 }

@@ -3,7 +3,7 @@ import type { Principal } from '../../domain/access/principal.ts'
 import { mayDo, requireScope } from '../../domain/access/principal.ts'
 import { nameKey } from '../../domain/identifier.ts'
 import { AppError, notFound } from '../../errors.ts'
-import { titleOf, wholeText } from './document-texts.ts'
+import { documentTitle, wholeText } from './document-texts.ts'
 import {
   DOCUMENT_TEMPLATE,
   documentUri,
@@ -17,9 +17,9 @@ import { namedAmong, visibleData } from './visible-data.ts'
 
 const PAGE_SIZE = 100
 /** Of a document as a resource; the tool `fetch` reads longer ones in parts. */
-const TEXT_CHARS_MAX = 1_000_000
+const RESOURCE_CHARS_MAX = 1_000_000
 /** What a completion may answer at most (the protocol). */
-const VALUES_MAX = 100
+const COMPLETIONS_MAX = 100
 
 export interface Reader {
   readonly uses: McpUses
@@ -72,7 +72,7 @@ export async function resourcePage(cursor: string | undefined, reader: Reader) {
   const resources = page.items.map(({ id, metadata }) => ({
     uri: documentUri(kb?.projectName ?? '', kb?.name ?? '', id),
     name: id,
-    title: titleOf(id, metadata),
+    title: documentTitle(id, metadata),
     mimeType: 'text/plain',
   }))
   if (page.next !== null) return { resources, nextCursor: `d${place.id}.${page.next}` }
@@ -120,9 +120,9 @@ export async function readResource(uri: string, { uses, principal, signal }: Rea
   const named = `${address.project}.${address.knowledgeBase}`
   const kb = namedAmong(knowledgeBases, { named, kind: 'knowledge_base', principal })
   const text = wholeText(await uses.readDocument(kb, address.id, signal))
-  const isCut = text.length > TEXT_CHARS_MAX
-  const shown = isCut ? text.slice(0, TEXT_CHARS_MAX).toWellFormed() : text
-  const note = isCut ? `\n\n[Cut at ${TEXT_CHARS_MAX} characters: the tool fetch reads on]` : ''
+  const isCut = text.length > RESOURCE_CHARS_MAX
+  const shown = isCut ? text.slice(0, RESOURCE_CHARS_MAX).toWellFormed() : text
+  const note = isCut ? `\n\n[Cut at ${RESOURCE_CHARS_MAX} characters: the tool fetch reads on]` : ''
   return { contents: [{ uri, mimeType: 'text/plain', text: `${shown}${note}` }] }
 }
 
@@ -135,19 +135,19 @@ export interface Completed {
 
 /** Values that begin with what was typed. */
 export async function completionOf({ name, value, given }: Completed, reader: Reader) {
-  const all = await valuesOf({ name, value, given }, reader)
+  const all = await completionValues({ name, value, given }, reader)
   const begins = all.filter((one) => nameKey(one).startsWith(nameKey(value)))
   const values = [...new Set(begins)]
   return {
     completion: {
-      values: values.slice(0, VALUES_MAX),
+      values: values.slice(0, COMPLETIONS_MAX),
       total: values.length,
-      hasMore: values.length > VALUES_MAX,
+      hasMore: values.length > COMPLETIONS_MAX,
     },
   }
 }
 
-async function valuesOf(
+async function completionValues(
   { name, value, given }: Completed,
   { uses, principal, signal }: Reader,
 ): Promise<readonly string[]> {
@@ -177,7 +177,7 @@ async function valuesOf(
         return one.projectName === given.project && one.name === given.knowledge_base
       })
       if (kb === undefined) return []
-      const order = { limit: VALUES_MAX, afterKey: 0n, offset: 0 }
+      const order = { limit: COMPLETIONS_MAX, afterKey: 0n, offset: 0 }
       const searched = value === '' ? {} : { searched: value }
       const page = await uses.listDocuments(kb, { ...order, ...searched }, signal)
       return page.items.map(({ id }) => id)

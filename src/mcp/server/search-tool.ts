@@ -1,17 +1,18 @@
 import { SEARCH_MODES, type SearchMode } from '../../domain/hybrid-search.ts'
 import type { KnowledgeBase } from '../../domain/knowledge-base.ts'
+import { fullName } from '../../domain/project.ts'
 import { toAppError } from '../../errors.ts'
 import { mapConcurrent } from '../../runtime/map-concurrent.ts'
-import { linkOf, titleOf } from './document-texts.ts'
+import { documentTitle, linkOf } from './document-texts.ts'
 import { documentUri } from './eider-uri.ts'
 import type { FoundPassage, SearchOrder } from './mcp-uses.ts'
 import { type Arguments, READS, type Tool, type ToolCall } from './tool.ts'
-import { fullName, namedAmong, visibleData } from './visible-data.ts'
+import { namedAmong, visibleData } from './visible-data.ts'
 
 const RESULTS_UNSET = 10
 const RESULTS_MAX = 50
-const QUERY_CHARS_MAX = 10_000
-const TEXT_CHARS_MAX = 2_000
+const SEARCH_TEXT_CHARS_MAX = 10_000
+const PASSAGE_CHARS_MAX = 2_000
 /** Searched where no knowledge base is named. */
 const KNOWLEDGE_BASES_MAX = 20
 const AT_ONCE_MAX = 4
@@ -32,7 +33,7 @@ export const SEARCH_TOOL: Tool = {
       query: {
         type: 'string',
         minLength: 1,
-        maxLength: QUERY_CHARS_MAX,
+        maxLength: SEARCH_TEXT_CHARS_MAX,
         description: 'What to look for, in plain words',
       },
       knowledge_base: {
@@ -90,7 +91,7 @@ export const SEARCH_TOOL: Tool = {
   async run(sent, call) {
     const limit = sent.number('limit') ?? RESULTS_UNSET
     const { knowledgeBases, warnings } = searchedOf(sent, call)
-    const found = await searchAll(knowledgeBases, orderOf(sent, limit), call)
+    const found = await searchAll(knowledgeBases, searchOrder(sent, limit), call)
     const results = found.passages
       .toSorted((a, b) => (b.passage.relevance ?? 0) - (a.passage.relevance ?? 0))
       .slice(0, limit)
@@ -121,7 +122,7 @@ function searchedOf(sent: Arguments, { uses, principal }: ToolCall): Searched {
   return { knowledgeBases, warnings: [`${left}: name one with "knowledge_base" (list_data)`] }
 }
 
-function orderOf(sent: Arguments, k: number): SearchOrder {
+function searchOrder(sent: Arguments, k: number): SearchOrder {
   const mode = SEARCH_MODES.find((one: SearchMode) => one === sent.optionalText('mode'))
   const minRelevance = sent.number('min_relevance')
   const filters = sent.object('filters')
@@ -177,9 +178,9 @@ function resultRecord(
 ) {
   return {
     id: documentUri(kb.projectName, kb.name, id),
-    title: titleOf(id, metadata),
+    title: documentTitle(id, metadata),
     url: linkOf(origin, kb, { id, metadata }),
-    text: content.slice(0, TEXT_CHARS_MAX).toWellFormed(),
+    text: content.slice(0, PASSAGE_CHARS_MAX).toWellFormed(),
     knowledge_base: fullName(kb),
     relevance,
   }

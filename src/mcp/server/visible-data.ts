@@ -83,7 +83,3 @@ export function defaultProject(principal: Principal): string {
   const [first = DEFAULT_PROJECT] = principal.namespaces ?? []
   return first
 }
-
-export function fullName({ projectName, name }: InProject): string {
-  return `${projectName}.${name}`
-}

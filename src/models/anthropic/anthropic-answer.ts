@@ -1,8 +1,8 @@
 import type { FinishReason, TokenUsage } from '../../domain/agents/agent-run.ts'
 import type { ChatRequest, ToolCall } from '../../domain/ports/model-ports.ts'
-import { type AnswerEnd, endOf } from '../answer-end.ts'
+import { type AnswerEnd, answerEnd } from '../answer-end.ts'
 import type { PartialAnswer, SpokenDelta } from '../chat-stream.ts'
-import { member } from '../provider-answer.ts'
+import { member, tokenCount } from '../provider-answer.ts'
 import { toolCallCount, toolCallOf } from '../tool-arguments.ts'
 
 /** A server that sends more blocks in one answer than this is not taken at its word. */
@@ -81,7 +81,7 @@ export class AnthropicAnswer implements PartialAnswer {
   end(): AnswerEnd {
     const finish = FINISHES[String(this.#stopReason)] ?? 'stop'
     const isCalling = this.#calls.length > 0 && finish === 'stop'
-    return endOf(isCalling ? 'tool_calls' : finish, this.#usage)
+    return answerEnd(isCalling ? 'tool_calls' : finish, this.#usage)
   }
 
   #addMessage(message: unknown): readonly SpokenDelta[] {
@@ -121,20 +121,20 @@ export class AnthropicAnswer implements PartialAnswer {
     const isWhole = typeof input === 'object' && input !== null && Object.keys(input).length > 0
     this.#calls.push({
       index,
-      id: textOf(member(block, 'id')),
-      name: textOf(member(block, 'name')),
+      id: textOrEmpty(member(block, 'id')),
+      name: textOrEmpty(member(block, 'name')),
       argumentsJson: isWhole ? JSON.stringify(input) : '',
     })
   }
 
   #addDelta(delta: unknown, index: unknown): readonly SpokenDelta[] {
     const call = this.#calls.findLast((started) => started.index === index)
-    if (call !== undefined) call.argumentsJson += textOf(member(delta, 'partial_json'))
+    if (call !== undefined) call.argumentsJson += textOrEmpty(member(delta, 'partial_json'))
     const thought = this.#thoughts.findLast((started) => started.index === index)
     for (const name of ['thinking', 'signature'] as const) {
-      const piece = textOf(member(delta, name))
+      const piece = textOrEmpty(member(delta, name))
       if (thought === undefined || piece === '') continue
-      thought.block[name] = `${textOf(thought.block[name])}${piece}`
+      thought.block[name] = `${textOrEmpty(thought.block[name])}${piece}`
     }
     return [...said('reasoning', member(delta, 'thinking')), ...said('text', member(delta, 'text'))]
   }
@@ -142,10 +142,11 @@ export class AnthropicAnswer implements PartialAnswer {
   /** `input_tokens` are those that no cache held: all that was sent is the sum. The last count of the output is whole. */
   #count(usage: unknown): void {
     const before = this.#usage
-    const cachedTokens = countOf(member(usage, 'cache_read_input_tokens')) ?? before?.cachedTokens
-    const written = countOf(member(usage, 'cache_creation_input_tokens')) ?? 0
-    const fresh = countOf(member(usage, 'input_tokens'))
-    const outputTokens = countOf(member(usage, 'output_tokens')) ?? before?.outputTokens
+    const cachedTokens =
+      tokenCount(member(usage, 'cache_read_input_tokens')) ?? before?.cachedTokens
+    const written = tokenCount(member(usage, 'cache_creation_input_tokens')) ?? 0
+    const fresh = tokenCount(member(usage, 'input_tokens'))
+    const outputTokens = tokenCount(member(usage, 'output_tokens')) ?? before?.outputTokens
     if (fresh === null && before === null) return
     const cached = cachedTokens ?? 0
     // The counts at the end leave out what has been said at the beginning, or repeat it.
@@ -164,14 +165,10 @@ const FINISHES: Readonly<Record<string, FinishReason>> = {
 }
 
 function said(kind: SpokenDelta['kind'], value: unknown): readonly SpokenDelta[] {
-  const text = textOf(value)
+  const text = textOrEmpty(value)
   return text === '' ? [] : [{ kind, text }]
 }
 
-function countOf(value: unknown): number | null {
-  return typeof value === 'number' && Number.isSafeInteger(value) && value >= 0 ? value : null
-}
-
-function textOf(value: unknown): string {
+function textOrEmpty(value: unknown): string {
   return typeof value === 'string' ? value : ''
 }

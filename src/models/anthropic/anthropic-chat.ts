@@ -1,18 +1,27 @@
 import Anthropic, { APIConnectionError, APIError } from '@anthropic-ai/sdk'
-import type { MessageCreateParams } from '@anthropic-ai/sdk/resources/messages'
+import type {
+  ContentBlockParam,
+  MessageCreateParams,
+  Tool,
+} from '@anthropic-ai/sdk/resources/messages'
 import type { ModelFeature } from '../../domain/model-features.ts'
-import type { ChatModel } from '../../domain/ports/model-ports.ts'
+import type {
+  ChatMessage,
+  ChatModel,
+  ChatRequest,
+  ToolSpec,
+} from '../../domain/ports/model-ports.ts'
 import type { AppError } from '../../errors.ts'
 import { adaptiveChat } from '../adaptive-chat.ts'
-import { type ChatConfig, chatDeltas, type ProviderCall, piecesOf } from '../chat-stream.ts'
+import { type ChatConfig, chatDeltas, type ProviderCall, streamPieces } from '../chat-stream.ts'
 import { ANTHROPIC_PUBLIC_URL, anthropicBaseUrl, type Endpoint } from '../endpoint.ts'
 import { member, providerFetch } from '../provider-answer.ts'
 import { refusalWithin } from '../provider-call.ts'
 import { errorText, plainDetail, providerFailure, streamedStatus } from '../provider-failure.ts'
+import { toolArguments, toolName, toolSchema, withSystemFirst } from '../tool-arguments.ts'
 import { AnthropicAnswer } from './anthropic-answer.ts'
-import { ANTHROPIC_SAMPLING, anthropicBody } from './anthropic-body.ts'
 
-const PATH = '/v1/messages'
+const MESSAGES_PATH = '/v1/messages'
 
 /** Sent where a server wants no key: the client insists on one. */
 const NO_KEY = 'none'
@@ -32,24 +41,24 @@ export function anthropicChat(config: ChatConfig): ChatModel {
     fetch: providerFetch(endpoint.guard, limits.answerBytesMax),
     logLevel: 'off',
   })
-  return adaptiveChat({ ...config, url: urlOf(config) }, (request, refused, signal) => {
+  return adaptiveChat({ ...config, url: messagesUrl(config) }, (request, refused, signal) => {
     const { options = {} } = config
     const tokensMax = limits.answerTokensMax
     const body = anthropicBody(request, { model: modelName, tokensMax, options, refused })
     const call: ProviderCall = {
-      url: urlOf(config),
+      url: messagesUrl(config),
       limits,
       answer: new AnthropicAnswer(request),
       used: usedFeatures(body),
       async send(either) {
         const asked = client.messages.create(body, { signal: either })
         const { data, response } = await asked.withResponse()
-        return piecesOf(data, response, (answer) => {
+        return streamPieces(data, response, (answer) => {
           // Its member `error` was found.
           return new APIError(undefined, answer as object, undefined, response.headers)
         })
       },
-      failureOf: (error) => failureOf(error, config),
+      failureOf: (error) => chatFailure(error, config),
     }
     return chatDeltas(call, signal)
   })
@@ -77,21 +86,21 @@ function isPublic({ url }: Endpoint): boolean {
   return new URL(url).origin === ANTHROPIC_PUBLIC_URL
 }
 
-function urlOf({ endpoint }: ChatConfig): string {
-  return `${anthropicBaseUrl(endpoint.url)}${PATH}`
+function messagesUrl({ endpoint }: ChatConfig): string {
+  return `${anthropicBaseUrl(endpoint.url)}${MESSAGES_PATH}`
 }
 
 /** Never hands on what the client threw: that holds the answer's headers and body. */
-function failureOf(error: unknown, config: ChatConfig): AppError {
+function chatFailure(error: unknown, config: ChatConfig): AppError {
   const refusal = refusalWithin(error)
   if (refusal !== null) return refusal
   // An error within a stream has no status, but a type.
   const isAnswer = error instanceof APIError
-  const status = isAnswer ? (error.status ?? streamedStatus(errorOf(error))) : null
-  return providerFailure(urlOf(config), status, detailOf(error), config.endpoint)
+  const status = isAnswer ? (error.status ?? streamedStatus(apiErrorOf(error))) : null
+  return providerFailure(messagesUrl(config), status, detailOf(error), config.endpoint)
 }
 
-function errorOf({ error }: APIError): unknown {
+function apiErrorOf({ error }: APIError): unknown {
   return member(error, 'error')
 }
 
@@ -99,4 +108,145 @@ function detailOf(error: unknown): string {
   // The client's own message would quote whatever came.
   const isAnswer = error instanceof APIError && !(error instanceof APIConnectionError)
   return isAnswer ? errorText(error.error) : plainDetail(error)
+}
+
+/**
+ * A conversation as Anthropic takes it: the system's words apart, user and assistant by turns, all
+ * results of one answer's calls in one user message, no empty block, and tools defined as long as a
+ * call stands in it. What all turns of a question share is kept by the server: tools, instruction, and the conversation so far.
+ */
+function anthropicBody(
+  request: ChatRequest,
+  {
+    model,
+    tokensMax,
+    options,
+    refused,
+  }: {
+    readonly model: string
+    readonly tokensMax: number
+    readonly options: Readonly<Record<string, unknown>>
+    readonly refused: ReadonlySet<ModelFeature>
+  },
+): MessageCreateParams {
+  const messages = withSystemFirst(request.messages)
+  const words = messages.flatMap((message) => {
+    return message.role === 'system' && message.content !== '' ? [message.content] : []
+  })
+  const isCached = !refused.has('caching')
+  const turns = mergedTurns(messages, request.tools)
+  return {
+    model,
+    max_tokens: tokenLimit(options.max_tokens) ?? tokensMax,
+    stream: !refused.has('streaming'),
+    messages: isCached ? withCachedEnd(turns) : turns,
+    ...systemParam(words.join('\n\n'), isCached),
+    ...toolParams(request),
+    ...(refused.has('response_format') ? {} : formatParam(request)),
+    ...(refused.has('sampling') ? {} : givenParams(options)),
+  }
+}
+
+function tokenLimit(value: unknown): number | undefined {
+  return typeof value === 'number' && Number.isInteger(value) && value > 0 ? value : undefined
+}
+
+const CACHED = { cache_control: { type: 'ephemeral' as const } }
+
+/** A mark on the instruction holds the tools too, which stand before it. */
+function systemParam(text: string, isCached: boolean): Pick<MessageCreateParams, 'system'> {
+  if (text === '') return {}
+  return { system: isCached ? [{ type: 'text', text, ...CACHED }] : text }
+}
+
+/** From the second turn on: a question without tools is asked once. */
+function withCachedEnd(turns: Turn[]): Turn[] {
+  const last = turns.at(-1)
+  if (turns.length < 3 || last === undefined) return turns
+  const content = last.content.map((block, index, all) => {
+    const isLast = index === all.length - 1
+    return isLast && block.type === 'tool_result' ? { ...block, ...CACHED } : block
+  })
+  return [...turns.slice(0, -1), { ...last, content }]
+}
+
+function formatParam({ responseFormat }: ChatRequest): Pick<MessageCreateParams, 'output_config'> {
+  if (responseFormat === undefined) return {}
+  return {
+    output_config: { format: { type: 'json_schema', schema: { ...responseFormat.schema } } },
+  }
+}
+
+const ANTHROPIC_SAMPLING = ['temperature', 'top_p', 'top_k', 'stop_sequences', 'thinking']
+
+function givenParams(options: Readonly<Record<string, unknown>>) {
+  const given = ANTHROPIC_SAMPLING.filter((name) => options[name] !== undefined)
+  return Object.fromEntries(given.map((name) => [name, options[name]]))
+}
+
+/** A turn of the conversation, whose content is a list of blocks. */
+interface Turn {
+  readonly role: 'user' | 'assistant'
+  readonly content: ContentBlockParam[]
+}
+
+function mergedTurns(messages: readonly ChatMessage[], tools: readonly ToolSpec[]): Turn[] {
+  const turns: Turn[] = []
+  for (const message of messages) {
+    const content = contentBlocks(message, tools)
+    if (content.length === 0) continue
+    const role = message.role === 'assistant' ? 'assistant' : 'user'
+    const last = turns.at(-1)
+    if (last?.role === role) last.content.push(...content)
+    else turns.push({ role, content })
+  }
+  return turns
+}
+
+function contentBlocks(message: ChatMessage, tools: readonly ToolSpec[]): ContentBlockParam[] {
+  const text = (content: string): ContentBlockParam[] => {
+    return content.trim() === '' ? [] : [{ type: 'text', text: content }]
+  }
+  switch (message.role) {
+    case 'system':
+      return []
+    case 'user':
+      return text(message.content)
+    case 'tool':
+      return [{ type: 'tool_result', tool_use_id: message.callId, content: message.content }]
+    case 'assistant': {
+      const calls = message.toolCalls.map((call) => ({
+        type: 'tool_use' as const,
+        id: call.id,
+        name: toolName(call.name),
+        input: toolArguments(call, tools),
+      }))
+      return [...thoughtsOf(message), ...text(message.content), ...calls]
+    }
+  }
+}
+
+/** Signed, as they came: the server refuses a call that comes back without them. */
+function thoughtsOf(message: Extract<ChatMessage, { role: 'assistant' }>): ContentBlockParam[] {
+  const blocks = message.toolCalls[0]?.kept?.thinking
+  // Made of blocks of this server by `AnthropicAnswer`.
+  return Array.isArray(blocks) ? (blocks as ContentBlockParam[]) : []
+}
+
+function toolParams(request: ChatRequest): Pick<MessageCreateParams, 'tools' | 'tool_choice'> {
+  if (request.tools.length > 0) {
+    const tools = request.tools.map((tool): Tool => {
+      const schema = { ...toolSchema(tool) }
+      return { name: tool.name, description: tool.description, input_schema: schema }
+    })
+    return { tools }
+  }
+  const called = request.messages.flatMap((message) => {
+    return message.role === 'assistant' ? message.toolCalls.map((call) => toolName(call.name)) : []
+  })
+  if (called.length === 0) return {}
+  const tools = [...new Set(called)].map((name): Tool => {
+    return { name, input_schema: { type: 'object', properties: {} } }
+  })
+  return { tools, tool_choice: { type: 'none' } }
 }

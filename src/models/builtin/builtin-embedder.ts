@@ -130,16 +130,17 @@ const JOBS_MAX = 1000
 /** How long a stop waits for the text under way. */
 const STOP_MS = 2000
 
-interface PendingJob {
-  readonly textCount: number
-  resolve(vectors: readonly Float32Array[]): void
-  reject(error: unknown): void
-}
-
 /** The main thread's side of one embedding thread, from its start to its end. */
 class EmbeddingWorker {
   readonly #host: WorkerHost
-  readonly #pending = new Map<number, PendingJob>()
+  readonly #pending = new Map<
+    number,
+    {
+      readonly textCount: number
+      resolve(vectors: readonly Float32Array[]): void
+      reject(error: unknown): void
+    }
+  >()
   readonly #ended = Promise.withResolvers<void>()
   #nextId = 1
   #hasEnded = false

@@ -1,5 +1,6 @@
 import { join } from 'node:path'
 import { InferenceSession, Tensor } from 'onnxruntime-node'
+import { errorText } from '../../errors.ts'
 import { yieldToEventLoop } from '../../runtime/scheduling.ts'
 import {
   type EmbeddingAnswer,
@@ -58,7 +59,7 @@ export class EmbeddingLoop {
     try {
       this.#model = await this.#loadModel(folder)
     } catch (error) {
-      this.#thread.post({ kind: 'unusable', reason: reasonOf(error) }, [])
+      this.#thread.post({ kind: 'unusable', reason: errorText(error) }, [])
       this.#thread.end()
     }
   }
@@ -95,7 +96,7 @@ export class EmbeddingLoop {
       if (vectors !== null) this.#answer(task.jobId, vectors)
     } catch (error) {
       this.#queue.cancel(task.jobId)
-      this.#thread.post({ kind: 'failed', id: task.jobId, reason: reasonOf(error) }, [])
+      this.#thread.post({ kind: 'failed', id: task.jobId, reason: errorText(error) }, [])
     }
     // Two turns of the event loop: the requests that came meanwhile are read in the first.
     await yieldToEventLoop()
@@ -109,10 +110,6 @@ export class EmbeddingLoop {
     for (const [index, vector] of vectors.entries()) all.set(vector, index * MINI_LM_DIMENSIONS)
     this.#thread.post({ kind: 'vectors', id, vectors: all }, [buffer])
   }
-}
-
-function reasonOf(error: unknown): string {
-  return error instanceof Error ? error.message : String(error)
 }
 
 /** ONNX Runtime's level "error": its warnings would go to the server's standard error. */

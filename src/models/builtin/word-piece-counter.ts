@@ -6,7 +6,7 @@ import { isIdeograph, WordPiece } from './word-piece.ts'
 /** Words whose number of tokens is remembered; the memory starts anew when it is full. */
 const REMEMBERED_WORDS_MAX = 50_000
 /** In code units: a longer word has more than 100 characters, which is one unknown token. */
-const WORD_CHARS_MAX = 200
+const COUNTED_WORD_CHARS_MAX = 200
 
 const KIND = { unknown: 0, word: 1, space: 2, single: 3 } as const
 
@@ -61,7 +61,7 @@ export class WordPieceCounter implements TokenCounter {
 
   #tokensOf(text: string, start: number, end: number): number {
     if (this.#kindAt(text, start) === KIND.space) return 0
-    if (end - start > WORD_CHARS_MAX) return 1
+    if (end - start > COUNTED_WORD_CHARS_MAX) return 1
     const word = text.slice(start, end)
     const known = this.#counts.get(word)
     if (known !== undefined) return known
@@ -76,8 +76,8 @@ export class WordPieceCounter implements TokenCounter {
     const code = text.charCodeAt(at)
     const known = this.#kinds[code] ?? KIND.unknown
     if (known !== KIND.unknown) return known
-    if ((code & 0xf800) === 0xd800) return kindOf(String.fromCodePoint(text.codePointAt(at) ?? 0))
-    const kind = kindOf(text.charAt(at))
+    if ((code & 0xf800) === 0xd800) return charKind(String.fromCodePoint(text.codePointAt(at) ?? 0))
+    const kind = charKind(text.charAt(at))
     this.#kinds[code] = kind
     return kind
   }
@@ -89,7 +89,7 @@ function widthAt(text: string, at: number): number {
 }
 
 /** What is dropped, such as a soft hyphen, does not part a word. */
-function kindOf(char: string): number {
+function charKind(char: string): number {
   if (/[\t\n\r]/.test(char)) return KIND.space
   if (/[\uFFFD\p{Cc}\p{Cf}\p{Co}\p{Cs}]/u.test(char)) return KIND.word
   if (/\p{White_Space}/u.test(char)) return KIND.space

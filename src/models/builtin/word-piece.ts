@@ -12,7 +12,11 @@ const REMEMBERED_WORDS_MAX = 20_000
  */
 export class WordPiece {
   readonly #ids: ReadonlyMap<string, number>
-  readonly #special: SpecialTokens
+  readonly #special: {
+    readonly unknown: number
+    readonly start: number
+    readonly end: number
+  }
   /** Ids of tokens that do not begin a word. */
   readonly #continuations: ReadonlySet<number>
   readonly #remembered = new Map<string, readonly number[]>()
@@ -108,12 +112,6 @@ export class WordPiece {
   }
 }
 
-interface SpecialTokens {
-  readonly unknown: number
-  readonly start: number
-  readonly end: number
-}
-
 interface Piece {
   readonly id: number
   /** Index of the first character after the piece. */
@@ -127,7 +125,7 @@ function* markedWordsOf(text: string): Generator<string> {
   // `split` with a group gives plain text and special names by turns.
   for (const [index, part] of text.split(SPECIAL_NAMES).entries()) {
     if (index % 2 === 1) yield part
-    else yield* wordsOf(part)
+    else yield* splitWords(part)
   }
 }
 
@@ -140,7 +138,7 @@ const STRETCH_CHARS = 4096
  * The words of a text after normalisation; a punctuation mark and a CJK character are words of
  * their own.
  */
-function* wordsOf(text: string): Generator<string> {
+function* splitWords(text: string): Generator<string> {
   let word = ''
   for (const stretch of stretchesOf(text)) {
     for (const char of normalised(stretch)) {

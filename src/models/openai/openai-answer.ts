@@ -1,8 +1,8 @@
 import type { FinishReason, TokenUsage } from '../../domain/agents/agent-run.ts'
 import type { ChatRequest, ToolCall } from '../../domain/ports/model-ports.ts'
-import { type AnswerEnd, endOf } from '../answer-end.ts'
+import { type AnswerEnd, answerEnd } from '../answer-end.ts'
 import type { PartialAnswer, SpokenDelta } from '../chat-stream.ts'
-import { member } from '../provider-answer.ts'
+import { member, tokenCount } from '../provider-answer.ts'
 import { ThoughtSplitter } from '../thought-splitter.ts'
 import { toolCallCount, toolCallOf } from '../tool-arguments.ts'
 
@@ -44,7 +44,7 @@ export class OpenaiAnswer implements PartialAnswer {
   add(piece: unknown): readonly SpokenDelta[] {
     // Groq sends its counts beside the standard's place too.
     const usage = member(piece, 'usage') ?? member(member(piece, 'x_groq'), 'usage')
-    this.#usage = usageOf(usage) ?? this.#usage
+    this.#usage = tokenUsage(usage) ?? this.#usage
     const choice = member(member(piece, 'choices'), '0')
     const message = member(choice, 'delta') ?? member(choice, 'message')
     const finish = member(choice, 'finish_reason')
@@ -72,22 +72,22 @@ export class OpenaiAnswer implements PartialAnswer {
   end(): AnswerEnd {
     const found = FINISHES[this.#finish ?? ''] ?? 'stop'
     const calling = this.#calls.length > 0 && found === 'stop' ? 'tool_calls' : found
-    return endOf(this.#hasRefused ? 'refusal' : calling, this.#usage)
+    return answerEnd(this.#hasRefused ? 'refusal' : calling, this.#usage)
   }
 
   /** `reasoning_content`: DeepSeek, vLLM, llama.cpp, LM Studio; `reasoning`: Ollama, Groq, OpenRouter, newer vLLM. */
   #reasoning(message: unknown): readonly SpokenDelta[] {
-    const content = textOf(member(message, 'reasoning_content'))
+    const content = contentText(member(message, 'reasoning_content'))
     this.#reasoningContent += content
     const parts = member(message, 'content')
-    const text = content || textOf(member(message, 'reasoning')) || thoughtsOf(parts)
+    const text = content || contentText(member(message, 'reasoning')) || thoughtsOf(parts)
     return text === '' ? [] : [{ kind: 'reasoning', text }]
   }
 
   #text(message: unknown): readonly SpokenDelta[] {
-    const refusal = textOf(member(message, 'refusal'))
+    const refusal = contentText(member(message, 'refusal'))
     if (refusal !== '') this.#hasRefused = true
-    return this.#splitter.add(textOf(member(message, 'content')) + refusal)
+    return this.#splitter.add(contentText(member(message, 'content')) + refusal)
   }
 
   #keptWith({ extraContent }: CallInTheMaking, position: number) {
@@ -100,8 +100,8 @@ export class OpenaiAnswer implements PartialAnswer {
   }
 
   #addCall(piece: unknown): void {
-    const id = textOf(member(piece, 'id'))
-    const name = textOf(member(member(piece, 'function'), 'name'))
+    const id = contentText(member(piece, 'id'))
+    const name = contentText(member(member(piece, 'function'), 'name'))
     const index = member(piece, 'index')
     const call = this.#callFor(typeof index === 'number' ? index : null, { id, name })
     if (call.id === '') call.id = id
@@ -110,7 +110,7 @@ export class OpenaiAnswer implements PartialAnswer {
     const values = member(member(piece, 'function'), 'arguments')
     // Some servers send the arguments as an object instead of as its JSON.
     const isObject = typeof values === 'object' && values !== null
-    call.argumentsJson += isObject ? JSON.stringify(values) : textOf(values)
+    call.argumentsJson += isObject ? JSON.stringify(values) : contentText(values)
   }
 
   #callFor(
@@ -148,25 +148,21 @@ const FINISHES: Readonly<Record<string, FinishReason>> = {
   content_filter: 'filter',
 }
 
-function usageOf(usage: unknown): TokenUsage | null {
+function tokenUsage(usage: unknown): TokenUsage | null {
   const [input, output] = [
-    countOf(member(usage, 'prompt_tokens')),
-    countOf(member(usage, 'completion_tokens')),
+    tokenCount(member(usage, 'prompt_tokens')),
+    tokenCount(member(usage, 'completion_tokens')),
   ]
   if (input === null || output === null) return null
   const cached =
-    countOf(member(member(usage, 'prompt_tokens_details'), 'cached_tokens')) ??
-    countOf(member(usage, 'prompt_cache_hit_tokens')) ??
+    tokenCount(member(member(usage, 'prompt_tokens_details'), 'cached_tokens')) ??
+    tokenCount(member(usage, 'prompt_cache_hit_tokens')) ??
     0
   return { inputTokens: input, outputTokens: output, cachedTokens: Math.min(cached, input) }
 }
 
-function countOf(value: unknown): number | null {
-  return typeof value === 'number' && Number.isSafeInteger(value) && value >= 0 ? value : null
-}
-
 /** A text, or the texts of a list of parts. */
-function textOf(content: unknown): string {
+function contentText(content: unknown): string {
   if (typeof content === 'string') return content
   if (!Array.isArray(content)) return ''
   const texts = content.map((part) => member(part, 'text'))
@@ -176,5 +172,5 @@ function textOf(content: unknown): string {
 /** Mistral's reasoning models: parts `{type: "thinking", thinking: [{type: "text", text}]}`. */
 function thoughtsOf(content: unknown): string {
   if (!Array.isArray(content)) return ''
-  return content.map((part) => textOf(member(part, 'thinking'))).join('')
+  return content.map((part) => contentText(member(part, 'thinking'))).join('')
 }

@@ -11,7 +11,7 @@ import type {
   ToolCall,
 } from '../../domain/ports/model-ports.ts'
 import { adaptiveChat } from '../adaptive-chat.ts'
-import { type ChatConfig, chatDeltas, type ProviderCall, piecesOf } from '../chat-stream.ts'
+import { type ChatConfig, chatDeltas, type ProviderCall, streamPieces } from '../chat-stream.ts'
 import { OPENAI_PUBLIC_URL, openaiBaseUrl } from '../endpoint.ts'
 import { member } from '../provider-answer.ts'
 import {
@@ -24,15 +24,15 @@ import {
 import { OpenaiAnswer } from './openai-answer.ts'
 import { openaiClient, openaiFailure } from './openai-client.ts'
 
-const PATH = '/chat/completions'
+const CHAT_PATH = '/chat/completions'
 
 /** Answers through any server with OpenAI's chat completions API. */
 export function openaiChat(config: ChatConfig): ChatModel {
   const { endpoint, limits } = config
   const client = openaiClient(endpoint, limits)
-  const url = `${openaiBaseUrl(endpoint.url)}${PATH}`
+  const url = `${openaiBaseUrl(endpoint.url)}${CHAT_PATH}`
   return adaptiveChat({ ...config, url }, (request, refused, signal) => {
-    const body = bodyOf(request, config, refused)
+    const body = chatBody(request, config, refused)
     const call: ProviderCall = {
       url,
       limits,
@@ -41,25 +41,25 @@ export function openaiChat(config: ChatConfig): ChatModel {
       async send(either) {
         const asked = client.chat.completions.create(body, { signal: either })
         const { data, response } = await asked.withResponse()
-        return piecesOf(data, response, (answer) => {
-          return new APIError(undefined, errorOf(answer), undefined, response.headers)
+        return streamPieces(data, response, (answer) => {
+          return new APIError(undefined, answerErrorOf(answer), undefined, response.headers)
         })
       },
-      failureOf: (error) => openaiFailure(error, endpoint, PATH),
+      failureOf: (error) => openaiFailure(error, endpoint, CHAT_PATH),
     }
     return chatDeltas(call, signal)
   })
 }
 
 /** As the client hands on the error of a stream. */
-function errorOf(answer: unknown): object {
+function answerErrorOf(answer: unknown): object {
   const error = member(answer, 'error')
   return typeof error === 'object' && error !== null ? error : { message: error }
 }
 
 type Refused = ReadonlySet<ModelFeature>
 
-function bodyOf(
+function chatBody(
   request: ChatRequest,
   { modelName: model, options = {}, endpoint }: ChatConfig,
   refused: Refused,

@@ -1,4 +1,5 @@
 import type OpenAI from 'openai'
+import { DIMENSIONS_MAX } from '../../domain/model-ref.ts'
 import type { Embedder } from '../../domain/ports/model-ports.ts'
 import { AppError } from '../../errors.ts'
 import { LruMap } from '../../runtime/lru-map.ts'
@@ -12,7 +13,7 @@ const TEXTS_PER_CALL_MAX = 256
 const BYTES_PER_CALL_MAX = 262_144
 const CALLS_AT_ONCE_MAX = 4
 
-const PATH = '/embeddings'
+const EMBEDDINGS_PATH = '/embeddings'
 
 export interface EmbedLimits extends CallLimits {
   readonly answerBytesMax: number
@@ -54,7 +55,7 @@ export class EmbeddingClients {
     const api = {
       // Tries end by their own limits, see `callProvider`.
       client: openaiClient(endpoint, { timeoutMs: EMBED_LIMITS.timeoutMs, answerBytesMax }),
-      failureOf: (error: unknown) => openaiFailure(error, endpoint, PATH),
+      failureOf: (error: unknown) => openaiFailure(error, endpoint, EMBEDDINGS_PATH),
     }
     this.#known.set(key, api)
     return api
@@ -74,7 +75,7 @@ export function openaiEmbedder(config: OpenaiEmbedderConfig): Embedder {
       signal.throwIfAborted()
       const called = await clients.of(endpoint, limits)
       const bounds = { concurrencyMax: CALLS_AT_ONCE_MAX, signal }
-      const batches = await mapConcurrent(batchesOf(texts), bounds, (batch, batchSignal) => {
+      const batches = await mapConcurrent(textBatches(texts), bounds, (batch, batchSignal) => {
         return batchVectors(batch, called, config, batchSignal)
       })
       const vectors = batches.flat()
@@ -102,7 +103,7 @@ function batchVectors(
     const answer: unknown = await client.embeddings.create(body, { signal: either })
     return vectorsFrom(answer, texts.length)
   }
-  const url = `${openaiBaseUrl(endpoint.url)}${PATH}`
+  const url = `${openaiBaseUrl(endpoint.url)}${EMBEDDINGS_PATH}`
   const timeoutError = (ms: number) => {
     return new AppError('provider_failed', `${url} gave no answer within ${Math.round(ms)} ms`)
   }
@@ -114,7 +115,7 @@ function nonEmpty(text: string): string {
   return text === '' ? ' ' : text
 }
 
-function batchesOf(texts: readonly string[]): readonly (readonly string[])[] {
+function textBatches(texts: readonly string[]): readonly (readonly string[])[] {
   const batches: string[][] = []
   let byteCount = 0
   for (const text of texts) {
@@ -139,13 +140,10 @@ function refuseMixedDimensions(
   const first = vectors[0]?.length
   const other = vectors.find((vector) => vector.length !== first)
   if (other === undefined) return
-  const url = `${openaiBaseUrl(config.endpoint.url)}${PATH}`
+  const url = `${openaiBaseUrl(config.endpoint.url)}${EMBEDDINGS_PATH}`
   const lengths = `${first} and ${other.length} dimensions`
   throw new AppError('provider_failed', `${url} gave vectors of ${lengths}`)
 }
-
-/** More numbers than any model's vector has. */
-const DIMENSIONS_MAX = 65_536
 
 /**
  * The vectors of an embeddings answer in the order of the texts. Servers send numbers where base64

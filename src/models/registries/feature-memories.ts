@@ -21,7 +21,7 @@ export class FeatureMemories implements RefusedFeatures {
   }
 
   of(ref: ModelRef): FeatureMemory {
-    const key = keyOf(ref)
+    const key = modelKey(ref)
     return {
       refused: this.#valid(key)?.features ?? new Set(),
       // Others may have learned of the same model meanwhile.
@@ -47,7 +47,7 @@ interface Known {
 }
 
 /** Keys of one service may have different rights, and none is kept here. */
-function keyOf({ provider, modelName, baseUrl, apiKey }: ModelRef): string {
+function modelKey({ provider, modelName, baseUrl, apiKey }: ModelRef): string {
   const parts = JSON.stringify([provider, modelName, baseUrl ?? '', apiKey ?? ''])
   return createHash('sha256').update(parts).digest('base64')
 }

@@ -8,7 +8,7 @@ import { RERANK_LIMITS } from './rerank-limits.ts'
 import type { RerankOptions } from './rerank-options.ts'
 import type { JudgePrompt } from './rerank-prompts.ts'
 
-const PATH = '/chat/completions'
+const CHAT_PATH = '/chat/completions'
 
 /**
  * What a call asks for beside the answer, from the fullest form to the barest: many servers do not
@@ -44,16 +44,16 @@ export function judge(config: JudgeConfig): Judge {
   }
   let client: OpenAI | null = null
   return {
-    url: `${openaiBaseUrl(endpoint.url)}${PATH}`,
+    url: `${openaiBaseUrl(endpoint.url)}${CHAT_PATH}`,
     ask: async (prompt, form, signal) => {
       // Loaded by the first judgment, not by every start.
       const { openaiClient, openaiFailure } = await import('../openai/openai-client.ts')
       const { answerBytesMax } = RERANK_LIMITS
       const api = client ?? openaiClient(endpoint, { timeoutMs: limits.timeoutMs, answerBytesMax })
       client = api
-      const failureOf = (error: unknown) => openaiFailure(error, endpoint, PATH)
+      const failureOf = (error: unknown) => openaiFailure(error, endpoint, CHAT_PATH)
       const timeoutError = () => failureOf(new Error('no answer in time'))
-      const body = bodyOf(prompt, form, config)
+      const body = judgeBody(prompt, form, config)
       const send = async (either: AbortSignal) => {
         const answer: unknown = await api.chat.completions.create(body, { signal: either })
         return judgeAnswerOf(answer)
@@ -63,7 +63,7 @@ export function judge(config: JudgeConfig): Judge {
   }
 }
 
-function bodyOf(
+function judgeBody(
   prompt: JudgePrompt,
   form: CallForm,
   { modelName, options }: JudgeConfig,
@@ -117,7 +117,7 @@ export interface TokenChoice {
 
 /** A judgment is a word: whatever comes later is none. */
 const TOKENS_READ_MAX = 32
-const TEXT_CHARS_MAX = 20_000
+const REPLY_CHARS_MAX = 20_000
 
 /**
  * Reads an answer with distrust: what is missing or of another shape is nothing.
@@ -130,17 +130,17 @@ export function judgeAnswerOf(answer: unknown): JudgeAnswer {
   return {
     text: typeof content === 'string' ? withoutThoughts(content) : '',
     isCut: member(choice, 'finish_reason') === 'length',
-    tokens: tokensOf(member(member(choice, 'logprobs'), 'content')),
+    tokens: answerTokens(member(member(choice, 'logprobs'), 'content')),
   }
 }
 
 /** Models that think aloud put it between tags; one that was cut there has not answered. */
 function withoutThoughts(text: string): string {
-  const answer = text.slice(0, TEXT_CHARS_MAX).split('</think>').at(-1) ?? ''
+  const answer = text.slice(0, REPLY_CHARS_MAX).split('</think>').at(-1) ?? ''
   return answer.includes('<think>') ? '' : answer.trim()
 }
 
-function tokensOf(content: unknown): readonly AnswerToken[] | null {
+function answerTokens(content: unknown): readonly AnswerToken[] | null {
   if (!Array.isArray(content) || content.length === 0) return null
   return content.slice(0, TOKENS_READ_MAX).map((entry) => {
     const own = choiceOf(entry)

@@ -1,3 +1,4 @@
+import { sum } from '../../core/counts.ts'
 import type { AnswerToken, JudgeAnswer, TokenChoice } from './judge.ts'
 
 /** A word that a model may answer with, as `plainWord` gives it, and the score that it stands for. */
@@ -106,10 +107,6 @@ export function numberScore(text: string): number | null {
   if (!(value >= 0 && value <= NUMBER_MAX)) return null
   const isFraction = written.includes('.') && value <= 1
   return isFraction ? value : value / NUMBER_MAX
-}
-
-function sum(values: readonly number[]): number {
-  return values.reduce((total, value) => total + value, 0)
 }
 
 /** How an answer to the method's prompt is read; probabilities first, where there are some. */

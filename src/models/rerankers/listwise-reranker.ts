@@ -23,7 +23,7 @@ export function listwiseReranker(config: JudgeConfig): Reranker {
       const shown = shownTexts(queryText, passages)
       if (passages.length < 2) return passages.map(() => 1)
       const deadline = { url: model.url, timeoutMs, signal }
-      const order = await withRerankDeadline(deadline, (both) => orderOf(shown, model, both))
+      const order = await withRerankDeadline(deadline, (both) => rankedOrder(shown, model, both))
       const scores = passages.map(() => 0)
       for (const [position, index] of order.entries()) {
         scores[index] = (order.length - position) / order.length
@@ -37,7 +37,7 @@ export function listwiseReranker(config: JudgeConfig): Reranker {
  * Indexes of the passages, the best first. A window whose answer names nothing stays as it was.
  * @throws AppError `provider_failed` when no answer named anything
  */
-async function orderOf(
+async function rankedOrder(
   { queryText, passages }: ShownTexts,
   model: Judge,
   signal: AbortSignal,
@@ -66,11 +66,11 @@ function windowStarts(passageCount: number): readonly number[] {
 }
 
 /** Some models refuse a temperature or a limit of tokens, or think beyond that limit. */
-const FORMS: readonly CallForm[] = ['plain', 'bare']
+const LIST_FORMS: readonly CallForm[] = ['plain', 'bare']
 
 async function answerTo(prompt: JudgePrompt, model: Judge, signal: AbortSignal): Promise<string> {
   let text = ''
-  for (const form of FORMS) {
+  for (const form of LIST_FORMS) {
     const answer = await model.ask(prompt, form, signal).catch((error: unknown) => {
       if (form === 'plain' && isCallRefusal(error)) return null
       throw error
@@ -82,8 +82,8 @@ async function answerTo(prompt: JudgePrompt, model: Judge, signal: AbortSignal):
 }
 
 /** A passage's number; a longer, a negative or a broken one is none. */
-const NUMBER = /(?<![\d.-])\d{1,4}(?![\d.]*\d)/gu
-const LIST = /\[\s*-?\d+(?:\s*,\s*-?\d+)+\s*\]/gu
+const RANK_NUMBER = /(?<![\d.-])\d{1,4}(?![\d.]*\d)/gu
+const RANKED_LIST = /\[\s*-?\d+(?:\s*,\s*-?\d+)+\s*\]/gu
 
 /**
  * The order of `count` passages that an answer names, as positions from 0: the longest list in
@@ -93,9 +93,9 @@ const LIST = /\[\s*-?\d+(?:\s*,\s*-?\d+)+\s*\]/gu
  * @returns null where the answer names no passage
  */
 export function namedOrder(answer: string, count: number): readonly number[] | null {
-  const lists = answer.match(LIST) ?? []
+  const lists = answer.match(RANKED_LIST) ?? []
   const longest = lists.toSorted((first, second) => second.length - first.length)[0]
-  const numbers = (longest ?? answer).match(NUMBER) ?? []
+  const numbers = (longest ?? answer).match(RANK_NUMBER) ?? []
   const positions = numbers.map((digits) => Number(digits) - 1)
   const named = new Set(positions.filter((position) => position >= 0 && position < count))
   if (named.size === 0) return null

@@ -28,13 +28,13 @@ export function shownTexts(queryText: string, passages: readonly string[]): Show
     throw new AppError('invalid_request', `${found}: at most ${passagesMax} are allowed`)
   }
   return {
-    queryText: shown(queryText, queryCharsMax),
-    passages: passages.map((passage) => shown(passage, passageCharsMax)),
+    queryText: cutPassage(queryText, queryCharsMax),
+    passages: passages.map((passage) => cutPassage(passage, passageCharsMax)),
   }
 }
 
 /** Some servers refuse a whole call for one empty text; half a surrogate pair is not a character. */
-function shown(text: string, charsMax: number): string {
+function cutPassage(text: string, charsMax: number): string {
   const cut = text.slice(0, charsMax).toWellFormed()
   return cut.trim() === '' ? ' ' : cut
 }

@@ -37,18 +37,22 @@ const MODES: readonly RerankMode[] = ['pointwise', 'listwise']
  * @throws AppError `invalid_knowledge_base` that names the option and what it may be
  */
 export function rerankOptionsOf({ options }: ModelRef): RerankOptions {
-  optional(options.filtering_threshold, (value) => {
-    numberOf({ filtering_threshold: value }, 'filtering_threshold', { min: 0, max: 1, unset: 0 })
+  checkIfGiven(options.filtering_threshold, (value) => {
+    numberOption({ filtering_threshold: value }, 'filtering_threshold', {
+      min: 0,
+      max: 1,
+      unset: 0,
+    })
   })
-  optional(options.num_docs_to_keep, (value) => {
+  checkIfGiven(options.num_docs_to_keep, (value) => {
     wholeOf({ num_docs_to_keep: value }, 'num_docs_to_keep', { min: 1, max: 10_000, unset: 1 })
   })
   const hasLogprobs = booleanOf(options, 'logprobs', true)
-  const method = oneOf(options, 'method', METHODS)
-  const seconds = (name: string, range: Range) => 1000 * numberOf(options, name, range)
+  const method = knownOption(options, 'method', METHODS)
+  const seconds = (name: string, range: Range) => 1000 * numberOption(options, name, range)
   return {
     method: hasLogprobs ? method : 'no-logprobs',
-    mode: oneOf(options, 'mode', MODES),
+    mode: knownOption(options, 'mode', MODES),
     callsAtOnceMax: wholeOf(options, 'max_concurrent_requests', { min: 1, max: 100, unset: 20 }),
     retriesMax: wholeOf(options, 'max_retries', { min: 0, max: 10, unset: 3 }),
     retryDelayMs: seconds('retry_delay', { min: 0, max: 10, unset: 1 }),
@@ -70,37 +74,37 @@ interface Range {
   readonly unset: number
 }
 
-function optional(value: unknown, check: (value: unknown) => void): void {
+function checkIfGiven(value: unknown, check: (value: unknown) => void): void {
   if (value !== undefined && value !== null) check(value)
 }
 
-function numberOf(options: Options, name: string, range: Range): number {
+function numberOption(options: Options, name: string, range: Range): number {
   const value = options[name] ?? range.unset
   if (typeof value === 'number' && value >= range.min && value <= range.max) return value
-  throw wrong(name, `a number from ${range.min} to ${range.max}`)
+  throw wrongOption(name, `a number from ${range.min} to ${range.max}`)
 }
 
 function wholeOf(options: Options, name: string, range: Range): number {
   const value = options[name] ?? range.unset
   const isWhole = typeof value === 'number' && Number.isInteger(value)
   if (isWhole && value >= range.min && value <= range.max) return value
-  throw wrong(name, `a whole number from ${range.min} to ${range.max}`)
+  throw wrongOption(name, `a whole number from ${range.min} to ${range.max}`)
 }
 
 function booleanOf(options: Options, name: string, unset: boolean): boolean {
   const value = options[name] ?? unset
   if (typeof value === 'boolean') return value
-  throw wrong(name, 'true or false')
+  throw wrongOption(name, 'true or false')
 }
 
 /** The first of the known values where the option is not there. */
-function oneOf<T extends string>(options: Options, name: string, known: readonly T[]): T {
+function knownOption<T extends string>(options: Options, name: string, known: readonly T[]): T {
   const value = options[name] ?? known[0]
   const found = known.find((name) => name === value)
   if (found !== undefined) return found
-  throw wrong(name, `one of ${known.join(', ')}`)
+  throw wrongOption(name, `one of ${known.join(', ')}`)
 }
 
-function wrong(name: string, expected: string): AppError {
+function wrongOption(name: string, expected: string): AppError {
   return new AppError('invalid_knowledge_base', `reranking_model.${name} must be ${expected}`)
 }

@@ -99,7 +99,7 @@ function weightedEdges(graph: NearestGraph): Edges {
     const tail = neighbours[at] ?? -1
     if (tail < 0) continue
     const there = weights[at] ?? 0
-    const back = placeOf(neighbours, tail, head, count)
+    const back = neighbourIndex(neighbours, tail, head, count)
     // The edge was made by the other end already.
     if (back >= 0 && tail < head) continue
     const fromThere = back < 0 ? 0 : (weights[back] ?? 0)
@@ -120,7 +120,12 @@ function weightedEdges(graph: NearestGraph): Edges {
   }
 }
 
-function placeOf(neighbours: Int32Array, point: number, other: number, count: number): number {
+function neighbourIndex(
+  neighbours: Int32Array,
+  point: number,
+  other: number,
+  count: number,
+): number {
   for (let at = point * count; at < (point + 1) * count; at++) {
     if (neighbours[at] === other) return at
   }

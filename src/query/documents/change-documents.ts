@@ -8,10 +8,10 @@ import { columnMappingOf, findColumn, wellFormedRow } from '../../ingest/documen
 import { INGEST_LIMITS } from '../../ingest/ingest-limits.ts'
 import { storeRows } from '../../ingest/store-rows.ts'
 import { CHUNK_KEY } from '../../sql/search/ranking.ts'
-import { nameOf } from '../search/chunk-search.ts'
+import { quotedName } from '../search/chunk-search.ts'
 import type { QueryDeps } from '../select/query-deps.ts'
 import { runSelect } from '../select/run-select.ts'
-import { conditionOf, type Selection } from './list-documents.ts'
+import { listCondition, type Selection } from './list-documents.ts'
 
 export interface SentDocument {
   readonly id: string
@@ -32,7 +32,7 @@ export async function putDocument(
   deps: QueryDeps,
   signal: AbortSignal,
 ): Promise<{ readonly document: StoredDocument; readonly isNew: boolean }> {
-  const row = rowOf(kb, sent)
+  const row = sentRow(kb, sent)
   const [known] = await deps.documents.find(kb, [sent.id])
   const counts = { storedDocuments: 0, skippedRows: 0, chunks: 0, readRows: 0 }
   const target = { kb, source: 'document', rows: [row], isUnbounded: false, counts }
@@ -46,7 +46,7 @@ export async function putDocument(
 }
 
 /** @throws AppError `invalid_request` */
-function rowOf(kb: KnowledgeBase, { id, content, metadata }: SentDocument): Row {
+function sentRow(kb: KnowledgeBase, { id, content, metadata }: SentDocument): Row {
   if (id.trim() === '') throw new AppError('invalid_request', 'The id of a document is not empty')
   const { contentColumns, idColumns } = columnMappingOf(kb)
   const row: Record<string, Row[string]> = {}
@@ -55,14 +55,14 @@ function rowOf(kb: KnowledgeBase, { id, content, metadata }: SentDocument): Row 
   if (typeof content === 'string') {
     if (others.length > 0) {
       const columns = contentColumns.join(', ')
-      throw wrong('content', `must be an object with the content columns ${columns}`)
+      throw wrongField('content', `must be an object with the content columns ${columns}`)
     }
     row[only] = content
   } else {
     for (const [name, text] of Object.entries(content)) {
       const column = findColumn(contentColumns, name)
       if (column === undefined) {
-        throw wrong(`content.${name}`, `is not a content column: ${contentColumns.join(', ')}`)
+        throw wrongField(`content.${name}`, `is not a content column: ${contentColumns.join(', ')}`)
       }
       row[column] = text
     }
@@ -77,16 +77,16 @@ function metadataEntries(kb: KnowledgeBase, metadata: Row): readonly [string, Ro
   const row = wellFormedRow(metadata, CELL_CHARS_MAX)
   return Object.entries(row).map(([name, value]) => {
     if (findColumn([...contentColumns, ...idColumns], name) !== undefined) {
-      throw wrong(`metadata.${name}`, 'is no metadata: it is a content column or the id')
+      throw wrongField(`metadata.${name}`, 'is no metadata: it is a content column or the id')
     }
     const declared = metadataColumns === null ? name : findColumn(metadataColumns, name)
     if (declared !== undefined) return [declared, value]
     const columns = metadataColumns?.join(', ') || 'none'
-    throw wrong(`metadata.${name}`, `is not a metadata column: ${columns}`)
+    throw wrongField(`metadata.${name}`, `is not a metadata column: ${columns}`)
   })
 }
 
-function wrong(field: string, what: string): AppError {
+function wrongField(field: string, what: string): AppError {
   return new AppError('invalid_request', `Field "${field}" ${what}`)
 }
 
@@ -145,8 +145,8 @@ export async function deleteDocuments(
   deps: QueryDeps,
   signal: AbortSignal,
 ): Promise<{ readonly documents: number; readonly chunks: number }> {
-  const condition = conditionOf(kb, selection)
-  const name = nameOf(kb)
+  const condition = listCondition(kb, selection)
+  const name = quotedName(kb)
   const sql = `SELECT ${CHUNK_KEY}, id FROM ${name} WHERE id IN (SELECT id FROM ${name} WHERE ${condition.sql})`
   const request = { sql, database: kb.projectName, params: condition.params, readsChunkKeys: true }
   const keys: bigint[] = []

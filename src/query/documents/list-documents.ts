@@ -3,7 +3,7 @@ import { nameKey, quote } from '../../domain/identifier.ts'
 import type { KnowledgeBase } from '../../domain/knowledge-base.ts'
 import type { StoredChunk, StoredDocument } from '../../domain/ports/document-ports.ts'
 import { CHUNK_KEY } from '../../sql/search/ranking.ts'
-import { nameOf } from '../search/chunk-search.ts'
+import { quotedName } from '../search/chunk-search.ts'
 import { searchFilter } from '../search/search-filter.ts'
 import type { QueryDeps } from '../select/query-deps.ts'
 import { runSelect } from '../select/run-select.ts'
@@ -89,25 +89,23 @@ export function isEmpty(filters: unknown): boolean {
   return typeof filters === 'object' && Object.keys(filters).length === 0
 }
 
-interface SelectedRows {
-  readonly rows: readonly { readonly id: string; readonly key: bigint }[]
-  readonly total: number
-  readonly next: bigint | null
-}
-
 /** One statement for the page and for how many there are. */
 async function selectedRows(
   what: 'documents' | 'chunks',
   { kb, order }: { readonly kb: KnowledgeBase; readonly order: ListOrder },
   deps: QueryDeps,
   signal: AbortSignal,
-): Promise<SelectedRows> {
+): Promise<{
+  readonly rows: readonly { readonly id: string; readonly key: bigint }[]
+  readonly total: number
+  readonly next: bigint | null
+}> {
   const { limit, afterKey, offset, isBackwards = false } = order
   const direction = isBackwards ? 'DESC' : 'ASC'
   const isAfter =
     isBackwards && afterKey === 0n ? 'TRUE' : `position ${isBackwards ? '<' : '>'} ${afterKey}`
-  const condition = conditionOf(kb, order)
-  const from = `FROM ${nameOf(kb)} WHERE ${condition.sql}`
+  const condition = listCondition(kb, order)
+  const from = `FROM ${quotedName(kb)} WHERE ${condition.sql}`
   const found =
     what === 'chunks'
       ? `SELECT id, ${CHUNK_KEY} AS position ${from}`
@@ -131,7 +129,7 @@ async function selectedRows(
 }
 
 /** As a WHERE, with the values that it names. @throws AppError `invalid_request` that names the place in the filters */
-export function conditionOf(
+export function listCondition(
   kb: KnowledgeBase,
   { filters, searched, documentId }: Selection,
 ): { readonly sql: string; readonly params: Readonly<Record<string, unknown>> } {

@@ -6,7 +6,7 @@ import type { StoredChunk } from '../../domain/ports/document-ports.ts'
 import type { ChunkMap } from '../../domain/ports/map-ports.ts'
 import { AppError } from '../../errors.ts'
 import { CHUNK_KEY } from '../../sql/search/ranking.ts'
-import { nameOf } from '../search/chunk-search.ts'
+import { quotedName } from '../search/chunk-search.ts'
 import type { QueryDeps } from '../select/query-deps.ts'
 import { runSelect } from '../select/run-select.ts'
 
@@ -28,13 +28,13 @@ export type MapValues =
   | { readonly kind: 'numbers' | 'times'; readonly numbers: Float64Array }
 
 /** Longer values are cut: they are shown in a legend. */
-const VALUE_CHARS_MAX = 200
+const POINT_VALUE_CHARS_MAX = 200
 
 /** A search without a LIMIT finds the best few. */
 const ALL_ROWS = 1_000_000_000
 
-const NUMBER = /^(?:U?(?:TINY|SMALL|BIG|HUGE)?INT(?:EGER)?|FLOAT|DOUBLE|REAL|DECIMAL.*)$/i
-const TIME = /^(?:DATE|TIMESTAMP.*)$/i
+const NUMBER_TYPE = /^(?:U?(?:TINY|SMALL|BIG|HUGE)?INT(?:EGER)?|FLOAT|DOUBLE|REAL|DECIMAL.*)$/i
+const TIME_TYPE = /^(?:DATE|TIMESTAMP.*)$/i
 
 /** @throws AppError `invalid_request` for a column that there is not, those of `runSelect` */
 export async function mapValues(
@@ -45,7 +45,7 @@ export async function mapValues(
 ): Promise<MapValues> {
   const found = of.kind === 'query' ? NEARNESS : expressionOf(kb, of.column)
   const searched = of.kind === 'query' ? ` WHERE content = :query LIMIT ${ALL_ROWS}` : ''
-  const sql = `SELECT ${CHUNK_KEY}, ${found.sql} FROM ${nameOf(kb)}${searched}`
+  const sql = `SELECT ${CHUNK_KEY}, ${found.sql} FROM ${quotedName(kb)}${searched}`
   const params = of.kind === 'query' ? { query: of.query } : {}
   const request = { sql, database: kb.projectName, params, readsChunkKeys: true }
   const pointOf = new Map(Array.from(map.keys, (key, point) => [Number(key), point]))
@@ -83,11 +83,11 @@ function expressionOf(kb: KnowledgeBase, column: string): ValueExpression {
 }
 
 function expressionOfColumn({ name, type }: MetadataColumn): ValueExpression {
-  if (NUMBER.test(type)) return { kind: 'numbers', sql: `CAST(${quote(name)} AS DOUBLE)` }
-  if (TIME.test(type)) {
+  if (NUMBER_TYPE.test(type)) return { kind: 'numbers', sql: `CAST(${quote(name)} AS DOUBLE)` }
+  if (TIME_TYPE.test(type)) {
     return { kind: 'times', sql: `epoch_ms(CAST(${quote(name)} AS TIMESTAMP))` }
   }
-  const text = `left(CAST(${quote(name)} AS VARCHAR), ${VALUE_CHARS_MAX})`
+  const text = `left(CAST(${quote(name)} AS VARCHAR), ${POINT_VALUE_CHARS_MAX})`
   return { kind: 'categories', sql: text }
 }
 
@@ -149,14 +149,14 @@ class Categories {
 }
 
 /** A day, with a time or not: JSON has no other dates than texts. */
-const DATE = /^\d{4}-\d{2}-\d{2}(?:[T ]\d{2}:\d{2}.{0,24})?$/
+const DATE_TEXT = /^\d{4}-\d{2}-\d{2}(?:[T ]\d{2}:\d{2}.{0,24})?$/
 
 const DAY_CHARS = 10
 const ZONE = /(?:Z|[+-]\d{2}(?::?\d{2})?)$/i
 
 /** Milliseconds since 1970 of each, where all are dates. */
 function timesOf(values: readonly string[]): readonly number[] | null {
-  if (!values.every((value) => DATE.test(value))) return null
+  if (!values.every((value) => DATE_TEXT.test(value))) return null
   const times = values.map((value) => {
     // Without a zone it is that of the database, which has UTC.
     const isWithoutZone = value.length > DAY_CHARS && !ZONE.test(value)

@@ -34,7 +34,7 @@ export interface PlacedChunk {
   readonly facts: Row
 }
 
-const SLICE_MS = 4
+const JOINING_SLICE_MS = 4
 
 /** @throws AppError `document_not_found`, `knowledge_base_not_found` */
 export async function readDocument(
@@ -46,7 +46,7 @@ export async function readDocument(
   const stored = await deps.documents.chunksOf(kb, id)
   const [first] = stored
   if (first === undefined) throw notFound('document', id)
-  const slice = new TimeSlice(SLICE_MS)
+  const slice = new TimeSlice(JOINING_SLICE_MS)
   const texts: DocumentText[] = []
   const chunks: PlacedChunk[] = []
   for (const [column, placed] of chunksByColumn(stored)) {

@@ -37,7 +37,7 @@ export interface Rechunked {
 }
 
 /** Somebody else may write a document between its reading and its writing. */
-const ATTEMPTS_MAX = 4
+const RECHUNK_ATTEMPTS_MAX = 4
 
 /**
  * Cuts these documents as the knowledge base says now, all in one transaction. One that is changed by others meanwhile is
@@ -55,7 +55,8 @@ export async function rechunkDocuments(
     const { documents, leftOut } = await readUncut({ kb, ids: rest }, deps, signal)
     done = { ...done, leftOut: [...done.leftOut, ...leftOut] }
     if (documents.length === 0) return done
-    if (attempt === ATTEMPTS_MAX) return { ...done, leftOut: [...done.leftOut, ...busy(documents)] }
+    if (attempt === RECHUNK_ATTEMPTS_MAX)
+      return { ...done, leftOut: [...done.leftOut, ...busy(documents)] }
     const { isWhole, ...now } = await rewrite({ kb, documents, done, markOf }, deps, signal)
     done = now
     if (isWhole) return done

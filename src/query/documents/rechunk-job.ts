@@ -28,14 +28,14 @@ export async function startRechunk(
   for (const job of jobs.list()) {
     const isNamedSo = job.projectName === kb.projectName && job.knowledgeBase === kb.name
     if (!isNamedSo || job.kind !== 'rechunk' || job.state !== 'queued') continue
-    // Only `draftOf` makes these requests.
+    // Only `rechunkDraft` makes these requests.
     const request = (await jobs.requestOf(job.id)) as StoredRequest
     if (request.knowledgeBaseId === kb.id) return job
   }
-  return jobs.start(draftOf(kb))
+  return jobs.start(rechunkDraft(kb))
 }
 
-function draftOf({ id, name, projectName }: KnowledgeBase): JobDraft {
+function rechunkDraft({ id, name, projectName }: KnowledgeBase): JobDraft {
   const request: StoredRequest = { knowledgeBaseId: id }
   const title = `Split the documents of ${name} again`
   return { kind: 'rechunk', projectName, knowledgeBase: name, title, request }
@@ -95,7 +95,7 @@ class RechunkRun {
   }
 
   static async begin(work: JobWork, deps: Deps): Promise<RechunkRun> {
-    const kb = knowledgeBaseOf(work, deps)
+    const kb = jobTarget(work, deps)
     // What a job has stored as its checkpoint is its own.
     const known = work.checkpoint as Checkpoint | null
     const run = new RechunkRun(work, deps, known ?? (await beginning(kb, deps, work.job)))
@@ -105,7 +105,7 @@ class RechunkRun {
 
   /** The next documents. @returns false: there are none */
   async next(signal: AbortSignal): Promise<boolean> {
-    const kb = knowledgeBaseOf(this.#work, this.#deps)
+    const kb = jobTarget(this.#work, this.#deps)
     if (this.#checkpoint.rules !== rulesOf(kb)) {
       this.#checkpoint = await beginning(kb, this.#deps, this)
       this.#leftOut = NOTHING_LEFT_OUT
@@ -230,8 +230,8 @@ function rulesOf({ preprocessing, language, embeddingModel }: KnowledgeBase): st
 }
 
 /** @throws AppError `knowledge_base_not_found` */
-function knowledgeBaseOf({ job, request }: JobWork, { catalog }: Deps): KnowledgeBase {
-  // Only `draftOf` makes these requests, and a job's request is authentic.
+function jobTarget({ job, request }: JobWork, { catalog }: Deps): KnowledgeBase {
+  // Only `rechunkDraft` makes these requests, and a job's request is authentic.
   const { knowledgeBaseId } = request as StoredRequest
   const kb = requireKnowledgeBase(catalog.snapshot(), job.projectName, job.knowledgeBase ?? '')
   if (kb.id !== knowledgeBaseId) throw notFound('knowledge_base', kb.name)

@@ -70,7 +70,7 @@ export class JoinedText {
 
   #join(chunk: StoredChunk): TextPlace {
     const { content } = chunk
-    const [start, end] = [startOf(chunk), endOf(chunk)]
+    const [start, end] = [chunkStart(chunk), chunkEnd(chunk)]
     const { end: known } = this.#last
     if (start > known) {
       // White space at the edges of chunks stands in none of them.
@@ -95,17 +95,17 @@ export class JoinedText {
   }
 }
 
-function startOf({ metadata }: StoredChunk): number {
+function chunkStart({ metadata }: StoredChunk): number {
   return Number(metadata.start_char)
 }
 
-function endOf({ metadata }: StoredChunk): number {
+function chunkEnd({ metadata }: StoredChunk): number {
   return Number(metadata.end_char)
 }
 
 /** Those that are made of JSON stand in their order alone. */
-function placeOf(chunk: StoredChunk): number {
-  return chunk.metadata.source === MADE_OF_TEXT ? 0 : startOf(chunk)
+function sortPlace(chunk: StoredChunk): number {
+  return chunk.metadata.source === MADE_OF_TEXT ? 0 : chunkStart(chunk)
 }
 
 function indexOf({ metadata }: StoredChunk): number {
@@ -120,7 +120,7 @@ export function chunksByColumn<T extends StoredChunk>(
   for (const [column, ofColumn] of byColumn) {
     byColumn.set(
       column,
-      ofColumn.toSorted((a, b) => placeOf(a) - placeOf(b) || indexOf(a) - indexOf(b)),
+      ofColumn.toSorted((a, b) => sortPlace(a) - sortPlace(b) || indexOf(a) - indexOf(b)),
     )
   }
   return byColumn
@@ -138,7 +138,7 @@ export function uncutDocument(id: string, chunks: readonly CutChunk[]): Document
   const own = ownMetadata(chunks[0]?.metadata ?? {})
   const texts = [...chunksByColumn(chunks)].map(([column, ofColumn]): DocumentText => {
     const text = uncutText(ofColumn)
-    const layout = layoutOf(ofColumn, own)
+    const layout = wholeLayout(ofColumn, own)
     return layout === null ? { column, text } : { column, text, layout }
   })
   return { id, rowIndex: 0, texts, metadata: own }
@@ -169,7 +169,7 @@ function uncutText(chunks: readonly CutChunk[]): string {
 
 /** As far as the lines of chunks tell: they were stored by an earlier version, or come from an export. null: unknown. */
 function spaceIn({ before, after, length }: Gap, spaces: Spaces): string | null {
-  const [first, next] = [before === null ? 1 : lineOf(before), lineOf(after)]
+  const [first, next] = [before === null ? 1 : chunkLine(before), chunkLine(after)]
   if (first === null || next === null) return null
   const feeds = next - first - lineFeeds(before?.content ?? '')
   if (feeds === length) return '\n'.repeat(length)
@@ -195,7 +195,7 @@ function spacesOf(chunks: readonly CutChunk[]): Spaces {
   }
 }
 
-function lineOf({ metadata }: StoredChunk): number | null {
+function chunkLine({ metadata }: StoredChunk): number | null {
   const { line } = chunkFacts(metadata)
   return typeof line === 'number' ? line : null
 }
@@ -210,18 +210,18 @@ function countIn(chunkId: string): number {
 }
 
 /** What only the layout of a file's text tells: where each of them begins. */
-const PARTS = ['page', 'slide', 'chapter', 'cell'] as const
+const PLACE_COLUMNS = ['page', 'slide', 'chapter', 'cell'] as const
 
 /** null: of a row, of which nothing is known. */
-function layoutOf(chunks: readonly CutChunk[], own: Row): TextLayout | null {
+function wholeLayout(chunks: readonly CutChunk[], own: Row): TextLayout | null {
   const known = chunks.find(({ layout }) => layout !== null)
   if (known !== undefined) return known.layout
   // It was stored by an earlier version, or comes from an export.
   const facts = chunks.map(({ metadata }) => chunkFacts(metadata))
   const has = (name: string) => facts.some((one) => one[name] !== undefined)
-  const part = PARTS.find(has)
+  const part = PLACE_COLUMNS.find(has)
   if (part !== undefined) throw untold(`Where each ${part} of it begins is not stored`)
-  const title = titleOf(chunks, own)
+  const title = contextTitle(chunks, own)
   const isMarkdown =
     has('heading') || chunks.some(({ metadata }) => metadata.source === MARKDOWN_CHUNKS)
   if (isMarkdown) return { title, syntax: 'markdown', parts: null }
@@ -232,7 +232,7 @@ function layoutOf(chunks: readonly CutChunk[], own: Row): TextLayout | null {
 const MARKDOWN_CHUNKS = 'MarkdownChunkingPreprocessor'
 
 /** Where its chunks were embedded with it. */
-function titleOf(chunks: readonly CutChunk[], { title }: Row): string | null {
+function contextTitle(chunks: readonly CutChunk[], { title }: Row): string | null {
   if (typeof title !== 'string' || title === '') return null
   const begin = oneLine(title)
   return chunks.some(({ context }) => context.startsWith(begin)) ? title : null

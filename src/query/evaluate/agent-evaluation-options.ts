@@ -31,9 +31,9 @@ export interface AgentEvaluationOptions {
   readonly isInBackground: boolean
 }
 
-const CODE = 'invalid_request'
+const INVALID_OPTION = 'invalid_request'
 
-const OPTIONS = [
+const AGENT_OPTIONS = [
   'questions',
   'judge',
   'judge_model',
@@ -58,10 +58,10 @@ const PHRASES_MAX = 100
  * @throws AppError `unknown_field`, `missing_parameter`, `invalid_request`
  */
 export function agentEvaluationOptions(sent: Fields): AgentEvaluationOptions {
-  const read = new FieldReader(sent, CODE)
-  read.allowOnly(new Set([...OPTIONS, ...AGENT_FIELDS]), (name) => {
+  const read = new FieldReader(sent, INVALID_OPTION)
+  read.allowOnly(new Set([...AGENT_OPTIONS, ...AGENT_FIELDS]), (name) => {
     const fields = [...AGENT_FIELDS].filter((field) => field !== 'name').join(', ')
-    return `There is no option '${name}' in EVALUATE AGENT; there are ${OPTIONS.join(', ')}, and the agent's ${fields}`
+    return `There is no option '${name}' in EVALUATE AGENT; there are ${AGENT_OPTIONS.join(', ')}, and the agent's ${fields}`
   })
   const questions = read.text('questions')?.trim() ?? ''
   if (questions === '') {
@@ -70,7 +70,10 @@ export function agentEvaluationOptions(sent: Fields): AgentEvaluationOptions {
   }
   const run = read.text('run')?.trim() ?? null
   if (run !== null && (run === '' || run.length > RUN_CHARS_MAX)) {
-    throw new AppError(CODE, `Option "run" must be a name of 1 to ${RUN_CHARS_MAX} characters`)
+    throw new AppError(
+      INVALID_OPTION,
+      `Option "run" must be a name of 1 to ${RUN_CHARS_MAX} characters`,
+    )
   }
   const changes = Object.entries(sent).filter(([name]) => AGENT_FIELDS.has(name))
   return {
@@ -101,7 +104,7 @@ function judgesOf(sent: unknown): readonly Judge[] | null {
       if (found !== undefined) return found
       const choices = JUDGES.map((judge) => `'${judge}'`).join(', ')
       throw new AppError(
-        CODE,
+        INVALID_OPTION,
         `Option "judge" must be of ${choices}; it is '${name.trim().slice(0, 80)}'`,
       )
     })
@@ -112,7 +115,7 @@ function phrasesOf(read: FieldReader): readonly string[] {
   const phrases = (read.textList('not_found_phrases') ?? []).map((phrase) => phrase.trim())
   if (phrases.length <= PHRASES_MAX && phrases.every(Boolean)) return phrases
   throw new AppError(
-    CODE,
+    INVALID_OPTION,
     `Option "not_found_phrases" must be a list of at most ${PHRASES_MAX} texts`,
   )
 }

@@ -1,6 +1,6 @@
 import { agentDataFields, checkAddresses, overriddenAgent } from '../../catalog/define-agent.ts'
 import type { Fields } from '../../catalog/fields.ts'
-import { modelRefOf } from '../../catalog/model-fields.ts'
+import { modelRefOf } from '../../catalog/model-ref-fields.ts'
 import type { Agent } from '../../domain/agents/agent.ts'
 import { findAgent, findProject } from '../../domain/catalog-snapshot.ts'
 import { BUILTIN_PROVIDER, type ModelRef } from '../../domain/model-ref.ts'
@@ -59,7 +59,7 @@ export async function preparedEvaluation(
   const agent = requireAgent(statement.name, db, deps)
   const options = agentEvaluationOptions(statement.options)
   const settings = await settingsOf(agent, options, deps)
-  const target = targetOf(options, agent, db, deps)
+  const target = answersTable(options, agent, db, deps)
   return {
     agent,
     options,
@@ -166,7 +166,7 @@ function withoutKey(model: ModelRef | null): Fields | null {
 }
 
 /** Where answers are kept; null: nowhere. */
-function targetOf(
+function answersTable(
   { run, saveTo }: AgentEvaluationOptions,
   agent: Agent,
   db: string,

@@ -40,11 +40,11 @@ export interface EvaluationSearch {
   readonly reranking: boolean | null
 }
 
-const CODE = 'invalid_request'
+const INVALID_OPTION = 'invalid_request'
 
 const VERSIONS: readonly EvaluationVersion[] = ['doc_id', 'llm_relevancy', 'judgments']
 
-const OPTIONS = [
+const EVALUATE_OPTIONS = [
   'test_table',
   'version',
   'generate_data',
@@ -61,7 +61,7 @@ const OPTIONS = [
 
 const GENERATION_OPTIONS = ['from_sql', 'count', 'seed'] as const
 
-const K_MAX = 1000
+const EVALUATED_K_MAX = 1000
 /** The model is called this often for each question. */
 const JUDGED_K_MAX = 100
 const GENERATED_DEFAULT = 20
@@ -72,24 +72,24 @@ export const GENERATED_MAX = 1000
  * @throws AppError `unknown_field`, `missing_parameter`, `invalid_request`
  */
 export function evaluateOptions(sent: Fields): EvaluateOptions {
-  const read = new FieldReader(sent, CODE)
-  allowOnly(read, OPTIONS, 'EVALUATE')
+  const read = new FieldReader(sent, INVALID_OPTION)
+  allowOnly(read, EVALUATE_OPTIONS, 'EVALUATE')
   const testTable = read.text('test_table')?.trim() ?? ''
   if (testTable === '') {
     const how = "test_table = 'project.table'"
     throw new AppError('missing_parameter', `EVALUATE needs the table of its questions: ${how}`)
   }
-  const version = oneOf(read, 'version', VERSIONS)
+  const version = chosenOption(read, 'version', VERSIONS)
   const generation = generationOf(sent.generate_data)
   if (generation !== null && version === 'judgments') {
     const what = 'generate_data makes questions for doc_id and llm_relevancy'
-    throw new AppError(CODE, `${what}: judgments are what people say`)
+    throw new AppError(INVALID_OPTION, `${what}: judgments are what people say`)
   }
-  const kMax = version === 'llm_relevancy' ? JUDGED_K_MAX : K_MAX
+  const kMax = version === 'llm_relevancy' ? JUDGED_K_MAX : EVALUATED_K_MAX
   const evaluates = read.truth('evaluate') ?? true
   if (!evaluates && generation === null) {
     const what = 'evaluate = false leaves nothing to do without generate_data'
-    throw new AppError(CODE, what)
+    throw new AppError(INVALID_OPTION, what)
   }
   return {
     testTable,
@@ -104,18 +104,18 @@ export function evaluateOptions(sent: Fields): EvaluateOptions {
 }
 
 function searchOf(read: FieldReader, alpha: unknown, kMax: number): EvaluationSearch {
-  const mode = oneOf(read, 'mode', SEARCH_MODES)
+  const mode = chosenOption(read, 'mode', SEARCH_MODES)
   if (alpha !== undefined && alpha !== null) {
     if (typeof alpha !== 'number' || !(alpha >= 0 && alpha <= 1)) {
-      throw new AppError(CODE, 'Option "alpha" must be a number from 0 to 1')
+      throw new AppError(INVALID_OPTION, 'Option "alpha" must be a number from 0 to 1')
     }
     if (mode !== null && mode !== 'hybrid') {
-      throw new AppError(CODE, `Option "alpha" is for mode 'hybrid', not '${mode}'`)
+      throw new AppError(INVALID_OPTION, `Option "alpha" is for mode 'hybrid', not '${mode}'`)
     }
   }
-  const fusion = oneOf(read, 'fusion', FUSIONS)
+  const fusion = chosenOption(read, 'fusion', FUSIONS)
   if (fusion !== null && mode !== null && mode !== 'hybrid') {
-    throw new AppError(CODE, `Option "fusion" is for mode 'hybrid', not '${mode}'`)
+    throw new AppError(INVALID_OPTION, `Option "fusion" is for mode 'hybrid', not '${mode}'`)
   }
   return {
     k: read.integer('k', { min: 1, max: kMax }) ?? null,
@@ -129,9 +129,9 @@ function searchOf(read: FieldReader, alpha: unknown, kMax: number): EvaluationSe
 /** `true`, or an object with what differs from the defaults. */
 function generationOf(sent: unknown): GenerationOptions | null {
   if (sent === undefined || sent === null || sent === false) return null
-  const outer = new FieldReader({ generate_data: sent === true ? {} : sent }, CODE)
+  const outer = new FieldReader({ generate_data: sent === true ? {} : sent }, INVALID_OPTION)
   const fields = outer.object('generate_data') ?? {}
-  const read = new FieldReader(fields, CODE)
+  const read = new FieldReader(fields, INVALID_OPTION)
   allowOnly(read, GENERATION_OPTIONS, 'generate_data')
   const fromSql = read.text('from_sql')?.trim() ?? ''
   return {
@@ -144,10 +144,10 @@ function generationOf(sent: unknown): GenerationOptions | null {
 function seedOf(sent: unknown): string | null {
   if (sent === undefined || sent === null) return null
   if (typeof sent === 'string' || typeof sent === 'number') return String(sent)
-  throw new AppError(CODE, 'Option "seed" must be a number or a text')
+  throw new AppError(INVALID_OPTION, 'Option "seed" must be a number or a text')
 }
 
-export function oneOf<T extends string>(
+export function chosenOption<T extends string>(
   read: FieldReader,
   name: string,
   known: readonly T[],
@@ -157,7 +157,7 @@ export function oneOf<T extends string>(
   const found = known.find((value) => value === sent.trim().toLowerCase())
   if (found !== undefined) return found
   const choices = known.map((value) => `'${value}'`).join(', ')
-  throw new AppError(CODE, `Option "${name}" must be one of ${choices}; it is '${sent}'`)
+  throw new AppError(INVALID_OPTION, `Option "${name}" must be one of ${choices}; it is '${sent}'`)
 }
 
 function allowOnly(read: FieldReader, known: readonly string[], place: string): void {

@@ -1,5 +1,5 @@
 import type { Fields } from '../../catalog/fields.ts'
-import { modelRefOf } from '../../catalog/model-fields.ts'
+import { modelRefOf } from '../../catalog/model-ref-fields.ts'
 import type { KnowledgeBase } from '../../domain/knowledge-base.ts'
 import { BUILTIN_PROVIDER, type ModelRef } from '../../domain/model-ref.ts'
 import type { ChatModel } from '../../domain/ports/model-ports.ts'

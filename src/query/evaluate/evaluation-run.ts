@@ -56,15 +56,17 @@ export function rankDocuments(
   return rank(questions, { evaluation, isPerDocument: true, field: 'id' }, signal)
 }
 
-interface Ranked {
-  readonly evaluation: Evaluation
-  readonly isPerDocument: boolean
-  readonly field: 'id' | 'content'
-}
-
 function rank(
   questions: readonly string[],
-  { evaluation, isPerDocument, field }: Ranked,
+  {
+    evaluation,
+    isPerDocument,
+    field,
+  }: {
+    readonly evaluation: Evaluation
+    readonly isPerDocument: boolean
+    readonly field: 'id' | 'content'
+  },
   signal: AbortSignal,
 ): Promise<readonly Ranking[]> {
   const { deps, warnings } = evaluation
@@ -73,7 +75,7 @@ function rank(
     // A search that memory answers may wait for nothing, and others have their turn all the same.
     await yieldToEventLoop()
     const search = checkedSearch(evaluation.kb, {
-      ...orderOf(evaluation),
+      ...searchSettings(evaluation),
       query: question,
       isPerDocument,
     })
@@ -90,7 +92,7 @@ function rank(
 }
 
 /** What does not say how to search means what it means in SQL: by meaning, unless the knowledge base says otherwise. */
-function orderOf({ kb, k, search }: Evaluation): Omit<ChunkSearch, 'query'> {
+function searchSettings({ kb, k, search }: Evaluation): Omit<ChunkSearch, 'query'> {
   const { alpha, fusion, reranking } = search
   const mode = search.mode ?? (kb.search.isHybrid ? 'hybrid' : 'vector')
   return {

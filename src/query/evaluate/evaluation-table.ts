@@ -113,8 +113,8 @@ function scalar(value: ResultValue | undefined): string | number | boolean | nul
   return typeof value === 'object' ? JSON.stringify(value) : value
 }
 
-const PART = '(?:`([^`]+)`|"([^"]+)"|([^.`"]+))'
-const TABLE_NAME = new RegExp(`^(?:${PART}\\.)?${PART}$`)
+const NAME_PART = '(?:`([^`]+)`|"([^"]+)"|([^.`"]+))'
+const TABLE_NAME = new RegExp(`^(?:${NAME_PART}\\.)?${NAME_PART}$`)
 
 /**
  * Reads `project.table`; a name in quotes may hold any character.

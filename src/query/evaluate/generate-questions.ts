@@ -120,9 +120,9 @@ async function selectedTexts(
       if (done === true) break
       read += batch.length
       for (const values of batch) {
-        const text = textOf(values[content])
+        const text = chunkText(values[content])
         if (text.trim() === '') continue
-        const documentId = id === -1 ? null : textOf(values[id])
+        const documentId = id === -1 ? null : chunkText(values[id])
         rows.push({ id: documentId === '' ? null : documentId, text })
       }
     }
@@ -132,7 +132,7 @@ async function selectedTexts(
   return chosen(rows, { seed, count: options.count + SPARE_TEXTS })
 }
 
-function textOf(value: unknown): string {
+function chunkText(value: unknown): string {
   if (value === null || value === undefined) return ''
   return typeof value === 'object' ? JSON.stringify(value) : String(value)
 }

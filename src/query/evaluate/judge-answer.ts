@@ -12,7 +12,7 @@ import type { GoldenQuestion } from './question-set.ts'
 const RIGHT_SCORE = 0.5
 
 /** A reply that is not what was asked for is asked for once more. */
-const ATTEMPTS_MAX = 2
+const JUDGE_ATTEMPTS_MAX = 2
 
 export interface Judges {
   /** The first that applies to a question says whether its answer is right. */
@@ -131,7 +131,7 @@ async function modelOpinion(
     quotes: citations.map(({ text }) => text),
   })
   try {
-    for (let attempt = 1; attempt <= ATTEMPTS_MAX; attempt += 1) {
+    for (let attempt = 1; attempt <= JUDGE_ATTEMPTS_MAX; attempt += 1) {
       const judgment = await model.ask(prompt, signal)
       if (judgment !== null) return { judgment, failure: null }
     }

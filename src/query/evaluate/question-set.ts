@@ -33,7 +33,7 @@ export interface QuestionSet {
 }
 
 /** What a column holds, and its possible names; the first that exists is taken. */
-const COLUMNS = {
+const QUESTION_COLUMNS = {
   question: COLUMN_NAMES.question,
   answer: ['answer', 'answers', 'expected', 'expected_answer', 'reference_answer'],
   document: [...COLUMN_NAMES.document, 'document_ids'],
@@ -41,10 +41,10 @@ const COLUMNS = {
   id: ['id', 'question_id'],
 } as const
 
-type Column = keyof typeof COLUMNS
+type Column = keyof typeof QUESTION_COLUMNS
 
 /** All texts of a question set; they stay in memory for as long as it is asked. */
-const CHARS_MAX = 64_000_000
+const QUESTION_SET_CHARS_MAX = 64_000_000
 
 /** Right answers of one question: each is looked for in the text. */
 const ACCEPTED_MAX = 100
@@ -70,14 +70,14 @@ export async function readQuestionSet(
 ): Promise<QuestionSet> {
   const select = { sql: selectOf(source, db), database: db, params }
   const { columns, batches } = await runComposedSelect(select, deps, signal)
-  const places = placesOf(columns.map(({ name }) => name))
+  const places = columnPlaces(columns.map(({ name }) => name))
   const questions: GoldenQuestion[] = []
   let chars = 0
   // Leaving the loop ends the statement.
   reading: for await (const rows of batches) {
     for (const row of rows) {
       if (limit !== null && questions.length >= limit) break reading
-      if (questions.length >= QUESTIONS_MAX) throw tooMany(`${QUESTIONS_MAX} questions`)
+      if (questions.length >= QUESTIONS_MAX) throw tooManyQuestions(`${QUESTIONS_MAX} questions`)
       const question = goldenQuestion(row, places, questions.length + 1)
       const acceptedChars = question.accepted.join('').length
       if (acceptedChars > ACCEPTED_CHARS_MAX || question.accepted.length > ACCEPTED_MAX) {
@@ -85,7 +85,8 @@ export async function readQuestionSet(
         throw new AppError('invalid_request', `Question ${question.position} has more than ${most}`)
       }
       chars += question.question.length + acceptedChars
-      if (chars > CHARS_MAX) throw tooMany(`${CHARS_MAX} characters`)
+      if (chars > QUESTION_SET_CHARS_MAX)
+        throw tooManyQuestions(`${QUESTION_SET_CHARS_MAX} characters`)
       questions.push(question)
     }
   }
@@ -104,10 +105,10 @@ function selectOf(source: string, db: string): string {
 type Places = Readonly<Record<Column, number>>
 
 /** @throws AppError `invalid_request` */
-function placesOf(names: readonly string[]): Places {
+function columnPlaces(names: readonly string[]): Places {
   const keys = names.map(nameKey)
   const placeOf = (column: Column) => {
-    const found = COLUMNS[column].find((name) => keys.includes(name))
+    const found = QUESTION_COLUMNS[column].find((name) => keys.includes(name))
     return found === undefined ? -1 : keys.indexOf(found)
   }
   if (placeOf('question') === -1) {
@@ -135,16 +136,16 @@ function goldenQuestion(
   const [accepted, documentIds] = [textsAt('answer'), textsAt('document')]
   return {
     position,
-    id: plainText(row[places.id]) || null,
-    question: plainText(row[places.question]),
+    id: scalarText(row[places.id]) || null,
+    question: scalarText(row[places.question]),
     accepted,
     documentIds,
-    knowledgeBase: plainText(row[places.knowledgeBase]) || null,
+    knowledgeBase: scalarText(row[places.knowledgeBase]) || null,
     isUnanswerable: places.answer !== -1 && accepted.length === 0 && documentIds.length === 0,
   }
 }
 
-function plainText(value: ResultValue | undefined): string {
+function scalarText(value: ResultValue | undefined): string {
   if (value === null || value === undefined || typeof value === 'object') return ''
   return String(value).toWellFormed().trim()
 }
@@ -155,7 +156,7 @@ function plainText(value: ResultValue | undefined): string {
  */
 function textsIn(value: ResultValue): readonly string[] {
   const items = typeof value === 'string' ? (scalarsIn(jsonIn(value)) ?? [value]) : scalarsIn(value)
-  return (items ?? []).map(plainText).filter((text) => text !== '')
+  return (items ?? []).map(scalarText).filter((text) => text !== '')
 }
 
 /** Two levels are enough for `[{"text": "a"}]` and `{"text": ["a", "b"]}`; undefined: it is something else. */
@@ -178,7 +179,7 @@ function jsonIn(text: string): ResultValue | undefined {
   }
 }
 
-function tooMany(what: string): AppError {
+function tooManyQuestions(what: string): AppError {
   return new AppError(
     'invalid_request',
     `The questions of one evaluation are at most ${what}: set limit, or select fewer`,

@@ -149,7 +149,7 @@ const DEFAULT_K: Readonly<Record<EvaluationVersion, number>> = {
   llm_relevancy: 10,
 }
 
-const COLUMNS: Readonly<Record<EvaluationVersion, readonly TestColumn[]>> = {
+const TEST_COLUMNS: Readonly<Record<EvaluationVersion, readonly TestColumn[]>> = {
   judgments: ['question', 'document', 'grade'],
   doc_id: ['question', 'document'],
   llm_relevancy: ['question'],
@@ -171,7 +171,7 @@ async function evaluate(
   const name = tableName(options.testTable, 'test_table')
   const testSet = await openTestSet(name, db, deps, signal)
   const version = versionOf(options, testSet)
-  requireColumns(testSet, COLUMNS[version], version)
+  requireColumns(testSet, TEST_COLUMNS[version], version)
   const warnings = new Set(unusedModelWarnings(options, version))
   if (saveTo !== null) {
     const { columns } = withRun(emptyTable(version, isPerQuestion), kb, 0)
@@ -204,7 +204,7 @@ function judgeOf(options: EvaluateOptions, kb: KnowledgeBase, deps: QueryDeps) {
 
 function versionOf({ version }: EvaluateOptions, testSet: TestSet): EvaluationVersion {
   if (version !== null) return version
-  return hasColumns(testSet, COLUMNS.judgments) ? 'judgments' : 'doc_id'
+  return hasColumns(testSet, TEST_COLUMNS.judgments) ? 'judgments' : 'doc_id'
 }
 
 function emptyTable(version: EvaluationVersion, isPerQuestion: boolean): EvaluationTable {

@@ -13,7 +13,7 @@ import {
 /** A crash loses the answers of so long at most. */
 const WRITE_EVERY_MS = 1000
 
-const NAMES = Object.keys(ANSWER_COLUMNS)
+const ANSWER_NAMES = Object.keys(ANSWER_COLUMNS)
 
 /** The answers of one run in a table of a project, which grows while questions are asked. */
 export class SavedAnswers {
@@ -43,13 +43,15 @@ export class SavedAnswers {
     })
     const found = new Map<string, AnswerRow>()
     if (table === undefined) return found
-    const sql = `SELECT ${NAMES.map(quote).join(', ')} FROM ${quote(table.projectName)}.${quote(table.name)}
+    const sql = `SELECT ${ANSWER_NAMES.map(quote).join(', ')} FROM ${quote(table.projectName)}.${quote(table.name)}
       WHERE run = :run AND agent = :agent`
     const request = { sql, database: table.projectName, params: { run, agent } }
     const { batches } = await runComposedSelect(request, this.#deps, signal)
     for await (const rows of batches) {
       for (const values of rows) {
-        const row = Object.fromEntries(NAMES.map((column, at) => [column, values[at] ?? null]))
+        const row = Object.fromEntries(
+          ANSWER_NAMES.map((column, at) => [column, values[at] ?? null]),
+        )
         // The columns are those of NAMES.
         found.set(String(row.row_key), row as Record<AnswerColumn, (typeof values)[number]>)
       }

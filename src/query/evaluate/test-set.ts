@@ -39,7 +39,7 @@ export interface KnownItem {
   readonly documentId: string
 }
 
-const ROWS_MAX = 1_000_000
+const TEST_ROWS_MAX = 1_000_000
 
 /** @throws AppError `sql_unknown_name` for a table that does not exist */
 export async function openTestSet(
@@ -58,7 +58,7 @@ export async function openTestSet(
 }
 
 export function hasColumns(testSet: TestSet, wanted: readonly TestColumn[]): boolean {
-  return wanted.every((column) => columnOf(testSet, column) !== undefined)
+  return wanted.every((column) => testColumn(testSet, column) !== undefined)
 }
 
 /** @throws AppError `invalid_request` naming what is missing and what there is */
@@ -67,7 +67,7 @@ export function requireColumns(
   wanted: readonly TestColumn[],
   version: string,
 ): void {
-  const missing = wanted.filter((column) => columnOf(testSet, column) === undefined)
+  const missing = wanted.filter((column) => testColumn(testSet, column) === undefined)
   if (missing.length === 0) {
     for (const column of wanted) requireType(testSet, column)
     return
@@ -92,7 +92,7 @@ const EXPECTED: Readonly<Record<TestColumn, string>> = {
 }
 
 function requireType(testSet: TestSet, column: TestColumn): void {
-  const name = columnOf(testSet, column) ?? ''
+  const name = testColumn(testSet, column) ?? ''
   const type = testSet.types[testSet.columns.indexOf(name)] ?? ''
   if (FITS[column](type)) return
   const found = `the column ${quote(name)} of ${testSet.shownName} holds ${type}`
@@ -101,12 +101,12 @@ function requireType(testSet: TestSet, column: TestColumn): void {
 
 /** The quoted name of the column, for SQL. */
 export function quotedColumn(testSet: TestSet, column: TestColumn): string {
-  const name = columnOf(testSet, column)
+  const name = testColumn(testSet, column)
   if (name === undefined) throw new Error('the columns are checked first')
   return quote(name)
 }
 
-function columnOf({ columns }: TestSet, wanted: TestColumn): string | undefined {
+function testColumn({ columns }: TestSet, wanted: TestColumn): string | undefined {
   const found = COLUMN_NAMES[wanted].map((name) => {
     return columns.find((column) => nameKey(column) === name)
   })
@@ -125,7 +125,7 @@ export async function readGradedQuestions(
   questionsMax: number,
 ): Promise<readonly GradedQuestion[]> {
   const questions = new Map<string, Map<string, number>>()
-  for await (const { texts, place } of rowsOf(
+  for await (const { texts, place } of testRows(
     testSet,
     ['question', 'document', 'grade'],
     deps,
@@ -153,7 +153,7 @@ export async function readKnownItems(
   questionsMax: number,
 ): Promise<readonly KnownItem[]> {
   const questions: KnownItem[] = []
-  for await (const { texts } of rowsOf(testSet, ['question', 'document'], deps, signal)) {
+  for await (const { texts } of testRows(testSet, ['question', 'document'], deps, signal)) {
     const [question = '', documentId = ''] = texts
     questions.push({ question, documentId })
     refuseTooMany(testSet, questions.length, questionsMax)
@@ -170,7 +170,7 @@ export async function readQuestions(
   questionsMax: number,
 ): Promise<readonly string[]> {
   const questions: string[] = []
-  for await (const { texts } of rowsOf(testSet, ['question'], deps, signal)) {
+  for await (const { texts } of testRows(testSet, ['question'], deps, signal)) {
     questions.push(...texts)
     refuseTooMany(testSet, questions.length, questionsMax)
   }
@@ -186,7 +186,7 @@ interface TestRow {
 }
 
 /** The rows with these columns as strings. @throws AppError `invalid_request` for an empty value */
-async function* rowsOf(
+async function* testRows(
   testSet: TestSet,
   wanted: readonly TestColumn[],
   deps: QueryDeps,
@@ -201,17 +201,17 @@ async function* rowsOf(
   for await (const batch of batches) {
     for (const values of batch) {
       row += 1
-      if (row > ROWS_MAX) throw tooManyRows(testSet)
+      if (row > TEST_ROWS_MAX) throw tooManyRows(testSet)
       const place = `${testSet.shownName}, row ${row}`
       const texts = values.map((value, index) => {
-        return textOf(value, place, columns[index] ?? '')
+        return testText(value, place, columns[index] ?? '')
       })
       yield { texts, place }
     }
   }
 }
 
-function textOf(value: ResultValue, place: string, column: string): string {
+function testText(value: ResultValue, place: string, column: string): string {
   if (typeof value === 'string' && value.trim() !== '') return value
   throw new AppError('invalid_request', `${place}: the column ${column} is empty`)
 }
@@ -228,5 +228,5 @@ function refuseTooMany({ shownName }: TestSet, count: number, questionsMax: numb
 }
 
 function tooManyRows({ shownName }: TestSet): AppError {
-  return new AppError('invalid_request', `${shownName} has more than ${ROWS_MAX} rows`)
+  return new AppError('invalid_request', `${shownName} has more than ${TEST_ROWS_MAX} rows`)
 }

@@ -1,5 +1,5 @@
 /** The tables of information_schema over the server itself, as MySQL's clients read them when they connect. */
-import { SYSTEM_VARIABLES, shownValue } from '../variables.ts'
+import { SYSTEM_VARIABLES, shownVariable } from '../variables.ts'
 import { emptyTable, type SchemaRow, type SchemaTable, schemaTable } from './schema-table.ts'
 
 export const ENGINE = 'DuckDB'
@@ -78,7 +78,7 @@ export const SERVER_TABLES: readonly SchemaTable[] = [
 
 function systemVariableRows(): readonly SchemaRow[] {
   return Object.entries(SYSTEM_VARIABLES).map(([name, value]) => {
-    return { VARIABLE_NAME: name, VARIABLE_VALUE: shownValue(value) }
+    return { VARIABLE_NAME: name, VARIABLE_VALUE: shownVariable(value) }
   })
 }
 

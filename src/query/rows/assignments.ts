@@ -28,14 +28,14 @@ export function assignmentTargets(
   const seen = new Set<string>()
   return assignments.map((assignment) => {
     const target = targetOf(withoutTable(assignment, alias ?? table.name), kb)
-    const key = keyOf(target)
+    const key = targetKey(target)
     if (seen.has(key)) throw notSettable(assignment.column.join('.'), 'it is set twice')
     seen.add(key)
     return target
   })
 }
 
-function keyOf(target: AssignmentTarget): string {
+function targetKey(target: AssignmentTarget): string {
   if (target.kind === 'metadata_object') return target.kind
   return `${target.kind} ${nameKey(target.kind === 'content' ? target.column : target.name)}`
 }
@@ -109,10 +109,10 @@ export function assignedValues(
   for (const [index, target] of targets.entries()) {
     const value = values[index] ?? null
     if (target.kind === 'content')
-      texts.set(target.column, textOf(shownValue(value), target.column))
+      texts.set(target.column, assignedText(shownValue(value), target.column))
     else if (target.kind === 'metadata') metadata.set(target.name, value)
     else {
-      for (const [name, part] of Object.entries(objectOf(shownValue(value)))) {
+      for (const [name, part] of Object.entries(metadataObject(shownValue(value)))) {
         metadata.set(metadataName(name, kb), part)
       }
     }
@@ -121,7 +121,7 @@ export function assignedValues(
   return { texts, metadata: row }
 }
 
-function textOf(value: ResultValue, column: string): string {
+function assignedText(value: ResultValue, column: string): string {
   const text = typeof value === 'object' && value !== null ? JSON.stringify(value) : value
   if (text === null || String(text).trim() === '') {
     throw new AppError('insert_failed', 'The new content is empty; to take rows away use DELETE')
@@ -130,7 +130,7 @@ function textOf(value: ResultValue, column: string): string {
   return String(row[column])
 }
 
-function objectOf(value: ResultValue): Row {
+function metadataObject(value: ResultValue): Row {
   const object = typeof value === 'string' ? parsedJson(value) : value
   if (typeof object === 'object' && object !== null && !Array.isArray(object)) {
     // What JSON holds is a row's values.

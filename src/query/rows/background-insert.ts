@@ -54,7 +54,7 @@ export async function startBackgroundInsert(
 ): Promise<QueryResult> {
   storingOptions(statement.options)
   deps.embedders.embedder(kb.embeddingModel)
-  const job = await deps.jobs.start(draftOf({ statement, kb, db, params }, deps))
+  const job = await deps.jobs.start(insertDraft({ statement, kb, db, params }, deps))
   return queryRow(job, db, deps, signal)
 }
 
@@ -72,7 +72,7 @@ export async function runWaitedInsert(
     {
       ...{ kb, total: null },
       run: (tracked, stopping) => insertRows(request, deps, stopping, tracked),
-      draft: () => draftOf(request, deps),
+      draft: () => insertDraft(request, deps),
     },
     { ...deps, waitMs: deps.insertWaitMs, now: Date.now },
     signal,
@@ -83,7 +83,7 @@ export async function runWaitedInsert(
 }
 
 /** From which the statement runs again after a restart. */
-function draftOf(
+function insertDraft(
   { statement, kb, db, params }: KnowledgeBaseRequest<Insert>,
   deps: QueryDeps,
 ): JobDraft {
@@ -143,7 +143,7 @@ export function variablesIn(
   return Object.fromEntries(found)
 }
 
-const TITLE_CHARS_MAX = 500
+const JOB_TITLE_CHARS_MAX = 500
 
 /** The statement on one line. Its values may be secrets. */
 function withoutValues(source: string): string {
@@ -154,7 +154,7 @@ function withoutValues(source: string): string {
     if (start > at && text !== '') text += ' '
     text += kind === 'string' || kind === 'number' ? '?' : source.slice(start, end)
     at = end
-    if (text.length > TITLE_CHARS_MAX) return `${oneLine(text).slice(0, TITLE_CHARS_MAX)}…`
+    if (text.length > JOB_TITLE_CHARS_MAX) return `${oneLine(text).slice(0, JOB_TITLE_CHARS_MAX)}…`
   }
   return oneLine(text)
 }

@@ -65,15 +65,15 @@ export async function storeSelected(
   const isValues = /^\s*\(*\s*values\b/i.test(statement.source)
   const select = { sql: statement.source, database: db, params }
   const stream = await runSelect(select, { ...deps, readingMs: READING_MS }, signal)
-  const columns = await columnsOf(statement, stream, isValues)
-  const rows = rowsToInsert(batchesOf(stream, isValues), columns, columnMappingOf(kb))
+  const columns = await insertedColumns(statement, stream, isValues)
+  const rows = rowsToInsert(valueBatches(stream, isValues), columns, columnMappingOf(kb))
   // VALUES are one transaction, unless the statement says otherwise.
   const isUnbounded = !isValues || isBatched
   await storeRows({ kb, source: 'INSERT', rows, isUnbounded, counts }, deps, signal, options)
 }
 
 /** The columns of the values: those that the statement names, or the source's own. */
-async function columnsOf(
+async function insertedColumns(
   statement: Insert,
   stream: RowStream,
   isValues: boolean,
@@ -103,7 +103,7 @@ function refuseRepeated(columns: readonly string[]): void {
   }
 }
 
-const OPTIONS = new Set([
+const INSERT_OPTIONS = new Set([
   'batch_size',
   'track_column',
   'threads',
@@ -116,7 +116,7 @@ const OPTIONS = new Set([
 /** @throws AppError `unknown_field`, `insert_failed` */
 export function storingOptions(sent: Fields): StoringOptions {
   const read = new FieldReader(sent, 'insert_failed')
-  read.allowOnly(OPTIONS, (name) => `Option '${name}' is not allowed in INSERT`)
+  read.allowOnly(INSERT_OPTIONS, (name) => `Option '${name}' is not allowed in INSERT`)
   read.text('track_column')
   read.truth('kb_no_upsert')
   read.truth('background')
@@ -140,7 +140,7 @@ export function storingOptions(sent: Fields): StoringOptions {
 type Batches = AsyncIterable<readonly (readonly CellValue[])[]>
 
 /** With their types. Numbers in VALUES are learned as those of JSON: `9.5` is no DECIMAL(2,1). */
-function batchesOf({ batches, typedBatches = batches }: RowStream, isValues: boolean): Batches {
+function valueBatches({ batches, typedBatches = batches }: RowStream, isValues: boolean): Batches {
   return isValues ? withPlainNumbers(typedBatches) : typedBatches
 }
 
@@ -190,7 +190,7 @@ async function* rowsToInsert(
  */
 function documentOfChunk(row: Row, { contentColumns }: ColumnMapping): Row {
   const { chunk_id, chunk_content, relevance: _, distance: __, ...rest } = row
-  const metadata = objectOf(row.metadata ?? null)
+  const metadata = cellObject(row.metadata ?? null)
   const column = String(metadata?.content_column ?? '')
   const [only = '', ...others] = contentColumns
   const isSameColumn = nameKey(column) === nameKey(only) || column === 'content'
@@ -209,11 +209,11 @@ function documentOfChunk(row: Row, { contentColumns }: ColumnMapping): Row {
 function withFields(row: Row, metadataColumn: string): Row {
   const { [metadataColumn]: metadata = null, ...rest } = row
   if (metadata === null) return rest
-  const fields = objectOf(metadata)
+  const fields = cellObject(metadata)
   return fields === null ? row : { ...ownMetadata(fields), ...rest }
 }
 
-function objectOf(cell: CellValue): Row | null {
+function cellObject(cell: CellValue): Row | null {
   const value = shownValue(cell)
   const object = typeof value === 'string' && value.startsWith('{') ? parsedJson(value) : value
   if (typeof object !== 'object' || object === null || Array.isArray(object)) return null

@@ -11,12 +11,6 @@ import type { KnowledgeBaseRequest } from '../select/statement-request.ts'
 
 type Changing = Extract<RowStatement, { kind: 'update' | 'delete' }>
 
-/** A chunk that an UPDATE or DELETE applies to, and the values of further expressions over it. */
-export interface MatchingChunk {
-  readonly chunkKey: bigint
-  readonly values: readonly CellValue[]
-}
-
 /**
  * Finds the chunks by a SELECT like any other, so that a WHERE means the same in both. The change then happens to
  * exactly these chunks, whatever is written in between.
@@ -28,7 +22,13 @@ export async function* matchingChunks(
   deps: QueryDeps,
   signal: AbortSignal,
   expressions: readonly string[] = [],
-): AsyncGenerator<readonly MatchingChunk[], void> {
+): AsyncGenerator<
+  readonly {
+    readonly chunkKey: bigint
+    readonly values: readonly CellValue[]
+  }[],
+  void
+> {
   const { where, alias } = statement
   for (const sql of [...expressions, where ?? '']) refuseOtherParts(sql)
   if (where !== null) refuseSearchAlone(where)
@@ -55,7 +55,7 @@ const VALUE = '__value_'
  */
 function refuseOtherParts(sql: string): void {
   let depth = 0
-  for (const { text, value, start } of tokensOf(sql)) {
+  for (const { text, value, start } of dialectTokens(sql)) {
     if (text === '(') depth += 1
     if (text === ')') depth -= 1
     if (value.toLowerCase() === CHUNK_KEY) {
@@ -70,7 +70,7 @@ function refuseOtherParts(sql: string): void {
 
 /** `content = '…'` ranks and does not filter: alone it would apply to every chunk. */
 function refuseSearchAlone(where: string): void {
-  const words = new Set(namesIn(where))
+  const words = new Set(columnNamesIn(where))
   if (!words.has('content') || words.has('relevance') || words.has('distance')) return
   const how = "add a threshold: content = '…' AND relevance >= 0.8"
   const message = `content ranks and does not filter, so that this would mean every row; ${how}`
@@ -80,8 +80,8 @@ function refuseSearchAlone(where: string): void {
 const QUERY_WORDS = new Set(['select', 'with', 'from', 'values'])
 
 /** The names in a condition, in lower case, without those of its sub-queries. */
-export function namesIn(sql: string): readonly string[] {
-  const tokens = tokensOf(sql)
+export function columnNamesIn(sql: string): readonly string[] {
+  const tokens = dialectTokens(sql)
   const names: string[] = []
   // For each open parenthesis: is it part of a sub-query?
   const open: boolean[] = []
@@ -95,6 +95,6 @@ export function namesIn(sql: string): readonly string[] {
   return names
 }
 
-function tokensOf(sql: string): readonly Token[] {
+function dialectTokens(sql: string): readonly Token[] {
   return tokenize(sql, sql.includes("\\'") ? 'backslash' : 'standard')
 }

@@ -4,15 +4,22 @@ import {
   findTable,
   findView,
   knowledgeBasesOf,
+  projectTables,
   refuseToWrite,
   requireProject,
-  tablesOf,
 } from '../../domain/catalog-snapshot.ts'
+import { type ChunkChange, embeddedText } from '../../domain/chunk.ts'
+import { shownValue } from '../../domain/document.ts'
 import { nameKey } from '../../domain/identifier.ts'
-import type { KnowledgeBase } from '../../domain/knowledge-base.ts'
+import { DEFAULT_CONTENT_COLUMNS, type KnowledgeBase } from '../../domain/knowledge-base.ts'
 import { FILES_DATABASE, type Project, type ProjectTable } from '../../domain/project.ts'
-import type { QueryResult } from '../../domain/query-result.ts'
+import type { QueryResult, ResultValue } from '../../domain/query-result.ts'
+import { withModelInForce } from '../../domain/reembedding.ts'
 import { AppError } from '../../errors.ts'
+import { cutTexts } from '../../ingest/chunking/chunker.ts'
+import { embedTexts } from '../../ingest/embed-documents.ts'
+import { INGEST_LIMITS } from '../../ingest/ingest-limits.ts'
+import { type NewTexts, replaceTexts } from '../../ingest/replace-texts.ts'
 import type { RowStatement } from '../../sql/dialect/parse-rows.ts'
 import type { QualifiedName } from '../../sql/dialect/statement-reader.ts'
 import { nearestName } from '../../sql/lexer/did-you-mean.ts'
@@ -23,10 +30,10 @@ import {
   type KnowledgeBaseRequest,
   type StatementRequest,
 } from '../select/statement-request.ts'
+import { type AssignedValues, assignedValues, assignmentTargets } from './assignments.ts'
 import { isInBackground, runWaitedInsert, startBackgroundInsert } from './background-insert.ts'
 import { changeTableRows } from './change-table-rows.ts'
-import { matchingChunks } from './matching-chunks.ts'
-import { updateRows } from './update-rows.ts'
+import { columnNamesIn, matchingChunks } from './matching-chunks.ts'
 
 /** INSERT, UPDATE and DELETE; `affected_rows` counts documents, or the chunks that were changed or deleted. */
 export async function runRowStatement(
@@ -104,7 +111,7 @@ function changeable(
   if (table !== undefined) return { project, table }
   const isOther = [findView, findAgent].some((find) => find(snapshot, project, name) !== undefined)
   if (isOther) throw notChangeable(name)
-  const known = [...knowledgeBasesOf(snapshot, project), ...tablesOf(snapshot, project)]
+  const known = [...knowledgeBasesOf(snapshot, project), ...projectTables(snapshot, project)]
   const nearest = nearestName(
     name,
     known.map((one) => one.name),
@@ -117,4 +124,137 @@ function changeable(
 function notChangeable(name: string): AppError {
   const message = `"${name}" is not a knowledge base or table: only those have rows to change`
   return new AppError('sql_not_supported', message)
+}
+
+type Update = Extract<RowStatement, { kind: 'update' }>
+
+/**
+ * Computes the new values by a SELECT, then changes exactly the chunks that it found. Metadata changes in place. A new
+ * content is that of the chunk where WHERE names `chunk_id`, else of its whole document, which is chunked and embedded
+ * again.
+ * @returns how many chunks changed, or how many the changed documents have now
+ * @throws AppError `sql_not_supported` for what cannot be set, `insert_failed` for a content that cannot be stored
+ */
+async function updateRows(
+  request: KnowledgeBaseRequest<Update>,
+  deps: QueryDeps,
+  signal: AbortSignal,
+): Promise<number> {
+  const { statement, kb } = request
+  const targets = assignmentTargets(statement, kb)
+  if (targets.every((target) => target.kind !== 'content')) {
+    const changes: ChunkChange[] = []
+    for await (const { chunkKey, metadata } of assignedChunks(request, deps, signal)) {
+      changes.push({ chunkKey, metadata })
+    }
+    return changes.length === 0 ? 0 : deps.chunks.changeChunks(kb, changes)
+  }
+  const isOfChunks = statement.where !== null && columnNamesIn(statement.where).includes('chunk_id')
+  const update = isOfChunks ? updateChunks : updateDocuments
+  return update(request, deps, signal)
+}
+
+interface AssignedChunk extends AssignedValues {
+  readonly chunkKey: bigint
+  /** Values of the other expressions. */
+  readonly others: readonly ResultValue[]
+}
+
+/** The matching chunks with their new values, and those of other expressions. */
+async function* assignedChunks(
+  request: KnowledgeBaseRequest<Update>,
+  deps: QueryDeps,
+  signal: AbortSignal,
+  others: readonly string[] = [],
+): AsyncGenerator<AssignedChunk, void> {
+  const { statement, kb } = request
+  const targets = assignmentTargets(statement, kb)
+  const expressions = [...others, ...statement.assignments.map(({ value }) => value)]
+  for await (const chunks of matchingChunks(request, deps, signal, expressions)) {
+    for (const { chunkKey, values } of chunks) {
+      const own = assignedValues(targets, values.slice(others.length), kb)
+      yield { ...own, chunkKey, others: values.slice(0, others.length).map(shownValue) }
+    }
+  }
+}
+
+/** Each chunk by itself: it keeps its `chunk_id`, and only text that differs is embedded. */
+async function updateChunks(
+  request: KnowledgeBaseRequest<Update>,
+  deps: QueryDeps,
+  signal: AbortSignal,
+): Promise<number> {
+  const { kb } = request
+  const changes: (Omit<ChunkChange, 'content'> & { readonly text: string | undefined })[] = []
+  const others = ['chunk_content', "metadata->>'content_column'"]
+  for await (const chunk of assignedChunks(request, deps, signal, others)) {
+    const [oldText, column] = chunk.others
+    const newText = textFor(String(column), chunk, kb)
+    const text = newText === oldText ? undefined : newText
+    if (newText === undefined && Object.keys(chunk.metadata).length === 0) continue
+    changes.push({ chunkKey: chunk.chunkKey, metadata: chunk.metadata, text })
+    refuseTooMany(changes.length)
+  }
+  if (changes.length === 0) return 0
+  const withText = changes.flatMap(({ chunkKey, text }) => (text === undefined ? [] : [chunkKey]))
+  const contexts = await deps.chunks.contextsOf(kb, withText)
+  const embeddedOf = ({ chunkKey, text = '' }: { chunkKey: bigint; text: string | undefined }) => {
+    return embeddedText({ context: contexts.get(chunkKey) ?? '', content: text })
+  }
+  const texts = new Set(changes.filter(({ text }) => text !== undefined).map(embeddedOf))
+  return withModelInForce(kb, async (inForce) => {
+    const embedder = deps.embedders.embedder(inForce.embeddingModel)
+    const vectors = await embedTexts(texts, embedder, signal)
+    const cut = await cutTexts([...texts], { kb: inForce, ...deps }, signal)
+    const stored = changes.map(({ text, ...change }): ChunkChange => {
+      const embedded = embeddedOf({ ...change, text })
+      const vector = text === undefined ? undefined : vectors.get(embedded)
+      if (text === undefined || vector === undefined) return change
+      const context = contexts.get(change.chunkKey) ?? ''
+      return { ...change, content: { text, vector, context, isCut: cut.has(embedded) } }
+    })
+    return deps.chunks.changeChunks(inForce, stored)
+  })
+}
+
+/** The new text of a chunk of this column, or undefined where it keeps its own. */
+function textFor(column: string, { texts }: AssignedValues, kb: KnowledgeBase): string | undefined {
+  // The knowledge base may have had other columns when the chunk was stored. With one column left, it is that one's.
+  const isOnly = (kb.contentColumns ?? DEFAULT_CONTENT_COLUMNS).length === 1
+  const found = [...texts].find(([name]) => isOnly || nameKey(name) === nameKey(column))
+  return found?.[1]
+}
+
+/** Whole documents: all matching chunks of one must get the same values. */
+async function updateDocuments(
+  request: KnowledgeBaseRequest<Update>,
+  deps: QueryDeps,
+  signal: AbortSignal,
+): Promise<number> {
+  const { kb } = request
+  const documents = new Map<string, NewTexts>()
+  for await (const { others, texts, metadata } of assignedChunks(request, deps, signal, ['id'])) {
+    const documentId = String(others[0])
+    const known = documents.get(documentId)
+    if (known === undefined) documents.set(documentId, { documentId, texts, metadata })
+    else if (!areSameValues(known, { texts, metadata })) {
+      const how = 'name the chunk by chunk_id in WHERE'
+      const message = `The chunks of document ${documentId} get different values; ${how}`
+      throw new AppError('insert_failed', message)
+    }
+    refuseTooMany(documents.size)
+  }
+  if (documents.size === 0) return 0
+  return replaceTexts({ kb, changes: [...documents.values()] }, deps, signal)
+}
+
+function areSameValues(first: AssignedValues, second: AssignedValues): boolean {
+  const isTextSame = [...first.texts].every(([column, text]) => second.texts.get(column) === text)
+  return isTextSame && JSON.stringify(first.metadata) === JSON.stringify(second.metadata)
+}
+
+function refuseTooMany(count: number): void {
+  if (count <= INGEST_LIMITS.sourceChunksMax) return
+  const limit = `New content is for at most ${INGEST_LIMITS.sourceChunksMax} rows at once`
+  throw new AppError('insert_failed', `${limit}; narrow the WHERE`)
 }

@@ -57,14 +57,19 @@ export async function checkScheduled(
   }
 }
 
-interface Checking {
-  readonly database: string
-  readonly deps: QueryDeps
-  readonly signal: AbortSignal
-}
-
 /** @returns whether it makes nothing that others could read */
-async function planStatement(sql: string, { database, deps, signal }: Checking): Promise<boolean> {
+async function planStatement(
+  sql: string,
+  {
+    database,
+    deps,
+    signal,
+  }: {
+    readonly database: string
+    readonly deps: QueryDeps
+    readonly signal: AbortSignal
+  },
+): Promise<boolean> {
   const snapshot = deps.catalog.snapshot()
   const condition = lastCondition(sql)
   const whole = condition === undefined ? sql : withoutLast(sql, condition)

@@ -8,18 +8,18 @@ import type { Catalog } from '../../domain/ports/store-ports.ts'
 import { AppError } from '../../errors.ts'
 import type { QueryDeps } from '../select/query-deps.ts'
 
-/** The parts that are the same for all who are limited. */
-export interface RightsParts {
-  readonly visible: VisibleCatalogs
-  readonly jobStore: Pick<JobStore, 'workOf'>
-}
-
 /** @param author who defines things; null: what runs by itself, which defines nothing */
 export function depsFor(
   deps: QueryDeps,
   author: Principal | null,
   rights: Rights | null,
-  { visible, jobStore }: RightsParts,
+  {
+    visible,
+    jobStore,
+  }: {
+    readonly visible: VisibleCatalogs
+    readonly jobStore: Pick<JobStore, 'workOf'>
+  },
 ): QueryDeps {
   const own = author === null ? deps : { ...deps, author }
   if (rights === null) return own

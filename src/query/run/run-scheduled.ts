@@ -82,7 +82,7 @@ export async function runScheduled(
       const high = known ?? (await highest(sql, condition, place, run))
       if (high !== null) {
         await mark({ ...at, statement: index, high })
-        await runWhole(windowed(sql, condition, markOf(schedule, place), high), run)
+        await runWhole(windowed(sql, condition, lastMark(schedule, place), high), run)
         await deps.store.setMark(schedule.id, place, high)
       }
     }
@@ -100,7 +100,7 @@ interface Run {
   readonly signal: AbortSignal
 }
 
-function markOf({ marks }: StoredSchedule, place: string): LastMark | null {
+function lastMark({ marks }: StoredSchedule, place: string): LastMark | null {
   return marks[place] ?? null
 }
 
@@ -115,7 +115,7 @@ async function checkedIf(
   if (condition === undefined) return { isAllowed: await hasRow(sql, run), high: null }
   const high = await highest(sql, condition, IF, run)
   if (high === null) return { isAllowed: false, high }
-  const bounded = windowed(sql, condition, markOf(run.schedule, IF), high)
+  const bounded = windowed(sql, condition, lastMark(run.schedule, IF), high)
   return { isAllowed: await hasRow(bounded, run), high }
 }
 
@@ -142,7 +142,7 @@ async function highest(
   place: string,
   { schedule, deps, signal }: Run,
 ): Promise<LastMark | null> {
-  const low = lowCondition(condition, markOf(schedule, place))
+  const low = lowCondition(condition, lastMark(schedule, place))
   const rows = await runSelect(
     {
       sql: highestOf(sql, condition, low),
@@ -199,7 +199,7 @@ function valueText({ value, type }: LastMark): string {
   return NAMED.has(type) ? `${type} ${text}` : `CAST(${text} AS ${type})`
 }
 
-const TIMES = /("?)\{\{\s*(PREVIOUS_START_DATETIME|START_DATETIME)\s*\}\}(\1)/gi
+const TIME_PLACEHOLDERS = /("?)\{\{\s*(PREVIOUS_START_DATETIME|START_DATETIME)\s*\}\}(\1)/gi
 
 /** Before the first run everything is later than the last one. */
 const EPOCH = '1970-01-01 00:00:00'
@@ -210,7 +210,7 @@ type LastTimes = Pick<StoredSchedule, 'lastStartedAt' | 'previousStartedAt'>
 export const BEFORE_ALL: LastTimes = { lastStartedAt: null, previousStartedAt: null }
 
 export function withTimes(sql: string, { lastStartedAt, previousStartedAt }: LastTimes): string {
-  return sql.replaceAll(TIMES, (_all, mark: string, name: string) => {
+  return sql.replaceAll(TIME_PLACEHOLDERS, (_all, mark: string, name: string) => {
     const isStart = name.toUpperCase() === 'START_DATETIME'
     const time = (isStart ? lastStartedAt : previousStartedAt) ?? EPOCH
     // Existing clients write it in double quotes, too.

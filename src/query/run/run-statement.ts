@@ -210,7 +210,7 @@ async function runViewStatement(
       return done(db)
     }
     case 'alter_view': {
-      const definition = definitionOf(statement.source, db)
+      const definition = viewDefinition(statement.source, db)
       await alterView(existing(view, statement.name), definition, deps, signal)
       return done(db)
     }
@@ -230,7 +230,7 @@ async function createViewOf(
   const { name, source, orReplace, ifNotExists } = statement
   const named = { project: name.project ?? db, name: name.name }
   try {
-    await createView({ ...named, ...definitionOf(source, db), orReplace }, deps, signal)
+    await createView({ ...named, ...viewDefinition(source, db), orReplace }, deps, signal)
   } catch (error) {
     const isTaken = error instanceof AppError && error.code === 'relation_exists'
     // Another statement has made it meanwhile.
@@ -239,7 +239,7 @@ async function createViewOf(
   }
 }
 
-function definitionOf({ select, database }: SourceSelect, db: string) {
+function viewDefinition({ select, database }: SourceSelect, db: string) {
   return { sql: select, database: database ?? db }
 }
 

@@ -17,7 +17,7 @@ export interface SqlFunction {
 }
 
 /** Forms that differ in types alone are one. */
-const FORMS = `
+const OWN_FORMS = `
   SELECT lower(function_name) AS name,
     function_name || '(' || array_to_string(parameters, ', ') ||
       CASE WHEN varargs IS NULL THEN '' WHEN len(parameters) = 0 THEN '…' ELSE ', …' END || ')' AS form,
@@ -25,19 +25,19 @@ const FORMS = `
     any_value(description) AS description, any_value(examples[1]) AS example
   FROM duckdb_functions() WHERE function_type IN ('scalar', 'aggregate', 'macro') GROUP BY 1, 2`
 
-const FUNCTIONS = `
+const OWN_FUNCTIONS = `
   SELECT name,
     list(CASE WHEN types = 1 AND type NOT LIKE '%ANY%' THEN form || ' → ' || type ELSE form END
       ORDER BY len(form), form) AS signatures,
     any_value(description) AS description, any_value(example) AS example
-  FROM (${FORMS}) GROUP BY name ORDER BY name`
+  FROM (${OWN_FORMS}) GROUP BY name ORDER BY name`
 
 /** Every one that a SELECT may call, by name. @throws AppError `timeout`, `too_busy` */
 export async function listSqlFunctions(
   deps: Pick<QueryDeps, 'engine' | 'queryMs'>,
   signal: AbortSignal,
 ): Promise<readonly SqlFunction[]> {
-  const statement = { sql: FUNCTIONS, values: {}, isShort: true }
+  const statement = { sql: OWN_FUNCTIONS, values: {}, isShort: true }
   const { ready, batches } = await deps.engine.run(statement, runLimits(deps), signal)
   const rows: (readonly ResultValue[])[] = [...(ready ?? [])]
   if (ready === undefined) for await (const batch of batches) rows.push(...batch)
@@ -51,7 +51,7 @@ function functionOf([
   example = null,
 ]: readonly ResultValue[]): readonly SqlFunction[] {
   const name = String(given)
-  const kind = kindOf(name)
+  const kind = functionKind(name)
   if (kind === undefined || !/^[a-z]/.test(name)) return []
   return [
     {
@@ -65,7 +65,7 @@ function functionOf([
 }
 
 /** @returns undefined: no statement may call it */
-function kindOf(name: string): SqlFunction['kind'] | undefined {
+function functionKind(name: string): SqlFunction['kind'] | undefined {
   if (isWindowFunction(name)) return 'window'
   if (isAggregateFunction(name)) return 'aggregate'
   return isScalarFunction(name) ? 'scalar' : undefined

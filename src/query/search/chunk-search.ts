@@ -51,16 +51,19 @@ export function checkedSearch(kb: KnowledgeBase, search: ChunkSearch): CheckedSe
   const isText = typeof query === 'string'
   // A long one is refused with the other texts that are too long to search for, and nothing reads it before.
   const isEmpty = isText ? !/\S/.test(query.slice(0, BLANK_CHARS_MAX)) : query.length === 0
-  if (isEmpty) throw wrong('query', 'must not be empty')
+  if (isEmpty) throw wrongSearch('query', 'must not be empty')
   const mode = search.mode ?? (isText ? 'hybrid' : 'vector')
   if (!isText && mode !== 'vector') {
-    throw wrong('mode', `"${mode}" needs a text to search for; a vector is searched by "vector"`)
+    throw wrongSearch(
+      'mode',
+      `"${mode}" needs a text to search for; a vector is searched by "vector"`,
+    )
   }
   if (mode !== 'hybrid' && (alpha !== undefined || fusion !== undefined)) {
-    throw wrong(alpha === undefined ? 'fusion' : 'alpha', 'is for the mode "hybrid"')
+    throw wrongSearch(alpha === undefined ? 'fusion' : 'alpha', 'is for the mode "hybrid"')
   }
   if (mode !== 'hybrid' && hasFeedback !== undefined) {
-    throw wrong('feedback', 'is for the mode "hybrid"')
+    throw wrongSearch('feedback', 'is for the mode "hybrid"')
   }
   const filter = searchFilter(kb, filters)
   return { ...search, knowledgeBase: kb, mode, filter, isReranked: isRerankedSearch(kb, search) }
@@ -69,12 +72,12 @@ export function checkedSearch(kb: KnowledgeBase, search: ChunkSearch): CheckedSe
 function isRerankedSearch(kb: KnowledgeBase, { query, rerank }: ChunkSearch): boolean {
   const isText = typeof query === 'string'
   if (rerank !== true) return rerank !== false && isText && kb.rerankingModel !== null
-  if (!isText) throw wrong('rerank', 'needs a text to search for')
+  if (!isText) throw wrongSearch('rerank', 'needs a text to search for')
   if (kb.rerankingModel !== null) return true
-  throw wrong('rerank', `is not possible: ${kb.name} has no reranking model`)
+  throw wrongSearch('rerank', `is not possible: ${kb.name} has no reranking model`)
 }
 
-function wrong(field: string, what: string): AppError {
+function wrongSearch(field: string, what: string): AppError {
   return new AppError('invalid_request', `Field "${field}" ${what}`)
 }
 
@@ -134,7 +137,7 @@ export async function runSearchSelect(
 
 /** The best chunks. The same text for every query, filter value and threshold, so that it is planned once. */
 export function selectOfSearch(search: CheckedSearch, limit: number): string {
-  return `SELECT ${CHUNK_COLUMNS} FROM ${nameOf(search.knowledgeBase)} WHERE ${conditionOf(search)} LIMIT ${limit}`
+  return `SELECT ${CHUNK_COLUMNS} FROM ${quotedName(search.knowledgeBase)} WHERE ${searchCondition(search)} LIMIT ${limit}`
 }
 
 /** The best chunk of each of the best documents: it looks at all chunks. */
@@ -142,11 +145,11 @@ export function rankedBestSelect(search: CheckedSearch): string {
   const { knowledgeBase: kb, k } = search
   const byRelevance = hybridOf(search) === null ? '' : 'relevance DESC, '
   const order = `${byRelevance}distance, chunk_id`
-  return `SELECT ${CHUNK_COLUMNS} FROM ${nameOf(kb)} WHERE ${conditionOf(search)}
+  return `SELECT ${CHUNK_COLUMNS} FROM ${quotedName(kb)} WHERE ${searchCondition(search)}
     QUALIFY row_number() OVER (PARTITION BY id ORDER BY ${order}) = 1 ORDER BY ${order} LIMIT ${k}`
 }
 
-function conditionOf({ mode, filter, isReranked, minRelevance }: CheckedSearch): string {
+function searchCondition({ mode, filter, isReranked, minRelevance }: CheckedSearch): string {
   // What holds none of the words is not a hit; a reranker's relevance is about more than words.
   const onlyHits = mode === 'keyword' && !isReranked ? ['relevance > 0'] : []
   const threshold = minRelevance === undefined ? [] : ['relevance >= :least']
@@ -170,7 +173,7 @@ export function isFedBack(search: CheckedSearch): boolean {
 /** The columns that `readChunks` reads. */
 export const CHUNK_COLUMNS = 'id, chunk_id, chunk_content, metadata, relevance, distance'
 
-export function nameOf({ projectName, name }: KnowledgeBase): string {
+export function quotedName({ projectName, name }: KnowledgeBase): string {
   return `${quote(projectName)}.${quote(name)}`
 }
 
@@ -182,22 +185,22 @@ export async function readChunks(rows: RowStream): Promise<readonly FoundChunk[]
 
 /** One after the other: who has enough may stop. */
 export async function* chunksOf({ batches }: RowStream): AsyncGenerator<FoundChunk> {
-  for await (const batch of batches) for (const row of batch) yield chunkOf(row)
+  for await (const batch of batches) for (const row of batch) yield foundChunk(row)
 }
 
-function chunkOf(row: readonly ResultValue[]): FoundChunk {
+function foundChunk(row: readonly ResultValue[]): FoundChunk {
   const [id, chunkId, content, metadata, relevance, distance] = row
   return {
     id: String(id),
     chunkId: String(chunkId),
     content: String(content),
-    metadata: objectOf(metadata),
+    metadata: foundMetadata(metadata),
     relevance: typeof relevance === 'number' ? relevance : null,
     distance: typeof distance === 'number' ? distance : null,
   }
 }
 
-function objectOf(value: ResultValue = null): Readonly<Record<string, unknown>> {
+function foundMetadata(value: ResultValue = null): Readonly<Record<string, unknown>> {
   const isObject = typeof value === 'object' && value !== null && !Array.isArray(value)
   // JSON gives an object no other keys than strings.
   return isObject ? (value as Readonly<Record<string, unknown>>) : {}

@@ -14,7 +14,7 @@ export interface TypedColumn {
 }
 
 /** Values of an `in` that are sent one by one. */
-export const LISTED_MAX = 10_000
+export const LIST_VALUES_MAX = 10_000
 /** Of texts, which are sent as one beyond that: as many as a map has points. */
 const TEXTS_MAX = 200_000
 
@@ -23,7 +23,7 @@ export function scalarOf(value: unknown, path: string): Scalar {
   if (typeof value === 'string' || typeof value === 'number' || typeof value === 'boolean') {
     return value
   }
-  throw wrong(path, 'must be a text, a number, true or false')
+  throw wrongValue(path, 'must be a text, a number, true or false')
 }
 
 /**
@@ -33,21 +33,21 @@ export function scalarOf(value: unknown, path: string): Scalar {
  */
 export function comparable(value: Scalar, column: TypedColumn, path: string): Scalar {
   if (column.type === null) return value
-  const found = COMPARABLE[kindOf(column.type)](value)
+  const found = COMPARABLE[columnKind(column.type)](value)
   if (found !== undefined) return found
   throw unfit(value, column, path)
 }
 
 /** The same for `<`, `<=`, `>` and `>=`; a number orders the texts of a text column that are numbers. */
 export function ordered(value: Scalar, column: TypedColumn, path: string): Scalar {
-  const kind = column.type === null ? null : kindOf(column.type)
+  const kind = column.type === null ? null : columnKind(column.type)
   const isUnordered = kind !== null && UNORDERED.has(kind)
   if (isUnordered || typeof value === 'boolean') throw unfit(value, column, path)
   return kind === 'text' ? value : comparable(value, column, path)
 }
 
 function isOfTexts({ type }: TypedColumn): boolean {
-  return type !== null && kindOf(type) === 'text'
+  return type !== null && columnKind(type) === 'text'
 }
 
 /** The values of an `in`, all of one type. @throws AppError `invalid_request` */
@@ -56,16 +56,16 @@ export function valueList(
   column: TypedColumn,
   path: string,
 ): { readonly values: readonly Scalar[]; readonly hasNull: boolean } {
-  const valuesMax = isOfTexts(column) ? TEXTS_MAX : LISTED_MAX
+  const valuesMax = isOfTexts(column) ? TEXTS_MAX : LIST_VALUES_MAX
   if (!Array.isArray(value) || value.length > valuesMax) {
-    throw wrong(path, `must be a list of at most ${valuesMax} values`)
+    throw wrongValue(path, `must be a list of at most ${valuesMax} values`)
   }
   const values = value.flatMap((one: unknown, index) => {
     const place = `${path}[${index}]`
     return one === null ? [] : [comparable(scalarOf(one, place), column, place)]
   })
   if (new Set(values.map((one) => typeof one)).size > 1) {
-    throw wrong(path, 'must be a list of values of one kind')
+    throw wrongValue(path, 'must be a list of values of one kind')
   }
   return { values, hasNull: value.includes(null) }
 }
@@ -82,7 +82,7 @@ type ColumnKind = 'truth' | 'number' | 'text' | 'day' | 'time' | 'other' | 'list
 
 const UNORDERED: ReadonlySet<ColumnKind> = new Set(['truth', 'list', 'json'])
 
-const KINDS: Readonly<Record<string, ColumnKind>> = {
+const KIND_OF_TYPE: Readonly<Record<string, ColumnKind>> = {
   BOOLEAN: 'truth',
   VARCHAR: 'text',
   DATE: 'day',
@@ -97,8 +97,8 @@ const KINDS: Readonly<Record<string, ColumnKind>> = {
   BLOB: 'other',
 }
 
-export function kindOf(type: string): ColumnKind {
-  const known = KINDS[type]
+export function columnKind(type: string): ColumnKind {
+  const known = KIND_OF_TYPE[type]
   if (known !== undefined) return known
   const parsed = parseColumnType(type)
   if (parsed === null) return 'json'
@@ -113,17 +113,17 @@ function isListType({ kind }: ColumnType): boolean {
 /** The type that a text bound to this column must be cast to; null: DuckDB compares it as it is. */
 export function castFor({ type }: TypedColumn, value: Scalar): string | null {
   if (type === null || typeof value !== 'string') return null
-  const kind = kindOf(type)
+  const kind = columnKind(type)
   return kind === 'text' || kind === 'truth' || kind === 'json' ? null : type
 }
 
 /** undefined: a column of this kind is never equal to such a value. */
 const COMPARABLE: Readonly<Record<ColumnKind, (value: Scalar) => Scalar | undefined>> = {
   truth: (value) => TRUTHS.get(value),
-  number: numberOf,
+  number: filterNumber,
   text: String,
-  day: (value) => (isText(value, DAY) && !Number.isNaN(Date.parse(value)) ? value : undefined),
-  time: (value) => (isText(value, TIME) ? value : undefined),
+  day: (value) => (matchesText(value, DAY) && !Number.isNaN(Date.parse(value)) ? value : undefined),
+  time: (value) => (matchesText(value, TIME_TEXT) ? value : undefined),
   other: (value) => (typeof value === 'string' ? value : undefined),
   list: () => undefined,
   json: (value) =>
@@ -131,14 +131,14 @@ const COMPARABLE: Readonly<Record<ColumnKind, (value: Scalar) => Scalar | undefi
 }
 
 const DAY = /^\s*[+-]?\d+-\d{1,2}-\d{1,2}([T ]\d|\s*$)/
-const TIME = /^\s*\d{1,2}:\d{2}(:\d{2}(\.\d+)?)?\s*$/
+const TIME_TEXT = /^\s*\d{1,2}:\d{2}(:\d{2}(\.\d+)?)?\s*$/
 
-function isText(value: Scalar, pattern: RegExp): value is string {
+function matchesText(value: Scalar, pattern: RegExp): value is string {
   return typeof value === 'string' && pattern.test(value)
 }
 
 /** A text that says more digits than a JavaScript number has stays a text. */
-function numberOf(value: Scalar): number | string | undefined {
+function filterNumber(value: Scalar): number | string | undefined {
   if (typeof value === 'boolean') return undefined
   const number = typeof value === 'number' || value.trim() !== '' ? Number(value) : Number.NaN
   if (!Number.isFinite(number)) return undefined
@@ -162,10 +162,10 @@ const HELD: Readonly<Record<ColumnKind, string>> = {
 function unfit(value: Scalar, { name, type }: TypedColumn, path: string): AppError {
   const found =
     typeof value === 'boolean' ? value : `a ${typeof value === 'string' ? 'text' : 'number'}`
-  const held = type === null ? 'nothing' : HELD[kindOf(type)]
-  return wrong(path, `is ${found}, which cannot be compared so: ${name} holds ${held}`)
+  const held = type === null ? 'nothing' : HELD[columnKind(type)]
+  return wrongValue(path, `is ${found}, which cannot be compared so: ${name} holds ${held}`)
 }
 
-function wrong(path: string, what: string): AppError {
+function wrongValue(path: string, what: string): AppError {
   return new AppError('invalid_request', `Field "${path}" ${what}`)
 }

@@ -15,7 +15,7 @@ import {
   type FoundChunk,
   hybridOf,
   isFedBack,
-  nameOf,
+  quotedName,
   readChunks,
   type SearchedChunks,
   searchChunks,
@@ -107,7 +107,7 @@ export async function runSearch(
           mode: search.mode,
           isReranked: run?.isReranked ?? false,
           isFedBack: isFedBack(search),
-          sql: statementOf(search, order.filters),
+          sql: searchStatement(search, order.filters),
           access: accessOf(kb, searched, deps),
           ms: { ...(run?.times ?? new StageTimer(deps.nowMs).times), total },
         }
@@ -170,7 +170,7 @@ async function explainChunks(
  * a vector is searched.
  * @throws AppError for filters that cannot be
  */
-function statementOf(search: CheckedSearch, filters: unknown): string | null {
+function searchStatement(search: CheckedSearch, filters: unknown): string | null {
   const { query, k, minRelevance, mode, isReranked, knowledgeBase: kb } = search
   if (typeof query !== 'string' || search.isPerDocument === true) return null
   const conditions = [
@@ -180,7 +180,7 @@ function statementOf(search: CheckedSearch, filters: unknown): string | null {
     ...(mode === 'keyword' && !isReranked ? ['relevance > 0'] : []),
     ...(minRelevance === undefined ? [] : [`relevance >= ${minRelevance}`]),
   ]
-  return `SELECT ${CHUNK_COLUMNS}\nFROM ${nameOf(kb)}\nWHERE ${conditions.join('\n  AND ')}\nLIMIT ${k}`
+  return `SELECT ${CHUNK_COLUMNS}\nFROM ${quotedName(kb)}\nWHERE ${conditions.join('\n  AND ')}\nLIMIT ${k}`
 }
 
 function optionsOf(search: CheckedSearch): readonly string[] {
@@ -231,12 +231,12 @@ async function searchNeighbours(
 ): Promise<readonly Neighbourhood[]> {
   const places = new Set(chunks.flatMap((chunk) => keysAround(chunk, count).all))
   if (places.size === 0) return chunks.map(() => ({ before: [], after: [] }))
-  const sql = `SELECT ${CHUNK_COLUMNS} FROM ${nameOf(kb)} WHERE id IN :ids
+  const sql = `SELECT ${CHUNK_COLUMNS} FROM ${quotedName(kb)} WHERE id IN :ids
     AND concat(id, ':', metadata->>'content_column', ':', metadata->>'chunk_index') IN :places`
   const ids = [...new Set(chunks.map(({ id }) => id))]
   const request = { sql, database: kb.projectName, params: { ids, places: [...places] } }
   const nearby = await readChunks(await runSelect(request, deps, signal))
-  const byPlace = new Map(nearby.map((chunk) => [keyOf(chunk.id, placeOf(chunk)), chunk]))
+  const byPlace = new Map(nearby.map((chunk) => [placeKey(chunk.id, foundPlace(chunk)), chunk]))
   const present = (keys: readonly string[]) => keys.flatMap((key) => byPlace.get(key) ?? [])
   return chunks.map((chunk) => {
     const { before, after } = keysAround(chunk, count)
@@ -245,18 +245,20 @@ async function searchNeighbours(
 }
 
 function keysAround(chunk: FoundChunk, count: number) {
-  const { column, chunkIndex } = placeOf(chunk)
-  const at = (index: number) => keyOf(chunk.id, { column, chunkIndex: index })
+  const { column, chunkIndex } = foundPlace(chunk)
+  const at = (index: number) => placeKey(chunk.id, { column, chunkIndex: index })
   const first = Math.max(0, chunkIndex - count)
   const before = Array.from({ length: chunkIndex - first }, (_, offset) => at(first + offset))
   const after = Array.from({ length: count }, (_, offset) => at(chunkIndex + 1 + offset))
   return { before, after, all: [...before, ...after] }
 }
 
-function keyOf(id: string, { column, chunkIndex }: Place): string {
+function placeKey(id: string, { column, chunkIndex }: Place): string {
   return `${id}:${column}:${chunkIndex}`
 }
 
-function placeOf({ metadata: { content_column: column, chunk_index: index } }: FoundChunk): Place {
+function foundPlace({
+  metadata: { content_column: column, chunk_index: index },
+}: FoundChunk): Place {
   return { column: String(column), chunkIndex: Number(index) }
 }

@@ -7,9 +7,9 @@ import { AppError } from '../../errors.ts'
 import { isTakenName } from '../../sql/search/source-columns.ts'
 import {
   castFor,
+  columnKind,
   comparable,
-  kindOf,
-  LISTED_MAX,
+  LIST_VALUES_MAX,
   ordered,
   type Scalar,
   scalarOf,
@@ -24,7 +24,7 @@ export interface SearchFilter {
 }
 
 /** ANDs, ORs and NOTs within each other. */
-const DEPTH_MAX = 10
+const FILTER_DEPTH_MAX = 10
 const CONDITIONS_MAX = 200
 /** Names that an error lists. */
 const SHOWN_NAMES_MAX = 50
@@ -69,25 +69,30 @@ function allOf(filters: unknown, { path, depth, building }: Place): string {
   if (!isObject(filters)) {
     const isColumn = path.endsWith('.not') && building.columns.has(`${METADATA_PREFIX}not`)
     const hint = isColumn ? `; the column is "${METADATA_PREFIX}not"` : ''
-    throw wrong(path, `must be an object of conditions${hint}`)
+    throw wrongFilter(path, `must be an object of conditions${hint}`)
   }
-  if (depth > DEPTH_MAX) throw wrong('filters', `may be nested ${DEPTH_MAX} levels deep`)
+  if (depth > FILTER_DEPTH_MAX)
+    throw wrongFilter('filters', `may be nested ${FILTER_DEPTH_MAX} levels deep`)
   const parts = Object.entries(filters).map(([name, value]) => {
-    const inner = { path: `${path}.${shortened(name, NAME_CHARS_MAX)}`, depth: depth + 1, building }
+    const inner = {
+      path: `${path}.${shortened(name, SHOWN_NAME_CHARS_MAX)}`,
+      depth: depth + 1,
+      building,
+    }
     const key = name.toLowerCase()
-    if (key === 'and' || key === 'or') return joined(key, value, inner)
+    if (key === 'and' || key === 'or') return joinedFilters(key, value, inner)
     if (key === 'not') return `NOT coalesce(${allOf(value, inner)}, FALSE)`
     return columnCondition(columnNamed(name, inner), value, inner)
   })
   return parts.length === 0 ? 'TRUE' : `(${parts.join(' AND ')})`
 }
 
-function joined(operator: 'and' | 'or', value: unknown, place: Place): string {
+function joinedFilters(operator: 'and' | 'or', value: unknown, place: Place): string {
   const { path } = place
   if (!Array.isArray(value) || value.length === 0) {
     const isColumn = place.building.columns.has(`${METADATA_PREFIX}${operator}`)
     const hint = isColumn ? `; the column is "${METADATA_PREFIX}${operator}"` : ''
-    throw wrong(path, `must be a list of at least one object of conditions${hint}`)
+    throw wrongFilter(path, `must be a list of at least one object of conditions${hint}`)
   }
   const parts = value.map((one, index) => allOf(one, { ...place, path: `${path}[${index}]` }))
   return `(${parts.join(operator === 'and' ? ' AND ' : ' OR ')})`
@@ -96,19 +101,21 @@ function joined(operator: 'and' | 'or', value: unknown, place: Place): string {
 function columnNamed(name: string, { path, building: { columns } }: Place): FilterColumn {
   const column = columns.get(name.toLowerCase())
   if (column !== undefined) return column
-  const names = new Set([...columns.values()].map((one) => shortened(one.name, NAME_CHARS_MAX)))
+  const names = new Set(
+    [...columns.values()].map((one) => shortened(one.name, SHOWN_NAME_CHARS_MAX)),
+  )
   const shown = [...names].slice(0, SHOWN_NAMES_MAX).join(', ')
   const more = names.size > SHOWN_NAMES_MAX ? ', …' : ''
-  throw wrong(path, `names no column. There are: ${shown}${more}`)
+  throw wrongFilter(path, `names no column. There are: ${shown}${more}`)
 }
 
 function columnCondition(column: FilterColumn, value: unknown, place: Place): string {
   if (!isObject(value)) return comparison(column, '=', value, place)
   const parts = Object.entries(value).map(([operator, operand]) => {
-    const path = `${place.path}.${shortened(operator, NAME_CHARS_MAX)}`
+    const path = `${place.path}.${shortened(operator, SHOWN_NAME_CHARS_MAX)}`
     return comparison(column, operator, operand, { ...place, path })
   })
-  if (parts.length === 0) throw wrong(place.path, `needs an operator: ${OPERATORS}`)
+  if (parts.length === 0) throw wrongFilter(place.path, `needs an operator: ${OPERATORS}`)
   return `(${parts.join(' AND ')})`
 }
 
@@ -123,7 +130,7 @@ function comparison(
 ): string {
   building.conditionCount += 1
   if (building.conditionCount > CONDITIONS_MAX) {
-    throw wrong('filters', `may have ${CONDITIONS_MAX} conditions`)
+    throw wrongFilter('filters', `may have ${CONDITIONS_MAX} conditions`)
   }
   const bind = (bound: unknown) => boundName(bound, building)
   const bindTyped = (bound: Scalar) => {
@@ -135,7 +142,7 @@ function comparison(
     const [first] = values
     const isCast = first !== undefined && castFor(column, first) !== null
     if (isCast) return `(${values.map(bindTyped).join(', ')})`
-    return values.length > LISTED_MAX ? longList(values, bind) : bind(values)
+    return values.length > LIST_VALUES_MAX ? longList(values, bind) : bind(values)
   }
   if (operator === 'contains') return containing(column, scalarOf(value, path), { path, bind })
   if (operator === 'in' || operator === 'not_in') {
@@ -150,7 +157,7 @@ function comparison(
   if (value === null && operator === '=') return `${name} IS NULL`
   if (value === null && operator === 'not') return `${name} IS NOT NULL`
   if (operator === 'like' || operator === 'not_like') {
-    if (typeof value !== 'string') throw wrong(path, 'must be a text')
+    if (typeof value !== 'string') throw wrongFilter(path, 'must be a text')
     const like = `CAST(${name} AS VARCHAR) LIKE ${bind(value)}`
     return operator === 'like' ? like : `(NOT coalesce(${like}, FALSE))`
   }
@@ -166,7 +173,7 @@ function comparison(
     const side = isNumber ? `TRY_CAST(${name} AS DOUBLE)` : name
     return `${side} ${operator} ${isNumber ? bind(bound) : bindTyped(bound)}`
   }
-  throw wrong(path, `is not an operator. There are: ${OPERATORS}`)
+  throw wrongFilter(path, `is not an operator. There are: ${OPERATORS}`)
 }
 
 /** As one text: DuckDB takes the values of a list one by one, which holds the main thread. */
@@ -182,13 +189,13 @@ function containing(
   { path, bind }: { readonly path: string; readonly bind: (value: unknown) => string },
 ): string {
   const { sql, type } = column
-  const kind = type === null ? null : kindOf(type)
+  const kind = type === null ? null : columnKind(type)
   if (kind === 'text' && typeof value === 'string') return `contains(${sql}, ${bind(value)})`
   const asJson = `json_contains(to_json(${sql}), ${bind(JSON.stringify(value))}::JSON)`
   if (kind === null || (type === 'JSON' && kind === 'json')) return asJson
   const item = type === null ? null : itemType(type)
   if (item === null)
-    throw wrong(path, `needs a column of lists or texts; ${column.name} is ${type}`)
+    throw wrongFilter(path, `needs a column of lists or texts; ${column.name} is ${type}`)
   const typed = comparable(value, { name: `an item of ${column.name}`, type: item }, path)
   return `list_contains(${sql}, CAST(${bind(typed)} AS ${item}))`
 }
@@ -205,9 +212,9 @@ function literalOf(value: unknown): string {
   return typeof value === 'string' ? literal(value) : String(value)
 }
 
-const NAME_CHARS_MAX = 60
+const SHOWN_NAME_CHARS_MAX = 60
 
-function wrong(path: string, what: string): AppError {
+function wrongFilter(path: string, what: string): AppError {
   return new AppError('invalid_request', `Field "${path}" ${what}`)
 }
 

@@ -1,9 +1,16 @@
 /** The terms and phrases of a plan's hybrid searches, of one state of each knowledge base. */
+
+import { PhraseReader } from '../../analysis/phrase-reader.ts'
+import { type Phrase, phrasesOf, type TermGroup } from '../../analysis/phrases.ts'
 import { queryTerms } from '../../analysis/query-terms.ts'
+import { chunkTables } from '../../domain/chunk-tables.ts'
 import type { PhraseHits, QueryTerms } from '../../domain/hybrid-search.ts'
+import { BM25 } from '../../domain/hybrid-search.ts'
+import type { KnowledgeBase } from '../../domain/knowledge-base.ts'
 import type { BoundValue } from '../../domain/ports/engine-ports.ts'
 import type { CommittedStates, WatchedState } from '../../domain/ports/search-ports.ts'
 import { canBeFedBack, defaultAlpha } from '../../retrieval/fusion.ts'
+import { SLICE_MS, TimeSlice, yieldToEventLoop } from '../../runtime/scheduling.ts'
 import {
   alphaParameter,
   isFedBackParameter,
@@ -16,9 +23,10 @@ import {
   termKeysParameter,
 } from '../../sql/search/plan-inputs.ts'
 import type { ParameterValues } from '../variables.ts'
-import { findPhrases } from './find-phrases.ts'
+import type { Holders, Verdict } from './known-phrases.ts'
 import type { SelectPlan } from './plan-cache.ts'
 import type { RunContext } from './query-deps.ts'
+import { runLimits } from './query-deps.ts'
 
 export interface BoundKeywords {
   readonly values: Readonly<Record<string, BoundValue>>
@@ -36,7 +44,7 @@ export async function bindKeywords(
   const hybrid = plan.searches.filter(({ text, textIndex }) => {
     return text.kind !== 'column' && plan.parameters.has(termKeysParameter(textIndex))
   })
-  if (hybrid.length === 0) return NOTHING
+  if (hybrid.length === 0) return NO_KEYWORDS
   const bound = await Promise.all(hybrid.map((search) => keywordsOf(search, plan, context)))
   return {
     values: Object.assign({}, ...bound.map(({ values }) => values)),
@@ -44,7 +52,7 @@ export async function bindKeywords(
   }
 }
 
-const NOTHING: BoundKeywords = { values: {}, isCurrent: () => true }
+const NO_KEYWORDS: BoundKeywords = { values: {}, isCurrent: () => true }
 
 async function keywordsOf(
   search: SearchInput,
@@ -56,7 +64,7 @@ async function keywordsOf(
   const state = await commits.watch(search.knowledgeBase)
   // It is gone: the statement says so.
   if (state === null)
-    return { ...NOTHING, values: hybridValues(search, plan, { text, phrases: null }) }
+    return { ...NO_KEYWORDS, values: hybridValues(search, plan, { text, phrases: null }) }
   const { knowledgeBase } = state
   const phrases = text === null ? null : await findPhrases(text, state, context)
   const values = hybridValues({ ...search, knowledgeBase }, plan, { text, phrases })
@@ -104,4 +112,213 @@ export function hybridValues(
     ...(plan.parameters.has(alphaParameter(textIndex)) ? alpha : {}),
     ...(plan.parameters.has(isFedBackParameter(textIndex)) ? feedback : {}),
   }
+}
+
+// The chunks that hold the phrases of a searched text: found before its statement runs, the same for memory and the database.
+
+/** Texts that are read for the phrases of one search. */
+const TEXTS_MAX = 1_000
+/** Of these texts together. */
+const PHRASE_CHARS_MAX = 16_000_000
+/** Texts that are read at once: the first tell how long they are. */
+const FIRST_TEXTS = 16
+const TEXTS_PER_READ = 256
+const CHARS_PER_READ = 1_000_000
+
+const VERDICT_BYTES = 64
+const PHRASE_BYTES = 500
+
+/**
+ * A phrase counts as one more term that a chunk of mean length holds once. No place of a word is stored: the chunks that
+ * hold all terms of a phrase are read, those that hold them most often first, and their texts are compared.
+ * @returns null without a phrase
+ * @throws AppError those of `SqlEngine.run`
+ */
+async function findPhrases(
+  text: string,
+  state: WatchedState,
+  context: RunContext,
+): Promise<PhraseHits | null> {
+  const { phrases, isWhole } = phrasesOf(text, state.knowledgeBase.language)
+  if (phrases.length === 0) return null
+  const bonuses = new Map<bigint, number>()
+  const counts = new Map<bigint, number>()
+  let bound = 0
+  // One after the other: each holds some texts in memory.
+  for (const phrase of phrases) {
+    const { keys, chunkCount } = await holdersOf(phrase, state, context, phrases.length)
+    const bonus = Math.log(1 + (chunkCount - keys.length + 0.5) / (keys.length + 0.5))
+    bound += bonus * (BM25.k1 + 1)
+    for (const key of keys) {
+      bonuses.set(key, (bonuses.get(key) ?? 0) + bonus)
+      counts.set(key, (counts.get(key) ?? 0) + 1)
+    }
+  }
+  const holdsAll = (key: bigint) => counts.get(key) === phrases.length
+  const kept = [...bonuses].filter(([key]) => !isWhole || holdsAll(key))
+  kept.sort(([one], [other]) => Number(one - other))
+  return {
+    keys: kept.map(([key]) => key),
+    bonuses: kept.map(([, bonus]) => bonus),
+    bound,
+    isFilter: isWhole,
+  }
+}
+
+async function holdersOf(
+  phrase: Phrase,
+  state: WatchedState,
+  context: RunContext,
+  phraseCount: number,
+): Promise<Holders> {
+  const { knowledgeBase: kb } = state
+  const { phrases } = context.deps
+  const name = `${kb.id} ${kb.language} ${phraseCount} ${phrase.text}`
+  const known = phrases.get(name)
+  if (known?.stateNumber === state.number) return known.holders
+  const { candidates, chunkCount } = await candidatesOf(phrase, kb, context, phraseCount)
+  const reading = { phrase, kb, charsMax: PHRASE_CHARS_MAX / phraseCount, known: known?.verdicts }
+  const verdicts = await verdictsOf(candidates, reading, context)
+  const keys = candidates.filter((key) => verdicts.get(key)?.isHeld === true)
+  const holders = { keys, chunkCount }
+  // What a later commit may have changed is not kept, nor told: the search is tried again.
+  if (!state.isCurrent()) return holders
+  const bytes = PHRASE_BYTES + 2 * name.length + VERDICT_BYTES * verdicts.size + 8 * keys.length
+  phrases.set(name, { holders, stateNumber: state.number, verdicts, bytes })
+  return holders
+}
+
+/** The chunks that hold all terms of a phrase. */
+async function candidatesOf(
+  { needed, terms }: Phrase,
+  kb: KnowledgeBase,
+  { deps, signal }: RunContext,
+  phraseCount: number,
+) {
+  const { postings, recentPostings, termCounts } = chunkTables(kb)
+  const all = new Set([...terms, ...needed.flatMap(termsOf)])
+  const conditions = needed.map(groupCondition).join(' AND ')
+  const sql = `SELECT chunk_key::VARCHAR, (SELECT count(*) FROM ${termCounts}) AS chunk_count
+    FROM (SELECT chunk_key, count(*) FILTER (term IN ($terms)) AS held, min(frequency) AS least FROM
+        (SELECT * FROM ${postings} UNION ALL SELECT * FROM ${recentPostings})
+      WHERE term IN ($all) GROUP BY chunk_key HAVING ${conditions})
+    ORDER BY held DESC, least DESC, chunk_key LIMIT ${Math.floor(TEXTS_MAX / phraseCount)}`
+  const select = { sql, values: { terms: [...terms], all: [...all] } }
+  const { batches } = await deps.engine.run(select, runLimits(deps), signal)
+  const candidates: bigint[] = []
+  let chunkCount = 0
+  for await (const rows of batches) {
+    for (const [key, count] of rows) {
+      chunkCount = Number(count)
+      candidates.push(BigInt(String(key)))
+    }
+  }
+  return { candidates, chunkCount }
+}
+
+function termsOf({ all, or }: TermGroup): readonly bigint[] {
+  return or === null ? all : [...all, or]
+}
+
+/** A chunk has each of its terms in one row. */
+function groupCondition({ all, or }: TermGroup): string {
+  const distinct = [...new Set(all)]
+  const holdsAll = `count(*) FILTER (term IN (${distinct.join(', ')})) = ${distinct.length}`
+  return or === null ? holdsAll : `(${holdsAll} OR bool_or(term = ${or}))`
+}
+
+interface Reading {
+  readonly phrase: Phrase
+  readonly kb: KnowledgeBase
+  /** Of the texts that are read. */
+  readonly charsMax: number
+  readonly known: ReadonlyMap<bigint, Verdict> | undefined
+}
+
+/** In the order of the chunks, as far as the texts may be long together. */
+async function verdictsOf(
+  candidates: readonly bigint[],
+  { phrase, kb, charsMax, known }: Reading,
+  context: RunContext,
+): Promise<ReadonlyMap<bigint, Verdict>> {
+  const reader = new PhraseReader(phrase, kb.language)
+  const slice = new TimeSlice(SLICE_MS)
+  const verdicts = new Map<bigint, Verdict>()
+  let charCount = 0
+  let size = FIRST_TEXTS
+  for (let start = 0; start < candidates.length; ) {
+    const keys = candidates.slice(start, start + size)
+    const unknown = keys.filter((key) => known?.has(key) !== true)
+    const texts = await chunkTextsOf(unknown, kb, context)
+    for (const key of keys) {
+      if (charCount >= charsMax) return verdicts
+      let verdict = known?.get(key)
+      if (verdict === undefined) {
+        const parts = texts.get(key) ?? []
+        let isHeld = false
+        for (const part of parts) isHeld ||= await isIn(reader.read(part), slice, context.signal)
+        verdict = { isHeld, charCount: parts.reduce((sum, part) => sum + part.length, 0) }
+      }
+      charCount += verdict.charCount
+      verdicts.set(key, verdict)
+    }
+    start += size
+    const fitting = Math.floor((start * CHARS_PER_READ) / Math.max(charCount, 1))
+    size = Math.max(1, Math.min(fitting, TEXTS_PER_READ))
+  }
+  return verdicts
+}
+
+async function isIn(
+  reading: Generator<undefined, boolean>,
+  slice: TimeSlice,
+  signal: AbortSignal,
+): Promise<boolean> {
+  for (;;) {
+    const { done, value } = reading.next()
+    if (done === true) return value
+    await slice.yieldIfSpent(signal)
+  }
+}
+
+/** Of each chunk, what is embedded before its content, and the content: a phrase is in one of them. */
+async function chunkTextsOf(
+  keys: readonly bigint[],
+  kb: KnowledgeBase,
+  { deps, signal }: RunContext,
+): Promise<ReadonlyMap<bigint, readonly string[]>> {
+  const texts = new Map<bigint, string[]>()
+  if (keys.length === 0) return texts
+  const { chunks, contexts } = chunkTables(kb)
+  const values = { keys: [...keys] }
+  const limits = runLimits(deps)
+  const context = {
+    sql: `SELECT chunk_key::VARCHAR, context FROM ${contexts} WHERE chunk_key IN ($keys)`,
+    values,
+    isShort: true,
+  }
+  const addRows = async (select: typeof context) => {
+    const { batches } = await deps.engine.run(select, limits, signal)
+    for await (const rows of batches) {
+      for (const [key, text] of rows) {
+        const parts = texts.get(BigInt(String(key))) ?? []
+        parts.push(String(text))
+        texts.set(BigInt(String(key)), parts)
+      }
+    }
+  }
+  await addRows(context)
+  const request = { knowledgeBase: kb, keys, columns: [], limits }
+  const known = await deps.rows.rowsOf(request, signal)
+  if (known === null) {
+    const sql = `SELECT chunk_key::VARCHAR, chunk_content FROM ${chunks} WHERE chunk_key IN ($keys)`
+    await addRows({ ...context, sql })
+    return texts
+  }
+  await yieldToEventLoop()
+  for (const [index, { content }] of known.entries()) {
+    const key = keys[index] ?? 0n
+    texts.set(key, [...(texts.get(key) ?? []), content])
+  }
+  return texts
 }

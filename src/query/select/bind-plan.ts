@@ -31,7 +31,7 @@ import type { RunContext } from './query-deps.ts'
 const COLUMN_TEXTS_MAX = 1000
 
 /** Values in the parameters of a statement, those in lists too. */
-const VALUES_MAX = 20_000
+const BOUND_VALUES_MAX = 20_000
 
 /** Of a text that is searched for: a model reads much less of it. */
 const SEARCH_TEXT_CHARS_MAX = 200_000
@@ -54,7 +54,7 @@ export interface BoundPlan {
 export async function bindPlan(plan: SelectPlan, binding: Binding): Promise<BoundPlan> {
   const { params, options, deps, signal } = binding
   const values: Record<string, BoundValue> = {}
-  const room = { left: VALUES_MAX }
+  const room = { left: BOUND_VALUES_MAX }
   for (const name of plan.parameters) {
     const given = parameterOf(name)
     if (params.has(given)) values[name] = boundValue(given, params.get(given), room)
@@ -65,7 +65,7 @@ export async function bindPlan(plan: SelectPlan, binding: Binding): Promise<Boun
   for (const bound of await allSearchValues(plan, binding)) Object.assign(values, bound)
   for (const { agentIndex, agent, fields, questions } of plan.agents) {
     const texts: string[] = []
-    for (const question of questions) texts.push(...(await textsOf(question, plan, binding)))
+    for (const question of questions) texts.push(...(await plannedTexts(question, plan, binding)))
     const changedAgent = options === null ? agent : overriddenAgent(agent, options, deps)
     const answers = await askAgent({ agent: changedAgent, fields }, texts, deps.agents, signal)
     values[answersParameter(agentIndex)] = answers
@@ -103,7 +103,7 @@ export type BoundValues = Readonly<Record<string, BoundValue>>
 function boundValue(name: string, value: unknown, room: { left: number }): BoundValue {
   room.left -= 1
   if (room.left < 0) {
-    const message = `The parameters of a statement hold at most ${VALUES_MAX} values`
+    const message = `The parameters of a statement hold at most ${BOUND_VALUES_MAX} values`
     throw new AppError('invalid_request', `${message}; put more into a table`)
   }
   if (value === null || typeof value === 'boolean' || typeof value === 'number') return value
@@ -114,7 +114,7 @@ function boundValue(name: string, value: unknown, room: { left: number }): Bound
 }
 
 /** The texts that are meant: one, or the distinct values of a column. */
-async function textsOf(
+async function plannedTexts(
   text: PlannedText,
   plan: SelectPlan,
   binding: Binding,
@@ -207,7 +207,7 @@ function givenVector(text: PlannedText, params: ParameterValues): Float32Array |
 
 /** @throws AppError `dimension_mismatch`, `sql_invalid_search` */
 function checkedVector(vector: Float32Array, kb: KnowledgeBase): Float32Array {
-  const length = lengthOf(vector)
+  const length = vectorLength(vector)
   if (length > 0 && Number.isFinite(length)) return unitVector(vector, kb)
   const message = 'A query vector has finite numbers that are not all zero'
   throw new AppError('sql_invalid_search', message)
@@ -220,7 +220,7 @@ async function lateralVectors(
 ): Promise<BoundValues> {
   const needsVectors = plan.parameters.has(vectorsParameter(textIndex))
   if (!needsVectors && !plan.parameters.has(textsParameter(textIndex))) return {}
-  const texts = (await textsOf(text, plan, binding)).filter((value) => value.trim() !== '')
+  const texts = (await plannedTexts(text, plan, binding)).filter((value) => value.trim() !== '')
   const isEmbedded = needsVectors && texts.length > 0
   const vectors = isEmbedded ? await unitVectors(texts, knowledgeBase, binding) : []
   return { [textsParameter(textIndex)]: texts, [vectorsParameter(textIndex)]: vectors }
@@ -239,11 +239,11 @@ function searchText(
   const isEmpty = typeof text === 'string' || (Array.isArray(text) && text.length === 0)
   const message = isEmpty
     ? 'content is searched for a text, and this one is empty'
-    : `content is searched for a text or a list of numbers, and this parameter is ${kindOf(text)}`
+    : `content is searched for a text or a list of numbers, and this parameter is ${boundKind(text)}`
   throw new AppError('sql_invalid_search', message)
 }
 
-function kindOf(value: unknown): string {
+function boundKind(value: unknown): string {
   if (value === null || value === undefined) return 'null'
   if (Array.isArray(value)) return 'a list of other values: each text is a parameter of its own'
   return typeof value === 'object' ? 'an object' : `a ${typeof value}`
@@ -265,7 +265,7 @@ function unitVector(vector: Float32Array, kb: KnowledgeBase): Float32Array {
     const sizes = `the query has ${vector.length}, ${kb.name} holds ${kb.dimensions}`
     throw new AppError('dimension_mismatch', `Dimensions do not match: ${sizes}`)
   }
-  const length = lengthOf(vector)
+  const length = vectorLength(vector)
   if (!(length > 0 && Number.isFinite(length))) {
     throw new AppError('provider_failed', 'The embedding model gave no usable vector for this text')
   }
@@ -273,13 +273,13 @@ function unitVector(vector: Float32Array, kb: KnowledgeBase): Float32Array {
 }
 
 /** In float64, which no square of a float32 overflows. */
-function lengthOf(vector: Float32Array): number {
+function vectorLength(vector: Float32Array): number {
   let squares = 0
   for (let index = 0; index < vector.length; index += 1) squares += (vector[index] ?? 0) ** 2
   return Math.sqrt(squares)
 }
 
-const QUESTIONS_MAX = 100
+const AGENT_QUESTIONS_MAX = 100
 /** Questions of one statement that are asked at the same time. */
 const QUESTIONS_AT_ONCE = 4
 
@@ -295,20 +295,20 @@ async function askAgent(
   signal: AbortSignal,
 ): Promise<readonly string[]> {
   const questions = [...new Set(texts)].filter((text) => text.trim() !== '')
-  if (questions.length > QUESTIONS_MAX) {
-    const limit = `A statement asks agent ${agent.name} at most ${QUESTIONS_MAX} questions`
+  if (questions.length > AGENT_QUESTIONS_MAX) {
+    const limit = `A statement asks agent ${agent.name} at most ${AGENT_QUESTIONS_MAX} questions`
     const message = `${limit}, found ${questions.length}; narrow the table they come from`
     throw new AppError('sql_invalid_search', message)
   }
   const bounds = { concurrencyMax: QUESTIONS_AT_ONCE, signal }
   const answers = await mapConcurrent(questions, bounds, async (question, lane) => {
     const answer = await agents.ask(agent, questionWithFields(question, fields), lane)
-    return rowsOf(question, answer, fields)
+    return answerRows(question, answer, fields)
   })
   return answers.flat()
 }
 
-function rowsOf(
+function answerRows(
   question: string,
   { content, traceId, citations }: AgentAnswer,
   fields: readonly string[],

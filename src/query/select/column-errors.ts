@@ -13,8 +13,8 @@ import { optionHint } from '../../sql/search/search-options.ts'
 export function withColumnHint(error: AppError, sql: string, snapshot: CatalogSnapshot): AppError {
   const name = UNKNOWN_COLUMN.exec(error.message)?.[1]
   if (name === undefined) return error
-  const tokens = namesIn(sql)
-  const nearest = nearestName(name, columnsOf(tokens, snapshot))
+  const tokens = nameTokens(sql)
+  const nearest = nearestName(name, columnsOfNamed(tokens, snapshot))
   const suggestion = nearest === undefined ? undefined : `Did you mean "${nearest}"?`
   const advice = lastHint(name) ?? optionHint(name) ?? suggestion
   const hint = advice === undefined ? '' : `. ${advice}`
@@ -34,7 +34,7 @@ function lastHint(name: string): string | undefined {
 /** How DuckDB says it. */
 const UNKNOWN_COLUMN = /(?:Referenced column|have a column named) "([^"]+)"/
 
-function namesIn(sql: string): readonly Token[] {
+function nameTokens(sql: string): readonly Token[] {
   try {
     return tokenize(sql).filter(({ kind }) => kind === 'word' || kind === 'name')
   } catch {
@@ -43,7 +43,7 @@ function namesIn(sql: string): readonly Token[] {
 }
 
 /** The columns of every relation that has one of these names, in whatever project. */
-function columnsOf(tokens: readonly Token[], snapshot: CatalogSnapshot): readonly string[] {
+function columnsOfNamed(tokens: readonly Token[], snapshot: CatalogSnapshot): readonly string[] {
   const names = new Set(tokens.map(({ value }) => value.toLowerCase()))
   const isNamed = ({ name }: { readonly name: string }) => names.has(name.toLowerCase())
   return [

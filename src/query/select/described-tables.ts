@@ -16,10 +16,10 @@ export type DescribedTable =
   /** There is no such table; the hint ends the message. */
   | { readonly from: null; readonly hint: string }
 
-/** By `keyOf` the table that was wanted. */
+/** By `wantedTableKey` the table that was wanted. */
 export type DescribedTables = ReadonlyMap<string, DescribedTable>
 
-export function keyOf({ sourceId, wanted }: WantedTable): string {
+export function wantedTableKey({ sourceId, wanted }: WantedTable): string {
   const names = wanted.kind === 'table' ? wanted.names : [wanted.sql]
   return JSON.stringify([sourceId, wanted.kind, ...names])
 }

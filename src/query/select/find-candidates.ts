@@ -4,13 +4,13 @@ import { type KeywordSearch, PART_CHUNKS, type PhraseHits } from '../../domain/h
 import type { KnowledgeBase } from '../../domain/knowledge-base.ts'
 import type { BoundSql, BoundValue } from '../../domain/ports/engine-ports.ts'
 import type { NearestChunk, NearestFound, NearestSearch } from '../../domain/ports/search-ports.ts'
-import { bestFedBack, type FedBackSearch } from '../../retrieval/feedback.ts'
 import {
   exactFusion,
   type FusionWeights,
   fusedHits,
   type RankedHit,
 } from '../../retrieval/fusion.ts'
+import { bestFedBack, type FedBackSearch } from '../../retrieval/query-feedback.ts'
 import {
   alphaParameter,
   candidateDistancesParameter,
@@ -145,8 +145,8 @@ function boundTerms(
   textIndex: number,
   values: BoundValues,
 ): Pick<KeywordSearch, 'terms' | 'phrases'> {
-  const keys = itemsOf(values[termKeysParameter(textIndex)])
-  const counts = itemsOf(values[termCountsParameter(textIndex)])
+  const keys = boundItems(values[termKeysParameter(textIndex)])
+  const counts = boundItems(values[termCountsParameter(textIndex)])
   return {
     terms: {
       keys: keys.filter((key) => typeof key === 'bigint'),
@@ -159,8 +159,8 @@ function boundTerms(
 function boundPhrases(textIndex: number, values: BoundValues): PhraseHits | null {
   const bound = values[phraseBoundParameter(textIndex)]
   if (typeof bound !== 'number' || bound === 0) return null
-  const keys = itemsOf(values[phraseKeysParameter(textIndex)])
-  const bonuses = itemsOf(values[phraseBonusesParameter(textIndex)])
+  const keys = boundItems(values[phraseKeysParameter(textIndex)])
+  const bonuses = boundItems(values[phraseBonusesParameter(textIndex)])
   return {
     keys: keys.filter((key) => typeof key === 'bigint'),
     bonuses: bonuses.filter((bonus) => typeof bonus === 'number'),
@@ -169,7 +169,7 @@ function boundPhrases(textIndex: number, values: BoundValues): PhraseHits | null
   }
 }
 
-function itemsOf(value: BoundValue | undefined): readonly BoundValue[] {
+function boundItems(value: BoundValue | undefined): readonly BoundValue[] {
   return Array.isArray(value) ? value : []
 }
 

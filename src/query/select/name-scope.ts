@@ -13,8 +13,8 @@ import {
   findTable,
   findView,
   knowledgeBasesOf,
+  projectTables,
   seenDataSource,
-  tablesOf,
   viewsOf,
 } from '../../domain/catalog-snapshot.ts'
 import { FILES_SCHEMA, fileTable, projectSchema, projectTable } from '../../domain/chunk-tables.ts'
@@ -34,9 +34,9 @@ import {
 } from '../information-schema/information-schema.ts'
 import {
   type DescribedTables,
-  keyOf,
   UndescribedTable,
   type WantedTable,
+  wantedTableKey,
 } from './described-tables.ts'
 
 /**
@@ -68,7 +68,7 @@ export function nameScope(
       if (relation === undefined) {
         // An agent is not told the names that it may not read.
         if (allowed !== undefined) throw notAllowed(written.join('.'), allowed)
-        throw missing(snapshot, qualifier, name)
+        throw missingRelation(snapshot, qualifier, name)
       }
       if (allowed !== undefined) {
         const fullName = `${qualifier}.${canonicalName(snapshot, qualifier, name)}`
@@ -122,7 +122,7 @@ function sourceRelation(
   const from = native === undefined ? tableNamed(names) : { kind: 'native' as const, sql: native }
   if (tables === null) return { kind: 'source', source, from, columns: [] }
   const table: WantedTable = { sourceId: id, sourceName: name, wanted }
-  const described = tables.get(keyOf(table))
+  const described = tables.get(wantedTableKey(table))
   if (described === undefined) throw new UndescribedTable(table)
   if (described.from !== null) return { kind: 'source', source, ...described }
   const message = `Table '${names.join('.')}' not found in database: ${name}${described.hint}`
@@ -224,7 +224,7 @@ function unknown(name: string, why: string): AppError {
   return new AppError('sql_unknown_name', `Table '${name}' not found: ${why}`)
 }
 
-function missing(snapshot: CatalogSnapshot, qualifier: string, name: string): AppError {
+function missingRelation(snapshot: CatalogSnapshot, qualifier: string, name: string): AppError {
   if (qualifier.toLowerCase() === INFORMATION_SCHEMA) {
     const nearest = nearestName(name, INFORMATION_SCHEMA_TABLES)
     const known = `information_schema has the tables ${INFORMATION_SCHEMA_TABLES.join(', ')}`
@@ -240,14 +240,14 @@ function missing(snapshot: CatalogSnapshot, qualifier: string, name: string): Ap
   }
   const names = project === undefined ? fileNames(snapshot) : relationNames(snapshot, project)
   const nearest = nearestName(name, names)
-  const upload = FILE_NAME.test(name) ? `. ${UPLOAD}` : ''
+  const upload = DATA_FILE.test(name) ? `. ${UPLOAD}` : ''
   const hint = didYouMean(nearest) || upload
   const message = `Table '${name}' not found in database: ${qualifier}${hint}`
   return new AppError('sql_unknown_name', message)
 }
 
 /** What DuckDB itself would read from disk. */
-const FILE_NAME = /\.(?:csv|tsv|txt|json|jsonl|ndjson|parquet|xlsx)(?:\.(?:gz|zst))?$/i
+const DATA_FILE = /\.(?:csv|tsv|txt|json|jsonl|ndjson|parquet|xlsx)(?:\.(?:gz|zst))?$/i
 const UPLOAD = 'To read a file, upload it with PUT /api/files/<name>, and name it files.<name>'
 
 function fileNames(snapshot: CatalogSnapshot): readonly string[] {
@@ -257,7 +257,7 @@ function fileNames(snapshot: CatalogSnapshot): readonly string[] {
 }
 
 function relationNames(snapshot: CatalogSnapshot, project: Project): readonly string[] {
-  return [knowledgeBasesOf, viewsOf, tablesOf, agentsOf].flatMap((relationsIn) => {
+  return [knowledgeBasesOf, viewsOf, projectTables, agentsOf].flatMap((relationsIn) => {
     return relationsIn(snapshot, project).map(({ name }) => name)
   })
 }
@@ -267,10 +267,10 @@ function didYouMean(name: string | undefined): string {
 }
 
 function notAllowed(name: string, allowed: AllowedData): AppError {
-  return new AppError('sql_forbidden', notAvailable(name, namesOf(allowed)))
+  return new AppError('sql_forbidden', notAvailable(name, allowedNames(allowed)))
 }
 
-function namesOf({ knowledgeBases, tables }: AllowedData): readonly string[] {
+function allowedNames({ knowledgeBases, tables }: AllowedData): readonly string[] {
   return [...knowledgeBases.map((kb) => `${kb.projectName}.${kb.name}`), ...tables]
 }
 
@@ -280,7 +280,7 @@ function partsMeant(
   database: string,
   allowed: AllowedData,
 ): readonly string[] {
-  const meant = nameMeant(parts.join('.'), database, namesOf(allowed))
+  const meant = nameMeant(parts.join('.'), database, allowedNames(allowed))
   if (meant === undefined) return parts
   const [qualifier = '', ...rest] = meant.split('.')
   return isFiles(qualifier) ? [qualifier, rest.join('.')] : [qualifier, ...rest]

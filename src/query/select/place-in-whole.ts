@@ -1,7 +1,7 @@
 import { AppError } from '../../errors.ts'
 import { caretAt, excerptAt } from '../../sql/ast/placed-error.ts'
 import type { Statement } from '../../sql/dialect/parse-statement.ts'
-import { placeOf } from '../../sql/lexer/tokens.ts'
+import { lineAndColumn } from '../../sql/lexer/tokens.ts'
 
 /**
  * A failure in a SELECT within a statement names its line and column in that SELECT, which was run by itself: now those in
@@ -18,14 +18,17 @@ export function inWhole(error: unknown, whole: string, statement: Statement): un
   return error
 }
 
-/** A text that is run by itself, and where it begins in the whole statement. */
-interface InnerText {
-  readonly text: string
-  readonly start: number
-}
-
 /** Of a job each of its statements, too. */
-function* innerTexts(statement: Statement, whole: string): Generator<InnerText, void> {
+function* innerTexts(
+  statement: Statement,
+  whole: string,
+): Generator<
+  {
+    readonly text: string
+    readonly start: number
+  },
+  void
+> {
   const isJob = statement.kind === 'create_job'
   let from = 0
   for (const text of selectsIn(statement)) {
@@ -68,13 +71,13 @@ interface NamedPlace {
   readonly said: string | undefined
 }
 
-const PLACE = /^line (\d+), column (\d+):(?: ([^\n]*))?(?:\n([^\n]*)\n( *)\^)?/
+const ERROR_PLACE = /^line (\d+), column (\d+):(?: ([^\n]*))?(?:\n([^\n]*)\n( *)\^)?/
 
 /** As `excerptAt` writes it; a syntax error of DuckDB has it at the head of its message. */
 function placeNamed({ message, excerpt }: AppError): NamedPlace | undefined {
-  const isInMessage = PLACE.test(message)
+  const isInMessage = ERROR_PLACE.test(message)
   const text = isInMessage ? message : (excerpt ?? '')
-  const [found, line, column, said, shown = '', lead = ''] = PLACE.exec(text) ?? []
+  const [found, line, column, said, shown = '', lead = ''] = ERROR_PLACE.exec(text) ?? []
   if (found === undefined) return undefined
   return {
     line: Number(line),
@@ -116,7 +119,7 @@ function placedAt(
     return new AppError(code, message, { title, excerpt, cause })
   }
   const excerpt = caretAt(whole, at)
-  return new AppError(code, `${placeOf(whole, at)}: ${said}`, {
+  return new AppError(code, `${lineAndColumn(whole, at)}: ${said}`, {
     title,
     cause,
     ...(excerpt === undefined ? {} : { excerpt }),

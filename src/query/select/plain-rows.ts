@@ -47,7 +47,9 @@ export async function plainRows(
   }
   all.sort(plain.isHybrid ? compareRelevant : compareNear)
   const { offset, limit, columns } = plain
-  return all.slice(offset, offset + limit).map((hit) => columns.map((column) => shown(column, hit)))
+  return all
+    .slice(offset, offset + limit)
+    .map((hit) => columns.map((column) => shownColumn(column, hit)))
 }
 
 /** Those that meet the thresholds. null: a threshold is of no number. */
@@ -62,7 +64,7 @@ function hitsWithin(
   for (const threshold of thresholds) {
     const limit = limitOf(threshold, values)
     if (limit === undefined) return null
-    hits = limit === null ? [] : hits.filter((hit) => isWithin(hit, threshold, limit))
+    hits = limit === null ? [] : hits.filter((hit) => meetsThreshold(hit, threshold, limit))
   }
   return hits
 }
@@ -73,7 +75,7 @@ function limitOf({ value }: Threshold, values: BoundValues): number | null | und
   return typeof limit === 'number' || limit === null ? limit : undefined
 }
 
-function isWithin(hit: Hit, { column, comparison }: Threshold, limit: number): boolean {
+function meetsThreshold(hit: Hit, { column, comparison }: Threshold, limit: number): boolean {
   const measure = hit[column]
   switch (comparison) {
     case '>':
@@ -100,7 +102,7 @@ function compareIds(one: string, other: string): number {
   return one === other ? 0 : Buffer.compare(Buffer.from(one), Buffer.from(other))
 }
 
-function shown(column: PlainColumn, { row, relevance, distance }: HitRow): ResultValue {
+function shownColumn(column: PlainColumn, { row, relevance, distance }: HitRow): ResultValue {
   switch (column) {
     case 'id':
       return row.id

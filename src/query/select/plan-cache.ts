@@ -104,17 +104,18 @@ const KEY_CHARS_MAX = 10_000
 /** A large catalog makes long texts of the tables of information_schema. */
 const SQL_CHARS_MAX = 100_000
 
-interface KnownPlan {
-  readonly plan: SelectPlan
-  readonly catalogVersion: number
-  readonly activityVersion: number
-}
-
 type Versions = Pick<CatalogSnapshot, 'version' | 'definitionsVersion' | 'activity' | 'limits'>
 
 /** Plans of recent statements. One is good until a definition changes; one that reads the catalog, until anything does. */
 export class PlanCache {
-  readonly #plans = new LruMap<string, KnownPlan>({ sizeMax: PLANS_MAX })
+  readonly #plans = new LruMap<
+    string,
+    {
+      readonly plan: SelectPlan
+      readonly catalogVersion: number
+      readonly activityVersion: number
+    }
+  >({ sizeMax: PLANS_MAX })
   readonly #planning = new SingleFlight()
 
   /**
@@ -129,7 +130,7 @@ export class PlanCache {
   ): Promise<T> {
     const known = await find()
     if (known !== undefined) return known
-    const key = keyOf(statement, versions)
+    const key = planKey(statement, versions)
     const running = this.#planning.of(key)
     if (running === undefined) return this.#planning.run(key, plan)
     await abortable(running, signal)
@@ -138,7 +139,7 @@ export class PlanCache {
 
   /** @param statement what a plan is made of, besides the catalog */
   get(statement: string, versions: Versions): SelectPlan | undefined {
-    const known = this.#plans.get(keyOf(statement, versions))
+    const known = this.#plans.get(planKey(statement, versions))
     const isOld =
       known?.catalogVersion !== versions.version ||
       known.activityVersion !== (versions.activity?.version ?? 0)
@@ -147,7 +148,7 @@ export class PlanCache {
   }
 
   set(statement: string, versions: Versions, plan: SelectPlan): void {
-    const key = keyOf(statement, versions)
+    const key = planKey(statement, versions)
     if (key.length > KEY_CHARS_MAX || plan.sql.length > SQL_CHARS_MAX) return
     const { version: catalogVersion, activity } = versions
     this.#plans.set(key, { plan, catalogVersion, activityVersion: activity?.version ?? 0 })
@@ -155,6 +156,6 @@ export class PlanCache {
 }
 
 /** Whoever sees another part of the catalog has plans of their own. */
-function keyOf(statement: string, { definitionsVersion, limits }: Versions): string {
+function planKey(statement: string, { definitionsVersion, limits }: Versions): string {
   return `${definitionsVersion}\0${limits?.key ?? ''}\0${statement}`
 }

@@ -7,9 +7,9 @@ import { AppError, notFound } from '../../errors.ts'
 import { nearestName } from '../../sql/lexer/did-you-mean.ts'
 import {
   type DescribedTable,
-  keyOf,
   UndescribedTable,
   type WantedTable,
+  wantedTableKey,
 } from './described-tables.ts'
 import type { SelectPlan } from './plan-cache.ts'
 import type { Planner } from './planner.ts'
@@ -44,7 +44,7 @@ export async function planDescribed(
       }
       const { table } = error
       const known = await describe(table, snapshot, sources, signal)
-      tables.set(keyOf(table), known)
+      tables.set(wantedTableKey(table), known)
       if (known.from !== null) described.push({ table, columns: known.columns })
     }
   }

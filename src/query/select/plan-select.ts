@@ -5,11 +5,11 @@ import { excerptAt, PlacedError } from '../../sql/ast/placed-error.ts'
 import {
   keepConstants,
   parseTree,
-  queryOf,
+  queryNode,
   selectOf,
   statementOf,
   type TreeNode,
-  textOf,
+  textValue,
   treeText,
   walk,
 } from '../../sql/ast/select-ast.ts'
@@ -93,11 +93,11 @@ async function planTree(
     engine,
   )
   // Views that read views may have made it large.
-  checkExpandedSize(queryOf(statementOf(tree)))
+  checkExpandedSize(queryNode(statementOf(tree)))
   const { sql, parameters } = await printTree(tree, engine)
   const innerPlans = new Map<TreeNode, SelectPlan>()
   for (const { select } of correlatedTexts(inputs)) {
-    if (depth >= VALUES_DEPTH_MAX) throw tooDeep()
+    if (depth >= VALUES_DEPTH_MAX) throw tooDeeplyNested()
     const inner = { ...rewriting, inputs: new PlanInputs(false, null) }
     const options = { parameterNames, depth: depth + 1, isPart: true }
     innerPlans.set(select, await planTree(select, inner, engine, options))
@@ -116,9 +116,9 @@ async function planTree(
   const readsCatalog = inputs.readsCatalog || isOfCatalog
   const ofSources = { reads, direct, described: [] }
   const collected = { searches, agents, thresholds, scans, rerankings, readsCatalog, ...ofSources }
-  const isShort = isShortAnswer(queryOf(statementOf(tree)))
-  const constant = isConstantQuery(queryOf(statementOf(tree))) ? { answer: null } : null
-  const isCounted = inputs.counted?.select === queryOf(statementOf(tree))
+  const isShort = isShortAnswer(queryNode(statementOf(tree)))
+  const constant = isConstantQuery(queryNode(statementOf(tree))) ? { answer: null } : null
+  const isCounted = inputs.counted?.select === queryNode(statementOf(tree))
   const counted =
     inputs.counted !== null && isCounted
       ? { knowledgeBase: inputs.counted.knowledgeBase, columns: null }
@@ -142,7 +142,7 @@ async function checked(
   if (!isPart) {
     const untyped = separateParameters(tree)
     await Promise.all(untyped.map((item) => keepName(item, engine)))
-    const unnamed = limitSteps(queryOf(statementOf(tree)))
+    const unnamed = limitSteps(queryNode(statementOf(tree)))
     await Promise.all(unnamed.map((item) => keepName(item, engine)))
   }
   const edits = [...rewrite(tree, rewriting), ...limitJson(tree)]
@@ -214,7 +214,7 @@ function viewsTooDeep(name: string): AppError {
   return new AppError('sql_not_supported', message)
 }
 
-function tooDeep(): AppError {
+function tooDeeplyNested(): AppError {
   const message = `A search for a column's texts has at most ${VALUES_DEPTH_MAX} others within it`
   return new AppError('sql_not_supported', message)
 }
@@ -273,7 +273,7 @@ async function candidatePlan(
   if (edits.length === 0) return null
   const requests = await Promise.all(edits.map((edit) => candidateRequest(edit, engine)))
   for (const { rows } of edits) rows.apply(parseTree(await engine.parse(rows.sql)))
-  const isShort = isShortAnswer(queryOf(statementOf(tree)))
+  const isShort = isShortAnswer(queryNode(statementOf(tree)))
   const [{ plain } = { plain: null }] = edits
   return { ...(await printTree(tree, engine)), requests, isShort, plain, known: { columns: null } }
 }
@@ -299,13 +299,13 @@ function withLikes(tree: TreeNode): string {
 
 async function printTree(tree: TreeNode, engine: SqlText) {
   const sql = await engine.print(withLikes(tree))
-  return { sql, parameters: parametersOf(tree) }
+  return { sql, parameters: namedParameters(tree) }
 }
 
-function parametersOf(tree: TreeNode): ReadonlySet<string> {
+function namedParameters(tree: TreeNode): ReadonlySet<string> {
   const names = new Set<string>()
   for (const node of walk(tree)) {
-    if (node.class === 'PARAMETER') names.add(textOf(node.identifier))
+    if (node.class === 'PARAMETER') names.add(textValue(node.identifier))
   }
   return names
 }

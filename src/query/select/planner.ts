@@ -9,9 +9,9 @@ import { planSelect } from './plan-select.ts'
 import {
   errorOf,
   type FromPlanningThread,
-  failureOf,
-  namesOf,
   type PlanRequest,
+  planFailure,
+  requestScope,
   type ToPlanningThread,
 } from './planning-protocol.ts'
 
@@ -22,7 +22,7 @@ const CHARS_HERE_MAX = 10_000
 const TREE_CHARS_HERE_MAX = 150_000
 
 /** Statements that wait for the thread. */
-const WAITING_MAX = 100
+const PLANS_WAITING_MAX = 100
 
 /** A thread that has nothing to do for so long gives its memory back. */
 const IDLE_MS = 10_000
@@ -43,7 +43,7 @@ export class Planner {
   readonly #options: PlannerOptions
   readonly #turns = new Semaphore({
     placesMax: 1,
-    waitingMax: WAITING_MAX,
+    waitingMax: PLANS_WAITING_MAX,
     tooBusy: (waiting) => {
       const message = `More than ${waiting} large SQL statements wait to be planned; try again later`
       return new AppError('too_busy', message)
@@ -89,7 +89,7 @@ export class Planner {
   #planHere(request: PlanRequest, snapshot: CatalogSnapshot): Promise<SelectPlan> {
     const { sql, search } = request
     const engine = smallTreesOnly(this.#options.engine)
-    return planSelect(sql, namesOf(request, snapshot), engine, search)
+    return planSelect(sql, requestScope(request, snapshot), engine, search)
   }
 
   async #planInThread(
@@ -182,7 +182,7 @@ export class Planner {
     try {
       return { kind: 'text', call, text: await engine[kind](text) }
     } catch (error) {
-      return { kind: 'refused', call, failure: failureOf(error) }
+      return { kind: 'refused', call, failure: planFailure(error) }
     }
   }
 

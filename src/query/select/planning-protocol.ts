@@ -27,7 +27,7 @@ export interface PlanRequest {
 export type GivenRows = Readonly<Record<string, string>>
 
 /** What the names in it mean. */
-export function namesOf(
+export function requestScope(
   { database, allowed, readsChunkKeys, tables, given = {} }: PlanRequest,
   snapshot: CatalogSnapshot,
 ): NameScope {
@@ -76,7 +76,7 @@ export interface PlanFailure {
   readonly stack: string
 }
 
-export function failureOf(error: unknown): PlanFailure {
+export function planFailure(error: unknown): PlanFailure {
   const stack = error instanceof Error ? (error.stack ?? '') : ''
   if (error instanceof UndescribedTable) {
     return { code: null, message: error.message, undescribed: error.table, stack }

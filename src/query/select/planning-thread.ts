@@ -4,9 +4,9 @@ import { planSelect } from './plan-select.ts'
 import {
   errorOf,
   type FromPlanningThread,
-  failureOf,
-  namesOf,
   type PlanRequest,
+  planFailure,
+  requestScope,
   type ToPlanningThread,
 } from './planning-protocol.ts'
 
@@ -37,14 +37,14 @@ export class PlanningThread {
     try {
       if (this.#snapshot === null) throw new Error('a plan is made of a catalog')
       const { sql, search } = request
-      const names = namesOf(request, this.#snapshot)
+      const names = requestScope(request, this.#snapshot)
       const engine: Pick<SqlEngine, 'parse' | 'print'> = {
         parse: (text) => this.#call('parse', text),
         print: (text) => this.#call('print', text),
       }
       this.#post({ kind: 'planned', plan: await planSelect(sql, names, engine, search) })
     } catch (error) {
-      this.#post({ kind: 'failed', failure: failureOf(error) })
+      this.#post({ kind: 'failed', failure: planFailure(error) })
     }
   }
 

@@ -9,7 +9,7 @@ import type { CandidatePlan, CountedChunks, SelectPlan } from './plan-cache.ts'
 import { type RunContext, runLimits } from './query-deps.ts'
 
 /** While a knowledge base is written to, candidates may be out of date before they are read. */
-const ATTEMPTS_MAX = 6
+const CANDIDATE_ROUNDS_MAX = 6
 /** Of a statement that scans, whose phrases may be out of date by then. */
 const SCANS_MAX = 6
 
@@ -32,12 +32,12 @@ export async function runPlan(
   const { candidates, constant, counted } = plan
   if (context.isShown === true && constant !== null && constant.answer !== null) {
     const { columns, ready = [] } = constant.answer
-    return { rows: { columns, ready, batches: batchesOf(ready) }, isFromMemory: false }
+    return { rows: { columns, ready, batches: oneBatch(ready) }, isFromMemory: false }
   }
   const count = context.isShown === true ? await countedRows(counted, context) : null
   if (count !== null) return { rows: count, isFromMemory: false }
   let current = bound
-  for (let attempt = 0; attempt < ATTEMPTS_MAX && candidates !== null; attempt += 1) {
+  for (let attempt = 0; attempt < CANDIDATE_ROUNDS_MAX && candidates !== null; attempt += 1) {
     if (!current.keywords.isCurrent()) current = await bindAgain(plan, current, context)
     const near = await runOverCandidates(candidates, current, context)
     if (near === null) break
@@ -60,7 +60,7 @@ async function scan(plan: SelectPlan, bound: BoundPlan, context: PlanRun): Promi
   let current = bound
   for (let attempt = 1; ; attempt += 1) {
     if (!current.keywords.isCurrent()) current = await bindAgain(plan, current, context)
-    const rows = await run({ sql, values: current.values, isShort }, context)
+    const rows = await runBound({ sql, values: current.values, isShort }, context)
     if (current.keywords.isCurrent() || attempt === SCANS_MAX) return rows
     await close(rows)
   }
@@ -96,7 +96,7 @@ async function countedRows(
   const count = await deps.counts.chunkCount(counted.knowledgeBase)
   if (count === null) return null
   const ready = [[count]]
-  return { columns, ready, batches: batchesOf(ready) }
+  return { columns, ready, batches: oneBatch(ready) }
 }
 
 /** Of a plan that is run. */
@@ -121,7 +121,7 @@ async function runOverCandidates(
   const shown = context.isShown === true ? await shownRows(plan, candidates, values, context) : null
   // Vectors and rows are of one state, then.
   if (shown !== null) return isCurrent() ? shown : STALE
-  const rows = await run(candidates.statement(), context)
+  const rows = await runBound(candidates.statement(), context)
   plan.known.columns = rows.columns
   // Its transaction has begun by now: it does not see what comes later.
   if (isCurrent()) return rows
@@ -138,13 +138,13 @@ async function shownRows(
 ): Promise<RowStream | null> {
   if (plain === null || columns === null || search === undefined) return null
   const rows = await plainRows(plain, search, values, context)
-  return rows && { columns, batches: batchesOf(rows), ready: rows }
+  return rows && { columns, batches: oneBatch(rows), ready: rows }
 }
 
-async function* batchesOf<T>(rows: readonly T[]): AsyncGenerator<readonly T[], void, void> {
+async function* oneBatch<T>(rows: readonly T[]): AsyncGenerator<readonly T[], void, void> {
   if (rows.length > 0) yield rows
 }
 
-function run(statement: BoundSql, { deps, signal, timer }: RunContext): Promise<RowStream> {
+function runBound(statement: BoundSql, { deps, signal, timer }: RunContext): Promise<RowStream> {
   return timer.time('rows', () => deps.engine.run(statement, runLimits(deps), signal))
 }

@@ -108,7 +108,7 @@ async function runBound(bound: BoundSelect, { isShown }: SelectRequest): Promise
   }
 }
 
-const ATTEMPTS_MAX = 3
+const PLANNINGS_MAX = 3
 
 /**
  * Plans and binds a SELECT and does something with it that is over when this is; once more where a table that it names was
@@ -156,7 +156,7 @@ async function withAttempts<T>(
       }
       if (!isUnknownName) throw error
       const isStale = deps.catalog.snapshot().version !== snapshot.version
-      if (!isStale || attempt >= ATTEMPTS_MAX) {
+      if (!isStale || attempt >= PLANNINGS_MAX) {
         throw withColumnHint(error, request.sql, visibleTo(request.allowed, snapshot))
       }
     }
@@ -330,10 +330,10 @@ async function cachedPlan(
 /** What a plan is made of, besides the catalog and the text: it is none for callers who may read something else. */
 function planScope({ database, search, allowed }: SelectRequest): string {
   const narrowed = allowed && [allowed.knowledgeBases.map(({ id }) => id), allowed.tables]
-  return `${database}\0${textOf(search)}\0${textOf(narrowed)}\0`
+  return `${database}\0${jsonOrEmpty(search)}\0${jsonOrEmpty(narrowed)}\0`
 }
 
-function textOf(value: object | undefined): string {
+function jsonOrEmpty(value: object | undefined): string {
   return value === undefined ? '' : JSON.stringify(value)
 }
 

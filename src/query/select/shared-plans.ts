@@ -60,7 +60,7 @@ export class SharedPlans {
 
   #find({ sql, scope, versions }: SharingRequest): FoundShape | null {
     if (sql.length > SHAPE_CHARS_MAX) return null
-    const tokens = tokensOf(sql)
+    const tokens = plainTokens(sql)
     const { definitionsVersion, limits } = versions
     const keyOf = (shape: string) => {
       return `${definitionsVersion}\0${limits?.key ?? ''}\0${scope}\0${shape}`
@@ -93,7 +93,7 @@ interface FoundShape {
   readonly key: string
 }
 
-function tokensOf(sql: string): readonly Token[] {
+function plainTokens(sql: string): readonly Token[] {
   // What is escaped like this may be read in two ways.
   if (sql.includes('\\')) return []
   try {

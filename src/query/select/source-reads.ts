@@ -31,7 +31,7 @@ export class SourceRows {
     const rows = new SourceRows()
     const reads = new Map<string, SourceRead>()
     for (const read of readsOf(plan)) {
-      const key = keyOf(read, context)
+      const key = readKey(read, context)
       rows.#keys.set(read.placeholder, key)
       reads.set(key, read)
     }
@@ -89,7 +89,7 @@ export async function directRows(
   const answer = direct === null ? null : renderDirect(direct, context.params)
   if (direct === null || answer === null) return null
   const { deps, signal, timer } = context
-  const source = sourceOf(direct.read, context)
+  const source = readSource(direct.read, context)
   const rows = await timer.time('rows', () => {
     return deps.sources.read(source, answer.select, runLimits(deps), signal)
   })
@@ -97,13 +97,13 @@ export async function directRows(
     return { name: direct.items[index]?.name ?? '', type }
   })
   const { rowsMax } = answer
-  const batches = rowsMax === null ? rows.batches : firstRows(rows.batches, rowsMax)
+  const batches = rowsMax === null ? rows.batches : boundedBatches(rows.batches, rowsMax)
   // Nothing else of them: other forms of the same rows would be more than these.
   return { columns, batches }
 }
 
 /** No more rows than these. Its reader may leave before it has begun: the source is told then, too. */
-function firstRows(batches: RowStream['batches'], rowsMax: number): RowStream['batches'] {
+function boundedBatches(batches: RowStream['batches'], rowsMax: number): RowStream['batches'] {
   return {
     [Symbol.asyncIterator]() {
       const inner = batches[Symbol.asyncIterator]()
@@ -152,26 +152,26 @@ export function readsOf(plan: SelectPlan): readonly SourceRead[] {
   return [...plan.reads, ...[...plan.innerPlans.values()].flatMap(readsOf)]
 }
 
-function sourceOf({ source }: SourceRead, { deps }: RunContext) {
+function readSource({ source }: SourceRead, { deps }: RunContext) {
   const found = findDataSource(deps.catalog.snapshot(), source.name)
   if (found === undefined || found.id !== source.id) throw notFound('database', source.name)
   return found
 }
 
 /** Reads that are alike are done once. */
-function keyOf(read: SourceRead, { params }: ReadContext): string {
-  const { sql, values } = selectOf(read, params)
+function readKey(read: SourceRead, { params }: ReadContext): string {
+  const { sql, values } = sourceSelect(read, params)
   return JSON.stringify([read.source.id, sql, values])
 }
 
-function selectOf(read: SourceRead, params: ParameterValues): SourceSelect {
+function sourceSelect(read: SourceRead, params: ParameterValues): SourceSelect {
   return renderRead(read, params).select
 }
 
 function stage(read: SourceRead, context: ReadContext, signal: AbortSignal): Promise<StagedRows> {
   const { deps, params } = context
   const limits: RunLimits = runLimits(deps)
-  return deps.sources.stage(sourceOf(read, context), selectOf(read, params), limits, signal)
+  return deps.sources.stage(readSource(read, context), sourceSelect(read, params), limits, signal)
 }
 
 /** Its columns by their place: a source may call them otherwise. */

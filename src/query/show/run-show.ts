@@ -1,4 +1,4 @@
-import { maskedModelFields } from '../../catalog/model-fields.ts'
+import { maskedModelFields } from '../../catalog/model-ref-fields.ts'
 import type { Agent } from '../../domain/agents/agent.ts'
 import { literal, quote } from '../../domain/identifier.ts'
 import { type KnowledgeBase, sentMetadataColumns } from '../../domain/knowledge-base.ts'

@@ -65,19 +65,23 @@ function shownRows(statement: ShowRows, scope: ShowScope): Shown {
   const database = statement.from ?? scope.db
   switch (subject) {
     case 'databases':
-      return shown(isFull ? 'Database=NAME TYPE ENGINE' : 'Database=NAME', 'databases')
+      return shownColumns(isFull ? 'Database=NAME TYPE ENGINE' : 'Database=NAME', 'databases')
     case 'projects':
-      return shown('Database=NAME', 'databases', "TYPE = 'project'")
+      return shownColumns('Database=NAME', 'databases', "TYPE = 'project'")
     case 'files':
       return shownTables(FILES_DATABASE, scope, isFull)
     case 'tables':
       return shownTables(database, scope, isFull)
     case 'table_status':
-      return shown(TABLE_STATUS, 'tables', schemaCondition(database, scope))
+      return shownColumns(TABLE_STATUS, 'tables', schemaCondition(database, scope))
     case 'columns':
-      return shown(isFull ? FULL_COLUMNS : COLUMNS, 'columns', conditionOf(statement, scope))
+      return shownColumns(
+        isFull ? FULL_COLUMNS : SHOWN_COLUMNS,
+        'columns',
+        shownCondition(statement, scope),
+      )
     case 'indexes':
-      return shown(INDEXES, 'statistics', conditionOf(statement, scope))
+      return shownColumns(INDEXES, 'statistics', shownCondition(statement, scope))
     case 'agents':
     case 'chatbots':
     case 'jobs':
@@ -113,7 +117,7 @@ function objects(table: string, condition: string): Shown {
 }
 
 /** @param columns `shown=column`, or a column that is shown under its own name; `~` is a space in a name */
-function shown(columns: string, table: string, condition = 'true'): Shown {
+function shownColumns(columns: string, table: string, condition = 'true'): Shown {
   const pairs = columns
     .trim()
     .split(/\s+/)
@@ -138,7 +142,7 @@ function schemaCondition(database: string, scope: ShowScope): string {
   return `TABLE_SCHEMA = ${literal(schemaNamed(database, scope))}`
 }
 
-function conditionOf({ table, from }: ShowRows, scope: ShowScope): string {
+function shownCondition({ table, from }: ShowRows, scope: ShowScope): string {
   if (table === null) throw new Error('columns and indexes are those of a table')
   return columnsCondition({ ...table, project: table.project ?? from }, scope)
 }
@@ -149,7 +153,7 @@ function schemaNamed(database: string, { snapshot }: ShowScope): string {
   return requireDatabase(snapshot, database)
 }
 
-const COLUMNS = `Field=COLUMN_NAME Type=COLUMN_TYPE Null=IS_NULLABLE Key=COLUMN_KEY
+const SHOWN_COLUMNS = `Field=COLUMN_NAME Type=COLUMN_TYPE Null=IS_NULLABLE Key=COLUMN_KEY
   Default=COLUMN_DEFAULT Extra=EXTRA`
 
 const FULL_COLUMNS = `Field=COLUMN_NAME Type=COLUMN_TYPE Collation=COLLATION_NAME Null=IS_NULLABLE
@@ -176,36 +180,36 @@ const ROUTINES = `Db=ROUTINE_SCHEMA Name=ROUTINE_NAME Type=ROUTINE_TYPE Definer=
 
 /** What SHOW says about the server as a whole. */
 const SERVER = {
-  character_sets: shown(
+  character_sets: shownColumns(
     `Charset=CHARACTER_SET_NAME Description=DESCRIPTION Default~collation=DEFAULT_COLLATE_NAME
      Maxlen=MAXLEN`,
     'character_sets',
   ),
-  collations: shown(
+  collations: shownColumns(
     `Collation=COLLATION_NAME Charset=CHARACTER_SET_NAME Id=ID Default=IS_DEFAULT
      Compiled=IS_COMPILED Sortlen=SORTLEN Pad_attribute=PAD_ATTRIBUTE`,
     'collations',
   ),
-  engines: shown(
+  engines: shownColumns(
     `Engine=ENGINE Support=SUPPORT Comment=COMMENT Transactions=TRANSACTIONS XA
      Savepoints=SAVEPOINTS`,
     'engines',
   ),
   errors: nothing('Level Code Message'),
-  functions: shown(ROUTINES, 'routines', "ROUTINE_TYPE = 'FUNCTION'"),
-  plugins: shown(
+  functions: shownColumns(ROUTINES, 'routines', "ROUTINE_TYPE = 'FUNCTION'"),
+  plugins: shownColumns(
     `Name=PLUGIN_NAME Status=PLUGIN_STATUS Type=PLUGIN_TYPE Library=PLUGIN_LIBRARY
      License=PLUGIN_LICENSE`,
     'plugins',
   ),
   privileges: nothing('Privilege Context Comment'),
-  procedures: shown(ROUTINES, 'routines', "ROUTINE_TYPE = 'PROCEDURE'"),
-  processlist: shown(
+  procedures: shownColumns(ROUTINES, 'routines', "ROUTINE_TYPE = 'PROCEDURE'"),
+  processlist: shownColumns(
     'Id=ID User=USER Host=HOST db=DB Command=COMMAND Time=TIME State=STATE Info=INFO',
     'processlist',
   ),
-  status: shown(VARIABLES, 'session_status'),
-  variables: shown(VARIABLES, 'session_variables'),
+  status: shownColumns(VARIABLES, 'session_status'),
+  variables: shownColumns(VARIABLES, 'session_variables'),
   warnings: nothing('Level Code Message'),
 } as const
 

@@ -33,7 +33,7 @@ export async function runAccessStatement(
   if (author === undefined) throw needsSomebody()
   switch (statement.kind) {
     case 'create_key':
-      return create(statement, db, author, deps)
+      return createKeyOf(statement, db, author, deps)
     case 'drop_key':
       await dropKey(statement, author, deps)
       return done(db)
@@ -57,7 +57,7 @@ export async function runAccessStatement(
   }
 }
 
-const KINDS: ReadonlySet<string> = new Set<AccessStatement['kind']>([
+const ACCESS_STATEMENTS: ReadonlySet<string> = new Set<AccessStatement['kind']>([
   'create_key',
   'drop_key',
   'show_keys',
@@ -68,7 +68,7 @@ const KINDS: ReadonlySet<string> = new Set<AccessStatement['kind']>([
 ])
 
 export function isOfAccess(statement: Statement): statement is AccessStatement {
-  return KINDS.has(statement.kind)
+  return ACCESS_STATEMENTS.has(statement.kind)
 }
 
 /** What runs by itself has nobody's rights to give away, and keeps no password in its text. */
@@ -80,7 +80,7 @@ export function needsSomebody(): AppError {
 type StatementOf<K extends AccessStatement['kind']> = Extract<AccessStatement, { kind: K }>
 
 /** One row, the only one that ever has the text of the key. */
-async function create(
+async function createKeyOf(
   { name, options }: StatementOf<'create_key'>,
   db: string,
   author: Principal,
@@ -90,7 +90,7 @@ async function create(
   const fields = withName(options, name)
   const { key, text } = await createKey(fields, author, { ...deps.access, snapshot })
   const { scopes, namespaces, expiresAt } = key
-  const row = [key.id, key.name, text, scopes.join(', '), listed(namespaces), expiresAt]
+  const row = [key.id, key.name, text, scopes.join(', '), joinedNames(namespaces), expiresAt]
   const rows = rowsOf(['id', 'name', 'key', 'scopes', 'projects', 'expires_at'], [row])
   return { kind: 'table', rows, context: { db } }
 }
@@ -154,7 +154,7 @@ function withName(options: Options, name: string): Options {
 }
 
 /** As a list is written in SQL; null: all. */
-function listed(names: readonly string[] | null): string | null {
+function joinedNames(names: readonly string[] | null): string | null {
   return names === null ? null : names.join(', ')
 }
 
@@ -171,7 +171,7 @@ function shownKeys(author: Principal, { access }: QueryDeps): Shown {
     name: key.name,
     prefix: key.prefix,
     scopes: key.scopes.join(', '),
-    projects: listed(key.namespaces),
+    projects: joinedNames(key.namespaces),
     requests_per_minute: key.requestsPerMinute,
     created_by: key.createdBy,
     created_at: key.createdAt,
@@ -186,7 +186,7 @@ function shownUsers(author: Principal, { access, catalog }: QueryDeps): Shown {
   const rows = visibleUsers(author, deps).map((user) => ({
     name: user.name,
     role: user.role,
-    projects: listed(user.namespaces),
+    projects: joinedNames(user.namespaces),
     created_by: user.createdBy,
     created_at: user.createdAt,
     updated_at: user.updatedAt,

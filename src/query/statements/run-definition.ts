@@ -31,7 +31,7 @@ export async function runDatabaseStatement(
   const snapshot = deps.catalog.snapshot()
   switch (statement.kind) {
     case 'create_database':
-      await create(statement, deps)
+      await createSource(statement, deps)
       return done(db)
     case 'alter_database':
       await alterDatabase(requireDataSource(snapshot, name), statement, deps)
@@ -49,7 +49,7 @@ export async function runDatabaseStatement(
 
 type StatementOf<K extends DatabaseStatement['kind']> = Extract<DatabaseStatement, { kind: K }>
 
-async function create(
+async function createSource(
   { name, engine, parameters, ifNotExists, orReplace }: StatementOf<'create_database'>,
   deps: QueryDeps,
 ): Promise<void> {

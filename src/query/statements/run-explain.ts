@@ -1,6 +1,6 @@
 import { isObject } from '../../core/json.ts'
 import { PART_CHUNKS } from '../../domain/hybrid-search.ts'
-import type { KnowledgeBase } from '../../domain/knowledge-base.ts'
+import { fullName } from '../../domain/project.ts'
 import {
   type QueryResult,
   type ResultValue,
@@ -83,7 +83,7 @@ function choicesOf(
   const searches = (plan.candidates?.requests ?? []).map(
     ({ knowledgeBase: kb, count, prefilter, hybrid, textIndex }) => {
       const { kind, detail } = deps.nearest.access(kb, prefilter !== null)
-      const search = `${nameOf(kb)}, ${methodOf(hybrid, [textIndex], values)}`
+      const search = `${fullName(kb)}, ${methodOf(hybrid, [textIndex], values)}`
       if (kind === 'scan') return `${search}: ${SCAN}, because ${detail}`
       if (!isFound) return `${search}: ${SCAN}, because ${MUST_SCAN}`
       const among = prefilter === null ? '' : AMONG_FILTERED
@@ -92,7 +92,7 @@ function choicesOf(
     },
   )
   const scans = plan.scans.map(({ knowledgeBase: kb, reason, hybrid, textIndexes }) => {
-    return `${nameOf(kb)}, ${methodOf(hybrid, textIndexes, values)}: ${SCAN}, because ${reason}`
+    return `${fullName(kb)}, ${methodOf(hybrid, textIndexes, values)}: ${SCAN}, because ${reason}`
   })
   const rerankings = plan.rerankings.flatMap((one) => rerankingChoices(one, plan, values, deps))
   return [...searches, ...scans, ...rerankings]
@@ -140,13 +140,9 @@ function rerankingChoices(
 ): readonly string[] {
   const inner = innerPlans.get(candidates)
   const { provider = '' } = kb.rerankingModel ?? {}
-  const choice = `${nameOf(kb)}: ${provider} reranks the best ${rerankedCount}`
+  const choice = `${fullName(kb)}: ${provider} reranks the best ${rerankedCount}`
   const searches = inner === undefined ? [] : choicesOf(inner, { isFound: true, values }, deps)
   return [...searches, choice]
-}
-
-function nameOf({ projectName, name }: KnowledgeBase): string {
-  return `${projectName}.${name}`
 }
 
 function withFirstRows(rows: RowStream, first: readonly ResultValue[][]): RowStream {

@@ -38,7 +38,7 @@ export async function runKnowledgeBaseStatement(
 ): Promise<QueryResult> {
   switch (statement.kind) {
     case 'create_knowledge_base':
-      return create(statement, db, deps)
+      return createBase(statement, db, deps)
     case 'alter_knowledge_base':
       return alter(statement, db, deps, signal)
     case 'drop_knowledge_base':
@@ -63,7 +63,7 @@ async function alter(
   return queryRow(await startRechunk(kb, deps), db, deps, signal)
 }
 
-async function create(
+async function createBase(
   statement: StatementOf<'create_knowledge_base'>,
   db: string,
   deps: QueryDeps,

@@ -1,7 +1,9 @@
 /** Documents on their way out of a reader process: JSON lines, and long contents in a file beside them. */
+
 import { closeSync, openSync, writeSync } from 'node:fs'
 import { type FileHandle, open } from 'node:fs/promises'
 import { join } from 'node:path'
+import { isCount } from '../../core/counts.ts'
 import type { Row, TextParts, TextSyntax } from '../../domain/document.ts'
 import type { ReadDocument } from '../../domain/ports/reading-ports.ts'
 import { AppError } from '../../errors.ts'
@@ -180,10 +182,6 @@ function nonsense(): AppError {
 
 function isTextOrNull(value: unknown): value is string | null {
   return value === null || typeof value === 'string'
-}
-
-function isCount(value: unknown): value is number {
-  return typeof value === 'number' && Number.isSafeInteger(value) && value >= 0
 }
 
 const SYNTAXES: readonly unknown[] = ['text', 'markdown', 'code'] satisfies TextSyntax[]

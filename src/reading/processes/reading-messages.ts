@@ -1,5 +1,6 @@
 /** What the server and a reader process say to each other. What a process says is checked: it read what others wrote. */
 
+import { isCount } from '../../core/counts.ts'
 import { isObject } from '../../core/json.ts'
 import type {
   ReadArchive,
@@ -141,10 +142,6 @@ function isListOf<T>(value: unknown, isOne: (one: unknown) => one is T): value i
 
 function isText(value: unknown): value is string {
   return typeof value === 'string'
-}
-
-function isCount(value: unknown): value is number {
-  return typeof value === 'number' && Number.isSafeInteger(value) && value >= 0
 }
 
 /** Its path is a name in the job's folder. */

@@ -13,7 +13,7 @@ export interface Probing {
 }
 
 /** Rows, or keys, that are looked at before the clock is. */
-const STEPS_PER_LOOK = 512
+const ROWS_PER_LOOK = 512
 
 /** Keys of chunks, and the number of the list of each. */
 export interface KeptLists {
@@ -131,12 +131,12 @@ export class InvertedLists {
         this.#rows.put(row, lists[index] ?? 0)
         count += 1
       }
-      if (index % STEPS_PER_LOOK === 0) await slice.yieldIfSpent(signal)
+      if (index % ROWS_PER_LOOK === 0) await slice.yieldIfSpent(signal)
     }
     for (let row = 0; row < this.#base.rows.rowCount; row++) {
       const isNew = this.#rows.listOf(row) === null && this.#base.codes.addedAt(row) !== null
       if (isNew) this.#rows.put(row, this.#waiting)
-      if (row % STEPS_PER_LOOK === 0) await slice.yieldIfSpent(signal)
+      if (row % ROWS_PER_LOOK === 0) await slice.yieldIfSpent(signal)
     }
     return count
   }
@@ -152,7 +152,7 @@ export class InvertedLists {
         keys.push(this.#base.codes.keyOf(row))
         lists.push(list)
       }
-      if (row % STEPS_PER_LOOK === 0) await slice.yieldIfSpent(signal)
+      if (row % ROWS_PER_LOOK === 0) await slice.yieldIfSpent(signal)
     }
     return { keys: Float64Array.from(keys), lists: Uint16Array.from(lists) }
   }

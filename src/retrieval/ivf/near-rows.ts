@@ -101,14 +101,14 @@ async function groupsOf(
       (some, from) => groups.set(some, from),
       signal,
     )
-    return { middles, rows: grouped(rows, groups, known.length) }
+    return { middles, rows: groupedRows(rows, groups, known.length) }
   } catch (error) {
     middles.release()
     throw error
   }
 }
 
-function grouped(rows: Int32Array, groups: Int32Array, count: number): readonly Int32Array[] {
+function groupedRows(rows: Int32Array, groups: Int32Array, count: number): readonly Int32Array[] {
   const sizes = new Int32Array(count)
   for (const group of groups) sizes[group] = (sizes[group] ?? 0) + 1
   const lists = Array.from(sizes, (size) => new Int32Array(size))

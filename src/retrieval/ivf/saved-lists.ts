@@ -40,13 +40,13 @@ type Header = Omit<SavedLists, 'centroids' | 'keys' | 'lists'> & {
 }
 
 /** Another one where the bytes mean something else. */
-const FORMAT = 'eider ivf 1'
+const LISTS_FORMAT = 'eider ivf 1'
 const LENGTH_BYTES = 8
 const CHECK_BYTES = 8
 
 export function bytesOfLists({ centroids, keys, lists, ...rest }: SavedLists): Uint8Array {
   const header: Header = {
-    ...{ format: FORMAT, ...rest, keyCount: keys.length },
+    ...{ format: LISTS_FORMAT, ...rest, keyCount: keys.length },
     centroidCount: centroids.length / rest.dimensions,
   }
   const text = new TextEncoder().encode(JSON.stringify(header))
@@ -76,7 +76,7 @@ function readLists(bytes: Uint8Array): SavedLists | null {
   const text = bytes.subarray(LENGTH_BYTES, LENGTH_BYTES + length)
   // Whole bytes with this format are ours.
   const header = JSON.parse(new TextDecoder().decode(text)) as Header
-  if (header.format !== FORMAT) return null
+  if (header.format !== LISTS_FORMAT) return null
   const { format: _, centroidCount, keyCount, ...rest } = header
   let at = LENGTH_BYTES + length
   const next = (size: number) => {

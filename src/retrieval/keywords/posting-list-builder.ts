@@ -45,7 +45,7 @@ export class PostingListBuilder {
       if (rows.frequencies[start] === 0) {
         this.#state.set(rows.termCounts[start] ?? 0, Number(rows.keys[start] ?? 0n))
       } else {
-        while (end < terms.length && isSame(halves, start, end) && rows.frequencies[end] !== 0) {
+        while (end < terms.length && isSameKey(halves, start, end) && rows.frequencies[end] !== 0) {
           end += 1
         }
         this.#growing.get(terms[start] ?? 0n)?.add(rows, start, end)
@@ -69,7 +69,7 @@ export class PostingListBuilder {
 }
 
 /** The list without the chunks of some keys, which ascend. */
-export function without(list: PostingList, keys: Uint32Array): PostingList {
+export function withoutKeys(list: PostingList, keys: Uint32Array): PostingList {
   const { keys: all, frequencies, termCounts } = list
   const places: number[] = []
   let at = 0
@@ -84,7 +84,7 @@ export function without(list: PostingList, keys: Uint32Array): PostingList {
 }
 
 /** Two keys of 64 bits, without a JavaScript value for either. */
-function isSame(halves: Int32Array, one: number, other: number): boolean {
+function isSameKey(halves: Int32Array, one: number, other: number): boolean {
   return halves[2 * one] === halves[2 * other] && halves[2 * one + 1] === halves[2 * other + 1]
 }
 
@@ -189,12 +189,6 @@ function picked(
   }
 }
 
-/** A term, and the key from which on its chunks are wanted. */
-export interface WantedTerm {
-  readonly term: bigint
-  readonly since: number
-}
-
 /** Sorted postings are looked up term by term: DuckDB then reads the blocks of that term alone, in half the time. */
 const SINGLE_TERMS_MAX = 16
 
@@ -206,7 +200,10 @@ const SINGLE_TERMS_MAX = 16
  */
 export function postingsSql(
   ids: TableIds,
-  wanted: readonly WantedTerm[],
+  wanted: readonly {
+    readonly term: bigint
+    readonly since: number
+  }[],
   known: CorpusState | null,
 ): BoundSql {
   const { postings, recentPostings } = chunkTables(ids)
@@ -216,7 +213,7 @@ export function postingsSql(
   if (wanted.length > SINGLE_TERMS_MAX) {
     const listed = `(SELECT unnest($terms::BIGINT[]) AS term, unnest($sinces::BIGINT[]) AS since)`
     const joined = [postings, recentPostings].map((table) => {
-      return `SELECT ${COLUMNS} FROM (SELECT * FROM ${table} WHERE term IN ($terms))
+      return `SELECT ${POSTING_COLUMNS} FROM (SELECT * FROM ${table} WHERE term IN ($terms))
         JOIN ${listed} USING (term) WHERE chunk_key >= since`
     })
     const sinces = wanted.map(({ since }) => BigInt(since))
@@ -227,11 +224,11 @@ export function postingsSql(
   const sorted = wanted.map(({ term, since }, index) => {
     values[`term_${index}`] = term
     values[`since_${index}`] = BigInt(since)
-    return `SELECT ${COLUMNS} FROM ${postings}
+    return `SELECT ${POSTING_COLUMNS} FROM ${postings}
       WHERE term = $term_${index}::BIGINT AND chunk_key >= $since_${index}::BIGINT`
   })
   const names = terms.map((_, index) => `$term_${index}::BIGINT`)
-  const recent = `SELECT ${COLUMNS} FROM ${recentPostings}
+  const recent = `SELECT ${POSTING_COLUMNS} FROM ${recentPostings}
     WHERE term IN (${names.join(', ')}) AND chunk_key >= $least::BIGINT`
   const isShort = known !== null && known.corpus.chunkCount * wanted.length <= SHORT_POSTINGS_MAX
   return { sql: [state, ...sorted, recent].join(' UNION ALL '), values, isShort }
@@ -240,7 +237,7 @@ export function postingsSql(
 /** Made all at once, they come in half the time: 28 bytes each. */
 const SHORT_POSTINGS_MAX = 1_000_000
 
-const COLUMNS = 'term, chunk_key, frequency, term_count'
+const POSTING_COLUMNS = 'term, chunk_key, frequency, term_count'
 
 function revisionSql({ id }: TableIds): string {
   return `SELECT 0::BIGINT AS term, revision AS chunk_key, 0::INTEGER AS frequency,

@@ -3,14 +3,14 @@ import type { RunLimits } from '../../domain/ports/engine-ports.ts'
 import type { ColumnReader } from '../../domain/ports/retrieval-ports.ts'
 import { abortable } from '../../runtime/cancellation.ts'
 import { LruMap } from '../../runtime/lru-map.ts'
-import { TimeSlice } from '../../runtime/scheduling.ts'
+import { SLICE_MS, TimeSlice } from '../../runtime/scheduling.ts'
 import { SingleFlight } from '../../runtime/single-flight.ts'
 import {
   type CorpusState,
   type PartialList,
   PostingListBuilder,
   postingsSql,
-  without,
+  withoutKeys,
 } from './posting-list-builder.ts'
 import type { Corpus, PostingList } from './term-scorer.ts'
 import { Tombstones } from './tombstones.ts'
@@ -22,14 +22,12 @@ export interface PostingListLimits {
   readonly postingsMax: number
 }
 
-const LIMITS: PostingListLimits = { bytesMax: 64 * 1024 ** 2, postingsMax: 4_000_000 }
+const LIST_CACHE_LIMITS: PostingListLimits = { bytesMax: 64 * 1024 ** 2, postingsMax: 4_000_000 }
 
 /** Of a list, about, besides its eight bytes for each posting. */
 const LIST_BYTES = 400
 const CORPORA_MAX = 1_000
 const REFUSED_MAX = 1_000
-/** Of the main thread, for building lists, before others have their turn. */
-const SLICE_MS = 5
 
 /** The terms of one search, of one state of its knowledge base. */
 export interface TermsSearch {
@@ -74,10 +72,10 @@ export class PostingLists {
   readonly #refused = new LruMap<string, true>({ sizeMax: REFUSED_MAX })
   readonly #reading = new SingleFlight()
 
-  constructor(reader: ColumnReader, limits: PostingListLimits = LIMITS) {
+  constructor(reader: ColumnReader, limits: PostingListLimits = LIST_CACHE_LIMITS) {
     this.#reader = reader
     this.#limits = limits
-    this.#lists = new LruMap({ sizeMax: limits.bytesMax, sizeOf })
+    this.#lists = new LruMap({ sizeMax: limits.bytesMax, sizeOf: listBytes })
   }
 
   /** Of all lists that are held. */
@@ -108,7 +106,7 @@ export class PostingLists {
     const lists = new Map<bigint, PostingList | null>()
     const partial = new Map<bigint, PartialList>()
     for (const term of terms) {
-      const known = this.#lists.get(nameOf(ids, term))
+      const known = this.#lists.get(listName(ids, term))
       if (known?.revision === revision) lists.set(term, known.list)
       else partial.set(term, this.#partOf(known, search))
     }
@@ -136,7 +134,7 @@ export class PostingLists {
     if (known === undefined || list === null) return { list: null, since: 0 }
     const removed = this.#tombstones.between(ids.id, known.revision, revision)
     if (removed === null) return { list: null, since: 0 }
-    return { list: without(list, removed), since: known.nextKey }
+    return { list: withoutKeys(list, removed), since: known.nextKey }
   }
 
   async #loaded(
@@ -188,7 +186,7 @@ export class PostingLists {
     for (const [term, list] of lists) {
       // A list that was extended to the wanted revision still holds what later writes have removed.
       const isWhole = state.revision === revision || partial.get(term)?.list === null
-      if (isWhole) this.#set(nameOf(ids, term), { revision: state.revision, nextKey, list })
+      if (isWhole) this.#set(listName(ids, term), { revision: state.revision, nextKey, list })
     }
     return loaded
   }
@@ -229,10 +227,10 @@ function nameOfSearch({ ids, terms, revision }: TermsSearch): string {
   return `${ids.id} ${revision} ${terms.join(' ')}`
 }
 
-function nameOf({ id }: TableIds, term: bigint): string {
+function listName({ id }: TableIds, term: bigint): string {
   return `${id} ${term}`
 }
 
-function sizeOf({ list }: KnownList): number {
+function listBytes({ list }: KnownList): number {
   return LIST_BYTES + 8 * (list?.keys.length ?? 0)
 }

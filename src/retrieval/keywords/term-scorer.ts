@@ -99,7 +99,7 @@ class TermScorer implements Scorer {
   scoreOf(key: number): number {
     const { keys, frequencies, termCounts } = this.#list
     const { k1, b } = BM25
-    const place = placeOf(key, keys)
+    const place = keyIndex(key, keys)
     if (place === -1) return 0
     const frequency = frequencies[place] ?? 0
     const share = (b * (termCounts[place] ?? 0)) / this.#meanTermCount
@@ -130,12 +130,12 @@ class PhraseScorer implements Scorer {
   }
 
   scoreOf(key: number): number {
-    return this.#phrases.bonuses[placeOf(key, this.#phrases.keys)] ?? 0
+    return this.#phrases.bonuses[keyIndex(key, this.#phrases.keys)] ?? 0
   }
 }
 
 /** -1: it is not there. @param keys ascending */
-function placeOf(key: number, keys: Uint32Array): number {
+function keyIndex(key: number, keys: Uint32Array): number {
   let low = 0
   let high = keys.length
   while (low < high) {
@@ -158,7 +158,7 @@ export function scoresOfKeys(terms: SearchedTerms, keys: readonly number[]): rea
   const { phrases } = terms
   const phraseScorer = phrases === null ? null : new PhraseScorer(phrases)
   return keys.map((key) => {
-    if (phrases?.isFilter === true && placeOf(key, phrases.keys) === -1) return 0
+    if (phrases?.isFilter === true && keyIndex(key, phrases.keys) === -1) return 0
     const score = scorers.reduce((sum, scorer) => sum + scorer.scoreOf(key), 0)
     const bonus = score > 0 ? (phraseScorer?.scoreOf(key) ?? 0) : 0
     return Math.round((score + bonus) * SCALE) / SCALE

@@ -23,7 +23,7 @@ export class Tombstones {
     if (keys === null || !isNext) this.#removals.delete(id)
     if (keys === null) return
     const removals = isNext ? [...known, { revision, keys }] : [{ revision, keys }]
-    this.#removals.set(id, shortened(removals))
+    this.#removals.set(id, recentRemovals(removals))
   }
 
   /**
@@ -43,7 +43,7 @@ export class Tombstones {
   }
 }
 
-function shortened(removals: Removal[]): Removal[] {
+function recentRemovals(removals: Removal[]): Removal[] {
   let count = removals.reduce((sum, { keys }) => sum + keys.length, 0)
   let first = 0
   while (first < removals.length && (count > KEYS_MAX || removals.length - first > WRITES_MAX)) {

@@ -36,7 +36,7 @@ export async function readRecords(
 }
 
 /** Nobody waits for the rows that are read in the background. */
-const LIMITS = { timeoutMs: 60_000 }
+const READ_LIMITS = { timeoutMs: 60_000 }
 
 /** The least key from here on; null: there is none. */
 export async function nextKey(
@@ -46,7 +46,11 @@ export async function nextKey(
   signal: AbortSignal,
 ): Promise<number | null> {
   const sql = `SELECT min(chunk_key) FROM ${chunkTables(kb).chunks} WHERE chunk_key >= $from`
-  const { batches } = await reader.run({ sql, values: { from }, isShort: true }, LIMITS, signal)
+  const { batches } = await reader.run(
+    { sql, values: { from }, isShort: true },
+    READ_LIMITS,
+    signal,
+  )
   let least: number | null = null
   for await (const rows of batches) {
     for (const [key = null] of rows) least = key === null ? null : Number(key)
@@ -68,7 +72,7 @@ export async function readRange(
   const sql = `SELECT string_agg(${recordSql(columnsSql(kb.storedMetadata))}, '')
     FROM ${chunkTables(kb).chunks} WHERE chunk_key >= $from AND chunk_key < $to`
   const statement = { sql, values: range, isShort: true }
-  const { batches } = await reader.run(statement, LIMITS, signal)
+  const { batches } = await reader.run(statement, READ_LIMITS, signal)
   const texts: string[] = []
   for await (const rows of batches) {
     for (const [text = null] of rows) if (typeof text === 'string') texts.push(text)

@@ -14,16 +14,16 @@ import { type RecordBlock, RecordTable } from './record-table.ts'
 import { RecordRow } from './row-records.ts'
 
 /** A statement reads rows of more columns itself. */
-const COLUMNS_MAX = 64
+const CACHED_COLUMNS_MAX = 64
 
 /** More rows are read by a statement as fast. */
-const KEYS_MAX = 1_000
+const LOOKUP_KEYS_MAX = 1_000
 
 /** So many rows that were not there have the others read in the background. */
 const MISSED_MAX = 64
 
 /** Of the rows that are read at once. */
-const BLOCK_BYTES = 1024 * 1024
+const READ_BLOCK_BYTES = 1024 * 1024
 const BLOCK_KEYS_MIN = 16
 const BLOCK_KEYS_MAX = 4_096
 
@@ -90,7 +90,7 @@ export class RowCaches implements ChunkRows, CommitListener {
     signal: AbortSignal,
   ): Promise<readonly ShownChunk[] | null> {
     const { knowledgeBase, keys, columns } = request
-    if (keys.length > KEYS_MAX) return null
+    if (keys.length > LOOKUP_KEYS_MAX) return null
     const cache = this.#cacheOf(knowledgeBase)
     if (cache === null) return null
     const places = columns.map((column) => cache.columns.indexOf(column))
@@ -170,7 +170,7 @@ export class RowCaches implements ChunkRows, CommitListener {
     const known = this.#caches.get(planned.id)
     if (known !== undefined) return known
     const kb = this.#deps.snapshot().knowledgeBases.find(({ id }) => id === planned.id)
-    if (kb === undefined || kb.storedMetadata.length > COLUMNS_MAX) return null
+    if (kb === undefined || kb.storedMetadata.length > CACHED_COLUMNS_MAX) return null
     const cache: RowCache = {
       table: new RecordTable(),
       columns: kb.storedMetadata.map(({ column }) => column),
@@ -270,7 +270,7 @@ export class RowCaches implements ChunkRows, CommitListener {
 }
 
 function nextSize(size: number, bytes: number): number {
-  const fitting = Math.floor((size * BLOCK_BYTES) / Math.max(bytes, 1))
+  const fitting = Math.floor((size * READ_BLOCK_BYTES) / Math.max(bytes, 1))
   return Math.min(Math.max(fitting, BLOCK_KEYS_MIN), BLOCK_KEYS_MAX)
 }
 

@@ -16,7 +16,7 @@ const ID = 0
 const CHUNK_ID = 1
 const CONTENT = 2
 const METADATA = 3
-const COLUMNS = 4
+const COLUMNS_PART = 4
 
 /** What a record is made of. */
 export interface RowTexts {
@@ -65,14 +65,14 @@ function partLength(bytes: Buffer, at: number, part: number): number {
 const ZERO = 48
 const NINE = 57
 /** What is to be taken from the code of `a` for ten. */
-const LETTERS = 87
+const RECORD_LETTERS = 87
 
 /** Digits of our own or of the database: they need no check. */
 function hexNumber(bytes: Buffer, at: number, digits: number): number {
   let number = 0
   for (let index = at; index < at + digits; index += 1) {
     const code = bytes[index] ?? ZERO
-    number = number * 16 + code - (code <= NINE ? ZERO : LETTERS)
+    number = number * 16 + code - (code <= NINE ? ZERO : RECORD_LETTERS)
   }
   return number
 }
@@ -108,13 +108,13 @@ export class RecordRow implements ShownChunk {
 
   /** Whether all that was asked for is known. */
   get isWhole(): boolean {
-    return this.#places.length === 0 || partLength(this.#bytes, this.#at, COLUMNS) > 0
+    return this.#places.length === 0 || partLength(this.#bytes, this.#at, COLUMNS_PART) > 0
   }
 
   get columns(): readonly ResultValue[] {
     if (this.#places.length === 0) return []
     // Written by this program: a list of values as answers show them.
-    const values = JSON.parse(this.#text(COLUMNS)) as readonly ResultValue[]
+    const values = JSON.parse(this.#text(COLUMNS_PART)) as readonly ResultValue[]
     return this.#places.map((place) => values[place] ?? null)
   }
 

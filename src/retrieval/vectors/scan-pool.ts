@@ -151,7 +151,7 @@ export class ScanPool implements ScanRunner {
    * running: what that saves is more than what a second thread could do meanwhile.
    */
   #shallWait(job: Job): boolean {
-    if (!this.#memory.looksTogether || job.attempts > 0 || !isWhole(job)) return false
+    if (!this.#memory.looksTogether || job.attempts > 0 || !scansAllRows(job)) return false
     const running = this.#seats.flatMap(({ batch }) => batch).filter((one) => isSameStart(one, job))
     const waitingCount = this.#matesOf(job).length
     if (running.length === 0 || waitingCount >= TOGETHER_MAX) return false
@@ -245,15 +245,15 @@ function goTogether(one: Job, other: Job): boolean {
 }
 
 function isSameStart(one: Job, other: Job): boolean {
-  return isWhole(one) && isWhole(other) && startOf(one) === startOf(other)
+  return scansAllRows(one) && scansAllRows(other) && firstPart(one) === firstPart(other)
 }
 
 /** A scan of all rows of a stretch. */
-function isWhole({ task }: Job): boolean {
+function scansAllRows({ task }: Job): boolean {
   return task.kind === 'scan' && task.rows === null
 }
 
-function startOf({ task }: Job): number | undefined {
+function firstPart({ task }: Job): number | undefined {
   return task.kind === 'scan' ? task.parts[0] : undefined
 }
 

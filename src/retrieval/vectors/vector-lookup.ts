@@ -2,7 +2,7 @@ import { chunkTables, type TableIds } from '../../domain/chunk-tables.ts'
 import type { RunLimits } from '../../domain/ports/engine-ports.ts'
 import type { ColumnReader } from '../../domain/ports/retrieval-ports.ts'
 
-const LIMITS: RunLimits = { timeoutMs: 60_000 }
+const READ_LIMITS: RunLimits = { timeoutMs: 60_000 }
 
 /** Six megabytes of 384 dimensions. */
 const CACHED_MAX = 4096
@@ -49,7 +49,7 @@ export class VectorLookup {
   async #fetched(keys: readonly bigint[], signal: AbortSignal) {
     const vectors = new Map<bigint, Float32Array>()
     const select = { sql: this.#sql, values: { keys } }
-    for await (const batch of this.#reader.columns(select, LIMITS, signal)) {
+    for await (const batch of this.#reader.columns(select, READ_LIMITS, signal)) {
       const floats = batch.floats(1)
       const dimensions = floats.length / batch.rowCount
       for (const [index, key] of batch.keys(0).entries()) {

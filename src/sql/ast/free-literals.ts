@@ -8,7 +8,7 @@ import {
   nodesOf,
   type TreeNode,
   type TreeValue,
-  textOf,
+  textValue,
 } from './select-ast.ts'
 
 /** Columns whose comparison is a search, an option of it or a limit of its answer. */
@@ -24,7 +24,7 @@ const EXPRESSIONS = new Set([
   'OPERATOR',
   'SUBQUERY',
 ])
-const FUNCTIONS = new Set(['+', '-', '*', '/', '%', 'sum', 'count', 'avg', 'min', 'max'])
+const FREE_FUNCTIONS = new Set(['+', '-', '*', '/', '%', 'sum', 'count', 'avg', 'min', 'max'])
 const OPERATORS = /^(?:COMPARE_(?:NOT_)?IN|OPERATOR_(?:NOT|IS_NULL|IS_NOT_NULL|COALESCE))$/
 
 /**
@@ -94,9 +94,9 @@ function visitExpression(node: TreeValue | undefined, found: Found): void {
 }
 
 function isPlain(node: TreeNode): boolean {
-  const kind = textOf(node.class)
-  if (kind === 'FUNCTION') return FUNCTIONS.has(textOf(node.function_name).toLowerCase())
-  if (kind === 'OPERATOR') return OPERATORS.test(textOf(node.type)) && !comparesSearch(node)
+  const kind = textValue(node.class)
+  if (kind === 'FUNCTION') return FREE_FUNCTIONS.has(textValue(node.function_name).toLowerCase())
+  if (kind === 'OPERATOR') return OPERATORS.test(textValue(node.type)) && !comparesSearch(node)
   return EXPRESSIONS.has(kind) && !comparesSearch(node)
 }
 

@@ -1,7 +1,7 @@
 import { mayHoldSecrets } from '../../domain/flow/hidden-secrets.ts'
 import { AppError } from '../../errors.ts'
 import { hasNativeNames } from '../lexer/native-names.ts'
-import { placeOf } from '../lexer/tokens.ts'
+import { lineAndColumn } from '../lexer/tokens.ts'
 import { isNode, isNumber, nodesOf, type TreeNode } from './select-ast.ts'
 
 /** A failure that belongs to a place in the statement: an offset in characters into the text that DuckDB read. */
@@ -17,7 +17,7 @@ export class PlacedError extends Error {
 }
 
 /** `query_location` of what was not written but made. */
-const NOWHERE = 2 ** 62
+const UNPLACED = 2 ** 62
 
 /** Runs work on a node; its failure gets the place where the node begins, where it has none yet. */
 export function placed<T>(node: TreeNode, work: () => T): T {
@@ -25,7 +25,7 @@ export function placed<T>(node: TreeNode, work: () => T): T {
   try {
     return work()
   } catch (error) {
-    if (!(error instanceof AppError) || offset >= NOWHERE) throw error
+    if (!(error instanceof AppError) || offset >= UNPLACED) throw error
     throw new PlacedError(error, offset)
   }
 }
@@ -34,7 +34,7 @@ export function placed<T>(node: TreeNode, work: () => T): T {
 function offsetOf(node: TreeNode): number {
   const parts = [node, node.left, ...nodesOf(node.children)].filter(isNode)
   const offsets = parts.map(({ query_location: location }) => {
-    return isNumber(location) ? Number(location.rawJSON) : NOWHERE
+    return isNumber(location) ? Number(location.rawJSON) : UNPLACED
   })
   return Math.min(...offsets)
 }
@@ -48,7 +48,7 @@ const EXCERPT_CHARS = 120
 export function excerptAt(text: string, offset: number): string {
   const at = [...text].slice(0, offset).join('').length
   const line = caretAt(text, at)
-  return line === undefined ? placeOf(text, at) : `${placeOf(text, at)}:\n${line}`
+  return line === undefined ? lineAndColumn(text, at) : `${lineAndColumn(text, at)}:\n${line}`
 }
 
 /** The line around a place and a caret under it; undefined: it must not be shown. @param at in code units */

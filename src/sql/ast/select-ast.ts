@@ -60,7 +60,7 @@ export function treeText(tree: TreeNode): string {
 export function keepConstants(tree: TreeNode): void {
   for (const node of [...walk(tree)]) {
     for (const item of nodesOf(node.select_list)) {
-      const name = exactCast(item) === undefined ? '' : nameOf(item)
+      const name = exactCast(item) === undefined ? '' : constantName(item)
       if (item.alias === '' && name !== '') item.alias = name
     }
     const exact = exactCast(node)
@@ -76,14 +76,14 @@ function exactCast(node: TreeNode): TreeNode | undefined {
   if (type.id === 'DOUBLE' && isNumber(value)) {
     return castNode(textNode(value.rawJSON), 'DOUBLE', false)
   }
-  const isWhole = isNode(type.type_info) && numberOf(type.type_info.scale) === 0
+  const isWhole = isNode(type.type_info) && treeNumber(type.type_info.scale) === 0
   if (type.id !== 'DECIMAL' || !isWhole) return undefined
   const digits = { ...copyOf(node), alias: '' }
   return { ...castNode(digits, 'DECIMAL', false), cast_type: copyOf(type) }
 }
 
 /** What DuckDB would call the column. A DECIMAL of more than 64 bits is stored in two halves: it gets no name. */
-function nameOf({ value: constant }: TreeNode): string {
+function constantName({ value: constant }: TreeNode): string {
   const value = isNode(constant) ? constant.value : undefined
   return isNumber(value) ? value.rawJSON : ''
 }
@@ -123,11 +123,11 @@ export function textsOf(value: TreeValue | undefined): string[] {
   return Array.isArray(value) ? value.filter((item) => typeof item === 'string') : []
 }
 
-export function textOf(value: TreeValue | undefined): string {
+export function textValue(value: TreeValue | undefined): string {
   return typeof value === 'string' ? value : ''
 }
 
-export function numberOf(value: TreeValue | undefined): number {
+export function treeNumber(value: TreeValue | undefined): number {
   return isNumber(value) ? Number(value.rawJSON) : Number.NaN
 }
 
@@ -139,7 +139,7 @@ export function statementOf(tree: TreeNode): TreeNode {
 }
 
 /** The query (SELECT, set operation …) of a statement or of a sub-query's statement. */
-export function queryOf(statement: TreeValue | undefined): TreeNode {
+export function queryNode(statement: TreeValue | undefined): TreeNode {
   const query = isNode(statement) ? statement.node : undefined
   if (!isNode(query)) throw new Error('a statement must hold a query')
   return query
@@ -210,12 +210,12 @@ export function constantNumber(node: TreeValue | undefined): number | undefined 
   if (node.class !== 'CONSTANT' || !isNode(node.value)) return undefined
   const { value, type } = node.value
   if (!isNumber(value) || !isNode(type)) return undefined
-  const scale = isNode(type.type_info) ? numberOf(type.type_info.scale) : 0
+  const scale = isNode(type.type_info) ? treeNumber(type.type_info.scale) : 0
   return Number(value.rawJSON) / 10 ** (Number.isNaN(scale) ? 0 : scale)
 }
 
 function castNumber({ child, cast_type: type }: TreeNode): number | undefined {
-  const id = isNode(type) ? textOf(type.id) : ''
+  const id = isNode(type) ? textValue(type.id) : ''
   if (id === 'DECIMAL') return constantNumber(child)
   const text = id === 'DOUBLE' ? constantText(child) : undefined
   const value = text === undefined || text.trim() === '' ? Number.NaN : Number(text)

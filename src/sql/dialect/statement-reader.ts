@@ -2,7 +2,7 @@ import { mayHoldSecrets } from '../../domain/flow/hidden-secrets.ts'
 import { FILES_DATABASE } from '../../domain/project.ts'
 import { AppError } from '../../errors.ts'
 import { caretAt } from '../ast/placed-error.ts'
-import { endOfText, placeOf, type Token } from '../lexer/tokens.ts'
+import { endOfText, lineAndColumn, type Token } from '../lexer/tokens.ts'
 
 /** Option name in lower case → value: string, number, boolean, null, list or object. */
 export type Options = Readonly<Record<string, unknown>>
@@ -283,7 +283,7 @@ export class StatementReader {
     const isSecret = this.#isSecret || mayHoldSecrets(this.#sql)
     const shown = found ?? (token === undefined ? 'the end' : shownToken(token, isSecret))
     const at = token?.start ?? this.#sql.trimEnd().length
-    const message = `${placeOf(this.#sql, at)}: expected ${what}, found ${shown}`
+    const message = `${lineAndColumn(this.#sql, at)}: expected ${what}, found ${shown}`
     const excerpt = isSecret ? undefined : caretAt(this.#sql, at)
     return new AppError('sql_syntax', message, { excerpt })
   }

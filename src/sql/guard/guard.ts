@@ -6,10 +6,10 @@ import {
   isColumn,
   isNode,
   nodesOf,
-  queryOf,
+  queryNode,
   statementOf,
   type TreeNode,
-  textOf,
+  textValue,
   walk,
 } from '../ast/select-ast.ts'
 import { isLiteralParameter } from '../lexer/search-literals.ts'
@@ -71,7 +71,7 @@ export function guard(tree: TreeNode): void {
   if (nodesOf(tree.statements).length > 1) {
     throw new AppError('sql_not_supported', 'Only one statement per request is allowed')
   }
-  const query = queryOf(statementOf(tree))
+  const query = queryNode(statementOf(tree))
   checkDepth(query)
   checkExpandedSize(query)
   let selects = 0
@@ -109,9 +109,9 @@ function checkSelect(select: TreeNode, selects: number): void {
 }
 
 function checkExpression(node: TreeNode): void {
-  const kind = textOf(node.class)
+  const kind = textValue(node.class)
   if (!EXPRESSIONS.has(kind)) throw forbidden(`An expression of kind ${kind}`)
-  const parameter = kind === 'PARAMETER' ? textOf(node.identifier).toLowerCase() : ''
+  const parameter = kind === 'PARAMETER' ? textValue(node.identifier).toLowerCase() : ''
   const isOurs = isLiteralParameter(parameter) || variableOf(parameter) !== undefined
   if (parameter.startsWith('eider_') && !isOurs) {
     throw forbidden('A parameter whose name begins with "eider_"')
@@ -123,7 +123,7 @@ function checkExpression(node: TreeNode): void {
 }
 
 function checkFunction(node: TreeNode): void {
-  const name = textOf(node.function_name)
+  const name = textValue(node.function_name)
   const isOperator = /^[^\p{L}\p{N}_]+$/u.test(name)
   const isKnown = isScalarFunction(name) || isAggregateFunction(name) || isWindowFunction(name)
   if (!isOperator && !isKnown && !TABLE_FUNCTIONS.has(name.toLowerCase())) {
@@ -146,7 +146,7 @@ function refuseTimeTravel(): never {
 }
 
 function checkTableFunction(ref: TreeNode): void {
-  const name = isNode(ref.function) ? textOf(ref.function.function_name) : ''
+  const name = isNode(ref.function) ? textValue(ref.function.function_name) : ''
   if (TABLE_FUNCTIONS.has(name.toLowerCase())) return
   if (!/^(?:read_|parquet_|sniff_csv$|glob$)/i.test(name)) throw forbidden(`Table function ${name}`)
   throw new AppError('sql_forbidden', `${forbidden(`Table function ${name}`).message}: ${UPLOAD}`)

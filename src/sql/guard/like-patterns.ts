@@ -12,7 +12,7 @@ import {
   type TreeNode,
   type TreeValue,
   textNode,
-  textOf,
+  textValue,
   truthNode,
   walk,
 } from '../ast/select-ast.ts'
@@ -52,7 +52,7 @@ export function isConstantLike([text, pattern]: readonly TreeNode[]): boolean {
 
 /** The regular expression that stands for it, where DuckDB would try too much. */
 export function hardLike(call: TreeNode): string | undefined {
-  const kind = KINDS[textOf(call.function_name).toLowerCase()]
+  const kind = KINDS[textValue(call.function_name).toLowerCase()]
   const [, pattern, escapeNode] = nodesOf(call.children)
   const written = constantText(pattern)
   if (kind === undefined || written === undefined) return undefined
@@ -69,7 +69,7 @@ export function likesAsRegexps(tree: TreeValue): void {
     const [text] = nodesOf(node.children)
     if (regexp === undefined || text === undefined) continue
     const call = callNode('regexp_full_match', text, textNode(regexp))
-    const isNegated = KINDS[textOf(node.function_name).toLowerCase()]?.isNegated === true
+    const isNegated = KINDS[textValue(node.function_name).toLowerCase()]?.isNegated === true
     const { alias = '' } = node
     const own = isNegated ? caseNode(call, truthNode(false), unlessNull(text)) : call
     replace(node, { ...own, alias })

@@ -18,7 +18,7 @@ import {
   type TreeNode,
   type TreeValue,
   textNode,
-  textOf,
+  textValue,
   walk,
 } from '../ast/select-ast.ts'
 import { hardLike, isConstantLike, isLike } from './like-patterns.ts'
@@ -61,13 +61,13 @@ function visit(value: TreeValue, isInLambda: boolean, state: Visit): void {
   for (const item of value.type === 'SELECT_NODE' ? nodesOf(items) : []) {
     visitItem(item, isInLambda, state)
   }
-  const isLambda = value.class === 'FUNCTION' && isLambdaFunction(textOf(value.function_name))
+  const isLambda = value.class === 'FUNCTION' && isLambdaFunction(textValue(value.function_name))
   visit(Object.values(others), isInLambda || isLambda, state)
   if (value.class === 'FUNCTION') placed(value, () => visitCall(value, isInLambda, state))
 }
 
 function visitItem(item: TreeNode, isInLambda: boolean, state: Visit): void {
-  const original = textOf(item.alias) === '' ? copyOf(item) : null
+  const original = textValue(item.alias) === '' ? copyOf(item) : null
   const before = state.count
   visit(item, isInLambda, state)
   if (original === null || state.count === before) return
@@ -81,7 +81,7 @@ function isMany(item: TreeNode): boolean {
 }
 
 function visitCall(call: TreeNode, isInLambda: boolean, state: Visit): void {
-  const name = textOf(call.function_name)
+  const name = textValue(call.function_name)
   const args = nodesOf(call.children)
   if (isLike(name) && isConstantLike(args)) {
     if (hardLike(call) !== undefined) state.count += 1
@@ -105,7 +105,7 @@ function isUnpacked(node: TreeNode): boolean {
 
 /** `CASE WHEN steps > few THEN CASE WHEN eider_steps(steps) THEN argument END ELSE argument END`. */
 function limitCall(call: TreeNode, isInLambda: boolean): void {
-  const name = textOf(call.function_name)
+  const name = textValue(call.function_name)
   const fields: Record<string, TreeNode> = {}
   // What is more than a column is bound to a name first, so that it is computed once. Within a lambda that would begin
   // anew for each set of elements, and would not add them up.
@@ -142,7 +142,7 @@ function limitCall(call: TreeNode, isInLambda: boolean): void {
 /** True where the statement's text alone determines the value. */
 function isConstant(expression: TreeNode): boolean {
   const changing = /^(?:COLUMN_REF|PARAMETER|SUBQUERY|STAR|POSITIONAL_REFERENCE|WINDOW)$/
-  for (const node of walk(expression)) if (changing.test(textOf(node.class))) return false
+  for (const node of walk(expression)) if (changing.test(textValue(node.class))) return false
   return !isVolatile(expression)
 }
 
@@ -157,8 +157,8 @@ function isLeaf(node: TreeNode): boolean {
   if (kind === 'COLUMN_REF' || kind === 'PARAMETER') return true
   if (kind === 'STAR') return node.columns === true
   const isPart =
-    (kind === 'FUNCTION' && PART_FUNCTIONS.test(textOf(node.function_name))) ||
-    (kind === 'OPERATOR' && /_EXTRACT$/.test(textOf(node.type)))
+    (kind === 'FUNCTION' && PART_FUNCTIONS.test(textValue(node.function_name))) ||
+    (kind === 'OPERATOR' && /_EXTRACT$/.test(textValue(node.type)))
   const [whole, ...others] = isPart ? nodesOf(node.children) : []
   return (
     whole !== undefined && isLeaf(whole) && others.every((part) => isConstant(part) || isLeaf(part))

@@ -1,4 +1,4 @@
-import { isNode, type TreeNode, type TreeValue, textOf, walk } from '../ast/select-ast.ts'
+import { isNode, type TreeNode, type TreeValue, textValue, walk } from '../ast/select-ast.ts'
 import { isAggregateFunction, isScalarFunction, isWindowFunction } from './function-lists.ts'
 
 /**
@@ -43,7 +43,7 @@ export function stabilityOf(expression: TreeValue): Stability {
   let least: Stability = 'consistent'
   for (const { class: kind, function_name: name } of walk(expression)) {
     if (kind !== 'FUNCTION' && kind !== 'WINDOW') continue
-    const stability = stabilityOfFunction(textOf(name))
+    const stability = stabilityOfFunction(textValue(name))
     if (stability === 'volatile') return stability
     if (stability === 'within_query') least = stability
   }
@@ -66,7 +66,7 @@ export function isConstantQuery(query: TreeNode): boolean {
   if (query.type !== 'SELECT_NODE') return false
   for (const node of walk(query)) {
     const isSource = isNode(node.from_table) && node.from_table.type !== 'EMPTY'
-    if (isSource || CHANGING.has(textOf(node.class))) return false
+    if (isSource || CHANGING.has(textValue(node.class))) return false
     if (node !== query && node.type === 'SELECT_NODE') return false
   }
   return stabilityOf(query) === 'consistent'

@@ -8,13 +8,13 @@ import {
   isColumn,
   isNode,
   nodesOf,
-  queryOf,
+  queryNode,
   replace,
   statementOf,
   type TreeEdit,
   type TreeNode,
   type TreeValue,
-  textOf,
+  textValue,
   walk,
 } from '../ast/select-ast.ts'
 
@@ -104,10 +104,10 @@ function sizeOfQuery(query: TreeNode, outer: ReadonlyMap<string, Size>): Size {
   for (const entry of isNode(query.cte_map) ? nodesOf(query.cte_map.map) : []) {
     const statement = isNode(entry.value) ? entry.value.query : undefined
     const body = isNode(statement) && isNode(statement.node) ? statement.node : undefined
-    if (body !== undefined) ctes.set(textOf(entry.key).toLowerCase(), sizeOfQuery(body, ctes))
+    if (body !== undefined) ctes.set(textValue(entry.key).toLowerCase(), sizeOfQuery(body, ctes))
   }
   if (query.type === 'SELECT_NODE') return sizeOfSelect(query, ctes)
-  if (query.type === 'RECURSIVE_CTE_NODE') ctes.delete(textOf(query.cte_name).toLowerCase())
+  if (query.type === 'RECURSIVE_CTE_NODE') ctes.delete(textValue(query.cte_name).toLowerCase())
   const sides = [query.left, query.right, ...nodesOf(query.children)].filter(isNode)
   const sizes = sides.map((side) => sizeOfQuery(side, ctes))
   return { size: sum(sizes), columns: Math.max(1, ...sizes.map((side) => side.columns)) }
@@ -123,7 +123,7 @@ function sizeOfSelect(select: TreeNode, ctes: ReadonlyMap<string, Size>): Size {
     const own = sizeOfExpression(item, scope)
     size += own
     columns += item.class === 'STAR' ? from.columns : 1
-    if (textOf(item.alias) !== '') aliases.set(textOf(item.alias).toLowerCase(), own)
+    if (textValue(item.alias) !== '') aliases.set(textValue(item.alias).toLowerCase(), own)
   }
   const { where_clause: where = null, having = null, qualify = null, modifiers = null } = select
   const { group_expressions: groups = null } = select
@@ -136,7 +136,9 @@ function sizeOfSource(ref: TreeNode, ctes: ReadonlyMap<string, Size>): Size {
   const scope: Scope = { ctes, aliases: new Map(), columns: 1 }
   if (ref.type === 'BASE_TABLE') {
     const known =
-      textOf(ref.schema_name) === '' ? ctes.get(textOf(ref.table_name).toLowerCase()) : undefined
+      textValue(ref.schema_name) === ''
+        ? ctes.get(textValue(ref.table_name).toLowerCase())
+        : undefined
     return known ?? { size: 1, columns: TABLE_COLUMNS }
   }
   if (ref.type === 'SUBQUERY' || ref.type === 'SHOW_REF') {
@@ -190,7 +192,7 @@ function sizeOfExpression(node: TreeNode, scope: Scope): number {
     return 1 + sizeOf(node.child ?? null, scope) + sizeOfQuery(node.subquery.node, scope.ctes).size
   }
   if (node.class === 'FUNCTION') {
-    const macro = MACROS[textOf(node.function_name).toLowerCase()]
+    const macro = MACROS[textValue(node.function_name).toLowerCase()]
     return (macro?.own ?? 1) + (macro?.copies ?? 1) * partsOf(node, scope)
   }
   const isCopied = node.class === 'LAMBDA' || node.class === 'BETWEEN'
@@ -228,12 +230,12 @@ const LIMITED = `SELECT list_transform([${ARGUMENT}], lambda json :
 export function limitJson(tree: TreeNode): readonly TreeEdit[] {
   const calls = [...walk(tree)].filter((node) => {
     const isCall = node.class === 'FUNCTION' || node.class === 'WINDOW'
-    return isCall && RECURSIVE_FUNCTIONS.has(textOf(node.function_name).toLowerCase())
+    return isCall && RECURSIVE_FUNCTIONS.has(textValue(node.function_name).toLowerCase())
   })
   for (const node of walk(tree)) {
     // What DuckDB would call the column shows the limit.
     for (const item of nodesOf(node.select_list).filter((item) => calls.includes(item))) {
-      item.alias = textOf(item.alias) || textOf(item.function_name)
+      item.alias = textValue(item.alias) || textValue(item.function_name)
     }
   }
   const args = calls.flatMap((call) => nodesOf(call.children))
@@ -244,7 +246,7 @@ export function limitJson(tree: TreeNode): readonly TreeEdit[] {
 }
 
 function limited(argument: TreeNode, parsed: TreeNode): TreeNode {
-  const [expression] = nodesOf(queryOf(statementOf(parsed)).select_list)
+  const [expression] = nodesOf(queryNode(statementOf(parsed)).select_list)
   const place = [...walk(expression ?? null)].find((node) => {
     return isColumn(node) && columnNames(node)[0] === ARGUMENT
   })

@@ -1,4 +1,4 @@
-import { isNode, nodesOf, replace, type TreeNode, textOf, walk } from '../ast/select-ast.ts'
+import { isNode, nodesOf, replace, type TreeNode, textValue, walk } from '../ast/select-ast.ts'
 import { displayedName, variableParameter } from '../lexer/variable-names.ts'
 
 /** Functions that name the database of the request, by whatever name clients know them. */
@@ -28,10 +28,10 @@ export function bindSystemFunctions(tree: TreeNode): void {
 }
 
 function nameItem(item: TreeNode): void {
-  if (textOf(item.alias) !== '') return
-  if (isDatabaseFunction(item)) item.alias = `${textOf(item.function_name)}()`
+  if (textValue(item.alias) !== '') return
+  if (isDatabaseFunction(item)) item.alias = `${textValue(item.function_name)}()`
   if (item.class !== 'PARAMETER') return
-  const placeholder = `$${textOf(item.identifier)}`
+  const placeholder = `$${textValue(item.identifier)}`
   const name = displayedName(placeholder)
   if (name !== placeholder) item.alias = name
 }
@@ -39,7 +39,7 @@ function nameItem(item: TreeNode): void {
 function isDatabaseFunction(node: TreeNode): boolean {
   return (
     node.class === 'FUNCTION' &&
-    DATABASE_FUNCTIONS.has(textOf(node.function_name).toLowerCase()) &&
+    DATABASE_FUNCTIONS.has(textValue(node.function_name).toLowerCase()) &&
     nodesOf(node.children).length === 0 &&
     !isNode(node.filter)
   )

@@ -5,7 +5,7 @@ import {
   replace,
   type TreeNode,
   type TreeValue,
-  textOf,
+  textValue,
   walk,
 } from '../ast/select-ast.ts'
 import type { UnnamedItem } from './limit-steps.ts'
@@ -29,7 +29,7 @@ export function separateParameters(tree: TreeNode): readonly UnnamedItem[] {
   const counts = new Map<string, number>()
   for (const node of walk(tree)) {
     if (node.class !== 'PARAMETER') continue
-    const name = textOf(node.identifier)
+    const name = textValue(node.identifier)
     counts.set(name, (counts.get(name) ?? 0) + 1)
   }
   if (![...counts.values()].some((count) => count > 1)) return []
@@ -37,17 +37,17 @@ export function separateParameters(tree: TreeNode): readonly UnnamedItem[] {
   if (calls.length === 0) return []
   const items = [...walk(tree)].flatMap(({ select_list: list }) => nodesOf(list))
   const unnamed = items
-    .filter(({ alias }) => textOf(alias) === '')
+    .filter(({ alias }) => textValue(alias) === '')
     .map((item) => ({ item, original: copyOf(item) }))
   for (const call of calls) rename(call, call, counts)
   return unnamed.filter(({ item }) => {
-    return [...walk(item)].some(({ identifier }) => COPY.test(textOf(identifier)))
+    return [...walk(item)].some(({ identifier }) => COPY.test(textValue(identifier)))
   })
 }
 
 function isUntyped(node: TreeNode): boolean {
   const isCall = node.class === 'FUNCTION' || node.class === 'WINDOW'
-  return isCall && UNTYPED.test(textOf(node.function_name).toLowerCase())
+  return isCall && UNTYPED.test(textValue(node.function_name).toLowerCase())
 }
 
 function rename(value: TreeValue, parent: TreeNode, counts: ReadonlyMap<string, number>): void {
@@ -56,7 +56,7 @@ function rename(value: TreeValue, parent: TreeNode, counts: ReadonlyMap<string, 
     return
   }
   if (!isNode(value)) return
-  const name = textOf(value.identifier)
+  const name = textValue(value.identifier)
   if (value.class === 'PARAMETER') {
     const isRepeated = (counts.get(name) ?? 0) > 1 && !COPY.test(name)
     if (isRepeated)

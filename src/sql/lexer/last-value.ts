@@ -25,9 +25,11 @@ export function lastCondition(sql: string): LastCondition | undefined {
   const places = tokens.flatMap((_, index) => (isLast(tokens, index) ? [index] : []))
   const [at] = places
   if (at === undefined) return undefined
-  if (places.length > 1) throw wrong('a statement has one LAST; make several statements of it')
+  if (places.length > 1) throw wrongLast('a statement has one LAST; make several statements of it')
   if (tokens.some((token) => isWord(token, 'limit', 'offset', 'fetch'))) {
-    throw wrong('a statement with LAST has no LIMIT or OFFSET, which would leave rows out for good')
+    throw wrongLast(
+      'a statement with LAST has no LIMIT or OFFSET, which would leave rows out for good',
+    )
   }
   const coalesced = coalesceAround(tokens, at)
   const operatorAt = (coalesced?.first ?? at) - 1
@@ -35,7 +37,7 @@ export function lastCondition(sql: string): LastCondition | undefined {
   const columnEnd = operatorAt - 1
   const columnStart = columnStartOf(tokens, columnEnd)
   if ((operator !== '>' && operator !== '>=') || columnStart === undefined) {
-    throw wrong(
+    throw wrongLast(
       'LAST is compared as column > LAST, column >= LAST or column > COALESCE(LAST, value)',
     )
   }
@@ -45,7 +47,7 @@ export function lastCondition(sql: string): LastCondition | undefined {
     column: sql.slice(start, tokens[columnEnd]?.end),
     operator,
     first:
-      coalesced === undefined ? null : textOf(sql, tokens, coalesced.valueStart, coalesced.last),
+      coalesced === undefined ? null : sliceOf(sql, tokens, coalesced.valueStart, coalesced.last),
     start,
     end,
     source: sourceAround(tokens, columnStart, sql.length),
@@ -66,7 +68,7 @@ function isWord(token: Token | undefined, ...words: readonly string[]): boolean 
 
 function coalesceAround(tokens: readonly Token[], at: number) {
   if (tokens[at - 1]?.text !== '(') return undefined
-  if (tokens[at + 1]?.text !== ',') throw wrong('COALESCE(LAST, value) has two parts')
+  if (tokens[at + 1]?.text !== ',') throw wrongLast('COALESCE(LAST, value) has two parts')
   let depth = 0
   for (let last = at + 2; last < tokens.length; last += 1) {
     const text = tokens[last]?.text
@@ -74,10 +76,10 @@ function coalesceAround(tokens: readonly Token[], at: number) {
     if (text === ')') depth -= 1
     if (depth < 0) return { first: at - 2, valueStart: at + 2, last }
   }
-  throw wrong('COALESCE(LAST, value) is not closed')
+  throw wrongLast('COALESCE(LAST, value) is not closed')
 }
 
-function textOf(sql: string, tokens: readonly Token[], from: number, before: number): string {
+function sliceOf(sql: string, tokens: readonly Token[], from: number, before: number): string {
   return sql.slice(tokens[from]?.start, tokens[before - 1]?.end)
 }
 
@@ -111,7 +113,7 @@ function sourceAround(tokens: readonly Token[], at: number, length: number) {
   const from = select === undefined ? undefined : placeAfter(tokens, select, ['from'])
   const where = from === undefined ? undefined : placeAfter(tokens, from, ['where'])
   if (from === undefined || where === undefined || where > at) {
-    throw wrong('LAST stands in the WHERE of a SELECT over a table')
+    throw wrongLast('LAST stands in the WHERE of a SELECT over a table')
   }
   const end = placeAfter(tokens, where, AFTER_WHERE) ?? closeAfter(tokens, where)
   return {
@@ -160,6 +162,6 @@ function closeAfter(tokens: readonly Token[], at: number): number | undefined {
   return undefined
 }
 
-function wrong(why: string): AppError {
+function wrongLast(why: string): AppError {
   return new AppError('invalid_schedule', `LAST cannot be read here: ${why}`)
 }

@@ -1,5 +1,5 @@
 import { AppError } from '../../errors.ts'
-import { placeOf, type Token } from './tokens.ts'
+import { lineAndColumn, type Token } from './tokens.ts'
 
 /**
  * `id IN (:ids)` with a list as the value means `id IN :ids`; to DuckDB it would be a text that equals a list, which none
@@ -18,7 +18,7 @@ export function listsOpened(
     const open = tokens[index + 1]
     // A search takes each text, or vector, as a parameter of its own.
     if (open?.text !== '(' || isSearch(tokens, index)) return
-    const items = itemsOf(tokens, index + 2)
+    const items = listItems(tokens, index + 2)
     const list = items?.find(({ kind, value }) => kind === 'parameter' && isList(value))
     if (items === undefined || list === undefined) return
     const close = tokens[index + 3]
@@ -29,7 +29,7 @@ export function listsOpened(
 }
 
 /** The single tokens between commas; undefined: there is something else in the parentheses. */
-function itemsOf(tokens: readonly Token[], first: number): readonly Token[] | undefined {
+function listItems(tokens: readonly Token[], first: number): readonly Token[] | undefined {
   const items: Token[] = []
   for (let index = first; ; index += 2) {
     const [item, next] = [tokens[index], tokens[index + 1]]
@@ -51,6 +51,6 @@ function blanked(text: string, at: number): string {
 }
 
 function listAmongValues(sql: string, { text, start }: Token): AppError {
-  const message = `${placeOf(sql, start)}: ${text} is a list, which stands alone: IN ${text}`
+  const message = `${lineAndColumn(sql, start)}: ${text} is a list, which stands alone: IN ${text}`
   return new AppError('sql_not_supported', message)
 }

@@ -3,7 +3,7 @@
  * DuckDB can read, so that it becomes a name in quotes, `pg."…"`, before anybody else reads the statement.
  */
 import { AppError } from '../../errors.ts'
-import { nextToken, placeOf, type Token } from './tokens.ts'
+import { lineAndColumn, nextToken, type Token } from './tokens.ts'
 
 const MARK = '\u0001native\u0001'
 
@@ -31,7 +31,7 @@ export function withNativeNames(
   for (let next = found.next(); next.done !== true; ) {
     const { name, open } = next.value
     const dialect = dialectOf(name.value)
-    const isQuery = QUERY.test(sql.slice(open.end, open.end + QUERY_CHARS))
+    const isQuery = BEGINS_QUERY.test(sql.slice(open.end, open.end + QUERY_CHARS))
     if (dialect === undefined || (!isQuery && isFunction(name.value))) {
       next = found.next()
       continue
@@ -39,7 +39,7 @@ export function withNativeNames(
     if (!isQuery) throw notAQuery(name.value)
     const end = nativeEnd(sql, open.end, dialect)
     if (end < 0) {
-      const place = placeOf(sql, open.start)
+      const place = lineAndColumn(sql, open.start)
       throw new AppError(
         'sql_syntax',
         `${place}: the parenthesis of the SQL for ${name.value} has no end`,
@@ -71,7 +71,7 @@ export function hasNativeNames(sql: string): boolean {
 
 const WRITTEN = new RegExp(`\\s*\\.\\s*"${MARK}((?:[^"]|"")*)"`, 'g')
 
-const QUERY = /^(?:\s|--[^\n]*\n|\/\*[^*]*\*\/|\()*(?:select|with|values|table|show)\b/i
+const BEGINS_QUERY = /^(?:\s|--[^\n]*\n|\/\*[^*]*\*\/|\()*(?:select|with|values|table|show)\b/i
 
 /** In which it begins. */
 const QUERY_CHARS = 1000

@@ -15,7 +15,7 @@ const LITERALS_MAX = 100
 /** DuckDB reads each as what its mark is: an INTEGER, a DECIMAL that is printed as it is written, a short text. */
 const INTEGER = /^(?:0|[1-9]\d{0,8})$/
 const DECIMAL = /^(?:0|[1-9]\d{0,7})\.\d{1,8}$/
-const TEXT = /^'[^'\\\p{Cc}\p{Cs}]{0,200}'$/u
+const PLAIN_TEXT = /^'[^'\\\p{Cc}\p{Cs}]{0,200}'$/u
 
 const BEFORE = new Set(
   '= < > <= >= <> != == ( , + * / % select distinct between and then else when or not'.split(' '),
@@ -32,7 +32,7 @@ const NOT_AFTER = new Set(':: . [ ( : -> ->>'.split(' '))
 export function shapeOf(
   sql: string,
   tokens: readonly Token[],
-  kept: ReadonlySet<string> = NONE,
+  kept: ReadonlySet<string> = NO_NAMES,
 ): StatementShape | null {
   if (sql.includes(MARK_DIGITS)) return null
   const marks = new Map<string, string>()
@@ -51,7 +51,7 @@ export function shapeOf(
   return { sql: shape + sql.slice(at), literals }
 }
 
-const NONE: ReadonlySet<string> = new Set()
+const NO_NAMES: ReadonlySet<string> = new Set()
 
 function isLiteralAt(tokens: readonly Token[], index: number): boolean {
   const before = tokens[index - 1]?.text.toLowerCase()
@@ -64,11 +64,12 @@ function isLiteralAt(tokens: readonly Token[], index: number): boolean {
 function markFor({ kind, text }: Token): ((index: number) => string) | undefined {
   if (kind === 'number' && INTEGER.test(text)) return (index) => `${MARK_DIGITS}${100 + index}`
   if (kind === 'number' && DECIMAL.test(text)) return (index) => `${MARK_DIGITS}${10 + index}.5`
-  if (kind === 'string' && TEXT.test(text)) return (index) => `'${MARK_DIGITS}${100 + index}x'`
+  if (kind === 'string' && PLAIN_TEXT.test(text))
+    return (index) => `'${MARK_DIGITS}${100 + index}x'`
   return undefined
 }
 
-const MARKS = new RegExp(`'${MARK_DIGITS}\\d{3}x'|\\b${MARK_DIGITS}\\d{2,3}(?:\\.5)?\\b`, 'g')
+const SHAPE_MARKS = new RegExp(`'${MARK_DIGITS}\\d{3}x'|\\b${MARK_DIGITS}\\d{2,3}(?:\\.5)?\\b`, 'g')
 
 export function holdsMarks(text: string): boolean {
   return text.includes(MARK_DIGITS)
@@ -80,8 +81,8 @@ export class MarkedText {
   readonly #marks: readonly string[]
 
   constructor(text: string) {
-    this.#parts = text.split(MARKS)
-    this.#marks = text.match(MARKS) ?? []
+    this.#parts = text.split(SHAPE_MARKS)
+    this.#marks = text.match(SHAPE_MARKS) ?? []
   }
 
   get marks(): readonly string[] {

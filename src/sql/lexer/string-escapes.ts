@@ -13,7 +13,7 @@ export interface Escaped {
   readonly length: number
 }
 
-const LETTERS: Readonly<Record<string, string>> = {
+const ESCAPED_LETTERS: Readonly<Record<string, string>> = {
   n: '\n',
   t: '\t',
   r: '\r',
@@ -22,7 +22,7 @@ const LETTERS: Readonly<Record<string, string>> = {
 }
 
 /** Bytes of UTF-8: neighbours belong together. */
-const BYTES = /(?:\\x[0-9a-fA-F]{1,2}|\\[0-7]{1,3})+/y
+const ESCAPED_BYTES = /(?:\\x[0-9a-fA-F]{1,2}|\\[0-7]{1,3})+/y
 const CODE_POINT = /\\(?:u[0-9a-fA-F]{4}|U[0-9a-fA-F]{8})/y
 const CODE_POINT_MAX = 0x10_ff_ff
 
@@ -32,13 +32,13 @@ export function escapeAt(sql: string, at: number, escapes: StringEscapes): Escap
   const long = escapes === 'all' ? longEscapeAt(sql, at) : undefined
   if (long !== undefined) return long
   const char = sql[at + 1] ?? ''
-  return { value: LETTERS[char] ?? char, length: 2 }
+  return { value: ESCAPED_LETTERS[char] ?? char, length: 2 }
 }
 
 function longEscapeAt(sql: string, at: number): Escaped | undefined {
-  BYTES.lastIndex = at
-  const [bytes] = BYTES.exec(sql) ?? []
-  if (bytes !== undefined) return { value: textOf(bytes), length: bytes.length }
+  ESCAPED_BYTES.lastIndex = at
+  const [bytes] = ESCAPED_BYTES.exec(sql) ?? []
+  if (bytes !== undefined) return { value: unescapedText(bytes), length: bytes.length }
   CODE_POINT.lastIndex = at
   const [point] = CODE_POINT.exec(sql) ?? []
   if (point === undefined) return undefined
@@ -47,7 +47,7 @@ function longEscapeAt(sql: string, at: number): Escaped | undefined {
   return { value, length: point.length }
 }
 
-function textOf(escapes: string): string | null {
+function unescapedText(escapes: string): string | null {
   const bytes = escapes
     .split('\\')
     .slice(1)

@@ -16,9 +16,9 @@ export interface Token {
 }
 
 const WORD = /[\p{L}_][\p{L}\p{N}_$]*/uy
-const NUMBER = /(?:\d[\d_]*(?:\.[\d_]*)?|\.\d[\d_]*)(?:[eE][+-]?\d+)?/y
+const NUMBER_TOKEN = /(?:\d[\d_]*(?:\.[\d_]*)?|\.\d[\d_]*)(?:[eE][+-]?\d+)?/y
 /** White space and comments to the end of a line. */
-const SPACE = /(?:\s|--[^\n\r]*)+/uy
+const BLANKS = /(?:\s|--[^\n\r]*)+/uy
 const COMMENT_MARK = /\/\*|\*\//g
 const DOLLAR_QUOTE = /\$(?:[\p{L}_][\p{L}\p{N}_]*)?\$/uy
 const PARAMETER = /[:$]([\p{L}_][\p{L}\p{N}_]*)/uy
@@ -75,8 +75,8 @@ function gapEnd(sql: string, at: number): number {
   const first = sql.charCodeAt(at)
   if (first === SLASH) return sql.startsWith('/*', at) ? commentEnd(sql, at) : at
   if (first > BLANK && first < NOT_ASCII && first !== MINUS) return at
-  SPACE.lastIndex = at
-  return SPACE.test(sql) ? SPACE.lastIndex : at
+  BLANKS.lastIndex = at
+  return BLANKS.test(sql) ? BLANKS.lastIndex : at
 }
 
 const BLANK = 0x20
@@ -147,7 +147,7 @@ export function parameterNamesOf(tokens: readonly Token[]): readonly string[] {
 }
 
 /** `line 2, column 5` of a place in a text, both from 1, counted in characters. */
-export function placeOf(text: string, at: number): string {
+export function lineAndColumn(text: string, at: number): string {
   const before = text.slice(0, at)
   const line = before.split('\n').length
   const column = [...before.slice(before.lastIndexOf('\n') + 1)].length + 1
@@ -161,7 +161,7 @@ interface Context {
 
 function tokenAt(sql: string, start: number, context: Context): Token {
   const first = sql[start] ?? ''
-  if (SINGLE_SIGNS.has(first)) return plain('symbol', first, start)
+  if (SINGLE_SIGNS.has(first)) return plainToken('symbol', first, start)
   if (first === "'") return stringAt(sql, start, context.escapes)
   if (first === '"' || first === '`') return nameAt(sql, start, first, context.escapes)
   const isEscapeString = (first === 'e' || first === 'E') && sql[start + 1] === "'"
@@ -172,18 +172,18 @@ function tokenAt(sql: string, start: number, context: Context): Token {
   const dollarQuote = first === '$' ? matchAt(DOLLAR_QUOTE, sql, start) : undefined
   if (dollarQuote !== undefined) return dollarStringAt(sql, start, dollarQuote)
   const word = matchAt(WORD, sql, start)
-  if (word !== undefined) return plain('word', word, start)
-  const number = matchAt(NUMBER, sql, start)
-  if (number !== undefined) return plain('number', number, start)
+  if (word !== undefined) return plainToken('word', word, start)
+  const number = matchAt(NUMBER_TOKEN, sql, start)
+  if (number !== undefined) return plainToken('number', number, start)
   const parameter = matchAt(PARAMETER, sql, start)
   if (parameter !== undefined && (first === '$' || !isOperand(context.previous))) {
-    return { ...plain('parameter', parameter, start), value: parameter.slice(1) }
+    return { ...plainToken('parameter', parameter, start), value: parameter.slice(1) }
   }
   if (first === '@' && !isWithinOperator(context.previous, start)) {
     const variable = variableAt(sql, start)
     if (variable !== undefined) return variable
   }
-  return plain('symbol', matchAt(SYMBOL, sql, start) ?? first, start)
+  return plainToken('symbol', matchAt(SYMBOL, sql, start) ?? first, start)
 }
 
 /** They begin nothing longer. */
@@ -195,7 +195,7 @@ function variableAt(sql: string, start: number): Token | undefined {
   const [text, name = ''] = VARIABLE.exec(sql) ?? []
   if (text === undefined) return undefined
   const kind = text.startsWith('@@') ? 'system' : 'user'
-  return { ...plain('parameter', text, start), value: variableParameter(kind, name) }
+  return { ...plainToken('parameter', text, start), value: variableParameter(kind, name) }
 }
 
 /** DuckDB's `<@` and `^@`. */
@@ -203,7 +203,7 @@ function isWithinOperator(previous: Token | undefined, start: number): boolean {
   return previous?.end === start && (previous.text === '<' || previous.text === '^')
 }
 
-function plain(kind: TokenKind, text: string, start: number): Token {
+function plainToken(kind: TokenKind, text: string, start: number): Token {
   return { kind, text, value: text, start, end: start + text.length }
 }
 
@@ -262,7 +262,10 @@ function escapedStringAt(sql: string, start: number, escapes: StringEscapes): To
 const QUOTE_OR_BACKSLASH = /['\\]/g
 
 function wrongEscape(sql: string, at: number): AppError {
-  return new AppError('sql_syntax', `${placeOf(sql, at)}: this escape stands for no character`)
+  return new AppError(
+    'sql_syntax',
+    `${lineAndColumn(sql, at)}: this escape stands for no character`,
+  )
 }
 
 function nameAt(sql: string, start: number, mark: string, escapes: StringEscapes): Token {
@@ -293,7 +296,7 @@ function dollarStringAt(sql: string, start: number, mark: string): Token {
 }
 
 function unterminated(what: string, sql: string, at: number): AppError {
-  return new AppError('sql_syntax', `${placeOf(sql, at)}: this ${what} has no end`)
+  return new AppError('sql_syntax', `${lineAndColumn(sql, at)}: this ${what} has no end`)
 }
 
 function duckDBTextOf(token: Token): string {

@@ -2,7 +2,7 @@
  * `@name` and `@@name`: their values are known only when a statement runs. So each becomes a parameter of our own, in the
  * text that DuckDB reads and in the cached plan.
  */
-const USER = 'eider_variable_'
+const USER_PREFIX = 'eider_variable_'
 const SYSTEM = 'eider_system_'
 
 /** A variable as it is meant by a parameter's name. */
@@ -17,17 +17,18 @@ export interface VariableName {
 export function variableParameter(kind: VariableName['kind'], name: string): string {
   // In lower case a letter may get a mark of its own (İ), which cannot stand in a name.
   const key = name.toLowerCase().replaceAll(/\p{M}/gu, '')
-  return `${kind === 'user' ? USER : SYSTEM}${key}`
+  return `${kind === 'user' ? USER_PREFIX : SYSTEM}${key}`
 }
 
 /** What a parameter stands for, or undefined for one of the caller's. */
 export function variableOf(parameter: string): VariableName | undefined {
-  if (parameter.startsWith(USER)) return { kind: 'user', name: parameter.slice(USER.length) }
+  if (parameter.startsWith(USER_PREFIX))
+    return { kind: 'user', name: parameter.slice(USER_PREFIX.length) }
   if (parameter.startsWith(SYSTEM)) return { kind: 'system', name: parameter.slice(SYSTEM.length) }
   return undefined
 }
 
 /** The name of a result's column, with variables as they are written. */
 export function displayedName(column: string): string {
-  return column.replaceAll(`$${USER}`, '@').replaceAll(`$${SYSTEM}`, '@@')
+  return column.replaceAll(`$${USER_PREFIX}`, '@').replaceAll(`$${SYSTEM}`, '@@')
 }

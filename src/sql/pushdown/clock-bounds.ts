@@ -11,7 +11,7 @@ import {
   replace,
   type TreeNode,
   type TreeValue,
-  textOf,
+  textValue,
   walkExpression,
 } from '../ast/select-ast.ts'
 
@@ -36,8 +36,8 @@ const DAYS: ReadonlySet<string> = new Set(['today', 'current_date'])
 export function clockAgeMs(node: TreeValue | undefined): number | undefined {
   if (!isNode(node)) return undefined
   if (node.class === 'CAST') return ageOfCast(node)
-  if (node.class !== 'FUNCTION' || textOf(node.schema) !== '') return undefined
-  const name = textOf(node.function_name).toLowerCase()
+  if (node.class !== 'FUNCTION' || textValue(node.schema) !== '') return undefined
+  const name = textValue(node.function_name).toLowerCase()
   const [first, second, ...others] = nodesOf(node.children)
   if (first === undefined) return MOMENTS.has(name) ? 0 : DAYS.has(name) ? DAY_MS : undefined
   if (second === undefined || others.length > 0) return undefined
@@ -47,7 +47,7 @@ export function clockAgeMs(node: TreeValue | undefined): number | undefined {
 }
 
 function ageOfCast({ child, cast_type: type }: TreeNode): number | undefined {
-  const id = isNode(type) ? textOf(type.id) : ''
+  const id = isNode(type) ? textValue(type.id) : ''
   if (id === 'DATE') return added(clockAgeMs(child), DAY_MS)
   const isMoment = id === 'TIMESTAMP' || id === 'TIMESTAMP WITH TIME ZONE'
   return isMoment ? clockAgeMs(child) : undefined
@@ -66,16 +66,16 @@ function intervalMs(node: TreeNode): number | undefined {
     const [, count, unit = ''] = /^\s*(\d+)\s+([a-z]+?)s?\s*$/i.exec(text) ?? []
     return timesUnit(Number(count), unit)
   }
-  const [, unit = ''] = /^to_(\w+)s$/i.exec(textOf(node.function_name)) ?? []
+  const [, unit = ''] = /^to_(\w+)s$/i.exec(textValue(node.function_name)) ?? []
   const [argument, ...others] = nodesOf(node.children)
-  return others.length > 0 ? undefined : timesUnit(countOf(argument), unit)
+  return others.length > 0 ? undefined : timesUnit(literalCount(argument), unit)
 }
 
 /** The number within `CAST(trunc(CAST(7 AS DOUBLE)) AS INTEGER)`. */
-function countOf(node: TreeNode | undefined): number | undefined {
-  if (node?.class === 'CAST') return countOf(isNode(node.child) ? node.child : undefined)
-  if (node?.class === 'FUNCTION' && textOf(node.function_name) === 'trunc') {
-    return countOf(nodesOf(node.children)[0])
+function literalCount(node: TreeNode | undefined): number | undefined {
+  if (node?.class === 'CAST') return literalCount(isNode(node.child) ? node.child : undefined)
+  if (node?.class === 'FUNCTION' && textValue(node.function_name) === 'trunc') {
+    return literalCount(nodesOf(node.children)[0])
   }
   return constantNumber(node)
 }

@@ -11,10 +11,10 @@ import {
   isColumn,
   isNode,
   nodesOf,
-  numberOf,
   replace,
   type TreeNode,
-  textOf,
+  textValue,
+  treeNumber,
   walkExpression,
 } from '../ast/select-ast.ts'
 import { isAggregateFunction } from '../guard/function-lists.ts'
@@ -45,10 +45,10 @@ export function groupedReadOf(
   ]
   const calls: { readonly node: TreeNode; readonly total: TotalCall }[] = []
   const inside = new Set<TreeNode>()
-  const aliases = new Set(nodesOf(select.select_list).map(({ alias }) => nameKey(textOf(alias))))
+  const aliases = new Set(nodesOf(select.select_list).map(({ alias }) => nameKey(textValue(alias))))
   for (const node of walkExpression(shown)) {
-    if (NOT_HERE.has(textOf(node.class))) return null
-    if (node.class === 'FUNCTION' && isAggregateFunction(textOf(node.function_name))) {
+    if (NOT_HERE.has(textValue(node.class))) return null
+    if (node.class === 'FUNCTION' && isAggregateFunction(textValue(node.function_name))) {
       const total = totalOf(node, columnOf, engine)
       if (total === null) return null
       calls.push({ node, total })
@@ -60,19 +60,19 @@ export function groupedReadOf(
   if (calls.length === 0 && keys.length === 0) return null
   const totals = [
     ...new Map(
-      calls.flatMap(({ total }) => total.parts).map((part) => [nameOf(part), part]),
+      calls.flatMap(({ total }) => total.parts).map((part) => [totalName(part), part]),
     ).values(),
   ]
-  const names = new Map(totals.map((part, index) => [nameOf(part), `eider_total_${index}`]))
+  const names = new Map(totals.map((part, index) => [totalName(part), `eider_total_${index}`]))
   return {
     groups: { keys, totals },
     apply() {
       const unnamed = nodesOf(select.select_list)
-        .filter((item) => textOf(item.alias) === '' && !isColumn(item))
+        .filter((item) => textValue(item.alias) === '' && !isColumn(item))
         .map((item) => ({ item, original: copyOf(item) }))
       for (const { node, total } of calls) {
         const values = total.parts.map((part) => {
-          return callNode('any_value', columnNode(names.get(nameOf(part)) ?? ''))
+          return callNode('any_value', columnNode(names.get(totalName(part)) ?? ''))
         })
         replace(node, { ...total.value(values), alias: node.alias ?? '' })
       }
@@ -96,7 +96,7 @@ const NOT_HERE: ReadonlySet<string> = new Set([
 ])
 
 /** The same total is asked for once. */
-function nameOf({ kind, column, isDistinct }: SourceTotal): string {
+function totalName({ kind, column, isDistinct }: SourceTotal): string {
   return JSON.stringify([kind, column?.name, isDistinct])
 }
 
@@ -121,7 +121,7 @@ function keysOf(select: TreeNode, columnOf: ColumnOf): readonly SourceColumn[] |
     : nodesOf(select.group_expressions)
   const keys = written.map((node) => {
     if (node.class !== 'CONSTANT' || isAll) return isColumn(node) ? columnOf(node) : undefined
-    const item = isNode(node.value) ? items[numberOf(node.value.value) - 1] : undefined
+    const item = isNode(node.value) ? items[treeNumber(node.value.value) - 1] : undefined
     return item !== undefined && isColumn(item) ? columnOf(item) : undefined
   })
   const isPlain = isAll || select.aggregate_handling === 'STANDARD_HANDLING'
@@ -129,7 +129,7 @@ function keysOf(select: TreeNode, columnOf: ColumnOf): readonly SourceColumn[] |
 }
 
 function isAggregate(node: TreeNode): boolean {
-  return node.class === 'FUNCTION' && isAggregateFunction(textOf(node.function_name))
+  return node.class === 'FUNCTION' && isAggregateFunction(textValue(node.function_name))
 }
 
 const KEYS: ReadonlySet<string> = new Set(['integer', 'decimal', 'truth', 'uuid', 'text'])
@@ -152,10 +152,10 @@ function totalOf(node: TreeNode, columnOf: ColumnOf, engine: DataSourceEngine): 
   const { function_name: name, children, filter, distinct, order_bys: order } = node
   if (isNode(filter) || (isNode(order) && nodesOf(order.orders).length > 0)) return null
   const [argument, ...others] = nodesOf(children)
-  const called = textOf(name).toLowerCase()
+  const called = textValue(name).toLowerCase()
   if (argument === undefined) {
     const isCount = called === 'count_star' || called === 'count'
-    return isCount ? plain({ kind: 'rows', column: null, isDistinct: false }) : null
+    return isCount ? plainTotal({ kind: 'rows', column: null, isDistinct: false }) : null
   }
   const column = isColumn(argument) && others.length === 0 ? columnOf(argument) : undefined
   const kind = column && columnKind(column, engine)
@@ -164,7 +164,7 @@ function totalOf(node: TreeNode, columnOf: ColumnOf, engine: DataSourceEngine): 
   switch (called) {
     case 'count':
       return isCounted(kind, isDistinct, engine)
-        ? plain({ kind: 'count', column, isDistinct })
+        ? plainTotal({ kind: 'count', column, isDistinct })
         : null
     case 'min':
     case 'max':
@@ -178,7 +178,7 @@ function totalOf(node: TreeNode, columnOf: ColumnOf, engine: DataSourceEngine): 
   }
 }
 
-function plain(part: SourceTotal): TotalCall {
+function plainTotal(part: SourceTotal): TotalCall {
   return { parts: [part], value: ([value]) => value ?? columnNode('') }
 }
 
@@ -201,12 +201,12 @@ function leastOrGreatest(
     }
   }
   const isMoment = MOMENTS.has(type) && engine !== 'mysql'
-  return type === 'decimal' || isMoment ? plain(part) : null
+  return type === 'decimal' || isMoment ? plainTotal(part) : null
 }
 
 function sumOf(column: SourceColumn, { kind }: ColumnKind): TotalCall | null {
   const part: SourceTotal = { kind: 'sum', column, isDistinct: false }
-  if (kind === 'decimal') return plain(part)
+  if (kind === 'decimal') return plainTotal(part)
   if (kind !== 'integer') return null
   return { parts: [part], value: ([value = columnNode('')]) => castNode(value, 'HUGEINT', false) }
 }

@@ -10,11 +10,11 @@ import {
   isColumn,
   isNode,
   nodesOf,
-  queryOf,
+  queryNode,
   replace,
   type TreeNode,
   type TreeValue,
-  textOf,
+  textValue,
   walk,
   walkExpression,
 } from '../ast/select-ast.ts'
@@ -74,7 +74,7 @@ export class StatementNeeds {
     for (const select of walk(root)) {
       if (select.type !== 'SELECT_NODE') continue
       for (const ref of referencesOf(select.from_table)) {
-        const inner = ref.type === 'SUBQUERY' ? queryOf(ref.subquery) : ctes.get(ref)
+        const inner = ref.type === 'SUBQUERY' ? queryNode(ref.subquery) : ctes.get(ref)
         if (inner !== undefined) this.#uses.set(inner, { select, ref })
       }
     }
@@ -91,7 +91,7 @@ export class StatementNeeds {
     this.#known.set(select, EVERYTHING)
     const use = this.#uses.get(select)
     const around = select === this.#root ? this.#ofRoot : EVERYTHING
-    const needs = use === undefined ? around : this.under(use.select, use.ref, nameOf(use.ref))
+    const needs = use === undefined ? around : this.under(use.select, use.ref, refName(use.ref))
     const within = needsWithin(select, needs)
     this.#known.set(select, within)
     return within
@@ -117,8 +117,8 @@ export class StatementNeeds {
 
 type OutputOf = (node: TreeNode) => TreeNode | undefined
 
-function nameOf(ref: TreeNode): string {
-  return textOf(ref.alias) || textOf(ref.table_name)
+function refName(ref: TreeNode): string {
+  return textValue(ref.alias) || textValue(ref.table_name)
 }
 
 /** The references of a FROM through its joins. */
@@ -135,15 +135,15 @@ function ctesOf(root: TreeNode): ReadonlyMap<TreeNode, TreeNode> {
   for (const node of walk(root)) {
     const entries = isNode(node.cte_map) ? nodesOf(node.cte_map.map) : []
     for (const { key, value, aliases = null } of entries) {
-      const body = isNode(value) && isNode(value.query) ? queryOf(value.query) : {}
+      const body = isNode(value) && isNode(value.query) ? queryNode(value.query) : {}
       const isRenamed = [aliases, isNode(value) ? (value.aliases ?? null) : null].some((list) => {
         return Array.isArray(list) && list.length > 0
       })
-      add(bodies, textOf(key), isRenamed ? {} : body)
+      addTo(bodies, textValue(key), isRenamed ? {} : body)
     }
     if (node.type !== 'BASE_TABLE') continue
-    if (textOf(node.schema_name) === '' && textOf(node.catalog_name) === '') {
-      add(refs, textOf(node.table_name), node)
+    if (textValue(node.schema_name) === '' && textValue(node.catalog_name) === '') {
+      addTo(refs, textValue(node.table_name), node)
     }
   }
   const found = new Map<TreeNode, TreeNode>()
@@ -155,7 +155,7 @@ function ctesOf(root: TreeNode): ReadonlyMap<TreeNode, TreeNode> {
   return found
 }
 
-function add(map: Map<string, TreeNode[]>, name: string, node: TreeNode): void {
+function addTo(map: Map<string, TreeNode[]>, name: string, node: TreeNode): void {
   const key = nameKey(name)
   map.set(key, [...(map.get(key) ?? []), node])
 }
@@ -202,13 +202,13 @@ function needsWithin(select: TreeNode, needs: OuterNeeds): OuterNeeds {
   const isSame = modifiers.every((one) => one.type === 'ORDER_MODIFIER' || isDistinct(one))
   // Without a condition, its own LIMIT is of no harm.
   if (!isSame) return { ...EVERYTHING, usedNames }
-  const inner = renamed({ ...needs, conjuncts, slice }, itemsOf(select))
+  const inner = renamed({ ...needs, conjuncts, slice }, selectedItems(select))
   const isWhole = needs.isWhole || modifiers.length > 0
   return { ...inner, isWhole, slice: modifiers.some(isDistinct) ? null : inner.slice }
 }
 
 /** The column in a SELECT's FROM that stands under a name in its answer. */
-function itemsOf(select: TreeNode): OutputOf {
+function selectedItems(select: TreeNode): OutputOf {
   const items = nodesOf(select.select_list)
   const stars = items.filter(({ class: kind }) => kind === 'STAR')
   const named = items.filter((item) => !stars.includes(item))
@@ -227,7 +227,7 @@ function itemsOf(select: TreeNode): OutputOf {
 }
 
 function outputName(item: TreeNode): string {
-  const alias = textOf(item.alias)
+  const alias = textValue(item.alias)
   return alias === '' && isColumn(item) ? (columnNames(item).at(-1) ?? '') : alias
 }
 

@@ -7,8 +7,8 @@ import {
   isNode,
   nodesOf,
   type TreeNode,
-  textOf,
   textsOf,
+  textValue,
   walkExpression,
 } from '../ast/select-ast.ts'
 import type { UnnamedItem } from '../guard/limit-steps.ts'
@@ -24,7 +24,7 @@ import {
   readsWholeRows,
   showsEachRow,
 } from './select-shape.ts'
-import { type ColumnOf, conditionOf, operandOf } from './source-conditions.ts'
+import { type ColumnOf, operandOf, sourceCondition } from './source-conditions.ts'
 import {
   type DirectAnswer,
   EVERY_ROW,
@@ -75,7 +75,7 @@ export function sourceReadOf(reference: SourceReference, around: SelectAround): 
     groups: null,
   }
   if (!isPlainReference(ref) || hasTwins(columns)) return read
-  const columnOf = columnsOf(reference, unqualifiedNames(select, ref, around))
+  const columnOf = neededColumns(reference, unqualifiedNames(select, ref, around))
   const conjuncts = conditionsOn(select, ref, needs.conjuncts)
   // Beside other tables, these names may be columns of theirs.
   const isAlone = select.from_table === ref
@@ -87,7 +87,7 @@ export function sourceReadOf(reference: SourceReference, around: SelectAround): 
 
 function conditionFrom(conjuncts: readonly TreeNode[] | null, columnOf: ColumnOf): SourceCondition {
   if (conjuncts === null) return { kind: 'other' }
-  return { kind: 'and', conditions: conjuncts.map((node) => conditionOf(node, columnOf)) }
+  return { kind: 'and', conditions: conjuncts.map((node) => sourceCondition(node, columnOf)) }
 }
 
 /**
@@ -103,7 +103,7 @@ export function groupReference(
   const { ref, columns, source, from } = reference
   const isAlone = select.from_table === ref && isPlainReference(ref) && !hasTwins(columns)
   if (!isAlone || from.kind === 'native') return null
-  const columnOf = columnsOf(reference, { shared: new Set() })
+  const columnOf = neededColumns(reference, { shared: new Set() })
   const grouped = groupedReadOf(select, columnOf, source.engine)
   if (grouped === null || !isSentWhole(read)) return null
   const { groups } = grouped
@@ -124,7 +124,7 @@ function unqualifiedNames(
   return { shared: new Set(shared) }
 }
 
-function columnsOf(
+function neededColumns(
   { alias, qualifiers, columns }: SourceReference,
   unqualified: ReturnType<typeof unqualifiedNames>,
 ): ColumnOf {
@@ -179,7 +179,7 @@ export function directAnswerOf(
   if (select.from_table !== ref || !isPlainReference(ref) || read.slice === null) return null
   if (hasTwins(columns) || (isNode(select.cte_map) && nodesOf(select.cte_map.map).length > 0))
     return null
-  const columnOf = columnsOf(reference, { shared: new Set() })
+  const columnOf = neededColumns(reference, { shared: new Set() })
   const items: DirectAnswer['items'][number][] = []
   for (const item of nodesOf(select.select_list)) {
     if (isPlainStar(item)) {
@@ -188,7 +188,7 @@ export function directAnswerOf(
     }
     const column = isColumn(item) ? columnOf(item) : undefined
     if (column === undefined) return null
-    items.push({ column, name: textOf(item.alias) || column.name })
+    items.push({ column, name: textValue(item.alias) || column.name })
   }
   return { read, items }
 }

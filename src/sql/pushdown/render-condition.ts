@@ -53,7 +53,7 @@ function render(condition: SourceCondition, rendering: Rendering): RenderedCondi
       return compared(column, operator, value, rendering)
     }
     case 'in':
-      return listed(condition, rendering)
+      return listedCondition(condition, rendering)
     case 'null':
       return isNull(condition, rendering)
     case 'truth': {
@@ -178,7 +178,7 @@ function isPlainText(text: string): boolean {
 
 const IN_VALUES_MAX = 1000
 
-function listed(
+function listedCondition(
   { column, values, isNegated }: Extract<SourceCondition, { kind: 'in' }>,
   rendering: Rendering,
 ): RenderedCondition | null {
@@ -312,21 +312,21 @@ function doubleOf(given: Given, text: SourceText): string | null {
   return text.double(Number(given.digits))
 }
 
-const DATE = /^(\d{4})-(\d\d)-(\d\d)$/
-const MOMENT = /^(\d{4}-\d\d-\d\d)(?:[ T](\d\d:\d\d:\d\d(?:\.\d{1,6})?))?$/
+const DATE_LITERAL = /^(\d{4})-(\d\d)-(\d\d)$/
+const TIMESTAMP_TEXT = /^(\d{4}-\d\d-\d\d)(?:[ T](\d\d:\d\d:\d\d(?:\.\d{1,6})?))?$/
 
 /** A date or a moment that every source reads alike. One of a time zone is meant in UTC, as here. */
 function momentOf(kind: 'date' | 'timestamp' | 'timestamptz', given: Given): string | null {
   const isText = given.kind === 'text' || given.kind === kind
   if (!isText || !('text' in given)) return null
   if (kind === 'date') return isDate(given.text) ? given.text : null
-  const [, date = '', time = '00:00:00'] = MOMENT.exec(given.text) ?? []
+  const [, date = '', time = '00:00:00'] = TIMESTAMP_TEXT.exec(given.text) ?? []
   if (!isDate(date) || !isTime(time)) return null
   return kind === 'timestamptz' ? `${date} ${time}+00` : `${date} ${time}`
 }
 
 function isDate(text: string): boolean {
-  const [, year = '0', month = '0', day = '0'] = DATE.exec(text) ?? []
+  const [, year = '0', month = '0', day = '0'] = DATE_LITERAL.exec(text) ?? []
   if (Number(year) < 1) return false
   const date = new Date(`${text}T00:00:00Z`)
   return date.getUTCMonth() + 1 === Number(month) && date.getUTCDate() === Number(day)

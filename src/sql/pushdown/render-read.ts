@@ -61,7 +61,7 @@ function renderGroups(
 ): SourceSelect {
   if (from.kind === 'native') throw new Error('native SQL is not grouped')
   const text = new SourceText(source.engine)
-  const keySql = keys.map((key) => keyOf(key, text))
+  const keySql = keys.map((key) => sortKeys(key, text))
   const items = [
     ...keySql.map(({ shown }) => shown),
     ...totals.map((total) => totalSql(total, text)),
@@ -75,7 +75,7 @@ function renderGroups(
 }
 
 /** A key as it is shown, and by what its rows are grouped: texts by their bytes. */
-function keyOf(column: SourceColumn, text: SourceText): { shown: string; group: string } {
+function sortKeys(column: SourceColumn, text: SourceText): { shown: string; group: string } {
   const name = text.name(column.name)
   const kind = columnKind(column, text.engine)?.kind
   if (kind === 'text' && text.engine === 'postgres') {

@@ -6,11 +6,11 @@ import {
   isColumn,
   isNode,
   nodesOf,
-  numberOf,
   type TreeNode,
   type TreeValue,
-  textOf,
   textsOf,
+  textValue,
+  treeNumber,
   walk,
   walkExpression,
 } from '../ast/select-ast.ts'
@@ -26,20 +26,21 @@ export function hasTwins(columns: readonly SourceColumn[]): boolean {
   return new Set(columns.map(({ name }) => nameKey(name))).size < columns.length
 }
 
-/** A reference in a FROM, as far as its name and its columns go. */
-export interface NamedReference {
-  readonly ref: TreeNode
-  readonly alias: string
-  readonly columns: readonly SourceColumn[]
-}
-
 /**
  * Whether a SELECT uses columns that it does not name.
  * @param shown false: of a `*` in its list no more is used than is named elsewhere
  */
 export function readsWholeRows(
   select: TreeNode,
-  { ref, alias, columns }: NamedReference,
+  {
+    ref,
+    alias,
+    columns,
+  }: {
+    readonly ref: TreeNode
+    readonly alias: string
+    readonly columns: readonly SourceColumn[]
+  },
   shown = true,
 ): boolean {
   if (!isPlainReference(ref) || hasTwins(columns) || !isAmongJoins(select.from_table, ref)) {
@@ -48,16 +49,16 @@ export function readsWholeRows(
   const key = nameKey(alias)
   const unread = new Set(shown ? [] : nodesOf(select.select_list).filter(isPlainStar))
   for (const node of walkExpression(select)) {
-    if (node.type === 'JOIN' && (node.ref_type === 'NATURAL' || textOf(node.alias) !== ''))
+    if (node.type === 'JOIN' && (node.ref_type === 'NATURAL' || textValue(node.alias) !== ''))
       return true
     if (node.class === 'POSITIONAL_REFERENCE') return true
     if (node.class !== 'STAR' || unread.has(node)) continue
-    const relation = nameKey(textOf(node.relation_name))
+    const relation = nameKey(textValue(node.relation_name))
     if (relation === '' || relation === key) return true
   }
   for (const node of walk(select)) {
     if (unread.has(node)) continue
-    if (node.class === 'STAR' && nameKey(textOf(node.relation_name)) === key) return true
+    if (node.class === 'STAR' && nameKey(textValue(node.relation_name)) === key) return true
     // The row itself, as a value.
     if (isColumn(node) && nameKey(columnNames(node).at(-1) ?? '') === key) {
       if (!columns.some(({ name }) => nameKey(name) === key)) return true
@@ -87,7 +88,7 @@ export function showsEachRow(select: TreeNode): boolean {
   ])) {
     if (node.class === 'WINDOW') return false
     if (node.class !== 'FUNCTION') continue
-    const name = textOf(node.function_name)
+    const name = textValue(node.function_name)
     // Operators, and what the guard put around arguments that may be large.
     const isOperator = !/\w/.test(name) || /^eider_(room|steps)$/.test(name)
     if (isAggregateFunction(name) || (!isOperator && !isScalarFunction(name))) return false
@@ -101,13 +102,13 @@ export function orderedColumn(expression: TreeNode, select: TreeNode): TreeNode 
   const items = nodesOf(select.select_list)
   if (expression.class === 'CONSTANT' && isNode(expression.value)) {
     if (items.some((item) => item.class === 'STAR')) return undefined
-    const item = items[numberOf(expression.value.value) - 1]
+    const item = items[treeNumber(expression.value.value) - 1]
     return item !== undefined && isColumn(item) ? item : undefined
   }
   if (!isColumn(expression)) return undefined
   const names = columnNames(expression)
   const named = items.find(({ alias }) => {
-    return names.length === 1 && nameKey(textOf(alias)) === nameKey(names[0] ?? '')
+    return names.length === 1 && nameKey(textValue(alias)) === nameKey(names[0] ?? '')
   })
   if (named === undefined) return expression
   return isColumn(named) ? named : undefined

@@ -6,10 +6,10 @@ import {
   isNode,
   isNumber,
   nodesOf,
-  numberOf,
   type TreeNode,
   type TreeValue,
-  textOf,
+  textValue,
+  treeNumber,
 } from '../ast/select-ast.ts'
 import { parameterOf } from '../guard/untyped-parameters.ts'
 import { clockAgeMs } from './clock-bounds.ts'
@@ -29,14 +29,14 @@ const COMPARISONS: Readonly<Record<string, readonly [CompareOperator, CompareOpe
   COMPARE_GREATERTHANOREQUALTO: ['>=', '<='],
 }
 
-export function conditionOf(node: TreeNode, columnOf: ColumnOf): SourceCondition {
+export function sourceCondition(node: TreeNode, columnOf: ColumnOf): SourceCondition {
   switch (node.class) {
     case 'COLUMN_REF': {
       const column = columnOf(node)
       return column === undefined ? OTHER : { kind: 'truth', column }
     }
     case 'CONJUNCTION': {
-      const conditions = nodesOf(node.children).map((child) => conditionOf(child, columnOf))
+      const conditions = nodesOf(node.children).map((child) => sourceCondition(child, columnOf))
       return { kind: node.type === 'CONJUNCTION_OR' ? 'or' : 'and', conditions }
     }
     case 'COMPARISON':
@@ -53,7 +53,7 @@ export function conditionOf(node: TreeNode, columnOf: ColumnOf): SourceCondition
 }
 
 function comparison({ type, left, right }: TreeNode, columnOf: ColumnOf): SourceCondition {
-  const operators = COMPARISONS[textOf(type)]
+  const operators = COMPARISONS[textValue(type)]
   if (operators === undefined || !isNode(left) || !isNode(right)) return OTHER
   const [written, turned] = operators
   return compare(left, written, right, columnOf) ?? compare(right, turned, left, columnOf) ?? OTHER
@@ -85,7 +85,7 @@ function between({ input, lower, upper }: TreeNode, columnOf: ColumnOf): SourceC
 function operator({ type, children }: TreeNode, columnOf: ColumnOf): SourceCondition {
   const [first, ...others] = nodesOf(children)
   if (first === undefined) return OTHER
-  if (type === 'OPERATOR_NOT') return { kind: 'not', condition: conditionOf(first, columnOf) }
+  if (type === 'OPERATOR_NOT') return { kind: 'not', condition: sourceCondition(first, columnOf) }
   const column = isColumn(first) ? columnOf(first) : undefined
   if (column === undefined) return OTHER
   if (type === 'OPERATOR_IS_NULL' || type === 'OPERATOR_IS_NOT_NULL') {
@@ -116,25 +116,25 @@ const CASTS: Readonly<Record<string, 'date' | 'timestamp' | 'timestamptz'>> = {
 export function operandOf(node: TreeValue | undefined): Operand | undefined {
   if (!isNode(node)) return undefined
   if (node.class === 'PARAMETER') {
-    return { kind: 'parameter', name: parameterOf(textOf(node.identifier)) }
+    return { kind: 'parameter', name: parameterOf(textValue(node.identifier)) }
   }
   if (node.class === 'CAST') return castOperand(node)
   if (node.class !== 'CONSTANT' || !isNode(node.value)) return undefined
   const { type, value } = node.value
-  const id = isNode(type) ? textOf(type.id) : ''
+  const id = isNode(type) ? textValue(type.id) : ''
   if (typeof value === 'boolean') return { kind: 'truth', value }
   if (typeof value === 'string') return id === 'VARCHAR' ? { kind: 'text', text: value } : undefined
   if (!isNumber(value)) return undefined
   if (id === 'INTEGER' || id === 'BIGINT') return { kind: 'number', digits: value.rawJSON }
   if (id !== 'DECIMAL' || !isNode(type) || !isNode(type.type_info)) return undefined
-  const digits = decimalDigits(value.rawJSON, numberOf(type.type_info.scale))
+  const digits = decimalDigits(value.rawJSON, treeNumber(type.type_info.scale))
   return digits === undefined ? undefined : { kind: 'number', digits }
 }
 
 function castOperand({ child, cast_type: type, try_cast: isTry }: TreeNode): Operand | undefined {
   if (!isNode(child) || !isNode(type) || isTry === true) return undefined
   const inner = operandOf(child)
-  const id = textOf(type.id)
+  const id = textValue(type.id)
   if (id === 'BOOLEAN') {
     const value = constantTruth({ class: 'CAST', child })
     return value === undefined ? undefined : { kind: 'truth', value }

@@ -37,8 +37,8 @@ export function rankingWithin(
   { branch, isNegated }: { readonly branch: TreeNode; readonly isNegated: boolean },
   source: BranchSource,
 ): Ranking {
-  const parts = partsOf(branch, isNegated).filter((part) => {
-    return !alwaysHolds(part) && !namesOf(part, source).some((name) => MEASURES.has(name))
+  const parts = conjuncts(branch, isNegated).filter((part) => {
+    return !alwaysHolds(part) && !ownColumnsIn(part, source).some((name) => MEASURES.has(name))
   })
   if (parts.length === 0) return ranking
   if (ranking.kind === 'lateral' || !parts.every((part) => isOnRowAlone(part, source))) {
@@ -46,7 +46,7 @@ export function rankingWithin(
     const message = `Under OR, a condition beside content = '…' is about ${what}`
     throw new AppError('sql_not_supported', message)
   }
-  const isOnExclusion = (part: TreeNode) => namesOf(part, source).some(isExclusion)
+  const isOnExclusion = (part: TreeNode) => ownColumnsIn(part, source).some(isExclusion)
   const plain = conjunctionOf(parts.filter((part) => !isOnExclusion(part)))
   const excluding = conjunctionOf(parts.filter(isOnExclusion))
   const within: Ranking =
@@ -64,11 +64,11 @@ function isExclusion(name: string): boolean {
 }
 
 /** The conditions that must all hold. */
-function partsOf(node: TreeNode, isNegated: boolean): readonly TreeNode[] {
+function conjuncts(node: TreeNode, isNegated: boolean): readonly TreeNode[] {
   const children = nodesOf(node.children)
-  if (node.type === 'OPERATOR_NOT') return children.flatMap((child) => partsOf(child, !isNegated))
+  if (node.type === 'OPERATOR_NOT') return children.flatMap((child) => conjuncts(child, !isNegated))
   if (node.type === (isNegated ? 'CONJUNCTION_OR' : 'CONJUNCTION_AND')) {
-    return children.flatMap((child) => partsOf(child, isNegated))
+    return children.flatMap((child) => conjuncts(child, isNegated))
   }
   return [isNegated ? notNode(node) : node]
 }
@@ -82,7 +82,7 @@ function alwaysHolds(node: TreeNode): boolean {
 }
 
 /** Of the columns of this source. */
-function namesOf(condition: TreeNode, source: SearchSource): readonly string[] {
+function ownColumnsIn(condition: TreeNode, source: SearchSource): readonly string[] {
   return [...walk(condition)].flatMap((node) => ownColumnName(node, source) ?? [])
 }
 

@@ -10,7 +10,7 @@ import {
   isNode,
   type TreeNode,
   type TreeValue,
-  textOf,
+  textValue,
   walk,
 } from '../ast/select-ast.ts'
 import { isVolatile } from '../guard/stability.ts'
@@ -39,7 +39,7 @@ export function valuesSelect(
   if (found === undefined) return undefined
   const { frame, inside } = found
   const from = isNode(frame.select.from_table)
-    ? without(copyOf(frame.select.from_table), { target, hasTarget: frame === around, inside })
+    ? withoutPart(copyOf(frame.select.from_table), { target, hasTarget: frame === around, inside })
     : undefined
   if (from === undefined) return undefined
   const isWhole = JSON.stringify(from) === JSON.stringify(frame.select.from_table)
@@ -88,7 +88,7 @@ export function aliasesOf(ref: TreeNode): readonly string[] {
   if (ref.type === 'JOIN') {
     return [ref.left, ref.right].filter(isNode).flatMap(aliasesOf)
   }
-  const name = textOf(ref.alias) || textOf(ref.table_name)
+  const name = textValue(ref.alias) || textValue(ref.table_name)
   return name === '' ? [] : [name.toLowerCase()]
 }
 
@@ -100,10 +100,10 @@ interface Omission {
 }
 
 /** The FROM without the target, and without the sub-queries in which the target stands. */
-function without(ref: TreeNode, omission: Omission): TreeNode | undefined {
+function withoutPart(ref: TreeNode, omission: Omission): TreeNode | undefined {
   if (ref.type !== 'JOIN') return isOmitted(ref, omission) ? undefined : ref
-  const left = isNode(ref.left) ? without(ref.left, omission) : undefined
-  const right = isNode(ref.right) ? without(ref.right, omission) : undefined
+  const left = isNode(ref.left) ? withoutPart(ref.left, omission) : undefined
+  const right = isNode(ref.right) ? withoutPart(ref.right, omission) : undefined
   if (left === undefined || right === undefined) return left ?? right
   const aliases = [...aliasesOf(left), ...aliasesOf(right)]
   const condition = isNode(ref.condition) ? ref.condition : null
@@ -142,7 +142,7 @@ function conjunctsOver(where: TreeValue, aliases: readonly string[] | 'all'): re
 export function ctesOf(frame: Surroundings): readonly TreeNode[] {
   const byName = new Map<string, TreeNode>()
   for (const cte of frame.ctes) {
-    const name = textOf(cte.key).toLowerCase()
+    const name = textValue(cte.key).toLowerCase()
     byName.delete(name)
     byName.set(name, cte)
   }

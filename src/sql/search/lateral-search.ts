@@ -12,12 +12,12 @@ import {
   isColumn,
   isNode,
   nodesOf,
-  queryOf,
+  queryNode,
   replace,
   statementOf,
   type TreeNode,
-  textOf,
   textsOf,
+  textValue,
   walk,
   walkExpression,
 } from '../ast/select-ast.ts'
@@ -26,7 +26,7 @@ import type { LateralRanking } from './ranking.ts'
 import { ownColumnName, type SearchSource } from './source-columns.ts'
 
 const VECTOR = '__vector'
-const TEXT = '__text'
+const TEXT_COLUMN = '__text'
 
 /** Stands for the predicate `content = t.column` until it is known what it filters: rows that have a text. */
 export const HAS_TEXT = '__has_text'
@@ -57,7 +57,7 @@ export function measuresSql(kb: KnowledgeBase, textIndex: number): string {
   if (kb.dimensions === null) {
     return `SELECT NULL::DOUBLE AS distance, NULL::DOUBLE AS relevance, true AS ${HAS_TEXT}`
   }
-  const place = `list_position($${textsParameter(textIndex)}::VARCHAR[], ${TEXT}::VARCHAR)`
+  const place = `list_position($${textsParameter(textIndex)}::VARCHAR[], ${TEXT_COLUMN}::VARCHAR)`
   const vector = `($${vectorsParameter(textIndex)}::FLOAT[${kb.dimensions}][])[${place}]`
   const product = `array_negative_inner_product(${VECTOR}, ${vector})`
   const distance = `least(2, greatest(0, 1 + ${product}))::DOUBLE`
@@ -77,8 +77,8 @@ export function measure(
   measures: TreeNode,
 ): void {
   const expressions = new Map<string, TreeNode>()
-  for (const expression of nodesOf(queryOf(statementOf(measures)).select_list)) {
-    const name = textOf(expression.alias)
+  for (const expression of nodesOf(queryNode(statementOf(measures)).select_list)) {
+    const name = textValue(expression.alias)
     fillIn(expression, source.alias, ranking.operand)
     expressions.set(name, { ...expression, alias: '' })
   }
@@ -90,7 +90,7 @@ export function measure(
     const isOnly = source.isOnly && own.has(node)
     const expression = expressions.get(ownColumnName(node, { ...source, isOnly }) ?? '')
     if (expression === undefined) continue
-    const shown = textOf(node.alias) || (columnNames(node).at(-1) ?? '')
+    const shown = textValue(node.alias) || (columnNames(node).at(-1) ?? '')
     replace(node, { ...copyOf(expression), alias: items.has(node) ? shown : '' })
   }
 }
@@ -99,7 +99,7 @@ function fillIn(expression: TreeNode, alias: string, operand: TreeNode): void {
   for (const node of [...walk(expression)]) {
     if (!isColumn(node)) continue
     if (columnNames(node)[0] === VECTOR) replace(node, columnNode(alias, VECTOR))
-    else if (columnNames(node)[0] === TEXT) replace(node, { ...copyOf(operand), alias: '' })
+    else if (columnNames(node)[0] === TEXT_COLUMN) replace(node, { ...copyOf(operand), alias: '' })
   }
 }
 
@@ -109,11 +109,11 @@ function replaceInStar(
   alias: string,
   expressions: ReadonlyMap<string, TreeNode>,
 ): void {
-  const relation = textOf(star.relation_name)
+  const relation = textValue(star.relation_name)
   if (relation !== '' && relation.toLowerCase() !== alias.toLowerCase()) return
   const taken = [
     ...textsOf(star.exclude_list),
-    ...nodesOf(star.replace_list).map((entry) => textOf(entry.key)),
+    ...nodesOf(star.replace_list).map((entry) => textValue(entry.key)),
   ].map((name) => name.toLowerCase())
   const entries = [...expressions]
     .filter(([name]) => name !== HAS_TEXT && !taken.includes(name))

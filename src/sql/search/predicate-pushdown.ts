@@ -10,7 +10,7 @@ import {
   replace,
   type TreeNode,
   type TreeValue,
-  textOf,
+  textValue,
   walk,
 } from '../ast/select-ast.ts'
 import { isVolatile } from '../guard/stability.ts'
@@ -133,10 +133,10 @@ export function thresholdOf(condition: TreeNode, alias: string): Threshold | nul
   if (condition.class !== 'COMPARISON' || !isNode(left) || !isNode(right)) return null
   const isFlipped = isColumn(right)
   const [column, value] = isFlipped ? [right, left] : [left, right]
-  const given = value.class === 'PARAMETER' ? { parameter: textOf(value.identifier) } : undefined
+  const given = value.class === 'PARAMETER' ? { parameter: textValue(value.identifier) } : undefined
   const fixed = given ?? constantNumber(value)
   if (!isColumn(column) || fixed === undefined) return null
-  const written = textOf(condition.type)
+  const written = textValue(condition.type)
   const type = isFlipped ? (FLIPPED[written] ?? '') : written
   const cutsBy = FARTHER[type]
   const comparison = SIGNS[type]

@@ -18,7 +18,7 @@ import {
 } from '../ast/select-ast.ts'
 import type { HybridSearch } from './ranking.ts'
 
-const OPTIONS = [
+const SEARCH_OPTIONS = [
   'hybrid_search',
   'hybrid_search_alpha',
   'hybrid_search_fusion',
@@ -26,7 +26,7 @@ const OPTIONS = [
   'reranking',
 ] as const
 
-type OptionName = (typeof OPTIONS)[number]
+type OptionName = (typeof SEARCH_OPTIONS)[number]
 
 export interface SearchOption {
   readonly name: OptionName
@@ -52,7 +52,7 @@ export function searchOptionOf(node: TreeNode): SearchOption | undefined {
 function optionName(node: TreeNode): OptionName | undefined {
   if (!isColumn(node)) return undefined
   const name = columnNames(node).at(-1)?.toLowerCase()
-  return OPTIONS.find((option) => option === name)
+  return SEARCH_OPTIONS.find((option) => option === name)
 }
 
 const EXAMPLES: Readonly<Record<OptionName, string>> = {
@@ -98,7 +98,7 @@ export function combinedSearch(
 
 /** How an option is written, as a hint where its name stands for a column that there is not. */
 export function optionHint(name: string): string | undefined {
-  const option = OPTIONS.find((one) => one === name.toLowerCase())
+  const option = SEARCH_OPTIONS.find((one) => one === name.toLowerCase())
   if (option === undefined) return undefined
   const how = `${option} = ${EXAMPLES[option]}`
   return `It is an option of a search: ${how}, beside the other conditions of the WHERE`
@@ -106,7 +106,7 @@ export function optionHint(name: string): string | undefined {
 
 /** True for a name that means something to a search where it is compared, whatever columns there are. In lower case. */
 export function isSearchName(name: string): boolean {
-  const isOption = OPTIONS.some((option) => option === name)
+  const isOption = SEARCH_OPTIONS.some((option) => option === name)
   return isOption || ['content', 'metadata', 'relevance', 'distance'].includes(name)
 }
 

@@ -14,7 +14,7 @@ import {
   replace,
   type TreeNode,
   type TreeValue,
-  textOf,
+  textValue,
   truthNode,
   walk,
   walkExpression,
@@ -190,7 +190,7 @@ function wrongList(): AppError {
 
 /** `=` and LIKE are different kinds of node in DuckDB's tree; this names them alike. */
 function operatorOf(node: TreeNode): string {
-  return node.class === 'FUNCTION' ? textOf(node.function_name) : textOf(node.type)
+  return node.class === 'FUNCTION' ? textValue(node.function_name) : textValue(node.type)
 }
 
 /** The compared expressions, the column first whichever side it stands on. */
@@ -208,7 +208,7 @@ const TEXT_FUNCTIONS = new Set(['lower', 'upper', 'trim'])
 /** `lower(content)` is `content` to a search. */
 function unwrapped(node: TreeNode | undefined): TreeNode | undefined {
   const isTextFunction =
-    node?.class === 'FUNCTION' && TEXT_FUNCTIONS.has(textOf(node.function_name))
+    node?.class === 'FUNCTION' && TEXT_FUNCTIONS.has(textValue(node.function_name))
   return isTextFunction ? nodesOf(node.children)[0] : node
 }
 
@@ -221,7 +221,8 @@ function isContent(node: TreeNode, source: SearchSource): boolean {
 }
 
 function searchTextOf(operand: TreeNode, operator: string): PlannedText {
-  if (operand.class === 'PARAMETER') return { kind: 'parameter', name: textOf(operand.identifier) }
+  if (operand.class === 'PARAMETER')
+    return { kind: 'parameter', name: textValue(operand.identifier) }
   const text = constantText(operand)
   if (text === undefined) throw noText(operand)
   return { kind: 'constant', text: operator.includes('~~') ? text.replace(/^%+|%+$/g, '') : text }
@@ -270,7 +271,7 @@ function checkThreshold(node: TreeNode, { source, texts }: Collector): void {
   if (node.class !== 'COMPARISON') return
   const [column, value] = operandsOf(node)
   if (!isNamed(column, 'relevance', source)) return
-  if (value?.class === 'PARAMETER') texts.addThreshold(textOf(value.identifier))
+  if (value?.class === 'PARAMETER') texts.addThreshold(textValue(value.identifier))
   const threshold = constantNumber(value)
   if (threshold !== undefined) checkedThreshold(threshold)
 }

@@ -10,7 +10,7 @@ import {
   nodesOf,
   orderNodes,
   type TreeNode,
-  textOf,
+  textValue,
   walkExpression,
 } from '../ast/select-ast.ts'
 import { isAggregateFunction } from '../guard/function-lists.ts'
@@ -46,7 +46,7 @@ export function orderByDistance(
   if (isCombining(select)) return
   const isPlain = place === 'outermost' && isAlone && !hasWindow(select)
   const needsLimit = isPlain && isSearched && !isLimited(select)
-  const order = orderOf(select)
+  const order = orderModifier(select)
   const nearestFirst = [
     ...(isHybrid ? descendingOrderNodes(columnNode(alias, 'relevance')) : []),
     ...orderNodes(columnNode(alias, 'distance'), columnNode(alias, 'chunk_id')),
@@ -56,7 +56,7 @@ export function orderByDistance(
     if (isAlone && !isOrderByAll(orders)) {
       order.orders = [...orders, ...orderNodes(columnNode(alias, 'chunk_id'))]
     }
-    if (needsLimit) select.qualify = firstRows(nearestFirst, PLAIN_SEARCH_ROWS)
+    if (needsLimit) select.qualify = rowNumberFilter(nearestFirst, PLAIN_SEARCH_ROWS)
     return
   }
   const modifiers = nodesOf(select.modifiers)
@@ -67,7 +67,7 @@ export function orderByDistance(
 
 /** How many of the nearest rows are enough to answer the SELECT, or null when all may be needed. */
 export function nearestCountOf(select: TreeNode, place: SelectPlace): number | null {
-  if (isCombining(select) || hasWindow(select) || orderOf(select) !== undefined) return null
+  if (isCombining(select) || hasWindow(select) || orderModifier(select) !== undefined) return null
   if (isNode(select.sample) || (isNode(select.from_table) && isNode(select.from_table.sample))) {
     return null
   }
@@ -117,7 +117,7 @@ function isOneRow(query: TreeNode): boolean {
   if (nodesOf(query.group_expressions).length > 0) return false
   const names = [...walkExpression(query.select_list ?? null)]
     .filter((node) => node.class === 'FUNCTION')
-    .map((node) => textOf(node.function_name).toLowerCase())
+    .map((node) => textValue(node.function_name).toLowerCase())
   if (names.some((name) => UNNESTING.has(name))) return false
   const source = isNode(query.from_table) ? query.from_table.type : 'EMPTY'
   return source === 'EMPTY' || names.some(isAggregateFunction)
@@ -134,7 +134,7 @@ function limitTo(modifiers: TreeNode[], rows: number): void {
   else offset.limit = integerNode(rows)
 }
 
-function orderOf(select: TreeNode): TreeNode | undefined {
+function orderModifier(select: TreeNode): TreeNode | undefined {
   return nodesOf(select.modifiers).find((modifier) => modifier.type === 'ORDER_MODIFIER')
 }
 
@@ -153,7 +153,7 @@ function isCombining(select: TreeNode): boolean {
     return true
   return [select.select_list, select.modifiers].some((part) => {
     return [...walkExpression(part ?? null)].some((node) => {
-      return node.class === 'FUNCTION' && isAggregateFunction(textOf(node.function_name))
+      return node.class === 'FUNCTION' && isAggregateFunction(textValue(node.function_name))
     })
   })
 }
@@ -175,7 +175,7 @@ function isOrderByAll(orders: readonly TreeNode[]): boolean {
 }
 
 /** `row_number() OVER (ORDER BY …) <= rows`, for a QUALIFY: it is applied after WHERE and before ORDER BY. */
-function firstRows(orders: TreeNode[], rows: number): TreeNode {
+function rowNumberFilter(orders: TreeNode[], rows: number): TreeNode {
   const rowNumber: TreeNode = {
     class: 'WINDOW',
     type: 'WINDOW_ROW_NUMBER',

@@ -12,8 +12,8 @@ import {
   nodesOf,
   type TreeNode,
   type TreeValue,
-  textOf,
   textsOf,
+  textValue,
   walk,
   walkExpression,
 } from '../ast/select-ast.ts'
@@ -99,7 +99,7 @@ function usedColumns(source: AgentSource, select: TreeNode): readonly string[] {
 
 /** The name that an item of a SELECT list is given, where it is another than its column's. */
 function newName(item: TreeNode): readonly string[] {
-  const alias = textOf(item.alias).toLowerCase()
+  const alias = textValue(item.alias).toLowerCase()
   const name = isColumn(item) ? columnNames(item).at(-1)?.toLowerCase() : undefined
   return alias === '' || alias === name ? [] : [alias]
 }
@@ -152,7 +152,7 @@ function plannedTexts(
   around: Surroundings,
 ): readonly PlannedText[] {
   if (operand.class === 'PARAMETER') {
-    return [{ kind: 'parameter', name: textOf(operand.identifier) }]
+    return [{ kind: 'parameter', name: textValue(operand.identifier) }]
   }
   const text = constantText(operand)
   if (text !== undefined) return [{ kind: 'constant', text }]

@@ -14,7 +14,7 @@ import {
   replace,
   type TreeNode,
   textNode,
-  textOf,
+  textValue,
   walkExpression,
 } from '../ast/select-ast.ts'
 import {
@@ -37,7 +37,7 @@ export function fixMetadataPaths(select: TreeNode, source: SearchSource, kb: Kno
     const column = kb.storedMetadata.find((stored) => {
       return stored.name.toLowerCase() === key.toLowerCase()
     })
-    const alias = textOf(node.alias)
+    const alias = textValue(node.alias)
     if (column !== undefined && keys.length === 1) {
       const ownName = alias === '' && shown.has(node) ? column.name : alias
       replace(node, { ...columnNode(source.alias, metadataName(column)), alias: ownName })

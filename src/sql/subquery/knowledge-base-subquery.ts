@@ -5,7 +5,7 @@ import {
   copyOf,
   isNode,
   putSubquery,
-  queryOf,
+  queryNode,
   statementOf,
   type TreeEdit,
   type TreeNode,
@@ -144,7 +144,7 @@ export function putKnowledgeBase(
       const statement = statementOf(parsed)
       if (conditions !== null) putConditions(statement, conditions)
       putBranches(statement, branchesOf(search.ranking), source)
-      if (nearestWhere !== null) nearestSelect(queryOf(statement)).where_clause = nearestWhere
+      if (nearestWhere !== null) nearestSelect(queryNode(statement)).where_clause = nearestWhere
       putSubquery(ref, alias, statement)
     },
   }
@@ -283,5 +283,5 @@ function joinConditions(ref: TreeNode): readonly TreeNode[] {
 function nearestSelect(query: TreeNode): TreeNode {
   const join = isNode(query.from_table) ? query.from_table : undefined
   const left = isNode(join?.left) ? join.left : undefined
-  return queryOf(left?.subquery)
+  return queryNode(left?.subquery)
 }

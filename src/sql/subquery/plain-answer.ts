@@ -6,7 +6,7 @@ import {
   nodesOf,
   type TreeNode,
   type TreeValue,
-  textOf,
+  textValue,
 } from '../ast/select-ast.ts'
 import { conjunctsOf, type Threshold, thresholdOf } from '../search/predicate-pushdown.ts'
 import { metadataName, ownColumnName } from '../search/source-columns.ts'
@@ -53,7 +53,9 @@ export function plainAnswerOf(
   const metadataColumns: string[] = []
   const columns: PlainColumn[] = []
   for (const item of nodesOf(select.select_list)) {
-    const shown = isPlainStar(item, source.alias) ? STAR : columnOf(item, source, metadataColumns)
+    const shown = isPlainStar(item, source.alias)
+      ? STAR
+      : plainColumn(item, source, metadataColumns)
     if (shown === null) return null
     columns.push(...shown)
   }
@@ -83,7 +85,7 @@ const FIXED: ReadonlyMap<string, PlainColumn> = new Map([
 /** `*` and `alias.*` without anything behind it. */
 function isPlainStar(item: TreeNode, alias: string): boolean {
   if (item.class !== 'STAR' || item.type !== 'STAR') return false
-  const relation = textOf(item.relation_name)
+  const relation = textValue(item.relation_name)
   if (relation !== '' && relation.toLowerCase() !== alias.toLowerCase()) return false
   return Object.entries(item).every(([field, value]) => {
     if (STAR_FIELDS.has(field)) return true
@@ -100,7 +102,7 @@ const STAR_FIELDS: ReadonlySet<string> = new Set([
   'relation_name',
 ])
 
-function columnOf(
+function plainColumn(
   item: TreeNode,
   { alias, knowledgeBase }: { readonly alias: string; readonly knowledgeBase: KnowledgeBase },
   metadataColumns: string[],

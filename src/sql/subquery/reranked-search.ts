@@ -67,11 +67,11 @@ export function rerankedSearchOf(
   const where = around.select.where_clause ?? null
   if (isRenaming(from) || !canCheckAlone(select.where_clause ?? null, source)) return null
   const parts = conjunctsOf(where)
-  if (parts.some((part) => namesOf(part).has('relevance') && namesOf(part).has('content'))) {
+  if (parts.some((part) => columnsIn(part).has('relevance') && columnsIn(part).has('content'))) {
     return null
   }
   const rerankedCount = rerankCandidateCount(kb.rerankingModel)
-  const conditions = parts.filter((part) => !namesOf(part).has('relevance'))
+  const conditions = parts.filter((part) => !columnsIn(part).has('relevance'))
   const list = [CHUNK_KEY, 'chunk_content', 'relevance', 'distance']
   const node: TreeNode = {
     ...copyOf(around.select),
@@ -89,7 +89,7 @@ export function rerankedSearchOf(
 }
 
 function thresholdsOf(where: TreeValue): readonly TreeNode[] {
-  return conjunctsOf(where).filter((part) => namesOf(part).has('relevance'))
+  return conjunctsOf(where).filter((part) => columnsIn(part).has('relevance'))
 }
 
 /** True where each condition is about the chunks and their nearness alone, and a threshold about nothing but that. */
@@ -101,7 +101,7 @@ function canCheckAlone(
   const measures = new Set(['relevance', 'distance'])
   const known = new Set([...chunkColumnNames(knowledgeBase), ...excluded, ...measures])
   return conjunctsOf(where).every((part) => {
-    const isThreshold = namesOf(part).has('relevance')
+    const isThreshold = columnsIn(part).has('relevance')
     return [...walk(part)].every((node) => {
       if (node.class === 'SUBQUERY' || node.class === 'STAR') return false
       const name = ownColumnName(node, { alias, isOnly: true }) ?? ''
@@ -111,7 +111,7 @@ function canCheckAlone(
 }
 
 /** The last parts of the columns' names, in lower case. */
-function namesOf(condition: TreeNode): ReadonlySet<string> {
+function columnsIn(condition: TreeNode): ReadonlySet<string> {
   const columns = [...walk(condition)].filter(isColumn)
   return new Set(columns.map((column) => columnNames(column).at(-1)?.toLowerCase() ?? ''))
 }

@@ -6,11 +6,11 @@ import { StartError, systemCodeOf } from '../../errors.ts'
 
 export const MANIFEST_FILE = 'manifest.json'
 
-const FORMAT = 1
+const MANIFEST_FORMAT = 1
 const MANIFEST_CHARS_MAX = 64 * 1024 * 1024
 
 export interface Manifest {
-  readonly format: typeof FORMAT
+  readonly format: typeof MANIFEST_FORMAT
   readonly eiderVersion: string
   readonly createdAt: string
   /** The same for all backups of one data folder. */
@@ -32,7 +32,7 @@ export interface ManifestFile {
 }
 
 export function newManifest(parts: Omit<Manifest, 'format'>): Manifest {
-  return { format: FORMAT, ...parts }
+  return { format: MANIFEST_FORMAT, ...parts }
 }
 
 export function rowCountOf({ tables }: Manifest): number {
@@ -69,7 +69,7 @@ function isManifest(value: unknown): value is Manifest {
   >
   const isText = [eiderVersion, createdAt, folderId].every((one) => typeof one === 'string')
   const isObject = typeof contents === 'object' && contents !== null
-  if (format !== FORMAT || !isText || !isObject) return false
+  if (format !== MANIFEST_FORMAT || !isText || !isObject) return false
   if (!Array.isArray(tables) || !Array.isArray(files)) return false
   return files.every(isManifestFile) && tables.every((table) => Number.isInteger(table?.rowCount))
 }

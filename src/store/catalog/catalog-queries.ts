@@ -13,7 +13,7 @@ export function queriesOver(connection: DuckDBConnection): CatalogQueries {
     const reader = await connection.runAndReadAll(sql, params.map(bound))
     const rows = reader.getRows().map((row) => row.map(unbound))
     return {
-      rows: method === 'execute' ? rows.map((row) => named(reader.columnNames(), row)) : rows,
+      rows: method === 'execute' ? rows.map((row) => namedRow(reader.columnNames(), row)) : rows,
     }
   })
 }
@@ -71,7 +71,7 @@ const TABLES = {
   database: dataSources,
 } as const
 
-function named(names: readonly string[], row: readonly unknown[]): Record<string, unknown> {
+function namedRow(names: readonly string[], row: readonly unknown[]): Record<string, unknown> {
   return Object.fromEntries(names.map((name, index) => [name, row[index]]))
 }
 

@@ -78,7 +78,7 @@ export async function loadCatalog(database: Database, secrets: Secrets): Promise
       agents: agentRows.map((row) => agentOf(row, contextOf(row))),
       files: fileRows.map(fileOf),
       views: viewRows.map((row) => viewOf(row, contextOf(row).projectName)),
-      tables: tableRows.map((row) => tableOf(row, contextOf(row).projectName)),
+      tables: tableRows.map((row) => tableOfRow(row, contextOf(row).projectName)),
       dataSources: sourceRows.map((row) => dataSourceOf(row, secrets)),
     })
   })
@@ -264,7 +264,7 @@ export function viewOf(row: ViewRow, projectName: string): View {
   return { ...view, projectName }
 }
 
-export function tableOf(row: TableRow, projectName: string): ProjectTable {
+export function tableOfRow(row: TableRow, projectName: string): ProjectTable {
   const { nameKey: _, ...table } = row
   return { ...table, projectName }
 }

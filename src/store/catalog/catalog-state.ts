@@ -99,7 +99,7 @@ export function withReplaced<T extends Identified>(things: readonly T[], thing: 
   return things.map((other) => (other.id === thing.id ? thing : other))
 }
 
-export function without<T extends Identified>(things: readonly T[], id: number): readonly T[] {
+export function withoutId<T extends Identified>(things: readonly T[], id: number): readonly T[] {
   return things.filter((thing) => thing.id !== id)
 }
 

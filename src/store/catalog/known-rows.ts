@@ -14,11 +14,11 @@ interface Statements {
   readonly add: DuckDBPreparedStatement
 }
 
-const COLUMNS = Object.entries(getTableColumns(knowledgeBases))
+const KNOWN_COLUMNS = Object.entries(getTableColumns(knowledgeBases))
 const TABLE = 'eider.knowledge_bases'
 const REMOVE = `DELETE FROM ${TABLE} WHERE id = $1`
-const ADD = `INSERT INTO ${TABLE} (${COLUMNS.map(([, { name }]) => quote(name)).join(', ')})
-  VALUES (${COLUMNS.map((_, index) => `$${index + 1}`).join(', ')})`
+const ADD = `INSERT INTO ${TABLE} (${KNOWN_COLUMNS.map(([, { name }]) => quote(name)).join(', ')})
+  VALUES (${KNOWN_COLUMNS.map((_, index) => `$${index + 1}`).join(', ')})`
 
 /**
  * Rows as this process wrote them last, so that a write need not read its own again. Each belongs to the knowledge base in
@@ -66,7 +66,7 @@ export class KnownRows {
     }
     const { add } = await this.#prepared(connection)
     const values: Readonly<Record<string, unknown>> = row
-    const bindings = COLUMNS.map(([key, column]): DuckDBValue => {
+    const bindings = KNOWN_COLUMNS.map(([key, column]): DuckDBValue => {
       const value = values[key] ?? null
       return value === null ? null : bound(column.mapToDriverValue(value))
     })

@@ -62,7 +62,10 @@ export async function migrate(
     const versions = `catalog version ${newest}, this program knows up to ${known}`
     throw new StartError(`The data folder was written by a newer Eider: ${versions}`)
   }
-  const hashed = migrations.map((migration) => ({ ...migration, hash: hashOf(migration.sql) }))
+  const hashed = migrations.map((migration) => ({
+    ...migration,
+    hash: migrationHash(migration.sql),
+  }))
   for (const { number, name, hash } of hashed) {
     if ((applied.get(number) ?? hash) === hash) continue
     const where = `Catalog step ${name} of the data folder`
@@ -98,6 +101,6 @@ async function apply(
 }
 
 /** A checkout may change line ends, so they do not count. */
-function hashOf(sql: string): string {
+function migrationHash(sql: string): string {
   return createHash('sha256').update(sql.replaceAll('\r\n', '\n')).digest('hex')
 }

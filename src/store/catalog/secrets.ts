@@ -24,7 +24,7 @@ const TAG_BYTES = 16
 const KEY_FILE = 'eider.key'
 const SIGNING_KEY_FILE = 'eider-signing.key'
 /** Any right for the group or for everybody. */
-const OTHERS = 0o077
+const OTHERS_MODE = 0o077
 
 /**
  * Encrypts text so that only this data folder can read it: AES-256-GCM (NIST SP 800-38D), with a random nonce each time.
@@ -53,7 +53,7 @@ export function openSecrets(directory: string | null, isNew = true): Secrets {
   const signingKey = keyOf(KEY_FILES[1])
   return {
     seal: (text) => sealed(text, key),
-    open: (text) => opened(text, key),
+    open: (text) => openedSecret(text, key),
     signingKey: () => new Uint8Array(signingKey),
   }
 }
@@ -65,7 +65,7 @@ function sealed(text: string, key: Buffer): string {
   return `${FORMAT}.${Buffer.concat([nonce, cipher.getAuthTag(), body]).toString('base64')}`
 }
 
-function opened(text: string, key: Buffer): string {
+function openedSecret(text: string, key: Buffer): string {
   const [format, encoded = ''] = text.split('.')
   const bytes = Buffer.from(encoded, 'base64')
   if (format !== FORMAT || bytes.length < NONCE_BYTES + TAG_BYTES) {
@@ -145,7 +145,7 @@ export function modeWarnings(directory: string): readonly string[] {
 
 function isOpenToOthers(path: string): boolean {
   const mode = statSync(path, { throwIfNoEntry: false })?.mode ?? 0
-  return (mode & OTHERS) !== 0
+  return (mode & OTHERS_MODE) !== 0
 }
 
 function warning(what: string, path: string, mode: string): string {

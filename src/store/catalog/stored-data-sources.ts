@@ -13,7 +13,7 @@ import { notFound } from '../../errors.ts'
 import { checkDatabaseName } from './catalog-checks.ts'
 import { deleteRow, nextId, queriesOver } from './catalog-queries.ts'
 import { dataSourceOf, sealedJson } from './catalog-rows.ts'
-import { type StoreParts, without, withReplaced } from './catalog-state.ts'
+import { type StoreParts, withoutId, withReplaced } from './catalog-state.ts'
 import { dataSources } from './schema.ts'
 
 /** Databases elsewhere over DuckDB. Each write is one turn of the write queue. */
@@ -68,7 +68,7 @@ export class StoredDataSources implements DataSourceCatalog {
     const { database, state } = this.#parts
     return database.writeFreeing(
       (connection) => deleteRow(connection, 'database', source),
-      () => state.change({ dataSources: without(state.snapshot().dataSources, source.id) }),
+      () => state.change({ dataSources: withoutId(state.snapshot().dataSources, source.id) }),
     )
   }
 

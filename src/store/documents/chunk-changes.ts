@@ -56,7 +56,7 @@ export async function changeChunkRows(
   const removedKeys: bigint[] = []
   const rewrittenKeys: bigint[] = []
   let chunkCount = 0
-  for (const some of batchesOf(changes)) {
+  for (const some of lookupBatches(changes)) {
     const byKey = new Map(some.map((change) => [change.chunkKey, change]))
     const stored = await readMetadata(tables, 'chunk_key', [...byKey.keys()])
     chunkCount += stored.length
@@ -95,12 +95,12 @@ export async function changeDocumentRows(
   const removedKeys: bigint[] = []
   const rewrittenKeys: bigint[] = []
   let documentCount = 0
-  for (const some of batchesOf(changes)) {
+  for (const some of lookupBatches(changes)) {
     const values = some.map(({ documentId }) => documentId)
     const chunks = await readMetadata(tables, 'document_id', values)
     const stored = Map.groupBy(chunks, ({ documentId }) => documentId)
     for (const change of some) {
-      const parts = partsOf(change, stored.get(change.documentId) ?? [])
+      const parts = changedParts(change, stored.get(change.documentId) ?? [])
       if (parts.isChanged) documentCount += 1
       removedKeys.push(...parts.removedKeys)
       rewrittenKeys.push(...parts.staying.map(({ chunkKey }) => chunkKey))
@@ -118,7 +118,7 @@ export async function changeDocumentRows(
 }
 
 /** What goes, what stays and what comes. Of a document that is gone, or must not change, nothing comes. */
-function partsOf(change: DocumentChange, stored: readonly StoredMetadata[]) {
+function changedParts(change: DocumentChange, stored: readonly StoredMetadata[]) {
   const [first] = stored
   const isThere = first !== undefined && hasReadKeys(change, stored)
   if (!isThere) return { isChanged: false, removedKeys: [], staying: [], rows: [] }
@@ -159,7 +159,7 @@ function changedMetadata(own: Row, { metadata, nullRemoves }: DocumentChange): R
   return nullRemoves === true ? withoutNulled(merged, metadata) : merged
 }
 
-function* batchesOf<T>(items: readonly T[]): Generator<readonly T[], void> {
+function* lookupBatches<T>(items: readonly T[]): Generator<readonly T[], void> {
   for (let start = 0; start < items.length; start += LOOKUP_SIZE) {
     yield items.slice(start, start + LOOKUP_SIZE)
   }

@@ -51,20 +51,18 @@ export async function addContextTables(
   })
 }
 
-interface ContextRow {
-  readonly key: bigint
-  readonly context: string
-  readonly isCut: boolean
-  readonly layout: string | null
-}
-
 /** Rows that are appended between two looks at what else waits. */
 const ROWS_PER_APPEND = 1024
 
 export async function appendContexts(
   connection: DuckDBConnection,
   ids: TableIds,
-  rows: readonly ContextRow[],
+  rows: readonly {
+    readonly key: bigint
+    readonly context: string
+    readonly isCut: boolean
+    readonly layout: string | null
+  }[],
 ): Promise<void> {
   const some = rows.filter(({ context, isCut, layout }) => {
     return context !== '' || isCut || layout !== null

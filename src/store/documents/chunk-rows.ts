@@ -10,6 +10,7 @@ import {
 } from '../../domain/chunk.ts'
 import type { CellValue, Document, Row } from '../../domain/document.ts'
 import { nameKey } from '../../domain/identifier.ts'
+import { DIMENSIONS_MAX } from '../../domain/model-ref.ts'
 import { AppError } from '../../errors.ts'
 import { yieldToEventLoop } from '../../runtime/scheduling.ts'
 import { SeenColumns, valuesByKey } from './metadata-columns.ts'
@@ -146,9 +147,6 @@ export function sameDimensions(known: number | null, next: number): number {
   const sizes = `the model gives vectors of ${known} and of ${next}`
   throw new AppError('dimension_mismatch', `Dimensions do not match: ${sizes}`)
 }
-
-/** The longest vector that an ARRAY column may hold, well under DuckDB's own limit of 100 000. */
-const DIMENSIONS_MAX = 65_536
 
 /**
  * The vector with length 1, so that an inner product is a cosine.

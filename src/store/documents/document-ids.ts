@@ -30,7 +30,7 @@ export class DocumentIds {
   possible(kbId: number, documentIds: readonly string[]): readonly string[] {
     const hashes = this.#known.get(kbId)
     if (hashes === undefined) return documentIds
-    return documentIds.filter((id) => hashes.has(hashOf(id)))
+    return documentIds.filter((id) => hashes.has(idHash(id)))
   }
 
   /**
@@ -49,7 +49,7 @@ export class DocumentIds {
       return documentIds
     }
     const possible: string[] = []
-    for (const id of documentIds) if (!hashes.add(hashOf(id))) possible.push(id)
+    for (const id of documentIds) if (!hashes.add(idHash(id))) possible.push(id)
     if (hashes.slotCount > SLOTS_MAX) this.#refused.add(ids.id)
     // Set again, since it may have grown.
     this.#known.set(ids.id, hashes)
@@ -61,7 +61,7 @@ const DIGEST = new Uint8Array(16)
 const DIGEST_VIEW = new DataView(DIGEST.buffer)
 
 /** The same 31 bits as `HASH_SQL` gives. */
-function hashOf(documentId: string): number {
+function idHash(documentId: string): number {
   Bun.MD5.hash(documentId.toWellFormed(), DIGEST)
   return DIGEST_VIEW.getUint32(12, true) >>> 1
 }

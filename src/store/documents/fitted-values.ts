@@ -74,11 +74,11 @@ export async function fitValues(
     .map(({ column, strayCount }) => [column.column, strayCount] as const)
   return {
     strays: new Map(strays),
-    of: (values) => fitted.get(values) ?? missing(),
+    of: (values) => fitted.get(values) ?? notFitted(),
   }
 }
 
-function missing(): never {
+function notFitted(): never {
   throw new Error('a row that was not fitted')
 }
 
@@ -106,12 +106,12 @@ function refuseUndeclared(fitters: readonly ColumnFitter[]): void {
   if (first !== undefined) throw new AppError('insert_failed', misfitMessage(first))
 }
 
-const SHOWN_CHARS_MAX = 60
+const SHOWN_VALUE_CHARS_MAX = 60
 
 function misfitMessage({ value, column, rowIndex }: Misfit): string {
   const shown = shownValue(value)
   const text = typeof shown === 'string' ? shown : jsonText(shown)
-  const part = shortened(text, SHOWN_CHARS_MAX)
+  const part = shortened(text, SHOWN_VALUE_CHARS_MAX)
   const quoted = typeof shown === 'string' ? `'${part}'` : part
   const article = /^[AEIO]/.test(column.type) ? 'an' : 'a'
   const row = rowIndex === null ? '' : `row ${rowIndex + 1}, `
@@ -235,7 +235,7 @@ function truthFit(shown: unknown): Fit {
 }
 
 const DECIMAL = /^([+-]?)0*(\d*)(?:\.(\d*?)0*)?$/
-const NUMBER = /^[+-]?(?:\d+\.?\d*|\.\d+)(?:e[+-]?\d+)?$/i
+const NUMBER_TEXT = /^[+-]?(?:\d+\.?\d*|\.\d+)(?:e[+-]?\d+)?$/i
 const SMALL_INTEGERS: ReadonlySet<string> = new Set([
   'TINYINT',
   'SMALLINT',
@@ -247,10 +247,10 @@ const SMALL_INTEGERS: ReadonlySet<string> = new Set([
 
 /** The number that the text says, under a type of numbers; null where it is none, or the type cannot hold it. */
 function numberFit(text: string, type: ColumnType): Fit | null {
-  if (!NUMBER.test(text)) return null
+  if (!NUMBER_TEXT.test(text)) return null
   const range = integerRange(type)
   if (range === null && type.kind !== 'decimal') return { value: Number(text) }
-  const match = DECIMAL.exec(text) ?? DECIMAL.exec(plainText(text))
+  const match = DECIMAL.exec(text) ?? DECIMAL.exec(wholeNumberText(text))
   if (match === null) return null
   const [, sign = '', whole = '', fraction = ''] = match
   const scale = type.kind === 'decimal' ? type.scale : 0
@@ -267,7 +267,7 @@ function numberFit(text: string, type: ColumnType): Fit | null {
 }
 
 /** `1e21` → `1000000000000000000000`, as far as the number goes. */
-function plainText(text: string): string {
+function wholeNumberText(text: string): string {
   const number = Number(text)
   return Number.isInteger(number) && Math.abs(number) < 1e40 ? BigInt(number).toString() : text
 }

@@ -3,6 +3,7 @@
  * writes need not know of it: it is filled in the order of the keys, batch by batch, and whatever comes meanwhile comes at
  * its end. Each batch is a short transaction, and what a crash leaves is gone on with.
  */
+
 import { BIGINT, type DuckDBConnection } from '@duckdb/node-api'
 import { Analyzer } from '../../analysis/analyzer.ts'
 import {
@@ -14,7 +15,7 @@ import {
 } from '../../domain/chunk-tables.ts'
 import { literal, quote } from '../../domain/identifier.ts'
 import type { Language } from '../../domain/language.ts'
-import { TimeSlice } from '../../runtime/scheduling.ts'
+import { SLICE_MS, TimeSlice } from '../../runtime/scheduling.ts'
 import type { Database } from '../duckdb/database.ts'
 import { POSTING_COLUMNS, RECENT_POSTING_COLUMNS } from '../upkeep/keyword-columns.ts'
 import {
@@ -33,9 +34,6 @@ const POSTINGS_PER_WRITE = 50_000
 
 /** Chunks that the transaction of the switch may read itself. */
 const ROWS_AT_SWITCH = 1_000
-
-/** Of the main thread, before others have their turn. */
-const SLICE_MS = 5
 
 /** The comment of the next postings once they hold what was sorted. */
 const SORTED = 'sorted'
@@ -214,7 +212,9 @@ export class OlderIndexes {
   }
 
   has(ids: TableIds): boolean {
-    return !this.#isWhole(ids) || this.#comments.get(nameOf(ids, 'term_counts')) !== KEYWORD_RULES
+    return (
+      !this.#isWhole(ids) || this.#comments.get(partTable(ids, 'term_counts')) !== KEYWORD_RULES
+    )
   }
 
   async complete(connection: DuckDBConnection, ids: TableIds): Promise<void> {
@@ -225,12 +225,12 @@ export class OlderIndexes {
   }
 
   #isWhole(ids: TableIds): boolean {
-    return KEYWORD_PARTS.every((part) => this.#comments.has(nameOf(ids, part)))
+    return KEYWORD_PARTS.every((part) => this.#comments.has(partTable(ids, part)))
   }
 }
 
 const KEYWORD_PARTS = ['postings', 'recent_postings', 'term_counts'] as const
 
-function nameOf(ids: TableIds, part: (typeof KEYWORD_PARTS)[number]): string {
+function partTable(ids: TableIds, part: (typeof KEYWORD_PARTS)[number]): string {
   return `${projectSchema(ids.projectId)}.${chunkTableName(ids, part)}`
 }

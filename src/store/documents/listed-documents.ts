@@ -31,11 +31,6 @@ interface Counted {
   readonly endedMs: number
 }
 
-interface Counting {
-  readonly revision: number
-  readonly counts: Promise<ContentCounts>
-}
-
 /**
  * With more chunks, one that is written to all the time is not counted anew for everybody who looks: counting takes a tenth
  * of the time at most, so that what nobody asks for again is wrong by no more than that.
@@ -53,7 +48,13 @@ function isPausing({ beganMs, endedMs }: Counted): boolean {
 export class ListedDocuments implements StoredDocuments {
   readonly #database: Pick<Database, 'lease'>
   readonly #counts = new LruMap<number, Counted>({ sizeMax: COUNTS_MAX })
-  readonly #counting = new Map<number, Counting>()
+  readonly #counting = new Map<
+    number,
+    {
+      readonly revision: number
+      readonly counts: Promise<ContentCounts>
+    }
+  >()
 
   constructor(database: Pick<Database, 'lease'>) {
     this.#database = database
@@ -101,7 +102,7 @@ export class ListedDocuments implements StoredDocuments {
 
   chunkCount(kb: KnowledgeBase): Promise<number> {
     return this.#read(kb, (connection) =>
-      numberOf(connection, `SELECT count(*) FROM ${chunkTables(kb).chunks}`),
+      countedBy(connection, `SELECT count(*) FROM ${chunkTables(kb).chunks}`),
     )
   }
 
@@ -245,7 +246,10 @@ async function* keyRanges(
   { afterKey, limit }: KeyPage,
 ): AsyncGenerator<string, void> {
   const last = BigInt(
-    await numberOf(connection, `SELECT coalesce(max(chunk_key), 0) FROM ${chunkTables(kb).chunks}`),
+    await countedBy(
+      connection,
+      `SELECT coalesce(max(chunk_key), 0) FROM ${chunkTables(kb).chunks}`,
+    ),
   )
   let width = BigInt(limit * KEYS_PER_ROW)
   for (let from = afterKey; from < last; from += width, width = wider(width)) {
@@ -347,7 +351,7 @@ function objectOf(metadata: unknown): Row {
   return JSON.parse(String(metadata)) as Row
 }
 
-async function numberOf(connection: DuckDBConnection, sql: string): Promise<number> {
+async function countedBy(connection: DuckDBConnection, sql: string): Promise<number> {
   const reader = await connection.runAndReadAll(sql)
   return Number(reader.getRows()[0]?.[0] ?? 0)
 }

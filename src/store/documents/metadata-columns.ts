@@ -95,7 +95,7 @@ class SeenValues {
       this.#numbers = withNumber(this.#numbers, value)
       return
     }
-    const type = typeOf(value)
+    const type = cellType(value)
     this.#counts.set(type, (this.#counts.get(type) ?? 0) + 1)
   }
 
@@ -105,7 +105,7 @@ class SeenValues {
     for (const [text, count] of this.#counts) joinGroup(groups, knownType(text), count)
     if (this.#numbers !== null) this.#joinNumbers(groups, this.#numbers)
     const total = groups.reduce((sum, { count }) => sum + count, 0)
-    return groups.find(({ count }) => count * 2 > total)?.type ?? TEXT
+    return groups.find(({ count }) => count * 2 > total)?.type ?? TEXT_TYPE
   }
 
   #joinNumbers(groups: { type: ColumnType; count: number }[], numbers: SeenNumbers): void {
@@ -116,7 +116,7 @@ class SeenValues {
       group.count += numbers.count
       return
     }
-    groups.push({ type: plain(numbers.isWhole ? 'BIGINT' : 'DOUBLE'), count: numbers.count })
+    groups.push({ type: plainType(numbers.isWhole ? 'BIGINT' : 'DOUBLE'), count: numbers.count })
   }
 
   /** The type of a column that had `text` before these values came. */
@@ -129,13 +129,13 @@ class SeenValues {
   }
 }
 
-const TEXT = plain('VARCHAR')
+const TEXT_TYPE = plainType('VARCHAR')
 
-function plain(name: 'VARCHAR' | 'BIGINT' | 'DOUBLE'): ColumnType {
+function plainType(name: 'VARCHAR' | 'BIGINT' | 'DOUBLE'): ColumnType {
   return { kind: 'plain', name }
 }
 
-function typeOf(value: Exclude<CellValue, null | number>): string {
+function cellType(value: Exclude<CellValue, null | number>): string {
   if (value instanceof TypedValue) return value.type
   if (typeof value === 'boolean') return 'BOOLEAN'
   return typeof value === 'string' ? 'VARCHAR' : 'JSON'
@@ -201,15 +201,15 @@ function digitsOf(value: number): SeenNumbers['digits'] {
 function withNumbers(type: ColumnType, numbers: SeenNumbers): ColumnType | null {
   if (type.kind === 'decimal') {
     const { digits } = numbers
-    if (digits === null) return plain('DOUBLE')
+    if (digits === null) return plainType('DOUBLE')
     return commonType(type, decimalWith(digits.whole, digits.scale, 'narrow'))
   }
   if (type.kind === 'plain' && (type.name === 'FLOAT' || type.name === 'DOUBLE')) return type
   const range = integerRange(type)
   if (range === null) return null
-  if (!numbers.isWhole) return plain('DOUBLE')
+  if (!numbers.isWhole) return plainType('DOUBLE')
   const fits = range.min <= BigInt(numbers.min) && BigInt(numbers.max) <= range.max
-  return fits ? type : commonType(type, plain('BIGINT'))
+  return fits ? type : commonType(type, plainType('BIGINT'))
 }
 
 /**

@@ -28,7 +28,7 @@ export async function applyEmbeddingChange(
   secrets: Secrets,
 ): Promise<Partial<KnowledgeBaseRow>> {
   if (embeddingModel === undefined && reembedding === undefined) return {}
-  const row = await rowOf(connection, kb)
+  const row = await reembeddingRow(connection, kb)
   // Whoever updates the row finds out.
   if (row === undefined) return {}
   if (row.vectorsNumber !== kb.vectorsNumber) {
@@ -53,7 +53,7 @@ export async function applyEmbeddingChange(
   return { ...own, sealedNextEmbeddingModel: sealedJson(reembedding.model, secrets) }
 }
 
-export async function rowOf(
+export async function reembeddingRow(
   connection: DuckDBConnection,
   { id }: Pick<KnowledgeBase, 'id'>,
 ): Promise<KnowledgeBaseRow | undefined> {

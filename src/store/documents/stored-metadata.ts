@@ -104,7 +104,7 @@ function withHidden(
 }
 
 /** Appending holds the main thread: so many rows at a time. */
-const ROWS_PER_APPEND = 512
+const METADATA_PER_APPEND = 512
 
 /** Rows that are held before they are appended. */
 const HELD_ROWS_MAX = 4_096
@@ -179,10 +179,10 @@ export class MetadataUpdate {
     countStrays(this.#tables, fitted.strays)
     const columns = this.#columns
     await appendColumns(target, function* () {
-      for (let start = 0; start < chunks.length; start += ROWS_PER_APPEND) {
-        const some = chunks.slice(start, start + ROWS_PER_APPEND)
+      for (let start = 0; start < chunks.length; start += METADATA_PER_APPEND) {
+        const some = chunks.slice(start, start + METADATA_PER_APPEND)
         const values = rows
-          .slice(start, start + ROWS_PER_APPEND)
+          .slice(start, start + METADATA_PER_APPEND)
           .map((row) => fitted.of(row.values))
         yield [
           some.map(({ chunkKey }) => chunkKey),

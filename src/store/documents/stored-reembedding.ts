@@ -30,10 +30,10 @@ import { runWithKeys } from '../duckdb/key-lists.ts'
 import { createVectorTable } from './chunk-columns.ts'
 import { contextsOf } from './chunk-contexts.ts'
 import { sameDimensions, unitVector } from './chunk-rows.ts'
-import { rowOf, takenOver } from './reembedding-tables.ts'
+import { reembeddingRow, takenOver } from './reembedding-tables.ts'
 
 /** Appending holds the main thread: so many rows at a time keep that under 20 ms. */
-const ROWS_PER_APPEND = 64
+const VECTORS_PER_APPEND = 64
 
 /**
  * Vectors of the next model in a table of their own, which nothing reads before it takes the place of the other. A chunk
@@ -52,13 +52,13 @@ export class StoredReembedding implements ReembeddingStore {
   ): Promise<MissingVectors> {
     return this.#parts.database.lease(async (connection) => {
       await connection.run('BEGIN TRANSACTION READ ONLY')
-      const row = await rowOf(connection, kb)
+      const row = await reembeddingRow(connection, kb)
       if (row === undefined) throw notFound('knowledge_base', kb.name)
       const isThere = (await nextDimensions(connection, row)) !== null
       const missing = await missingChunks(connection, row, { isThere, afterKey, limit })
-      const chunkCount = await countOf(connection, chunkTables(row).chunks)
+      const chunkCount = await rowCount(connection, chunkTables(row).chunks)
       const next = chunkTables(withNextVectors(row)).vectors
-      const doneCount = isThere ? await countOf(connection, next) : 0
+      const doneCount = isThere ? await rowCount(connection, next) : 0
       await connection.run('COMMIT')
       return { chunks: missing, doneCount, chunkCount }
     })
@@ -76,7 +76,7 @@ export class StoredReembedding implements ReembeddingStore {
     }
     const length = dimensions ?? 0
     return database.write(async (connection) => {
-      const row = await rowOf(connection, kb)
+      const row = await reembeddingRow(connection, kb)
       if (row === undefined) throw notFound('knowledge_base', kb.name)
       const next = unsealedOrNull<ModelRef>(row.sealedNextEmbeddingModel, secrets)
       const { nextEmbeddingModel: made, vectorsNumber } = kb
@@ -106,7 +106,7 @@ export class StoredReembedding implements ReembeddingStore {
     kb: KnowledgeBase,
   ): Promise<{ readonly outcome: SwitchOutcome; readonly changed: KnowledgeBase | null }> {
     const { secrets, now } = this.#parts
-    const row = await rowOf(connection, kb)
+    const row = await reembeddingRow(connection, kb)
     if (row?.sealedNextEmbeddingModel == null) {
       return { outcome: { kind: 'settled' }, changed: null }
     }
@@ -197,12 +197,12 @@ async function missingCount(
   isThere: boolean,
 ): Promise<number> {
   const { chunks } = chunkTables(ids)
-  if (!isThere) return countOf(connection, chunks)
+  if (!isThere) return rowCount(connection, chunks)
   const next = chunkTables(withNextVectors(ids)).vectors
-  return countOf(connection, `${chunks} ANTI JOIN ${next} USING (chunk_key)`)
+  return rowCount(connection, `${chunks} ANTI JOIN ${next} USING (chunk_key)`)
 }
 
-async function countOf(connection: DuckDBConnection, from: string): Promise<number> {
+async function rowCount(connection: DuckDBConnection, from: string): Promise<number> {
   const reader = await connection.runAndReadAll(`SELECT count(*) FROM ${from}`)
   return Number(reader.getRows()[0]?.[0] ?? 0)
 }
@@ -226,8 +226,8 @@ async function appendNextVectors(
   vectors: readonly NextVector[],
 ): Promise<void> {
   await appendColumns({ connection, ...nextTable(ids) }, function* () {
-    for (let start = 0; start < vectors.length; start += ROWS_PER_APPEND) {
-      const some = vectors.slice(start, start + ROWS_PER_APPEND)
+    for (let start = 0; start < vectors.length; start += VECTORS_PER_APPEND) {
+      const some = vectors.slice(start, start + VECTORS_PER_APPEND)
       yield [some.map(({ chunkKey }) => chunkKey), some.map(({ vector }) => arrayOf(vector))]
     }
   })

@@ -18,8 +18,8 @@ export class StoredVectors implements VectorSource {
       await connection.run('BEGIN TRANSACTION READ ONLY')
       const { vectors } = chunkTables(ids)
       const result = await read({
-        ...(await definitionOf(connection, ids)),
-        count: await countOf(connection, vectors),
+        ...(await tableDefinition(connection, ids)),
+        count: await vectorCount(connection, vectors),
         batches: vectorBatches(connection, `SELECT chunk_key, vector FROM ${vectors}`),
       })
       await connection.run('COMMIT')
@@ -30,7 +30,7 @@ export class StoredVectors implements VectorSource {
   }
 }
 
-async function definitionOf(connection: DuckDBConnection, { id }: TableIds) {
+async function tableDefinition(connection: DuckDBConnection, { id }: TableIds) {
   const reader = await connection.runAndReadAll(
     'SELECT revision, dimensions FROM eider.knowledge_bases WHERE id = $id',
     { id },
@@ -42,7 +42,7 @@ async function definitionOf(connection: DuckDBConnection, { id }: TableIds) {
   return { revision: Number(revision), dimensions: Number(dimensions) }
 }
 
-async function countOf(connection: DuckDBConnection, table: string): Promise<number> {
+async function vectorCount(connection: DuckDBConnection, table: string): Promise<number> {
   const reader = await connection.runAndReadAll(`SELECT count(*) FROM ${table}`)
   return Number(reader.getRows()[0]?.[0] ?? 0)
 }

@@ -104,7 +104,7 @@ async function appendChunks(tables: OpenTables, rows: readonly KeyedRow[]): Prom
   countStrays(tables, fitted.strays)
   const indexOf = new Map(tables.columns.map((column, index) => [column.column, index]))
   await append(tables, 'chunks', function* (columnCount) {
-    for (const batch of batchesOf(rows, (row) => charsOf(row), CHARS_PER_APPEND)) {
+    for (const batch of appendBatches(rows, (row) => rowChars(row), CHARS_PER_APPEND)) {
       // Physical columns are m1, m2, … in the order of the table; those that a wider one replaced stay empty.
       const metadata = Array.from({ length: columnCount - FIXED_COLUMNS }, (_, index) => {
         const at = indexOf.get(`m${index + 1}`)
@@ -132,7 +132,7 @@ async function appendVectors(tables: OpenTables, rows: readonly KeyedRow[]): Pro
   const fresh = rows.filter(({ vector }) => vector.kind === 'new')
   if (dimensions === null || fresh.length === 0) return
   await append(tables, 'vectors', function* () {
-    for (const batch of batchesOf(fresh, () => dimensions, FLOATS_PER_APPEND)) {
+    for (const batch of appendBatches(fresh, () => dimensions, FLOATS_PER_APPEND)) {
       const vectors = new Float32Array(batch.length * dimensions)
       for (const [index, { vector }] of batch.entries()) {
         if (vector.kind === 'new') vectors.set(vector.vector, index * dimensions)
@@ -146,7 +146,7 @@ async function appendVectors(tables: OpenTables, rows: readonly KeyedRow[]): Pro
 const CHARS_PER_APPEND = 262_144
 const FLOATS_PER_APPEND = 65_536
 
-function charsOf({ content, metadata, values }: ChunkRow): number {
+function rowChars({ content, metadata, values }: ChunkRow): number {
   return content.length + metadata.length + CHARS_PER_VALUE * (FIXED_COLUMNS + values.size)
 }
 
@@ -154,7 +154,7 @@ function charsOf({ content, metadata, values }: ChunkRow): number {
 const CHARS_PER_VALUE = 64
 
 /** Rows together while their sizes are at most `sizeMax`: one at least. */
-function* batchesOf(
+function* appendBatches(
   rows: readonly KeyedRow[],
   sizeOf: (row: KeyedRow) => number,
   sizeMax: number,

@@ -4,17 +4,14 @@ import { SerialQueue } from '../../runtime/serial-queue.ts'
 import { appendColumns } from '../duckdb/columns.ts'
 import type { HnswDatabase } from './hnsw-database.ts'
 
-/** Parameters of the graph by their published names: `M`, `ef_construction`, `ef_search`. */
-export interface HnswParameters {
-  readonly m: number
-  readonly efConstruction: number
-  readonly efSearch: number
-}
-
 export interface HnswTableOptions {
   readonly database: HnswDatabase
   readonly dimensions: number
-  readonly parameters: HnswParameters
+  readonly parameters: {
+    readonly m: number
+    readonly efConstruction: number
+    readonly efSearch: number
+  }
 }
 
 /** A vector under the number that it has in its index: never given twice. */

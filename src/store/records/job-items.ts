@@ -1,18 +1,18 @@
 /** What came with the requests of jobs: one file each, a line of JSON for each item. */
+
 import { createReadStream } from 'node:fs'
 import { mkdir, mkdtemp, open, readdir, rename, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { AppError } from '../../errors.ts'
-import { TimeSlice } from '../../runtime/scheduling.ts'
+import { SLICE_MS, TimeSlice } from '../../runtime/scheduling.ts'
 import { resourceError } from '../duckdb/database-error.ts'
 
 const FOLDER = 'jobs'
 const ENDING = '.ndjson'
 /** Written and looked for room at once. */
 const PIECE_CHARS = 1024 * 1024
-const SLICE_MS = 5
 
 export interface JobItemsOptions {
   /** The data folder; null: in the operating system's temporary folder, until the store is closed. */
@@ -37,7 +37,7 @@ export class JobItems {
     try {
       const file = await open(draft, 'w', 0o600)
       try {
-        for await (const piece of piecesOf(items)) {
+        for await (const piece of jsonPieces(items)) {
           this.#options.checkSpace(piece.length)
           await file.appendFile(piece)
         }
@@ -69,12 +69,12 @@ export class JobItems {
       const iterator = lines[Symbol.asyncIterator]()
       while (index < count) {
         const { value, done } = await Promise.race([iterator.next(), failed])
-        if (done === true) throw missing(jobId)
-        if (index >= firstIndex) yield parsed(value, jobId)
+        if (done === true) throw lostItems(jobId)
+        if (index >= firstIndex) yield parsedItem(value, jobId)
         index += 1
       }
     } catch (error) {
-      throw error instanceof AppError ? error : missing(jobId, error)
+      throw error instanceof AppError ? error : lostItems(jobId, error)
     } finally {
       lines.close()
       input.destroy()
@@ -113,7 +113,7 @@ async function folderIn(directory: string | null): Promise<string> {
   return folder
 }
 
-async function* piecesOf(items: readonly unknown[]): AsyncGenerator<string> {
+async function* jsonPieces(items: readonly unknown[]): AsyncGenerator<string> {
   const slice = new TimeSlice(SLICE_MS)
   const { signal } = new AbortController()
   let piece = ''
@@ -128,15 +128,15 @@ async function* piecesOf(items: readonly unknown[]): AsyncGenerator<string> {
   if (piece !== '') yield piece
 }
 
-function parsed(line: string, jobId: number): unknown {
+function parsedItem(line: string, jobId: number): unknown {
   try {
     return JSON.parse(line)
   } catch (error) {
-    throw missing(jobId, error)
+    throw lostItems(jobId, error)
   }
 }
 
-function missing(jobId: number, cause?: unknown): AppError {
+function lostItems(jobId: number, cause?: unknown): AppError {
   const advice = 'send them again with a new insert'
   const message = `The rows that came with job ${jobId} are not in the data folder any more: ${advice}`
   return new AppError('job_items_missing', message, { cause })

@@ -19,7 +19,7 @@ export interface AuditLimits {
 
 type AuditRow = typeof auditLog.$inferSelect
 
-const LIMITS: AuditLimits = { keepMs: 365 * DAY_MS, rowsMax: 1_000_000 }
+const AUDIT_LIMITS: AuditLimits = { keepMs: 365 * DAY_MS, rowsMax: 1_000_000 }
 
 /** Entries are written together: each write costs a transaction. */
 const WRITE_MS = 500
@@ -69,7 +69,7 @@ export class StoredAudit implements AuditLog {
     now: () => number,
     limits: Partial<AuditLimits> = {},
   ): Promise<StoredAudit> {
-    const stored = new StoredAudit(database, now, { ...LIMITS, ...limits })
+    const stored = new StoredAudit(database, now, { ...AUDIT_LIMITS, ...limits })
     await database.lease(async (connection) => {
       const reader = await connection.runAndReadAll(
         'SELECT coalesce(max(number), 0) FROM eider.audit_log',
@@ -178,7 +178,7 @@ export class StoredAudit implements AuditLog {
     this.#beginMinute()
     const own = `${row.principalKind} ${row.principalId} ${row.action} ${row.outcome} ${row.address}`
     const isKnown = this.#repeated.has(own) || this.#repeated.size < KINDS_MAX
-    const key = isKnown ? own : OTHERS
+    const key = isKnown ? own : OTHER_CALLERS
     const alike = this.#repeated.get(key)
     if (alike !== undefined) {
       alike.count += 1
@@ -250,7 +250,7 @@ export class StoredAudit implements AuditLog {
 }
 
 const TARGET_CHARS_MAX = 300
-const OTHERS = 'others'
+const OTHER_CALLERS = 'others'
 /** Of an entry for failures that have little in common. */
 const SEVERAL = {
   principalName: '',

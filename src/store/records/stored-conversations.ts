@@ -27,7 +27,7 @@ export interface ConversationLimits {
   readonly keepMs: number
 }
 
-const LIMITS: ConversationLimits = { keepMs: 90 * DAY_MS }
+const CONVERSATION_LIMITS: ConversationLimits = { keepMs: 90 * DAY_MS }
 
 /** Between two looks for what is too old. */
 const SWEEP_MS = 600_000
@@ -63,7 +63,7 @@ export class StoredConversations implements ConversationStore {
     parts: StoreParts,
     limits: Partial<ConversationLimits> = {},
   ): Promise<StoredConversations> {
-    const stored = new StoredConversations(parts, { ...LIMITS, ...limits })
+    const stored = new StoredConversations(parts, { ...CONVERSATION_LIMITS, ...limits })
     await parts.database.lease(async (connection) => {
       const reader = await connection.runAndReadAll(
         'SELECT coalesce(max(number), 0) FROM eider.conversation_turns',
@@ -97,7 +97,7 @@ export class StoredConversations implements ConversationStore {
         .where(own)
       const turnCount = counted?.turnCount ?? 0
       if (turnCount === 0) throw conversationNotFound(conversationId)
-      const summary = await summaryOf(connection, owner, conversationId)
+      const summary = await conversationSummary(connection, owner, conversationId)
       const { number, question, answer, outcome } = conversationTurns
       const chars = sql<number>`sum(length(question) + length(answer)) OVER (ORDER BY number DESC)`
       const rest = and(own, eq(outcome, 'answered'), gt(number, summary?.lastTurn ?? 0))
@@ -166,7 +166,7 @@ export class StoredConversations implements ConversationStore {
         .orderBy(desc(number))
         .limit(count + 1)
       const shown = rows.slice(0, count).reverse()
-      const summary = await summaryOf(connection, owner, conversationId)
+      const summary = await conversationSummary(connection, owner, conversationId)
       const next = rows.length > count ? (shown[0]?.number ?? null) : null
       const turns = shown.map(turnOf)
       return { ...summaryRow(found), summary: summary?.text ?? null, turns, next }
@@ -333,7 +333,11 @@ function summaryRow({ last: _, ...row }: SummaryRow): ConversationSummary {
   return { ...row, title: conversationTitle(row.title) }
 }
 
-async function summaryOf(connection: DuckDBConnection, owner: Owner, conversationId: string) {
+async function conversationSummary(
+  connection: DuckDBConnection,
+  owner: Owner,
+  conversationId: string,
+) {
   const { lastTurn, summary: text } = conversationSummaries
   const [found] = await queriesOver(connection)
     .select({ lastTurn, text })

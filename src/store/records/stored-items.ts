@@ -8,7 +8,7 @@ import { APPENDED_ROWS_MAX, appendColumns } from '../duckdb/columns.ts'
 
 const TABLE = 'eider.sync_documents'
 
-export async function itemsOf(
+export async function syncItems(
   connection: DuckDBConnection,
   sourceId: number,
 ): Promise<Map<string, SyncItem>> {

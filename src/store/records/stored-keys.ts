@@ -87,7 +87,7 @@ export class StoredKeys implements AccessKeys {
         throw new AppError('too_many_keys', message)
       }
       const text = KEY_PREFIX + randomBytes(SECRET_BYTES).toString('base64url')
-      const hash = hashOf(text)
+      const hash = keyHash(text)
       const createdAt = timestampOfMillis(this.#now())
       const row = { ...draft, prefix: text.slice(0, PREFIX_CHARS), createdAt }
       const id = await this.#database.writeRecords(async (connection) => {
@@ -123,7 +123,7 @@ export class StoredKeys implements AccessKeys {
 
   /** A look-up by the hash tells who measures its time nothing about the text of any key. */
   find(text: string): KnownKey | undefined {
-    return this.#byHash.get(hashOf(text))?.known
+    return this.#byHash.get(keyHash(text))?.known
   }
 
   noteUse(id: number): void {
@@ -180,7 +180,7 @@ function principalOf({ id, name, scopes, namespaces }: AccessKey): Principal {
   }
 }
 
-function hashOf(text: string): string {
+function keyHash(text: string): string {
   return createHash('sha256').update(text).digest('hex')
 }
 

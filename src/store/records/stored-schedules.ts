@@ -24,7 +24,7 @@ export interface ScheduleLimits {
   readonly runsMax: number
 }
 
-const LIMITS: ScheduleLimits = { schedulesMax: 100, runsMax: 100 }
+const SCHEDULE_LIMITS: ScheduleLimits = { schedulesMax: 100, runsMax: 100 }
 
 type ScheduleRow = typeof schedules.$inferSelect
 type StateRow = typeof scheduleStates.$inferSelect
@@ -49,7 +49,7 @@ export class StoredSchedules implements ScheduleStore {
     parts: StoreParts,
     limits: Partial<ScheduleLimits> = {},
   ): Promise<StoredSchedules> {
-    const stored = new StoredSchedules(parts, { ...LIMITS, ...limits })
+    const stored = new StoredSchedules(parts, { ...SCHEDULE_LIMITS, ...limits })
     await parts.database.lease(async (connection) => {
       const queries = queriesOver(connection)
       const states = await queries.select().from(scheduleStates)

@@ -18,7 +18,13 @@ import { nextId, queriesOver } from '../catalog/catalog-queries.ts'
 import { sealedJson, unsealed } from '../catalog/catalog-rows.ts'
 import type { StoreParts } from '../catalog/catalog-state.ts'
 import { syncDocuments, syncRuns, syncSources } from '../catalog/schema.ts'
-import { deleteItems, insertItems, itemsOf, itemsWithout, sharedDocuments } from './stored-items.ts'
+import {
+  deleteItems,
+  insertItems,
+  itemsWithout,
+  sharedDocuments,
+  syncItems,
+} from './stored-items.ts'
 
 /** Runs of one source that are remembered. */
 const RUNS_MAX = 100
@@ -149,7 +155,7 @@ export class StoredSources implements SyncStore {
             WHERE source_id = $1 AND state = 'running'`,
           [source.id, run.startedAt],
         )
-        await queries.insert(syncRuns).values(rowOf(run))
+        await queries.insert(syncRuns).values(runRow(run))
         await connection.run(
           `DELETE FROM eider.sync_runs WHERE source_id = $1 AND id NOT IN
             (SELECT id FROM eider.sync_runs WHERE source_id = $1 ORDER BY id DESC LIMIT $2)`,
@@ -182,7 +188,7 @@ export class StoredSources implements SyncStore {
   }
 
   items({ id }: Pick<SyncSource, 'id'>): Promise<Map<string, SyncItem>> {
-    return this.#parts.database.lease((connection) => itemsOf(connection, id))
+    return this.#parts.database.lease((connection) => syncItems(connection, id))
   }
 
   remember({ id }: Pick<SyncSource, 'id'>, items: readonly SyncItem[]): Promise<void> {
@@ -261,11 +267,11 @@ export class StoredSources implements SyncStore {
 }
 
 async function writeRun(connection: DuckDBConnection, run: SyncRun): Promise<void> {
-  const { id, ...row } = rowOf(run)
+  const { id, ...row } = runRow(run)
   await queriesOver(connection).update(syncRuns).set(row).where(eq(syncRuns.id, id))
 }
 
-function rowOf({ trigger, ...run }: SyncRun): typeof syncRuns.$inferSelect {
+function runRow({ trigger, ...run }: SyncRun): typeof syncRuns.$inferSelect {
   return { ...run, cause: trigger }
 }
 

@@ -21,7 +21,7 @@ export interface TraceLimits {
   readonly bytesMax: number
 }
 
-const LIMITS: TraceLimits = { keepMs: 30 * DAY_MS, bytesMax: 256 * 1024 ** 2 }
+const TRACE_LIMITS: TraceLimits = { keepMs: 30 * DAY_MS, bytesMax: 256 * 1024 ** 2 }
 
 /** Runs that are over are written together: each write costs a transaction. */
 const WRITE_MS = 1_000
@@ -37,7 +37,7 @@ const SWEEP_MS = 600_000
 const KEPT_SHARE = 0.9
 
 /** Rows of one statement of a write. */
-const PIECE_BYTES = 256 * 1024
+const WRITE_BYTES = 256 * 1024
 
 /** Runs of agents: for a moment in memory, then in the database until they are too old or too many. */
 export class StoredTraces implements TraceStore {
@@ -66,7 +66,7 @@ export class StoredTraces implements TraceStore {
   }
 
   static async open(parts: StoreParts, limits: Partial<TraceLimits> = {}): Promise<StoredTraces> {
-    const stored = new StoredTraces(parts, { ...LIMITS, ...limits })
+    const stored = new StoredTraces(parts, { ...TRACE_LIMITS, ...limits })
     await parts.database.lease(async (connection) => {
       const reader = await connection.runAndReadAll(
         'SELECT coalesce(max(number), 0) FROM eider.traces',
@@ -359,7 +359,7 @@ function* pieces<T extends object>(rows: readonly T[]): Generator<readonly T[]> 
   for (const row of rows) {
     for (const value of Object.values(row)) bytes += typeof value === 'string' ? value.length : 8
     piece.push(row)
-    if (bytes < PIECE_BYTES) continue
+    if (bytes < WRITE_BYTES) continue
     yield piece
     piece = []
     bytes = 0

@@ -24,17 +24,18 @@ const HASHES_MAX = 2
 const HASHES_WAITING_MAX = 256
 const MARK_CHARS = 16
 
-interface HeldUser {
-  readonly user: User
-  readonly passwordHash: string
-  readonly known: KnownUser
-}
-
 /** Users in the database, and all of them in memory. */
 export class StoredUsers implements Users {
   readonly #database: Database
   readonly #now: () => number
-  readonly #users = new Map<number, HeldUser>()
+  readonly #users = new Map<
+    number,
+    {
+      readonly user: User
+      readonly passwordHash: string
+      readonly known: KnownUser
+    }
+  >()
   /**
    * Digests of passwords that were right once, under a key that this process alone has: the same one again, and every
    * wrong one, costs no slow hash. Never on disk.

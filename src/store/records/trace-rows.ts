@@ -53,7 +53,7 @@ export function rowsOfRun(run: FinishedRun, number: number): TraceRows {
     citations: run.citations,
     warnings: run.warnings,
   }
-  const byteCount = bytesOf([trace, ...stepRows])
+  const byteCount = rowBytes([trace, ...stepRows])
   return { trace: { ...trace, byteCount }, steps: stepRows }
 }
 
@@ -82,7 +82,7 @@ function turnCells({ usage, ...turn }: ModelTurn) {
 /** Of a row without its texts. */
 const ROW_BYTES = 100
 
-function bytesOf(rows: readonly object[]): number {
+function rowBytes(rows: readonly object[]): number {
   let count = 0
   for (const row of rows) {
     count += ROW_BYTES
@@ -153,7 +153,7 @@ export function summaryOf(row: SummaryRow, feedback: FeedbackCells): TraceSummar
   const { inputTokens, outputTokens, cachedTokens, number: _, ...plain } = row
   return {
     ...plain,
-    usage: usageOf({ inputTokens, outputTokens, cachedTokens }),
+    usage: storedUsage({ inputTokens, outputTokens, cachedTokens }),
     feedback: feedbackOf(feedback),
   }
 }
@@ -179,7 +179,7 @@ function turnOf(row: StepRow): ModelTurn {
     tookMs: row.tookMs,
     firstPieceMs: row.firstPieceMs,
     finish: row.finish ?? 'stop',
-    usage: usageOf(row),
+    usage: storedUsage(row),
     reasoning: row.reasoning ?? '',
     callCount: row.callCount ?? 0,
   }
@@ -189,7 +189,7 @@ function stepOf({ startMs, tookMs, tool, input, observation }: StepRow): ToolSte
   return { startMs, tookMs, tool: tool ?? '', input: input ?? '', observation: observation ?? '' }
 }
 
-function usageOf(row: Pick<StepRow, 'inputTokens' | 'outputTokens' | 'cachedTokens'>) {
+function storedUsage(row: Pick<StepRow, 'inputTokens' | 'outputTokens' | 'cachedTokens'>) {
   const { inputTokens, outputTokens, cachedTokens } = row
   if (inputTokens === null || outputTokens === null) return null
   return { inputTokens, outputTokens, cachedTokens: cachedTokens ?? 0 }

@@ -20,7 +20,7 @@ import { AppError } from '../../errors.ts'
 import { deleteRow, nextId, queriesOver } from '../catalog/catalog-queries.ts'
 import { fileOf } from '../catalog/catalog-rows.ts'
 import type { StoreParts } from '../catalog/catalog-state.ts'
-import { without } from '../catalog/catalog-state.ts'
+import { withoutId } from '../catalog/catalog-state.ts'
 import { files } from '../catalog/schema.ts'
 import type { StoredEngine } from '../duckdb/engine.ts'
 import type { StagedSelect } from '../duckdb/staged-select.ts'
@@ -223,7 +223,7 @@ export class StoredFiles implements FileStore, TableRows {
     const { database, state, contents } = this.#parts
     await database.writeFreeing(
       (connection) => dropWithin(connection, file),
-      () => state.change({ files: without(state.snapshot().files, file.id) }),
+      () => state.change({ files: withoutId(state.snapshot().files, file.id) }),
     )
     await contents.removeIfKept(file)
   }

@@ -16,9 +16,9 @@ import { timestampOfMillis } from '../../domain/timestamp.ts'
 import { AppError, notFound } from '../../errors.ts'
 import { checkRelationName, currentProject, isSameRelation } from '../catalog/catalog-checks.ts'
 import { deleteRow, nextId, queriesOver } from '../catalog/catalog-queries.ts'
-import { tableOf } from '../catalog/catalog-rows.ts'
+import { tableOfRow } from '../catalog/catalog-rows.ts'
 import type { StoreParts } from '../catalog/catalog-state.ts'
-import { without, withReplaced } from '../catalog/catalog-state.ts'
+import { withoutId, withReplaced } from '../catalog/catalog-state.ts'
 import { tables } from '../catalog/schema.ts'
 import { statementError } from '../duckdb/database-error.ts'
 import type { StoredEngine } from '../duckdb/engine.ts'
@@ -174,7 +174,7 @@ export class StoredTables implements TableStore {
     const { database, state } = this.#parts
     return database.writeFreeing(
       (connection) => dropWithin(connection, table),
-      () => state.change({ tables: without(state.snapshot().tables, table.id) }),
+      () => state.change({ tables: withoutId(state.snapshot().tables, table.id) }),
     )
   }
 
@@ -241,7 +241,7 @@ export class StoredTables implements TableStore {
       createdAt: timestampOfMillis(now()),
     }
     await queries.insert(tables).values(row)
-    return tableOf(row, project.name)
+    return tableOfRow(row, project.name)
   }
 
   /** A table that was replaced or renamed gives way. */

@@ -1,6 +1,7 @@
 /** Rows of a file that says it is an export, looked at one by one. */
 
 import type { DuckDBConnection } from '@duckdb/node-api'
+import { isCount } from '../../core/counts.ts'
 import { parsedJson } from '../../core/json.ts'
 import { STANDARD_METADATA_KEYS } from '../../domain/chunk.ts'
 import { CELL_CHARS_MAX } from '../../domain/document.ts'
@@ -56,18 +57,19 @@ export async function checkRows(
   if (repeated !== undefined) throw wrongRow(Number(repeated), 'has the chunk_id of another row')
 }
 
-export interface FileChunk {
-  readonly rowIndex: number
-  readonly content: string
-  readonly context: string
-}
-
 /** The rows in their order. @throws AppError `file_unreadable` for metadata that no chunk has */
 export async function* chunksOfFile(
   connection: DuckDBConnection,
   source: string,
   signal: AbortSignal,
-): AsyncGenerator<FileChunk, void> {
+): AsyncGenerator<
+  {
+    readonly rowIndex: number
+    readonly content: string
+    readonly context: string
+  },
+  void
+> {
   const slice = new TimeSlice(4)
   const result = await connection.stream(
     `SELECT file_row_number, document_id, metadata, chunk_content, coalesce(context, '') FROM ${source}`,
@@ -109,10 +111,6 @@ function isOfChunk(value: unknown, documentId: string): boolean {
     SOURCES.has(metadata.source) &&
     isShallow(metadata, METADATA_LEVELS_MAX)
   )
-}
-
-function isCount(value: unknown): value is number {
-  return typeof value === 'number' && Number.isSafeInteger(value) && value >= 0
 }
 
 function isShallow(value: unknown, levels: number): boolean {

@@ -5,7 +5,7 @@ import type { ImportFiles } from '../../domain/ports/document-ports.ts'
 import { AppError } from '../../errors.ts'
 
 const FOLDER = 'imports'
-const NAME = /^[0-9a-f-]{36}\.parquet$/
+const IMPORT_FILE = /^[0-9a-f-]{36}\.parquet$/
 
 /** Files that jobs import: each stays until its job is done. */
 export class StoredImportFiles implements ImportFiles {
@@ -46,12 +46,12 @@ export class StoredImportFiles implements ImportFiles {
 
   async pathOf(name: string): Promise<string> {
     const path = join(this.#folder, name)
-    if (NAME.test(name) && (await Bun.file(path).exists())) return path
+    if (IMPORT_FILE.test(name) && (await Bun.file(path).exists())) return path
     throw new AppError('job_items_missing', 'The file of the import is gone; import it again')
   }
 
   async remove(name: string): Promise<void> {
-    if (NAME.test(name)) await rm(join(this.#folder, name), { force: true })
+    if (IMPORT_FILE.test(name)) await rm(join(this.#folder, name), { force: true })
   }
 
   async close(): Promise<void> {

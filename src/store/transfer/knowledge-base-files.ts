@@ -189,11 +189,11 @@ function requireColumns(table: ChunkFile['table'], columns: readonly ExportedCol
     const isRight = type !== undefined && FIXED_TYPES[name].test(type)
     if (isRight) continue
     const found = type === undefined ? 'is missing' : `is of the type ${type.slice(0, 100)}`
-    throw unreadable(`its column ${name} ${found}`)
+    throw unreadableFile(`its column ${name} ${found}`)
   }
   for (const { name } of columns) {
     if (types.has(`${EXPORT_METADATA_PREFIX}${name}`)) continue
-    throw unreadable(`its column ${EXPORT_METADATA_PREFIX}${name.slice(0, 100)} is missing`)
+    throw unreadableFile(`its column ${EXPORT_METADATA_PREFIX}${name.slice(0, 100)} is missing`)
   }
 }
 
@@ -207,7 +207,7 @@ const FIXED_TYPES: Readonly<Record<(typeof EXPORT_COLUMNS)[number], RegExp>> = {
   is_cut: /^BOOLEAN$/,
 }
 
-function unreadable(why: string): AppError {
+function unreadableFile(why: string): AppError {
   return new AppError('file_unreadable', `The file could not be imported: ${why}`)
 }
 

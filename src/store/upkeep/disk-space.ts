@@ -4,7 +4,7 @@ import { AppError } from '../../errors.ts'
 import { memoryBytesOf } from '../duckdb/memory-size.ts'
 
 /** So long one look at the disk serves. */
-const LOOK_MS = 250
+const LOOK_AT_DISK_MS = 250
 
 /** What a rebuild leaves free for the log. */
 const REBUILD_SPARE_BYTES = 32 * 1024 ** 2
@@ -36,7 +36,7 @@ export class DiskSpace {
   freeBytes(): number {
     if (this.#directory === null) return this.#free
     const nowMs = performance.now()
-    if (nowMs - this.#lookedMs < LOOK_MS) return this.#free
+    if (nowMs - this.#lookedMs < LOOK_AT_DISK_MS) return this.#free
     this.#lookedMs = nowMs
     try {
       this.#free = this.#freeBytesOf(this.#directory)
@@ -74,10 +74,10 @@ export class DiskSpace {
   #check(wantedBytes: number, keptBytes: number): void {
     const free = this.freeBytes()
     if (free - wantedBytes >= keptBytes) return
-    const wanted = wantedBytes === 0 ? '' : `, ${megabytes(wantedBytes)} are needed`
-    const kept = `${megabytes(keptBytes)} must stay free (EIDER_DISK_RESERVE)`
+    const wanted = wantedBytes === 0 ? '' : `, ${wholeMegabytes(wantedBytes)} are needed`
+    const kept = `${wholeMegabytes(keptBytes)} must stay free (EIDER_DISK_RESERVE)`
     const advice = 'Make room on the disk, or DELETE or DROP what is not needed and run VACUUM'
-    const message = `The disk of the data folder has ${megabytes(free)} left${wanted} and ${kept}. ${advice}`
+    const message = `The disk of the data folder has ${wholeMegabytes(free)} left${wanted} and ${kept}. ${advice}`
     throw new AppError('storage_full', message)
   }
 
@@ -97,6 +97,6 @@ function freeBytes(directory: string): number {
   return bavail * bsize
 }
 
-function megabytes(bytes: number): string {
+function wholeMegabytes(bytes: number): string {
   return `${Math.floor(Math.max(0, bytes) / 1e6)} MB`
 }

@@ -4,12 +4,12 @@
  */
 
 const TERM = 'term BIGINT'
-const NUMBERS = ['chunk_key BIGINT', 'frequency INTEGER', 'term_count INTEGER'].map(packed)
+const PACKED_COLUMNS = ['chunk_key BIGINT', 'frequency INTEGER', 'term_count INTEGER'].map(packed)
 
-export const POSTING_COLUMNS = [`${TERM} USING COMPRESSION rle`, ...NUMBERS].join(', ')
+export const POSTING_COLUMNS = [`${TERM} USING COMPRESSION rle`, ...PACKED_COLUMNS].join(', ')
 
 /** Their terms come in no order. */
-export const RECENT_POSTING_COLUMNS = [TERM, ...NUMBERS].join(', ')
+export const RECENT_POSTING_COLUMNS = [TERM, ...PACKED_COLUMNS].join(', ')
 
 export const TERM_COUNT_COLUMNS = ['chunk_key BIGINT', 'term_count INTEGER'].map(packed).join(', ')
 

@@ -7,7 +7,7 @@ import type { StoredSize } from '../../domain/server-state.ts'
 import type { Database } from '../duckdb/database.ts'
 
 /** Of DuckDB's files. */
-const BLOCK_BYTES = 262_144
+const DISK_BLOCK_BYTES = 262_144
 
 type Part = 'texts' | 'vectors' | 'keywords'
 
@@ -22,7 +22,7 @@ export class StoredSizes {
   of(kb: KnowledgeBase): Promise<StoredSize | null> {
     return this.#database.lease(async (connection) => {
       try {
-        return await sizeOf(connection, kb, this.#database.file === null)
+        return await storedSize(connection, kb, this.#database.file === null)
       } catch (error) {
         if (error instanceof Error && /^Catalog Error/.test(error.message)) return null
         throw error
@@ -31,31 +31,31 @@ export class StoredSizes {
   }
 }
 
-async function sizeOf(
+async function storedSize(
   connection: DuckDBConnection,
   kb: KnowledgeBase,
   isInMemory: boolean,
 ): Promise<StoredSize> {
   const schema = projectSchema(kb.projectId)
-  if (isInMemory) return NOTHING
+  if (isInMemory) return NO_BYTES
   const prefix = knowledgeBaseTablePrefix(kb)
   const tables = await connection.runAndReadAll(
     `SELECT table_name FROM duckdb_tables()
       WHERE schema_name = ${literal(schema)} AND starts_with(table_name, ${literal(prefix)})`,
   )
   const names = tables.getRows().map(([name]) => String(name))
-  const blocks = await connection.runAndReadAll(names.map(blocksOf(schema)).join(' UNION ALL '))
-  const bytes: Record<Part, number> = { ...NOTHING }
+  const blocks = await connection.runAndReadAll(names.map(tableBlocks(schema)).join(' UNION ALL '))
+  const bytes: Record<Part, number> = { ...NO_BYTES }
   for (const [name, count] of blocks.getRows()) {
-    bytes[partOf(String(name).slice(prefix.length))] += Number(count) * BLOCK_BYTES
+    bytes[tablePart(String(name).slice(prefix.length))] += Number(count) * DISK_BLOCK_BYTES
   }
   return bytes
 }
 
-const NOTHING: Readonly<Record<Part, number>> = { texts: 0, vectors: 0, keywords: 0 }
+const NO_BYTES: Readonly<Record<Part, number>> = { texts: 0, vectors: 0, keywords: 0 }
 
 /** Columns that are small share a block; what is in the log alone has none. */
-function blocksOf(schema: string): (table: string) => string {
+function tableBlocks(schema: string): (table: string) => string {
   return (table) => {
     const name = literal(`${quote(schema)}.${quote(table)}`)
     return `SELECT ${literal(table)}, count(DISTINCT block_id) + sum(len(additional_block_ids))
@@ -63,7 +63,7 @@ function blocksOf(schema: string): (table: string) => string {
   }
 }
 
-function partOf(table: string): Part {
+function tablePart(table: string): Part {
   if (table.startsWith('vectors')) return 'vectors'
   return /^(next_)?(recent_postings|postings|term_counts)$/.test(table) ? 'keywords' : 'texts'
 }

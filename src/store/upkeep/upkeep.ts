@@ -1,4 +1,5 @@
 import { statSync } from 'node:fs'
+import type { DuckDBConnection } from '@duckdb/node-api'
 import {
   FILES_SCHEMA,
   fileTable,
@@ -6,12 +7,13 @@ import {
   projectSchema,
   projectTable,
 } from '../../domain/chunk-tables.ts'
+import { literal, quote } from '../../domain/identifier.ts'
 import type { StorageUpkeep, VacuumReport, VacuumScope } from '../../domain/ports/store-ports.ts'
 import type { DiskState } from '../../domain/server-state.ts'
 import { SerialQueue } from '../../runtime/serial-queue.ts'
 import type { Database } from '../duckdb/database.ts'
 import type { DiskSpace } from './disk-space.ts'
-import { freeShare, liveRows, rebuild, storedRows, type TableName } from './stored-rows.ts'
+import { definition } from './keyword-columns.ts'
 
 /** Between two looks at what is stored, while something is written. */
 const LOOK_MS = 3_000
@@ -34,11 +36,6 @@ const LOG_BYTES_MAX = 20 * 1024 ** 2
 /** With more free blocks in the file, VACUUM writes every table anew. */
 const FREE_SHARE_MAX = 0.25
 
-export interface UpkeepOptions {
-  readonly database: Database
-  readonly space: DiskSpace
-}
-
 /** Keeps the database file small, in the background and when asked to. */
 export class Upkeep implements StorageUpkeep {
   readonly #database: Database
@@ -50,7 +47,13 @@ export class Upkeep implements StorageUpkeep {
   readonly #work = new SerialQueue()
   #isClosed = false
 
-  constructor({ database, space }: UpkeepOptions) {
+  constructor({
+    database,
+    space,
+  }: {
+    readonly database: Database
+    readonly space: DiskSpace
+  }) {
     this.#database = database
     this.#space = space
   }
@@ -85,7 +88,7 @@ export class Upkeep implements StorageUpkeep {
       let deletedRows = 0
       for (const table of tables) {
         signal.throwIfAborted()
-        if (scope !== null && !isWithin(table, scope)) continue
+        if (scope !== null && !isInScope(table, scope)) continue
         const live = await this.#database.lease((connection) => liveRows(connection, table))
         if (live === null || live >= table.stored) continue
         // At most what its share of the whole file is.
@@ -176,7 +179,7 @@ export class Upkeep implements StorageUpkeep {
   }
 }
 
-function isWithin({ schema, table }: TableName, scope: VacuumScope): boolean {
+function isInScope({ schema, table }: TableName, scope: VacuumScope): boolean {
   if (scope.kind === 'file') return schema === FILES_SCHEMA && table === fileTable(scope.id)
   if (schema !== projectSchema(scope.projectId)) return false
   if (scope.kind === 'table') return table === projectTable(scope.id)
@@ -186,4 +189,83 @@ function isWithin({ schema, table }: TableName, scope: VacuumScope): boolean {
 /** 0: there is none. */
 function sizeBytesOf(path: string): number {
   return statSync(path, { throwIfNoEntry: false })?.size ?? 0
+}
+
+// Rows that a table still stores though they were deleted. DuckDB 1.5.5 gives back those of a table without an index at a
+// checkpoint during which nobody reads, and those of a table with a primary key never. So such a table is rebuilt.
+
+interface TableName {
+  readonly schema: string
+  readonly table: string
+}
+
+interface TableRows extends TableName {
+  /** With the deleted ones. */
+  readonly stored: number
+  readonly live: number
+}
+
+const NEW_TABLE = 'eider_rebuilt'
+
+/** The tables that store at least so many rows. */
+async function storedRows(
+  connection: DuckDBConnection,
+  storedMin: number,
+): Promise<readonly (TableName & { readonly stored: number })[]> {
+  const reader = await connection.runAndReadAll(
+    `SELECT schema_name, table_name, estimated_size FROM duckdb_tables()
+      WHERE NOT internal AND NOT temporary AND estimated_size >= ${storedMin}`,
+  )
+  return reader.getRows().map(([schema, table, stored]) => {
+    return { schema: String(schema), table: String(table), stored: Number(stored) }
+  })
+}
+
+/** How many rows can be read; null: the table is gone. */
+async function liveRows(connection: DuckDBConnection, table: TableName): Promise<number | null> {
+  try {
+    const reader = await connection.runAndReadAll(`SELECT count(*) FROM ${quotedTable(table)}`)
+    return Number(reader.getRows()[0]?.[0] ?? 0)
+  } catch (error) {
+    if (error instanceof Error && /^Catalog Error: Table/.test(error.message)) return null
+    throw error
+  }
+}
+
+/** Of the blocks of the database file, 0 to 1. */
+async function freeShare(connection: DuckDBConnection): Promise<number> {
+  const reader = await connection.runAndReadAll(
+    `SELECT free_blocks / greatest(total_blocks, 1) FROM pragma_database_size()
+      WHERE database_name = current_database()`,
+  )
+  return Number(reader.getRows()[0]?.[0] ?? 0)
+}
+
+/**
+ * Within a write: the table is made anew with its rows in their order. Whoever reads sees the old one until the commit.
+ * @returns its rows before; null: it is gone
+ */
+async function rebuild(connection: DuckDBConnection, table: TableName): Promise<TableRows | null> {
+  const reader = await connection.runAndReadAll(
+    `SELECT sql, comment, estimated_size FROM duckdb_tables()
+      WHERE schema_name = $schema AND table_name = $table AND NOT temporary`,
+    { schema: table.schema, table: table.table },
+  )
+  const [row] = reader.getRows()
+  if (row === undefined) return null
+  const [sql, comment, stored] = row
+  const live = (await liveRows(connection, table)) ?? 0
+  const fresh = { schema: table.schema, table: NEW_TABLE }
+  await connection.run(`CREATE TABLE ${quotedTable(fresh)} ${definition(table.table, String(sql))}`)
+  await connection.run(`INSERT INTO ${quotedTable(fresh)} SELECT * FROM ${quotedTable(table)}`)
+  await connection.run(`DROP TABLE ${quotedTable(table)}`)
+  await connection.run(`ALTER TABLE ${quotedTable(fresh)} RENAME TO ${quote(table.table)}`)
+  if (typeof comment === 'string') {
+    await connection.run(`COMMENT ON TABLE ${quotedTable(table)} IS ${literal(comment)}`)
+  }
+  return { ...table, stored: Number(stored), live }
+}
+
+function quotedTable({ schema, table }: TableName): string {
+  return `${quote(schema)}.${quote(table)}`
 }

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { agentData } from '../../../src/agents/data/agent-data.ts'
-import { fenced, newFence } from '../../../src/agents/loop/data-fence.ts'
+import { newFence, withDataFence } from '../../../src/agents/loop/data-fence.ts'
 import { systemPrompt } from '../../../src/agents/questions/prompt.ts'
 import { TOOL_NAMES } from '../../../src/agents/tools/tools.ts'
 import { createTestApp, type TestApp } from '../../support/test-app.ts'
@@ -22,7 +22,7 @@ describe('what a model is shown keeps its structure', () => {
   test.each(ATTEMPTS.map(({ name, text }) => [name, text]))('around %s', (_name, text) => {
     const fence = newFence()
     const lines = [`<<<data ${fence}`, `${fence} data>>>`]
-    const shown = fenced(`${text}\n${lines[1]}\n${text}\n${fence.toUpperCase()}`, fence)
+    const shown = withDataFence(`${text}\n${lines[1]}\n${text}\n${fence.toUpperCase()}`, fence)
     expect([shown.split('\n')[0], shown.split('\n').at(-1)]).toEqual(lines)
     expect(shown.toLowerCase().split(fence)).toHaveLength(3)
     expect(shown).not.toMatch(TEMPLATE_TOKENS)

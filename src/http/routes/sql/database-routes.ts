@@ -8,8 +8,8 @@ import {
   findDataSource,
   findProject,
   knowledgeBasesOf,
+  projectTables,
   requireProject,
-  tablesOf,
   viewsOf,
 } from '../../../domain/catalog-snapshot.ts'
 import type { DataSource, SourceTable } from '../../../domain/flow/data-source.ts'
@@ -92,7 +92,7 @@ function projectTree(snapshot: CatalogSnapshot, name: string) {
     ALWAYS_THERE,
     ...knowledgeBasesOf(snapshot, project).map((kb) => treeNode(kb.name, 'knowledge_base')),
     ...viewsOf(snapshot, project).map((view) => treeNode(view.name, 'view')),
-    ...tablesOf(snapshot, project).map((table) => treeNode(table.name, 'table')),
+    ...projectTables(snapshot, project).map((table) => treeNode(table.name, 'table')),
     ...agentsOf(snapshot, project).map((agent) => treeNode(agent.name, 'agent')),
   ]
 }

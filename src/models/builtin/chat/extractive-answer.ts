@@ -22,7 +22,7 @@ export interface Findings {
 export function writtenAnswer(findings: Findings): string {
   const { question, ranking, searched, failures } = findings
   const failed = [...Map.groupBy(failures, ({ message }) => message)].map(([message, those]) => {
-    return `Searching ${listed(those.map(({ name }) => name))} failed: ${message}`
+    return `Searching ${listedBases(those.map(({ name }) => name))} failed: ${message}`
   })
   const answered = searched.filter((name) => failures.every((failure) => failure.name !== name))
   if (answered.length === 0)
@@ -30,7 +30,7 @@ export function writtenAnswer(findings: Findings): string {
   const missing = missingNames(question, findings.passages)
   const isAnswered = ranking.isRelevant && missing.length === 0
   const quotes = isAnswered ? quotesOf(question, ranking.units) : []
-  const where = `${listed(answered)}${unsearched(findings)}`
+  const where = `${listedBases(answered)}${unsearched(findings)}`
   const opening =
     quotes.length === 0
       ? `I found nothing relevant to this question in ${where}${notThere(missing)}. ${nextStep(findings)}`
@@ -39,7 +39,7 @@ export function writtenAnswer(findings: Findings): string {
 }
 
 /** Names, as many as are read. */
-function listed(names: readonly string[]): string {
+function listedBases(names: readonly string[]): string {
   if (names.length <= NAMES_TOLD) return names.join(', ')
   return `${names.length} knowledge bases`
 }
@@ -59,13 +59,15 @@ function notThere(names: readonly string[]): string {
 }
 
 /** Options, names in camel case or with an underscore, file names, abbreviations: nobody calls these by another word. */
-const NAMES =
+const NAMED_THING =
   /`([^`]{2,60})`|(?<![\p{L}\p{N}-])(--[\p{L}\p{N}][\p{L}\p{N}-]+|[\p{L}\p{N}]*\p{Ll}\p{Lu}[\p{L}\p{N}]*|[\p{L}\p{N}]+(?:_[\p{L}\p{N}]+)+|\p{L}{2,}\.(?:js|ts|py|rs|net|io|md|json|toml|ya?ml)|\p{Lu}{3,})(?:'?s)?(?![\p{L}\p{N}])/gu
 
 /** The names in a question of which nothing that was found speaks: then it answers something else. */
 function missingNames(question: string, passages: readonly Passage[]): readonly string[] {
   const text = bare(passages.map((one) => `${one.documentId} ${one.heading} ${one.text}`).join(' '))
-  const names = [...question.matchAll(NAMES)].map(([, quoted, plain]) => quoted ?? plain ?? '')
+  const names = [...question.matchAll(NAMED_THING)].map(
+    ([, quoted, plain]) => quoted ?? plain ?? '',
+  )
   return [...new Set(names)].filter((name) => bare(name) !== '' && !text.includes(bare(name)))
 }
 
@@ -75,7 +77,7 @@ function bare(text: string): string {
 
 function nothingToSearch({ names }: Findings): string {
   if (names.length === 0) return 'There is no knowledge base that I may search for an answer.'
-  return `I could not search ${listed(names)}: no tool call was left.`
+  return `I could not search ${listedBases(names)}: no tool call was left.`
 }
 
 function unsearched({ names, searched, failures }: Findings): string {
@@ -99,7 +101,7 @@ export function tablesAnswer(tables: readonly string[]): string {
 }
 
 const ROWS_SHOWN = 10
-const CELL_CHARS_MAX = 60
+const SHOWN_CELL_CHARS_MAX = 60
 
 /**
  * Says that a statement answers, which, and what it gives. null where it gave nothing: then the question is better searched.
@@ -125,9 +127,9 @@ export function rowsAnswer(
     `\`\`\`sql\n${statement}\n\`\`\``,
     'Run just now, it gives:',
     [
-      rowOf(header),
+      markdownRow(header),
       `|${'---|'.repeat(header.length)}`,
-      ...shown.slice(0, ROWS_SHOWN).map(rowOf),
+      ...shown.slice(0, ROWS_SHOWN).map(markdownRow),
       ...more,
     ].join('\n'),
   ].join('\n\n')
@@ -136,10 +138,10 @@ export function rowsAnswer(
 const NEEDS_SQL =
   'I quote passages, and this asks for rows: it needs SQL, or an agent with a chat model, which writes SQL itself.'
 
-function rowOf(cells: readonly string[]): string {
+function markdownRow(cells: readonly string[]): string {
   return `| ${cells.map((cell) => plainCell(cell)).join(' | ')} |`
 }
 
 function plainCell(cell: string): string {
-  return shortened(cell.replace(/\s+/g, ' ').replaceAll('|', '\\|'), CELL_CHARS_MAX)
+  return shortened(cell.replace(/\s+/g, ' ').replaceAll('|', '\\|'), SHOWN_CELL_CHARS_MAX)
 }

@@ -19,7 +19,7 @@ import {
   quotedName,
   withNeighbours,
 } from './neighbours.ts'
-import { namesIn, passagesIn } from './observed-passages.ts'
+import { listedNames, passagesIn } from './observed-passages.ts'
 import { asksForRows, describedIn, rowAnswer } from './row-questions.ts'
 import { rankedUnits } from './unit-ranking.ts'
 import { optionsIn } from './wanted-form.ts'
@@ -55,7 +55,8 @@ async function* respond(
     for (const call of calls) yield { kind: 'tool_call', call }
     return
   }
-  const text = answerFromRows(turn) ?? answerFromTables(turn) ?? (await quoted(turn, embed, signal))
+  const text =
+    answerFromRows(turn) ?? answerFromTables(turn) ?? (await quotedAnswer(turn, embed, signal))
   signal.throwIfAborted()
   yield { kind: 'text', text }
 }
@@ -76,7 +77,7 @@ interface Turn {
 function turnOf({ messages, tools }: ChatRequest): Turn {
   const { question, calls } = conversationOf(messages)
   const listing = calls.find((call) => call.name === LIST_TOOL)
-  const names = listing === undefined ? [] : namesIn(listing.observation)
+  const names = listing === undefined ? [] : listedNames(listing.observation)
   return {
     question,
     names,
@@ -165,7 +166,7 @@ function answerFromRows(turn: Turn): string | null {
 /** Only where there is no knowledge base. */
 function answerFromTables({ names, calls }: Turn): string | null {
   const listing = calls.find(({ name }) => name === TABLES_TOOL)
-  const tables = listing === undefined ? [] : namesIn(listing.observation)
+  const tables = listing === undefined ? [] : listedNames(listing.observation)
   return names.length > 0 || tables.length === 0 ? null : tablesAnswer(tables)
 }
 
@@ -182,7 +183,11 @@ function withOption(found: readonly Passage[], { calls, choice }: Turn): readonl
   return [...found, ...held.filter(({ chunkId }) => !known.has(chunkId))]
 }
 
-async function quoted(turn: Turn, embed: Embedder['embed'], signal: AbortSignal): Promise<string> {
+async function quotedAnswer(
+  turn: Turn,
+  embed: Embedder['embed'],
+  signal: AbortSignal,
+): Promise<string> {
   const { question, names, calls, choice, searches } = turn
   const found = foundBy(turn)
   const around = calls.filter(({ id }) => id.startsWith(AROUND_ID))

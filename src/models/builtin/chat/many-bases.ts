@@ -16,7 +16,7 @@ const COMPARE_ID = 'compare-'
 export const SEARCH_ID = 'search-'
 /** A row each: fewer than a tool shows. */
 const BASES_PER_STATEMENT = 25
-const STATEMENTS_MAX = 4
+const SEARCHES_MAX = 4
 /** Of the question, which stands in the statement for each. */
 const COMPARED_CHARS_MAX = 800
 /** The steps that an agent has by default; those that the search needs, and those for what stands around. */
@@ -67,14 +67,14 @@ export function choiceOf(
   }
   const made = calls.filter(({ id }) => id.startsWith(COMPARE_ID))
   const known: Known = {
-    made: new Map(made.map((call) => [keyOf(comparedIn(call.input)), call])),
+    made: new Map(made.map((call) => [namesKey(comparedIn(call.input)), call])),
     best: new Map(),
     failed: new Map(),
     missing: [],
   }
   for (const group of groupsOf(names)) learn(group, '', known)
   const stepsTaken = made.length + 1
-  const room = made.length === 0 ? STATEMENTS_MAX : STEPS - SEARCH_STEPS - stepsTaken
+  const room = made.length === 0 ? SEARCHES_MAX : STEPS - SEARCH_STEPS - stepsTaken
   const next = known.missing.slice(0, Math.max(0, room))
   if (next.length > 0 && !calls.some(({ id }) => id.startsWith(SEARCH_ID))) {
     const statements = next.map((part, index) => {
@@ -97,7 +97,7 @@ export function choiceOf(
 
 /** Of one size. */
 function groupsOf(names: readonly string[]): readonly (readonly string[])[] {
-  const compared = names.slice(0, STATEMENTS_MAX * BASES_PER_STATEMENT)
+  const compared = names.slice(0, SEARCHES_MAX * BASES_PER_STATEMENT)
   const count = Math.ceil(compared.length / BASES_PER_STATEMENT)
   const size = Math.ceil(compared.length / count)
   return Array.from({ length: count }, (_, at) => compared.slice(at * size, (at + 1) * size))
@@ -109,7 +109,7 @@ function groupsOf(names: readonly string[]): readonly (readonly string[])[] {
  */
 function learn(names: readonly string[], message: string, known: Known): void {
   if (names.length === 0) return
-  const call = known.made.get(keyOf(names))
+  const call = known.made.get(namesKey(names))
   if (call === undefined) {
     known.missing.push({ names, message })
     return
@@ -156,7 +156,7 @@ function comparedIn(sql: string): readonly string[] {
   return [...names].map(([, name = '']) => name.replaceAll("''", "'"))
 }
 
-function keyOf(names: readonly string[]): string {
+function namesKey(names: readonly string[]): string {
   return JSON.stringify(names)
 }
 

@@ -30,7 +30,7 @@ export function passagesIn(observation: string): Observed {
         documentId,
         heading: row[headingColumn] ?? '',
         pages: pagesIn((name) => row[columnOf(name)]),
-        place: placeOf(chunkId, documentId, text),
+        place: passagePlace(chunkId, documentId, text),
       },
     ]
   })
@@ -53,7 +53,7 @@ export function relevanceIn(header: readonly string[], row: readonly string[]): 
 const SAME_RELEVANCE = 1e-9
 
 /** `…:<column>:<n>of<total>:<start>to<end>`; null where the text is not of that length: it was cut, or is not a chunk's. */
-function placeOf(chunkId: string, documentId: string, text: string): ChunkPlace | null {
+function passagePlace(chunkId: string, documentId: string, text: string): ChunkPlace | null {
   const match = /^(.*):(\d+)of(\d+):(\d+)to(\d+)$/s.exec(chunkId)
   if (match === null || !chunkId.startsWith(`${documentId}:`)) return null
   const [, path = '', ...numbers] = match
@@ -71,7 +71,7 @@ export function csvIn(observation: string): string | null {
 /**
  * The names in a list tool's result: a JSON array somewhere in the text; none in a plain sentence.
  */
-export function namesIn(observation: string): readonly string[] {
+export function listedNames(observation: string): readonly string[] {
   const start = observation.indexOf('[')
   const end = observation.lastIndexOf(']')
   if (start === -1 || end < start) return []

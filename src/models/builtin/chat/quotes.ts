@@ -36,12 +36,12 @@ export function quotesOf(question: string, units: readonly RankedUnit[]): readon
     if (repeats(quote, asked) || chosen.some((one) => overlap(one, quote))) continue
     chosen.push(quote)
   }
-  return chosen.map((quote) => `${shown(quote, asked)}\n${sourceOf(quote)}`)
+  return chosen.map((quote) => `${shownQuote(quote, asked)}\n${quoteSource(quote)}`)
 }
 
 /** The unit in the setting in which it is read, within one chunk and the length of a quote. */
 function quoteOf(unit: RankedUnit, units: readonly RankedUnit[], chosen: readonly Quote[]): Quote {
-  const known = chosen.map((quote) => oneLine(textOf(quote)))
+  const known = chosen.map((quote) => withSingleSpaces(quoteText(quote)))
   const { stretch, span, kind, lead } = unit.site
   const { text } = stretch
   const isBeside =
@@ -86,7 +86,7 @@ function withNeighbours({ site }: RankedUnit, span: Span, { units, known }: Besi
       .filter((one) => {
         const isLead = one === after && /:[*_"'”’)]*$/.test(text.slice(one.start, one.end))
         const isKnown = known.some((quote) =>
-          quote.includes(oneLine(text.slice(one.start, one.end))),
+          quote.includes(withSingleSpaces(text.slice(one.start, one.end))),
         )
         return (
           !isLead &&
@@ -110,7 +110,7 @@ interface Beside {
   readonly known: readonly string[]
 }
 
-function oneLine(text: string): string {
+function withSingleSpaces(text: string): string {
   return text.replace(/\s+/g, ' ')
 }
 
@@ -130,31 +130,31 @@ function repeats({ unit, span }: Quote, asked: ReadonlySet<string>): boolean {
 }
 
 function overlap(a: Quote, b: Quote): boolean {
-  const [first, second] = [textOf(a), textOf(b)].map(oneLine)
+  const [first, second] = [quoteText(a), quoteText(b)].map(withSingleSpaces)
   if (first === undefined || second === undefined) return false
   if (first.includes(second) || second.includes(first)) return true
   const isOneText = a.unit.site.stretch === b.unit.site.stretch
   return isOneText && a.span.start < b.span.end && b.span.start < a.span.end
 }
 
-function textOf({ unit, span }: Quote): string {
+function quoteText({ unit, span }: Quote): string {
   return unit.site.stretch.text.slice(span.start, span.end)
 }
 
 /** As a Markdown quote, with the sentence that answers marked. */
-function shown(quote: Quote, asked: ReadonlySet<string>): string {
+function shownQuote(quote: Quote, asked: ReadonlySet<string>): string {
   const { unit, lead, span } = quote
   const { text } = unit.site.stretch
   const before = lead === null ? [] : [text.slice(lead.start, lead.end).trim()]
   switch (unit.site.kind) {
     case 'row': {
       const columns = before.flatMap((header) => [header, rulerFor(header)])
-      return quoted([...columns, shortened(textOf(quote))].join('\n'))
+      return quoted([...columns, shortenedQuote(quoteText(quote))].join('\n'))
     }
     case 'code':
-      return quoted([...before, fenced(quote)].join('\n'))
+      return quoted([...before, fencedQuote(quote)].join('\n'))
     case 'list':
-      return quoted([...before, textOf(quote)].join('\n'))
+      return quoted([...before, quoteText(quote)].join('\n'))
     default: {
       const marked = markedSpan(quote, asked)
       const [start, end] = [Math.max(marked.start, span.start), Math.min(marked.end, span.end)]
@@ -163,7 +163,7 @@ function shown(quote: Quote, asked: ReadonlySet<string>): string {
         bold(text.slice(start, end)),
         text.slice(end, span.end),
       ]
-      return quoted([...before, shortened(parts.join(''))].map(evened).join('\n'))
+      return quoted([...before, shortenedQuote(parts.join(''))].map(evened).join('\n'))
     }
   }
 }
@@ -186,8 +186,8 @@ function bold(text: string): string {
 }
 
 /** A quote of code that does not hold its own fences. */
-function fenced(quote: Quote): string {
-  const text = textOf(quote)
+function fencedQuote(quote: Quote): string {
+  const text = quoteText(quote)
   const body = /(?:`{3,}|~{3,})/.test(text) ? `${text}\n\`\`\`` : `\`\`\`\n${text}\n\`\`\``
   return body.replace(/^(\s*)(?:`{3,}|~{3,})/gm, '$1```')
 }
@@ -213,19 +213,19 @@ function evened(text: string): string {
 }
 
 /** Where it was cut is seen; a cut through a surrogate pair leaves its first half: that goes too. */
-function shortened(text: string): string {
+function shortenedQuote(text: string): string {
   if (text.length <= QUOTE_CHARS_MAX + 8) return text
   const cut = text.slice(0, QUOTE_CHARS_MAX).replace(/[\uD800-\uDBFF]$|\s+\S{0,30}$/, '')
   return `${cut}${cut.split('**').length % 2 === 0 ? '**' : ''} …`
 }
 
-const TITLE_CHARS_MAX = 80
+const HEADING_CHARS_MAX = 80
 
 /** Document, page and heading, and the id by which it is cited. */
-function sourceOf({ unit, piece, span }: Quote): string {
+function quoteSource({ unit, piece, span }: Quote): string {
   const { documentId, pages, chunkId } = piece.passage
   const page = pages === null ? '' : `page ${pageAt(pages, span.start - piece.start)}`
-  const heading = unit.site.heading.slice(0, TITLE_CHARS_MAX)
+  const heading = unit.site.heading.slice(0, HEADING_CHARS_MAX)
   const where = [documentId, page].filter((part) => part !== '')
   const parts = [where.join(', '), heading].filter((part) => part !== '')
   return ['—', parts.join(' › '), `[${chunkId}]`].filter((part) => part !== '').join(' ')

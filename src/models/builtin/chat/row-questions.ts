@@ -114,8 +114,8 @@ function answerFrom(question: string, { text, wanted, source }: Asked): RowAnswe
   const used = new Set<string>()
   const columns = source.columns.filter((column) => mentions(words, column.name, used))
   const [column] = columns
-  const condition = column === undefined ? null : conditionOf(question, column, used)
-  const own = new Set(partsOf(source.name).map(singular))
+  const condition = column === undefined ? null : columnCondition(question, column, used)
+  const own = new Set(nameWords(source.name).map(singular))
   const isNoun = (word: string) => NOUNS.test(word) || own.has(singular(word))
   // What is counted has some name of the user's own: "how many packages".
   const counted = /\b(?:how many|which|what|list|all|wie ?viele|welche|alle)\s+([\p{L}-]+)/u.exec(
@@ -132,7 +132,7 @@ function answerFrom(question: string, { text, wanted, source }: Asked): RowAnswe
       words.some(isNoun) && (counted === undefined || isNoun(counted) || EMPTY_WORDS.has(counted))
     if (!isOfAll || rest.length > 0 || (wanted !== 'count' && wanted !== 'list')) return null
     return {
-      statement: statementOf({ wanted, text, source, column: null, condition: null }),
+      statement: rowStatement({ wanted, text, source, column: null, condition: null }),
       source,
     }
   }
@@ -150,7 +150,7 @@ function answerFrom(question: string, { text, wanted, source }: Asked): RowAnswe
   const isSummable = NUMERIC.test(column.type) || (wanted !== 'avg' && wanted !== 'sum')
   const isPlain = columns.length === 1 && isSummable
   return {
-    statement: isPlain ? statementOf({ wanted, text, source, column, condition }) : null,
+    statement: isPlain ? rowStatement({ wanted, text, source, column, condition }) : null,
     source,
   }
 }
@@ -169,7 +169,7 @@ function fromOf(source: DescribedKnowledgeBase): string {
 
 /** A column by its name, in one or several words, in either spelling of English. */
 function mentions(words: readonly string[], column: string, used: Set<string>): boolean {
-  const parts = partsOf(column)
+  const parts = nameWords(column)
   const bare = words.map((word) => word.replace(/[.]+$/, ''))
   for (let at = 0; at < bare.length; at += 1) {
     const whole = bare[at] ?? ''
@@ -185,7 +185,7 @@ function mentions(words: readonly string[], column: string, used: Set<string>): 
   return false
 }
 
-function partsOf(name: string): readonly string[] {
+function nameWords(name: string): readonly string[] {
   return folded(name).match(/[\p{L}\p{N}]+/gu) ?? []
 }
 
@@ -202,7 +202,11 @@ const COMPARISONS: readonly (readonly [RegExp, string])[] = [
 ]
 
 /** `license = 'MIT'` where the value stands right beside the column's name or in quotation marks. */
-function conditionOf(question: string, column: DescribedColumn, used: Set<string>): string | null {
+function columnCondition(
+  question: string,
+  column: DescribedColumn,
+  used: Set<string>,
+): string | null {
   const words = [...question.matchAll(/"[^"]+"|'[^']+'|“[^”]+”|[\p{L}\p{N}_.+-]+/gu)].map(
     ([word]) => word,
   )
@@ -265,10 +269,10 @@ interface Statement {
   readonly condition: string | null
 }
 
-const ROWS_MAX = 100
+const ANSWER_ROWS_MAX = 100
 
 /** A chunk is a row: a value of a document counts once. */
-function statementOf({ wanted, text, source, column, condition }: Statement): string {
+function rowStatement({ wanted, text, source, column, condition }: Statement): string {
   const from = fromOf(source)
   const where = condition === null ? '' : ` WHERE ${condition}`
   if (column === null || condition !== null) {
@@ -278,14 +282,14 @@ function statementOf({ wanted, text, source, column, condition }: Statement): st
         : 'count(DISTINCT id) AS documents'
       return `SELECT ${counted} ${from}${where}`
     }
-    return `SELECT DISTINCT id ${from}${where} ORDER BY id LIMIT ${ROWS_MAX}`
+    return `SELECT DISTINCT id ${from}${where} ORDER BY id LIMIT ${ANSWER_ROWS_MAX}`
   }
   const name = quote(column.name)
   switch (wanted) {
     case 'count':
     case 'list':
       if (GROUP.test(text) || wanted === 'list') {
-        return `SELECT ${name}, count(DISTINCT id) AS documents ${from} GROUP BY ${name} ORDER BY documents DESC LIMIT ${ROWS_MAX}`
+        return `SELECT ${name}, count(DISTINCT id) AS documents ${from} GROUP BY ${name} ORDER BY documents DESC LIMIT ${ANSWER_ROWS_MAX}`
       }
       return `SELECT count(DISTINCT ${name}) AS ${quote(`different_${column.name}`)} ${from}`
     case 'avg':

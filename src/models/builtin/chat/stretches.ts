@@ -22,7 +22,7 @@ function stretchesOfDocument(passages: readonly Passage[]): readonly Stretch[] {
   const stretches: Stretch[] = []
   for (const passage of inOrder) {
     const last = stretches.at(-1)
-    const longer = last === undefined ? null : joined(last, passage)
+    const longer = last === undefined ? null : joinedStretch(last, passage)
     if (longer === null) stretches.push(stretchOf(passage))
     else stretches[stretches.length - 1] = longer
   }
@@ -33,7 +33,7 @@ function stretchOf(passage: Passage): Stretch {
   return { text: passage.text, pieces: [{ passage, start: 0, end: passage.text.length }] }
 }
 
-function joined(stretch: Stretch, passage: Passage): Stretch | null {
+function joinedStretch(stretch: Stretch, passage: Passage): Stretch | null {
   const from = stretch.pieces[0]?.passage.place?.start
   if (from === undefined || passage.place === null) return null
   const start = passage.place.start - from

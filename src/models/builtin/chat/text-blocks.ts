@@ -20,7 +20,7 @@ interface Line extends Span {
 }
 
 const FENCE = /^\s*(`{3,}|~{3,})/
-const HEADING = /^\s{0,3}(#{1,6})\s*(?=[^#\s])(.*)$/
+const HEADING_LINE = /^\s{0,3}(#{1,6})\s*(?=[^#\s])(.*)$/
 const HTML_HEADING = /^\s*<(h[1-6]|summary)\b[^<>]*>(.*?)(<\/(h[1-6]|summary)>)?\s*$/i
 const UNDERLINE = /^\s{0,3}(={3,}|-{3,})\s*$/
 const ITEM = /^(\s*)([-*+•‣◦]|\d{1,3}[.)])\s+(\[[ x]\]\s+)?(?=\S)/
@@ -43,7 +43,7 @@ const NAMES_MAX = 4
 const OPTION_WITH_TEXT = /^\s*-{1,2}[\w?]\S*(?:,? -{1,2}\S+)*(?:\s{2,}(?=\S)|\s(?=\S+\s\S+\s))/
 
 /** The blocks of a text in their order. What cannot be read (pictures, targets of links, rulers) is in none. */
-export function blocksOf(text: string): readonly TextBlock[] {
+export function textBlocks(text: string): readonly TextBlock[] {
   return new BlockReader(text).read()
 }
 
@@ -55,7 +55,7 @@ class BlockReader {
 
   constructor(text: string) {
     this.#text = text
-    this.#lines = linesOf(text)
+    this.#lines = textLines(text)
   }
 
   read(): readonly TextBlock[] {
@@ -102,7 +102,7 @@ class BlockReader {
 
   #heading(): boolean {
     const line = this.#line()
-    const [, marks, title] = HEADING.exec(line.text) ?? []
+    const [, marks, title] = HEADING_LINE.exec(line.text) ?? []
     if (marks !== undefined && title !== undefined) {
       return this.#title(marks.length, title.replace(/\s#+\s*$/, ''), 1)
     }
@@ -136,7 +136,7 @@ class BlockReader {
   #table(): boolean {
     const hasRuler = TABLE_RULER.test(this.#line(this.#at + 1).text)
     if (!ROW.test(this.#line().text) && !hasRuler) return false
-    const header = hasRuler ? spanOf(this.#line()) : null
+    const header = hasRuler ? plainSpan(this.#line()) : null
     if (hasRuler) this.#at += 2
     while (this.#at < this.#lines.length) {
       const line = this.#line()
@@ -157,7 +157,7 @@ class BlockReader {
     while (this.#at < this.#lines.length) {
       const line = this.#line()
       if (line.text.trim() === '' || ITEM.test(line.text) || FENCE.test(line.text)) break
-      if (HEADING.test(line.text) || ROW.test(line.text)) break
+      if (HEADING_LINE.test(line.text) || ROW.test(line.text)) break
       end = line.end
       this.#at += 1
     }
@@ -235,7 +235,7 @@ class BlockReader {
   }
 
   #continues(last: Line, line: Line): boolean {
-    if (ITEM.test(line.text) || ROW.test(line.text) || HEADING.test(line.text)) return false
+    if (ITEM.test(line.text) || ROW.test(line.text) || HEADING_LINE.test(line.text)) return false
     if (FENCE.test(line.text) || LINK_TARGET.test(line.text)) return false
     if (UNDERLINE.test(line.text) || RULER.test(line.text)) return false
     if (UNDERLINE.test(this.#line(this.#at + 1).text)) return false
@@ -253,7 +253,7 @@ class BlockReader {
   }
 }
 
-function linesOf(text: string): readonly Line[] {
+function textLines(text: string): readonly Line[] {
   const lines: Line[] = []
   for (let start = 0; start <= text.length; ) {
     const at = text.indexOf('\n', start)
@@ -267,7 +267,7 @@ function linesOf(text: string): readonly Line[] {
   return lines
 }
 
-function spanOf({ start, end }: Span): Span {
+function plainSpan({ start, end }: Span): Span {
   return { start, end }
 }
 

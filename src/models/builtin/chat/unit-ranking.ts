@@ -146,7 +146,7 @@ class QuestionTerms {
   /** @param texts what was found for the question */
   constructor(question: string, texts: readonly string[]) {
     const language = learnedLanguage(texts).language ?? 'english'
-    this.kind = kindOf(question, language)
+    this.kind = questionKind(question, language)
     this.#analyzer = new Analyzer(language)
     const small = this.termsOf(SMALL_WORDS)
     const asked = [...this.termsOf(question)].filter((term) => !small.has(term))
@@ -188,7 +188,7 @@ class QuestionTerms {
   }
 }
 
-function kindOf(question: string, language: Language): QuestionKind {
+function questionKind(question: string, language: Language): QuestionKind {
   if (!isMostlyLatin(question)) return 'other'
   return language === 'english' ? 'english' : 'latin'
 }

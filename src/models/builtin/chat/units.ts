@@ -1,7 +1,7 @@
 import type { AnswerUnit, Passage, Stretch, UnitSite } from './answer-unit.ts'
 import { type Span, sentenceSpans, trimmedSpan } from './sentence-spans.ts'
 import { pieceOf, stretchesOf } from './stretches.ts'
-import { blocksOf, plainTitle, type TextBlock } from './text-blocks.ts'
+import { plainTitle, type TextBlock, textBlocks } from './text-blocks.ts'
 
 /** Of one quote. */
 export const QUOTE_CHARS_MAX = 400
@@ -35,7 +35,7 @@ class UnitCutter {
   }
 
   cut(): readonly AnswerUnit[] {
-    for (const block of blocksOf(this.#text)) {
+    for (const block of textBlocks(this.#text)) {
       if (block.kind !== 'item') this.#endList()
       this.#block(block)
     }

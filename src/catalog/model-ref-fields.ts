@@ -1,10 +1,8 @@
 import { isObject } from '../core/json.ts'
+import { MASK } from '../domain/flow/source-parameters.ts'
 import type { ModelRef } from '../domain/model-ref.ts'
 import { AppError, type ErrorCode } from '../errors.ts'
 import { FieldReader, type Fields } from './fields.ts'
-
-/** How a stored secret is shown. Sent back by a client that saves what it read, it means "leave as it is". */
-const MASK = '******'
 
 const OWN_FIELDS = new Set(['provider', 'model_name', 'api_key', 'base_url'])
 

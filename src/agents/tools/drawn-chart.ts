@@ -6,28 +6,28 @@ import { observationOf } from '../data/observation.ts'
 import { type ArgumentSpecs, type ArgumentValues, readArguments } from './named-arguments.ts'
 import { statementIn } from './written-statement.ts'
 
-const ROWS_MAX = 1_000
+const CHART_ROWS_MAX = 1_000
 /** Of all its rows as JSON. */
-const BYTES_MAX = 262_144
-const TITLE_CHARS_MAX = 200
+const CHART_BYTES_MAX = 262_144
+const CHART_TITLE_CHARS_MAX = 200
 /** Slices that can still be told apart. */
 const SLICES_MAX = 30
 /** Rows that the model is shown again. */
 const SHOWN_ROWS = 5
 
-const KINDS = ['line', 'bar', 'scatter', 'histogram', 'pie'] as const
+const CHART_KINDS = ['line', 'bar', 'scatter', 'histogram', 'pie'] as const
 
 export const CHART = {
   kind: {
     type: 'string',
     isRequired: true,
-    values: KINDS,
-    description: `One of ${KINDS.join(', ')}`,
+    values: CHART_KINDS,
+    description: `One of ${CHART_KINDS.join(', ')}`,
   },
   sql: {
     type: 'string',
     isRequired: true,
-    description: `One SELECT for the points, aggregated and ordered as they are to be shown; at most ${ROWS_MAX} rows`,
+    description: `One SELECT for the points, aggregated and ordered as they are to be shown; at most ${CHART_ROWS_MAX} rows`,
   },
   x: {
     type: 'string',
@@ -47,7 +47,7 @@ export const CHART = {
   title: { type: 'string', description: 'What the chart shows, in the language of the question' },
 } as const satisfies ArgumentSpecs
 
-type ChartKind = (typeof KINDS)[number]
+type ChartKind = (typeof CHART_KINDS)[number]
 
 type Wanted = ArgumentValues<typeof CHART>
 
@@ -65,13 +65,15 @@ export async function drawChart(
 ): Promise<DrawnChart> {
   const wanted = readArguments(input, CHART)
   const sql = statementIn(wanted.sql)
-  const rows = await reader.read(sql, signal, ROWS_MAX)
+  const rows = await reader.read(sql, signal, CHART_ROWS_MAX)
   if (rows.hasMore) {
-    throw wrong(`the statement gives more than ${ROWS_MAX} rows: aggregate or set a LIMIT`)
+    throw wrongChart(
+      `the statement gives more than ${CHART_ROWS_MAX} rows: aggregate or set a LIMIT`,
+    )
   }
-  if (rows.rows.length === 0) throw wrong('the statement gives no rows')
-  if (Buffer.byteLength(JSON.stringify(rows.rows)) > BYTES_MAX) {
-    throw wrong(`the rows have more than ${BYTES_MAX} bytes: select only what is shown`)
+  if (rows.rows.length === 0) throw wrongChart('the statement gives no rows')
+  if (Buffer.byteLength(JSON.stringify(rows.rows)) > CHART_BYTES_MAX) {
+    throw wrongChart(`the rows have more than ${CHART_BYTES_MAX} bytes: select only what is shown`)
   }
   const chart = { spec: specOf(wanted, rows), sql, column_names: rows.columns, data: rows.rows }
   const shown = { ...rows, rows: rows.rows.slice(0, SHOWN_ROWS) }
@@ -96,19 +98,25 @@ function specOf(wanted: Wanted, result: TypedRows): Chart['spec'] {
   const names = keysOf(result.columns)
   const values = result.rows.map((row) => {
     return Object.fromEntries(
-      row.map((value, index) => [names[index] ?? '', plain(value, result.types[index])]),
+      row.map((value, index) => [names[index] ?? '', plainCell(value, result.types[index])]),
     )
   })
-  const title = wanted.title?.slice(0, TITLE_CHARS_MAX).toWellFormed()
+  const title = wanted.title?.slice(0, CHART_TITLE_CHARS_MAX).toWellFormed()
   return {
     ...(title === undefined ? {} : { title }),
     data: { values },
-    mark: { type: MARKS[wanted.kind], tooltip: true },
+    mark: { type: CHART_MARKS[wanted.kind], tooltip: true },
     encoding: encodingOf(wanted.kind, { x, y, series }, names, result),
   }
 }
 
-const MARKS = { line: 'line', bar: 'bar', scatter: 'point', histogram: 'bar', pie: 'arc' } as const
+const CHART_MARKS = {
+  line: 'line',
+  bar: 'bar',
+  scatter: 'point',
+  histogram: 'bar',
+  pie: 'arc',
+} as const
 
 interface Fields {
   readonly x: Field
@@ -127,17 +135,18 @@ function encodingOf(
   }
   const color = series === null ? {} : { color: { ...channel(series), type: 'nominal' } }
   if (kind === 'histogram') {
-    if (x.kind !== 'quantitative') throw wrong(`a histogram needs numbers, and "${x.name}" is none`)
+    if (x.kind !== 'quantitative')
+      throw wrongChart(`a histogram needs numbers, and "${x.name}" is none`)
     const count = { aggregate: 'count', type: 'quantitative', title: 'count' }
     return { x: { ...channel(x), bin: true }, y: count, ...color }
   }
-  if (y === null) throw wrong(`"y" is missing: a ${kind} chart needs a column of numbers`)
-  if (y.kind !== 'quantitative') throw wrong(`"${y.name}" is no column of numbers`)
+  if (y === null) throw wrongChart(`"y" is missing: a ${kind} chart needs a column of numbers`)
+  if (y.kind !== 'quantitative') throw wrongChart(`"${y.name}" is no column of numbers`)
   if (kind === 'pie') {
     if (rows.length > SLICES_MAX)
-      throw wrong(`a pie has at most ${SLICES_MAX} slices: use a bar chart or a LIMIT`)
+      throw wrongChart(`a pie has at most ${SLICES_MAX} slices: use a bar chart or a LIMIT`)
     const isNegative = rows.some((row) => Number(row[y.index]) < 0)
-    if (isNegative) throw wrong(`"${y.name}" has values below 0, which a pie cannot show`)
+    if (isNegative) throw wrongChart(`"${y.name}" has values below 0, which a pie cannot show`)
     return { theta: channel(y), color: { ...channel(x), type: 'nominal' } }
   }
   // In the order of the statement, which the model has chosen.
@@ -152,19 +161,19 @@ function fieldNamed(argument: string, written: string, { columns, types, rows }:
   const index = exact === -1 ? columns.findIndex((name) => name.toLowerCase() === wanted) : exact
   const name = columns[index]
   if (name === undefined) {
-    throw wrong(
+    throw wrongChart(
       `"${argument}" is ${JSON.stringify(written.slice(0, 200))}, and the result has the columns ${columns.slice(0, 50).join(', ')}`,
     )
   }
   const cells = rows.map((row) => row[index] ?? null)
-  return { name, index, kind: kindOf(types[index] ?? '', cells) }
+  return { name, index, kind: cellKind(types[index] ?? '', cells) }
 }
 
-const NUMBERS =
+const NUMBER_TYPE =
   /^(?:U?(?:TINY|SMALL|BIG|HUGE)?INT(?:EGER)?|UINTEGER|UHUGEINT|FLOAT|DOUBLE|DECIMAL|REAL)/i
 
-function kindOf(type: string, cells: readonly ResultValue[]): Kind {
-  if (NUMBERS.test(type)) return 'quantitative'
+function cellKind(type: string, cells: readonly ResultValue[]): Kind {
+  if (NUMBER_TYPE.test(type)) return 'quantitative'
   if (/^(?:DATE|TIMESTAMP)/i.test(type)) return 'temporal'
   const known = cells.filter((cell) => cell !== null)
   const isNumber = known.length > 0 && known.every((cell) => typeof cell === 'number')
@@ -177,7 +186,7 @@ function keysOf(columns: readonly string[]): readonly string[] {
   for (const name of columns) {
     const key = name
       .replaceAll(/[.[\]\\'"]/g, '_')
-      .slice(0, TITLE_CHARS_MAX)
+      .slice(0, CHART_TITLE_CHARS_MAX)
       .toWellFormed()
     keys.push(
       key === '' || key === '__proto__' || keys.includes(key) ? `column_${keys.length + 1}` : key,
@@ -187,13 +196,13 @@ function keysOf(columns: readonly string[]): readonly string[] {
 }
 
 /** Numbers that JSON cannot hold came as text; a space between day and time is not read everywhere. */
-function plain(value: ResultValue, type = ''): ResultValue {
+function plainCell(value: ResultValue, type = ''): ResultValue {
   if (typeof value !== 'string')
     return typeof value === 'object' && value !== null ? JSON.stringify(value) : value
-  if (NUMBERS.test(type) && Number.isFinite(Number(value))) return Number(value)
+  if (NUMBER_TYPE.test(type) && Number.isFinite(Number(value))) return Number(value)
   return /^TIMESTAMP/i.test(type) ? value.replace(' ', 'T') : value
 }
 
-function wrong(why: string): AppError {
+function wrongChart(why: string): AppError {
   return new AppError('invalid_request', `No chart was drawn: ${why}`)
 }
