@@ -20,10 +20,8 @@ const DECISION_LINES_MAX = 25
 
 /** Decisions that are older than the limit. This list only shrinks. */
 const LONG_DECISIONS = [
-  '0015-sizes-of-values.md',
   '0016-places-while-computing.md',
   '0019-backups-and-lost-logs.md',
-  '0021-memory-of-the-process.md',
   '0023-reader-processes.md',
   '0025-tables.md',
   '0026-pdfium.md',

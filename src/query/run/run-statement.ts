@@ -95,9 +95,7 @@ export async function runStatement(
       return runShowStatement({ ...request, statement }, deps, signal)
     case 'explain':
       return runExplainStatement({ ...request, statement }, deps, signal)
-    case 'use':
-    case 'set':
-    case 'transaction':
+    default:
       return runSessionStatement({ ...request, statement }, deps, signal)
   }
 }
