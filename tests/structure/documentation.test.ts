@@ -19,15 +19,7 @@ const README_BYTES_MAX = 6 * 1024
 const DECISION_LINES_MAX = 25
 
 /** Decisions that are older than the limit. This list only shrinks. */
-const LONG_DECISIONS = [
-  '0016-places-while-computing.md',
-  '0019-backups-and-lost-logs.md',
-  '0023-reader-processes.md',
-  '0025-tables.md',
-  '0026-pdfium.md',
-  '0039-clients-of-databases.md',
-  '0040-pushdown.md',
-]
+const LONG_DECISIONS = ['0019-backups-and-lost-logs.md']
 
 const files = await trackedTextFiles(join(import.meta.dir, '../..'))
 const paths = files.map(({ path }) => path)
