@@ -164,8 +164,14 @@ onLinux(
         EIDER_STUCK_MS: '60000',
         EIDER_LOG_LEVEL: 'error',
       })
-      const file = `SELECT id, name FROM (VALUES (1, 'Ann'), (2, 'Bob')) t(id, name)`
-      await server.send('POST', '/api/sql/query', { query: `CREATE TABLE files.people AS ${file}` })
+      const people = `(1, 'Ann', DATE '1980-01-02'), (2, 'Bob', DATE '1990-03-04')`
+      for (const query of [
+        `CREATE TABLE files.people AS SELECT * FROM (VALUES ${people}) t(id, name, born)`,
+        'CREATE TABLE files.numbers AS SELECT i FROM range(5000) t(i)',
+      ]) {
+        const answer = await server.send('POST', '/api/sql/query', { query })
+        expect(await answer.json()).toMatchObject({ type: 'ok' })
+      }
       const statements = hostile()
       expect(statements.length).toBeGreaterThan(50)
       const wrong: unknown[] = []

@@ -2,7 +2,7 @@ import { expect, test } from 'bun:test'
 import { largeStatements, runLarge } from './large-arguments.ts'
 
 /** One of this many statements; `bun bench/large-arguments.ts` runs all. */
-const SAMPLE_EVERY = 40
+const SAMPLE_EVERY = 60
 
 const onLinux = process.platform === 'linux' ? test : test.skip
 
@@ -13,7 +13,8 @@ onLinux(
     expect(all.length).toBeGreaterThan(300)
     const statements = all.filter((_, index) => index % SAMPLE_EVERY === 0)
     const { endings, peakBytes, failures, restarts, honest } = await runLarge(statements, {
-      queryMs: 3000,
+      // The honest statement has this long as well, also on a busy machine.
+      queryMs: 12_000,
     })
     expect(failures).toEqual([])
     expect(peakBytes).toBeLessThan(1.2e9)
