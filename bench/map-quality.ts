@@ -4,13 +4,13 @@
  */
 import { join } from 'node:path'
 import { BuiltinEmbedder } from '../src/models/builtin/builtin-embedder.ts'
-import { layOut } from '../src/projection/layout/lay-out.ts'
+import { layOut } from '../src/retrieval/map/layout/lay-out.ts'
 import {
   principalComponents,
   projectRows,
   type VectorTable,
-} from '../src/projection/layout/principal-components.ts'
-import { SeededRandom } from '../src/projection/layout/seeded-random.ts'
+} from '../src/retrieval/map/layout/principal-components.ts'
+import { SeededRandom } from '../src/retrieval/map/layout/seeded-random.ts'
 import type { Measure } from './scenario.ts'
 
 const SAMPLE = join(import.meta.dir, '../assets/sample/encyclopedia.json')

@@ -6,9 +6,9 @@
 import { spawnSync } from 'node:child_process'
 import { readdirSync, readFileSync, statSync } from 'node:fs'
 import { basename, join } from 'node:path'
-import { isDocumentFormat } from '../src/domain/uploaded-file.ts'
+import { isDocumentFormat } from '../src/core/domain/uploaded-file.ts'
 import { fileFormat } from '../src/reading/file-format.ts'
-import { readDocuments } from '../src/reading/read-document.ts'
+import { readDocuments } from '../src/reading/processes/read-document.ts'
 import { descendants, parseXml, textOf } from '../src/reading/xml-tree.ts'
 import { zipEntries } from '../src/reading/zip-package.ts'
 

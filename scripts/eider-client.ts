@@ -1,5 +1,5 @@
 /** The few calls of the HTTP API that the demo and the benchmarks make. Every failure is an Error with its answer. */
-import type { Action, CompletionEvent, Step } from '../src/domain/agents/completion-event.ts'
+import type { Action, CompletionEvent, Step } from '../src/core/domain/agents/completion-event.ts'
 
 export interface Table {
   readonly columnNames: readonly string[]

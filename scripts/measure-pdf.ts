@@ -6,12 +6,12 @@
  */
 import { readdir } from 'node:fs/promises'
 import { join } from 'node:path'
-import { pageDrawing } from '../src/reading/documents/pdf/page-glyphs.ts'
+import { pageDrawing } from '../src/reading/documents/pdf/page/page-glyphs.ts'
+import { PdfFile } from '../src/reading/documents/pdf/page/pdf-file.ts'
+import { Pdfium } from '../src/reading/documents/pdf/page/pdfium.ts'
 import { pagePieces } from '../src/reading/documents/pdf/pages-text.ts'
-import { PdfFile } from '../src/reading/documents/pdf/pdf-file.ts'
-import { Pdfium } from '../src/reading/documents/pdf/pdfium.ts'
 import { readingOrder } from '../src/reading/documents/pdf/reading-order.ts'
-import { readDocument } from '../src/reading/read-document.ts'
+import { readDocument } from '../src/reading/processes/read-document.ts'
 
 const [folder = '.', part = ''] = process.argv.slice(2)
 const pdfium = await Pdfium.load()

@@ -2,8 +2,8 @@
  * `bun scripts/reference-tables.ts [address of openapi.json]`: writes the tables of the documentation that are made from the
  * code. Routes come from a running server. Run it after a change of routes, error codes or settings.
  */
-import { ERRORS } from '../src/errors.ts'
-import { SETTINGS } from '../src/settings.ts'
+import { ERRORS } from '../src/core/errors.ts'
+import { SETTINGS } from '../src/wiring/settings/settings.ts'
 
 /** The page of each table. */
 const PAGES: Readonly<Record<string, string>> = {

@@ -1,58 +1,30 @@
 /** Joins use cases to edges. The program and the tests call exactly this. */
 
-import { auditedInserts, auditedQueries, statementAccess } from './composition/access-parts.ts'
-import { agentAnswers, agentPool, askedAgents } from './composition/agent-parts.ts'
-import { healthOf } from './composition/health-parts.ts'
-import { insertDepsOf } from './composition/insert-parts.ts'
-import { jobRunnerOf, shownActivity } from './composition/job-parts.ts'
-import { LATER } from './composition/later.ts'
-import { mapUsesOf } from './composition/map-parts.ts'
-import { foreignToolsOf, mcpDoorOf } from './composition/mcp-parts.ts'
-import {
-  countedEmbeddings,
-  countedRuns,
-  countedSearches,
-  countedStatements,
-  countingLog,
-  metricsOf,
-} from './composition/metric-parts.ts'
-import {
-  chatDefaultsOf,
-  chatModelsOf,
-  networkRulesOf,
-  serviceKeysOf,
-} from './composition/model-parts.ts'
-import { schedulerOf } from './composition/schedule-parts.ts'
-import { dataSourcesOf, sourceFilesOf } from './composition/source-clients.ts'
-import { databaseUses, liveTables } from './composition/source-parts.ts'
-import { sourceKeeperOf } from './composition/sync-parts.ts'
-import { runTracingOf } from './composition/trace-parts.ts'
-import { diskUsage } from './composition/usage-parts.ts'
-import { useCases } from './composition/use-cases.ts'
-import type { Principal } from './domain/access/principal.ts'
-import { type Rights, rightsOf } from './domain/access/rights.ts'
-import { VisibleCatalogs } from './domain/access/visible-catalog.ts'
-import type { EmbedderRegistry, RerankerRegistry } from './domain/ports/model-ports.ts'
-import { NOTHING_NOTED, type RunningWork } from './domain/ports/running-ports.ts'
-import type { DataSources } from './domain/ports/source-ports.ts'
-import type { Peer } from './http/arrivals.ts'
-import type { ListenAddress, Listener } from './http/listen.ts'
-import type { ServerDeps } from './http/route-context.ts'
-import type { LogEntry, LoggedError } from './http/running-requests.ts'
-import { createServer } from './http/server.ts'
-import { InsertLog } from './ingest/insert-log.ts'
+import type { ListenAddress, Listener } from './api/http/listen.ts'
+import type { Peer } from './api/http/request/arrivals.ts'
+import type { ServerDeps } from './api/http/request/route-context.ts'
+import type { LogEntry, LoggedError } from './api/http/request/running-requests.ts'
+import { createServer } from './api/http/server.ts'
+import type { Principal } from './core/domain/access/principal.ts'
+import { type Rights, rightsOf } from './core/domain/access/rights.ts'
+import { VisibleCatalogs } from './core/domain/access/visible-catalog.ts'
+import type { EmbedderRegistry, RerankerRegistry } from './core/domain/ports/model-ports.ts'
+import { NOTHING_NOTED, type RunningWork } from './core/domain/ports/running-ports.ts'
+import type { DataSources } from './core/domain/ports/source-ports.ts'
+import { addressPolicy } from './core/runtime/address-policy.ts'
+import { settlesWithin, sleep } from './core/runtime/cancellation.ts'
+import { checkNamedAddress, type Guard, internet } from './core/runtime/pinned-fetch.ts'
+import { Reembedding } from './ingest/pipeline/reembed.ts'
 import { DocumentReader, documentReaderOptions } from './ingest/readers/document-reader.ts'
-import { Reembedding } from './ingest/reembed.ts'
-import type { JobLogEntry } from './jobs/job-runs.ts'
+import { InsertLog } from './ingest/sources/insert-log.ts'
 import { BuiltinEmbedder } from './models/builtin/builtin-embedder.ts'
 import { builtinTokenCounter } from './models/builtin/word-piece-counter.ts'
 import { checkModelAddress } from './models/endpoint.ts'
 import { CHAT_PROVIDERS } from './models/registries/chat-providers.ts'
 import { embedderRegistry } from './models/registries/embedder-registry.ts'
 import { rerankerRegistry } from './models/registries/reranker-registry.ts'
-import { addressPolicy } from './network/address-policy.ts'
-import { checkNamedAddress, type Guard, internet } from './network/pinned-fetch.ts'
-import { MapFileUpkeep } from './projection/map-files.ts'
+import type { JobLogEntry } from './ops/jobs/job-runs.ts'
+import { Measurements } from './ops/telemetry/measurements.ts'
 import { depsFor, limitedJobs } from './query/run/rights-deps.ts'
 import { KnownPhrases } from './query/select/known-phrases.ts'
 import { PlanCache } from './query/select/plan-cache.ts'
@@ -60,14 +32,47 @@ import type { Planner, PlannerOptions } from './query/select/planner.ts'
 import type { QueryDeps } from './query/select/query-deps.ts'
 import { SharedPlans } from './query/select/shared-plans.ts'
 import { NO_VARIABLES } from './query/variables.ts'
+import { MapFileUpkeep } from './retrieval/map/map-files.ts'
 import { openRetrieval } from './retrieval/open-retrieval.ts'
-import { settlesWithin, sleep } from './runtime/cancellation.ts'
-import { environmentOfReaders, isLoopback, type Settings, shownSettings } from './settings.ts'
 import { databasesNamed } from './sql/lexer/named-databases.ts'
 import { BackupSchedule } from './store/backup/backup-schedule.ts'
 import { memoryBytesOf } from './store/duckdb/memory-size.ts'
 import type { Store } from './store/store.ts'
-import { Measurements } from './telemetry/measurements.ts'
+import { auditedInserts, auditedQueries, statementAccess } from './wiring/access-parts.ts'
+import { agentAnswers, agentPool, askedAgents } from './wiring/agent-parts.ts'
+import { healthOf } from './wiring/health-parts.ts'
+import { insertDepsOf } from './wiring/insert-parts.ts'
+import { jobRunnerOf, shownActivity } from './wiring/job-parts.ts'
+import { LATER } from './wiring/later.ts'
+import { mapUsesOf } from './wiring/map-parts.ts'
+import { foreignToolsOf, mcpDoorOf } from './wiring/mcp-parts.ts'
+import {
+  countedEmbeddings,
+  countedRuns,
+  countedSearches,
+  countedStatements,
+  countingLog,
+  metricsOf,
+} from './wiring/metric-parts.ts'
+import {
+  chatDefaultsOf,
+  chatModelsOf,
+  networkRulesOf,
+  serviceKeysOf,
+} from './wiring/model-parts.ts'
+import { schedulerOf } from './wiring/schedule-parts.ts'
+import {
+  environmentOfReaders,
+  isLoopback,
+  type Settings,
+  shownSettings,
+} from './wiring/settings/settings.ts'
+import { dataSourcesOf, sourceFilesOf } from './wiring/source-clients.ts'
+import { databaseUses, liveTables } from './wiring/source-parts.ts'
+import { sourceKeeperOf } from './wiring/sync-parts.ts'
+import { runTracingOf } from './wiring/trace-parts.ts'
+import { diskUsage } from './wiring/usage-parts.ts'
+import { useCases } from './wiring/use-cases.ts'
 
 export interface AppLog {
   request(entry: LogEntry): void
@@ -158,7 +163,7 @@ export function createApp(options: AppOptions): App {
   })
   const planner = plannerOf({
     engine: store.engine,
-    workerUrl: new URL('./workers/planner-entry.ts', import.meta.url).href,
+    workerUrl: new URL('./wiring/threads/planner-entry.ts', import.meta.url).href,
     planningMs: Math.min(PLANNING_MS, settings.queryMs),
   })
   const jobs = jobRunnerOf({ settings, store, log })

@@ -88,7 +88,7 @@ async function failed(error: unknown, output: Output): Promise<number> {
     tell({ code, message, ...(status === null ? {} : { status }) }, output)
     return exitCode
   }
-  const { AppError, StartError } = await import('./errors.ts')
+  const { AppError, StartError } = await import('./core/errors.ts')
   if (error instanceof AppError) tell({ code: error.code, message: error.message }, output)
   else if (error instanceof StartError) tell({ code: 'failed', message: error.message }, output)
   else {

@@ -6,17 +6,27 @@
 import { existsSync, renameSync, rmSync, writeSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 import packageJson from '../package.json' with { type: 'json' }
-import { AppError, errorText, StartError } from './errors.ts'
-import { ALLOCATOR_ENVIRONMENT, type Settings, settingsFrom, settingsHelp } from './settings.ts'
-import { environmentOf, NO_RESTARTS, type Restarts, restartsFrom } from './supervisor/restarts.ts'
-import { readRunning, requestsOf } from './supervisor/running-table.ts'
+import { AppError, errorText, StartError } from './core/errors.ts'
+import {
+  environmentOf,
+  NO_RESTARTS,
+  type Restarts,
+  restartsFrom,
+} from './ops/supervisor/restarts.ts'
+import { readRunning, requestsOf } from './ops/supervisor/running-table.ts'
 import {
   type Crash,
   type SuccessorMessage,
   stopSignals,
   supervise,
-} from './supervisor/supervise.ts'
-import { logStyleOf, logText } from './telemetry/log-text.ts'
+} from './ops/supervisor/supervise.ts'
+import { logStyleOf, logText } from './ops/telemetry/log-text.ts'
+import {
+  ALLOCATOR_ENVIRONMENT,
+  type Settings,
+  settingsFrom,
+  settingsHelp,
+} from './wiring/settings/settings.ts'
 
 /** DuckDB's calls run on Bun's thread pool, whose size is read from the environment before any of our code runs. */
 const THREAD_POOL_SIZE = '16'
@@ -162,7 +172,7 @@ function askForSuccessor(): Promise<boolean> {
 async function serveHere(settings: Settings, isSupervised: boolean): Promise<number> {
   let restarts: Restarts = NO_RESTARTS
   if (isSupervised) {
-    const { endWithParent } = await import('./supervisor/parent-death.ts')
+    const { endWithParent } = await import('./ops/supervisor/parent-death.ts')
     endWithParent()
     restarts = restartsFrom(Bun.env)
   }

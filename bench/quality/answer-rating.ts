@@ -1,5 +1,5 @@
 /** Rates answers of agents by what they quote. */
-import type { Citation } from '../../src/domain/agents/completion-event.ts'
+import type { Citation } from '../../src/core/domain/agents/completion-event.ts'
 import type { AskedQuestion, Gold } from './answer-cases.ts'
 
 /** What an agent said, as far as it is rated. */

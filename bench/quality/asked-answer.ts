@@ -1,5 +1,5 @@
 import type { EiderClient } from '../../scripts/eider-client.ts'
-import type { Citation } from '../../src/domain/agents/completion-event.ts'
+import type { Citation } from '../../src/core/domain/agents/completion-event.ts'
 
 export interface AskedAnswer {
   readonly content: string

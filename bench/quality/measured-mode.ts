@@ -1,6 +1,10 @@
 /** Asks every question of a collection in one mode over HTTP, and rates what comes back. */
 import type { EiderClient } from '../../scripts/eider-client.ts'
-import { type MeanMetrics, meanMetrics, metricsOf } from '../../src/evaluation/retrieval-metrics.ts'
+import {
+  type MeanMetrics,
+  meanMetrics,
+  metricsOf,
+} from '../../src/query/evaluate/metrics/retrieval-metrics.ts'
 import { percentile } from '../load.ts'
 import { PROJECT } from '../scenario.ts'
 import type { JudgedQuestion } from './beir-collection.ts'

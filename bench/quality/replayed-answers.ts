@@ -1,6 +1,6 @@
 /** The built-in chat model on recorded searches: what an agent would answer, without a server. */
 import { observationOf } from '../../src/agents/data/observation.ts'
-import type { ChatMessage, Embedder, ToolCall } from '../../src/domain/ports/model-ports.ts'
+import type { ChatMessage, Embedder, ToolCall } from '../../src/core/domain/ports/model-ports.ts'
 import { BuiltinEmbedder } from '../../src/models/builtin/builtin-embedder.ts'
 import { extractiveChat } from '../../src/models/builtin/chat/extractive-chat.ts'
 import { quotesIn, ratesOf } from './answer-rating.ts'

@@ -1,7 +1,7 @@
-import type { KnowledgeBase } from '../domain/knowledge-base.ts'
-import type { EmbedderReach, EmbedderRegistry } from '../domain/ports/model-ports.ts'
-import type { ChunkStore, CutCounts } from '../domain/ports/store-ports.ts'
-import { AppError } from '../errors.ts'
+import type { KnowledgeBase } from '../core/domain/knowledge-base.ts'
+import type { EmbedderReach, EmbedderRegistry } from '../core/domain/ports/model-ports.ts'
+import type { ChunkStore, CutCounts } from '../core/domain/ports/store-ports.ts'
+import { AppError } from '../core/errors.ts'
 
 /** What is to be said of the stored chunks of a knowledge base. Costs little where nothing was written since. */
 export async function chunkWarnings(

@@ -1,7 +1,7 @@
 /** What a sender says about a file beside its bytes: query parameters, fields of a form. */
-import type { ReadingOptions } from '../domain/ports/reading-ports.ts'
-import { type FileFormat, FORMAT_NAMES, isFileFormat } from '../domain/uploaded-file.ts'
-import { AppError } from '../errors.ts'
+import type { ReadingOptions } from '../core/domain/ports/reading-ports.ts'
+import { type FileFormat, FORMAT_NAMES, isFileFormat } from '../core/domain/uploaded-file.ts'
+import { AppError } from '../core/errors.ts'
 
 export interface UploadOptions {
   readonly reading: ReadingOptions

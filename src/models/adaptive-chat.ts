@@ -1,5 +1,5 @@
-import { lossWarnings, type ModelFeature, newFeatureMemory } from '../domain/model-features.ts'
-import type { ChatDelta, ChatModel, ChatRequest } from '../domain/ports/model-ports.ts'
+import { lossWarnings, type ModelFeature, newFeatureMemory } from '../core/domain/model-features.ts'
+import type { ChatDelta, ChatModel, ChatRequest } from '../core/domain/ports/model-ports.ts'
 import type { ChatConfig } from './chat-stream.ts'
 import { FeatureRefused } from './feature-refusal.ts'
 import { textToolTurn } from './text-tools.ts'

@@ -1,5 +1,5 @@
-import type { FinishReason, TokenUsage } from '../domain/agents/agent-run.ts'
-import type { ChatDelta } from '../domain/ports/model-ports.ts'
+import type { FinishReason, TokenUsage } from '../core/domain/agents/agent-run.ts'
+import type { ChatDelta } from '../core/domain/ports/model-ports.ts'
 
 /** How an answer ended. */
 export type AnswerEnd = Omit<Extract<ChatDelta, { kind: 'end' }>, 'kind'>

@@ -1,7 +1,7 @@
-import { type ChatDefaults, compatibleServer, type ModelRef } from '../domain/model-ref.ts'
-import { AppError } from '../errors.ts'
-import { isTrustedHost } from '../network/address-policy.ts'
-import { checkNamedAddress, type Guard } from '../network/pinned-fetch.ts'
+import { type ChatDefaults, compatibleServer, type ModelRef } from '../core/domain/model-ref.ts'
+import { AppError } from '../core/errors.ts'
+import { isTrustedHost } from '../core/runtime/address-policy.ts'
+import { checkNamedAddress, type Guard } from '../core/runtime/pinned-fetch.ts'
 
 /** Where a model is reached and with which key. */
 export interface Endpoint {

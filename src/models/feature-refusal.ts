@@ -1,5 +1,5 @@
-import type { ModelFeature } from '../domain/model-features.ts'
-import { AppError } from '../errors.ts'
+import type { ModelFeature } from '../core/domain/model-features.ts'
+import { AppError } from '../core/errors.ts'
 
 /** Thrown before anything of an answer has come: the same request may go better without the feature. */
 export class FeatureRefused extends AppError {

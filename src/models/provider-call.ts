@@ -1,5 +1,5 @@
-import { AppError } from '../errors.ts'
-import { abortable, withDeadline } from '../runtime/cancellation.ts'
+import { AppError } from '../core/errors.ts'
+import { abortable, withDeadline } from '../core/runtime/cancellation.ts'
 import { statusOf } from './provider-failure.ts'
 import {
   isTransientStatus,

@@ -1,6 +1,6 @@
+import { HIDDEN, withoutMarkedCredentials } from '../core/domain/credentials.ts'
+import { AppError } from '../core/errors.ts'
 import { shortened } from '../core/short-text.ts'
-import { HIDDEN, withoutMarkedCredentials } from '../domain/credentials.ts'
-import { AppError } from '../errors.ts'
 import type { Endpoint } from './endpoint.ts'
 import { member } from './provider-answer.ts'
 import { isTransientStatus } from './retry.ts'

@@ -1,6 +1,6 @@
+import { AppError } from '../core/errors.ts'
+import { sleep } from '../core/runtime/cancellation.ts'
 import { MINUTE_MS } from '../core/time.ts'
-import { AppError } from '../errors.ts'
-import { sleep } from '../runtime/cancellation.ts'
 
 export interface RetryPolicy {
   /** Tries after the first. */

@@ -1,12 +1,12 @@
-import { NO_USAGE, type TokenUsage } from '../domain/agents/agent-run.ts'
+import { NO_USAGE, type TokenUsage } from '../core/domain/agents/agent-run.ts'
 import type {
   ChatDelta,
   ChatMessage,
   ChatRequest,
   ToolCall,
   ToolSpec,
-} from '../domain/ports/model-ports.ts'
-import { AppError } from '../errors.ts'
+} from '../core/domain/ports/model-ports.ts'
+import { AppError } from '../core/errors.ts'
 import { toolArguments, toolCallCount, toolCallOf, toolSchema } from './tool-arguments.ts'
 
 type Ask = (request: ChatRequest) => AsyncIterable<ChatDelta>

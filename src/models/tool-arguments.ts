@@ -1,11 +1,11 @@
-import { parsedArguments } from '../core/json.ts'
 import type {
   ChatMessage,
   ChatRequest,
   JsonSchema,
   ToolCall,
   ToolSpec,
-} from '../domain/ports/model-ports.ts'
+} from '../core/domain/ports/model-ports.ts'
+import { parsedArguments } from '../core/json.ts'
 
 /** The JSON schema of a tool's arguments. */
 export type ToolSchema = JsonSchema & { readonly type: 'object' }

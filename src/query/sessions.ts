@@ -1,5 +1,5 @@
+import type { BoundValue } from '../core/domain/ports/engine-ports.ts'
 import { HOUR_MS } from '../core/time.ts'
-import type { BoundValue } from '../domain/ports/engine-ports.ts'
 import { type VariableScope, Variables } from './variables.ts'
 
 /** Which session a request belongs to. */

@@ -1,5 +1,5 @@
-import type { BoundValue } from '../domain/ports/engine-ports.ts'
-import { AppError } from '../errors.ts'
+import type { BoundValue } from '../core/domain/ports/engine-ports.ts'
+import { AppError } from '../core/errors.ts'
 import { DATABASE_PARAMETER } from '../sql/guard/system-functions.ts'
 import { variableOf } from '../sql/lexer/variable-names.ts'
 

@@ -1,5 +1,5 @@
-import type { FileFormat } from '../domain/uploaded-file.ts'
-import { AppError } from '../errors.ts'
+import type { FileFormat } from '../core/domain/uploaded-file.ts'
+import { AppError } from '../core/errors.ts'
 import { languageOfName, languageOfShebang } from './programming-languages.ts'
 import { markedEncoding, wideEncoding } from './text-encoding.ts'
 import { isOle, unreadableKind } from './unreadable-kinds.ts'

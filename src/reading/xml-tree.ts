@@ -1,5 +1,5 @@
 import { Parser } from 'htmlparser2'
-import { AppError } from '../errors.ts'
+import { AppError } from '../core/errors.ts'
 import { READING_LIMITS } from './reading-limits.ts'
 import { decodeText } from './text-encoding.ts'
 

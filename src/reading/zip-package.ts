@@ -1,6 +1,6 @@
 import { crc32 } from 'node:zlib'
 import { type UnzipFileInfo, unzipSync } from 'fflate'
-import { AppError } from '../errors.ts'
+import { AppError } from '../core/errors.ts'
 import { READING_LIMITS } from './reading-limits.ts'
 
 /** Deflate shrinks text to a tenth. What shrinks more than this is made to swell. */

@@ -6,7 +6,7 @@
  * is that of S. Bruch, S. Gai, A. Ingber, "An Analysis of Fusion Functions for Hybrid Retrieval", 2023, with 0 as the least
  * cosine that means something.
  */
-import type { KeywordHits, NearestChunk } from '../domain/ports/search-ports.ts'
+import type { KeywordHits, NearestChunk } from '../core/domain/ports/search-ports.ts'
 import { compareFused, type RankedHit } from './fusion.ts'
 
 export interface ConvexSearch {

@@ -2,12 +2,13 @@
  * What `sql/subquery/hybrid-rows.ts` computes by `scaled` and `rrf`, over the chunks that have a part in it: with the same
  * operations on numbers, in the same order, so that a search in memory and a statement give the same relevances.
  */
-import { isForeignToEnglish } from '../analysis/foreign-words.ts'
-import { isMostlyLatin } from '../analysis/words.ts'
-import { type Fusion, type KeywordHit, PART_CHUNKS, RRF_K } from '../domain/hybrid-search.ts'
-import type { KnowledgeBase } from '../domain/knowledge-base.ts'
-import { BUILTIN_PROVIDER } from '../domain/model-ref.ts'
-import type { NearestChunk } from '../domain/ports/search-ports.ts'
+
+import { type Fusion, type KeywordHit, PART_CHUNKS, RRF_K } from '../core/domain/hybrid-search.ts'
+import type { KnowledgeBase } from '../core/domain/knowledge-base.ts'
+import { BUILTIN_PROVIDER } from '../core/domain/model-ref.ts'
+import type { NearestChunk } from '../core/domain/ports/search-ports.ts'
+import { isForeignToEnglish } from '../core/text/foreign-words.ts'
+import { isMostlyLatin } from '../core/text/words.ts'
 
 export interface FusedHit {
   readonly key: bigint

@@ -1,11 +1,11 @@
-import type { CatalogSnapshot } from '../domain/catalog-snapshot.ts'
+import type { CatalogSnapshot } from '../core/domain/access/catalog-snapshot.ts'
 import type {
   IndexPossibility,
   IndexReport,
   VectorIndexState,
   VectorIndexType,
-} from '../domain/index-definition.ts'
-import type { KnowledgeBase } from '../domain/knowledge-base.ts'
+} from '../core/domain/index-definition.ts'
+import type { KnowledgeBase } from '../core/domain/knowledge-base.ts'
 import type {
   AcceleratorFactory,
   ColumnReader,
@@ -13,7 +13,7 @@ import type {
   DerivedFiles,
   RowReader,
   VectorSource,
-} from '../domain/ports/retrieval-ports.ts'
+} from '../core/domain/ports/retrieval-ports.ts'
 import type {
   ChunkCounts,
   ChunkRows,
@@ -21,8 +21,8 @@ import type {
   NearestChunks,
   VectorIndexStates,
   WatchedState,
-} from '../domain/ports/search-ports.ts'
-import type { Catalog } from '../domain/ports/store-ports.ts'
+} from '../core/domain/ports/search-ports.ts'
+import type { Catalog } from '../core/domain/ports/store-ports.ts'
 import { RowCaches } from './rows/row-caches.ts'
 import { VectorCaches, type VectorCachesOptions } from './vector-caches.ts'
 

@@ -2,8 +2,8 @@
  * Feedback (domain/hybrid-search.ts) as `sql/subquery/hybrid-rows.ts` has the database compute it, with the same operations on
  * numbers in the same order.
  */
-import { FEEDBACK } from '../domain/hybrid-search.ts'
-import type { NearestFound } from '../domain/ports/search-ports.ts'
+import { FEEDBACK } from '../core/domain/hybrid-search.ts'
+import type { NearestFound } from '../core/domain/ports/search-ports.ts'
 import { bestConvex, type ConvexSearch, firstOf } from './convex-fusion.ts'
 import { compareFused, type RankedHit } from './fusion.ts'
 

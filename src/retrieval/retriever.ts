@@ -1,13 +1,13 @@
-import type { TableIds } from '../domain/chunk-tables.ts'
-import type { KeywordSearch } from '../domain/hybrid-search.ts'
-import type { ColumnReader, CommittedWrite } from '../domain/ports/retrieval-ports.ts'
+import type { TableIds } from '../core/domain/chunk-tables.ts'
+import type { KeywordSearch } from '../core/domain/hybrid-search.ts'
+import type { ColumnReader, CommittedWrite } from '../core/domain/ports/retrieval-ports.ts'
 import type {
   FeedbackSource,
   KeywordHits,
   NearestChunk,
   NearestFound,
   NearestSearch,
-} from '../domain/ports/search-ports.ts'
+} from '../core/domain/ports/search-ports.ts'
 import { KeywordRetriever } from './keyword-retriever.ts'
 import { Prefilter, type PrefilteredChunks } from './prefilter.ts'
 import type { VectorCache } from './vector-cache.ts'

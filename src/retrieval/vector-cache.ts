@@ -1,13 +1,13 @@
-import type { TableIds } from '../domain/chunk-tables.ts'
+import type { TableIds } from '../core/domain/chunk-tables.ts'
 import type {
   Accelerator,
   CommittedWrite,
   VectorRows,
   VectorSource,
-} from '../domain/ports/retrieval-ports.ts'
-import type { NearestChunk } from '../domain/ports/search-ports.ts'
-import { AppError } from '../errors.ts'
-import { yieldToEventLoop } from '../runtime/scheduling.ts'
+} from '../core/domain/ports/retrieval-ports.ts'
+import type { NearestChunk } from '../core/domain/ports/search-ports.ts'
+import { AppError } from '../core/errors.ts'
+import { yieldToEventLoop } from '../core/runtime/scheduling.ts'
 import { NearRows } from './ivf/near-rows.ts'
 import { ExactIndex } from './vectors/exact-index.ts'
 import type { FetchVectors } from './vectors/rescore.ts'

@@ -1,7 +1,7 @@
 import { availableParallelism } from 'node:os'
-import type { CatalogSnapshot } from '../domain/catalog-snapshot.ts'
-import type { IndexReport } from '../domain/index-definition.ts'
-import type { KnowledgeBase } from '../domain/knowledge-base.ts'
+import type { CatalogSnapshot } from '../core/domain/access/catalog-snapshot.ts'
+import type { IndexReport } from '../core/domain/index-definition.ts'
+import type { KnowledgeBase } from '../core/domain/knowledge-base.ts'
 import type {
   Accelerator,
   AcceleratorFactory,
@@ -10,17 +10,17 @@ import type {
   CommittedWrite,
   DerivedFiles,
   VectorSource,
-} from '../domain/ports/retrieval-ports.ts'
+} from '../core/domain/ports/retrieval-ports.ts'
 import type {
   ChunkCounts,
   NearestChunks,
   NearestFound,
   NearestSearch,
   VectorAccess,
-} from '../domain/ports/search-ports.ts'
-import type { VectorCopy } from '../domain/server-state.ts'
-import { AppError } from '../errors.ts'
-import { abortable } from '../runtime/cancellation.ts'
+} from '../core/domain/ports/search-ports.ts'
+import type { VectorCopy } from '../core/domain/server-state.ts'
+import { AppError } from '../core/errors.ts'
+import { abortable } from '../core/runtime/cancellation.ts'
 import { IvfAccelerator } from './ivf/ivf-accelerator.ts'
 import { VECTOR_LIMITS } from './kernel/vector-limits.ts'
 import { Retriever } from './retriever.ts'

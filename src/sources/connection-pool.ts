@@ -1,5 +1,5 @@
-import { AppError } from '../errors.ts'
-import { Semaphore } from '../runtime/semaphore.ts'
+import { AppError } from '../core/errors.ts'
+import { Semaphore } from '../core/runtime/semaphore.ts'
 
 export interface PooledConnection {
   /** It was lost, or is not to be used again. */

@@ -1,5 +1,5 @@
 /** A caller's own SQL for a source: it must be one SELECT, whatever else it says. */
-import { AppError } from '../errors.ts'
+import { AppError } from '../core/errors.ts'
 
 export interface NativeDialect {
   /** `$1` or `?`. */

@@ -5,11 +5,11 @@ import type {
   SourceColumn,
   SourceTable,
   SourceTableName,
-} from '../domain/flow/data-source.ts'
-import type { SourceSelect } from '../domain/ports/source-ports.ts'
-import type { ResultColumn, ResultValue } from '../domain/query-result.ts'
-import { AppError } from '../errors.ts'
-import type { Guard } from '../network/pinned-fetch.ts'
+} from '../core/domain/flow/data-source.ts'
+import type { SourceSelect } from '../core/domain/ports/source-ports.ts'
+import type { ResultColumn, ResultValue } from '../core/domain/query-result.ts'
+import { AppError } from '../core/errors.ts'
+import type { Guard } from '../core/runtime/pinned-fetch.ts'
 import type { StagingFolder } from './staged-csv.ts'
 
 /** What a call may take: until its signal aborts, which it does at the deadline, too. */

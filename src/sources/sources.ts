@@ -5,14 +5,14 @@ import type {
   SourceColumn,
   SourceTable,
   SourceTableName,
-} from '../domain/flow/data-source.ts'
-import type { RunLimits } from '../domain/ports/engine-ports.ts'
-import type { DataSources, SourceSelect, StagedRows } from '../domain/ports/source-ports.ts'
-import type { ResultValue, RowStream } from '../domain/query-result.ts'
-import { AppError } from '../errors.ts'
-import { type Deadline, startDeadline } from '../runtime/cancellation.ts'
-import { LruMap } from '../runtime/lru-map.ts'
-import { yieldToEventLoop } from '../runtime/scheduling.ts'
+} from '../core/domain/flow/data-source.ts'
+import type { RunLimits } from '../core/domain/ports/engine-ports.ts'
+import type { DataSources, SourceSelect, StagedRows } from '../core/domain/ports/source-ports.ts'
+import type { ResultValue, RowStream } from '../core/domain/query-result.ts'
+import { AppError } from '../core/errors.ts'
+import { type Deadline, startDeadline } from '../core/runtime/cancellation.ts'
+import { LruMap } from '../core/runtime/lru-map.ts'
+import { yieldToEventLoop } from '../core/runtime/scheduling.ts'
 import type { SourceEngine, SourceRows, SourceWork } from './source-engine.ts'
 
 export type Engines = Readonly<Record<DataSourceEngine, SourceEngine>>

@@ -1,8 +1,8 @@
 /** Rows of a data source in a CSV file that DuckDB reads with every type given. */
 import { type FileHandle, mkdir, open, rm, statfs } from 'node:fs/promises'
 import { join } from 'node:path'
-import { literal, quote } from '../domain/identifier.ts'
-import { AppError, systemCodeOf } from '../errors.ts'
+import { literal, quote } from '../core/domain/identifier.ts'
+import { AppError, systemCodeOf } from '../core/errors.ts'
 
 const BUFFER_BYTES = 4 * 1024 * 1024
 /** Between two looks at the disk. */

@@ -1,4 +1,4 @@
-import type { ResultColumn, ResultValue } from '../domain/query-result.ts'
+import type { ResultColumn, ResultValue } from '../core/domain/query-result.ts'
 import { failureOf, type ServerConnection, type ServerSession } from './server-sessions.ts'
 import type { SourceRows } from './source-engine.ts'
 import { broken } from './wire-messages.ts'

@@ -1,6 +1,6 @@
 /** Values that a source sends as text, as answers show those of the same DuckDB type (docs/contract.md 4.11). */
-import { exactJson, isExactNumber, type ResultValue } from '../domain/query-result.ts'
-import { timestampOf } from '../domain/timestamp.ts'
+import { exactJson, isExactNumber, type ResultValue } from '../core/domain/query-result.ts'
+import { timestampOf } from '../core/domain/timestamp.ts'
 
 export type TextConverter = (text: string) => ResultValue
 

@@ -1,6 +1,6 @@
 import { mkdir, readdir, readFile, rename, rm, stat, writeFile } from 'node:fs/promises'
 import { basename, join } from 'node:path'
-import type { DerivedFiles } from '../domain/ports/retrieval-ports.ts'
+import type { DerivedFiles } from '../core/domain/ports/retrieval-ports.ts'
 
 const UNFINISHED = '.part'
 const BYTES_MAX = 512 * 1024 ** 2

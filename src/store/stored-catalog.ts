@@ -1,19 +1,19 @@
 import { isDeepStrictEqual } from 'node:util'
 import { eq } from 'drizzle-orm'
-import type { Agent, AgentChanges, AgentDraft } from '../domain/agents/agent.ts'
-import { type CatalogSnapshot, findView } from '../domain/catalog-snapshot.ts'
-import { chunkTables, projectSchema, withNextKeywords } from '../domain/chunk-tables.ts'
-import { nameKey, quote } from '../domain/identifier.ts'
+import { type CatalogSnapshot, findView } from '../core/domain/access/catalog-snapshot.ts'
+import type { Agent, AgentChanges, AgentDraft } from '../core/domain/agents/agent.ts'
+import { chunkTables, projectSchema, withNextKeywords } from '../core/domain/chunk-tables.ts'
+import { nameKey, quote } from '../core/domain/identifier.ts'
 import type {
   KnowledgeBase,
   KnowledgeBaseChanges,
   KnowledgeBaseDraft,
   MetadataColumn,
-} from '../domain/knowledge-base.ts'
-import type { Catalog } from '../domain/ports/store-ports.ts'
-import type { Project, View, ViewChanges, ViewDraft } from '../domain/project.ts'
-import { timestampOfMillis } from '../domain/timestamp.ts'
-import { notFound } from '../errors.ts'
+} from '../core/domain/knowledge-base.ts'
+import type { Catalog } from '../core/domain/ports/store-ports.ts'
+import type { Project, View, ViewChanges, ViewDraft } from '../core/domain/project.ts'
+import { timestampOfMillis } from '../core/domain/timestamp.ts'
+import { notFound } from '../core/errors.ts'
 import {
   checkAgentName,
   checkDatabaseName,

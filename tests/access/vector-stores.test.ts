@@ -1,6 +1,6 @@
 /** Files and vector stores of OpenAI's API by keys that may do a part of it. */
 import { afterAll, beforeAll, expect, test } from 'bun:test'
-import type { Scope } from '../../src/domain/access/principal.ts'
+import type { Scope } from '../../src/core/domain/access/principal.ts'
 import { makeKey } from '../support/access-keys.ts'
 import type { TestApp } from '../support/test-app.ts'
 import { SECRET, twoProjects } from './two-projects.ts'

@@ -3,7 +3,7 @@ import { type ActorOptions, AgentActor } from '../../src/agents/actors/agent-act
 import type { SeatListener } from '../../src/agents/actors/agent-thread.ts'
 import type { AgentTask, ToWorker } from '../../src/agents/actors/worker-messages.ts'
 import { AGENT_LIMITS } from '../../src/agents/agent-limits.ts'
-import { AppError } from '../../src/errors.ts'
+import { AppError } from '../../src/core/errors.ts'
 import { collected } from './agent-fixture.ts'
 
 const TASK: AgentTask = {

@@ -4,17 +4,17 @@ import {
   type CompletionStreamOptions,
   completionStream,
 } from '../../src/agents/questions/completion-stream.ts'
-import type { Agent } from '../../src/domain/agents/agent.ts'
-import type { CompletionEvent } from '../../src/domain/agents/completion-event.ts'
-import type { CatalogSnapshot } from '../../src/domain/catalog-snapshot.ts'
-import type { KnowledgeBase } from '../../src/domain/knowledge-base.ts'
+import type { CatalogSnapshot } from '../../src/core/domain/access/catalog-snapshot.ts'
+import type { Agent } from '../../src/core/domain/agents/agent.ts'
+import type { CompletionEvent } from '../../src/core/domain/agents/completion-event.ts'
+import type { KnowledgeBase } from '../../src/core/domain/knowledge-base.ts'
 import type {
   ChatDelta,
   ChatModel,
   ChatRequest,
   ToolCall,
-} from '../../src/domain/ports/model-ports.ts'
-import { PLAIN_FILE, type UploadedFile } from '../../src/domain/uploaded-file.ts'
+} from '../../src/core/domain/ports/model-ports.ts'
+import { PLAIN_FILE, type UploadedFile } from '../../src/core/domain/uploaded-file.ts'
 import { knowledgeBase } from '../support/knowledge-base.ts'
 
 export const CREATED_AT = '2026-01-01 00:00:00.000000'

@@ -4,10 +4,10 @@ import {
   AgentPool,
   type AgentPoolOptions,
 } from '../../src/agents/questions/agent-pool.ts'
-import type { Agent } from '../../src/domain/agents/agent.ts'
-import { NO_TRACES } from '../../src/domain/ports/trace-ports.ts'
-import { rowsOf } from '../../src/domain/query-result.ts'
-import { AppError } from '../../src/errors.ts'
+import type { Agent } from '../../src/core/domain/agents/agent.ts'
+import { NO_TRACES } from '../../src/core/domain/ports/trace-ports.ts'
+import { rowsOf } from '../../src/core/domain/query-result.ts'
+import { AppError } from '../../src/core/errors.ts'
 import { fakeSources } from '../support/fake-sources.ts'
 import {
   agentNamed,

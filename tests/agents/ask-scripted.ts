@@ -1,6 +1,6 @@
 /** A question to an agent whose model plays its turns. */
 import { expect } from 'bun:test'
-import type { AnswerFindings, Citation } from '../../src/domain/agents/completion-event.ts'
+import type { AnswerFindings, Citation } from '../../src/core/domain/agents/completion-event.ts'
 import type { TestApp } from '../support/test-app.ts'
 import { chatServer, type Said } from './chat-server.ts'
 

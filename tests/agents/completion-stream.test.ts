@@ -1,7 +1,7 @@
 import { expect, test } from 'bun:test'
 import { errorOf, failureToSend, parseFromWorker } from '../../src/agents/actors/worker-messages.ts'
 import { failureEvent } from '../../src/agents/questions/completion-stream.ts'
-import { AppError, type ErrorCode } from '../../src/errors.ts'
+import { AppError, type ErrorCode } from '../../src/core/errors.ts'
 
 const CASES: readonly (readonly [ErrorCode, number | undefined, string])[] = [
   ['timeout', undefined, 'timeout'],

@@ -2,8 +2,12 @@ import { describe, expect, test } from 'bun:test'
 import type { AgentEvent, Assignment } from '../../src/agents/loop/assignment.ts'
 import { answer } from '../../src/agents/loop/loop.ts'
 import { estimatedTokens } from '../../src/agents/loop/token-estimate.ts'
-import type { ChatMessage, ChatModel, ChatRequest } from '../../src/domain/ports/model-ports.ts'
-import { AppError } from '../../src/errors.ts'
+import type {
+  ChatMessage,
+  ChatModel,
+  ChatRequest,
+} from '../../src/core/domain/ports/model-ports.ts'
+import { AppError } from '../../src/core/errors.ts'
 import { call, collected, NO_SIGNAL, scriptedModel } from './agent-fixture.ts'
 
 const ROWS = 400

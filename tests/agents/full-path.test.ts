@@ -1,7 +1,7 @@
 import { afterEach, describe, expect, test } from 'bun:test'
 import { type AgentDeps, AgentPool } from '../../src/agents/questions/agent-pool.ts'
-import { NO_TRACES } from '../../src/domain/ports/trace-ports.ts'
-import { rowsOf } from '../../src/domain/query-result.ts'
+import { NO_TRACES } from '../../src/core/domain/ports/trace-ports.ts'
+import { rowsOf } from '../../src/core/domain/query-result.ts'
 import { fakeSources } from '../support/fake-sources.ts'
 import {
   agentNamed,
@@ -35,7 +35,7 @@ function poolWith(deps: Partial<AgentDeps> = {}) {
       defaultModel: null,
       chatDefaults: {},
       sparesMax: 0,
-      workerUrl: new URL('../../src/workers/agent-entry.ts', import.meta.url).href,
+      workerUrl: new URL('../../src/wiring/threads/agent-entry.ts', import.meta.url).href,
     },
     {
       catalog: { snapshot: () => snapshotOf({ knowledgeBases: [kbNamed('mindsdb.docs')] }) },

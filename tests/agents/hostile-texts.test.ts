@@ -5,7 +5,7 @@ import { evidenceOf } from '../../src/agents/evidence/table-evidence.ts'
 import { answerCheck } from '../../src/agents/loop/answer-form.ts'
 import { objectionTo } from '../../src/agents/loop/turn-rules.ts'
 import { statementIn } from '../../src/agents/tools/written-statement.ts'
-import type { ChatDelta } from '../../src/domain/ports/model-ports.ts'
+import type { ChatDelta } from '../../src/core/domain/ports/model-ports.ts'
 import { textToolTurn } from '../../src/models/text-tools.ts'
 import { ThoughtSplitter } from '../../src/models/thought-splitter.ts'
 

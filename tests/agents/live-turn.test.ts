@@ -1,6 +1,6 @@
 import { expect, test } from 'bun:test'
 import { LiveTurn } from '../../src/agents/questions/live-turn.ts'
-import { AppError } from '../../src/errors.ts'
+import { AppError } from '../../src/core/errors.ts'
 
 const NEVER = new AbortController().signal
 

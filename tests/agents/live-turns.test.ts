@@ -1,8 +1,8 @@
 /** Who sees a question while it is answered. */
 import { expect, test } from 'bun:test'
 import { LiveTurns } from '../../src/agents/questions/live-turns.ts'
-import type { Asker } from '../../src/domain/access/principal.ts'
-import { AppError } from '../../src/errors.ts'
+import type { Asker } from '../../src/core/domain/access/principal.ts'
+import { AppError } from '../../src/core/errors.ts'
 
 const missing = async () => {
   throw new AppError('conversation_not_found', 'There is none')

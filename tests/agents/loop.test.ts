@@ -8,9 +8,9 @@ import {
   startEvent,
 } from '../../src/agents/questions/completion-stream.ts'
 import { toolSpecs } from '../../src/agents/tools/tools.ts'
-import type { CompletionEvent } from '../../src/domain/agents/completion-event.ts'
-import type { ChatModel } from '../../src/domain/ports/model-ports.ts'
-import { AppError } from '../../src/errors.ts'
+import type { CompletionEvent } from '../../src/core/domain/agents/completion-event.ts'
+import type { ChatModel } from '../../src/core/domain/ports/model-ports.ts'
+import { AppError } from '../../src/core/errors.ts'
 import { call, collected, NO_SIGNAL, scriptedModel, transcript } from './agent-fixture.ts'
 
 const ASK: Assignment = {

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'bun:test'
 import { AGENT_LIMITS, firstBytes, firstChars } from '../../src/agents/agent-limits.ts'
 import { observationOf, readRows } from '../../src/agents/data/observation.ts'
-import { type ResultValue, type RowStream, rowsOf } from '../../src/domain/query-result.ts'
+import { type ResultValue, type RowStream, rowsOf } from '../../src/core/domain/query-result.ts'
 import { NO_SIGNAL } from './agent-fixture.ts'
 
 const LIMITS = { rowsMax: 30, bytesMax: 32_768 }

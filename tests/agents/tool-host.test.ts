@@ -1,8 +1,8 @@
 import { describe, expect, test } from 'bun:test'
 import type { Select, SelectScope } from '../../src/agents/data/data-reader.ts'
 import { ToolHost } from '../../src/agents/tools/tool-host.ts'
-import { rowsOf } from '../../src/domain/query-result.ts'
-import { AppError } from '../../src/errors.ts'
+import { rowsOf } from '../../src/core/domain/query-result.ts'
+import { AppError } from '../../src/core/errors.ts'
 import { kbNamed, NO_SIGNAL } from './agent-fixture.ts'
 
 const DOCS = kbNamed('mindsdb.docs')

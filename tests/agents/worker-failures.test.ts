@@ -1,7 +1,7 @@
 import { expect, test } from 'bun:test'
 import { errorOf, failureToSend, parseFromWorker } from '../../src/agents/actors/worker-messages.ts'
-import { AppError } from '../../src/errors.ts'
-import { errorResponse } from '../../src/http/answers/error-response.ts'
+import { errorResponse } from '../../src/api/http/request/error-response.ts'
+import { AppError } from '../../src/core/errors.ts'
 
 /** What arrives at the other thread. */
 function sent(error: unknown): AppError {

@@ -2,8 +2,8 @@ import { describe, expect, test } from 'bun:test'
 import type { AgentTask, FromWorker } from '../../src/agents/actors/worker-messages.ts'
 import { WorkerSession } from '../../src/agents/actors/worker-session.ts'
 import { AGENT_LIMITS } from '../../src/agents/agent-limits.ts'
-import type { ChatModel } from '../../src/domain/ports/model-ports.ts'
-import { AppError } from '../../src/errors.ts'
+import type { ChatModel } from '../../src/core/domain/ports/model-ports.ts'
+import { AppError } from '../../src/core/errors.ts'
 import { call, scriptedModel } from './agent-fixture.ts'
 
 const TASK: AgentTask = {

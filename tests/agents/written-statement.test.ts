@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'bun:test'
 import { dataReader } from '../../src/agents/data/data-reader.ts'
 import { statementIn, withHint } from '../../src/agents/tools/written-statement.ts'
-import { rowsOf } from '../../src/domain/query-result.ts'
+import { rowsOf } from '../../src/core/domain/query-result.ts'
 import { kbNamed, NO_SIGNAL } from './agent-fixture.ts'
 
 const SQL = "SELECT id FROM kb WHERE content = 'x'"

@@ -1,11 +1,11 @@
 import { expect, test } from 'bun:test'
 import fc from 'fast-check'
-import { Analyzer, countTerms, termKey } from '../../src/analysis/analyzer.ts'
-import { holdsPhrase } from '../../src/analysis/phrase-reader.ts'
-import { phrasesOf } from '../../src/analysis/phrases.ts'
-import { queryTerms } from '../../src/analysis/query-terms.ts'
-import { isMostlyLatin, textToWords } from '../../src/analysis/words.ts'
-import { LANGUAGES, type Language } from '../../src/domain/language.ts'
+import { LANGUAGES, type Language } from '../../src/core/domain/language.ts'
+import { Analyzer, countTerms, termKey } from '../../src/core/text/analyzer.ts'
+import { holdsPhrase } from '../../src/core/text/phrase-reader.ts'
+import { phrasesOf } from '../../src/core/text/phrases.ts'
+import { queryTerms } from '../../src/core/text/query-terms.ts'
+import { isMostlyLatin, textToWords } from '../../src/core/text/words.ts'
 
 function terms(text: string, language: Language = 'english'): readonly string[] {
   return termsAndStarts(text, language).filter((term) => !term.startsWith('^'))

@@ -1,6 +1,6 @@
 /** What is said of chunks over HTTP: previews, warnings, and what stands in their metadata. */
 import { afterAll, beforeAll, expect, test } from 'bun:test'
-import type { EmbedderRegistry } from '../../src/domain/ports/model-ports.ts'
+import type { EmbedderRegistry } from '../../src/core/domain/ports/model-ports.ts'
 import { BuiltinEmbedder } from '../../src/models/builtin/builtin-embedder.ts'
 import { createTestApp, type TestApp, wordEmbedders } from '../support/test-app.ts'
 

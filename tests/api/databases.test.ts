@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, expect, test } from 'bun:test'
-import { findDataSource } from '../../src/domain/catalog-snapshot.ts'
-import { AppError } from '../../src/errors.ts'
+import { findDataSource } from '../../src/core/domain/access/catalog-snapshot.ts'
+import { AppError } from '../../src/core/errors.ts'
 import { type FakeSources, fakeSources, fakeTable } from '../support/fake-sources.ts'
 import { createTestApp, type TestApp } from '../support/test-app.ts'
 

@@ -1,6 +1,6 @@
 /** `POST …/knowledge_bases/{kb}/files`: files that become documents, and leave nothing else behind. */
 import { afterAll, beforeAll, expect, test } from 'bun:test'
-import type { EmbedderRegistry } from '../../src/domain/ports/model-ports.ts'
+import type { EmbedderRegistry } from '../../src/core/domain/ports/model-ports.ts'
 import { createTestApp, type TestApp, wordEmbedders } from '../support/test-app.ts'
 
 const KBS = '/api/projects/mindsdb/knowledge_bases'

@@ -1,6 +1,6 @@
 /** Jobs as clients see them, and models that wait. */
-import type { EmbedderRegistry } from '../../src/domain/ports/model-ports.ts'
-import { AppError } from '../../src/errors.ts'
+import type { EmbedderRegistry } from '../../src/core/domain/ports/model-ports.ts'
+import { AppError } from '../../src/core/errors.ts'
 import { type TestApp, wordEmbedders } from '../support/test-app.ts'
 
 export interface JobBody {

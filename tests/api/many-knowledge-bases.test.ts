@@ -1,7 +1,7 @@
 /** The built-in agent over twenty knowledge bases that hold the same ids. */
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
-import type { Citation } from '../../src/domain/agents/completion-event.ts'
-import { AppError } from '../../src/errors.ts'
+import type { Citation } from '../../src/core/domain/agents/completion-event.ts'
+import { AppError } from '../../src/core/errors.ts'
 import { createTestApp, type TestApp, wordEmbedders } from '../support/test-app.ts'
 
 const PROJECT = '/api/projects/mindsdb'

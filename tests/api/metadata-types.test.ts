@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
-import type { EmbedderRegistry } from '../../src/domain/ports/model-ports.ts'
+import type { EmbedderRegistry } from '../../src/core/domain/ports/model-ports.ts'
 import { type Answer, createTestApp, type TestApp, wordEmbedders } from '../support/test-app.ts'
 
 const KBS = '/api/projects/mindsdb/knowledge_bases'

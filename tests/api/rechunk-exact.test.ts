@@ -1,6 +1,6 @@
 /** Stored documents that are split again lose nothing: neither white space nor metadata. */
 import { afterEach, expect, test } from 'bun:test'
-import type { EmbedderRegistry } from '../../src/domain/ports/model-ports.ts'
+import type { EmbedderRegistry } from '../../src/core/domain/ports/model-ports.ts'
 import { createTestApp, type TestApp } from '../support/test-app.ts'
 import { endOf, gatedEmbedders, type JobBody } from './jobs-fixture.ts'
 

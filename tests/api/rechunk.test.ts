@@ -1,6 +1,6 @@
 /** Stored documents split again, after another chunking was chosen. */
 import { afterEach, expect, test } from 'bun:test'
-import type { EmbedderRegistry } from '../../src/domain/ports/model-ports.ts'
+import type { EmbedderRegistry } from '../../src/core/domain/ports/model-ports.ts'
 import { drawnPdf, line } from '../reading/drawn-pdf.ts'
 import { createTestApp, type TestApp, wordEmbedders } from '../support/test-app.ts'
 import { endOf as ended, gatedEmbedders, type JobBody } from './jobs-fixture.ts'

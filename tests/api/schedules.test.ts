@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, expect, test } from 'bun:test'
-import type { Job } from '../../src/domain/flow/job.ts'
-import type { JobLogEntry } from '../../src/jobs/job-runs.ts'
+import type { Job } from '../../src/core/domain/flow/job.ts'
+import type { JobLogEntry } from '../../src/ops/jobs/job-runs.ts'
 import { createTestApp, type TestApp } from '../support/test-app.ts'
 
 let app: TestApp

@@ -1,7 +1,7 @@
 /** `per_document`: ten results are ten documents, those that come first in the ranking of all chunks. */
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import fc from 'fast-check'
-import type { RerankerRegistry } from '../../src/domain/ports/model-ports.ts'
+import type { RerankerRegistry } from '../../src/core/domain/ports/model-ports.ts'
 import { createTestApp, type TestApp } from '../support/test-app.ts'
 
 const KBS = '/api/projects/mindsdb/knowledge_bases'

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
-import type { RerankerRegistry } from '../../src/domain/ports/model-ports.ts'
-import { AppError } from '../../src/errors.ts'
+import type { RerankerRegistry } from '../../src/core/domain/ports/model-ports.ts'
+import { AppError } from '../../src/core/errors.ts'
 import { type Answer, createTestApp, type TestApp } from '../support/test-app.ts'
 
 const KBS = '/api/projects/mindsdb/knowledge_bases'

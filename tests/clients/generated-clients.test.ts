@@ -3,7 +3,7 @@ import { afterEach, beforeEach, describe, expect } from 'bun:test'
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import type { Listener } from '../../src/http/listen.ts'
+import type { Listener } from '../../src/api/http/listen.ts'
 import { createTestApp, type TestApp } from '../support/test-app.ts'
 import { clientResult, clientTest } from './client-programs.ts'
 

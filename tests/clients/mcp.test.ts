@@ -1,7 +1,7 @@
 /** The official clients of the Model Context Protocol, and the inspector's command line. */
 import { afterAll, beforeAll, describe, expect } from 'bun:test'
 import { join } from 'node:path'
-import type { Listener } from '../../src/http/listen.ts'
+import type { Listener } from '../../src/api/http/listen.ts'
 import { createTestApp, type TestApp } from '../support/test-app.ts'
 import { clientResult, clientTest } from './client-programs.ts'
 

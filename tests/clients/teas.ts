@@ -1,5 +1,5 @@
 /** A server with a knowledge base about teas and an agent over it, for clients of OpenAI's API. */
-import type { Listener } from '../../src/http/listen.ts'
+import type { Listener } from '../../src/api/http/listen.ts'
 import { createTestApp } from '../support/test-app.ts'
 import { type WritingModel, writingModel } from './writing-model.ts'
 

@@ -4,7 +4,7 @@ import {
   isExactAnswer,
   normalizedAnswer,
   saysNotFound,
-} from '../../src/evaluation/answer-verdicts.ts'
+} from '../../src/query/evaluate/metrics/answer-verdicts.ts'
 
 test.each([
   ['The  Eiffel-Tower!', 'eiffeltower'],

@@ -1,7 +1,10 @@
 import { describe, expect, test } from 'bun:test'
 import fc from 'fast-check'
-import { meanRelevance, modelScoredRanking } from '../../src/evaluation/model-scored-ranking.ts'
-import { knownItemMetrics } from '../../src/evaluation/retrieval-metrics.ts'
+import {
+  meanRelevance,
+  modelScoredRanking,
+} from '../../src/query/evaluate/metrics/model-scored-ranking.ts'
+import { knownItemMetrics } from '../../src/query/evaluate/metrics/retrieval-metrics.ts'
 
 describe('found documents', () => {
   test('are counted by their positions', () => {

@@ -1,5 +1,5 @@
 import { expect, test } from 'bun:test'
-import { pairedComparison, wilsonInterval } from '../../src/evaluation/proportions.ts'
+import { pairedComparison, wilsonInterval } from '../../src/query/evaluate/metrics/proportions.ts'
 
 test("Wilson's interval holds at the ends and in the middle", () => {
   // Values of R's binom.wilson.

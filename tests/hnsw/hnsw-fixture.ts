@@ -1,7 +1,7 @@
 import { join } from 'node:path'
 import { version } from '@duckdb/node-api'
 import { Glob } from 'bun'
-import type { VectorBatch } from '../../src/domain/ports/retrieval-ports.ts'
+import type { VectorBatch } from '../../src/core/domain/ports/retrieval-ports.ts'
 import { HnswDatabase } from '../../src/store/hnsw/hnsw-database.ts'
 import { HnswIndex } from '../../src/store/hnsw/hnsw-index.ts'
 

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'bun:test'
-import type { ServerDeps } from '../../src/http/route-context.ts'
-import { callerOf } from '../../src/runtime/cancellation.ts'
+import type { ServerDeps } from '../../src/api/http/request/route-context.ts'
+import { callerOf } from '../../src/core/runtime/cancellation.ts'
 import { type Received, send, type TestServer, testServer } from './server-fixture.ts'
 
 const RIGHT = { username: 'ada', password: 'pässword=1' }

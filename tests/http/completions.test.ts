@@ -1,8 +1,8 @@
 import { describe, expect, test } from 'bun:test'
 import type { AgentQuestion } from '../../src/agents/questions/agent-question.ts'
-import type { CompletionEvent } from '../../src/domain/agents/completion-event.ts'
-import { AppError } from '../../src/errors.ts'
-import type { ServerDeps } from '../../src/http/route-context.ts'
+import type { ServerDeps } from '../../src/api/http/request/route-context.ts'
+import type { CompletionEvent } from '../../src/core/domain/agents/completion-event.ts'
+import { AppError } from '../../src/core/errors.ts'
 import { answerEvents, answerOf, requestOf, send, TRACE_ID, testServer } from './server-fixture.ts'
 
 const AGENT = '/api/projects/mindsdb/agents/a'

@@ -1,5 +1,5 @@
 import { beforeAll, expect, test } from 'bun:test'
-import { ERRORS } from '../../src/errors.ts'
+import { ERRORS } from '../../src/core/errors.ts'
 import { send, testServer } from './server-fixture.ts'
 
 const { deps } = testServer()

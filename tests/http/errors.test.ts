@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'bun:test'
-import { AppError } from '../../src/errors.ts'
+import { AppError } from '../../src/core/errors.ts'
 import { type Sent, send, testServer } from './server-fixture.ts'
 
 const KBS = '/api/projects/mindsdb/knowledge_bases'

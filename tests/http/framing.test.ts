@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { connect, type Socket } from 'node:net'
-import type { Listener } from '../../src/http/listen.ts'
+import type { Listener } from '../../src/api/http/listen.ts'
 import { type TestServer, testServer } from './server-fixture.ts'
 
 let fixture: TestServer

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'bun:test'
-import { parseJson } from '../../src/http/bodies/json-text.ts'
+import { parseJson } from '../../src/api/http/bodies/json-text.ts'
 
 const ALIVE = new AbortController().signal
 const read = (json: string) => parseJson(new TextEncoder().encode(json), ALIVE)

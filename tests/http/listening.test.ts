@@ -1,7 +1,7 @@
 import { afterEach, expect, test } from 'bun:test'
 import { connect } from 'node:net'
-import type { CompletionEvent } from '../../src/domain/agents/completion-event.ts'
-import type { Listener } from '../../src/http/listen.ts'
+import type { Listener } from '../../src/api/http/listen.ts'
+import type { CompletionEvent } from '../../src/core/domain/agents/completion-event.ts'
 import { type TestServer, testServer } from './server-fixture.ts'
 
 const listeners: Listener[] = []

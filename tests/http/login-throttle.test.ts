@@ -1,8 +1,8 @@
 import { describe, expect, test } from 'bun:test'
 import { request } from 'node:http'
-import { ANYONE } from '../../src/domain/access/principal.ts'
-import type { KnownUser, Users } from '../../src/domain/ports/access-ports.ts'
-import type { ServerDeps } from '../../src/http/route-context.ts'
+import type { ServerDeps } from '../../src/api/http/request/route-context.ts'
+import { ANYONE } from '../../src/core/domain/access/principal.ts'
+import type { KnownUser, Users } from '../../src/core/domain/ports/access-ports.ts'
 import { NO_USERS } from '../support/access-keys.ts'
 import { requestOf, type TestServer, testServer } from './server-fixture.ts'
 

@@ -1,5 +1,5 @@
-import { notFound } from '../../src/errors.ts'
-import type { ServerDeps } from '../../src/http/route-context.ts'
+import type { ServerDeps } from '../../src/api/http/request/route-context.ts'
+import { notFound } from '../../src/core/errors.ts'
 
 /** Nothing is stored, attached or embedded. */
 export const NO_DOCUMENTS: Pick<ServerDeps, 'documents' | 'embeddings' | 'attachments' | 'maps'> = {

@@ -4,8 +4,8 @@ import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { Elysia } from 'elysia'
-import { bundled, type PageFiles, pageFiles } from '../../src/http/page/page-files.ts'
-import { addPageRoutesOver } from '../../src/http/routes/server/page-routes.ts'
+import { bundled, type PageFiles, pageFiles } from '../../src/api/http/page/page-files.ts'
+import { addPageRoutesOver } from '../../src/api/http/routes/server/page-routes.ts'
 
 const FIRST_LOAD_BYTES_MAX = 250_000
 

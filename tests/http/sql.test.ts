@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'bun:test'
-import { type QueryResult, type ResultValue, rowsOf } from '../../src/domain/query-result.ts'
-import { AppError } from '../../src/errors.ts'
-import type { ServerDeps } from '../../src/http/route-context.ts'
+import type { ServerDeps } from '../../src/api/http/request/route-context.ts'
+import { type QueryResult, type ResultValue, rowsOf } from '../../src/core/domain/query-result.ts'
+import { AppError } from '../../src/core/errors.ts'
 import { requestOf, type Sent, send, testServer } from './server-fixture.ts'
 
 type Query = ServerDeps['query']

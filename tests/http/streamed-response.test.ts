@@ -1,7 +1,7 @@
 import { expect, test } from 'bun:test'
-import { NOTHING_NOTED } from '../../src/domain/ports/running-ports.ts'
-import { streamedResponse } from '../../src/http/answers/streamed-response.ts'
-import { RequestScope } from '../../src/http/running-requests.ts'
+import { streamedResponse } from '../../src/api/http/answers/streamed-response.ts'
+import { RequestScope } from '../../src/api/http/request/running-requests.ts'
+import { NOTHING_NOTED } from '../../src/core/domain/ports/running-ports.ts'
 
 function scope(onEnd = () => {}): RequestScope {
   const request = new Request('http://localhost/x?y=z')

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'bun:test'
-import { DEFAULT_JSON_CHUNKING, type Preprocessing } from '../../src/domain/knowledge-base.ts'
+import { DEFAULT_JSON_CHUNKING, type Preprocessing } from '../../src/core/domain/knowledge-base.ts'
 import { chunkTexts } from '../../src/ingest/chunking/chunk-texts.ts'
 import { chunkableText, chunkedDocuments } from '../../src/ingest/chunking/chunker.ts'
 import { chunkingTools } from './insert-fixture.ts'

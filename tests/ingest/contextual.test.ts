@@ -1,8 +1,8 @@
 import { describe, expect, test } from 'bun:test'
-import type { ContextualChunking } from '../../src/domain/knowledge-base.ts'
-import type { ChatModels, ChatRequest } from '../../src/domain/ports/model-ports.ts'
-import { AppError } from '../../src/errors.ts'
-import { insert } from '../../src/ingest/insert.ts'
+import type { ContextualChunking } from '../../src/core/domain/knowledge-base.ts'
+import type { ChatModels, ChatRequest } from '../../src/core/domain/ports/model-ports.ts'
+import { AppError } from '../../src/core/errors.ts'
+import { insert } from '../../src/ingest/pipeline/insert.ts'
 import { knowledgeBase } from '../support/knowledge-base.ts'
 import { fixture, never } from './insert-fixture.ts'
 

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'bun:test'
-import { insert } from '../../src/ingest/insert.ts'
-import type { CrawlRequest } from '../../src/ingest/insert-request.ts'
+import { insert } from '../../src/ingest/pipeline/insert.ts'
+import type { CrawlRequest } from '../../src/ingest/sources/insert-request.ts'
 import { knowledgeBase } from '../support/knowledge-base.ts'
 import { FakeWeb, fixture, never, type Site } from './insert-fixture.ts'
 

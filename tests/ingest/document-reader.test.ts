@@ -1,6 +1,6 @@
 import { afterAll, describe, expect, test } from 'bun:test'
-import type { RawDocument } from '../../src/domain/ports/reading-ports.ts'
-import { AppError } from '../../src/errors.ts'
+import type { RawDocument } from '../../src/core/domain/ports/reading-ports.ts'
+import { AppError } from '../../src/core/errors.ts'
 import { DocumentReader, documentReaderOptions } from '../../src/ingest/readers/document-reader.ts'
 import { never } from './insert-fixture.ts'
 

@@ -1,8 +1,8 @@
 import { describe, expect, test } from 'bun:test'
-import type { Row } from '../../src/domain/document.ts'
-import type { KnowledgeBase } from '../../src/domain/knowledge-base.ts'
-import type { UploadedFile } from '../../src/domain/uploaded-file.ts'
-import { insert } from '../../src/ingest/insert.ts'
+import type { Row } from '../../src/core/domain/document.ts'
+import type { KnowledgeBase } from '../../src/core/domain/knowledge-base.ts'
+import type { UploadedFile } from '../../src/core/domain/uploaded-file.ts'
+import { insert } from '../../src/ingest/pipeline/insert.ts'
 import { knowledgeBase } from '../support/knowledge-base.ts'
 import { fixture, never, noFiles, snapshotWith, uploadedFile } from './insert-fixture.ts'
 

@@ -1,6 +1,6 @@
 import { afterEach, expect, test } from 'bun:test'
-import { AppError } from '../../src/errors.ts'
-import { Reembedding } from '../../src/ingest/reembed.ts'
+import { AppError } from '../../src/core/errors.ts'
+import { Reembedding } from '../../src/ingest/pipeline/reembed.ts'
 import type { Store } from '../../src/store/store.ts'
 import { FakeModels } from '../support/fake-models.ts'
 import { current, documentOf, draftOf, openMemoryStore, rowsOf } from '../support/store-fixture.ts'

@@ -1,9 +1,10 @@
 /** A web of two hosts, whose pages each test makes; crawled by the real fetcher. */
-import { guardedFetch } from '../../src/ingest/crawl/guarded-fetch.ts'
-import { insert } from '../../src/ingest/insert.ts'
-import type { CrawlRequest } from '../../src/ingest/insert-request.ts'
-import { addressPolicy } from '../../src/network/address-policy.ts'
-import { internet } from '../../src/network/pinned-fetch.ts'
+
+import { addressPolicy } from '../../src/core/runtime/address-policy.ts'
+import { internet } from '../../src/core/runtime/pinned-fetch.ts'
+import { insert } from '../../src/ingest/pipeline/insert.ts'
+import { guardedFetch } from '../../src/ingest/sources/guarded-fetch.ts'
+import type { CrawlRequest } from '../../src/ingest/sources/insert-request.ts'
 import { knowledgeBase } from '../support/knowledge-base.ts'
 import { fixture, never } from './insert-fixture.ts'
 

@@ -1,6 +1,6 @@
 import { expect, test } from 'bun:test'
 import { fileURLToPath } from 'node:url'
-import type { ModelRef } from '../../src/domain/model-ref.ts'
+import type { ModelRef } from '../../src/core/domain/model-ref.ts'
 import { CHAT_PROVIDERS } from '../../src/models/registries/chat-providers.ts'
 import { chatModelOf } from '../../src/models/registries/chat-registry.ts'
 import { heard, QUESTION, textOf } from './fixtures/chat-support.ts'

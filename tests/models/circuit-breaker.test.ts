@@ -1,5 +1,5 @@
 import { expect, test } from 'bun:test'
-import { AppError } from '../../src/errors.ts'
+import { AppError } from '../../src/core/errors.ts'
 import { CircuitBreaker } from '../../src/models/rerankers/circuit-breaker.ts'
 
 const NEVER = new AbortController().signal

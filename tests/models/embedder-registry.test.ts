@@ -1,6 +1,6 @@
 import { expect, test } from 'bun:test'
-import type { ModelRef } from '../../src/domain/model-ref.ts'
-import type { Embedder } from '../../src/domain/ports/model-ports.ts'
+import type { ModelRef } from '../../src/core/domain/model-ref.ts'
+import type { Embedder } from '../../src/core/domain/ports/model-ports.ts'
 import { embedderRegistry } from '../../src/models/registries/embedder-registry.ts'
 import { failure, scriptedServer, thrownBy } from './fixtures/scripted-server.ts'
 

@@ -1,5 +1,5 @@
 import { expect, test } from 'bun:test'
-import type { ChatDelta, ChatMessage, Embedder } from '../../src/domain/ports/model-ports.ts'
+import type { ChatDelta, ChatMessage, Embedder } from '../../src/core/domain/ports/model-ports.ts'
 import { extractiveChat } from '../../src/models/builtin/chat/extractive-chat.ts'
 import { callsOf, heard, LIST_TOOL, QUERY_TOOL, textOf } from './fixtures/chat-support.ts'
 import { thrownBy } from './fixtures/scripted-server.ts'

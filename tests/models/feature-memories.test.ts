@@ -1,5 +1,5 @@
 import { expect, test } from 'bun:test'
-import type { ModelRef } from '../../src/domain/model-ref.ts'
+import type { ModelRef } from '../../src/core/domain/model-ref.ts'
 import { FeatureMemories } from '../../src/models/registries/feature-memories.ts'
 
 const ref = (changes: Partial<ModelRef> = {}): ModelRef => {

@@ -1,7 +1,7 @@
 import { expect, test } from 'bun:test'
+import { addressPolicy } from '../../src/core/runtime/address-policy.ts'
+import { internet } from '../../src/core/runtime/pinned-fetch.ts'
 import { embedderRegistry } from '../../src/models/registries/embedder-registry.ts'
-import { addressPolicy } from '../../src/network/address-policy.ts'
-import { internet } from '../../src/network/pinned-fetch.ts'
 import { scriptedServer, thrownBy } from './fixtures/scripted-server.ts'
 
 const never = new AbortController().signal

@@ -1,5 +1,5 @@
 import { expect, test } from 'bun:test'
-import type { Embedder } from '../../src/domain/ports/model-ports.ts'
+import type { Embedder } from '../../src/core/domain/ports/model-ports.ts'
 import { chosenEndpoint } from '../../src/models/endpoint.ts'
 import { EMBED_LIMITS, openaiEmbedder } from '../../src/models/openai/openai-embedder.ts'
 import { failure, type SeenRequest, scriptedServer, thrownBy } from './fixtures/scripted-server.ts'

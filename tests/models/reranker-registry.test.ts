@@ -1,5 +1,5 @@
 import { expect, test } from 'bun:test'
-import type { ModelRef } from '../../src/domain/model-ref.ts'
+import type { ModelRef } from '../../src/core/domain/model-ref.ts'
 import { rerankerRegistry } from '../../src/models/registries/reranker-registry.ts'
 import { rerankOptionsOf } from '../../src/models/rerankers/rerank-options.ts'
 import { completion, NEVER } from './fixtures/rerank-support.ts'

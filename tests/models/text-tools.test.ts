@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'bun:test'
-import type { ChatDelta, ChatRequest } from '../../src/domain/ports/model-ports.ts'
+import type { ChatDelta, ChatRequest } from '../../src/core/domain/ports/model-ports.ts'
 import { textToolTurn } from '../../src/models/text-tools.ts'
 import { ThoughtSplitter } from '../../src/models/thought-splitter.ts'
 import { callsOf, QUESTION, textOf } from './fixtures/chat-support.ts'

@@ -1,11 +1,11 @@
 import { describe, expect, test } from 'bun:test'
-import { crawlableUrl } from '../../src/ingest/crawl/crawlable-url.ts'
 import {
   type AddressPolicy,
   addressPolicy,
   clientBlock,
   requireAllowed,
-} from '../../src/network/address-policy.ts'
+} from '../../src/core/runtime/address-policy.ts'
+import { crawlableUrl } from '../../src/ingest/sources/crawlable-url.ts'
 
 function crawling(entries: readonly string[]): AddressPolicy {
   return addressPolicy({ setting: 'EIDER_CRAWL_ALLOW', entries })

@@ -1,10 +1,10 @@
 /** Maps while their knowledge base changes or goes, and where reading or writing fails. */
 import { expect, test } from 'bun:test'
-import type { CatalogSnapshot } from '../../src/domain/catalog-snapshot.ts'
-import type { KnowledgeBase } from '../../src/domain/knowledge-base.ts'
-import type { DerivedFiles, VectorSource } from '../../src/domain/ports/retrieval-ports.ts'
-import { ComputedMaps } from '../../src/projection/computed-maps.ts'
-import { MapFileUpkeep } from '../../src/projection/map-files.ts'
+import type { CatalogSnapshot } from '../../src/core/domain/access/catalog-snapshot.ts'
+import type { KnowledgeBase } from '../../src/core/domain/knowledge-base.ts'
+import type { DerivedFiles, VectorSource } from '../../src/core/domain/ports/retrieval-ports.ts'
+import { ComputedMaps } from '../../src/retrieval/map/computed-maps.ts'
+import { MapFileUpkeep } from '../../src/retrieval/map/map-files.ts'
 
 const DIMENSIONS = 8
 const COUNT = 50
@@ -66,7 +66,7 @@ function fixture({ write = async () => {}, beforeRows = async () => {} }: Settin
     files: derived,
     // Nothing else of it is read.
     snapshot: () => shown as unknown as CatalogSnapshot,
-    workerUrl: new URL('../../src/workers/map-entry.ts', import.meta.url).href,
+    workerUrl: new URL('../../src/wiring/threads/map-entry.ts', import.meta.url).href,
     nowMs: () => clock.nowMs,
     onFailure: (error) => failures.push(error),
   })

@@ -1,11 +1,11 @@
 import { expect, test } from 'bun:test'
-import { layOut } from '../../src/projection/layout/lay-out.ts'
-import { principalComponents } from '../../src/projection/layout/principal-components.ts'
-import { SeededRandom } from '../../src/projection/layout/seeded-random.ts'
-import type { FromMapThread } from '../../src/projection/map-protocol.ts'
-import { mapRegions } from '../../src/projection/map-regions.ts'
-import { MapThread } from '../../src/projection/map-thread.ts'
-import { regionWords } from '../../src/projection/region-words.ts'
+import { layOut } from '../../src/retrieval/map/layout/lay-out.ts'
+import { principalComponents } from '../../src/retrieval/map/layout/principal-components.ts'
+import { SeededRandom } from '../../src/retrieval/map/layout/seeded-random.ts'
+import type { FromMapThread } from '../../src/retrieval/map/map-protocol.ts'
+import { mapRegions } from '../../src/retrieval/map/map-regions.ts'
+import { MapThread } from '../../src/retrieval/map/map-thread.ts'
+import { regionWords } from '../../src/retrieval/map/region-words.ts'
 
 const DIMENSIONS = 16
 const CLUSTERS = 5

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
-import type { AppError } from '../../src/errors.ts'
+import type { AppError } from '../../src/core/errors.ts'
 import { INFORMATION_SCHEMA_TABLES } from '../../src/query/information-schema/information-schema.ts'
 import { rowsSql, schemaColumns } from '../../src/query/information-schema/schema-table.ts'
 import { runQuery } from '../../src/query/run/run-query.ts'

@@ -1,10 +1,10 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test'
-import type { CatalogSnapshot } from '../../src/domain/catalog-snapshot.ts'
+import type { CatalogSnapshot } from '../../src/core/domain/access/catalog-snapshot.ts'
 import { Planner } from '../../src/query/select/planner.ts'
 import type { PlanRequest } from '../../src/query/select/planning-protocol.ts'
 import { createTestApp, type TestApp } from '../support/test-app.ts'
 
-const WORKER = new URL('../../src/workers/planner-entry.ts', import.meta.url).href
+const WORKER = new URL('../../src/wiring/threads/planner-entry.ts', import.meta.url).href
 const LIST = Array.from({ length: 5000 }, (_, index) => `'t${index}'`).join(',')
 
 let t: TestApp

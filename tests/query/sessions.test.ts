@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'bun:test'
-import type { BoundValue } from '../../src/domain/ports/engine-ports.ts'
-import type { AppError } from '../../src/errors.ts'
+import type { BoundValue } from '../../src/core/domain/ports/engine-ports.ts'
+import type { AppError } from '../../src/core/errors.ts'
 import { Sessions } from '../../src/query/sessions.ts'
 
 const LIMITS = { sessionsMax: 3, sessionBytesMax: 1_000, bytesMax: 2_000, idleMs: 60_000 }

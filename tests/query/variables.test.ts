@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
-import type { BoundValue } from '../../src/domain/ports/engine-ports.ts'
-import type { AppError } from '../../src/errors.ts'
+import type { BoundValue } from '../../src/core/domain/ports/engine-ports.ts'
+import type { AppError } from '../../src/core/errors.ts'
 import { runSelect } from '../../src/query/select/run-select.ts'
 import { requestValues, Variables } from '../../src/query/variables.ts'
 import { parameterNamesOf, toDuckDB, tokenize } from '../../src/sql/lexer/tokens.ts'

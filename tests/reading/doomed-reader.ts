@@ -3,7 +3,7 @@ import { writeFileSync } from 'node:fs'
 import { Worker } from 'node:worker_threads'
 import type { ReadingJob } from '../../src/reading/processes/reading-messages.ts'
 
-const guardUrl = new URL('../../src/workers/reading-guard-entry.ts', import.meta.url)
+const guardUrl = new URL('../../src/wiring/threads/reading-guard-entry.ts', import.meta.url)
 const guard = new Worker(guardUrl)
 
 const held: Uint8Array[] = []

@@ -2,8 +2,8 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { DuckDBInstance } from '@duckdb/node-api'
-import type { ReadingOptions, Recognized } from '../../src/domain/ports/reading-ports.ts'
-import { readFile } from '../../src/reading/read-file.ts'
+import type { ReadingOptions, Recognized } from '../../src/core/domain/ports/reading-ports.ts'
+import { readFile } from '../../src/reading/processes/read-file.ts'
 
 interface FoundTable {
   readonly name: string | null

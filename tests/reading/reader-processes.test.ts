@@ -3,8 +3,8 @@ import { existsSync } from 'node:fs'
 import { mkdtemp, readdir, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import type { ReadDocument } from '../../src/domain/ports/reading-ports.ts'
-import { AppError } from '../../src/errors.ts'
+import type { ReadDocument } from '../../src/core/domain/ports/reading-ports.ts'
+import { AppError } from '../../src/core/errors.ts'
 import {
   ReaderProcesses,
   type ReaderProcessesOptions,

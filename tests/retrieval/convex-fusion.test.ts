@@ -1,6 +1,6 @@
 import { expect, test } from 'bun:test'
 import fc from 'fast-check'
-import type { KeywordHits } from '../../src/domain/ports/search-ports.ts'
+import type { KeywordHits } from '../../src/core/domain/ports/search-ports.ts'
 import { bestConvex } from '../../src/retrieval/convex-fusion.ts'
 
 const { signal } = new AbortController()

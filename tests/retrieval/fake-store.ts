@@ -1,6 +1,6 @@
-import type { IndexPossibility } from '../../src/domain/index-definition.ts'
-import type { KnowledgeBase } from '../../src/domain/knowledge-base.ts'
-import type { BoundSql, PrefilterSql } from '../../src/domain/ports/engine-ports.ts'
+import type { IndexPossibility } from '../../src/core/domain/index-definition.ts'
+import type { KnowledgeBase } from '../../src/core/domain/knowledge-base.ts'
+import type { BoundSql, PrefilterSql } from '../../src/core/domain/ports/engine-ports.ts'
 import type {
   Accelerator,
   AcceleratorFactory,
@@ -11,8 +11,8 @@ import type {
   RowReader,
   VectorBatch,
   VectorSource,
-} from '../../src/domain/ports/retrieval-ports.ts'
-import { AppError } from '../../src/errors.ts'
+} from '../../src/core/domain/ports/retrieval-ports.ts'
+import { AppError } from '../../src/core/errors.ts'
 import type { RetrievalStore } from '../../src/retrieval/open-retrieval.ts'
 import { knowledgeBase } from '../support/knowledge-base.ts'
 import { joined } from './sample-vectors.ts'

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test'
 import fc from 'fast-check'
-import type { Fusion } from '../../src/domain/hybrid-search.ts'
+import type { Fusion } from '../../src/core/domain/hybrid-search.ts'
 import { exactFusion, fusedHits } from '../../src/retrieval/fusion.ts'
 import { keywordPartsSql, vectorPartsSql } from '../../src/sql/subquery/hybrid-rows.ts'
 import type { Store } from '../../src/store/store.ts'

@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, expect, test } from 'bun:test'
-import { BM25, type KeywordSearch } from '../../src/domain/hybrid-search.ts'
-import type { PrefilterSql } from '../../src/domain/ports/engine-ports.ts'
+import { BM25, type KeywordSearch } from '../../src/core/domain/hybrid-search.ts'
+import type { PrefilterSql } from '../../src/core/domain/ports/engine-ports.ts'
 import { openRetrieval } from '../../src/retrieval/open-retrieval.ts'
 import type { VectorCaches } from '../../src/retrieval/vector-caches.ts'
 import { databaseDistance } from '../../src/retrieval/vectors/vector-math.ts'

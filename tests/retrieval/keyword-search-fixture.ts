@@ -1,8 +1,8 @@
-import { queryTerms } from '../../src/analysis/query-terms.ts'
-import { chunkTables } from '../../src/domain/chunk-tables.ts'
-import type { KeywordSearch, PhraseHits } from '../../src/domain/hybrid-search.ts'
-import type { KnowledgeBase } from '../../src/domain/knowledge-base.ts'
-import type { PrefilterSql } from '../../src/domain/ports/engine-ports.ts'
+import { chunkTables } from '../../src/core/domain/chunk-tables.ts'
+import type { KeywordSearch, PhraseHits } from '../../src/core/domain/hybrid-search.ts'
+import type { KnowledgeBase } from '../../src/core/domain/knowledge-base.ts'
+import type { PrefilterSql } from '../../src/core/domain/ports/engine-ports.ts'
+import { queryTerms } from '../../src/core/text/query-terms.ts'
 import {
   isPhraseFilterParameter,
   phraseBonusesParameter,

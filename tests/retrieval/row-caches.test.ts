@@ -1,6 +1,6 @@
 import { afterEach, expect, test } from 'bun:test'
-import type { KnowledgeBase } from '../../src/domain/knowledge-base.ts'
-import type { ChunkRows } from '../../src/domain/ports/search-ports.ts'
+import type { KnowledgeBase } from '../../src/core/domain/knowledge-base.ts'
+import type { ChunkRows } from '../../src/core/domain/ports/search-ports.ts'
 import { RowCaches } from '../../src/retrieval/rows/row-caches.ts'
 import { openSearchableStore, type SearchableStore } from '../support/searchable-store.ts'
 import { current, documentOf, draftOf, newVector } from '../support/store-fixture.ts'

@@ -1,5 +1,5 @@
 /** Vectors and the plain scan over them that every index must agree with. */
-import type { NearestChunk } from '../../src/domain/ports/search-ports.ts'
+import type { NearestChunk } from '../../src/core/domain/ports/search-ports.ts'
 
 export function seededRandom(seed: number): () => number {
   let state = seed >>> 0

@@ -1,6 +1,6 @@
 import { afterEach, expect, test } from 'bun:test'
-import type { PrefilterSql } from '../../src/domain/ports/engine-ports.ts'
-import type { NearestFound } from '../../src/domain/ports/search-ports.ts'
+import type { PrefilterSql } from '../../src/core/domain/ports/engine-ports.ts'
+import type { NearestFound } from '../../src/core/domain/ports/search-ports.ts'
 import { openRetrieval } from '../../src/retrieval/open-retrieval.ts'
 import type { VectorCaches } from '../../src/retrieval/vector-caches.ts'
 import { databaseDistance } from '../../src/retrieval/vectors/vector-math.ts'

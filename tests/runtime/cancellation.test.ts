@@ -1,13 +1,13 @@
 import { describe, expect, test } from 'bun:test'
 import { getEventListeners } from 'node:events'
-import { AppError } from '../../src/errors.ts'
+import { AppError } from '../../src/core/errors.ts'
 import {
   abortable,
   onAbort,
   sleep,
   startDeadline,
   withDeadline,
-} from '../../src/runtime/cancellation.ts'
+} from '../../src/core/runtime/cancellation.ts'
 
 const never = new Promise<never>(() => {})
 const timeoutError = (ms: number) => new AppError('timeout', `Longer than ${ms} ms`)

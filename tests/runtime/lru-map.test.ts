@@ -1,5 +1,5 @@
 import { expect, test } from 'bun:test'
-import { LruMap } from '../../src/runtime/lru-map.ts'
+import { LruMap } from '../../src/core/runtime/lru-map.ts'
 
 test('the one not used for the longest time goes first', () => {
   const recent = new LruMap<string, number>({ sizeMax: 2 })

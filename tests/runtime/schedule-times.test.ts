@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'bun:test'
-import { checkedSchedule, nextTime } from '../../src/runtime/schedule-times.ts'
+import { checkedSchedule, nextTime } from '../../src/core/runtime/schedule-times.ts'
 
 function times(schedule: string, start: string, after: string, count: number): readonly string[] {
   const found: string[] = []

@@ -1,6 +1,6 @@
 import { expect, test } from 'bun:test'
-import { AppError } from '../../src/errors.ts'
-import { Semaphore } from '../../src/runtime/semaphore.ts'
+import { AppError } from '../../src/core/errors.ts'
+import { Semaphore } from '../../src/core/runtime/semaphore.ts'
 import { failureOf } from '../support/store-fixture.ts'
 
 const { signal } = new AbortController()

@@ -1,6 +1,6 @@
 import { expect, test } from 'bun:test'
-import { settingsFrom } from '../../src/settings.ts'
 import { memoryBytesOf } from '../../src/store/duckdb/memory-size.ts'
+import { settingsFrom } from '../../src/wiring/settings/settings.ts'
 
 test('nothing needs no unit: a cache of 0 is one of 0MB', () => {
   const { vectorMemory, rowMemory, diskReserve } = settingsFrom({

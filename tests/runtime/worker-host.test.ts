@@ -1,7 +1,7 @@
 import { expect, test } from 'bun:test'
 import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
-import { WorkerHost } from '../../src/runtime/worker-host.ts'
+import { WorkerHost } from '../../src/core/runtime/worker-host.ts'
 
 const url = pathToFileURL(join(import.meta.dir, 'fixtures/echo-thread.ts')).href
 

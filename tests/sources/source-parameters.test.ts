@@ -1,5 +1,5 @@
 import { expect, test } from 'bun:test'
-import { maskedParameters, sourceParameters } from '../../src/domain/flow/source-parameters.ts'
+import { maskedParameters, sourceParameters } from '../../src/core/domain/flow/source-parameters.ts'
 
 test('parameters come under their own names, with values of their kinds', () => {
   const given = { HOST: 'db.example', port: '5433', username: 'ann', PASSWORD: 'x', dbname: 'shop' }

@@ -1,7 +1,7 @@
 /** Names in the statements of agents, and statements that try to read more than their data. */
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
-import { requireKnowledgeBase } from '../../src/domain/catalog-snapshot.ts'
-import { AppError } from '../../src/errors.ts'
+import { requireKnowledgeBase } from '../../src/core/domain/access/catalog-snapshot.ts'
+import { AppError } from '../../src/core/errors.ts'
 import { runQuery } from '../../src/query/run/run-query.ts'
 import { runSelect } from '../../src/query/select/run-select.ts'
 import { openSqlFixture, type SqlFixture } from './sql-fixture.ts'

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test'
-import type { NearestChunks } from '../../src/domain/ports/search-ports.ts'
+import type { NearestChunks } from '../../src/core/domain/ports/search-ports.ts'
 import { runQuery } from '../../src/query/run/run-query.ts'
 import { openSqlFixture, type SqlFixture } from './sql-fixture.ts'
 

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
-import type { RowStream } from '../../src/domain/query-result.ts'
+import type { RowStream } from '../../src/core/domain/query-result.ts'
 import { runQuery } from '../../src/query/run/run-query.ts'
 import { openSqlFixture, type SqlFixture } from './sql-fixture.ts'
 

@@ -1,7 +1,7 @@
 /** Statements made of pieces of others: whatever comes, it is rows or an error with a code, and never a crash. */
 import { afterAll, beforeAll, expect, test } from 'bun:test'
 import fc from 'fast-check'
-import { AppError } from '../../src/errors.ts'
+import { AppError } from '../../src/core/errors.ts'
 import { runQuery } from '../../src/query/run/run-query.ts'
 import { parseStatement } from '../../src/sql/dialect/parse-statement.ts'
 import { parameterNamesOf, toDuckDB, tokenize } from '../../src/sql/lexer/tokens.ts'

@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, expect, test } from 'bun:test'
-import type { NearestChunks } from '../../src/domain/ports/search-ports.ts'
+import type { NearestChunks } from '../../src/core/domain/ports/search-ports.ts'
 import { runQuery } from '../../src/query/run/run-query.ts'
 import { openSearchableStore, type SearchableStore } from '../support/searchable-store.ts'
 import { current, documentOf, draftOf, newVector } from '../support/store-fixture.ts'

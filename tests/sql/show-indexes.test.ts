@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test'
-import type { VectorIndexState } from '../../src/domain/index-definition.ts'
+import type { VectorIndexState } from '../../src/core/domain/index-definition.ts'
 import { runQuery } from '../../src/query/run/run-query.ts'
 import { openSqlFixture, type SqlFixture } from './sql-fixture.ts'
 

@@ -1,7 +1,7 @@
 /** The tokens say what DuckDB will read: what is one statement, where a text ends, what is a comment. */
 import { afterAll, beforeAll, expect, test } from 'bun:test'
 import fc from 'fast-check'
-import { AppError } from '../../src/errors.ts'
+import { AppError } from '../../src/core/errors.ts'
 import { constantText, nodesOf, parseTree, walk } from '../../src/sql/ast/select-ast.ts'
 import { toDuckDB, tokenize } from '../../src/sql/lexer/tokens.ts'
 import { openStore, type Store } from '../../src/store/store.ts'

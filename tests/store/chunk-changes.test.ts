@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, expect, test } from 'bun:test'
-import type { ChunkChange, DocumentChange } from '../../src/domain/chunk.ts'
-import { chunkTables } from '../../src/domain/chunk-tables.ts'
-import type { KnowledgeBase } from '../../src/domain/knowledge-base.ts'
+import type { ChunkChange, DocumentChange } from '../../src/core/domain/chunk.ts'
+import { chunkTables } from '../../src/core/domain/chunk-tables.ts'
+import type { KnowledgeBase } from '../../src/core/domain/knowledge-base.ts'
 import type { Store } from '../../src/store/store.ts'
 import {
   current,

@@ -1,5 +1,5 @@
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'bun:test'
-import type { ErrorCode } from '../../src/errors.ts'
+import type { ErrorCode } from '../../src/core/errors.ts'
 import { openStore, type Store } from '../../src/store/store.ts'
 import {
   failureOf,

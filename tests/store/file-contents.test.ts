@@ -1,7 +1,7 @@
 import { expect, test } from 'bun:test'
 import { readdirSync } from 'node:fs'
 import { join } from 'node:path'
-import { requireFile } from '../../src/domain/catalog-snapshot.ts'
+import { requireFile } from '../../src/core/domain/access/catalog-snapshot.ts'
 import { restore } from '../../src/store/restore.ts'
 import { openStore, type Store } from '../../src/store/store.ts'
 import { each, newFile } from '../support/direct-reading.ts'

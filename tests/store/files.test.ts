@@ -1,9 +1,9 @@
 import { afterAll, afterEach, beforeEach, describe, expect, test } from 'bun:test'
 import { existsSync, readdirSync } from 'node:fs'
 import { join } from 'node:path'
-import { findFile, requireFileTable } from '../../src/domain/catalog-snapshot.ts'
-import { shownValue } from '../../src/domain/document.ts'
-import { type FileFormat, tablesOfFile } from '../../src/domain/uploaded-file.ts'
+import { findFile, requireFileTable } from '../../src/core/domain/access/catalog-snapshot.ts'
+import { shownValue } from '../../src/core/domain/document.ts'
+import { type FileFormat, tablesOfFile } from '../../src/core/domain/uploaded-file.ts'
 import { openStore, type Store } from '../../src/store/store.ts'
 import { each, importFile, newFile } from '../support/direct-reading.ts'
 import {

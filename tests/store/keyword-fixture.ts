@@ -1,7 +1,7 @@
-import { Analyzer } from '../../src/analysis/analyzer.ts'
-import { queryTerms } from '../../src/analysis/query-terms.ts'
-import type { PhraseHits } from '../../src/domain/hybrid-search.ts'
-import type { KnowledgeBase } from '../../src/domain/knowledge-base.ts'
+import type { PhraseHits } from '../../src/core/domain/hybrid-search.ts'
+import type { KnowledgeBase } from '../../src/core/domain/knowledge-base.ts'
+import { Analyzer } from '../../src/core/text/analyzer.ts'
+import { queryTerms } from '../../src/core/text/query-terms.ts'
 import {
   isPhraseFilterParameter,
   phraseBonusesParameter,

@@ -1,8 +1,8 @@
 /** What writes know without asking the database stays true to it: ids of documents, the catalog's row, vectors at hand. */
 import { expect, test } from 'bun:test'
 import fc from 'fast-check'
-import { chunkTables } from '../../src/domain/chunk-tables.ts'
-import type { ChunkChanges } from '../../src/domain/ports/retrieval-ports.ts'
+import { chunkTables } from '../../src/core/domain/chunk-tables.ts'
+import type { ChunkChanges } from '../../src/core/domain/ports/retrieval-ports.ts'
 import { openStore, type Store } from '../../src/store/store.ts'
 import {
   current,

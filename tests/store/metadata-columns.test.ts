@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'bun:test'
-import { type Row, type RowValue, TypedValue } from '../../src/domain/document.ts'
+import { type Row, type RowValue, TypedValue } from '../../src/core/domain/document.ts'
 import { planMetadata, SeenColumns } from '../../src/store/documents/metadata-columns.ts'
 import { failureOf } from '../support/store-fixture.ts'
 

@@ -1,5 +1,5 @@
 import { expect, test } from 'bun:test'
-import type { KnowledgeBase } from '../../src/domain/knowledge-base.ts'
+import type { KnowledgeBase } from '../../src/core/domain/knowledge-base.ts'
 import { PostingSorter } from '../../src/store/upkeep/posting-sorter.ts'
 import { current, draftOf, openMemoryStore } from '../support/store-fixture.ts'
 

@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, expect, test } from 'bun:test'
-import { chunkTables } from '../../src/domain/chunk-tables.ts'
-import type { KnowledgeBase } from '../../src/domain/knowledge-base.ts'
-import type { ResultValue } from '../../src/domain/query-result.ts'
+import { chunkTables } from '../../src/core/domain/chunk-tables.ts'
+import type { KnowledgeBase } from '../../src/core/domain/knowledge-base.ts'
+import type { ResultValue } from '../../src/core/domain/query-result.ts'
 import type { Store } from '../../src/store/store.ts'
 import { documentOf, draftOf, openMemoryStore, rowsOf } from '../support/store-fixture.ts'
 

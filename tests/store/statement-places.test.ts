@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
-import { shownStatement } from '../../src/domain/server-state.ts'
-import { setCaller } from '../../src/runtime/cancellation.ts'
+import { shownStatement } from '../../src/core/domain/server-state.ts'
+import { setCaller } from '../../src/core/runtime/cancellation.ts'
 import { type Place, Places, type Turn } from '../../src/store/duckdb/places.ts'
 import type { Store } from '../../src/store/store.ts'
 import { failureOf, openMemoryStore, rowsOf, STATEMENTS_MAX } from '../support/store-fixture.ts'

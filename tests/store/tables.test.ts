@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
-import { findTable, requireProject } from '../../src/domain/catalog-snapshot.ts'
-import type { NewTable } from '../../src/domain/ports/store-ports.ts'
-import { onAbort } from '../../src/runtime/cancellation.ts'
+import { findTable, requireProject } from '../../src/core/domain/access/catalog-snapshot.ts'
+import type { NewTable } from '../../src/core/domain/ports/store-ports.ts'
+import { onAbort } from '../../src/core/runtime/cancellation.ts'
 import { openStore, type Store } from '../../src/store/store.ts'
 import {
   failureOf,

@@ -1,5 +1,5 @@
 import { expect, test } from 'bun:test'
-import type { NewUser } from '../../src/domain/ports/access-ports.ts'
+import type { NewUser } from '../../src/core/domain/ports/access-ports.ts'
 import { openStore } from '../../src/store/store.ts'
 import { temporaryFolder } from '../support/store-fixture.ts'
 

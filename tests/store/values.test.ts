@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
-import type { BoundValue } from '../../src/domain/ports/engine-ports.ts'
-import type { ResultValue } from '../../src/domain/query-result.ts'
+import type { BoundValue } from '../../src/core/domain/ports/engine-ports.ts'
+import type { ResultValue } from '../../src/core/domain/query-result.ts'
 import type { Store } from '../../src/store/store.ts'
 import { failureOf, openMemoryStore, rowsOf } from '../support/store-fixture.ts'
 

@@ -31,10 +31,10 @@ test('files say what is in them', () => {
 
 test('planted names that say nothing are found', () => {
   const fine = ['src/sql/a-b.ts', 'src/store/sql-text.d.ts', 'tests/sql/a-b.test.ts']
-  const paths = ['src/utils/pad.ts', 'src/http/types.ts', 'src/sql/readTokens.ts', ...fine]
+  const paths = ['src/utils/pad.ts', 'src/api/http/types.ts', 'src/sql/readTokens.ts', ...fine]
   expect(nameViolations(paths)).toEqual([
     'src/utils/pad.ts: "utils" names nothing',
-    'src/http/types.ts: "types" names nothing',
+    'src/api/http/types.ts: "types" names nothing',
     'src/sql/readTokens.ts: not in kebab-case',
   ])
 })

@@ -22,7 +22,7 @@ const BANNED_NAMES: readonly string[] = [
 
 /** The environment is read once, and passed on as values. */
 const MAY_READ_ENVIRONMENT: readonly string[] = [
-  'src/settings.ts',
+  'src/wiring/settings/settings.ts',
   'src/main.ts',
   'src/serve.ts',
   'src/eider.ts',

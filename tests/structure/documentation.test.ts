@@ -1,7 +1,7 @@
 import { expect, test } from 'bun:test'
 import { join } from 'node:path'
-import { ERRORS } from '../../src/errors.ts'
-import { SETTINGS } from '../../src/settings.ts'
+import { ERRORS } from '../../src/core/errors.ts'
+import { SETTINGS } from '../../src/wiring/settings/settings.ts'
 import {
   brokenLinks,
   longDecisions,

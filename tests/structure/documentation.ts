@@ -54,7 +54,7 @@ function withoutNames(path: string): string {
   return shape.length > 1 ? shape.replace(/[./]+$/, '') : shape
 }
 
-/** `src/sql/rewrite.ts`, `docs/`, or, as pages about the code write it, `sql/rewrite.ts`: folders and files of the project. */
+/** `src/sql/subquery/rewrite.ts`, `docs/`, or, as pages about the code write it, `sql/rewrite.ts`: folders and files of the project. */
 const NAMED_PATH = /`([a-z][\w.-]*(?:\/[\w.-]+)*\/?)`/g
 
 /**

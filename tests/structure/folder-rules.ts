@@ -3,17 +3,40 @@ import { posix } from 'node:path'
 import { importGraph, sourceModules } from './import-rules.ts'
 import type { SourceModule } from './source-module.ts'
 
-/** A folder of peers, such as the files of one statement's way or of one protocol, is easier to read whole than in halves. */
-const FOLDER_FILES_MAX = 30
 /** Of code: without imports, comments and empty lines. */
 const SHALLOW_LINES_MAX = 40
 
-/** Folders with more files than a reader looks through; those in folders within it are not its own. */
-export function crowdedFolders(modules: readonly SourceModule[]): readonly string[] {
-  const folders = Map.groupBy(sourceModules(modules), ({ path }) => posix.dirname(path))
-  return [...folders]
-    .filter(([, files]) => files.length > FOLDER_FILES_MAX)
-    .map(([folder, files]) => `${folder}: ${files.length} files`)
+/**
+ * Folders within one top-level folder that import each other. The files directly in a folder count as a folder too: they either
+ * import its subfolders or are imported by them.
+ */
+export function mutualFolders(modules: readonly SourceModule[]): readonly string[] {
+  const imports = new Set<string>()
+  for (const [path, targets] of importGraph(sourceModules(modules))) {
+    for (const target of targets) {
+      imports.add(`${posix.dirname(path)} and ${posix.dirname(target)}`)
+    }
+  }
+  return [...imports].filter((pair) => {
+    const [from = '', to = ''] = pair.split(' and ')
+    const isWithinOne = from.split('/')[1] === to.split('/')[1]
+    return from < to && isWithinOne && imports.has(`${to} and ${from}`)
+  })
+}
+
+/** Lines and files of each top-level folder of `src/`, of the files directly in it (`(root)`), and of all. */
+export function folderSizes(
+  modules: readonly SourceModule[],
+): Readonly<Record<string, readonly [files: number, lines: number]>> {
+  const sizes: Record<string, readonly [number, number]> = {}
+  for (const { path, lineCount } of sourceModules(modules)) {
+    const parts = path.split('/')
+    for (const folder of ['all', parts.length > 2 ? (parts[1] ?? '') : '(root)']) {
+      const [files, lines] = sizes[folder] ?? [0, 0]
+      sizes[folder] = [files + 1, lines + lineCount]
+    }
+  }
+  return sizes
 }
 
 /** One format each, and the only file that knows its library. */
@@ -36,7 +59,7 @@ export function shallowFiles(modules: readonly SourceModule[]): readonly string[
     if (importer === undefined || others.length > 0 || codeLineCount >= SHALLOW_LINES_MAX) return []
     if (READERS_OF_FORMATS.test(path) || COMPONENTS.test(path)) return []
     const isTested = importedBy.some((one) => one.startsWith('tests/'))
-    const isWiring = /^src\/(?:workers|composition|cli\/commands)\//.test(path)
+    const isWiring = /^src\/(?:wiring|cli\/commands)\//.test(path)
     if (isTypeOnly || isTested || isWiring) return []
     return [`${path}: ${codeLineCount} lines, imported by ${importer} alone`]
   })

@@ -2,97 +2,53 @@
 import { posix } from 'node:path'
 import type { SourceModule } from './source-module.ts'
 
-/** A folder of `src/`, or a file that stands in `src/` itself, and what it may import besides its own. */
+/** A folder of `src/`, and what it may import besides its own files. */
 export const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
-  'errors.ts': [],
-  'setting-values.ts': ['core'],
-  'access-settings.ts': ['setting-values.ts'],
-  'agent-settings.ts': ['setting-values.ts', 'domain', 'core', 'errors.ts'],
-  'settings.ts': [
-    'access-settings.ts',
-    'agent-settings.ts',
-    'setting-values.ts',
-    'core',
-    'errors.ts',
-  ],
   core: [],
-  runtime: ['core', 'errors.ts'],
-  network: ['runtime', 'core', 'errors.ts'],
-  domain: ['core', 'errors.ts'],
-  analysis: ['domain', 'core', 'errors.ts'],
-  evaluation: ['domain', 'core', 'errors.ts'],
-  sql: ['domain', 'core', 'errors.ts'],
-  retrieval: ['domain', 'analysis', 'runtime', 'core', 'errors.ts'],
-  projection: ['domain', 'analysis', 'runtime', 'core', 'errors.ts'],
-  reading: ['domain', 'runtime', 'core', 'errors.ts'],
-  values: ['domain', 'core', 'errors.ts'],
-  sources: ['domain', 'runtime', 'network', 'values', 'core', 'errors.ts'],
-  ingest: ['domain', 'analysis', 'runtime', 'network', 'reading', 'core', 'errors.ts'],
-  agents: ['domain', 'runtime', 'core', 'errors.ts'],
-  catalog: ['domain', 'runtime', 'core', 'errors.ts'],
-  jobs: ['domain', 'runtime', 'core', 'errors.ts'],
-  telemetry: ['domain', 'runtime', 'core', 'errors.ts'],
-  store: ['domain', 'analysis', 'runtime', 'values', 'core', 'errors.ts'],
-  models: ['domain', 'analysis', 'runtime', 'network', 'core', 'errors.ts'],
-  mcp: ['domain', 'runtime', 'network', 'core', 'errors.ts'],
-  query: [
-    'domain',
-    'analysis',
-    'runtime',
-    'sql',
-    'retrieval',
-    'evaluation',
-    'ingest',
-    'catalog',
-    'core',
-    'errors.ts',
-  ],
-  http: [
-    'domain',
-    'runtime',
-    'network',
-    'catalog',
-    'query',
-    'ingest',
-    'agents',
-    'core',
-    'errors.ts',
-  ],
-  cli: ['store', 'domain', 'core', 'errors.ts'],
-  supervisor: ['domain', 'runtime', 'core', 'errors.ts'],
-  ui: ['domain', 'http'],
+  sql: ['core'],
+  retrieval: ['core'],
+  reading: ['core'],
+  sources: ['core'],
+  store: ['core'],
+  models: ['core'],
+  agents: ['core'],
+  ops: ['core'],
+  ingest: ['core', 'reading'],
+  query: ['core', 'sql', 'retrieval', 'ingest'],
+  api: ['core', 'query', 'ingest', 'agents'],
+  cli: ['core', 'store'],
+  ui: ['core', 'api'],
 }
 
 /** They join the middle to the edges, so they may import anything; threads still never reach the database. */
-const COMPOSITION_ROOTS: readonly string[] = [
-  'main.ts',
-  'serve.ts',
-  'app.ts',
-  'composition',
-  'eider.ts',
-  'workers',
-]
+const COMPOSITION_ROOTS: readonly string[] = ['main.ts', 'serve.ts', 'app.ts', 'eider.ts', 'wiring']
 
 /**
- * The folders of a room in their order: a folder imports only from those after it, also by way of the files that stand in
- * the room itself.
+ * The folders of a top-level folder in their order: one imports only from those after it, also by way of the files that lie
+ * directly in the top-level folder.
  */
 export const FOLDER_ORDER: Readonly<Record<string, readonly string[]>> = {
+  core: ['text', 'domain', 'runtime'],
+  api: ['http', 'mcp'],
   query: [
     'run',
     'evaluate',
     'statements',
     'rows',
-    'show',
     'documents',
     'search',
     'select',
     'information-schema',
+    'definitions',
   ],
   sql: ['subquery', 'search', 'pushdown', 'dialect', 'guard', 'ast', 'lexer'],
-  retrieval: ['keywords', 'rows', 'ivf', 'vectors', 'kernel'],
-  agents: ['questions', 'actors', 'loop', 'tools', 'evidence', 'data'],
+  retrieval: ['map', 'keywords', 'rows', 'ivf', 'vectors', 'kernel'],
+  agents: ['questions', 'mcp', 'actors', 'loop', 'tools', 'evidence', 'data'],
+  models: ['registries', 'rerankers', 'builtin', 'anthropic', 'openai'],
+  ingest: ['sync', 'pipeline', 'crawl', 'sources', 'readers', 'chunking'],
   reading: ['processes', 'documents', 'html', 'tables'],
+  sources: ['postgres', 'mysql', 'files'],
+  ops: ['jobs', 'telemetry', 'supervisor'],
   cli: ['commands', 'ingest', 'sql'],
   ui: ['views', 'uploads', 'shell', 'components', 'api'],
   store: [
@@ -115,7 +71,7 @@ export const FOLDER_ORDER: Readonly<Record<string, readonly string[]>> = {
 export const ONLY_IMPORTERS: Readonly<Record<string, readonly string[]>> = {
   openai: ['models'],
   '@anthropic-ai/sdk': ['models'],
-  '@modelcontextprotocol/sdk': ['mcp'],
+  '@modelcontextprotocol/sdk': ['api/mcp', 'agents/mcp'],
   'onnxruntime-node': ['models'],
   '@duckdb/node-api': [
     'store/duckdb',
@@ -128,15 +84,16 @@ export const ONLY_IMPORTERS: Readonly<Record<string, readonly string[]>> = {
     'store/hnsw',
     'store/backup',
     'reading/tables',
+    'reading/processes',
     'sources/files',
-    'values',
+    'core/domain',
   ],
   '@duckdb/node-bindings': ['store/duckdb/columnar'],
   flatbuffers: ['store/duckdb/columnar'],
   'drizzle-orm': ['store'],
-  elysia: ['http'],
-  '@elysiajs/jwt': ['http'],
-  'js-tiktoken': ['http/openai'],
+  elysia: ['api/http'],
+  '@elysiajs/jwt': ['api/http'],
+  'js-tiktoken': ['api/http/openai'],
   turndown: ['reading'],
   '@mixmark-io/domino': ['reading'],
   linkedom: ['reading'],
@@ -146,26 +103,26 @@ export const ONLY_IMPORTERS: Readonly<Record<string, readonly string[]>> = {
   yauzl: ['reading'],
   htmlparser2: ['reading'],
   'postal-mime': ['reading/documents'],
-  micromark: ['reading/documents', 'http/docs'],
-  'micromark-extension-gfm-table': ['http/docs'],
+  micromark: ['reading/documents', 'api/http/page'],
+  'micromark-extension-gfm-table': ['api/http/page'],
   yaml: ['reading/documents'],
   pg: ['sources/postgres'],
   mysql2: ['sources/mysql'],
   ajv: ['agents/loop'],
   re2js: ['agents/loop'],
   'robots-parser': ['ingest'],
-  'ipaddr.js': ['network'],
-  'snowball-stemmers': ['analysis'],
-  '@orama/stemmers': ['analysis'],
-  croner: ['store/backup', 'setting-values.ts', 'runtime'],
+  'ipaddr.js': ['core/runtime'],
+  'snowball-stemmers': ['core/text'],
+  '@orama/stemmers': ['core/text'],
+  croner: ['core/runtime', 'store/backup', 'wiring/settings'],
   'cli-progress': ['cli/ingest'],
   chokidar: ['cli/ingest'],
-  '@opentelemetry/api': ['telemetry'],
-  '@opentelemetry/exporter-trace-otlp-http': ['telemetry'],
-  '@opentelemetry/exporter-trace-otlp-proto': ['telemetry'],
-  '@opentelemetry/resources': ['telemetry'],
-  '@opentelemetry/sdk-trace-base': ['telemetry'],
-  'prom-client': ['telemetry'],
+  '@opentelemetry/api': ['ops/telemetry'],
+  '@opentelemetry/exporter-trace-otlp-http': ['ops/telemetry'],
+  '@opentelemetry/exporter-trace-otlp-proto': ['ops/telemetry'],
+  '@opentelemetry/resources': ['ops/telemetry'],
+  '@opentelemetry/sdk-trace-base': ['ops/telemetry'],
+  'prom-client': ['ops/telemetry'],
   preact: ['ui'],
   'preact-iso': ['ui'],
   '@preact/signals': ['ui'],
@@ -219,7 +176,7 @@ export function serverCodeInPage(modules: readonly SourceModule[]): readonly str
     return module.runtimeImports
       .filter((target) => target.startsWith('.'))
       .map((target) => posix.join(posix.dirname(module.path), target))
-      .filter((target) => !isData(target) && !/^src\/(ui|domain)\//.test(target))
+      .filter((target) => !isData(target) && !/^src\/(ui|core\/domain)\//.test(target))
       .map((target) => `${module.path} imports ${target}`)
   })
 }
@@ -254,17 +211,17 @@ function isOwnLibrary(target: string, path: string): boolean {
   return places.some((place) => path === `src/${place}` || path.startsWith(`src/${place}/`))
 }
 
-/** Imports against the order within a room, and folders that have no place in its order. */
+/** Imports against the order within a folder, and folders that have no place in its order. */
 export function risingImports(modules: readonly SourceModule[]): readonly string[] {
   const graph = importGraph(modules)
-  return Object.entries(FOLDER_ORDER).flatMap(([room, order]) => {
+  return Object.entries(FOLDER_ORDER).flatMap(([top, order]) => {
     return [...graph].flatMap(([path, targets]) => {
-      const from = folderIn(room, path)
+      const from = folderIn(top, path)
       if (from === undefined || from === '') return []
-      if (!order.includes(from)) return [`${path}: "${from}" has no place in ${room}`]
+      if (!order.includes(from)) return [`${path}: "${from}" has no place in ${top}`]
       return targets
         .filter((target) => {
-          const reached = foldersReached(room, target, graph)
+          const reached = foldersReached(top, target, graph)
           return [...reached].some((folder) => order.indexOf(folder) < order.indexOf(from))
         })
         .map((target) => `${path} imports ${target}`)
@@ -272,22 +229,22 @@ export function risingImports(modules: readonly SourceModule[]): readonly string
   })
 }
 
-/** The folder of a module, or for a file of the room itself all folders that it leads to. */
+/** The folder of a module, or for a file directly in the folder all folders that it leads to. */
 function foldersReached(
-  room: string,
+  top: string,
   path: string,
   graph: ReadonlyMap<string, readonly string[]>,
 ): ReadonlySet<string> {
-  const folder = folderIn(room, path)
+  const folder = folderIn(top, path)
   if (folder === undefined) return new Set()
   if (folder !== '') return new Set([folder])
-  return new Set((graph.get(path) ?? []).flatMap((next) => [...foldersReached(room, next, graph)]))
+  return new Set((graph.get(path) ?? []).flatMap((next) => [...foldersReached(top, next, graph)]))
 }
 
-/** `src/query/select/run.ts` → `select`, `src/query/run.ts` → nothing, undefined outside of the room. */
-function folderIn(room: string, path: string): string | undefined {
-  const [top, first, ...rest] = path.split('/')
-  if (top !== 'src' || first !== room) return undefined
+/** `src/query/select/run.ts` → `select`, `src/query/run.ts` → nothing, undefined outside of the top-level folder. */
+function folderIn(folder: string, path: string): string | undefined {
+  const [src, first, ...rest] = path.split('/')
+  if (src !== 'src' || first !== folder) return undefined
   return rest.length > 1 ? (rest[0] ?? '') : ''
 }
 
@@ -331,7 +288,7 @@ export function cycles(modules: readonly SourceModule[]): readonly string[] {
 /** Entries of threads that reach `src/store/`, by the way they reach it. */
 export function threadsReachingStore(modules: readonly SourceModule[]): readonly string[] {
   const graph = importGraph(modules)
-  const entries = [...graph.keys()].filter((path) => path.startsWith('src/workers/'))
+  const entries = [...graph.keys()].filter((path) => path.startsWith('src/wiring/threads/'))
   return entries.flatMap((entry) => {
     const way = wayTo(entry, (path) => path.startsWith('src/store/'), graph)
     return way === undefined ? [] : [way.join(' -> ')]
@@ -373,7 +330,7 @@ export function sourceModules(modules: readonly SourceModule[]): readonly Source
   return modules.filter((module) => module.path.startsWith('src/'))
 }
 
-/** `src/http/wire.ts` → `http`, `src/app.ts` → `app.ts`. */
+/** `src/api/http/wire.ts` → `api`, `src/app.ts` → `app.ts`. */
 function folderOf(path: string): string {
   return path.split('/')[1] ?? ''
 }

@@ -3,7 +3,7 @@ import {
   PLANNED_RESTART_CODE,
   RestartPolicy,
   type ServerExit,
-} from '../../src/supervisor/restart-policy.ts'
+} from '../../src/ops/supervisor/restart-policy.ts'
 
 const CRASH: ServerExit = { exitCode: null, signal: 'SIGSEGV', readyMs: 500, isStopping: false }
 const FAILED_START: ServerExit = { ...CRASH, exitCode: 1, signal: null, readyMs: null }

@@ -1,5 +1,5 @@
-import type { Scope } from '../../src/domain/access/principal.ts'
-import type { AccessKeys, AuditLog, Users } from '../../src/domain/ports/access-ports.ts'
+import type { Scope } from '../../src/core/domain/access/principal.ts'
+import type { AccessKeys, AuditLog, Users } from '../../src/core/domain/ports/access-ports.ts'
 import type { TestApp } from './test-app.ts'
 
 export interface MadeKey {

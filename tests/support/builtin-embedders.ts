@@ -1,4 +1,4 @@
-import type { EmbedderRegistry } from '../../src/domain/ports/model-ports.ts'
+import type { EmbedderRegistry } from '../../src/core/domain/ports/model-ports.ts'
 import { BuiltinEmbedder } from '../../src/models/builtin/builtin-embedder.ts'
 import { embedderRegistry } from '../../src/models/registries/embedder-registry.ts'
 

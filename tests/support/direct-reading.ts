@@ -1,11 +1,11 @@
 import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import type { ReadFile, SentFile, SourceFile } from '../../src/domain/ports/reading-ports.ts'
-import type { NewFile } from '../../src/domain/ports/store-ports.ts'
-import type { FileFormat, UploadedFile } from '../../src/domain/uploaded-file.ts'
+import type { ReadFile, SentFile, SourceFile } from '../../src/core/domain/ports/reading-ports.ts'
+import type { NewFile } from '../../src/core/domain/ports/store-ports.ts'
+import type { FileFormat, UploadedFile } from '../../src/core/domain/uploaded-file.ts'
 import type { ReadingNotes } from '../../src/reading/document-format.ts'
-import { readFile } from '../../src/reading/read-file.ts'
+import { readFile } from '../../src/reading/processes/read-file.ts'
 import type { Store } from '../../src/store/store.ts'
 
 /** Reads a file in this process: the real way has its own tests. */

@@ -1,11 +1,11 @@
 /** Databases elsewhere that are DuckDB in memory: what is pushed down runs there as it is sent. */
 import { type DuckDBConnection, DuckDBInstance, type DuckDBResultReader } from '@duckdb/node-api'
-import type { DataSource, SourceColumn } from '../../src/domain/flow/data-source.ts'
-import { literal, quote } from '../../src/domain/identifier.ts'
-import type { DataSources, SourceSelect } from '../../src/domain/ports/source-ports.ts'
-import { AppError, notFound } from '../../src/errors.ts'
+import type { DataSource, SourceColumn } from '../../src/core/domain/flow/data-source.ts'
+import { literal, quote } from '../../src/core/domain/identifier.ts'
+import type { DataSources, SourceSelect } from '../../src/core/domain/ports/source-ports.ts'
+import { converterOf, typeName } from '../../src/core/domain/shown-values.ts'
+import { AppError, notFound } from '../../src/core/errors.ts'
 import { rowBatches } from '../../src/store/duckdb/result-rows.ts'
-import { converterOf, typeName } from '../../src/values/shown-values.ts'
 
 export interface DuckDBSources extends DataSources {
   /** What was sent for rows, with how many came. */

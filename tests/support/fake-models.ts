@@ -1,5 +1,5 @@
-import type { EmbedderRegistry } from '../../src/domain/ports/model-ports.ts'
-import type { AppError } from '../../src/errors.ts'
+import type { EmbedderRegistry } from '../../src/core/domain/ports/model-ports.ts'
+import type { AppError } from '../../src/core/errors.ts'
 
 interface Gate {
   batchesBefore: number

@@ -2,9 +2,9 @@ import type {
   DataSource,
   DescribedSourceTable,
   SourceColumn,
-} from '../../src/domain/flow/data-source.ts'
-import type { DataSources } from '../../src/domain/ports/source-ports.ts'
-import { AppError, notFound } from '../../src/errors.ts'
+} from '../../src/core/domain/flow/data-source.ts'
+import type { DataSources } from '../../src/core/domain/ports/source-ports.ts'
+import { AppError, notFound } from '../../src/core/errors.ts'
 
 export interface FakeSources extends DataSources {
   /** What was asked, as `check shop`. */

@@ -94,7 +94,9 @@ class HeldDocument {
       if (Object.keys(media.schema).length === 0) {
         if (STILL_TO_COME.has(name)) return
         const how = 'route({answers: {200: {description, schema}}}) takes its TypeBox schema'
-        throw new Error(`${what} has no schema in the document: ${how} (src/http/answers/records)`)
+        throw new Error(
+          `${what} has no schema in the document: ${how} (src/api/http/answers/records)`,
+        )
       }
       this.#hold(what, schema, JSON.parse(text))
     }

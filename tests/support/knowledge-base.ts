@@ -1,4 +1,4 @@
-import type { KnowledgeBase, KnowledgeBaseDraft } from '../../src/domain/knowledge-base.ts'
+import type { KnowledgeBase, KnowledgeBaseDraft } from '../../src/core/domain/knowledge-base.ts'
 
 /** A new knowledge base with every default, before it is stored. */
 export function knowledgeBaseDraft(changes: Partial<KnowledgeBaseDraft> = {}): KnowledgeBaseDraft {

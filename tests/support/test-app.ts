@@ -1,9 +1,9 @@
 import { type App, type AppLog, createApp } from '../../src/app.ts'
-import type { EmbedderRegistry, RerankerRegistry } from '../../src/domain/ports/model-ports.ts'
-import type { DataSources } from '../../src/domain/ports/source-ports.ts'
-import { type Environment, settingsFrom } from '../../src/settings.ts'
+import type { EmbedderRegistry, RerankerRegistry } from '../../src/core/domain/ports/model-ports.ts'
+import type { DataSources } from '../../src/core/domain/ports/source-ports.ts'
 import type { Migration } from '../../src/store/catalog/migrate.ts'
 import { openStore, type Store } from '../../src/store/store.ts'
+import { type Environment, settingsFrom } from '../../src/wiring/settings/settings.ts'
 import { holdAnswer } from './held-answers.ts'
 
 /** The whole product in memory, without a port: what a request to it answers. */

@@ -1,7 +1,7 @@
 import { afterEach, describe, expect, test } from 'bun:test'
 import { rename } from 'node:fs/promises'
 import { join } from 'node:path'
-import type { EmbedderRegistry } from '../../src/domain/ports/model-ports.ts'
+import type { EmbedderRegistry } from '../../src/core/domain/ports/model-ports.ts'
 import { duckdbSources } from '../support/duckdb-sources.ts'
 import { wordEmbedders } from '../support/test-app.ts'
 import { ended, type SyncFixture, syncFixture } from './sync-fixture.ts'

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'bun:test'
-import { failureFields, logStyleOf, logText } from '../../src/telemetry/log-text.ts'
+import { failureFields, logStyleOf, logText } from '../../src/ops/telemetry/log-text.ts'
 
 const TIME = new Date(2026, 3, 30, 12, 3, 4).getTime()
 const REQUEST = {

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test'
-import { kindOfStatement } from '../../src/composition/metric-parts.ts'
-import { METRICS } from '../../src/telemetry/metric-list.ts'
+import { METRICS } from '../../src/ops/telemetry/metric-list.ts'
+import { kindOfStatement } from '../../src/wiring/metric-parts.ts'
 import { createTestApp, type TestApp } from '../support/test-app.ts'
 
 let t: TestApp

@@ -5,9 +5,9 @@ import type {
   RunEnd,
   RunStart,
   ToolStep,
-} from '../../src/domain/agents/agent-run.ts'
-import type { ModelPrice } from '../../src/telemetry/model-prices.ts'
-import { RunRecorder } from '../../src/telemetry/run-recorder.ts'
+} from '../../src/core/domain/agents/agent-run.ts'
+import type { ModelPrice } from '../../src/ops/telemetry/model-prices.ts'
+import { RunRecorder } from '../../src/ops/telemetry/run-recorder.ts'
 
 const START: RunStart = {
   traceId: 't',

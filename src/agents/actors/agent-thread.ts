@@ -1,5 +1,5 @@
-import { AppError } from '../../errors.ts'
-import { WorkerHost } from '../../runtime/worker-host.ts'
+import { AppError } from '../../core/errors.ts'
+import { WorkerHost } from '../../core/runtime/worker-host.ts'
 import { AGENT_LIMITS } from '../agent-limits.ts'
 import { type FromThread, parseFromThread, type ToThread } from './thread-messages.ts'
 import type { ToWorker } from './worker-messages.ts'

@@ -1,4 +1,4 @@
-import { AppError } from '../../errors.ts'
+import { AppError } from '../../core/errors.ts'
 import { AGENT_LIMITS } from '../agent-limits.ts'
 import { type AgentSeat, AgentThread } from './agent-thread.ts'
 

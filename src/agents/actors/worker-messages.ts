@@ -1,9 +1,9 @@
+import type { FinishReason, ModelTurn, TokenUsage } from '../../core/domain/agents/agent-run.ts'
+import type { Action, Step } from '../../core/domain/agents/completion-event.ts'
+import { isModelFeature, type ModelFeature } from '../../core/domain/model-features.ts'
+import type { ChatDefaults, ModelRef } from '../../core/domain/model-ref.ts'
+import { AppError, ERRORS, type ErrorCode, toAppError } from '../../core/errors.ts'
 import { isObject, type JsonObject } from '../../core/json.ts'
-import type { FinishReason, ModelTurn, TokenUsage } from '../../domain/agents/agent-run.ts'
-import type { Action, Step } from '../../domain/agents/completion-event.ts'
-import { isModelFeature, type ModelFeature } from '../../domain/model-features.ts'
-import type { ChatDefaults, ModelRef } from '../../domain/model-ref.ts'
-import { AppError, ERRORS, type ErrorCode, toAppError } from '../../errors.ts'
 import type { AgentEvent, Assignment } from '../loop/assignment.ts'
 
 /** All that a worker needs to know for one question. It can be cloned between threads. */

@@ -1,8 +1,8 @@
-import type { AllowedData } from '../../domain/agents/agent.ts'
-import { literal, nameKey, quote } from '../../domain/identifier.ts'
-import type { KnowledgeBase } from '../../domain/knowledge-base.ts'
-import { FILES_DATABASE } from '../../domain/project.ts'
-import type { RowStream } from '../../domain/query-result.ts'
+import type { AllowedData } from '../../core/domain/agents/agent.ts'
+import { literal, nameKey, quote } from '../../core/domain/identifier.ts'
+import type { KnowledgeBase } from '../../core/domain/knowledge-base.ts'
+import { FILES_DATABASE } from '../../core/domain/project.ts'
+import type { RowStream } from '../../core/domain/query-result.ts'
 import { AGENT_LIMITS } from '../agent-limits.ts'
 import { type FirstRows, readRows } from './observation.ts'
 

@@ -1,4 +1,4 @@
-import { nameKey } from '../../domain/identifier.ts'
+import { nameKey } from '../../core/domain/identifier.ts'
 
 /**
  * Whether a name matches a pattern: `*` stands for any characters, `?` for one. Without case, in at most pattern × name

@@ -1,10 +1,11 @@
 /** What an agent's `data` names of data sources. They are asked when the question starts. */
-import type { Agent } from '../../domain/agents/agent.ts'
-import type { CatalogSnapshot } from '../../domain/catalog-snapshot.ts'
-import type { DataSource, SourceTable } from '../../domain/flow/data-source.ts'
-import type { DataSources } from '../../domain/ports/source-ports.ts'
-import { AppError, toAppError } from '../../errors.ts'
-import { abortable, withDeadline } from '../../runtime/cancellation.ts'
+
+import type { CatalogSnapshot } from '../../core/domain/access/catalog-snapshot.ts'
+import type { Agent } from '../../core/domain/agents/agent.ts'
+import type { DataSource, SourceTable } from '../../core/domain/flow/data-source.ts'
+import type { DataSources } from '../../core/domain/ports/source-ports.ts'
+import { AppError, toAppError } from '../../core/errors.ts'
+import { abortable, withDeadline } from '../../core/runtime/cancellation.ts'
 import { AGENT_LIMITS } from '../agent-limits.ts'
 import { matchesGlob } from './glob.ts'
 

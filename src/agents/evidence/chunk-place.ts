@@ -1,9 +1,10 @@
 /** Where in its document a chunk stands, beyond its offsets. */
+
+import { type ChunkPages, pagesIn } from '../../core/domain/agents/chunk-pages.ts'
+import { nameKey } from '../../core/domain/identifier.ts'
+import type { KnowledgeBase } from '../../core/domain/knowledge-base.ts'
+import type { ResultValue } from '../../core/domain/query-result.ts'
 import { isObject } from '../../core/json.ts'
-import { type ChunkPages, pagesIn } from '../../domain/agents/chunk-pages.ts'
-import { nameKey } from '../../domain/identifier.ts'
-import type { KnowledgeBase } from '../../domain/knowledge-base.ts'
-import type { ResultValue } from '../../domain/query-result.ts'
 
 export interface ChunkPlace {
   readonly pages: ChunkPages | null

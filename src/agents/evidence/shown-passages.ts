@@ -1,7 +1,7 @@
-import { nameKey } from '../../domain/identifier.ts'
-import type { KnowledgeBase } from '../../domain/knowledge-base.ts'
-import { fullName } from '../../domain/project.ts'
-import type { ResultValue } from '../../domain/query-result.ts'
+import { nameKey } from '../../core/domain/identifier.ts'
+import type { KnowledgeBase } from '../../core/domain/knowledge-base.ts'
+import { fullName } from '../../core/domain/project.ts'
+import type { ResultValue } from '../../core/domain/query-result.ts'
 import type { FirstRows } from '../data/observation.ts'
 import { type ChunkPlace, chunkPlace } from './chunk-place.ts'
 

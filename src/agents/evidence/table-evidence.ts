@@ -1,6 +1,6 @@
 /** Statements over tables whose rows an answer is made of. */
-import type { Evidence } from '../../domain/agents/completion-event.ts'
-import type { ResultValue } from '../../domain/query-result.ts'
+import type { Evidence } from '../../core/domain/agents/completion-event.ts'
+import type { ResultValue } from '../../core/domain/query-result.ts'
 import { AGENT_LIMITS, byteSize } from '../agent-limits.ts'
 import type { FirstRows } from '../data/observation.ts'
 

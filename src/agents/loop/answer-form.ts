@@ -1,6 +1,6 @@
+import type { ResponseFormat } from '../../core/domain/ports/model-ports.ts'
+import { AppError } from '../../core/errors.ts'
 import { parsedJson } from '../../core/json.ts'
-import type { ResponseFormat } from '../../domain/ports/model-ports.ts'
-import { AppError } from '../../errors.ts'
 
 /** An answer in its form, or what is wrong with it. */
 export type CheckedAnswer =

@@ -1,7 +1,7 @@
-import type { ConversationTurn } from '../../domain/agents/agent.ts'
-import type { ModelTurn } from '../../domain/agents/agent-run.ts'
-import type { Action, Step } from '../../domain/agents/completion-event.ts'
-import type { ResponseFormat, ToolSpec } from '../../domain/ports/model-ports.ts'
+import type { ConversationTurn } from '../../core/domain/agents/agent.ts'
+import type { ModelTurn } from '../../core/domain/agents/agent-run.ts'
+import type { Action, Step } from '../../core/domain/agents/completion-event.ts'
+import type { ResponseFormat, ToolSpec } from '../../core/domain/ports/model-ports.ts'
 
 /** What the model is told and how far it may go. */
 export interface Assignment {

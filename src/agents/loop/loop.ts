@@ -1,11 +1,11 @@
-import type { Action } from '../../domain/agents/completion-event.ts'
+import type { Action } from '../../core/domain/agents/completion-event.ts'
 import type {
   ChatMessage,
   ChatModel,
   ChatRequest,
   ToolCall,
-} from '../../domain/ports/model-ports.ts'
-import { AppError } from '../../errors.ts'
+} from '../../core/domain/ports/model-ports.ts'
+import { AppError } from '../../core/errors.ts'
 import { type AnswerCheck, answerCheck } from './answer-form.ts'
 import type { AgentEvent, Assignment } from './assignment.ts'
 import {

@@ -1,5 +1,5 @@
-import type { ChatDelta, ToolCall } from '../../domain/ports/model-ports.ts'
-import { AppError } from '../../errors.ts'
+import type { ChatDelta, ToolCall } from '../../core/domain/ports/model-ports.ts'
+import { AppError } from '../../core/errors.ts'
 import { AGENT_LIMITS } from '../agent-limits.ts'
 import type { AgentEvent } from './assignment.ts'
 

@@ -1,8 +1,9 @@
 /** The history that a model is shown: the newest turns, and of older ones of a kept conversation a summary. */
+
+import type { ConversationTurn } from '../../core/domain/agents/agent.ts'
+import type { ChatMessage, ChatModel } from '../../core/domain/ports/model-ports.ts'
+import { AppError, toAppError } from '../../core/errors.ts'
 import { MINUTE_MS } from '../../core/time.ts'
-import type { ConversationTurn } from '../../domain/agents/agent.ts'
-import type { ChatMessage, ChatModel } from '../../domain/ports/model-ports.ts'
-import { AppError, toAppError } from '../../errors.ts'
 import { AGENT_LIMITS, byteSize, firstChars } from '../agent-limits.ts'
 import type { AgentEvent, Assignment } from './assignment.ts'
 import { fenceLines, withDataFence } from './data-fence.ts'

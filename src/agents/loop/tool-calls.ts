@@ -1,5 +1,5 @@
+import type { ToolCall, ToolSpec } from '../../core/domain/ports/model-ports.ts'
 import { isObject, parsedJson } from '../../core/json.ts'
-import type { ToolCall, ToolSpec } from '../../domain/ports/model-ports.ts'
 import { AGENT_LIMITS } from '../agent-limits.ts'
 import type { ToolResult } from './context-window.ts'
 

@@ -1,5 +1,5 @@
-import type { ToolSpec } from '../../domain/ports/model-ports.ts'
-import { AppError } from '../../errors.ts'
+import type { ToolSpec } from '../../core/domain/ports/model-ports.ts'
+import { AppError } from '../../core/errors.ts'
 import type { Assignment } from './assignment.ts'
 import type { ToolCalls } from './tool-calls.ts'
 

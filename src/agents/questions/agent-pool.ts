@@ -1,18 +1,18 @@
-import type { RunStart } from '../../domain/agents/agent-run.ts'
-import type { CompletionEvent } from '../../domain/agents/completion-event.ts'
-import type { ModelFeature } from '../../domain/model-features.ts'
+import type { RunStart } from '../../core/domain/agents/agent-run.ts'
+import type { CompletionEvent } from '../../core/domain/agents/completion-event.ts'
+import type { ModelFeature } from '../../core/domain/model-features.ts'
 import {
   BUILTIN_CHAT_MODEL,
   BUILTIN_PROVIDER,
   type ChatDefaults,
   type ModelRef,
   unknownProvider,
-} from '../../domain/model-ref.ts'
-import type { ForeignTools } from '../../domain/ports/foreign-tool-ports.ts'
-import type { ToolSpec } from '../../domain/ports/model-ports.ts'
-import type { Catalog } from '../../domain/ports/store-ports.ts'
-import type { RunTraces } from '../../domain/ports/trace-ports.ts'
-import { AppError, toAppError } from '../../errors.ts'
+} from '../../core/domain/model-ref.ts'
+import type { ForeignTools } from '../../core/domain/ports/foreign-tool-ports.ts'
+import type { ToolSpec } from '../../core/domain/ports/model-ports.ts'
+import type { Catalog } from '../../core/domain/ports/store-ports.ts'
+import type { RunTraces } from '../../core/domain/ports/trace-ports.ts'
+import { AppError, toAppError } from '../../core/errors.ts'
 import type { AgentTask } from '../actors/worker-messages.ts'
 import { type AvailableData, agentData } from '../data/agent-data.ts'
 import { DataProfiles } from '../data/data-profiles.ts'

@@ -1,5 +1,5 @@
 /** A question and what it leaves in its trace. */
-import type { Agent, ConversationTurn } from '../../domain/agents/agent.ts'
+import type { Agent, ConversationTurn } from '../../core/domain/agents/agent.ts'
 import {
   addedUsage,
   type FinishReason,
@@ -7,12 +7,12 @@ import {
   type RunPurpose,
   type RunStart,
   type TokenUsage,
-} from '../../domain/agents/agent-run.ts'
-import type { AnswerFindings, Step } from '../../domain/agents/completion-event.ts'
-import { BUILTIN_PROVIDER, type ModelRef } from '../../domain/model-ref.ts'
-import type { ResponseFormat } from '../../domain/ports/model-ports.ts'
-import type { RunTrace } from '../../domain/ports/trace-ports.ts'
-import { AppError } from '../../errors.ts'
+} from '../../core/domain/agents/agent-run.ts'
+import type { AnswerFindings, Step } from '../../core/domain/agents/completion-event.ts'
+import { BUILTIN_PROVIDER, type ModelRef } from '../../core/domain/model-ref.ts'
+import type { ResponseFormat } from '../../core/domain/ports/model-ports.ts'
+import type { RunTrace } from '../../core/domain/ports/trace-ports.ts'
+import { AppError } from '../../core/errors.ts'
 import type { ActorTools } from '../actors/agent-actor.ts'
 import { AGENT_LIMITS, byteSize } from '../agent-limits.ts'
 import type { AgentEvent } from '../loop/assignment.ts'

@@ -1,4 +1,4 @@
-import type { FinishReason, TokenUsage } from '../../domain/agents/agent-run.ts'
+import type { FinishReason, TokenUsage } from '../../core/domain/agents/agent-run.ts'
 import {
   type ActionsEvent,
   type AnswerFindings,
@@ -11,8 +11,8 @@ import {
   type OutputEvent,
   type StartEvent,
   type StepsEvent,
-} from '../../domain/agents/completion-event.ts'
-import { type AppError, toAppError } from '../../errors.ts'
+} from '../../core/domain/agents/completion-event.ts'
+import { type AppError, toAppError } from '../../core/errors.ts'
 import { failureToSend } from '../actors/worker-messages.ts'
 import type { AgentEvent } from '../loop/assignment.ts'
 

@@ -1,15 +1,21 @@
-import type { Asker } from '../../domain/access/principal.ts'
-import type { ConversationTurn } from '../../domain/agents/agent.ts'
-import type { Citation, CompletionEvent } from '../../domain/agents/completion-event.ts'
+import type { Asker } from '../../core/domain/access/principal.ts'
+import type { ConversationTurn } from '../../core/domain/agents/agent.ts'
+import type { Citation, CompletionEvent } from '../../core/domain/agents/completion-event.ts'
 import type {
   ConversationStore,
   KeptHistory,
   NewTurn,
   Owner,
-} from '../../domain/ports/conversation-ports.ts'
-import { timestampOfMillis } from '../../domain/timestamp.ts'
-import { AppError, toAppError } from '../../errors.ts'
-import { abortOrigin, callerOf, onAbort, setCaller, setOrigin } from '../../runtime/cancellation.ts'
+} from '../../core/domain/ports/conversation-ports.ts'
+import { timestampOfMillis } from '../../core/domain/timestamp.ts'
+import { AppError, toAppError } from '../../core/errors.ts'
+import {
+  abortOrigin,
+  callerOf,
+  onAbort,
+  setCaller,
+  setOrigin,
+} from '../../core/runtime/cancellation.ts'
 import type { AgentPool } from './agent-pool.ts'
 import { type AgentQuestion, failedRun, type OpenConversation } from './agent-question.ts'
 import type { Answer } from './completion-stream.ts'

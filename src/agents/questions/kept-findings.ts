@@ -1,6 +1,6 @@
 /** What of an answer's rows, charts and warnings is kept with its conversation: as much as has room. */
-import type { Chart, Evidence, OutputEvent } from '../../domain/agents/completion-event.ts'
-import type { KeptFindings } from '../../domain/ports/conversation-ports.ts'
+import type { Chart, Evidence, OutputEvent } from '../../core/domain/agents/completion-event.ts'
+import type { KeptFindings } from '../../core/domain/ports/conversation-ports.ts'
 import { byteSize } from '../agent-limits.ts'
 
 /** Of the findings of one answer, as JSON. */

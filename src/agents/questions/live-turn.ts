@@ -1,9 +1,9 @@
 /** A question of a kept conversation while it is answered, for all who watch it: those that come later are told all of it. */
-import type { CompletionEvent, DeltaEvent } from '../../domain/agents/completion-event.ts'
-import { conversationTitle } from '../../domain/agents/conversation-title.ts'
-import type { ConversationSummary } from '../../domain/ports/conversation-ports.ts'
-import { AppError } from '../../errors.ts'
-import { abortable } from '../../runtime/cancellation.ts'
+import type { CompletionEvent, DeltaEvent } from '../../core/domain/agents/completion-event.ts'
+import { conversationTitle } from '../../core/domain/agents/conversation-title.ts'
+import type { ConversationSummary } from '../../core/domain/ports/conversation-ports.ts'
+import { AppError } from '../../core/errors.ts'
+import { abortable } from '../../core/runtime/cancellation.ts'
 
 /** What a watcher is told, and when it happened. */
 export interface WatchedEvent {

@@ -1,13 +1,13 @@
 /** Conversations as they are shown: what is kept of them, and what is being answered. */
-import { type Asker, maySeeAsked } from '../../domain/access/principal.ts'
+import { type Asker, maySeeAsked } from '../../core/domain/access/principal.ts'
 import type {
   ConversationStore,
   ConversationSummary,
   KeptConversation,
   Owner,
   Page,
-} from '../../domain/ports/conversation-ports.ts'
-import { AppError, toAppError } from '../../errors.ts'
+} from '../../core/domain/ports/conversation-ports.ts'
+import { AppError, toAppError } from '../../core/errors.ts'
 import { type LiveQuestion, LiveTurn, type TurnInProgress, type WatchedEvent } from './live-turn.ts'
 
 export interface ListedConversation extends ConversationSummary {

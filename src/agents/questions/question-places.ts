@@ -1,7 +1,7 @@
-import type { RunStart } from '../../domain/agents/agent-run.ts'
-import { AppError } from '../../errors.ts'
-import { onAbort, startDeadline } from '../../runtime/cancellation.ts'
-import { Semaphore } from '../../runtime/semaphore.ts'
+import type { RunStart } from '../../core/domain/agents/agent-run.ts'
+import { AppError } from '../../core/errors.ts'
+import { onAbort, startDeadline } from '../../core/runtime/cancellation.ts'
+import { Semaphore } from '../../core/runtime/semaphore.ts'
 import { type RunningEntry, type RunningQuestion, RunningQuestions } from './running-questions.ts'
 
 export interface PlaceLimits {

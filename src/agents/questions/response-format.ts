@@ -1,6 +1,6 @@
+import type { JsonSchema, ResponseFormat } from '../../core/domain/ports/model-ports.ts'
+import { AppError } from '../../core/errors.ts'
 import { isObject } from '../../core/json.ts'
-import type { JsonSchema, ResponseFormat } from '../../domain/ports/model-ports.ts'
-import { AppError } from '../../errors.ts'
 import { AGENT_LIMITS } from '../agent-limits.ts'
 
 const FIELD_NAME = 'response_format'

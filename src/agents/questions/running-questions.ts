@@ -1,6 +1,6 @@
-import type { RunStart } from '../../domain/agents/agent-run.ts'
-import { runNotFound } from '../../domain/agents/agent-run.ts'
-import { AppError } from '../../errors.ts'
+import type { RunStart } from '../../core/domain/agents/agent-run.ts'
+import { runNotFound } from '../../core/domain/agents/agent-run.ts'
+import { AppError } from '../../core/errors.ts'
 import { AGENT_LIMITS, firstChars } from '../agent-limits.ts'
 
 /** A question that waits for a place or is being answered. */

@@ -1,8 +1,8 @@
 /** The arguments of a tool that takes several, as a model wrote them. */
 
+import type { JsonSchema } from '../../core/domain/ports/model-ports.ts'
+import { AppError } from '../../core/errors.ts'
 import { parsedArguments } from '../../core/json.ts'
-import type { JsonSchema } from '../../domain/ports/model-ports.ts'
-import { AppError } from '../../errors.ts'
 
 /** One argument of a tool. */
 export interface ArgumentSpec {

@@ -1,4 +1,4 @@
-import type { ToolSpec } from '../../domain/ports/model-ports.ts'
+import type { ToolSpec } from '../../core/domain/ports/model-ports.ts'
 import type { AvailableData } from '../data/agent-data.ts'
 import { READ_DOCUMENT } from './document-pages.ts'
 import { CHART } from './drawn-chart.ts'

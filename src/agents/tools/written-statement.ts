@@ -1,10 +1,10 @@
 /** Statements as models write them, and what they are told when one fails. */
 
-import { nameMeant } from '../../domain/agents/named-data.ts'
-import { nameKey } from '../../domain/identifier.ts'
-import { KNOWLEDGE_BASE_COLUMNS } from '../../domain/knowledge-base.ts'
-import { fullName } from '../../domain/project.ts'
-import { AppError } from '../../errors.ts'
+import { nameMeant } from '../../core/domain/agents/named-data.ts'
+import { nameKey } from '../../core/domain/identifier.ts'
+import { KNOWLEDGE_BASE_COLUMNS } from '../../core/domain/knowledge-base.ts'
+import { fullName } from '../../core/domain/project.ts'
+import { AppError } from '../../core/errors.ts'
 import { AGENT_LIMITS } from '../agent-limits.ts'
 import { namedKnowledgeBases } from '../data/agent-data.ts'
 import { type DataReader, sqlTableName } from '../data/data-reader.ts'

@@ -2,7 +2,7 @@ import type {
   AnswerFindings,
   Citation,
   CompletionEvent,
-} from '../../domain/agents/completion-event.ts'
+} from '../../core/domain/agents/completion-event.ts'
 import {
   type CommandContext,
   DEFAULT_PROJECT_NAME,

@@ -3,7 +3,7 @@
 import type { Dirent } from 'node:fs'
 import { readdir, stat } from 'node:fs/promises'
 import { basename, dirname, isAbsolute, join, relative, resolve, sep } from 'node:path'
-import { errorText } from '../../errors.ts'
+import { errorText } from '../../core/errors.ts'
 import { CommandError, usageError } from '../command-error.ts'
 
 export interface LocalFile {

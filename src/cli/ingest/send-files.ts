@@ -1,7 +1,7 @@
 /** Local files to the server: several requests at a time, small files together, each file read as it is sent. */
 
 import { randomUUID } from 'node:crypto'
-import { errorText } from '../../errors.ts'
+import { errorText } from '../../core/errors.ts'
 import { type CommandContext, type NamedObject, pathOf } from '../command.ts'
 import { CommandError } from '../command-error.ts'
 import type { KnownFiles } from './known-files.ts'

@@ -3,7 +3,7 @@
 import { stat } from 'node:fs/promises'
 import { basename } from 'node:path'
 import { watch } from 'chokidar'
-import { errorText } from '../../errors.ts'
+import { errorText } from '../../core/errors.ts'
 import type { CommandContext } from '../command.ts'
 import { documentIdOf, type FileRoot, isLeftOut, isWanted, type LocalFile } from './local-files.ts'
 import { type LocalIngest, sendAll } from './local-ingest.ts'

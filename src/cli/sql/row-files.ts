@@ -3,7 +3,7 @@
 import { randomUUID } from 'node:crypto'
 import { type FileHandle, open, rename, rm, stat } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
-import { errorText } from '../../errors.ts'
+import { errorText } from '../../core/errors.ts'
 import { CommandError, usageError } from '../command-error.ts'
 import { connectionLost } from '../http-client.ts'
 import type { Output } from '../output.ts'

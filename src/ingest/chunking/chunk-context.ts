@@ -1,5 +1,5 @@
+import type { TextLayout } from '../../core/domain/document.ts'
 import { oneLine } from '../../core/short-text.ts'
-import type { TextLayout } from '../../domain/document.ts'
 import type { LimitsUnder } from './chunk-markdown.ts'
 import { limitsBelow, type SpanLimits } from './span-limits.ts'
 import type { TextPiece } from './text-piece.ts'

@@ -1,6 +1,6 @@
-import type { Row, RowValue } from '../../domain/document.ts'
-import type { JsonChunking } from '../../domain/knowledge-base.ts'
-import { AppError } from '../../errors.ts'
+import type { Row, RowValue } from '../../core/domain/document.ts'
+import type { JsonChunking } from '../../core/domain/knowledge-base.ts'
+import { AppError } from '../../core/errors.ts'
 import { INGEST_LIMITS } from '../ingest-limits.ts'
 import { pythonLiteral } from './python-literal.ts'
 

@@ -1,4 +1,4 @@
-import type { TextParts } from '../../domain/document.ts'
+import type { TextParts } from '../../core/domain/document.ts'
 import { chunkText, type TextSpan } from './chunk-text.ts'
 import { headingText, type MarkdownBlock, markdownBlocks } from './markdown-structure.ts'
 import { fits, limitsBelow, type SpanLimits } from './span-limits.ts'

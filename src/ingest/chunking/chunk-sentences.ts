@@ -1,4 +1,4 @@
-import type { SentenceWindows } from '../../domain/knowledge-base.ts'
+import type { SentenceWindows } from '../../core/domain/knowledge-base.ts'
 import { chunkText, type TextSpan } from './chunk-text.ts'
 import { fits, type SpanLimits } from './span-limits.ts'
 import { BOUNDARY, boundaryBefore, isSpace } from './text-boundary.ts'

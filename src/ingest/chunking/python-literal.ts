@@ -1,4 +1,4 @@
-import type { RowValue } from '../../domain/document.ts'
+import type { RowValue } from '../../core/domain/document.ts'
 import { INGEST_LIMITS } from '../ingest-limits.ts'
 
 const TOKEN =

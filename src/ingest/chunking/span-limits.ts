@@ -1,4 +1,4 @@
-import type { TokenCounter } from '../../domain/ports/model-ports.ts'
+import type { TokenCounter } from '../../core/domain/ports/model-ports.ts'
 
 /** How long a span of text may be. */
 export interface SpanLimits {

@@ -1,7 +1,7 @@
-import { AppError } from '../../errors.ts'
-import { withoutDot } from '../../network/address-policy.ts'
+import { AppError } from '../../core/errors.ts'
+import { withoutDot } from '../../core/runtime/address-policy.ts'
 import { INGEST_LIMITS } from '../ingest-limits.ts'
-import type { CrawlRequest } from '../insert-request.ts'
+import type { CrawlRequest } from '../sources/insert-request.ts'
 
 /** Which links a crawl follows. */
 export interface CrawlScope {

@@ -1,15 +1,20 @@
-import type { Row } from '../../domain/document.ts'
-import type { JobError } from '../../domain/flow/job.ts'
-import type { KnowledgeBase } from '../../domain/knowledge-base.ts'
-import type { ReadDocument } from '../../domain/ports/reading-ports.ts'
-import { AppError } from '../../errors.ts'
-import { type ColumnMapping, columnMappingOf, documentRow, findColumn } from '../document-of-row.ts'
+import type { Row } from '../../core/domain/document.ts'
+import type { JobError } from '../../core/domain/flow/job.ts'
+import type { KnowledgeBase } from '../../core/domain/knowledge-base.ts'
+import type { ReadDocument } from '../../core/domain/ports/reading-ports.ts'
+import { AppError } from '../../core/errors.ts'
 import { INGEST_LIMITS } from '../ingest-limits.ts'
-import type { CrawlRequest, InsertDeps } from '../insert-request.ts'
-import { LAYOUT_COLUMN, layoutValue } from '../row-layout.ts'
+import { crawlableUrl } from '../sources/crawlable-url.ts'
+import {
+  type ColumnMapping,
+  columnMappingOf,
+  documentRow,
+  findColumn,
+} from '../sources/document-of-row.ts'
+import type { CrawlRequest, InsertDeps } from '../sources/insert-request.ts'
+import { LAYOUT_COLUMN, layoutValue } from '../sources/row-layout.ts'
 import { CrawlFrontier } from './crawl-frontier.ts'
 import { crawlScope } from './crawl-scope.ts'
-import { crawlableUrl } from './crawlable-url.ts'
 import { isOfPage, type LeftOutPages } from './left-out-pages.ts'
 import { linksToFollow, type VisitedPage, type VisitPlan, visitor } from './page-visit.ts'
 import { Robots } from './robots.ts'

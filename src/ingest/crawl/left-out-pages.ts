@@ -1,4 +1,4 @@
-import { AppError, type ErrorCode } from '../../errors.ts'
+import { AppError, type ErrorCode } from '../../core/errors.ts'
 
 /** Why one page is no document; the pages of a crawl are counted by `reason`. */
 export class PageError extends AppError {

@@ -1,10 +1,10 @@
-import type { ReadDocument, ReadFile } from '../../domain/ports/reading-ports.ts'
-import { type DocumentFormat, isDocumentFormat } from '../../domain/uploaded-file.ts'
-import { AppError } from '../../errors.ts'
+import type { ReadDocument, ReadFile } from '../../core/domain/ports/reading-ports.ts'
+import { type DocumentFormat, isDocumentFormat } from '../../core/domain/uploaded-file.ts'
+import { AppError } from '../../core/errors.ts'
 import { fileFormat, formatOfBytes } from '../../reading/file-format.ts'
 import { INGEST_LIMITS } from '../ingest-limits.ts'
-import type { InsertDeps } from '../insert-request.ts'
-import type { FetchedPage } from './guarded-fetch.ts'
+import type { FetchedPage } from '../sources/guarded-fetch.ts'
+import type { InsertDeps } from '../sources/insert-request.ts'
 import { type LeftOutPages, PageError } from './left-out-pages.ts'
 
 /**

@@ -1,8 +1,8 @@
 import robotsParser from 'robots-parser'
-import { AppError } from '../../errors.ts'
-import { sleep } from '../../runtime/cancellation.ts'
+import { AppError } from '../../core/errors.ts'
+import { sleep } from '../../core/runtime/cancellation.ts'
 import { INGEST_LIMITS } from '../ingest-limits.ts'
-import type { PageFetcher } from './guarded-fetch.ts'
+import type { PageFetcher } from '../sources/guarded-fetch.ts'
 import { PageError } from './left-out-pages.ts'
 
 /** The name by which a `robots.txt` speaks to us. */

@@ -1,11 +1,11 @@
-import { Analyzers } from '../../analysis/analyzer.ts'
-import type { TokenCounter } from '../../domain/ports/model-ports.ts'
+import type { TokenCounter } from '../../core/domain/ports/model-ports.ts'
 import type {
   DocumentReading,
   FileReading,
   RawDocument,
   ReadDocument,
-} from '../../domain/ports/reading-ports.ts'
+} from '../../core/domain/ports/reading-ports.ts'
+import { Analyzers } from '../../core/text/analyzer.ts'
 import { wholeDocument } from '../../reading/document-format.ts'
 import {
   ReaderProcesses,
@@ -41,7 +41,7 @@ export function documentReaderOptions(
 ): DocumentReaderOptions {
   return {
     processes: readerProcessesOptions(processes),
-    workerUrl: new URL('../../workers/reader-entry.ts', import.meta.url).href,
+    workerUrl: new URL('../../wiring/threads/reader-entry.ts', import.meta.url).href,
     matchMs: INGEST_LIMITS.matchMs,
     chunkingMs: INGEST_LIMITS.chunkingMs,
     queueMax: INGEST_LIMITS.readsQueuedMax,

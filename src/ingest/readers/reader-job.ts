@@ -1,4 +1,4 @@
-import { AppError, type ErrorCode } from '../../errors.ts'
+import { AppError, type ErrorCode } from '../../core/errors.ts'
 import {
   type ChunkableText,
   type ChunkedTexts,

@@ -1,7 +1,7 @@
-import { AppError, type ErrorCode } from '../../errors.ts'
-import { abortable } from '../../runtime/cancellation.ts'
-import { FairPool } from '../../runtime/fair-pool.ts'
-import { WorkerHost } from '../../runtime/worker-host.ts'
+import { AppError, type ErrorCode } from '../../core/errors.ts'
+import { abortable } from '../../core/runtime/cancellation.ts'
+import { FairPool } from '../../core/runtime/fair-pool.ts'
+import { WorkerHost } from '../../core/runtime/worker-host.ts'
 import type { ReaderAnswer, ReaderJob } from './reader-job.ts'
 
 export interface ReaderPoolOptions {

@@ -1,6 +1,10 @@
-import { requireFileTable } from '../../domain/catalog-snapshot.ts'
-import type { Row } from '../../domain/document.ts'
-import { type FileTable, isDocumentFormat, type UploadedFile } from '../../domain/uploaded-file.ts'
+import { requireFileTable } from '../../core/domain/access/catalog-snapshot.ts'
+import type { Row } from '../../core/domain/document.ts'
+import {
+  type FileTable,
+  isDocumentFormat,
+  type UploadedFile,
+} from '../../core/domain/uploaded-file.ts'
 import {
   type ColumnMapping,
   columnMappingOf,
@@ -8,8 +12,8 @@ import {
   findColumn,
   type MappedColumns,
   textOf,
-} from '../document-of-row.ts'
-import type { InsertDeps } from '../insert-request.ts'
+} from './document-of-row.ts'
+import type { InsertDeps } from './insert-request.ts'
 
 type FilesDeps = Pick<InsertDeps, 'snapshot' | 'files'>
 

@@ -1,10 +1,10 @@
-import type { Rights } from '../../domain/access/rights.ts'
-import { type CellValue, type Row, shownValue } from '../../domain/document.ts'
-import type { KnowledgeBase } from '../../domain/knowledge-base.ts'
-import type { RowStream } from '../../domain/query-result.ts'
-import { AppError, type ErrorCode } from '../../errors.ts'
+import type { Rights } from '../../core/domain/access/rights.ts'
+import { type CellValue, type Row, shownValue } from '../../core/domain/document.ts'
+import type { KnowledgeBase } from '../../core/domain/knowledge-base.ts'
+import type { RowStream } from '../../core/domain/query-result.ts'
+import { AppError, type ErrorCode } from '../../core/errors.ts'
 import { INGEST_LIMITS } from '../ingest-limits.ts'
-import type { InsertDeps } from '../insert-request.ts'
+import type { InsertDeps } from './insert-request.ts'
 
 /** Failures that do not say that the text is no valid SELECT. */
 const KEPT_CODES: ReadonlySet<ErrorCode> = new Set<ErrorCode>([

@@ -1,6 +1,6 @@
 import { realpath, stat } from 'node:fs/promises'
 import { isAbsolute, join, relative, resolve, sep } from 'node:path'
-import { AppError, systemCodeOf } from '../../errors.ts'
+import { AppError, systemCodeOf } from '../../core/errors.ts'
 
 /** A folder that may be read, both as the system knows them: no link stands in their paths. */
 export interface OpenFolder {

@@ -1,7 +1,7 @@
 import type { BigIntStats, Dirent } from 'node:fs'
 import { readdir, realpath, stat } from 'node:fs/promises'
-import { AppError, systemCodeOf } from '../../errors.ts'
-import { yieldToEventLoop } from '../../runtime/scheduling.ts'
+import { AppError, systemCodeOf } from '../../core/errors.ts'
+import { yieldToEventLoop } from '../../core/runtime/scheduling.ts'
 import { isWithin, type OpenFolder, pathIn, REASONS } from './folder-roots.ts'
 
 export interface FolderRules {

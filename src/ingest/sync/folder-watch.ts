@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
 import { type FSWatcher, watch } from 'node:fs'
-import { AppError, systemCodeOf } from '../../errors.ts'
+import { AppError, systemCodeOf } from '../../core/errors.ts'
 import { openFolder } from './folder-roots.ts'
 import { type FolderRules, listFolder } from './folder-walk.ts'
 

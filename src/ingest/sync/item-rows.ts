@@ -1,22 +1,22 @@
 /** What a file or page holds as rows of a knowledge base, each with the id of its document. */
-import type { Row } from '../../domain/document.ts'
+import type { Row } from '../../core/domain/document.ts'
 import type {
   DocumentReading,
   ReadDocument,
   ReadFile,
   ReadTable,
-} from '../../domain/ports/reading-ports.ts'
-import type { TableRows } from '../../domain/ports/sync-ports.ts'
-import { isDocumentFormat } from '../../domain/uploaded-file.ts'
-import { AppError } from '../../errors.ts'
+} from '../../core/domain/ports/reading-ports.ts'
+import type { TableRows } from '../../core/domain/ports/sync-ports.ts'
+import { isDocumentFormat } from '../../core/domain/uploaded-file.ts'
+import { AppError } from '../../core/errors.ts'
 import {
   type ColumnMapping,
   documentRow,
   findColumn,
   ID_COLUMN,
   textOf,
-} from '../document-of-row.ts'
-import { LAYOUT_COLUMN, layoutValue } from '../row-layout.ts'
+} from '../sources/document-of-row.ts'
+import { LAYOUT_COLUMN, layoutValue } from '../sources/row-layout.ts'
 
 export interface ItemReading {
   readonly reader: DocumentReading

@@ -1,20 +1,20 @@
-import { HOUR_MS } from '../../core/time.ts'
-import type { CatalogSnapshot } from '../../domain/catalog-snapshot.ts'
-import type { Job } from '../../domain/flow/job.ts'
-import { isOver } from '../../domain/flow/job.ts'
+import type { CatalogSnapshot } from '../../core/domain/access/catalog-snapshot.ts'
+import type { Job } from '../../core/domain/flow/job.ts'
+import { isOver } from '../../core/domain/flow/job.ts'
 import type {
   RunTrigger,
   SyncRun,
   SyncSource,
   SyncSourceChanges,
   SyncSourceDraft,
-} from '../../domain/flow/sync-source.ts'
-import type { KnowledgeBase } from '../../domain/knowledge-base.ts'
-import type { JobHandler, Jobs, JobWork } from '../../domain/ports/job-ports.ts'
-import type { SourceKeeping, SourceState, SyncStore } from '../../domain/ports/sync-ports.ts'
-import { timestampOfMillis } from '../../domain/timestamp.ts'
-import { AppError, notFound, toAppError } from '../../errors.ts'
-import { nextTime } from '../../runtime/schedule-times.ts'
+} from '../../core/domain/flow/sync-source.ts'
+import type { KnowledgeBase } from '../../core/domain/knowledge-base.ts'
+import type { JobHandler, Jobs, JobWork } from '../../core/domain/ports/job-ports.ts'
+import type { SourceKeeping, SourceState, SyncStore } from '../../core/domain/ports/sync-ports.ts'
+import { timestampOfMillis } from '../../core/domain/timestamp.ts'
+import { AppError, notFound, toAppError } from '../../core/errors.ts'
+import { nextTime } from '../../core/runtime/schedule-times.ts'
+import { HOUR_MS } from '../../core/time.ts'
 import { openFolder } from './folder-roots.ts'
 import { FolderWatch } from './folder-watch.ts'
 import type { EndedRun, SourceRunRequest } from './run-source.ts'

@@ -1,10 +1,10 @@
 /** Items on their way into a knowledge base. */
-import type { Document, Row } from '../../domain/document.ts'
-import type { SyncItem } from '../../domain/flow/sync-source.ts'
-import type { KnowledgeBase } from '../../domain/knowledge-base.ts'
-import type { DocumentStore } from '../../domain/ports/store-ports.ts'
-import type { TimeSlice } from '../../runtime/scheduling.ts'
-import { columnMappingOf, contentId, documentOfRow } from '../document-of-row.ts'
+import type { Document, Row } from '../../core/domain/document.ts'
+import type { SyncItem } from '../../core/domain/flow/sync-source.ts'
+import type { KnowledgeBase } from '../../core/domain/knowledge-base.ts'
+import type { DocumentStore } from '../../core/domain/ports/store-ports.ts'
+import type { TimeSlice } from '../../core/runtime/scheduling.ts'
+import { columnMappingOf, contentId, documentOfRow } from '../sources/document-of-row.ts'
 
 /** An item with all its rows. */
 export interface WholeItem {

@@ -1,22 +1,22 @@
-import type { Row } from '../../domain/document.ts'
-import type { JobError } from '../../domain/flow/job.ts'
+import type { Row } from '../../core/domain/document.ts'
+import type { JobError } from '../../core/domain/flow/job.ts'
 import type {
   SyncCounts,
   SyncItem,
   SyncOutcome,
   SyncRun,
   SyncSource,
-} from '../../domain/flow/sync-source.ts'
-import type { KnowledgeBase } from '../../domain/knowledge-base.ts'
-import type { ChunkStore } from '../../domain/ports/store-ports.ts'
-import type { SyncStore } from '../../domain/ports/sync-ports.ts'
-import { AppError, type ErrorCode, notFound, toAppError } from '../../errors.ts'
-import { TimeSlice } from '../../runtime/scheduling.ts'
-import { SerialQueue } from '../../runtime/serial-queue.ts'
+} from '../../core/domain/flow/sync-source.ts'
+import type { KnowledgeBase } from '../../core/domain/knowledge-base.ts'
+import type { ChunkStore } from '../../core/domain/ports/store-ports.ts'
+import type { SyncStore } from '../../core/domain/ports/sync-ports.ts'
+import { AppError, type ErrorCode, notFound, toAppError } from '../../core/errors.ts'
+import { TimeSlice } from '../../core/runtime/scheduling.ts'
+import { SerialQueue } from '../../core/runtime/serial-queue.ts'
 import { INGEST_LIMITS } from '../ingest-limits.ts'
-import type { InsertDeps } from '../insert-request.ts'
-import { storeRows } from '../store-rows.ts'
-import type { StoredCounts } from '../storing-stages.ts'
+import { storeRows } from '../pipeline/store-rows.ts'
+import type { StoredCounts } from '../sources/insert-log.ts'
+import type { InsertDeps } from '../sources/insert-request.ts'
 import { CURSOR_ITEM } from './query-source.ts'
 import {
   type IdentifiedRow,

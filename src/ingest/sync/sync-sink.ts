@@ -1,7 +1,7 @@
 /** What the readers of sources tell about the files, pages or rows that they meet. */
-import type { CellValue, Row } from '../../domain/document.ts'
-import type { SyncItem, SyncSource } from '../../domain/flow/sync-source.ts'
-import type { ColumnMapping } from '../document-of-row.ts'
+import type { CellValue, Row } from '../../core/domain/document.ts'
+import type { SyncItem, SyncSource } from '../../core/domain/flow/sync-source.ts'
+import type { ColumnMapping } from '../sources/document-of-row.ts'
 
 export interface SyncSink {
   /** It is as it is remembered. @param stamp a new one by which it is known the next time */

@@ -1,17 +1,17 @@
 import { createHash } from 'node:crypto'
-import type { DocumentReading, ReadFile } from '../../domain/ports/reading-ports.ts'
-import type { FileBytes } from '../../domain/ports/store-ports.ts'
-import type { TableRows } from '../../domain/ports/sync-ports.ts'
-import { AppError } from '../../errors.ts'
+import type { DocumentReading, ReadFile } from '../../core/domain/ports/reading-ports.ts'
+import type { FileBytes } from '../../core/domain/ports/store-ports.ts'
+import type { TableRows } from '../../core/domain/ports/sync-ports.ts'
+import { AppError } from '../../core/errors.ts'
+import { isOfPage, PageError } from '../crawl/left-out-pages.ts'
+import { pageAddress } from '../crawl/page-address.ts'
+import { Robots } from '../crawl/robots.ts'
 import type {
   DownloadedFile,
   FileFetcher,
   PageFetcher,
   Validators,
-} from '../crawl/guarded-fetch.ts'
-import { isOfPage, PageError } from '../crawl/left-out-pages.ts'
-import { pageAddress } from '../crawl/page-address.ts'
-import { Robots } from '../crawl/robots.ts'
+} from '../sources/guarded-fetch.ts'
 import { rowsOfItem } from './item-rows.ts'
 import type { SyncReach, SyncTask } from './sync-sink.ts'
 

@@ -4,14 +4,14 @@ import type {
   MessageCreateParams,
   Tool,
 } from '@anthropic-ai/sdk/resources/messages'
-import type { ModelFeature } from '../../domain/model-features.ts'
+import type { ModelFeature } from '../../core/domain/model-features.ts'
 import type {
   ChatMessage,
   ChatModel,
   ChatRequest,
   ToolSpec,
-} from '../../domain/ports/model-ports.ts'
-import type { AppError } from '../../errors.ts'
+} from '../../core/domain/ports/model-ports.ts'
+import type { AppError } from '../../core/errors.ts'
 import { adaptiveChat } from '../adaptive-chat.ts'
 import { type ChatConfig, chatDeltas, type ProviderCall, streamPieces } from '../chat-stream.ts'
 import { ANTHROPIC_PUBLIC_URL, anthropicBaseUrl, type Endpoint } from '../endpoint.ts'

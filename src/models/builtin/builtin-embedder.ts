@@ -1,11 +1,11 @@
 import { availableParallelism } from 'node:os'
 import { fileURLToPath } from 'node:url'
-import type { Embedder } from '../../domain/ports/model-ports.ts'
-import { AppError } from '../../errors.ts'
-import { onAbort } from '../../runtime/cancellation.ts'
-import { LruMap } from '../../runtime/lru-map.ts'
-import { mapConcurrent } from '../../runtime/map-concurrent.ts'
-import { WorkerHost } from '../../runtime/worker-host.ts'
+import type { Embedder } from '../../core/domain/ports/model-ports.ts'
+import { AppError } from '../../core/errors.ts'
+import { onAbort } from '../../core/runtime/cancellation.ts'
+import { LruMap } from '../../core/runtime/lru-map.ts'
+import { mapConcurrent } from '../../core/runtime/map-concurrent.ts'
+import { WorkerHost } from '../../core/runtime/worker-host.ts'
 import {
   type EmbeddingAnswer,
   type EmbeddingRequest,
@@ -35,7 +35,7 @@ const THREADS_MAX = 2
 export function builtinEmbedderOptions(): BuiltinEmbedderOptions {
   return {
     modelFolder: fileURLToPath(new URL('../../../assets/all-MiniLM-L6-v2-int8', import.meta.url)),
-    workerUrl: new URL('../../workers/embedder-entry.ts', import.meta.url).href,
+    workerUrl: new URL('../../wiring/threads/embedder-entry.ts', import.meta.url).href,
     threadsMax: Math.min(THREADS_MAX, availableParallelism()),
   }
 }

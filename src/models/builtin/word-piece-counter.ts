@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
-import type { TokenCounter } from '../../domain/ports/model-ports.ts'
+import type { TokenCounter } from '../../core/domain/ports/model-ports.ts'
 import { isIdeograph, WordPiece } from './word-piece.ts'
 
 /** Words whose number of tokens is remembered; the memory starts anew when it is full. */

@@ -1,5 +1,5 @@
-import type { FinishReason, TokenUsage } from '../../domain/agents/agent-run.ts'
-import type { ChatRequest, ToolCall } from '../../domain/ports/model-ports.ts'
+import type { FinishReason, TokenUsage } from '../../core/domain/agents/agent-run.ts'
+import type { ChatRequest, ToolCall } from '../../core/domain/ports/model-ports.ts'
 import { type AnswerEnd, answerEnd } from '../answer-end.ts'
 import type { PartialAnswer, SpokenDelta } from '../chat-stream.ts'
 import { member, tokenCount } from '../provider-answer.ts'

@@ -3,13 +3,13 @@ import type {
   ChatCompletionCreateParams,
   ChatCompletionMessageParam,
 } from 'openai/resources/chat/completions'
-import type { ModelFeature } from '../../domain/model-features.ts'
+import type { ModelFeature } from '../../core/domain/model-features.ts'
 import type {
   ChatMessage,
   ChatModel,
   ChatRequest,
   ToolCall,
-} from '../../domain/ports/model-ports.ts'
+} from '../../core/domain/ports/model-ports.ts'
 import { adaptiveChat } from '../adaptive-chat.ts'
 import { type ChatConfig, chatDeltas, type ProviderCall, streamPieces } from '../chat-stream.ts'
 import { OPENAI_PUBLIC_URL, openaiBaseUrl } from '../endpoint.ts'

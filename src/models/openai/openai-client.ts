@@ -1,5 +1,5 @@
 import OpenAI, { APIConnectionError, APIConnectionTimeoutError, APIError } from 'openai'
-import type { AppError } from '../../errors.ts'
+import type { AppError } from '../../core/errors.ts'
 import { type Endpoint, openaiBaseUrl } from '../endpoint.ts'
 import { providerFetch } from '../provider-answer.ts'
 import { refusalWithin } from '../provider-call.ts'

@@ -1,9 +1,14 @@
-import { type FeatureMemory, newFeatureMemory } from '../../domain/model-features.ts'
-import { apiOf, type ChatDefaults, type ModelRef, unknownProvider } from '../../domain/model-ref.ts'
-import type { ChatModel, Embedder } from '../../domain/ports/model-ports.ts'
-import { AppError } from '../../errors.ts'
-import { addressPolicy } from '../../network/address-policy.ts'
-import { internet } from '../../network/pinned-fetch.ts'
+import { type FeatureMemory, newFeatureMemory } from '../../core/domain/model-features.ts'
+import {
+  apiOf,
+  type ChatDefaults,
+  type ModelRef,
+  unknownProvider,
+} from '../../core/domain/model-ref.ts'
+import type { ChatModel, Embedder } from '../../core/domain/ports/model-ports.ts'
+import { AppError } from '../../core/errors.ts'
+import { addressPolicy } from '../../core/runtime/address-policy.ts'
+import { internet } from '../../core/runtime/pinned-fetch.ts'
 import { CHAT_LIMITS, type ChatLimits } from '../chat-stream.ts'
 import { modelEndpoint } from '../endpoint.ts'
 import { CHAT_PROVIDERS } from './chat-providers.ts'

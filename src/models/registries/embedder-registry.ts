@@ -5,10 +5,14 @@ import {
   COMPATIBLE_PROVIDERS,
   type ModelRef,
   unknownProvider,
-} from '../../domain/model-ref.ts'
-import type { Embedder, EmbedderProbe, EmbedderRegistry } from '../../domain/ports/model-ports.ts'
-import { AppError } from '../../errors.ts'
-import type { Guard } from '../../network/pinned-fetch.ts'
+} from '../../core/domain/model-ref.ts'
+import type {
+  Embedder,
+  EmbedderProbe,
+  EmbedderRegistry,
+} from '../../core/domain/ports/model-ports.ts'
+import { AppError } from '../../core/errors.ts'
+import type { Guard } from '../../core/runtime/pinned-fetch.ts'
 import { MINI_LM_DIMENSIONS } from '../builtin/embedding-protocol.ts'
 import { type Endpoint, modelEndpoint } from '../endpoint.ts'
 import {

@@ -1,7 +1,11 @@
 import { createHash } from 'node:crypto'
-import type { FeatureMemory, ModelFeature, RefusedFeatures } from '../../domain/model-features.ts'
-import type { ModelRef } from '../../domain/model-ref.ts'
-import { LruMap } from '../../runtime/lru-map.ts'
+import type {
+  FeatureMemory,
+  ModelFeature,
+  RefusedFeatures,
+} from '../../core/domain/model-features.ts'
+import type { ModelRef } from '../../core/domain/model-ref.ts'
+import { LruMap } from '../../core/runtime/lru-map.ts'
 
 const MODELS_MAX = 1_000
 

@@ -3,11 +3,11 @@ import {
   COMPATIBLE_PROVIDERS,
   type ModelRef,
   unknownProvider,
-} from '../../domain/model-ref.ts'
-import type { Reranker, RerankerRegistry } from '../../domain/ports/model-ports.ts'
-import { AppError } from '../../errors.ts'
-import type { Guard } from '../../network/pinned-fetch.ts'
-import { LruMap } from '../../runtime/lru-map.ts'
+} from '../../core/domain/model-ref.ts'
+import type { Reranker, RerankerRegistry } from '../../core/domain/ports/model-ports.ts'
+import { AppError } from '../../core/errors.ts'
+import { LruMap } from '../../core/runtime/lru-map.ts'
+import type { Guard } from '../../core/runtime/pinned-fetch.ts'
 import { chosenEndpoint, modelEndpoint } from '../endpoint.ts'
 import { CircuitBreaker } from '../rerankers/circuit-breaker.ts'
 import { EndpointReranker } from '../rerankers/endpoint-reranker.ts'

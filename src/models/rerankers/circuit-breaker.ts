@@ -1,6 +1,6 @@
+import type { Reranker } from '../../core/domain/ports/model-ports.ts'
+import { AppError } from '../../core/errors.ts'
 import { MINUTE_MS } from '../../core/time.ts'
-import type { Reranker } from '../../domain/ports/model-ports.ts'
-import { AppError } from '../../errors.ts'
 
 /** After the first failure, then twice as long after each further one. */
 const PAUSE_MS = 5_000

@@ -1,6 +1,6 @@
 import type OpenAI from 'openai'
 import type { ChatCompletionCreateParamsNonStreaming } from 'openai/resources/chat/completions'
-import { AppError } from '../../errors.ts'
+import { AppError } from '../../core/errors.ts'
 import { type Endpoint, openaiBaseUrl } from '../endpoint.ts'
 import { member } from '../provider-answer.ts'
 import { type CallLimits, callProvider } from '../provider-call.ts'

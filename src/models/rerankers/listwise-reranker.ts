@@ -1,5 +1,5 @@
-import type { Reranker } from '../../domain/ports/model-ports.ts'
-import { AppError } from '../../errors.ts'
+import type { Reranker } from '../../core/domain/ports/model-ports.ts'
+import { AppError } from '../../core/errors.ts'
 import { type CallForm, isCallRefusal, type Judge, type JudgeConfig, judge } from './judge.ts'
 import { type ShownTexts, shownTexts, withRerankDeadline } from './rerank-limits.ts'
 import { type JudgePrompt, listPrompt } from './rerank-prompts.ts'

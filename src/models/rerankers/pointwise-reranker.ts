@@ -1,6 +1,6 @@
-import type { Reranker } from '../../domain/ports/model-ports.ts'
-import { AppError } from '../../errors.ts'
-import { mapConcurrent } from '../../runtime/map-concurrent.ts'
+import type { Reranker } from '../../core/domain/ports/model-ports.ts'
+import { AppError } from '../../core/errors.ts'
+import { mapConcurrent } from '../../core/runtime/map-concurrent.ts'
 import {
   type CallForm,
   isCallRefusal,

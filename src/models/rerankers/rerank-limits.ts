@@ -1,5 +1,5 @@
-import { AppError } from '../../errors.ts'
-import { withDeadline } from '../../runtime/cancellation.ts'
+import { AppError } from '../../core/errors.ts'
+import { withDeadline } from '../../core/runtime/cancellation.ts'
 
 /** Limits of one reranking that are not options. */
 export const RERANK_LIMITS = {

@@ -1,5 +1,5 @@
-import type { ModelRef } from '../../domain/model-ref.ts'
-import { AppError } from '../../errors.ts'
+import type { ModelRef } from '../../core/domain/model-ref.ts'
+import { AppError } from '../../core/errors.ts'
 
 /** How a reranker is asked, as `reranking_model` says it. */
 export interface RerankOptions {

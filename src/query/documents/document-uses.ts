@@ -1,7 +1,7 @@
 /** What the routes of documents call. */
-import type { Row } from '../../domain/document.ts'
-import type { KnowledgeBase } from '../../domain/knowledge-base.ts'
-import type { StoredChunk, StoredDocument } from '../../domain/ports/document-ports.ts'
+import type { Row } from '../../core/domain/document.ts'
+import type { KnowledgeBase } from '../../core/domain/knowledge-base.ts'
+import type { StoredChunk, StoredDocument } from '../../core/domain/ports/document-ports.ts'
 import type { QueryDeps } from '../select/query-deps.ts'
 import {
   deleteDocument,

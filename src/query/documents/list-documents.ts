@@ -1,7 +1,7 @@
 /** Documents and chunks of a knowledge base, page by page in the order in which they were stored. */
-import { nameKey, quote } from '../../domain/identifier.ts'
-import type { KnowledgeBase } from '../../domain/knowledge-base.ts'
-import type { StoredChunk, StoredDocument } from '../../domain/ports/document-ports.ts'
+import { nameKey, quote } from '../../core/domain/identifier.ts'
+import type { KnowledgeBase } from '../../core/domain/knowledge-base.ts'
+import type { StoredChunk, StoredDocument } from '../../core/domain/ports/document-ports.ts'
 import { CHUNK_KEY } from '../../sql/search/ranking.ts'
 import { quotedName } from '../search/chunk-search.ts'
 import { searchFilter } from '../search/search-filter.ts'

@@ -1,10 +1,10 @@
 /** What is asked of the points of a map: the chunks behind some of them, and a value of each to colour it by. */
 
-import { nameKey, quote } from '../../domain/identifier.ts'
-import type { KnowledgeBase, MetadataColumn } from '../../domain/knowledge-base.ts'
-import type { StoredChunk } from '../../domain/ports/document-ports.ts'
-import type { ChunkMap } from '../../domain/ports/map-ports.ts'
-import { AppError } from '../../errors.ts'
+import { nameKey, quote } from '../../core/domain/identifier.ts'
+import type { KnowledgeBase, MetadataColumn } from '../../core/domain/knowledge-base.ts'
+import type { StoredChunk } from '../../core/domain/ports/document-ports.ts'
+import type { ChunkMap } from '../../core/domain/ports/map-ports.ts'
+import { AppError } from '../../core/errors.ts'
 import { CHUNK_KEY } from '../../sql/search/ranking.ts'
 import { quotedName } from '../search/chunk-search.ts'
 import type { QueryDeps } from '../select/query-deps.ts'

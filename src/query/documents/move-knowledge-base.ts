@@ -1,21 +1,24 @@
 /** A knowledge base out into a file and in from one. */
 
-import { createKnowledgeBase } from '../../catalog/define-knowledge-base.ts'
+import { findKnowledgeBase, requireProject } from '../../core/domain/access/catalog-snapshot.ts'
+import type { Rights } from '../../core/domain/access/rights.ts'
+import {
+  type ExportDefinition,
+  vectorsText,
+} from '../../core/domain/flow/exported-knowledge-base.ts'
+import type { Job } from '../../core/domain/flow/job.ts'
+import type { KnowledgeBase } from '../../core/domain/knowledge-base.ts'
+import type { ImportFiles } from '../../core/domain/ports/document-ports.ts'
+import type { ExportedRows } from '../../core/domain/ports/engine-ports.ts'
+import type { JobDraft, JobWork } from '../../core/domain/ports/job-ports.ts'
+import type { FileReading, ReadTable } from '../../core/domain/ports/reading-ports.ts'
+import { AppError } from '../../core/errors.ts'
+import { createKnowledgeBase } from '../definitions/define-knowledge-base.ts'
 import {
   exportDefinition,
   fieldsOfExport,
   readExportDefinition,
-} from '../../catalog/export-definition.ts'
-import type { Rights } from '../../domain/access/rights.ts'
-import { findKnowledgeBase, requireProject } from '../../domain/catalog-snapshot.ts'
-import { type ExportDefinition, vectorsText } from '../../domain/flow/exported-knowledge-base.ts'
-import type { Job } from '../../domain/flow/job.ts'
-import type { KnowledgeBase } from '../../domain/knowledge-base.ts'
-import type { ImportFiles } from '../../domain/ports/document-ports.ts'
-import type { ExportedRows } from '../../domain/ports/engine-ports.ts'
-import type { JobDraft, JobWork } from '../../domain/ports/job-ports.ts'
-import type { FileReading, ReadTable } from '../../domain/ports/reading-ports.ts'
-import { AppError } from '../../errors.ts'
+} from '../definitions/export-definition.ts'
 import type { QueryDeps } from '../select/query-deps.ts'
 
 export interface TransferDeps extends QueryDeps {

@@ -1,17 +1,17 @@
 /** The documents of a knowledge base split again by how it is chunked now: a job, document by document. */
 import { createHash } from 'node:crypto'
-import { requireKnowledgeBase } from '../../domain/catalog-snapshot.ts'
+import { requireKnowledgeBase } from '../../core/domain/access/catalog-snapshot.ts'
 import {
   type Job,
   type JobProgress,
   type LeftOutItems,
   NOTHING_LEFT_OUT,
   withLeftOut,
-} from '../../domain/flow/job.ts'
-import type { KnowledgeBase } from '../../domain/knowledge-base.ts'
-import type { StoredDocument } from '../../domain/ports/document-ports.ts'
-import type { JobDraft, JobMark, Jobs, JobWork } from '../../domain/ports/job-ports.ts'
-import { notFound } from '../../errors.ts'
+} from '../../core/domain/flow/job.ts'
+import type { KnowledgeBase } from '../../core/domain/knowledge-base.ts'
+import type { StoredDocument } from '../../core/domain/ports/document-ports.ts'
+import type { JobDraft, JobMark, Jobs, JobWork } from '../../core/domain/ports/job-ports.ts'
+import { notFound } from '../../core/errors.ts'
 import type { QueryDeps } from '../select/query-deps.ts'
 import { type RechunkDeps, type Rechunked, rechunkDocuments } from './rechunk-documents.ts'
 

@@ -1,9 +1,10 @@
 /** Texts of documents, put together from the chunks that they were cut into. */
+
+import { areAlike, chunkFacts, ownMetadata } from '../../core/domain/chunk.ts'
+import type { Document, DocumentText, Row, TextLayout } from '../../core/domain/document.ts'
+import type { CutChunk, StoredChunk } from '../../core/domain/ports/document-ports.ts'
+import { AppError } from '../../core/errors.ts'
 import { oneLine } from '../../core/short-text.ts'
-import { areAlike, chunkFacts, ownMetadata } from '../../domain/chunk.ts'
-import type { Document, DocumentText, Row, TextLayout } from '../../domain/document.ts'
-import type { CutChunk, StoredChunk } from '../../domain/ports/document-ports.ts'
-import { AppError } from '../../errors.ts'
 
 /** Chunks of JSON are made of it, and no parts of its text. */
 const MADE_OF_TEXT = 'JSONChunkingPreprocessor'

@@ -1,6 +1,6 @@
-import { AGENT_FIELDS } from '../../catalog/define-agent.ts'
-import { FieldReader, type Fields } from '../../catalog/fields.ts'
-import { AppError } from '../../errors.ts'
+import { AppError } from '../../core/errors.ts'
+import { AGENT_FIELDS } from '../definitions/define-agent.ts'
+import { FieldReader, type Fields } from '../definitions/fields.ts'
 
 /** `exact`, `contains`: the text of the answer; `citation`: the right document; `not_found`: where that is right; `model`: a chat model says. */
 export const JUDGES = ['exact', 'contains', 'citation', 'not_found', 'model'] as const

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto'
-import type { ResultValue } from '../../domain/query-result.ts'
+import type { ResultValue } from '../../core/domain/query-result.ts'
 import type { GoldenQuestion } from './question-set.ts'
 
 /** A row for each question and setting, as it is returned and kept. */

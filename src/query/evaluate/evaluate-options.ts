@@ -1,6 +1,11 @@
-import { FieldReader, type Fields } from '../../catalog/fields.ts'
-import { FUSIONS, type Fusion, SEARCH_MODES, type SearchMode } from '../../domain/hybrid-search.ts'
-import { AppError } from '../../errors.ts'
+import {
+  FUSIONS,
+  type Fusion,
+  SEARCH_MODES,
+  type SearchMode,
+} from '../../core/domain/hybrid-search.ts'
+import { AppError } from '../../core/errors.ts'
+import { FieldReader, type Fields } from '../definitions/fields.ts'
 
 /** `judgments`: grades of documents; `doc_id`: one right document; `llm_relevancy`: a model's grades. */
 export type EvaluationVersion = 'judgments' | 'doc_id' | 'llm_relevancy'

@@ -1,11 +1,11 @@
-import type { Fields } from '../../catalog/fields.ts'
-import { modelRefOf } from '../../catalog/model-ref-fields.ts'
-import type { KnowledgeBase } from '../../domain/knowledge-base.ts'
-import { BUILTIN_PROVIDER, type ModelRef } from '../../domain/model-ref.ts'
-import type { ChatModel } from '../../domain/ports/model-ports.ts'
-import { AppError } from '../../errors.ts'
-import type { EvaluationPrompt } from '../../evaluation/evaluation-prompts.ts'
+import type { KnowledgeBase } from '../../core/domain/knowledge-base.ts'
+import { BUILTIN_PROVIDER, type ModelRef } from '../../core/domain/model-ref.ts'
+import type { ChatModel } from '../../core/domain/ports/model-ports.ts'
+import { AppError } from '../../core/errors.ts'
+import type { Fields } from '../definitions/fields.ts'
+import { modelRefOf } from '../definitions/model-ref-fields.ts'
 import type { QueryDeps } from '../select/query-deps.ts'
+import type { EvaluationPrompt } from './metrics/evaluation-prompts.ts'
 
 /** Calls of the model at the same time. */
 export const MODEL_CALLS_AT_ONCE = 8

@@ -4,13 +4,13 @@ import {
   findTable,
   findView,
   requireProject,
-} from '../../domain/catalog-snapshot.ts'
-import { checkedName, nameKey, quote } from '../../domain/identifier.ts'
-import type { BoundSql } from '../../domain/ports/engine-ports.ts'
-import type { NewTable } from '../../domain/ports/store-ports.ts'
-import { FILES_DATABASE } from '../../domain/project.ts'
-import type { ResultColumn, ResultValue, RowStream } from '../../domain/query-result.ts'
-import { AppError } from '../../errors.ts'
+} from '../../core/domain/access/catalog-snapshot.ts'
+import { checkedName, nameKey, quote } from '../../core/domain/identifier.ts'
+import type { BoundSql } from '../../core/domain/ports/engine-ports.ts'
+import type { NewTable } from '../../core/domain/ports/store-ports.ts'
+import { FILES_DATABASE } from '../../core/domain/project.ts'
+import type { ResultColumn, ResultValue, RowStream } from '../../core/domain/query-result.ts'
+import { AppError } from '../../core/errors.ts'
 import type { QualifiedName } from '../../sql/dialect/statement-reader.ts'
 import type { QueryDeps } from '../select/query-deps.ts'
 

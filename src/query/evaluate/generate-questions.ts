@@ -1,16 +1,16 @@
 import { createHash } from 'node:crypto'
-import { quote } from '../../domain/identifier.ts'
-import type { KnowledgeBase } from '../../domain/knowledge-base.ts'
-import type { ResultColumn } from '../../domain/query-result.ts'
-import { AppError } from '../../errors.ts'
-import { questionPrompt } from '../../evaluation/evaluation-prompts.ts'
-import { mapConcurrent } from '../../runtime/map-concurrent.ts'
+import { quote } from '../../core/domain/identifier.ts'
+import type { KnowledgeBase } from '../../core/domain/knowledge-base.ts'
+import type { ResultColumn } from '../../core/domain/query-result.ts'
+import { AppError } from '../../core/errors.ts'
+import { mapConcurrent } from '../../core/runtime/map-concurrent.ts'
 import { runComposedSelect } from '../select/composed-select.ts'
 import type { QueryDeps } from '../select/query-deps.ts'
 import { type Parameters, runSelect } from '../select/run-select.ts'
 import type { EvaluationVersion, GenerationOptions } from './evaluate-options.ts'
 import { type EvaluationModel, MODEL_CALLS_AT_ONCE } from './evaluation-model.ts'
 import { type EvaluationTable, evaluationTable } from './evaluation-table.ts'
+import { questionPrompt } from './metrics/evaluation-prompts.ts'
 
 /** Rows of `from_sql` that the texts are chosen from. */
 const SOURCE_ROWS_MAX = 10_000

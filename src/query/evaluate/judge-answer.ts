@@ -1,11 +1,11 @@
-import type { Citation } from '../../domain/agents/completion-event.ts'
-import { nameKey } from '../../domain/identifier.ts'
-import { AppError } from '../../errors.ts'
-import { containsAnswer, isExactAnswer, saysNotFound } from '../../evaluation/answer-verdicts.ts'
-import { type AnswerJudgment, answerPrompt } from '../../evaluation/evaluation-prompts.ts'
+import type { Citation } from '../../core/domain/agents/completion-event.ts'
+import { nameKey } from '../../core/domain/identifier.ts'
+import { AppError } from '../../core/errors.ts'
 import type { Judge } from './agent-evaluation-options.ts'
 import type { AnswerRow } from './answer-table.ts'
 import type { EvaluationModel } from './evaluation-model.ts'
+import { containsAnswer, isExactAnswer, saysNotFound } from './metrics/answer-verdicts.ts'
+import { type AnswerJudgment, answerPrompt } from './metrics/evaluation-prompts.ts'
 import type { GoldenQuestion } from './question-set.ts'
 
 /** From this score of a model on an answer counts as right. */

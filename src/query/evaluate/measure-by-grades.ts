@@ -1,11 +1,5 @@
-import { quote } from '../../domain/identifier.ts'
-import { AppError } from '../../errors.ts'
-import {
-  knownItemMetrics,
-  meanMetrics,
-  metricsOf,
-  type RetrievalMetrics,
-} from '../../evaluation/retrieval-metrics.ts'
+import { quote } from '../../core/domain/identifier.ts'
+import { AppError } from '../../core/errors.ts'
 import { runComposedSelect } from '../select/composed-select.ts'
 import {
   type Evaluation,
@@ -15,6 +9,12 @@ import {
   rankDocuments,
 } from './evaluation-run.ts'
 import { type EvaluationTable, evaluationTable } from './evaluation-table.ts'
+import {
+  knownItemMetrics,
+  meanMetrics,
+  metricsOf,
+  type RetrievalMetrics,
+} from './metrics/retrieval-metrics.ts'
 import {
   type GradedQuestion,
   quotedColumn,

@@ -1,13 +1,13 @@
-import { relevancePrompt } from '../../evaluation/evaluation-prompts.ts'
+import { mapConcurrent } from '../../core/runtime/map-concurrent.ts'
+import { type EvaluationModel, MODEL_CALLS_AT_ONCE } from './evaluation-model.ts'
+import { type Evaluation, meanSeconds, type Ranking, rankChunks } from './evaluation-run.ts'
+import { type EvaluationTable, evaluationTable } from './evaluation-table.ts'
+import { relevancePrompt } from './metrics/evaluation-prompts.ts'
 import {
   type ModelScoredRanking,
   meanRelevance,
   modelScoredRanking,
-} from '../../evaluation/model-scored-ranking.ts'
-import { mapConcurrent } from '../../runtime/map-concurrent.ts'
-import { type EvaluationModel, MODEL_CALLS_AT_ONCE } from './evaluation-model.ts'
-import { type Evaluation, meanSeconds, type Ranking, rankChunks } from './evaluation-run.ts'
-import { type EvaluationTable, evaluationTable } from './evaluation-table.ts'
+} from './metrics/model-scored-ranking.ts'
 import { readQuestions } from './test-set.ts'
 
 /** Each of them takes k calls of the model. */

@@ -1,5 +1,5 @@
-import { nameKey, quote } from '../../domain/identifier.ts'
-import { AppError } from '../../errors.ts'
+import { nameKey, quote } from '../../core/domain/identifier.ts'
+import { AppError } from '../../core/errors.ts'
 import { runComposedSelect } from '../select/composed-select.ts'
 import { type QueryDeps, runLimits } from '../select/query-deps.ts'
 import { ANSWER_COLUMNS, type AnswerColumn, type AnswerRow } from './answer-table.ts'

@@ -1,8 +1,8 @@
-import type { ResultValue } from '../../domain/query-result.ts'
-import { pairedComparison, wilsonInterval } from '../../evaluation/proportions.ts'
-import { TimeSlice } from '../../runtime/scheduling.ts'
+import type { ResultValue } from '../../core/domain/query-result.ts'
+import { TimeSlice } from '../../core/runtime/scheduling.ts'
 import type { AnswerRow } from './answer-table.ts'
 import { type EvaluationTable, evaluationTable } from './evaluation-table.ts'
+import { pairedComparison, wilsonInterval } from './metrics/proportions.ts'
 
 const SUMMARY_COLUMNS = {
   run: 'VARCHAR',

@@ -1,7 +1,7 @@
 /** The tables of information_schema over what must hold for the rows of projects' tables, as DuckDB's catalog knows it. */
-import { projectSchema, projectTable } from '../../domain/chunk-tables.ts'
-import { literal, quote } from '../../domain/identifier.ts'
-import type { ProjectTable } from '../../domain/project.ts'
+import { projectSchema, projectTable } from '../../core/domain/chunk-tables.ts'
+import { literal, quote } from '../../core/domain/identifier.ts'
+import type { ProjectTable } from '../../core/domain/project.ts'
 import {
   rowsSql,
   type SchemaColumn,

@@ -1,7 +1,7 @@
 /** The catalog as tables, for clients and editors that read it in SQL. Secrets are masked. */
-import type { CatalogSnapshot } from '../../domain/catalog-snapshot.ts'
-import { literal, quote } from '../../domain/identifier.ts'
-import type { Project } from '../../domain/project.ts'
+import type { CatalogSnapshot } from '../../core/domain/access/catalog-snapshot.ts'
+import { literal, quote } from '../../core/domain/identifier.ts'
+import type { Project } from '../../core/domain/project.ts'
 import { OBJECT_TABLES } from './object-tables.ts'
 import { RELATION_TABLES } from './relation-tables.ts'
 import type { SchemaTable } from './schema-table.ts'

@@ -1,30 +1,30 @@
 /** The tables of information_schema over what the catalog defines. Secrets are masked. */
 
-import { shownReembedding } from '../../catalog/change-embedding-model.ts'
-import { agentDataFields, agentParamFields } from '../../catalog/define-agent.ts'
-import { shownParameters } from '../../catalog/define-database.ts'
-import { definedFields } from '../../catalog/fields.ts'
-import { maskedModelFields } from '../../catalog/model-ref-fields.ts'
-import { sees } from '../../domain/access/rights.ts'
-import type { Agent } from '../../domain/agents/agent.ts'
-import type { CatalogSnapshot } from '../../domain/catalog-snapshot.ts'
+import type { CatalogSnapshot } from '../../core/domain/access/catalog-snapshot.ts'
+import { sees } from '../../core/domain/access/rights.ts'
+import type { Agent } from '../../core/domain/agents/agent.ts'
 import {
   type Activity,
   type InsertState,
   lastInsertInto,
   NO_ACTIVITY,
   storedRowsOf,
-} from '../../domain/flow/activity.ts'
-import type { DataSourceEngine } from '../../domain/flow/data-source.ts'
-import { isSourceEngine, SOURCE_PARAMETERS } from '../../domain/flow/source-parameters.ts'
-import { nameKey } from '../../domain/identifier.ts'
+} from '../../core/domain/flow/activity.ts'
+import type { DataSourceEngine } from '../../core/domain/flow/data-source.ts'
+import { isSourceEngine, SOURCE_PARAMETERS } from '../../core/domain/flow/source-parameters.ts'
+import { nameKey } from '../../core/domain/identifier.ts'
 import {
   DEFAULT_CONTENT_COLUMNS,
   type KnowledgeBase,
   shownParams,
-} from '../../domain/knowledge-base.ts'
-import { FILES_DATABASE } from '../../domain/project.ts'
-import type { ReembeddingProgress } from '../../domain/reembedding.ts'
+} from '../../core/domain/knowledge-base.ts'
+import { FILES_DATABASE } from '../../core/domain/project.ts'
+import type { ReembeddingProgress } from '../../core/domain/reembedding.ts'
+import { shownReembedding } from '../definitions/change-embedding-model.ts'
+import { agentDataFields, agentParamFields } from '../definitions/define-agent.ts'
+import { shownParameters } from '../definitions/define-database.ts'
+import { definedFields } from '../definitions/fields.ts'
+import { maskedModelFields } from '../definitions/model-ref-fields.ts'
 import {
   type Cell,
   emptyTable,

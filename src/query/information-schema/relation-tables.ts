@@ -1,11 +1,12 @@
 /** The tables of information_schema over all that can stand in a FROM, with the columns that MySQL's have. */
-import { sees } from '../../domain/access/rights.ts'
-import type { CatalogSnapshot } from '../../domain/catalog-snapshot.ts'
-import { FILES_SCHEMA, fileTable } from '../../domain/chunk-tables.ts'
-import { literal, quote } from '../../domain/identifier.ts'
-import type { KnowledgeBase } from '../../domain/knowledge-base.ts'
-import { FILES_DATABASE, type RelationColumn } from '../../domain/project.ts'
-import { tablesOfFile } from '../../domain/uploaded-file.ts'
+
+import type { CatalogSnapshot } from '../../core/domain/access/catalog-snapshot.ts'
+import { sees } from '../../core/domain/access/rights.ts'
+import { FILES_SCHEMA, fileTable } from '../../core/domain/chunk-tables.ts'
+import { literal, quote } from '../../core/domain/identifier.ts'
+import type { KnowledgeBase } from '../../core/domain/knowledge-base.ts'
+import { FILES_DATABASE, type RelationColumn } from '../../core/domain/project.ts'
+import { tablesOfFile } from '../../core/domain/uploaded-file.ts'
 import { CONSTRAINT_TABLES, KEY_COLUMNS, physicalName } from './constraint-tables.ts'
 import {
   emptyTable,

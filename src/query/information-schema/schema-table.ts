@@ -1,6 +1,6 @@
 /** A table of information_schema: its columns, and its rows as they follow from the catalog. */
-import type { CatalogSnapshot } from '../../domain/catalog-snapshot.ts'
-import { literal } from '../../domain/identifier.ts'
+import type { CatalogSnapshot } from '../../core/domain/access/catalog-snapshot.ts'
+import { literal } from '../../core/domain/identifier.ts'
 
 export interface SchemaTable {
   readonly name: string

@@ -1,17 +1,18 @@
 /** The tables of data sources as rows of information_schema. They are asked for whenever somebody looks. */
-import { sourceRecord } from '../../catalog/define-source.ts'
-import type { CatalogSnapshot } from '../../domain/catalog-snapshot.ts'
+
+import type { CatalogSnapshot } from '../../core/domain/access/catalog-snapshot.ts'
 import type {
   DataSource,
   SourceColumn,
   SourceTable,
   SourceTableName,
-} from '../../domain/flow/data-source.ts'
-import type { DataSources } from '../../domain/ports/source-ports.ts'
-import type { SourceKeeping } from '../../domain/ports/sync-ports.ts'
-import { AppError, toAppError } from '../../errors.ts'
-import { startDeadline } from '../../runtime/cancellation.ts'
-import { mapConcurrent } from '../../runtime/map-concurrent.ts'
+} from '../../core/domain/flow/data-source.ts'
+import type { DataSources } from '../../core/domain/ports/source-ports.ts'
+import type { SourceKeeping } from '../../core/domain/ports/sync-ports.ts'
+import { AppError, toAppError } from '../../core/errors.ts'
+import { startDeadline } from '../../core/runtime/cancellation.ts'
+import { mapConcurrent } from '../../core/runtime/map-concurrent.ts'
+import { sourceRecord } from '../definitions/define-source.ts'
 import type { LiveRows, SchemaRow } from './schema-table.ts'
 
 /** The catalog of catalogs in the standard: MySQL has this one alone. */

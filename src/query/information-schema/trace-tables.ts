@@ -1,6 +1,6 @@
 /** The tables of information_schema over what questions to agents, and changes, left behind. DuckDB reads the stored rows themselves. */
-import type { CatalogSnapshot } from '../../domain/catalog-snapshot.ts'
-import { literal } from '../../domain/identifier.ts'
+import type { CatalogSnapshot } from '../../core/domain/access/catalog-snapshot.ts'
+import { literal } from '../../core/domain/identifier.ts'
 import {
   askedCondition,
   type SchemaTable,

@@ -1,11 +1,11 @@
+import { ownMetadata } from '../../core/domain/chunk.ts'
+import { CELL_CHARS_MAX, type CellValue, type Row, shownValue } from '../../core/domain/document.ts'
+import { nameKey } from '../../core/domain/identifier.ts'
+import { DEFAULT_CONTENT_COLUMNS, type KnowledgeBase } from '../../core/domain/knowledge-base.ts'
+import type { ResultValue } from '../../core/domain/query-result.ts'
+import { AppError } from '../../core/errors.ts'
 import { parsedJson } from '../../core/json.ts'
-import { ownMetadata } from '../../domain/chunk.ts'
-import { CELL_CHARS_MAX, type CellValue, type Row, shownValue } from '../../domain/document.ts'
-import { nameKey } from '../../domain/identifier.ts'
-import { DEFAULT_CONTENT_COLUMNS, type KnowledgeBase } from '../../domain/knowledge-base.ts'
-import type { ResultValue } from '../../domain/query-result.ts'
-import { AppError } from '../../errors.ts'
-import { findColumn, wellFormedRow } from '../../ingest/document-of-row.ts'
+import { findColumn, wellFormedRow } from '../../ingest/sources/document-of-row.ts'
 import type { Assignment, RowStatement } from '../../sql/dialect/parse-rows.ts'
 
 /** What a column of SET is in the knowledge base. */

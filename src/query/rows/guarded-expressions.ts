@@ -1,8 +1,8 @@
 /** A caller's expressions as parts of a statement that writes: each was a SELECT that passed the planner's guard. */
 
-import { literal } from '../../domain/identifier.ts'
-import type { BoundSql } from '../../domain/ports/engine-ports.ts'
-import { AppError } from '../../errors.ts'
+import { literal } from '../../core/domain/identifier.ts'
+import type { BoundSql } from '../../core/domain/ports/engine-ports.ts'
+import { AppError } from '../../core/errors.ts'
 import { tokenize } from '../../sql/lexer/tokens.ts'
 import { enclosed } from '../select/composed-select.ts'
 import type { QueryDeps } from '../select/query-deps.ts'

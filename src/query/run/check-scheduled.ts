@@ -1,8 +1,12 @@
 /** What can be known of a schedule's statements before they run. */
-import { findKnowledgeBase, findTable, requireProject } from '../../domain/catalog-snapshot.ts'
-import type { ScheduleDefinition } from '../../domain/ports/schedule-ports.ts'
-import { AppError, notFound } from '../../errors.ts'
-import { withDeadline } from '../../runtime/cancellation.ts'
+import {
+  findKnowledgeBase,
+  findTable,
+  requireProject,
+} from '../../core/domain/access/catalog-snapshot.ts'
+import type { ScheduleDefinition } from '../../core/domain/ports/schedule-ports.ts'
+import { AppError, notFound } from '../../core/errors.ts'
+import { withDeadline } from '../../core/runtime/cancellation.ts'
 import { parseStatement } from '../../sql/dialect/parse-statement.ts'
 import { type LastCondition, lastCondition } from '../../sql/lexer/last-value.ts'
 import { withNativeTexts } from '../../sql/lexer/native-names.ts'

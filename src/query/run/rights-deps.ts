@@ -1,11 +1,11 @@
 /** What a statement is given that runs for somebody who may not see or read everything. */
-import type { Principal } from '../../domain/access/principal.ts'
-import { covers, type Rights, sees } from '../../domain/access/rights.ts'
-import type { VisibleCatalogs } from '../../domain/access/visible-catalog.ts'
-import type { Job } from '../../domain/flow/job.ts'
-import type { JobStore, Jobs } from '../../domain/ports/job-ports.ts'
-import type { Catalog } from '../../domain/ports/store-ports.ts'
-import { AppError } from '../../errors.ts'
+import type { Principal } from '../../core/domain/access/principal.ts'
+import { covers, type Rights, sees } from '../../core/domain/access/rights.ts'
+import type { VisibleCatalogs } from '../../core/domain/access/visible-catalog.ts'
+import type { Job } from '../../core/domain/flow/job.ts'
+import type { JobStore, Jobs } from '../../core/domain/ports/job-ports.ts'
+import type { Catalog } from '../../core/domain/ports/store-ports.ts'
+import { AppError } from '../../core/errors.ts'
 import type { QueryDeps } from '../select/query-deps.ts'
 
 /** @param author who defines things; null: what runs by itself, which defines nothing */

@@ -1,10 +1,13 @@
-import { createVectorIndex, dropVectorIndex } from '../../catalog/define-index.ts'
-import { findProject, findView, requireDatabase } from '../../domain/catalog-snapshot.ts'
-import type { KnowledgeBase } from '../../domain/knowledge-base.ts'
-import type { BoundValue } from '../../domain/ports/engine-ports.ts'
-import type { View } from '../../domain/project.ts'
-import type { QueryResult, ResultValue, RowStream } from '../../domain/query-result.ts'
-import { AppError, notFound } from '../../errors.ts'
+import {
+  findProject,
+  findView,
+  requireDatabase,
+} from '../../core/domain/access/catalog-snapshot.ts'
+import type { KnowledgeBase } from '../../core/domain/knowledge-base.ts'
+import type { BoundValue } from '../../core/domain/ports/engine-ports.ts'
+import type { View } from '../../core/domain/project.ts'
+import type { QueryResult, ResultValue, RowStream } from '../../core/domain/query-result.ts'
+import { AppError, notFound } from '../../core/errors.ts'
 import type { EvaluateAgentStatement, EvaluateStatement } from '../../sql/dialect/parse-evaluate.ts'
 import type { IndexStatement } from '../../sql/dialect/parse-index.ts'
 import type { SessionStatement, Setting } from '../../sql/dialect/parse-session.ts'
@@ -12,6 +15,7 @@ import type { Statement } from '../../sql/dialect/parse-statement.ts'
 import type { ViewStatement } from '../../sql/dialect/parse-view.ts'
 import type { SourceSelect } from '../../sql/dialect/source-select.ts'
 import type { QualifiedName } from '../../sql/dialect/statement-reader.ts'
+import { createVectorIndex, dropVectorIndex } from '../definitions/define-index.ts'
 import { runEvaluateStatement } from '../evaluate/run-evaluate.ts'
 import { rowsSql, schemaColumns } from '../information-schema/schema-table.ts'
 import { runQueryControl } from '../rows/background-insert.ts'
@@ -21,8 +25,6 @@ import type { QueryDeps } from '../select/query-deps.ts'
 import type { StatementRequest } from '../select/statement-request.ts'
 import { done } from '../select/statement-request.ts'
 import { alterView, createView } from '../select/views.ts'
-import { runShowStatement } from '../show/run-show.ts'
-import { narrowedSelect, type Shown } from '../show/show-select.ts'
 import { isOfAccess, runAccessStatement } from '../statements/run-access.ts'
 import {
   runAgentStatement,
@@ -36,7 +38,9 @@ import {
   runKnowledgeBaseStatement,
   runSourceStatement,
 } from '../statements/run-knowledge-base.ts'
+import { runShowStatement } from '../statements/run-show.ts'
 import { runTableStatement } from '../statements/run-table.ts'
+import { narrowedSelect, type Shown } from '../statements/show-select.ts'
 
 /** Runs one of the dialect's own statements. */
 export async function runStatement(

@@ -1,5 +1,5 @@
 /** The functions that statements may call, as the engine describes them: for editors, which complete and explain them. */
-import type { ResultValue } from '../../domain/query-result.ts'
+import type { ResultValue } from '../../core/domain/query-result.ts'
 import {
   isAggregateFunction,
   isScalarFunction,

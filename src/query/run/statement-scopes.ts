@@ -3,7 +3,7 @@ import {
   requireEverything,
   requireScope,
   type Scope,
-} from '../../domain/access/principal.ts'
+} from '../../core/domain/access/principal.ts'
 import type { Statement } from '../../sql/dialect/parse-statement.ts'
 
 /** `everything`: an admin of all projects. */

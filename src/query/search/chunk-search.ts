@@ -1,10 +1,10 @@
 /** The search of `POST …/search` for the planner of every SELECT: the filter is its WHERE, the search stands beside it. */
 
-import type { Fusion, SearchMode } from '../../domain/hybrid-search.ts'
-import { quote } from '../../domain/identifier.ts'
-import type { KnowledgeBase } from '../../domain/knowledge-base.ts'
-import type { ResultValue, RowStream } from '../../domain/query-result.ts'
-import { AppError } from '../../errors.ts'
+import type { Fusion, SearchMode } from '../../core/domain/hybrid-search.ts'
+import { quote } from '../../core/domain/identifier.ts'
+import type { KnowledgeBase } from '../../core/domain/knowledge-base.ts'
+import type { ResultValue, RowStream } from '../../core/domain/query-result.ts'
+import { AppError } from '../../core/errors.ts'
 import { canBeFedBack } from '../../retrieval/fusion.ts'
 import type { HybridSearch } from '../../sql/search/ranking.ts'
 import { combinedSearch } from '../../sql/search/search-options.ts'

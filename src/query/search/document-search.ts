@@ -1,5 +1,5 @@
 /** The best documents for a text: each by its best chunk, so that ten results are ten documents. */
-import { type KnowledgeBase, rerankCandidateCount } from '../../domain/knowledge-base.ts'
+import { type KnowledgeBase, rerankCandidateCount } from '../../core/domain/knowledge-base.ts'
 import type { QueryDeps } from '../select/query-deps.ts'
 import type { SelectRows } from '../select/run-select.ts'
 import {

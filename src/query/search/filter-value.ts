@@ -1,7 +1,7 @@
+import { type ColumnType, parseColumnType } from '../../core/domain/column-type.ts'
+import { isNumberType } from '../../core/domain/common-type.ts'
+import { AppError } from '../../core/errors.ts'
 import { parsedJson } from '../../core/json.ts'
-import { type ColumnType, parseColumnType } from '../../domain/column-types/column-type.ts'
-import { isNumberType } from '../../domain/column-types/common-type.ts'
-import { AppError } from '../../errors.ts'
 
 export type Scalar = string | number | boolean
 

@@ -1,9 +1,9 @@
+import { itemType } from '../../core/domain/column-type.ts'
+import { literal, quote } from '../../core/domain/identifier.ts'
+import type { KnowledgeBase } from '../../core/domain/knowledge-base.ts'
+import { AppError } from '../../core/errors.ts'
 import { isObject } from '../../core/json.ts'
 import { shortened } from '../../core/short-text.ts'
-import { itemType } from '../../domain/column-types/column-type.ts'
-import { literal, quote } from '../../domain/identifier.ts'
-import type { KnowledgeBase } from '../../domain/knowledge-base.ts'
-import { AppError } from '../../errors.ts'
 import { isTakenName } from '../../sql/search/source-columns.ts'
 import {
   castFor,

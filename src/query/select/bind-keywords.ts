@@ -1,16 +1,16 @@
 /** The terms and phrases of a plan's hybrid searches, of one state of each knowledge base. */
 
-import { PhraseReader } from '../../analysis/phrase-reader.ts'
-import { type Phrase, phrasesOf, type TermGroup } from '../../analysis/phrases.ts'
-import { queryTerms } from '../../analysis/query-terms.ts'
-import { chunkTables } from '../../domain/chunk-tables.ts'
-import type { PhraseHits, QueryTerms } from '../../domain/hybrid-search.ts'
-import { BM25 } from '../../domain/hybrid-search.ts'
-import type { KnowledgeBase } from '../../domain/knowledge-base.ts'
-import type { BoundValue } from '../../domain/ports/engine-ports.ts'
-import type { CommittedStates, WatchedState } from '../../domain/ports/search-ports.ts'
+import { chunkTables } from '../../core/domain/chunk-tables.ts'
+import type { PhraseHits, QueryTerms } from '../../core/domain/hybrid-search.ts'
+import { BM25 } from '../../core/domain/hybrid-search.ts'
+import type { KnowledgeBase } from '../../core/domain/knowledge-base.ts'
+import type { BoundValue } from '../../core/domain/ports/engine-ports.ts'
+import type { CommittedStates, WatchedState } from '../../core/domain/ports/search-ports.ts'
+import { SLICE_MS, TimeSlice, yieldToEventLoop } from '../../core/runtime/scheduling.ts'
+import { PhraseReader } from '../../core/text/phrase-reader.ts'
+import { type Phrase, phrasesOf, type TermGroup } from '../../core/text/phrases.ts'
+import { queryTerms } from '../../core/text/query-terms.ts'
 import { canBeFedBack, defaultAlpha } from '../../retrieval/fusion.ts'
-import { SLICE_MS, TimeSlice, yieldToEventLoop } from '../../runtime/scheduling.ts'
 import {
   alphaParameter,
   isFedBackParameter,

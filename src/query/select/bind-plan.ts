@@ -1,13 +1,12 @@
 /** The values of a plan's placeholders: parameters, vectors and keywords of searched texts, answers of agents. */
 
-import { overriddenAgent } from '../../catalog/define-agent.ts'
+import type { Agent } from '../../core/domain/agents/agent.ts'
+import type { KnowledgeBase } from '../../core/domain/knowledge-base.ts'
+import type { BoundValue } from '../../core/domain/ports/engine-ports.ts'
+import type { AgentAnswer, AgentAnswers } from '../../core/domain/ports/model-ports.ts'
+import { AppError } from '../../core/errors.ts'
 import { isObject } from '../../core/json.ts'
-import type { Agent } from '../../domain/agents/agent.ts'
-import type { KnowledgeBase } from '../../domain/knowledge-base.ts'
-import type { BoundValue } from '../../domain/ports/engine-ports.ts'
-import type { AgentAnswer, AgentAnswers } from '../../domain/ports/model-ports.ts'
-import { AppError } from '../../errors.ts'
-import { mapConcurrent } from '../../runtime/map-concurrent.ts'
+import { mapConcurrent } from '../../core/runtime/map-concurrent.ts'
 import type { Options } from '../../sql/dialect/statement-reader.ts'
 import { parameterOf } from '../../sql/guard/untyped-parameters.ts'
 import {
@@ -21,6 +20,7 @@ import {
 } from '../../sql/search/plan-inputs.ts'
 import { distinctWords } from '../../sql/search/ranking.ts'
 import { checkedThreshold } from '../../sql/search/search-predicates.ts'
+import { overriddenAgent } from '../definitions/define-agent.ts'
 import { liveTableOf, rowsJson } from '../information-schema/schema-table.ts'
 import type { ParameterValues } from '../variables.ts'
 import { type BoundKeywords, bindKeywords } from './bind-keywords.ts'

@@ -1,5 +1,5 @@
-import type { RowStream } from '../../domain/query-result.ts'
-import { AppError } from '../../errors.ts'
+import type { RowStream } from '../../core/domain/query-result.ts'
+import { AppError } from '../../core/errors.ts'
 import type { QueryDeps } from './query-deps.ts'
 import { runSelect, type SelectRequest } from './run-select.ts'
 

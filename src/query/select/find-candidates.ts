@@ -1,9 +1,17 @@
 /** The nearest chunks of a plan's searches, found in memory before its statement runs, as bound lists. */
 
-import { type KeywordSearch, PART_CHUNKS, type PhraseHits } from '../../domain/hybrid-search.ts'
-import type { KnowledgeBase } from '../../domain/knowledge-base.ts'
-import type { BoundSql, BoundValue } from '../../domain/ports/engine-ports.ts'
-import type { NearestChunk, NearestFound, NearestSearch } from '../../domain/ports/search-ports.ts'
+import {
+  type KeywordSearch,
+  PART_CHUNKS,
+  type PhraseHits,
+} from '../../core/domain/hybrid-search.ts'
+import type { KnowledgeBase } from '../../core/domain/knowledge-base.ts'
+import type { BoundSql, BoundValue } from '../../core/domain/ports/engine-ports.ts'
+import type {
+  NearestChunk,
+  NearestFound,
+  NearestSearch,
+} from '../../core/domain/ports/search-ports.ts'
 import {
   exactFusion,
   type FusionWeights,

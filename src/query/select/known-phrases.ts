@@ -1,4 +1,4 @@
-import { LruMap } from '../../runtime/lru-map.ts'
+import { LruMap } from '../../core/runtime/lru-map.ts'
 
 const KNOWN_BYTES_MAX = 16 * 1024 ** 2
 

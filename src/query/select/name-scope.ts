@@ -1,7 +1,3 @@
-import { requireRight } from '../../domain/access/rights.ts'
-import { HIDDEN_VIEW } from '../../domain/access/visible-catalog.ts'
-import type { AllowedData } from '../../domain/agents/agent.ts'
-import { nameMeant, notAvailable } from '../../domain/agents/named-data.ts'
 import {
   agentsOf,
   type CatalogSnapshot,
@@ -16,11 +12,20 @@ import {
   projectTables,
   seenDataSource,
   viewsOf,
-} from '../../domain/catalog-snapshot.ts'
-import { FILES_SCHEMA, fileTable, projectSchema, projectTable } from '../../domain/chunk-tables.ts'
-import { FILES_DATABASE, type Project } from '../../domain/project.ts'
-import { namesWithoutEnding, tablesOfFile } from '../../domain/uploaded-file.ts'
-import { AppError } from '../../errors.ts'
+} from '../../core/domain/access/catalog-snapshot.ts'
+import { requireRight } from '../../core/domain/access/rights.ts'
+import { HIDDEN_VIEW } from '../../core/domain/access/visible-catalog.ts'
+import type { AllowedData } from '../../core/domain/agents/agent.ts'
+import { nameMeant, notAvailable } from '../../core/domain/agents/named-data.ts'
+import {
+  FILES_SCHEMA,
+  fileTable,
+  projectSchema,
+  projectTable,
+} from '../../core/domain/chunk-tables.ts'
+import { FILES_DATABASE, type Project } from '../../core/domain/project.ts'
+import { namesWithoutEnding, tablesOfFile } from '../../core/domain/uploaded-file.ts'
+import { AppError } from '../../core/errors.ts'
 import { TABLE_FUNCTIONS } from '../../sql/guard/guard.ts'
 import { nearestName } from '../../sql/lexer/did-you-mean.ts'
 import { nativeText, withNativeNames } from '../../sql/lexer/native-names.ts'

@@ -1,4 +1,4 @@
-import { AppError } from '../../errors.ts'
+import { AppError } from '../../core/errors.ts'
 import { caretAt, excerptAt } from '../../sql/ast/placed-error.ts'
 import type { Statement } from '../../sql/dialect/parse-statement.ts'
 import { lineAndColumn } from '../../sql/lexer/tokens.ts'

@@ -1,6 +1,6 @@
 /** The answer of a plain search, from the rows of its chunks: what its statement would give, without one. */
-import type { NearestChunk, ShownChunk } from '../../domain/ports/search-ports.ts'
-import type { ResultValue } from '../../domain/query-result.ts'
+import type { NearestChunk, ShownChunk } from '../../core/domain/ports/search-ports.ts'
+import type { ResultValue } from '../../core/domain/query-result.ts'
 import type { Threshold } from '../../sql/search/predicate-pushdown.ts'
 import type { PlainAnswer, PlainColumn } from '../../sql/subquery/plain-answer.ts'
 import type { BoundValues } from './bind-plan.ts'

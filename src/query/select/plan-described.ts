@@ -1,9 +1,9 @@
 /** Plans of statements that name tables elsewhere: their sources are asked for the columns first. */
-import { type CatalogSnapshot, findDataSource } from '../../domain/catalog-snapshot.ts'
-import type { DataSource, SourceTable } from '../../domain/flow/data-source.ts'
-import { nameKey } from '../../domain/identifier.ts'
-import type { DataSources } from '../../domain/ports/source-ports.ts'
-import { AppError, notFound } from '../../errors.ts'
+import { type CatalogSnapshot, findDataSource } from '../../core/domain/access/catalog-snapshot.ts'
+import type { DataSource, SourceTable } from '../../core/domain/flow/data-source.ts'
+import { nameKey } from '../../core/domain/identifier.ts'
+import type { DataSources } from '../../core/domain/ports/source-ports.ts'
+import { AppError, notFound } from '../../core/errors.ts'
 import { nearestName } from '../../sql/lexer/did-you-mean.ts'
 import {
   type DescribedTable,

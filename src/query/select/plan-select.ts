@@ -1,5 +1,5 @@
-import type { SqlEngine } from '../../domain/ports/engine-ports.ts'
-import { AppError } from '../../errors.ts'
+import type { SqlEngine } from '../../core/domain/ports/engine-ports.ts'
+import { AppError } from '../../core/errors.ts'
 import { freeMarks } from '../../sql/ast/free-literals.ts'
 import { excerptAt, PlacedError } from '../../sql/ast/placed-error.ts'
 import {
@@ -28,11 +28,11 @@ import {
   tokenize,
   withoutClosingSemicolons,
 } from '../../sql/lexer/tokens.ts'
-import { type Rewriting, rewrite, type StatementEdit } from '../../sql/rewrite.ts'
 import { type GivenSearch, PlanInputs, type PlannedText } from '../../sql/search/plan-inputs.ts'
 import type { NameScope } from '../../sql/search/relation.ts'
 import { isShortAnswer } from '../../sql/search/top-k.ts'
 import type { CandidateEdit } from '../../sql/subquery/knowledge-base-subquery.ts'
+import { type Rewriting, rewrite, type StatementEdit } from '../../sql/subquery/rewrite.ts'
 import type { CandidatePlan, CandidateRequest, SelectPlan } from './plan-cache.ts'
 
 /** Views that may stand within one another. */

@@ -1,7 +1,8 @@
 /** What the main thread and the planning thread say to each other. */
-import type { AllowedData } from '../../domain/agents/agent.ts'
-import type { CatalogSnapshot } from '../../domain/catalog-snapshot.ts'
-import { AppError, type ErrorCode } from '../../errors.ts'
+
+import type { CatalogSnapshot } from '../../core/domain/access/catalog-snapshot.ts'
+import type { AllowedData } from '../../core/domain/agents/agent.ts'
+import { AppError, type ErrorCode } from '../../core/errors.ts'
 import type { GivenSearch } from '../../sql/search/plan-inputs.ts'
 import type { NameScope } from '../../sql/search/relation.ts'
 import { INFORMATION_SCHEMA } from '../information-schema/information-schema.ts'

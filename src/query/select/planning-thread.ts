@@ -1,5 +1,5 @@
-import type { CatalogSnapshot } from '../../domain/catalog-snapshot.ts'
-import type { SqlEngine } from '../../domain/ports/engine-ports.ts'
+import type { CatalogSnapshot } from '../../core/domain/access/catalog-snapshot.ts'
+import type { SqlEngine } from '../../core/domain/ports/engine-ports.ts'
 import { planSelect } from './plan-select.ts'
 import {
   errorOf,

@@ -1,36 +1,36 @@
-import type { DatabaseDeps } from '../../catalog/catalog-deps.ts'
-import type { AccessDeps } from '../../catalog/define-key.ts'
-import type { UserDeps } from '../../catalog/define-user.ts'
-import type { Rights } from '../../domain/access/rights.ts'
-import type { CatalogSnapshot } from '../../domain/catalog-snapshot.ts'
-import type { Activity } from '../../domain/flow/activity.ts'
-import type { KnowledgeBaseFiles, StoredDocuments } from '../../domain/ports/document-ports.ts'
-import type { RunLimits, SqlEngine } from '../../domain/ports/engine-ports.ts'
-import type { Jobs } from '../../domain/ports/job-ports.ts'
+import type { CatalogSnapshot } from '../../core/domain/access/catalog-snapshot.ts'
+import type { Rights } from '../../core/domain/access/rights.ts'
+import type { Activity } from '../../core/domain/flow/activity.ts'
+import type { KnowledgeBaseFiles, StoredDocuments } from '../../core/domain/ports/document-ports.ts'
+import type { RunLimits, SqlEngine } from '../../core/domain/ports/engine-ports.ts'
+import type { Jobs } from '../../core/domain/ports/job-ports.ts'
 import type {
   AgentAnswer,
   AgentAnswers,
   ChatModels,
   RerankerRegistry,
-} from '../../domain/ports/model-ports.ts'
-import type { Schedules } from '../../domain/ports/schedule-ports.ts'
+} from '../../core/domain/ports/model-ports.ts'
+import type { Schedules } from '../../core/domain/ports/schedule-ports.ts'
 import type {
   ChunkCounts,
   ChunkRows,
   CommittedStates,
   NearestChunks,
   VectorIndexStates,
-} from '../../domain/ports/search-ports.ts'
-import type { DataSources } from '../../domain/ports/source-ports.ts'
+} from '../../core/domain/ports/search-ports.ts'
+import type { DataSources } from '../../core/domain/ports/source-ports.ts'
 import type {
   ChunkStore,
   FileStore,
   StorageUpkeep,
   TableStore,
-} from '../../domain/ports/store-ports.ts'
-import type { SourceKeeping } from '../../domain/ports/sync-ports.ts'
+} from '../../core/domain/ports/store-ports.ts'
+import type { SourceKeeping } from '../../core/domain/ports/sync-ports.ts'
 import type { Chunker } from '../../ingest/chunking/chunker.ts'
-import type { InsertLog } from '../../ingest/insert-log.ts'
+import type { InsertLog } from '../../ingest/sources/insert-log.ts'
+import type { DatabaseDeps } from '../definitions/catalog-deps.ts'
+import type { AccessDeps } from '../definitions/define-key.ts'
+import type { UserDeps } from '../definitions/define-user.ts'
 import type { LiveTables } from '../information-schema/schema-table.ts'
 import type { VariableScope } from '../variables.ts'
 import type { KnownPhrases } from './known-phrases.ts'

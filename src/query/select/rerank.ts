@@ -1,6 +1,6 @@
-import type { KnowledgeBase } from '../../domain/knowledge-base.ts'
-import type { ResultValue } from '../../domain/query-result.ts'
-import { AppError } from '../../errors.ts'
+import type { KnowledgeBase } from '../../core/domain/knowledge-base.ts'
+import type { ResultValue } from '../../core/domain/query-result.ts'
+import { AppError } from '../../core/errors.ts'
 import {
   type PlannedText,
   rerankedDistancesParameter,

@@ -1,5 +1,5 @@
-import type { BoundSql } from '../../domain/ports/engine-ports.ts'
-import type { RowStream } from '../../domain/query-result.ts'
+import type { BoundSql } from '../../core/domain/ports/engine-ports.ts'
+import type { RowStream } from '../../core/domain/query-result.ts'
 import type { ParameterValues } from '../variables.ts'
 import { bindKeywords } from './bind-keywords.ts'
 import type { BoundPlan, BoundValues } from './bind-plan.ts'

@@ -1,6 +1,6 @@
-import type { CatalogSnapshot } from '../../domain/catalog-snapshot.ts'
-import { AppError, ERRORS } from '../../errors.ts'
-import { LruMap } from '../../runtime/lru-map.ts'
+import type { CatalogSnapshot } from '../../core/domain/access/catalog-snapshot.ts'
+import { AppError, ERRORS } from '../../core/errors.ts'
+import { LruMap } from '../../core/runtime/lru-map.ts'
 import {
   holdsMarks,
   MarkedText,

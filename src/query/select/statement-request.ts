@@ -1,5 +1,5 @@
-import type { KnowledgeBase } from '../../domain/knowledge-base.ts'
-import type { QueryResult } from '../../domain/query-result.ts'
+import type { KnowledgeBase } from '../../core/domain/knowledge-base.ts'
+import type { QueryResult } from '../../core/domain/query-result.ts'
 import type { Statement } from '../../sql/dialect/parse-statement.ts'
 import type { Parameters } from './run-select.ts'
 

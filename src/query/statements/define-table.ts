@@ -1,7 +1,7 @@
 /** `CREATE TABLE t (…)` and `ALTER TABLE`: each type and expression is checked as a part of a SELECT. */
-import { nameKey, quote } from '../../domain/identifier.ts'
-import type { ProjectTable } from '../../domain/project.ts'
-import { AppError } from '../../errors.ts'
+import { nameKey, quote } from '../../core/domain/identifier.ts'
+import type { ProjectTable } from '../../core/domain/project.ts'
+import { AppError } from '../../core/errors.ts'
 import type {
   ColumnDefinition,
   TableChange,

@@ -1,5 +1,14 @@
 /** CREATE, ALTER, DROP and SHOW of keys and users. */
-import { createKey, visibleKeys } from '../../catalog/define-key.ts'
+
+import type { Principal } from '../../core/domain/access/principal.ts'
+import { nameKey } from '../../core/domain/identifier.ts'
+import type { AccessKey } from '../../core/domain/ports/access-ports.ts'
+import { type QueryResult, rowsOf } from '../../core/domain/query-result.ts'
+import { AppError } from '../../core/errors.ts'
+import type { AccessStatement } from '../../sql/dialect/parse-access.ts'
+import type { Statement } from '../../sql/dialect/parse-statement.ts'
+import type { Options } from '../../sql/dialect/statement-reader.ts'
+import { createKey, visibleKeys } from '../definitions/define-key.ts'
 import {
   createUser,
   type ListedUser,
@@ -7,20 +16,12 @@ import {
   type UserDeps,
   userChanges,
   visibleUsers,
-} from '../../catalog/define-user.ts'
-import type { Principal } from '../../domain/access/principal.ts'
-import { nameKey } from '../../domain/identifier.ts'
-import type { AccessKey } from '../../domain/ports/access-ports.ts'
-import { type QueryResult, rowsOf } from '../../domain/query-result.ts'
-import { AppError } from '../../errors.ts'
-import type { AccessStatement } from '../../sql/dialect/parse-access.ts'
-import type { Statement } from '../../sql/dialect/parse-statement.ts'
-import type { Options } from '../../sql/dialect/statement-reader.ts'
+} from '../definitions/define-user.ts'
 import { rowsSql, schemaColumns } from '../information-schema/schema-table.ts'
 import { runComposedSelect } from '../select/composed-select.ts'
 import type { QueryDeps } from '../select/query-deps.ts'
 import { done, type StatementRequest } from '../select/statement-request.ts'
-import { narrowedSelect, type Shown } from '../show/show-select.ts'
+import { narrowedSelect, type Shown } from './show-select.ts'
 
 /** @throws AppError `sql_not_supported` where nobody asks, and those of the definitions */
 export async function runAccessStatement(

@@ -1,24 +1,25 @@
 /** CREATE, ALTER, DROP and DESCRIBE of agents, databases (data sources and projects) and jobs that run by themselves. */
-import { alterAgent, createAgent, dropAgent } from '../../catalog/define-agent.ts'
-import { alterDatabase, createDatabase, dropDatabase } from '../../catalog/define-database.ts'
-import { createProject, dropProject } from '../../catalog/define-project.ts'
-import type { Agent } from '../../domain/agents/agent.ts'
+
 import {
   findAgent,
   findDataSource,
   findProject,
   requireDataSource,
   requireProject,
-} from '../../domain/catalog-snapshot.ts'
-import type { StoredSchedule } from '../../domain/flow/schedule.ts'
-import { nameKey } from '../../domain/identifier.ts'
-import { type QueryResult, rowsOf } from '../../domain/query-result.ts'
-import { notFound } from '../../errors.ts'
+} from '../../core/domain/access/catalog-snapshot.ts'
+import type { Agent } from '../../core/domain/agents/agent.ts'
+import type { StoredSchedule } from '../../core/domain/flow/schedule.ts'
+import { nameKey } from '../../core/domain/identifier.ts'
+import { type QueryResult, rowsOf } from '../../core/domain/query-result.ts'
+import { notFound } from '../../core/errors.ts'
 import type { AgentStatement } from '../../sql/dialect/parse-agent.ts'
 import type { DatabaseStatement } from '../../sql/dialect/parse-database.ts'
 import type { JobStatement } from '../../sql/dialect/parse-job.ts'
 import type { QualifiedName } from '../../sql/dialect/statement-reader.ts'
 import { withNativeTexts } from '../../sql/lexer/native-names.ts'
+import { alterAgent, createAgent, dropAgent } from '../definitions/define-agent.ts'
+import { alterDatabase, createDatabase, dropDatabase } from '../definitions/define-database.ts'
+import { createProject, dropProject } from '../definitions/define-project.ts'
 import { describedAgent, describedDatabase } from '../information-schema/object-tables.ts'
 import type { QueryDeps } from '../select/query-deps.ts'
 import { done, type StatementRequest } from '../select/statement-request.ts'

@@ -1,12 +1,12 @@
-import { isObject } from '../../core/json.ts'
-import { PART_CHUNKS } from '../../domain/hybrid-search.ts'
-import { fullName } from '../../domain/project.ts'
+import { PART_CHUNKS } from '../../core/domain/hybrid-search.ts'
+import { fullName } from '../../core/domain/project.ts'
 import {
   type QueryResult,
   type ResultValue,
   type RowStream,
   rowsOf,
-} from '../../domain/query-result.ts'
+} from '../../core/domain/query-result.ts'
+import { isObject } from '../../core/json.ts'
 import type { ExplainStatement } from '../../sql/dialect/parse-explain.ts'
 import { alphaParameter, isFedBackParameter } from '../../sql/search/plan-inputs.ts'
 import type { HybridSearch } from '../../sql/search/ranking.ts'

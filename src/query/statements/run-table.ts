@@ -7,13 +7,13 @@ import {
   findView,
   refuseToWrite,
   requireProject,
-} from '../../domain/catalog-snapshot.ts'
-import { checkedName, quote } from '../../domain/identifier.ts'
-import type { VacuumScope } from '../../domain/ports/store-ports.ts'
-import { FILES_DATABASE, type Project, type ProjectTable } from '../../domain/project.ts'
-import type { QueryResult } from '../../domain/query-result.ts'
-import { checkedFileName, fileKey, type UploadedFile } from '../../domain/uploaded-file.ts'
-import { AppError, notFound } from '../../errors.ts'
+} from '../../core/domain/access/catalog-snapshot.ts'
+import { checkedName, quote } from '../../core/domain/identifier.ts'
+import type { VacuumScope } from '../../core/domain/ports/store-ports.ts'
+import { FILES_DATABASE, type Project, type ProjectTable } from '../../core/domain/project.ts'
+import type { QueryResult } from '../../core/domain/query-result.ts'
+import { checkedFileName, fileKey, type UploadedFile } from '../../core/domain/uploaded-file.ts'
+import { AppError, notFound } from '../../core/errors.ts'
 import type { TableStatement } from '../../sql/dialect/parse-table.ts'
 import type { QualifiedName } from '../../sql/dialect/statement-reader.ts'
 import { rowsSql, schemaColumns } from '../information-schema/schema-table.ts'

@@ -1,5 +1,5 @@
-import type { RawDocument, ReadDocument } from '../../domain/ports/reading-ports.ts'
-import { AppError } from '../../errors.ts'
+import type { RawDocument, ReadDocument } from '../../core/domain/ports/reading-ports.ts'
+import { AppError } from '../../core/errors.ts'
 import { type ReadingNotes, wholeDocument } from '../document-format.ts'
 import { decodeText } from '../text-encoding.ts'
 import {

@@ -1,5 +1,5 @@
 import { parse as parseYaml } from 'yaml'
-import type { Row } from '../../domain/document.ts'
+import type { Row } from '../../core/domain/document.ts'
 
 const YAML_BLOCK = /^---[ \t]*\n([\s\S]{0,50000}?)\n(?:---|\.\.\.)[ \t]*(?:\n|$)/
 const TOML_BLOCK = /^\+\+\+[ \t]*\n([\s\S]{0,50000}?)\n\+\+\+[ \t]*(?:\n|$)/

@@ -1,6 +1,6 @@
 import { Parser } from 'htmlparser2'
 import { parse, postprocess, preprocess } from 'micromark'
-import type { RawDocument, ReadDocument } from '../../domain/ports/reading-ports.ts'
+import type { RawDocument, ReadDocument } from '../../core/domain/ports/reading-ports.ts'
 import { type ReadingNotes, wholeDocument } from '../document-format.ts'
 import { READING_LIMITS } from '../reading-limits.ts'
 import { decodeText } from '../text-encoding.ts'

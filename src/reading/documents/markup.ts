@@ -1,4 +1,4 @@
-import type { RawDocument, ReadDocument } from '../../domain/ports/reading-ports.ts'
+import type { RawDocument, ReadDocument } from '../../core/domain/ports/reading-ports.ts'
 import { wholeDocument } from '../document-format.ts'
 import { decodeText } from '../text-encoding.ts'
 import { fence } from './office/markdown-blocks.ts'

@@ -1,11 +1,11 @@
-import type { RawDocument, ReadDocument } from '../../domain/ports/reading-ports.ts'
-import { AppError } from '../../errors.ts'
+import type { RawDocument, ReadDocument } from '../../core/domain/ports/reading-ports.ts'
+import { AppError } from '../../core/errors.ts'
 import { type ReadingNotes, wholeDocument } from '../document-format.ts'
 import { READING_LIMITS } from '../reading-limits.ts'
-import { pageDrawing } from './pdf/page-glyphs.ts'
+import { pageDrawing } from './pdf/page/page-glyphs.ts'
+import { PdfFile } from './pdf/page/pdf-file.ts'
+import { PdfiumKeeper } from './pdf/page/pdfium.ts'
 import { type PagePieces, pagePieces, pagesText } from './pdf/pages-text.ts'
-import { PdfFile } from './pdf/pdf-file.ts'
-import { PdfiumKeeper } from './pdf/pdfium.ts'
 
 const library = new PdfiumKeeper()
 

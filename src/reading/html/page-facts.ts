@@ -1,5 +1,5 @@
-import type { Row } from '../../domain/document.ts'
-import type { PageFacts } from '../../domain/ports/reading-ports.ts'
+import type { Row } from '../../core/domain/document.ts'
+import type { PageFacts } from '../../core/domain/ports/reading-ports.ts'
 import { READING_LIMITS } from '../reading-limits.ts'
 import { all, oneLine } from './elements.ts'
 

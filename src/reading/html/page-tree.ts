@@ -1,5 +1,5 @@
 import domino from '@mixmark-io/domino'
-import { AppError } from '../../errors.ts'
+import { AppError } from '../../core/errors.ts'
 import { READING_LIMITS } from '../reading-limits.ts'
 import { all, unwrap } from './elements.ts'
 

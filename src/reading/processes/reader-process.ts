@@ -2,8 +2,8 @@ import { readFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import type { Subprocess } from 'bun'
-import { AppError } from '../../errors.ts'
-import { abortable } from '../../runtime/cancellation.ts'
+import { AppError } from '../../core/errors.ts'
+import { abortable } from '../../core/runtime/cancellation.ts'
 import {
   answerOf,
   type ReadingJob,

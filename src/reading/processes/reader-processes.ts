@@ -7,9 +7,9 @@ import type {
   ReadFile,
   SentFile,
   SourceFile,
-} from '../../domain/ports/reading-ports.ts'
-import { AppError, systemCodeOf } from '../../errors.ts'
-import { FairPool } from '../../runtime/fair-pool.ts'
+} from '../../core/domain/ports/reading-ports.ts'
+import { AppError, systemCodeOf } from '../../core/errors.ts'
+import { FairPool } from '../../core/runtime/fair-pool.ts'
 import { READING_LIMITS } from '../reading-limits.ts'
 import { writtenDocuments } from './document-files.ts'
 import { ReaderProcess } from './reader-process.ts'
@@ -36,7 +36,7 @@ export function readerProcessesOptions(
   options: Pick<ReaderProcessesOptions, 'folder' | 'memoryBytes' | 'environment'>,
 ): ReaderProcessesOptions {
   return {
-    entryUrl: new URL('../../workers/reading-entry.ts', import.meta.url).href,
+    entryUrl: new URL('../../wiring/threads/reading-entry.ts', import.meta.url).href,
     readMs: READING_LIMITS.readMs,
     outputBytes: READING_LIMITS.outputBytes,
     queueMax: READING_LIMITS.readsQueuedMax,

@@ -1,10 +1,10 @@
 import { basename } from 'node:path'
-import type { ReadDocument, ReadMember } from '../../domain/ports/reading-ports.ts'
-import { AppError } from '../../errors.ts'
-import { processorMs } from '../../runtime/processor-time.ts'
+import type { ReadDocument, ReadMember } from '../../core/domain/ports/reading-ports.ts'
+import { AppError } from '../../core/errors.ts'
+import { processorMs } from '../../core/runtime/processor-time.ts'
 import type { ReadingNotes } from '../document-format.ts'
-import { readFile } from '../read-file.ts'
 import { DocumentWriter } from './document-files.ts'
+import { readFile } from './read-file.ts'
 import {
   isReadingErrorCode,
   type ReadingAnswer,

@@ -1,4 +1,4 @@
-import { literal } from '../../domain/identifier.ts'
+import { literal } from '../../core/domain/identifier.ts'
 
 /**
  * What a column of text can be read as. A kind is tried on the first rows here and on all rows by DuckDB: both must agree, so

@@ -1,5 +1,5 @@
 import { closeSync, openSync, readSync } from 'node:fs'
-import { AppError } from '../../errors.ts'
+import { AppError } from '../../core/errors.ts'
 import { BACKSLASH, CARRIAGE_RETURN, type CsvDialect, LINE_FEED, SPACE } from './csv-dialect.ts'
 
 const BLOCK_BYTES = 1024 * 1024

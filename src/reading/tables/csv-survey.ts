@@ -1,4 +1,4 @@
-import { AppError } from '../../errors.ts'
+import { AppError } from '../../core/errors.ts'
 import type { CsvDialect } from './csv-dialect.ts'
 import { CARRIAGE_RETURN, DOUBLE_QUOTE, HASH, LINE_FEED } from './csv-dialect.ts'
 import type { CsvLayout, SampleRow } from './csv-layout.ts'

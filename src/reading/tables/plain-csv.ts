@@ -1,4 +1,4 @@
-import { literal } from '../../domain/identifier.ts'
+import { literal } from '../../core/domain/identifier.ts'
 
 /** Files of rows without names, one after the other, in a dialect that can be read in one way only. */
 export interface PlainCsv {

@@ -1,6 +1,6 @@
 /** What a file is made of, looked at before DuckDB reads it: some shapes end a process, or hold it for minutes. */
 import { createReadStream } from 'node:fs'
-import { AppError } from '../../errors.ts'
+import { AppError } from '../../core/errors.ts'
 
 /** DuckDB 1.5.5 reads JSON by recursion and ends the process where it is deep: from some thousand levels on. */
 const LEVELS_MAX = 200

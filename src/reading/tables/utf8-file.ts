@@ -1,7 +1,7 @@
 import { isUtf8 } from 'node:buffer'
 import { closeSync, openSync, readSync, writeSync } from 'node:fs'
 import { join } from 'node:path'
-import { AppError } from '../../errors.ts'
+import { AppError } from '../../core/errors.ts'
 import type { ReadingNotes } from '../document-format.ts'
 import { guessedEncoding } from '../encoding-guess.ts'
 import {

@@ -1,6 +1,6 @@
 import type { DuckDBConnection } from '@duckdb/node-api'
-import { distinctNames, literal, quote } from '../../domain/identifier.ts'
-import type { ReadTable } from '../../domain/ports/reading-ports.ts'
+import { distinctNames, literal, quote } from '../../core/domain/identifier.ts'
+import type { ReadTable } from '../../core/domain/ports/reading-ports.ts'
 import { FILE_COLUMNS_MAX, tooManyColumns } from './table-shape.ts'
 
 /**

@@ -1,6 +1,14 @@
-import { fewVectors, INDEXED_VECTORS_MIN, type IndexReport } from '../../domain/index-definition.ts'
-import type { Accelerator, TopKSearch, VectorChange } from '../../domain/ports/retrieval-ports.ts'
-import { AppError } from '../../errors.ts'
+import {
+  fewVectors,
+  INDEXED_VECTORS_MIN,
+  type IndexReport,
+} from '../../core/domain/index-definition.ts'
+import type {
+  Accelerator,
+  TopKSearch,
+  VectorChange,
+} from '../../core/domain/ports/retrieval-ports.ts'
+import { AppError } from '../../core/errors.ts'
 import type { ExactIndex } from '../vectors/exact-index.ts'
 import { IvfIndex } from './ivf-index.ts'
 import { LIST_LIMITS } from './list-limits.ts'

@@ -1,5 +1,5 @@
-import type { TopKSearch } from '../../domain/ports/retrieval-ports.ts'
-import { AppError } from '../../errors.ts'
+import type { TopKSearch } from '../../core/domain/ports/retrieval-ports.ts'
+import { AppError } from '../../core/errors.ts'
 import type { ExactIndex, IndexRows, RowObserver } from '../vectors/exact-index.ts'
 import { unitQueryVector } from '../vectors/vector-math.ts'
 import { Centroids, centroidsMax } from './centroids.ts'

@@ -1,4 +1,4 @@
-import { AppError } from '../../errors.ts'
+import { AppError } from '../../core/errors.ts'
 import type { IndexRows, RowGuide } from '../vectors/exact-index.ts'
 import { assignRows, Centroids } from './centroids.ts'
 import { LIST_LIMITS } from './list-limits.ts'

@@ -1,6 +1,6 @@
-import { chunkTables, type TableIds } from '../../domain/chunk-tables.ts'
-import type { BoundSql } from '../../domain/ports/engine-ports.ts'
-import type { ColumnBatch } from '../../domain/ports/retrieval-ports.ts'
+import { chunkTables, type TableIds } from '../../core/domain/chunk-tables.ts'
+import type { BoundSql } from '../../core/domain/ports/engine-ports.ts'
+import type { ColumnBatch } from '../../core/domain/ports/retrieval-ports.ts'
 import type { Corpus, PostingList } from './term-scorer.ts'
 
 const NUMBER_MAX = 0xffff

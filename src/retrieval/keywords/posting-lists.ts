@@ -1,10 +1,10 @@
-import type { TableIds } from '../../domain/chunk-tables.ts'
-import type { RunLimits } from '../../domain/ports/engine-ports.ts'
-import type { ColumnReader } from '../../domain/ports/retrieval-ports.ts'
-import { abortable } from '../../runtime/cancellation.ts'
-import { LruMap } from '../../runtime/lru-map.ts'
-import { SLICE_MS, TimeSlice } from '../../runtime/scheduling.ts'
-import { SingleFlight } from '../../runtime/single-flight.ts'
+import type { TableIds } from '../../core/domain/chunk-tables.ts'
+import type { RunLimits } from '../../core/domain/ports/engine-ports.ts'
+import type { ColumnReader } from '../../core/domain/ports/retrieval-ports.ts'
+import { abortable } from '../../core/runtime/cancellation.ts'
+import { LruMap } from '../../core/runtime/lru-map.ts'
+import { SLICE_MS, TimeSlice } from '../../core/runtime/scheduling.ts'
+import { SingleFlight } from '../../core/runtime/single-flight.ts'
 import {
   type CorpusState,
   type PartialList,

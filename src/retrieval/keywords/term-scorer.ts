@@ -1,4 +1,4 @@
-import { BM25 } from '../../domain/hybrid-search.ts'
+import { BM25 } from '../../core/domain/hybrid-search.ts'
 
 const SCALE = 10 ** BM25.scoreDigits
 

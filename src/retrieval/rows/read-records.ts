@@ -1,8 +1,8 @@
-import { chunkTables } from '../../domain/chunk-tables.ts'
-import { quote } from '../../domain/identifier.ts'
-import type { KnowledgeBase, MetadataColumn } from '../../domain/knowledge-base.ts'
-import type { RowReader } from '../../domain/ports/retrieval-ports.ts'
-import type { ChunkRowsRequest } from '../../domain/ports/search-ports.ts'
+import { chunkTables } from '../../core/domain/chunk-tables.ts'
+import { quote } from '../../core/domain/identifier.ts'
+import type { KnowledgeBase, MetadataColumn } from '../../core/domain/knowledge-base.ts'
+import type { RowReader } from '../../core/domain/ports/retrieval-ports.ts'
+import type { ChunkRowsRequest } from '../../core/domain/ports/search-ports.ts'
 import { recordBytes, recordSql } from './row-records.ts'
 
 /**

@@ -1,13 +1,17 @@
-import type { CatalogSnapshot } from '../../domain/catalog-snapshot.ts'
-import type { KnowledgeBase } from '../../domain/knowledge-base.ts'
+import type { CatalogSnapshot } from '../../core/domain/access/catalog-snapshot.ts'
+import type { KnowledgeBase } from '../../core/domain/knowledge-base.ts'
 import type {
   CommitListener,
   CommittedWrite,
   RowReader,
-} from '../../domain/ports/retrieval-ports.ts'
-import type { ChunkRows, ChunkRowsRequest, ShownChunk } from '../../domain/ports/search-ports.ts'
-import { AppError } from '../../errors.ts'
-import { yieldToEventLoop } from '../../runtime/scheduling.ts'
+} from '../../core/domain/ports/retrieval-ports.ts'
+import type {
+  ChunkRows,
+  ChunkRowsRequest,
+  ShownChunk,
+} from '../../core/domain/ports/search-ports.ts'
+import { AppError } from '../../core/errors.ts'
+import { yieldToEventLoop } from '../../core/runtime/scheduling.ts'
 import { numbersOfKeys } from '../vectors/key-rows.ts'
 import { nextKey, readRange, readRecords } from './read-records.ts'
 import { type RecordBlock, RecordTable } from './record-table.ts'

@@ -2,8 +2,8 @@
  * The rows of chunks as bytes: one record is a head of digits, then its texts in UTF-8. The database can write records
  * itself, many in one value, which costs the main thread no more than reading their heads.
  */
-import type { ShownChunk } from '../../domain/ports/search-ports.ts'
-import { exactJson, type ResultValue } from '../../domain/query-result.ts'
+import type { ShownChunk } from '../../core/domain/ports/search-ports.ts'
+import { exactJson, type ResultValue } from '../../core/domain/query-result.ts'
 
 /** `document_id`, `chunk_id`, `chunk_content`, `metadata`, and the values of the metadata columns as a JSON list. */
 const PARTS = 5

@@ -1,5 +1,5 @@
-import type { NearestChunk } from '../../domain/ports/search-ports.ts'
-import { AppError } from '../../errors.ts'
+import type { NearestChunk } from '../../core/domain/ports/search-ports.ts'
+import { AppError } from '../../core/errors.ts'
 import type { Candidate } from '../kernel/kernel.ts'
 import { VECTOR_LIMITS } from '../kernel/vector-limits.ts'
 import type { ScanResult } from './scan.ts'

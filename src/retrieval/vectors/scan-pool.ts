@@ -1,6 +1,6 @@
-import { AppError } from '../../errors.ts'
-import { onAbort } from '../../runtime/cancellation.ts'
-import { WorkerHost } from '../../runtime/worker-host.ts'
+import { AppError } from '../../core/errors.ts'
+import { onAbort } from '../../core/runtime/cancellation.ts'
+import { WorkerHost } from '../../core/runtime/worker-host.ts'
 import { VECTOR_LIMITS } from '../kernel/vector-limits.ts'
 import type { AssignResult, AssignTask } from './assign.ts'
 import {
@@ -22,7 +22,7 @@ export interface ScanPoolOptions {
 
 export function scanPoolOptions(): ScanPoolOptions {
   return {
-    workerUrl: new URL('../../workers/scan-entry.ts', import.meta.url).href,
+    workerUrl: new URL('../../wiring/threads/scan-entry.ts', import.meta.url).href,
     queueMax: VECTOR_LIMITS.queueMax,
     attemptsMax: VECTOR_LIMITS.attemptsMax,
   }

@@ -1,4 +1,4 @@
-import type { NearestChunk } from '../../domain/ports/search-ports.ts'
+import type { NearestChunk } from '../../core/domain/ports/search-ports.ts'
 import { VECTOR_LIMITS } from '../kernel/vector-limits.ts'
 import type { ExactIndex, VectorSearch } from './exact-index.ts'
 

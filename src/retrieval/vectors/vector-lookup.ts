@@ -1,6 +1,6 @@
-import { chunkTables, type TableIds } from '../../domain/chunk-tables.ts'
-import type { RunLimits } from '../../domain/ports/engine-ports.ts'
-import type { ColumnReader } from '../../domain/ports/retrieval-ports.ts'
+import { chunkTables, type TableIds } from '../../core/domain/chunk-tables.ts'
+import type { RunLimits } from '../../core/domain/ports/engine-ports.ts'
+import type { ColumnReader } from '../../core/domain/ports/retrieval-ports.ts'
 
 const READ_LIMITS: RunLimits = { timeoutMs: 60_000 }
 

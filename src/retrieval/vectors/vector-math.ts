@@ -1,4 +1,4 @@
-import { AppError } from '../../errors.ts'
+import { AppError } from '../../core/errors.ts'
 
 /** What rounding its parts to float32 does to the length of a unit vector. */
 const UNIT_TOLERANCE = 0.000005

@@ -1,4 +1,4 @@
-import { AppError } from '../../errors.ts'
+import { AppError } from '../../core/errors.ts'
 import type { Kernel } from '../kernel/kernel.ts'
 import { PAGE_BYTES, slotLayout } from '../kernel/memory-layout.ts'
 import { type KernelChoice, openKernel } from '../kernel/open-kernel.ts'

@@ -4,10 +4,10 @@ import type {
   DescribedSourceTable,
   SourceColumn,
   SourceTableName,
-} from '../../domain/flow/data-source.ts'
-import { literal } from '../../domain/identifier.ts'
-import type { SourceSelect } from '../../domain/ports/source-ports.ts'
-import { converterOf, numberFields, typeName } from '../../values/shown-values.ts'
+} from '../../core/domain/flow/data-source.ts'
+import { literal } from '../../core/domain/identifier.ts'
+import type { SourceSelect } from '../../core/domain/ports/source-ports.ts'
+import { converterOf, numberFields, typeName } from '../../core/domain/shown-values.ts'
 import { tablesOf } from '../source-engine.ts'
 import { columnTypeHere, type FileJob, STAGED_FILES, type StagedAnswer } from './file-messages.ts'
 import { COLUMNS_MAX, type FileRows, type OpenedFile } from './opened-file.ts'

@@ -1,7 +1,7 @@
 /** The work of a process that reads database files: every failure that it survives is an answer. */
 import { closeSync, openSync, readSync } from 'node:fs'
-import type { ResultValue } from '../../domain/query-result.ts'
-import { AppError } from '../../errors.ts'
+import type { ResultValue } from '../../core/domain/query-result.ts'
+import { AppError } from '../../core/errors.ts'
 import { DuckDBFile } from './duckdb-file.ts'
 import type { FileEngine, FileJob, FileReply, FileRequest, RowsAnswer } from './file-messages.ts'
 import type { FileRows, OpenedFile } from './opened-file.ts'

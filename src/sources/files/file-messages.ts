@@ -1,14 +1,14 @@
 /** What the server and a process that reads a database file say to each other. What the process says is checked. */
 
-import { isObject } from '../../core/json.ts'
-import { parseColumnType, typeText } from '../../domain/column-types/column-type.ts'
+import { parseColumnType, typeText } from '../../core/domain/column-type.ts'
 import type {
   DescribedSourceTable,
   SourceColumn,
   SourceTableName,
-} from '../../domain/flow/data-source.ts'
-import type { SourceSelect } from '../../domain/ports/source-ports.ts'
-import type { ResultColumn, ResultValue } from '../../domain/query-result.ts'
+} from '../../core/domain/flow/data-source.ts'
+import type { SourceSelect } from '../../core/domain/ports/source-ports.ts'
+import type { ResultColumn, ResultValue } from '../../core/domain/query-result.ts'
+import { isObject } from '../../core/json.ts'
 
 export type FileEngine = 'sqlite' | 'duckdb'
 

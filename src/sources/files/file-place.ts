@@ -1,9 +1,9 @@
 /** Where the file of a data source lies: below one folder, and nowhere else. */
 import { lstat, realpath, stat } from 'node:fs/promises'
 import { isAbsolute, join, sep } from 'node:path'
-import type { DataSource } from '../../domain/flow/data-source.ts'
-import { sourceParameters } from '../../domain/flow/source-parameters.ts'
-import { AppError, systemCodeOf } from '../../errors.ts'
+import type { DataSource } from '../../core/domain/flow/data-source.ts'
+import { sourceParameters } from '../../core/domain/flow/source-parameters.ts'
+import { AppError, systemCodeOf } from '../../core/errors.ts'
 
 export interface FilePlace {
   /** Without a symbolic link in it. */

@@ -5,10 +5,10 @@ import type {
   DescribedSourceTable,
   SourceColumn,
   SourceTableName,
-} from '../../domain/flow/data-source.ts'
-import { literal, quote } from '../../domain/identifier.ts'
-import type { SourceSelect } from '../../domain/ports/source-ports.ts'
-import { AppError } from '../../errors.ts'
+} from '../../core/domain/flow/data-source.ts'
+import { literal, quote } from '../../core/domain/identifier.ts'
+import type { SourceSelect } from '../../core/domain/ports/source-ports.ts'
+import { AppError } from '../../core/errors.ts'
 import { ConnectionPool, type Lease } from '../connection-pool.ts'
 import { DUCKDB_DIALECT, oneSelect, SQLITE_DIALECT } from '../native-select.ts'
 import {

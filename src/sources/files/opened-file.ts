@@ -3,9 +3,9 @@ import type {
   DescribedSourceTable,
   SourceColumn,
   SourceTableName,
-} from '../../domain/flow/data-source.ts'
-import type { SourceSelect } from '../../domain/ports/source-ports.ts'
-import type { ResultColumn, ResultValue } from '../../domain/query-result.ts'
+} from '../../core/domain/flow/data-source.ts'
+import type { SourceSelect } from '../../core/domain/ports/source-ports.ts'
+import type { ResultColumn, ResultValue } from '../../core/domain/query-result.ts'
 import type { StagedAnswer } from './file-messages.ts'
 
 export interface OpenedFile {

@@ -1,5 +1,5 @@
 /** SQLite's values have types, its columns only wish for one: which type of DuckDB a column gets, and what fits it. */
-import { isExactNumber, type ResultValue } from '../../domain/query-result.ts'
+import { isExactNumber, type ResultValue } from '../../core/domain/query-result.ts'
 import { textConverter } from '../text-values.ts'
 
 export type SqliteValue = null | bigint | number | string | Uint8Array

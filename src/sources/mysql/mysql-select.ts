@@ -1,6 +1,6 @@
 /** A SELECT for MySQL: checked, and with its values in its text. */
-import type { SourceValue } from '../../domain/ports/source-ports.ts'
-import { AppError } from '../../errors.ts'
+import type { SourceValue } from '../../core/domain/ports/source-ports.ts'
+import { AppError } from '../../core/errors.ts'
 import { MYSQL_DIALECT, nativeTokens, oneSelect } from '../native-select.ts'
 
 /** They act outside of the transaction, or reach what is not a table. */

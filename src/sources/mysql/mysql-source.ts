@@ -3,10 +3,10 @@ import type {
   DescribedSourceTable,
   SourceColumn,
   SourceTableName,
-} from '../../domain/flow/data-source.ts'
-import type { SourceSelect } from '../../domain/ports/source-ports.ts'
-import { AppError } from '../../errors.ts'
-import type { Guard } from '../../network/pinned-fetch.ts'
+} from '../../core/domain/flow/data-source.ts'
+import type { SourceSelect } from '../../core/domain/ports/source-ports.ts'
+import { AppError } from '../../core/errors.ts'
+import type { Guard } from '../../core/runtime/pinned-fetch.ts'
 import { endpointOf } from '../server-endpoint.ts'
 import { failureOf, type ServerProtocol, ServerSessions } from '../server-sessions.ts'
 import {

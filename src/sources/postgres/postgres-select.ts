@@ -1,6 +1,6 @@
 /** A SELECT for PostgreSQL: checked, and with its values in its text where a command takes none. */
-import type { SourceValue } from '../../domain/ports/source-ports.ts'
-import { AppError } from '../../errors.ts'
+import type { SourceValue } from '../../core/domain/ports/source-ports.ts'
+import { AppError } from '../../core/errors.ts'
 import { nativeTokens, oneSelect, POSTGRES_DIALECT } from '../native-select.ts'
 
 /** They act outside of the transaction, run SQL that is a text, or reach what is not a table. A role without rights to them is the better wall. */

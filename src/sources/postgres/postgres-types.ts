@@ -1,7 +1,7 @@
 /** PostgreSQL's types and what DuckDB's are for them. */
-import type { ResultValue } from '../../domain/query-result.ts'
-import { AppError } from '../../errors.ts'
-import { LruMap } from '../../runtime/lru-map.ts'
+import type { ResultValue } from '../../core/domain/query-result.ts'
+import { AppError } from '../../core/errors.ts'
+import { LruMap } from '../../core/runtime/lru-map.ts'
 import type { StagedColumn } from '../staged-csv.ts'
 import { textConverter } from '../text-values.ts'
 import type { PostgresConnection, PostgresField } from './postgres-connection.ts'

@@ -1,5 +1,5 @@
-import { mayHoldSecrets } from '../../domain/flow/hidden-secrets.ts'
-import { AppError } from '../../errors.ts'
+import { mayHoldSecrets } from '../../core/domain/flow/hidden-secrets.ts'
+import { AppError } from '../../core/errors.ts'
 import { hasNativeNames } from '../lexer/native-names.ts'
 import { lineAndColumn } from '../lexer/tokens.ts'
 import { isNode, isNumber, nodesOf, type TreeNode } from './select-ast.ts'

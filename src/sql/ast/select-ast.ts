@@ -3,7 +3,7 @@
  * that version: the corpus in tests/sql tells when it changes.
  */
 
-import { AppError } from '../../errors.ts'
+import { AppError } from '../../core/errors.ts'
 
 /** A value of the tree. Numbers are kept as they were written: `query_location` is 2^64-1 and doubles end in `.0`. */
 export type TreeValue = null | boolean | string | RawNumber | TreeValue[] | TreeNode

@@ -1,4 +1,4 @@
-import { AppError } from '../../errors.ts'
+import { AppError } from '../../core/errors.ts'
 import type { Options, StatementReader } from './statement-reader.ts'
 
 /** A project is a database as well: existing clients make one as `CREATE DATABASE p ENGINE = 'mindsdb'`. */

@@ -1,4 +1,4 @@
-import { AppError } from '../../errors.ts'
+import { AppError } from '../../core/errors.ts'
 import type { StatementReader } from './statement-reader.ts'
 
 /** `SELECT query_cancel(id)` and `SELECT query_resume(id)`: what clients of the reference end background inserts with. */

@@ -1,4 +1,4 @@
-import { AppError } from '../../errors.ts'
+import { AppError } from '../../core/errors.ts'
 import { variableOf } from '../lexer/variable-names.ts'
 import type { StatementReader } from './statement-reader.ts'
 

@@ -1,4 +1,4 @@
-import { AppError } from '../../errors.ts'
+import { AppError } from '../../core/errors.ts'
 import { nearestName } from '../lexer/did-you-mean.ts'
 import type { QualifiedName, StatementReader } from './statement-reader.ts'
 

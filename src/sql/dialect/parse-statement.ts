@@ -1,5 +1,5 @@
 /** The dialect's own statements: what DuckDB's parser does not know. One file for each thing they are about. */
-import { AppError } from '../../errors.ts'
+import { AppError } from '../../core/errors.ts'
 import { type Token, withoutClosingSemicolons } from '../lexer/tokens.ts'
 import { type AccessStatement, accessStatement } from './parse-access.ts'
 import { type AgentStatement, agentStatement } from './parse-agent.ts'

@@ -1,4 +1,4 @@
-import { AppError } from '../../errors.ts'
+import { AppError } from '../../core/errors.ts'
 import { type SourceSelect, takeSourceSelect } from './source-select.ts'
 import type { QualifiedName, StatementReader } from './statement-reader.ts'
 import {

@@ -2,7 +2,7 @@
  * `PIVOT … ON column` without `IN (…)`: DuckDB's parser makes two statements of it, the first of which looks the values up.
  * Here they are looked up by a SELECT like any other and written into the text.
  */
-import { literal } from '../../domain/identifier.ts'
+import { literal } from '../../core/domain/identifier.ts'
 import { type Token, tokenize } from '../lexer/tokens.ts'
 
 /** A column of a PIVOT without a list of values. */

@@ -1,6 +1,6 @@
-import { mayHoldSecrets } from '../../domain/flow/hidden-secrets.ts'
-import { FILES_DATABASE } from '../../domain/project.ts'
-import { AppError } from '../../errors.ts'
+import { mayHoldSecrets } from '../../core/domain/flow/hidden-secrets.ts'
+import { FILES_DATABASE } from '../../core/domain/project.ts'
+import { AppError } from '../../core/errors.ts'
 import { caretAt } from '../ast/placed-error.ts'
 import { endOfText, lineAndColumn, type Token } from '../lexer/tokens.ts'
 

@@ -1,5 +1,5 @@
 /** The columns and constraints of `CREATE TABLE name (…)`, and what `ALTER TABLE` changes of them. */
-import { AppError } from '../../errors.ts'
+import { AppError } from '../../core/errors.ts'
 import type { QualifiedName, StatementReader } from './statement-reader.ts'
 
 export interface ColumnDefinition {

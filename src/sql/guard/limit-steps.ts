@@ -3,7 +3,7 @@
  * rows, and within one call not at all. Memory needs no bounds here: the kernel keeps those
  * (docs/decisions/0021-memory-of-the-process.md).
  */
-import { AppError } from '../../errors.ts'
+import { AppError } from '../../core/errors.ts'
 import { boundNode, callNode, caseNode, greaterNode } from '../ast/build-expression.ts'
 import { placed } from '../ast/placed-error.ts'
 import {

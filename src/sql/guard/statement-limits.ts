@@ -2,7 +2,7 @@
  * Limits on statements that DuckDB 1.5.5 could not survive: deep ones, those that grow when they are bound, and JSON that
  * is nested too deeply.
  */
-import { AppError } from '../../errors.ts'
+import { AppError } from '../../core/errors.ts'
 import {
   columnNames,
   isColumn,

@@ -1,4 +1,4 @@
-import { AppError } from '../../errors.ts'
+import { AppError } from '../../core/errors.ts'
 import { parameterNamesOf, type Token } from '../lexer/tokens.ts'
 
 /** Of a UTF-16 code unit in UTF-8. */

@@ -1,5 +1,5 @@
 /** `column > LAST` in a statement that runs again and again: the rows that came since. */
-import { AppError } from '../../errors.ts'
+import { AppError } from '../../core/errors.ts'
 import { type Token, tokenize } from './tokens.ts'
 
 /** A condition with LAST, as places in the text of its statement. */

@@ -1,4 +1,4 @@
-import { AppError } from '../../errors.ts'
+import { AppError } from '../../core/errors.ts'
 import { lineAndColumn, type Token } from './tokens.ts'
 
 /**

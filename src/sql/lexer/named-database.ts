@@ -1,4 +1,4 @@
-import { nameKey } from '../../domain/identifier.ts'
+import { nameKey } from '../../core/domain/identifier.ts'
 import { tokenize } from './tokens.ts'
 
 /**

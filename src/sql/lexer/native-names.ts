@@ -2,7 +2,7 @@
  * SQL of a database's own, in parentheses after its name: `FROM pg (SELECT …)`. It may be in a dialect that neither we nor
  * DuckDB can read, so that it becomes a name in quotes, `pg."…"`, before anybody else reads the statement.
  */
-import { AppError } from '../../errors.ts'
+import { AppError } from '../../core/errors.ts'
 import { lineAndColumn, nextToken, type Token } from './tokens.ts'
 
 const MARK = '\u0001native\u0001'

@@ -1,4 +1,4 @@
-import { AppError } from '../../errors.ts'
+import { AppError } from '../../core/errors.ts'
 import { escapeAt, type StringEscapes } from './string-escapes.ts'
 import { variableParameter } from './variable-names.ts'
 

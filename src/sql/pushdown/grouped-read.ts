@@ -1,6 +1,6 @@
 /** A SELECT of totals over one table elsewhere: its source groups and adds up, and one row for each group comes here. */
-import type { DataSourceEngine, SourceColumn } from '../../domain/flow/data-source.ts'
-import { nameKey } from '../../domain/identifier.ts'
+import type { DataSourceEngine, SourceColumn } from '../../core/domain/flow/data-source.ts'
+import { nameKey } from '../../core/domain/identifier.ts'
 import { callNode } from '../ast/build-expression.ts'
 import {
   castNode,

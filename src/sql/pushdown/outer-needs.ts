@@ -2,7 +2,7 @@
  * What the SELECTs around a sub-query, a CTE or a view need of its rows, in its own names. It narrows what is read of a source;
  * the statement itself stays as it is, so that everything is applied again where it was written.
  */
-import { nameKey } from '../../domain/identifier.ts'
+import { nameKey } from '../../core/domain/identifier.ts'
 import {
   columnNames,
   columnNode,

@@ -1,6 +1,6 @@
 /** One reference to a source in the FROM of a SELECT: what of it the statement needs. */
-import type { SourceColumn } from '../../domain/flow/data-source.ts'
-import { nameKey } from '../../domain/identifier.ts'
+import type { SourceColumn } from '../../core/domain/flow/data-source.ts'
+import { nameKey } from '../../core/domain/identifier.ts'
 import {
   columnNames,
   isColumn,

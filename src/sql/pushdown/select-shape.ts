@@ -1,6 +1,6 @@
 /** What a SELECT does with the rows of one reference in its FROM, seen from its tree alone. */
-import type { SourceColumn } from '../../domain/flow/data-source.ts'
-import { nameKey } from '../../domain/identifier.ts'
+import type { SourceColumn } from '../../core/domain/flow/data-source.ts'
+import { nameKey } from '../../core/domain/identifier.ts'
 import {
   columnNames,
   isColumn,

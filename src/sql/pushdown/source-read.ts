@@ -1,5 +1,9 @@
 /** What a statement reads of a database elsewhere, as data: it goes between threads and is kept with the plan. */
-import type { DataSource, SourceColumn, SourceTableName } from '../../domain/flow/data-source.ts'
+import type {
+  DataSource,
+  SourceColumn,
+  SourceTableName,
+} from '../../core/domain/flow/data-source.ts'
 
 /** A data source without what it holds of secrets. */
 export type SourceRef = Pick<DataSource, 'id' | 'name' | 'engine'>

@@ -1,6 +1,6 @@
 /** Under OR a text counts only for the rows for which the other conditions of its branch hold. */
-import type { KnowledgeBase } from '../../domain/knowledge-base.ts'
-import { AppError } from '../../errors.ts'
+import type { KnowledgeBase } from '../../core/domain/knowledge-base.ts'
+import { AppError } from '../../core/errors.ts'
 import {
   columnNames,
   columnNode,

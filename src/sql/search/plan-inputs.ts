@@ -2,9 +2,9 @@
  * What has to be known before a statement can run, beyond its parameters: vectors of the texts that it searches for, and
  * answers to the questions that it asks agents.
  */
-import type { Agent } from '../../domain/agents/agent.ts'
-import type { KnowledgeBase } from '../../domain/knowledge-base.ts'
-import { AppError } from '../../errors.ts'
+import type { Agent } from '../../core/domain/agents/agent.ts'
+import type { KnowledgeBase } from '../../core/domain/knowledge-base.ts'
+import { AppError } from '../../core/errors.ts'
 import type { TreeNode } from '../ast/select-ast.ts'
 import type { UnnamedItem } from '../guard/limit-steps.ts'
 import type { DirectAnswer, SourceRead } from '../pushdown/source-read.ts'

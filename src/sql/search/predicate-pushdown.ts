@@ -1,4 +1,4 @@
-import type { KnowledgeBase } from '../../domain/knowledge-base.ts'
+import type { KnowledgeBase } from '../../core/domain/knowledge-base.ts'
 import {
   columnNames,
   constantNumber,

@@ -1,6 +1,6 @@
 /** What the `content` predicates of one SELECT ask for. Search texts are numbered over the whole statement, from 0. */
-import type { Fusion } from '../../domain/hybrid-search.ts'
-import { AppError } from '../../errors.ts'
+import type { Fusion } from '../../core/domain/hybrid-search.ts'
+import { AppError } from '../../core/errors.ts'
 import type { TreeNode } from '../ast/select-ast.ts'
 
 export type Ranking =

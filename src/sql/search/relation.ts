@@ -1,6 +1,6 @@
-import type { Agent } from '../../domain/agents/agent.ts'
-import type { SourceColumn } from '../../domain/flow/data-source.ts'
-import type { KnowledgeBase } from '../../domain/knowledge-base.ts'
+import type { Agent } from '../../core/domain/agents/agent.ts'
+import type { SourceColumn } from '../../core/domain/flow/data-source.ts'
+import type { KnowledgeBase } from '../../core/domain/knowledge-base.ts'
 import type { SourceFrom, SourceRef } from '../pushdown/source-read.ts'
 
 /** What a name in a FROM stands for. */

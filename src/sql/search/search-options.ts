@@ -4,8 +4,8 @@ import {
   type Fusion,
   fusionNamed,
   type SearchDefaults,
-} from '../../domain/hybrid-search.ts'
-import { AppError } from '../../errors.ts'
+} from '../../core/domain/hybrid-search.ts'
+import { AppError } from '../../core/errors.ts'
 import { placed } from '../ast/placed-error.ts'
 import {
   columnNames,

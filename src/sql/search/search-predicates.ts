@@ -1,5 +1,5 @@
-import type { SearchDefaults } from '../../domain/hybrid-search.ts'
-import { AppError } from '../../errors.ts'
+import type { SearchDefaults } from '../../core/domain/hybrid-search.ts'
+import { AppError } from '../../core/errors.ts'
 import { placed } from '../ast/placed-error.ts'
 import {
   columnNames,

@@ -3,7 +3,7 @@ import {
   KNOWLEDGE_BASE_COLUMNS,
   type KnowledgeBase,
   type MetadataColumn,
-} from '../../domain/knowledge-base.ts'
+} from '../../core/domain/knowledge-base.ts'
 import { columnNames, isColumn, type TreeNode } from '../ast/select-ast.ts'
 import { isSearchName } from './search-options.ts'
 

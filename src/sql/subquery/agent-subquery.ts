@@ -1,7 +1,7 @@
 /** An agent in a FROM: the rows of its answers to the questions in `question = …`. */
-import type { Agent } from '../../domain/agents/agent.ts'
-import { quote } from '../../domain/identifier.ts'
-import { AppError } from '../../errors.ts'
+import type { Agent } from '../../core/domain/agents/agent.ts'
+import { quote } from '../../core/domain/identifier.ts'
+import { AppError } from '../../core/errors.ts'
 import {
   columnNames,
   columnNode,

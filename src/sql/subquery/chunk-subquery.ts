@@ -1,7 +1,7 @@
 /** The sub-query that takes the place of a knowledge base's name. */
-import { chunkTables } from '../../domain/chunk-tables.ts'
-import { quote } from '../../domain/identifier.ts'
-import { KNOWLEDGE_BASE_COLUMNS, type KnowledgeBase } from '../../domain/knowledge-base.ts'
+import { chunkTables } from '../../core/domain/chunk-tables.ts'
+import { quote } from '../../core/domain/identifier.ts'
+import { KNOWLEDGE_BASE_COLUMNS, type KnowledgeBase } from '../../core/domain/knowledge-base.ts'
 import { branchColumn, branchesOf } from '../search/branch-conditions.ts'
 import { LATERAL_COLUMNS, unmeasuredChunks } from '../search/lateral-search.ts'
 import { wordsParameter } from '../search/plan-inputs.ts'

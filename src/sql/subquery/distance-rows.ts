@@ -1,6 +1,6 @@
 /** The chunks of a search with their distances: measured by the database, or found before the statement runs. */
-import { chunkTables } from '../../domain/chunk-tables.ts'
-import type { KnowledgeBase } from '../../domain/knowledge-base.ts'
+import { chunkTables } from '../../core/domain/chunk-tables.ts'
+import type { KnowledgeBase } from '../../core/domain/knowledge-base.ts'
 import {
   candidateDistancesParameter,
   candidateKeysParameter,

@@ -5,10 +5,10 @@
  * Here every chunk is measured; where the first rows are enough, retrieval/convex-fusion.ts and retrieval/fusion.ts compute
  * the same from candidates.
  */
-import { chunkTables } from '../../domain/chunk-tables.ts'
-import { BM25, FEEDBACK, type Fusion, PART_CHUNKS, RRF_K } from '../../domain/hybrid-search.ts'
-import { quote } from '../../domain/identifier.ts'
-import type { KnowledgeBase } from '../../domain/knowledge-base.ts'
+import { chunkTables } from '../../core/domain/chunk-tables.ts'
+import { BM25, FEEDBACK, type Fusion, PART_CHUNKS, RRF_K } from '../../core/domain/hybrid-search.ts'
+import { quote } from '../../core/domain/identifier.ts'
+import type { KnowledgeBase } from '../../core/domain/knowledge-base.ts'
 import {
   alphaParameter,
   isFedBackParameter,

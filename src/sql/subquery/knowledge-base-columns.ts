@@ -2,7 +2,7 @@
  * What the columns of a knowledge base mean in the SELECT around its sub-query: paths into the metadata, comparisons of
  * text with numbers, and the columns that `*` does not show.
  */
-import type { KnowledgeBase } from '../../domain/knowledge-base.ts'
+import type { KnowledgeBase } from '../../core/domain/knowledge-base.ts'
 import {
   castNode,
   columnNames,

@@ -1,6 +1,6 @@
 /** A knowledge base in a FROM: its search is taken out of the SELECT, and the sub-query that answers it put in its place. */
-import { PART_CHUNKS, type SearchDefaults } from '../../domain/hybrid-search.ts'
-import type { KnowledgeBase } from '../../domain/knowledge-base.ts'
+import { PART_CHUNKS, type SearchDefaults } from '../../core/domain/hybrid-search.ts'
+import type { KnowledgeBase } from '../../core/domain/knowledge-base.ts'
 import {
   copyOf,
   isNode,

@@ -1,5 +1,5 @@
 /** What is answered without a statement: a search for rows of its nearest chunks and nothing else, and the count of all chunks. */
-import type { KnowledgeBase } from '../../domain/knowledge-base.ts'
+import type { KnowledgeBase } from '../../core/domain/knowledge-base.ts'
 import {
   isColumn,
   isNode,

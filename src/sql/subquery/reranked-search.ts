@@ -1,5 +1,5 @@
 /** A search whose candidates are reranked before its statement runs: their scores are its relevance. */
-import { type KnowledgeBase, rerankCandidateCount } from '../../domain/knowledge-base.ts'
+import { type KnowledgeBase, rerankCandidateCount } from '../../core/domain/knowledge-base.ts'
 import {
   columnNames,
   columnNode,

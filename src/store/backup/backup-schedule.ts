@@ -1,6 +1,6 @@
 import { Cron } from 'croner'
-import type { BackupState } from '../../domain/backup.ts'
-import { timestampOfMillis } from '../../domain/timestamp.ts'
+import type { BackupState } from '../../core/domain/backup.ts'
+import { timestampOfMillis } from '../../core/domain/timestamp.ts'
 import type { StoredBackups } from './backups.ts'
 
 export interface ScheduleOptions {

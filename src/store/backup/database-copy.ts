@@ -1,7 +1,7 @@
 import { open } from 'node:fs/promises'
 import type { DuckDBConnection } from '@duckdb/node-api'
-import { literal, quote } from '../../domain/identifier.ts'
-import { onAbort } from '../../runtime/cancellation.ts'
+import { literal, quote } from '../../core/domain/identifier.ts'
+import { onAbort } from '../../core/runtime/cancellation.ts'
 import type { Database } from '../duckdb/database.ts'
 import { definition } from '../upkeep/keyword-columns.ts'
 

@@ -2,7 +2,7 @@
 import { createReadStream } from 'node:fs'
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { StartError, systemCodeOf } from '../../errors.ts'
+import { StartError, systemCodeOf } from '../../core/errors.ts'
 
 export const MANIFEST_FILE = 'manifest.json'
 

@@ -3,7 +3,7 @@
  * `list <file>`; `export <file> <table> <target> <skipped rows…>`, which prints each range of rows before it reads it.
  */
 import { type DuckDBConnection, DuckDBInstance } from '@duckdb/node-api'
-import { literal } from '../../domain/identifier.ts'
+import { literal } from '../../core/domain/identifier.ts'
 
 /** What can be lost at once where a block is damaged. */
 const RANGE_ROWS = 2048

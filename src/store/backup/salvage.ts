@@ -6,9 +6,9 @@ import {
   fileTable,
   projectSchema,
   projectTable,
-} from '../../domain/chunk-tables.ts'
-import { quote } from '../../domain/identifier.ts'
-import { StartError, systemCodeOf } from '../../errors.ts'
+} from '../../core/domain/chunk-tables.ts'
+import { quote } from '../../core/domain/identifier.ts'
+import { StartError, systemCodeOf } from '../../core/errors.ts'
 import { DATABASE_FILE } from '../duckdb/database.ts'
 import { lockConflict } from '../duckdb/lock-note.ts'
 import type { ExportedTable, FoundTable, FoundTables } from './salvage-reader.ts'

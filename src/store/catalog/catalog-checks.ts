@@ -1,9 +1,13 @@
 /** What must hold before a write of the catalog: names that are free. Called within the write, so nothing changes in between. */
-import { type CatalogSnapshot, findDataSource, findProject } from '../../domain/catalog-snapshot.ts'
-import { nameKey } from '../../domain/identifier.ts'
-import type { KnowledgeBase } from '../../domain/knowledge-base.ts'
-import type { Project } from '../../domain/project.ts'
-import { AppError, notFound } from '../../errors.ts'
+import {
+  type CatalogSnapshot,
+  findDataSource,
+  findProject,
+} from '../../core/domain/access/catalog-snapshot.ts'
+import { nameKey } from '../../core/domain/identifier.ts'
+import type { KnowledgeBase } from '../../core/domain/knowledge-base.ts'
+import type { Project } from '../../core/domain/project.ts'
+import { AppError, notFound } from '../../core/errors.ts'
 
 const DEFAULT_VECTOR_DATABASE = 'duckdb'
 

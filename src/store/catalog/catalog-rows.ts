@@ -1,18 +1,22 @@
 /** The catalog's rows ⇄ what the domain talks about: all of them at the start, and one by one. */
 import { asc } from 'drizzle-orm'
-import type { Agent, AgentData } from '../../domain/agents/agent.ts'
-import type { DataSource } from '../../domain/flow/data-source.ts'
-import { DEFAULT_FUSION, fusionNamed, type SearchDefaults } from '../../domain/hybrid-search.ts'
+import type { Agent, AgentData } from '../../core/domain/agents/agent.ts'
+import type { DataSource } from '../../core/domain/flow/data-source.ts'
+import {
+  DEFAULT_FUSION,
+  fusionNamed,
+  type SearchDefaults,
+} from '../../core/domain/hybrid-search.ts'
 import {
   completePreprocessing,
   type KnowledgeBase,
   type Preprocessing,
-} from '../../domain/knowledge-base.ts'
-import { DEFAULT_LANGUAGE, type Language, languageNamed } from '../../domain/language.ts'
-import { BUILTIN_PROVIDER, type ModelRef } from '../../domain/model-ref.ts'
-import type { Project, ProjectTable, View } from '../../domain/project.ts'
-import type { UploadedFile } from '../../domain/uploaded-file.ts'
-import { AppError, StartError } from '../../errors.ts'
+} from '../../core/domain/knowledge-base.ts'
+import { DEFAULT_LANGUAGE, type Language, languageNamed } from '../../core/domain/language.ts'
+import { BUILTIN_PROVIDER, type ModelRef } from '../../core/domain/model-ref.ts'
+import type { Project, ProjectTable, View } from '../../core/domain/project.ts'
+import type { UploadedFile } from '../../core/domain/uploaded-file.ts'
+import { AppError, StartError } from '../../core/errors.ts'
 import type { Database } from '../duckdb/database.ts'
 import { queriesOver } from './catalog-queries.ts'
 import { CatalogState } from './catalog-state.ts'

@@ -1,6 +1,6 @@
 import { isDeepStrictEqual } from 'node:util'
-import type { CatalogSnapshot } from '../../domain/catalog-snapshot.ts'
-import type { CommitListener } from '../../domain/ports/retrieval-ports.ts'
+import type { CatalogSnapshot } from '../../core/domain/access/catalog-snapshot.ts'
+import type { CommitListener } from '../../core/domain/ports/retrieval-ports.ts'
 import type { Database } from '../duckdb/database.ts'
 import type { Secrets } from './secrets.ts'
 

@@ -1,8 +1,8 @@
 /** The row of a knowledge base, which each write to its chunks reads and writes. */
 import type { DuckDBConnection, DuckDBPreparedStatement, DuckDBValue } from '@duckdb/node-api'
 import { eq, getTableColumns } from 'drizzle-orm'
-import { quote } from '../../domain/identifier.ts'
-import type { KnowledgeBase } from '../../domain/knowledge-base.ts'
+import { quote } from '../../core/domain/identifier.ts'
+import type { KnowledgeBase } from '../../core/domain/knowledge-base.ts'
 import { bound, queriesOver } from './catalog-queries.ts'
 import type { CatalogState } from './catalog-state.ts'
 import { knowledgeBases } from './schema.ts'

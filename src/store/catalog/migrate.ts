@@ -18,7 +18,7 @@ import accessSql from '../../../drizzle/0013_access.sql' with { type: 'text' }
 import askedBySql from '../../../drizzle/0014_asked_by.sql' with { type: 'text' }
 import findingsSql from '../../../drizzle/0015_findings.sql' with { type: 'text' }
 import skippedRowsSql from '../../../drizzle/0016_skipped_rows.sql' with { type: 'text' }
-import { StartError } from '../../errors.ts'
+import { StartError } from '../../core/errors.ts'
 import type { Database } from '../duckdb/database.ts'
 
 export interface Migration {

@@ -8,23 +8,23 @@ import {
   timestamp,
   unique,
 } from 'drizzle-orm/pg-core'
-import type { AgentData, AgentParams } from '../../domain/agents/agent.ts'
-import type { FinishReason, RunOutcome, RunPurpose } from '../../domain/agents/agent-run.ts'
-import type { Citation } from '../../domain/agents/completion-event.ts'
-import type { DataSourceEngine } from '../../domain/flow/data-source.ts'
-import type { JobError, JobKind, JobState } from '../../domain/flow/job.ts'
-import type { LastMark, ScheduleRun } from '../../domain/flow/schedule.ts'
+import type { AgentData, AgentParams } from '../../core/domain/agents/agent.ts'
+import type { FinishReason, RunOutcome, RunPurpose } from '../../core/domain/agents/agent-run.ts'
+import type { Citation } from '../../core/domain/agents/completion-event.ts'
+import type { DataSourceEngine } from '../../core/domain/flow/data-source.ts'
+import type { JobError, JobKind, JobState } from '../../core/domain/flow/job.ts'
+import type { LastMark, ScheduleRun } from '../../core/domain/flow/schedule.ts'
 import type {
   RunTrigger,
   SourceKind,
   SyncCounts,
   SyncOutcome,
   SyncRun,
-} from '../../domain/flow/sync-source.ts'
-import type { VectorIndexDefinition } from '../../domain/index-definition.ts'
-import type { MetadataColumn } from '../../domain/knowledge-base.ts'
-import type { RelationColumn } from '../../domain/project.ts'
-import type { FileFormat, FileSheet, Recognized } from '../../domain/uploaded-file.ts'
+} from '../../core/domain/flow/sync-source.ts'
+import type { VectorIndexDefinition } from '../../core/domain/index-definition.ts'
+import type { MetadataColumn } from '../../core/domain/knowledge-base.ts'
+import type { RelationColumn } from '../../core/domain/project.ts'
+import type { FileFormat, FileSheet, Recognized } from '../../core/domain/uploaded-file.ts'
 import { count, eider, json, moment } from './schema-columns.ts'
 
 export const counters = eider.table('counters', {

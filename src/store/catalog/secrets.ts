@@ -11,7 +11,7 @@ import {
   writeFileSync,
 } from 'node:fs'
 import { join } from 'node:path'
-import { StartError, systemCodeOf } from '../../errors.ts'
+import { StartError, systemCodeOf } from '../../core/errors.ts'
 
 /** In the data folder: the key of the secrets, and the one that signs login tokens. */
 export const KEY_FILES = ['eider.key', 'eider-signing.key'] as const

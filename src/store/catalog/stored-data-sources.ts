@@ -1,15 +1,15 @@
 import type { DuckDBConnection } from '@duckdb/node-api'
 import { eq } from 'drizzle-orm'
-import { findDataSource } from '../../domain/catalog-snapshot.ts'
+import { findDataSource } from '../../core/domain/access/catalog-snapshot.ts'
 import type {
   DataSource,
   DataSourceChanges,
   DataSourceDraft,
-} from '../../domain/flow/data-source.ts'
-import { nameKey } from '../../domain/identifier.ts'
-import type { DataSourceCatalog } from '../../domain/ports/store-ports.ts'
-import { timestampOfMillis } from '../../domain/timestamp.ts'
-import { notFound } from '../../errors.ts'
+} from '../../core/domain/flow/data-source.ts'
+import { nameKey } from '../../core/domain/identifier.ts'
+import type { DataSourceCatalog } from '../../core/domain/ports/store-ports.ts'
+import { timestampOfMillis } from '../../core/domain/timestamp.ts'
+import { notFound } from '../../core/errors.ts'
 import { checkDatabaseName } from './catalog-checks.ts'
 import { deleteRow, nextId, queriesOver } from './catalog-queries.ts'
 import { dataSourceOf, sealedJson } from './catalog-rows.ts'

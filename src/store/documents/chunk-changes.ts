@@ -2,8 +2,7 @@
  * What an UPDATE does to stored chunks, within its transaction. New metadata is written in place; a chunk with a new text
  * is a new row with the old one's ids: whatever is derived from texts and vectors sees one go and one come.
  */
-import type { Analyzer, Term } from '../../analysis/analyzer.ts'
-import { countTerms } from '../../analysis/analyzer.ts'
+
 import {
   areAlike,
   type ChunkChange,
@@ -14,10 +13,12 @@ import {
   mergedMetadata,
   type TermCounts,
   withoutNulled,
-} from '../../domain/chunk.ts'
-import type { Row } from '../../domain/document.ts'
-import { nameKey } from '../../domain/identifier.ts'
-import { yieldToEventLoop } from '../../runtime/scheduling.ts'
+} from '../../core/domain/chunk.ts'
+import type { Row } from '../../core/domain/document.ts'
+import { nameKey } from '../../core/domain/identifier.ts'
+import { yieldToEventLoop } from '../../core/runtime/scheduling.ts'
+import type { Analyzer, Term } from '../../core/text/analyzer.ts'
+import { countTerms } from '../../core/text/analyzer.ts'
 import {
   type ChunkRow,
   chunkMetadata,

@@ -1,8 +1,8 @@
 /** The physical tables of a knowledge base, see domain/chunk-tables.ts. */
 import type { DuckDBConnection } from '@duckdb/node-api'
-import { chunkTables, type TableIds } from '../../domain/chunk-tables.ts'
-import { quote } from '../../domain/identifier.ts'
-import type { MetadataColumn } from '../../domain/knowledge-base.ts'
+import { chunkTables, type TableIds } from '../../core/domain/chunk-tables.ts'
+import { quote } from '../../core/domain/identifier.ts'
+import type { MetadataColumn } from '../../core/domain/knowledge-base.ts'
 import { createContextTable } from './chunk-contexts.ts'
 import { createKeywordTables } from './keyword-index.ts'
 import { type MetadataPlan, physicalNumber } from './metadata-columns.ts'

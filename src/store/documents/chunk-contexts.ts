@@ -5,10 +5,10 @@ import {
   chunkTables,
   projectSchema,
   type TableIds,
-} from '../../domain/chunk-tables.ts'
-import type { TextLayout } from '../../domain/document.ts'
-import type { KnowledgeBase } from '../../domain/knowledge-base.ts'
-import type { CutChunk } from '../../domain/ports/document-ports.ts'
+} from '../../core/domain/chunk-tables.ts'
+import type { TextLayout } from '../../core/domain/document.ts'
+import type { KnowledgeBase } from '../../core/domain/knowledge-base.ts'
+import type { CutChunk } from '../../core/domain/ports/document-ports.ts'
 import { appendColumns } from '../duckdb/columns.ts'
 import type { Database } from '../duckdb/database.ts'
 import { runWithKeys } from '../duckdb/key-lists.ts'

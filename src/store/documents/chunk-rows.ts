@@ -7,12 +7,12 @@ import {
   type EmbeddedDocument,
   STANDARD_METADATA_KEYS,
   type TermCounts,
-} from '../../domain/chunk.ts'
-import type { CellValue, Document, Row } from '../../domain/document.ts'
-import { nameKey } from '../../domain/identifier.ts'
-import { DIMENSIONS_MAX } from '../../domain/model-ref.ts'
-import { AppError } from '../../errors.ts'
-import { yieldToEventLoop } from '../../runtime/scheduling.ts'
+} from '../../core/domain/chunk.ts'
+import type { CellValue, Document, Row } from '../../core/domain/document.ts'
+import { nameKey } from '../../core/domain/identifier.ts'
+import { DIMENSIONS_MAX } from '../../core/domain/model-ref.ts'
+import { AppError } from '../../core/errors.ts'
+import { yieldToEventLoop } from '../../core/runtime/scheduling.ts'
 import { SeenColumns, valuesByKey } from './metadata-columns.ts'
 
 /** Rows that are made between two looks at what else waits. */

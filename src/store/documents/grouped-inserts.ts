@@ -1,7 +1,7 @@
 /** Small inserts that wait for the same turn share its transaction: a COMMIT costs as much as ten rows. */
-import type { KnowledgeBase } from '../../domain/knowledge-base.ts'
-import type { JobMark } from '../../domain/ports/job-ports.ts'
-import type { WriteOutcome } from '../../domain/ports/store-ports.ts'
+import type { KnowledgeBase } from '../../core/domain/knowledge-base.ts'
+import type { JobMark } from '../../core/domain/ports/job-ports.ts'
+import type { WriteOutcome } from '../../core/domain/ports/store-ports.ts'
 import type { KnowledgeBaseRow } from '../catalog/known-rows.ts'
 import type { ChunkRow, Incoming } from './chunk-rows.ts'
 import type { ChunkWrites } from './chunk-writes.ts'

@@ -4,15 +4,15 @@
  * that is gone.
  */
 import type { DuckDBConnection } from '@duckdb/node-api'
-import { TERM_RULES_VERSION } from '../../analysis/term-rules.ts'
-import type { TermCounts } from '../../domain/chunk.ts'
+import type { TermCounts } from '../../core/domain/chunk.ts'
 import {
   chunkTableName,
   chunkTables,
   projectSchema,
   type TableIds,
-} from '../../domain/chunk-tables.ts'
-import { literal } from '../../domain/identifier.ts'
+} from '../../core/domain/chunk-tables.ts'
+import { literal } from '../../core/domain/identifier.ts'
+import { TERM_RULES_VERSION } from '../../core/text/term-rules.ts'
 import { APPENDED_ROWS_MAX, type AppendedColumns, appendColumns } from '../duckdb/columns.ts'
 import {
   POSTING_COLUMNS,

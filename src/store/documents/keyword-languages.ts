@@ -1,9 +1,9 @@
 import type { DuckDBConnection } from '@duckdb/node-api'
-import { learnedLanguage } from '../../analysis/learned-language.ts'
-import { chunkTables } from '../../domain/chunk-tables.ts'
-import type { KnowledgeBase } from '../../domain/knowledge-base.ts'
-import { AppError } from '../../errors.ts'
-import { SerialQueue } from '../../runtime/serial-queue.ts'
+import { chunkTables } from '../../core/domain/chunk-tables.ts'
+import type { KnowledgeBase } from '../../core/domain/knowledge-base.ts'
+import { AppError } from '../../core/errors.ts'
+import { SerialQueue } from '../../core/runtime/serial-queue.ts'
+import { learnedLanguage } from '../../core/text/learned-language.ts'
 import {
   knowledgeBaseOf,
   type StoredParams,

@@ -5,17 +5,17 @@
  */
 
 import { BIGINT, type DuckDBConnection } from '@duckdb/node-api'
-import { Analyzer } from '../../analysis/analyzer.ts'
 import {
   chunkTableName,
   chunkTables,
   projectSchema,
   type TableIds,
   withNextKeywords,
-} from '../../domain/chunk-tables.ts'
-import { literal, quote } from '../../domain/identifier.ts'
-import type { Language } from '../../domain/language.ts'
-import { SLICE_MS, TimeSlice } from '../../runtime/scheduling.ts'
+} from '../../core/domain/chunk-tables.ts'
+import { literal, quote } from '../../core/domain/identifier.ts'
+import type { Language } from '../../core/domain/language.ts'
+import { SLICE_MS, TimeSlice } from '../../core/runtime/scheduling.ts'
+import { Analyzer } from '../../core/text/analyzer.ts'
 import type { Database } from '../duckdb/database.ts'
 import { POSTING_COLUMNS, RECENT_POSTING_COLUMNS } from '../upkeep/keyword-columns.ts'
 import {

@@ -1,10 +1,10 @@
 /** Documents and chunks as they are stored, page by page. */
 import type { DuckDBConnection } from '@duckdb/node-api'
-import { ownMetadata } from '../../domain/chunk.ts'
-import { chunkTables } from '../../domain/chunk-tables.ts'
-import type { Row } from '../../domain/document.ts'
-import { nameKey } from '../../domain/identifier.ts'
-import { DEFAULT_CONTENT_COLUMNS, type KnowledgeBase } from '../../domain/knowledge-base.ts'
+import { ownMetadata } from '../../core/domain/chunk.ts'
+import { chunkTables } from '../../core/domain/chunk-tables.ts'
+import type { Row } from '../../core/domain/document.ts'
+import { nameKey } from '../../core/domain/identifier.ts'
+import { DEFAULT_CONTENT_COLUMNS, type KnowledgeBase } from '../../core/domain/knowledge-base.ts'
 import type {
   ContentCounts,
   CutChunk,
@@ -12,10 +12,10 @@ import type {
   StoredChunk,
   StoredDocument,
   StoredDocuments,
-} from '../../domain/ports/document-ports.ts'
-import { notFound } from '../../errors.ts'
-import { LruMap } from '../../runtime/lru-map.ts'
-import { yieldToEventLoop } from '../../runtime/scheduling.ts'
+} from '../../core/domain/ports/document-ports.ts'
+import { notFound } from '../../core/errors.ts'
+import { LruMap } from '../../core/runtime/lru-map.ts'
+import { yieldToEventLoop } from '../../core/runtime/scheduling.ts'
 import { columnBatchOf } from '../duckdb/columns.ts'
 import type { Database } from '../duckdb/database.ts'
 import { runWithKeys } from '../duckdb/key-lists.ts'

@@ -1,14 +1,10 @@
 /** Under which type and in which physical column each metadata column can be compared. Pure. */
-import {
-  type ColumnType,
-  parseColumnType,
-  typeText,
-} from '../../domain/column-types/column-type.ts'
-import { commonType, decimalWith, integerRange } from '../../domain/column-types/common-type.ts'
-import { type CellValue, type Row, TypedValue } from '../../domain/document.ts'
-import { nameKey } from '../../domain/identifier.ts'
-import type { MetadataColumn } from '../../domain/knowledge-base.ts'
-import { AppError } from '../../errors.ts'
+import { type ColumnType, parseColumnType, typeText } from '../../core/domain/column-type.ts'
+import { commonType, decimalWith, integerRange } from '../../core/domain/common-type.ts'
+import { type CellValue, type Row, TypedValue } from '../../core/domain/document.ts'
+import { nameKey } from '../../core/domain/identifier.ts'
+import type { MetadataColumn } from '../../core/domain/knowledge-base.ts'
+import { AppError } from '../../core/errors.ts'
 
 export const METADATA_COLUMNS_MAX = 1000
 

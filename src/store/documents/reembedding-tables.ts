@@ -1,14 +1,14 @@
 /** What a change of the embedding model does to the row and the tables of a knowledge base, within the caller's write. */
 import type { DuckDBConnection } from '@duckdb/node-api'
 import { eq } from 'drizzle-orm'
-import { chunkTables, type TableIds, withNextVectors } from '../../domain/chunk-tables.ts'
+import { chunkTables, type TableIds, withNextVectors } from '../../core/domain/chunk-tables.ts'
 import type {
   KnowledgeBase,
   KnowledgeBaseChanges,
   ReembeddingTarget,
-} from '../../domain/knowledge-base.ts'
-import { isSameSource, type ModelRef } from '../../domain/model-ref.ts'
-import { AppError } from '../../errors.ts'
+} from '../../core/domain/knowledge-base.ts'
+import { isSameSource, type ModelRef } from '../../core/domain/model-ref.ts'
+import { AppError } from '../../core/errors.ts'
 import { queriesOver } from '../catalog/catalog-queries.ts'
 import { sealedJson, unsealedOrNull } from '../catalog/catalog-rows.ts'
 import { knowledgeBases } from '../catalog/schema.ts'

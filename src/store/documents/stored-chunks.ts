@@ -1,23 +1,23 @@
 import type { DuckDBConnection } from '@duckdb/node-api'
-import { Analyzers } from '../../analysis/analyzer.ts'
 import type {
   ChunkChange,
   DocumentChange,
   EmbeddedDocument,
   StoredChunkText,
-} from '../../domain/chunk.ts'
-import { chunkTables } from '../../domain/chunk-tables.ts'
-import type { Document } from '../../domain/document.ts'
-import type { KnowledgeBase } from '../../domain/knowledge-base.ts'
-import type { JobMark } from '../../domain/ports/job-ports.ts'
+} from '../../core/domain/chunk.ts'
+import { chunkTables } from '../../core/domain/chunk-tables.ts'
+import type { Document } from '../../core/domain/document.ts'
+import type { KnowledgeBase } from '../../core/domain/knowledge-base.ts'
+import type { JobMark } from '../../core/domain/ports/job-ports.ts'
 import type {
   ChunkStore,
   CutCounts,
   DocumentsOutcome,
   WriteOutcome,
-} from '../../domain/ports/store-ports.ts'
-import { notFound } from '../../errors.ts'
-import { LruMap } from '../../runtime/lru-map.ts'
+} from '../../core/domain/ports/store-ports.ts'
+import { notFound } from '../../core/errors.ts'
+import { LruMap } from '../../core/runtime/lru-map.ts'
+import { Analyzers } from '../../core/text/analyzer.ts'
 import type { StoreParts } from '../catalog/catalog-state.ts'
 import {
   changeChunkRows,

@@ -6,20 +6,20 @@ import {
   INTEGER,
 } from '@duckdb/node-api'
 import { eq } from 'drizzle-orm'
-import { embeddedText } from '../../domain/chunk.ts'
+import { embeddedText } from '../../core/domain/chunk.ts'
 import {
   chunkTableName,
   chunkTables,
   projectSchema,
   type TableIds,
   withNextVectors,
-} from '../../domain/chunk-tables.ts'
-import type { KnowledgeBase } from '../../domain/knowledge-base.ts'
-import { isSameSource, type ModelRef } from '../../domain/model-ref.ts'
-import type { ReembeddingStore } from '../../domain/ports/store-ports.ts'
-import type { MissingVectors, NextVector, SwitchOutcome } from '../../domain/reembedding.ts'
-import { timestampOfMillis } from '../../domain/timestamp.ts'
-import { AppError, notFound } from '../../errors.ts'
+} from '../../core/domain/chunk-tables.ts'
+import type { KnowledgeBase } from '../../core/domain/knowledge-base.ts'
+import { isSameSource, type ModelRef } from '../../core/domain/model-ref.ts'
+import type { ReembeddingStore } from '../../core/domain/ports/store-ports.ts'
+import type { MissingVectors, NextVector, SwitchOutcome } from '../../core/domain/reembedding.ts'
+import { timestampOfMillis } from '../../core/domain/timestamp.ts'
+import { AppError, notFound } from '../../core/errors.ts'
 import { queriesOver } from '../catalog/catalog-queries.ts'
 import { knowledgeBaseOf, unsealedOrNull } from '../catalog/catalog-rows.ts'
 import type { StoreParts } from '../catalog/catalog-state.ts'

@@ -7,9 +7,9 @@ import {
   listValue,
   VARCHAR,
 } from '@duckdb/node-api'
-import type { StoredChunkText } from '../../domain/chunk.ts'
-import { chunkTables, type TableIds } from '../../domain/chunk-tables.ts'
-import { yieldToEventLoop } from '../../runtime/scheduling.ts'
+import type { StoredChunkText } from '../../core/domain/chunk.ts'
+import { chunkTables, type TableIds } from '../../core/domain/chunk-tables.ts'
+import { yieldToEventLoop } from '../../core/runtime/scheduling.ts'
 
 /** The texts of all chunks of these documents, of one at least. */
 export async function storedTexts(

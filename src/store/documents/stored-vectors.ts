@@ -1,7 +1,11 @@
 import type { DuckDBConnection } from '@duckdb/node-api'
-import { chunkTables, type TableIds } from '../../domain/chunk-tables.ts'
-import type { VectorBatch, VectorRows, VectorSource } from '../../domain/ports/retrieval-ports.ts'
-import { AppError } from '../../errors.ts'
+import { chunkTables, type TableIds } from '../../core/domain/chunk-tables.ts'
+import type {
+  VectorBatch,
+  VectorRows,
+  VectorSource,
+} from '../../core/domain/ports/retrieval-ports.ts'
+import { AppError } from '../../core/errors.ts'
 import { columnBatchOf, wholeStream } from '../duckdb/columns.ts'
 import type { Database } from '../duckdb/database.ts'
 

@@ -1,15 +1,15 @@
 /** Rows of chunks, with their vectors and terms, into and out of the tables: within the transaction of the caller. */
 import type { DuckDBConnection } from '@duckdb/node-api'
-import { Analyzer } from '../../analysis/analyzer.ts'
 import {
   chunkTableName,
   chunkTables,
   projectSchema,
   type TableIds,
-} from '../../domain/chunk-tables.ts'
-import type { MetadataColumn } from '../../domain/knowledge-base.ts'
-import type { Language } from '../../domain/language.ts'
-import type { VectorBatch } from '../../domain/ports/retrieval-ports.ts'
+} from '../../core/domain/chunk-tables.ts'
+import type { MetadataColumn } from '../../core/domain/knowledge-base.ts'
+import type { Language } from '../../core/domain/language.ts'
+import type { VectorBatch } from '../../core/domain/ports/retrieval-ports.ts'
+import { Analyzer } from '../../core/text/analyzer.ts'
 import { APPENDED_ROWS_MAX, type AppendedColumns, appendColumns } from '../duckdb/columns.ts'
 import { runWithKeys } from '../duckdb/key-lists.ts'
 import { appendContexts } from './chunk-contexts.ts'

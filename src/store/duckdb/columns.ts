@@ -7,8 +7,8 @@ import {
   type DuckDBValue,
   type DuckDBVector,
 } from '@duckdb/node-api'
-import type { ColumnBatch } from '../../domain/ports/retrieval-ports.ts'
-import { TimeSlice, yieldToEventLoop } from '../../runtime/scheduling.ts'
+import type { ColumnBatch } from '../../core/domain/ports/retrieval-ports.ts'
+import { TimeSlice, yieldToEventLoop } from '../../core/runtime/scheduling.ts'
 
 /** A column of numbers without NULL is copied as it is, one of FLOAT[n] as the numbers of all rows; else value by value. */
 export type AppendedColumn = readonly DuckDBValue[] | BigInt64Array | Int32Array | Float32Array

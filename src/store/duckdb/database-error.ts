@@ -1,5 +1,5 @@
-import { mayHoldSecrets } from '../../domain/flow/hidden-secrets.ts'
-import { AppError, type ErrorCode, StartError, systemCodeOf } from '../../errors.ts'
+import { mayHoldSecrets } from '../../core/domain/flow/hidden-secrets.ts'
+import { AppError, type ErrorCode, StartError, systemCodeOf } from '../../core/errors.ts'
 import { TOO_COSTLY } from './step-limits.ts'
 
 /** What DuckDB says of a file that was damaged outside of it. */

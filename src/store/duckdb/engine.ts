@@ -4,15 +4,15 @@ import type {
   ExportedRows,
   RunLimits,
   SqlEngine,
-} from '../../domain/ports/engine-ports.ts'
-import type { ColumnBatch, ColumnReader } from '../../domain/ports/retrieval-ports.ts'
-import type { RowStream } from '../../domain/query-result.ts'
-import type { MemoryState, StatementCounts } from '../../domain/server-state.ts'
-import { AppError } from '../../errors.ts'
-import { callerOf, type Deadline } from '../../runtime/cancellation.ts'
-import { encodedValues } from './columnar/encoded-rows.ts'
+} from '../../core/domain/ports/engine-ports.ts'
+import type { ColumnBatch, ColumnReader } from '../../core/domain/ports/retrieval-ports.ts'
+import type { RowStream } from '../../core/domain/query-result.ts'
+import type { MemoryState, StatementCounts } from '../../core/domain/server-state.ts'
+import { AppError } from '../../core/errors.ts'
+import { callerOf, type Deadline } from '../../core/runtime/cancellation.ts'
 import { columnBatchOf } from './columns.ts'
 import type { Database } from './database.ts'
+import { encodedValues } from './encoded-rows.ts'
 import { type MemoryLimits, MemoryWatchdog, type WatchedMemory } from './memory-watchdog.ts'
 import { type OpenStatement, OpenStatements, type StuckStatement } from './open-statements.ts'
 import { type FileNote, newExportFile } from './parquet-export.ts'
@@ -26,9 +26,9 @@ import {
   TOO_LONG,
 } from './read-session.ts'
 import { readyRows } from './result-rows.ts'
+import { resultStream } from './result-stream.ts'
 import { SqlParser } from './sql-parser.ts'
 import { type StagedSelect, stagedSelect, stagingOf } from './staged-select.ts'
-import { resultStream } from './values/result-stream.ts'
 
 const CLOSE_GRACE_MS = 2_000
 

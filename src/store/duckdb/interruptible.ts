@@ -1,5 +1,5 @@
 import type { DuckDBConnection } from '@duckdb/node-api'
-import { onAbort } from '../../runtime/cancellation.ts'
+import { onAbort } from '../../core/runtime/cancellation.ts'
 
 const INTERRUPT_EVERY_MS = 20
 

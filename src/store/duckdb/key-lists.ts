@@ -1,6 +1,6 @@
 /** Lists of keys as parameters of their own: DuckDB then reads these rows by an index or the bounds of blocks. */
 import type { DuckDBConnection, DuckDBMaterializedResult } from '@duckdb/node-api'
-import type { BoundSql, BoundValue } from '../../domain/ports/engine-ports.ts'
+import type { BoundSql, BoundValue } from '../../core/domain/ports/engine-ports.ts'
 import { typedValueOf } from './typed-values.ts'
 
 /**

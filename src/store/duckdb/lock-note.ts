@@ -4,8 +4,8 @@
 import { readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
 import { hostname } from 'node:os'
 import { join } from 'node:path'
-import { timestampOfMillis } from '../../domain/timestamp.ts'
-import { StartError } from '../../errors.ts'
+import { timestampOfMillis } from '../../core/domain/timestamp.ts'
+import { StartError } from '../../core/errors.ts'
 
 const NOTE_NAME = 'eider.lock'
 const NOTE_BYTES_MAX = 4096

@@ -17,7 +17,7 @@ import {
   writeSync,
 } from 'node:fs'
 import { join } from 'node:path'
-import { StartError, systemCodeOf } from '../../errors.ts'
+import { StartError, systemCodeOf } from '../../core/errors.ts'
 
 export const MARK_FILE = 'eider-log.mark'
 

@@ -1,6 +1,6 @@
-import type { MemoryState } from '../../domain/server-state.ts'
-import { AppError } from '../../errors.ts'
-import type { MemoryCeiling } from '../../runtime/process-limits.ts'
+import type { MemoryState } from '../../core/domain/server-state.ts'
+import { AppError } from '../../core/errors.ts'
+import type { MemoryCeiling } from '../../core/runtime/process-limits.ts'
 import type { OpenStatements } from './open-statements.ts'
 
 const LOOK_EVERY_MS = 100

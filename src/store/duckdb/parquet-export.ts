@@ -1,9 +1,9 @@
 import { mkdirSync, rmSync } from 'node:fs'
 import { type FileHandle, open } from 'node:fs/promises'
 import { join } from 'node:path'
-import { literal, quote } from '../../domain/identifier.ts'
-import type { BoundSql, ExportedRows } from '../../domain/ports/engine-ports.ts'
-import { AppError } from '../../errors.ts'
+import { literal, quote } from '../../core/domain/identifier.ts'
+import type { BoundSql, ExportedRows } from '../../core/domain/ports/engine-ports.ts'
+import { AppError } from '../../core/errors.ts'
 
 /** What a Parquet file says of itself beside its rows. */
 export interface FileNote {

@@ -1,5 +1,5 @@
-import { AppError } from '../../errors.ts'
-import { onAbort } from '../../runtime/cancellation.ts'
+import { AppError } from '../../core/errors.ts'
+import { onAbort } from '../../core/runtime/cancellation.ts'
 
 /** How long a reader keeps a place from its last rows to the next. */
 const READING_MS = 20

@@ -5,9 +5,9 @@ import {
   type DuckDBPreparedStatement,
   type DuckDBResult,
 } from '@duckdb/node-api'
-import type { BoundSql, RunLimits } from '../../domain/ports/engine-ports.ts'
-import { AppError } from '../../errors.ts'
-import { type Deadline, onAbort, startDeadline } from '../../runtime/cancellation.ts'
+import type { BoundSql, RunLimits } from '../../core/domain/ports/engine-ports.ts'
+import { AppError } from '../../core/errors.ts'
+import { type Deadline, onAbort, startDeadline } from '../../core/runtime/cancellation.ts'
 import { PROBE } from './columns.ts'
 import { checkCharacters, statementError } from './database-error.ts'
 import { startInterrupting } from './interruptible.ts'

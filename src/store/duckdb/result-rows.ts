@@ -1,8 +1,8 @@
 /** The rows of a result: DuckDB's values as what JSON can say (docs/contract.md 4.11), in batches. */
 import type { DuckDBDataChunk, DuckDBType, DuckDBValue } from '@duckdb/node-api'
-import type { ResultValue } from '../../domain/query-result.ts'
-import { yieldToEventLoop } from '../../runtime/scheduling.ts'
-import { converterOf, numberFields } from '../../values/shown-values.ts'
+import type { ResultValue } from '../../core/domain/query-result.ts'
+import { converterOf, numberFields } from '../../core/domain/shown-values.ts'
+import { yieldToEventLoop } from '../../core/runtime/scheduling.ts'
 import type { ReadSession } from './read-session.ts'
 
 /** Converting holds the main thread: a batch ends after this time, or with its rows. */

@@ -1,6 +1,6 @@
 import type { DuckDBConnection, DuckDBPreparedStatement } from '@duckdb/node-api'
-import { AppError } from '../../errors.ts'
-import { LruMap } from '../../runtime/lru-map.ts'
+import { AppError } from '../../core/errors.ts'
+import { LruMap } from '../../core/runtime/lru-map.ts'
 import type { Database } from './database.ts'
 import {
   checkCharacters,

@@ -16,8 +16,8 @@ import {
   SQLNULL,
   VARCHAR,
 } from '@duckdb/node-api'
-import type { BoundValue } from '../../domain/ports/engine-ports.ts'
-import { AppError } from '../../errors.ts'
+import type { BoundValue } from '../../core/domain/ports/engine-ports.ts'
+import { AppError } from '../../core/errors.ts'
 
 const DEPTH_MAX = 50
 const INTEGER_MAX = 2 ** 31 - 1

@@ -1,12 +1,12 @@
-import { chunkTables, type TableIds } from '../../domain/chunk-tables.ts'
+import { chunkTables, type TableIds } from '../../core/domain/chunk-tables.ts'
 import {
   fewVectors,
   HNSW_DEFAULTS,
   INDEXED_VECTORS_MIN,
   type IndexPossibility,
   type IndexReport,
-} from '../../domain/index-definition.ts'
-import type { BoundSql } from '../../domain/ports/engine-ports.ts'
+} from '../../core/domain/index-definition.ts'
+import type { BoundSql } from '../../core/domain/ports/engine-ports.ts'
 import type {
   Accelerator,
   AcceleratorFactory,
@@ -15,8 +15,8 @@ import type {
   TopKSearch,
   VectorBatch,
   VectorChange,
-} from '../../domain/ports/retrieval-ports.ts'
-import type { MemoryCeiling } from '../../runtime/process-limits.ts'
+} from '../../core/domain/ports/retrieval-ports.ts'
+import type { MemoryCeiling } from '../../core/runtime/process-limits.ts'
 import { memoryBytesOf } from '../duckdb/memory-size.ts'
 import type { Extensions } from './extensions.ts'
 import { HnswDatabase } from './hnsw-database.ts'

@@ -1,6 +1,6 @@
 import { type DuckDBConnection, DuckDBInstance } from '@duckdb/node-api'
-import { literal } from '../../domain/identifier.ts'
-import { AppError } from '../../errors.ts'
+import { literal } from '../../core/domain/identifier.ts'
+import { AppError } from '../../core/errors.ts'
 
 const IDLE_CONNECTIONS_MAX = 8
 

@@ -1,7 +1,11 @@
-import type { TopKSearch, VectorBatch, VectorChange } from '../../domain/ports/retrieval-ports.ts'
-import type { NearestChunk } from '../../domain/ports/search-ports.ts'
-import { AppError } from '../../errors.ts'
-import { abortable } from '../../runtime/cancellation.ts'
+import type {
+  TopKSearch,
+  VectorBatch,
+  VectorChange,
+} from '../../core/domain/ports/retrieval-ports.ts'
+import type { NearestChunk } from '../../core/domain/ports/search-ports.ts'
+import { AppError } from '../../core/errors.ts'
+import { abortable } from '../../core/runtime/cancellation.ts'
 import {
   type FoundRow,
   HnswTable,

@@ -1,6 +1,6 @@
 import { ARRAY, arrayValue, type DuckDBConnection, FLOAT } from '@duckdb/node-api'
-import { quote } from '../../domain/identifier.ts'
-import { SerialQueue } from '../../runtime/serial-queue.ts'
+import { quote } from '../../core/domain/identifier.ts'
+import { SerialQueue } from '../../core/runtime/serial-queue.ts'
 import { appendColumns } from '../duckdb/columns.ts'
 import type { HnswDatabase } from './hnsw-database.ts'
 

@@ -1,6 +1,6 @@
 /** Keys, users and the audit log as drizzle sees them. */
 import { integer, text, timestamp } from 'drizzle-orm/pg-core'
-import type { PrincipalKind, Role, Scope } from '../../domain/access/principal.ts'
+import type { PrincipalKind, Role, Scope } from '../../core/domain/access/principal.ts'
 import { count, eider, json, moment } from '../catalog/schema-columns.ts'
 
 export const accessKeys = eider.table('access_keys', {

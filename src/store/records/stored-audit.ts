@@ -1,12 +1,12 @@
 import { and, desc, eq, gte, lt, type SQL, sql } from 'drizzle-orm'
-import { DAY_MS, MINUTE_MS } from '../../core/time.ts'
 import type {
   AuditEntry,
   AuditFilter,
   AuditLog,
   AuditPage,
-} from '../../domain/ports/access-ports.ts'
-import { timestampOfMillis } from '../../domain/timestamp.ts'
+} from '../../core/domain/ports/access-ports.ts'
+import { timestampOfMillis } from '../../core/domain/timestamp.ts'
+import { DAY_MS, MINUTE_MS } from '../../core/time.ts'
 import { queriesOver } from '../catalog/catalog-queries.ts'
 import type { Database } from '../duckdb/database.ts'
 import { auditLog } from './access-schema.ts'

@@ -1,9 +1,8 @@
 import type { DuckDBConnection } from '@duckdb/node-api'
 import { and, asc, desc, eq, gt, gte, lt, type SQL, sql } from 'drizzle-orm'
-import { DAY_MS } from '../../core/time.ts'
-import type { Asker } from '../../domain/access/principal.ts'
-import { traceNotFound } from '../../domain/agents/agent-run.ts'
-import { conversationTitle, TITLE_CHARS_MAX } from '../../domain/agents/conversation-title.ts'
+import type { Asker } from '../../core/domain/access/principal.ts'
+import { traceNotFound } from '../../core/domain/agents/agent-run.ts'
+import { conversationTitle, TITLE_CHARS_MAX } from '../../core/domain/agents/conversation-title.ts'
 import type {
   ConversationStore,
   ConversationSummary,
@@ -14,9 +13,10 @@ import type {
   NewTurn,
   Owner,
   Page,
-} from '../../domain/ports/conversation-ports.ts'
-import { timestampOfMillis } from '../../domain/timestamp.ts'
-import { AppError } from '../../errors.ts'
+} from '../../core/domain/ports/conversation-ports.ts'
+import { timestampOfMillis } from '../../core/domain/timestamp.ts'
+import { AppError } from '../../core/errors.ts'
+import { DAY_MS } from '../../core/time.ts'
 import { queriesOver } from '../catalog/catalog-queries.ts'
 import type { StoreParts } from '../catalog/catalog-state.ts'
 import { conversationSummaries, conversationTurns } from '../catalog/schema.ts'

@@ -1,15 +1,15 @@
 import type { DuckDBConnection } from '@duckdb/node-api'
 import { asc, eq, inArray } from 'drizzle-orm'
-import { NOTHING_LEFT_OUT, type StoredJob } from '../../domain/flow/job.ts'
+import { NOTHING_LEFT_OUT, type StoredJob } from '../../core/domain/flow/job.ts'
 import type {
   JobChanges,
   JobDraft,
   JobMark,
   JobStore,
   OngoingWork,
-} from '../../domain/ports/job-ports.ts'
-import { timestampOfMillis } from '../../domain/timestamp.ts'
-import { AppError } from '../../errors.ts'
+} from '../../core/domain/ports/job-ports.ts'
+import { timestampOfMillis } from '../../core/domain/timestamp.ts'
+import { AppError } from '../../core/errors.ts'
 import { nextId, queriesOver } from '../catalog/catalog-queries.ts'
 import { jobStates, jobs } from '../catalog/schema.ts'
 import type { Secrets } from '../catalog/secrets.ts'

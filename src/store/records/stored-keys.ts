@@ -1,17 +1,17 @@
 import { createHash, randomBytes } from 'node:crypto'
 import { eq, inArray } from 'drizzle-orm'
-import type { Principal } from '../../domain/access/principal.ts'
-import { nameKey } from '../../domain/identifier.ts'
+import type { Principal } from '../../core/domain/access/principal.ts'
+import { nameKey } from '../../core/domain/identifier.ts'
 import {
   type AccessKey,
   type AccessKeys,
   KEY_PREFIX,
   type KnownKey,
   type NewAccessKey,
-} from '../../domain/ports/access-ports.ts'
-import { timestampOfMillis } from '../../domain/timestamp.ts'
-import { AppError } from '../../errors.ts'
-import { SerialQueue } from '../../runtime/serial-queue.ts'
+} from '../../core/domain/ports/access-ports.ts'
+import { timestampOfMillis } from '../../core/domain/timestamp.ts'
+import { AppError } from '../../core/errors.ts'
+import { SerialQueue } from '../../core/runtime/serial-queue.ts'
 import { nextId, queriesOver } from '../catalog/catalog-queries.ts'
 import type { Database } from '../duckdb/database.ts'
 import { accessKeys, accessKeyUses } from './access-schema.ts'

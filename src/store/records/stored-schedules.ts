@@ -7,11 +7,11 @@ import type {
   ScheduleRun,
   ScheduleState,
   StoredSchedule,
-} from '../../domain/flow/schedule.ts'
-import { nameKey } from '../../domain/identifier.ts'
-import type { ClaimedRun, ScheduleStore } from '../../domain/ports/schedule-ports.ts'
-import { timestampOfMillis } from '../../domain/timestamp.ts'
-import { AppError, notFound } from '../../errors.ts'
+} from '../../core/domain/flow/schedule.ts'
+import { nameKey } from '../../core/domain/identifier.ts'
+import type { ClaimedRun, ScheduleStore } from '../../core/domain/ports/schedule-ports.ts'
+import { timestampOfMillis } from '../../core/domain/timestamp.ts'
+import { AppError, notFound } from '../../core/errors.ts'
 import { currentProject, isSameRelation } from '../catalog/catalog-checks.ts'
 import { bound, nextId, queriesOver } from '../catalog/catalog-queries.ts'
 import { sealedJson } from '../catalog/catalog-rows.ts'

@@ -7,13 +7,13 @@ import type {
   SyncSource,
   SyncSourceChanges,
   SyncSourceDraft,
-} from '../../domain/flow/sync-source.ts'
-import { NO_COUNTS } from '../../domain/flow/sync-source.ts'
-import { nameKey } from '../../domain/identifier.ts'
-import type { KnowledgeBase } from '../../domain/knowledge-base.ts'
-import type { SyncStore } from '../../domain/ports/sync-ports.ts'
-import { timestampOfMillis } from '../../domain/timestamp.ts'
-import { AppError, notFound } from '../../errors.ts'
+} from '../../core/domain/flow/sync-source.ts'
+import { NO_COUNTS } from '../../core/domain/flow/sync-source.ts'
+import { nameKey } from '../../core/domain/identifier.ts'
+import type { KnowledgeBase } from '../../core/domain/knowledge-base.ts'
+import type { SyncStore } from '../../core/domain/ports/sync-ports.ts'
+import { timestampOfMillis } from '../../core/domain/timestamp.ts'
+import { AppError, notFound } from '../../core/errors.ts'
 import { nextId, queriesOver } from '../catalog/catalog-queries.ts'
 import { sealedJson, unsealed } from '../catalog/catalog-rows.ts'
 import type { StoreParts } from '../catalog/catalog-state.ts'

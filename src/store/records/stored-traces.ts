@@ -1,15 +1,15 @@
 import { and, desc, eq, gte, inArray, lt, lte, type SQL, sql } from 'drizzle-orm'
-import { DAY_MS } from '../../core/time.ts'
-import { type FinishedRun, traceNotFound } from '../../domain/agents/agent-run.ts'
-import { nameKey } from '../../domain/identifier.ts'
+import { type FinishedRun, traceNotFound } from '../../core/domain/agents/agent-run.ts'
+import { nameKey } from '../../core/domain/identifier.ts'
 import type {
   Feedback,
   StoredTrace,
   TraceFilter,
   TracePage,
   TraceStore,
-} from '../../domain/ports/trace-ports.ts'
-import { timestampOfMillis } from '../../domain/timestamp.ts'
+} from '../../core/domain/ports/trace-ports.ts'
+import { timestampOfMillis } from '../../core/domain/timestamp.ts'
+import { DAY_MS } from '../../core/time.ts'
 import { queriesOver } from '../catalog/catalog-queries.ts'
 import type { StoreParts } from '../catalog/catalog-state.ts'
 import { traceFeedback, traceSteps, traces } from '../catalog/schema.ts'

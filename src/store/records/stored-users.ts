@@ -1,18 +1,18 @@
 import { createHash, createHmac, randomBytes, timingSafeEqual } from 'node:crypto'
 import { eq } from 'drizzle-orm'
-import { type Principal, ROLE_SCOPES } from '../../domain/access/principal.ts'
-import { nameKey } from '../../domain/identifier.ts'
+import { type Principal, ROLE_SCOPES } from '../../core/domain/access/principal.ts'
+import { nameKey } from '../../core/domain/identifier.ts'
 import type {
   KnownUser,
   NewUser,
   User,
   UserChanges,
   Users,
-} from '../../domain/ports/access-ports.ts'
-import { timestampOfMillis } from '../../domain/timestamp.ts'
-import { AppError } from '../../errors.ts'
-import { Semaphore } from '../../runtime/semaphore.ts'
-import { SerialQueue } from '../../runtime/serial-queue.ts'
+} from '../../core/domain/ports/access-ports.ts'
+import { timestampOfMillis } from '../../core/domain/timestamp.ts'
+import { AppError } from '../../core/errors.ts'
+import { Semaphore } from '../../core/runtime/semaphore.ts'
+import { SerialQueue } from '../../core/runtime/serial-queue.ts'
 import { nextId, queriesOver } from '../catalog/catalog-queries.ts'
 import type { Database } from '../duckdb/database.ts'
 import { users } from './access-schema.ts'

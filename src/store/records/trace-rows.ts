@@ -1,10 +1,10 @@
 /** A run as rows of the tables of traces, and back. */
 import type { DuckDBConnection } from '@duckdb/node-api'
 import { getTableConfig, type PgTable } from 'drizzle-orm/pg-core'
-import type { FinishedRun, ModelTurn, ToolStep } from '../../domain/agents/agent-run.ts'
-import { literal } from '../../domain/identifier.ts'
-import type { Feedback, StoredTrace, TraceSummary } from '../../domain/ports/trace-ports.ts'
-import { timestampOfMillis } from '../../domain/timestamp.ts'
+import type { FinishedRun, ModelTurn, ToolStep } from '../../core/domain/agents/agent-run.ts'
+import { literal } from '../../core/domain/identifier.ts'
+import type { Feedback, StoredTrace, TraceSummary } from '../../core/domain/ports/trace-ports.ts'
+import { timestampOfMillis } from '../../core/domain/timestamp.ts'
 import type { traceSteps, traces } from '../catalog/schema.ts'
 
 type TraceRow = typeof traces.$inferSelect

@@ -2,9 +2,13 @@ import { randomUUID } from 'node:crypto'
 import { mkdir, mkdtemp, open, readdir, rename, rm, stat } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import type { FileBytes, IncomingFile, IncomingFolder } from '../../domain/ports/store-ports.ts'
-import type { UploadedFile } from '../../domain/uploaded-file.ts'
-import { AppError, systemCodeOf } from '../../errors.ts'
+import type {
+  FileBytes,
+  IncomingFile,
+  IncomingFolder,
+} from '../../core/domain/ports/store-ports.ts'
+import type { UploadedFile } from '../../core/domain/uploaded-file.ts'
+import { AppError, systemCodeOf } from '../../core/errors.ts'
 import { resourceError } from '../duckdb/database-error.ts'
 
 /** In the data folder: the bytes of uploaded files as they were sent, each under its key. */

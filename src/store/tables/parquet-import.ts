@@ -1,9 +1,9 @@
 import { mkdir, rename, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { DuckDBConnection } from '@duckdb/node-api'
-import { literal, quote } from '../../domain/identifier.ts'
-import type { ReadTable } from '../../domain/ports/reading-ports.ts'
-import { AppError } from '../../errors.ts'
+import { literal, quote } from '../../core/domain/identifier.ts'
+import type { ReadTable } from '../../core/domain/ports/reading-ports.ts'
+import { AppError } from '../../core/errors.ts'
 import { resourceError } from '../duckdb/database-error.ts'
 import { interruptible } from '../duckdb/interruptible.ts'
 

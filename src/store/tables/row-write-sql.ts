@@ -1,8 +1,14 @@
 /** SQL for a change of a table's rows: what is read of it first, how the change is made of that, and whether it still fits. */
-import { projectSchema, projectTable } from '../../domain/chunk-tables.ts'
-import { quote } from '../../domain/identifier.ts'
-import type { RowWrite } from '../../domain/ports/store-ports.ts'
-import { type ProjectTable, ROW_HASH, ROW_ID, rowHash, rowIdentity } from '../../domain/project.ts'
+import { projectSchema, projectTable } from '../../core/domain/chunk-tables.ts'
+import { quote } from '../../core/domain/identifier.ts'
+import type { RowWrite } from '../../core/domain/ports/store-ports.ts'
+import {
+  type ProjectTable,
+  ROW_HASH,
+  ROW_ID,
+  rowHash,
+  rowIdentity,
+} from '../../core/domain/project.ts'
 import { STAGED_ROWS } from '../duckdb/staged-select.ts'
 
 export function tableName(table: Pick<ProjectTable, 'projectId' | 'id'>): string {

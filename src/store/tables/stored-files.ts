@@ -1,22 +1,22 @@
 import { rm } from 'node:fs/promises'
 import type { DuckDBConnection } from '@duckdb/node-api'
-import { DAY_MS } from '../../core/time.ts'
-import { FILES_SCHEMA, fileTable } from '../../domain/chunk-tables.ts'
-import type { Row } from '../../domain/document.ts'
-import { quote } from '../../domain/identifier.ts'
-import type { BoundSql, RunLimits } from '../../domain/ports/engine-ports.ts'
-import type { ReadTable } from '../../domain/ports/reading-ports.ts'
-import type { FileStore, NewFile, NewSelectedFile } from '../../domain/ports/store-ports.ts'
-import type { TableRows } from '../../domain/ports/sync-ports.ts'
-import { timestampOfMillis } from '../../domain/timestamp.ts'
+import { FILES_SCHEMA, fileTable } from '../../core/domain/chunk-tables.ts'
+import type { Row } from '../../core/domain/document.ts'
+import { quote } from '../../core/domain/identifier.ts'
+import type { BoundSql, RunLimits } from '../../core/domain/ports/engine-ports.ts'
+import type { ReadTable } from '../../core/domain/ports/reading-ports.ts'
+import type { FileStore, NewFile, NewSelectedFile } from '../../core/domain/ports/store-ports.ts'
+import type { TableRows } from '../../core/domain/ports/sync-ports.ts'
+import { timestampOfMillis } from '../../core/domain/timestamp.ts'
 import {
   type FileTable,
   fileKey,
   PLAIN_FILE,
   tablesOfFile,
   type UploadedFile,
-} from '../../domain/uploaded-file.ts'
-import { AppError } from '../../errors.ts'
+} from '../../core/domain/uploaded-file.ts'
+import { AppError } from '../../core/errors.ts'
+import { DAY_MS } from '../../core/time.ts'
 import { deleteRow, nextId, queriesOver } from '../catalog/catalog-queries.ts'
 import { fileOf } from '../catalog/catalog-rows.ts'
 import type { StoreParts } from '../catalog/catalog-state.ts'

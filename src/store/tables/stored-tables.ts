@@ -1,8 +1,8 @@
 import type { DuckDBConnection } from '@duckdb/node-api'
 import { eq } from 'drizzle-orm'
-import { projectSchema, projectTable } from '../../domain/chunk-tables.ts'
-import { literal, nameKey, quote } from '../../domain/identifier.ts'
-import type { BoundSql, RunLimits } from '../../domain/ports/engine-ports.ts'
+import { projectSchema, projectTable } from '../../core/domain/chunk-tables.ts'
+import { literal, nameKey, quote } from '../../core/domain/identifier.ts'
+import type { BoundSql, RunLimits } from '../../core/domain/ports/engine-ports.ts'
 import type {
   NewEmptyTable,
   NewTable,
@@ -10,10 +10,10 @@ import type {
   TableKey,
   TableStore,
   WrittenRows,
-} from '../../domain/ports/store-ports.ts'
-import type { ProjectTable, RelationColumn } from '../../domain/project.ts'
-import { timestampOfMillis } from '../../domain/timestamp.ts'
-import { AppError, notFound } from '../../errors.ts'
+} from '../../core/domain/ports/store-ports.ts'
+import type { ProjectTable, RelationColumn } from '../../core/domain/project.ts'
+import { timestampOfMillis } from '../../core/domain/timestamp.ts'
+import { AppError, notFound } from '../../core/errors.ts'
 import { checkRelationName, currentProject, isSameRelation } from '../catalog/catalog-checks.ts'
 import { deleteRow, nextId, queriesOver } from '../catalog/catalog-queries.ts'
 import { tableOfRow } from '../catalog/catalog-rows.ts'

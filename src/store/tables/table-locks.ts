@@ -1,9 +1,9 @@
-import { nameKey } from '../../domain/identifier.ts'
-import type { RunLimits } from '../../domain/ports/engine-ports.ts'
-import type { TableKey } from '../../domain/ports/store-ports.ts'
-import { AppError } from '../../errors.ts'
-import { withDeadline } from '../../runtime/cancellation.ts'
-import { Semaphore } from '../../runtime/semaphore.ts'
+import { nameKey } from '../../core/domain/identifier.ts'
+import type { RunLimits } from '../../core/domain/ports/engine-ports.ts'
+import type { TableKey } from '../../core/domain/ports/store-ports.ts'
+import { AppError } from '../../core/errors.ts'
+import { withDeadline } from '../../core/runtime/cancellation.ts'
+import { Semaphore } from '../../core/runtime/semaphore.ts'
 
 /** Statements that wait for one table. */
 const WAITING_MAX = 1000

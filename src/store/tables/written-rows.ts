@@ -1,13 +1,13 @@
 import type { DuckDBConnection } from '@duckdb/node-api'
 import { eq } from 'drizzle-orm'
-import type { RowWrite, WrittenRows } from '../../domain/ports/store-ports.ts'
-import type { ProjectTable } from '../../domain/project.ts'
-import { AppError } from '../../errors.ts'
-import { withDeadline } from '../../runtime/cancellation.ts'
+import type { RowWrite, WrittenRows } from '../../core/domain/ports/store-ports.ts'
+import type { ProjectTable } from '../../core/domain/project.ts'
+import { AppError } from '../../core/errors.ts'
+import { withDeadline } from '../../core/runtime/cancellation.ts'
 import { queriesOver } from '../catalog/catalog-queries.ts'
 import { tables } from '../catalog/schema.ts'
 import { interruptible } from '../duckdb/interruptible.ts'
-import { madeRows } from '../duckdb/values/result-stream.ts'
+import { madeRows } from '../duckdb/result-stream.ts'
 import { identityCheck, tableName, wholeChange } from './row-write-sql.ts'
 
 /** `RETURNING` gives at most this many rows: they are held in memory until the change is stored. */

@@ -2,11 +2,11 @@
 
 import type { DuckDBConnection } from '@duckdb/node-api'
 import { isCount } from '../../core/counts.ts'
+import { STANDARD_METADATA_KEYS } from '../../core/domain/chunk.ts'
+import { CELL_CHARS_MAX } from '../../core/domain/document.ts'
+import { AppError } from '../../core/errors.ts'
 import { parsedJson } from '../../core/json.ts'
-import { STANDARD_METADATA_KEYS } from '../../domain/chunk.ts'
-import { CELL_CHARS_MAX } from '../../domain/document.ts'
-import { AppError } from '../../errors.ts'
-import { TimeSlice } from '../../runtime/scheduling.ts'
+import { TimeSlice } from '../../core/runtime/scheduling.ts'
 
 const ID_CHARS_MAX = 4096
 const METADATA_CHARS_MAX = 10_000_000

@@ -4,7 +4,7 @@
  */
 import { createHash } from 'node:crypto'
 import { type FileHandle, open } from 'node:fs/promises'
-import { AppError } from '../../errors.ts'
+import { AppError } from '../../core/errors.ts'
 
 const MARK = Buffer.from('eider-sha256')
 const SEAL_BYTES = MARK.length + 32

@@ -1,8 +1,8 @@
 import { mkdir, readdir, rename, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import type { ImportFiles } from '../../domain/ports/document-ports.ts'
-import { AppError } from '../../errors.ts'
+import type { ImportFiles } from '../../core/domain/ports/document-ports.ts'
+import { AppError } from '../../core/errors.ts'
 
 const FOLDER = 'imports'
 const IMPORT_FILE = /^[0-9a-f-]{36}\.parquet$/

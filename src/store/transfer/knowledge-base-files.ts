@@ -1,19 +1,19 @@
 import type { DuckDBConnection } from '@duckdb/node-api'
-import { Analyzer } from '../../analysis/analyzer.ts'
-import { HOUR_MS } from '../../core/time.ts'
-import { chunkTables } from '../../domain/chunk-tables.ts'
-import { TypedValue } from '../../domain/document.ts'
+import { chunkTables } from '../../core/domain/chunk-tables.ts'
+import { TypedValue } from '../../core/domain/document.ts'
 import {
   EXPORT_COLUMNS,
   EXPORT_METADATA_PREFIX,
   EXPORT_NOTE_KEY,
   type ExportedColumn,
-} from '../../domain/flow/exported-knowledge-base.ts'
-import { literal, nameKey, quote } from '../../domain/identifier.ts'
-import type { KnowledgeBase, MetadataColumn } from '../../domain/knowledge-base.ts'
-import type { ChunkFile, KnowledgeBaseFiles } from '../../domain/ports/document-ports.ts'
-import type { ExportedRows } from '../../domain/ports/engine-ports.ts'
-import { AppError } from '../../errors.ts'
+} from '../../core/domain/flow/exported-knowledge-base.ts'
+import { literal, nameKey, quote } from '../../core/domain/identifier.ts'
+import type { KnowledgeBase, MetadataColumn } from '../../core/domain/knowledge-base.ts'
+import type { ChunkFile, KnowledgeBaseFiles } from '../../core/domain/ports/document-ports.ts'
+import type { ExportedRows } from '../../core/domain/ports/engine-ports.ts'
+import { AppError } from '../../core/errors.ts'
+import { Analyzer } from '../../core/text/analyzer.ts'
+import { HOUR_MS } from '../../core/time.ts'
 import type { Incoming } from '../documents/chunk-rows.ts'
 import { appendKeywords, type KeywordRow } from '../documents/keyword-index.ts'
 import { SeenColumns } from '../documents/metadata-columns.ts'

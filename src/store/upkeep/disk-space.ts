@@ -1,6 +1,6 @@
 import { statfsSync } from 'node:fs'
-import type { DiskState } from '../../domain/server-state.ts'
-import { AppError } from '../../errors.ts'
+import type { DiskState } from '../../core/domain/server-state.ts'
+import { AppError } from '../../core/errors.ts'
 import { memoryBytesOf } from '../duckdb/memory-size.ts'
 
 /** So long one look at the disk serves. */

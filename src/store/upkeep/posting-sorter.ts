@@ -2,8 +2,8 @@
  * When the recent postings of a knowledge base are merged into the sorted ones. That writes all of them anew: while inserts
  * follow each other it waits until many more are recent than make it worth its time.
  */
-import type { KnowledgeBase } from '../../domain/knowledge-base.ts'
-import { LruMap } from '../../runtime/lru-map.ts'
+import type { KnowledgeBase } from '../../core/domain/knowledge-base.ts'
+import { LruMap } from '../../core/runtime/lru-map.ts'
 
 /** After an insert; any other begins it anew. */
 const PAUSE_MS = 5_000

@@ -1,9 +1,9 @@
 /** How large the tables of a knowledge base are in the database file. */
 import type { DuckDBConnection } from '@duckdb/node-api'
-import { knowledgeBaseTablePrefix, projectSchema } from '../../domain/chunk-tables.ts'
-import { literal, quote } from '../../domain/identifier.ts'
-import type { KnowledgeBase } from '../../domain/knowledge-base.ts'
-import type { StoredSize } from '../../domain/server-state.ts'
+import { knowledgeBaseTablePrefix, projectSchema } from '../../core/domain/chunk-tables.ts'
+import { literal, quote } from '../../core/domain/identifier.ts'
+import type { KnowledgeBase } from '../../core/domain/knowledge-base.ts'
+import type { StoredSize } from '../../core/domain/server-state.ts'
 import type { Database } from '../duckdb/database.ts'
 
 /** Of DuckDB's files. */

@@ -6,11 +6,15 @@ import {
   knowledgeBaseTablePrefix,
   projectSchema,
   projectTable,
-} from '../../domain/chunk-tables.ts'
-import { literal, quote } from '../../domain/identifier.ts'
-import type { StorageUpkeep, VacuumReport, VacuumScope } from '../../domain/ports/store-ports.ts'
-import type { DiskState } from '../../domain/server-state.ts'
-import { SerialQueue } from '../../runtime/serial-queue.ts'
+} from '../../core/domain/chunk-tables.ts'
+import { literal, quote } from '../../core/domain/identifier.ts'
+import type {
+  StorageUpkeep,
+  VacuumReport,
+  VacuumScope,
+} from '../../core/domain/ports/store-ports.ts'
+import type { DiskState } from '../../core/domain/server-state.ts'
+import { SerialQueue } from '../../core/runtime/serial-queue.ts'
 import type { Database } from '../duckdb/database.ts'
 import type { DiskSpace } from './disk-space.ts'
 import { definition } from './keyword-columns.ts'

@@ -1,5 +1,5 @@
 /** Agents: their questions as they are answered, kept conversations, runs and traces. */
-import type { CompletionEvent } from '../../domain/agents/completion-event.ts'
+import type { CompletionEvent } from '../../core/domain/agents/completion-event.ts'
 import type {
   Conversation,
   ConversationList,

@@ -1,6 +1,6 @@
 /** Knowledge bases: made, filled in the background, counted. */
-import type { SEARCH_ANSWER } from '../../http/answers/records/knowledge-base-schemas.ts'
-import type { Wire } from '../../http/openapi/schema-words.ts'
+import type { SEARCH_ANSWER } from '../../api/http/answers/records/knowledge-base-schemas.ts'
+import type { Wire } from '../../api/http/request/schema-words.ts'
 import type { Job, KnowledgeBase, Source, Usage, UsageList } from './records.ts'
 import { path, request } from './request.ts'
 import { quoted, runSql } from './sql.ts'

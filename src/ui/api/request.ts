@@ -2,8 +2,8 @@
  * Requests to the server that the page came from. A request that needs a login waits for it and goes on; one that finds
  * no server says so, and the shell looks until it is back.
  */
-import type { PROBLEM } from '../../http/answers/error-response.ts'
-import type { Wire } from '../../http/openapi/schema-words.ts'
+import type { PROBLEM } from '../../api/http/request/error-response.ts'
+import type { Wire } from '../../api/http/request/schema-words.ts'
 import { isAway, noteLost, noteReached } from './connection.ts'
 import { loggedInAgain, loginCount } from './session.ts'
 

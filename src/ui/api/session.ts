@@ -1,6 +1,6 @@
 /** Who is logged in. The token is a cookie that scripts cannot read; here is only what the server says of it. */
 import { signal } from '@preact/signals'
-import type { Scope } from '../../domain/access/principal.ts'
+import type { Scope } from '../../core/domain/access/principal.ts'
 import type { ServerStatus } from './records.ts'
 
 /**

@@ -1,6 +1,6 @@
 /** Statements: the rows as a whole, or line by line while they come. */
-import type { SQL_ANSWER, SQL_FUNCTION } from '../../http/answers/records/server-schemas.ts'
-import type { Wire } from '../../http/openapi/schema-words.ts'
+import type { SQL_ANSWER, SQL_FUNCTION } from '../../api/http/answers/records/server-schemas.ts'
+import type { Wire } from '../../api/http/request/schema-words.ts'
 import { ApiError, bodyOf, request, requestStream } from './request.ts'
 
 export type Cell = unknown

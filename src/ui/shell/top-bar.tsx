@@ -59,7 +59,7 @@ interface Menu {
   readonly button: RefObject<HTMLButtonElement | null>
 }
 
-/** As in shell.css: what is wider shows the navigation beside the view. */
+/** As in shell-layout.css: what is wider shows the navigation beside the view. */
 const NARROW = '(max-width: 50rem)'
 
 export function useMenu(): Menu {

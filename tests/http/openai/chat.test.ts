@@ -1,9 +1,9 @@
 import { describe, expect, test } from 'bun:test'
 import type { Answer } from '../../../src/agents/questions/completion-stream.ts'
 import type { AskedQuestion } from '../../../src/agents/questions/conversations.ts'
-import type { CompletionEvent } from '../../../src/domain/agents/completion-event.ts'
-import { AppError } from '../../../src/errors.ts'
-import type { ServerDeps } from '../../../src/http/route-context.ts'
+import type { ServerDeps } from '../../../src/api/http/request/route-context.ts'
+import type { CompletionEvent } from '../../../src/core/domain/agents/completion-event.ts'
+import { AppError } from '../../../src/core/errors.ts'
 import { answerOf, requestOf, send, TRACE_ID, testServer } from '../server-fixture.ts'
 
 const CHAT = 'POST /v1/chat/completions'

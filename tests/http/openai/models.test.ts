@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'bun:test'
-import type { Principal, Scope } from '../../../src/domain/access/principal.ts'
-import { modelsFor, requireModel } from '../../../src/http/openai/named-models.ts'
+import { modelsFor, requireModel } from '../../../src/api/http/openai/named-models.ts'
+import type { Principal, Scope } from '../../../src/core/domain/access/principal.ts'
 import { agentNamed, kbNamed, snapshotOf } from '../../agents/agent-fixture.ts'
 import { send, testServer } from '../server-fixture.ts'
 

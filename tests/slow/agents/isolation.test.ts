@@ -1,8 +1,8 @@
 /** One question kills, hangs, floods or exhausts its thread while 20 others are answered, half of them of its own agent. */
 import { expect, test } from 'bun:test'
 import { AgentPool } from '../../../src/agents/questions/agent-pool.ts'
-import { NO_TRACES } from '../../../src/domain/ports/trace-ports.ts'
-import { rowsOf } from '../../../src/domain/query-result.ts'
+import { NO_TRACES } from '../../../src/core/domain/ports/trace-ports.ts'
+import { rowsOf } from '../../../src/core/domain/query-result.ts'
 import {
   agentNamed,
   collected,

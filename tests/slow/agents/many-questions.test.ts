@@ -1,7 +1,7 @@
 import { expect, test } from 'bun:test'
 import { AgentPool } from '../../../src/agents/questions/agent-pool.ts'
-import { NO_TRACES } from '../../../src/domain/ports/trace-ports.ts'
-import { rowsOf } from '../../../src/domain/query-result.ts'
+import { NO_TRACES } from '../../../src/core/domain/ports/trace-ports.ts'
+import { rowsOf } from '../../../src/core/domain/query-result.ts'
 import {
   agentNamed,
   collected,

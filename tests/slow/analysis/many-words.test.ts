@@ -1,5 +1,5 @@
 import { expect, test } from 'bun:test'
-import { Analyzer } from '../../../src/analysis/analyzer.ts'
+import { Analyzer } from '../../../src/core/text/analyzer.ts'
 
 const MEGABYTE = 1024 ** 2
 

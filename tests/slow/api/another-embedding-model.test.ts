@@ -1,5 +1,5 @@
 import { afterEach, describe, expect, test } from 'bun:test'
-import { AppError } from '../../../src/errors.ts'
+import { AppError } from '../../../src/core/errors.ts'
 import { FakeModels } from '../../support/fake-models.ts'
 import { temporaryFolder } from '../../support/store-fixture.ts'
 import { createTestApp } from '../../support/test-app.ts'

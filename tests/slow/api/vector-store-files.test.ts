@@ -1,6 +1,6 @@
 /** Vector stores, their files and batches, as they are asked for while files come in, fail and go. */
 import { afterAll, beforeAll, expect, test } from 'bun:test'
-import type { EmbedderRegistry } from '../../../src/domain/ports/model-ports.ts'
+import type { EmbedderRegistry } from '../../../src/core/domain/ports/model-ports.ts'
 import { makeKey } from '../../support/access-keys.ts'
 import { createTestApp, type TestApp, wordEmbedders } from '../../support/test-app.ts'
 

@@ -1,6 +1,6 @@
 /** The set-ups of docs/agents/models.md, each against a scripted server in the place of the real one. */
 import { expect, test } from 'bun:test'
-import { COMPATIBLE_PROVIDERS, compatibleServer } from '../../../src/domain/model-ref.ts'
+import { COMPATIBLE_PROVIDERS, compatibleServer } from '../../../src/core/domain/model-ref.ts'
 import { createTestApp } from '../../support/test-app.ts'
 import { blocksOf, curlCallOf, pageText } from './page-examples.ts'
 

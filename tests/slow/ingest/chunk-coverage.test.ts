@@ -1,7 +1,7 @@
 import { expect, test } from 'bun:test'
 import fc from 'fast-check'
-import type { TextSyntax } from '../../../src/domain/document.ts'
-import type { Preprocessing } from '../../../src/domain/knowledge-base.ts'
+import type { TextSyntax } from '../../../src/core/domain/document.ts'
+import type { Preprocessing } from '../../../src/core/domain/knowledge-base.ts'
 import { type ChunkedTexts, chunkTexts } from '../../../src/ingest/chunking/chunk-texts.ts'
 import {
   BuiltinEmbedder,

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'bun:test'
-import { rowsOf } from '../../../src/domain/query-result.ts'
-import { insert } from '../../../src/ingest/insert.ts'
+import { rowsOf } from '../../../src/core/domain/query-result.ts'
+import { insert } from '../../../src/ingest/pipeline/insert.ts'
 import { fixture, never } from '../../ingest/insert-fixture.ts'
 import { knowledgeBase } from '../../support/knowledge-base.ts'
 

@@ -1,7 +1,7 @@
 /** Whatever comes to `/mcp`: an answer of the protocol, no failure of ours, nothing left running. */
 import { afterAll, beforeAll, expect, test } from 'bun:test'
-import { AppError } from '../../../src/errors.ts'
-import type { Listener } from '../../../src/http/listen.ts'
+import type { Listener } from '../../../src/api/http/listen.ts'
+import { AppError } from '../../../src/core/errors.ts'
 import { makeKey } from '../../support/access-keys.ts'
 import { createTestApp, type TestApp } from '../../support/test-app.ts'
 import { fuzz } from './mcp-fuzzer.ts'

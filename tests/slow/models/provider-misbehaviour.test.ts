@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'bun:test'
 import { createGzip } from 'node:zlib'
-import { AppError } from '../../../src/errors.ts'
+import { AppError } from '../../../src/core/errors.ts'
 import {
   answering,
   type Behaviour,

@@ -4,7 +4,7 @@ import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import { answerCases, type CaseKind } from '../../../bench/quality/answer-cases.ts'
 import { quotesOf, type Rates, ratesOf } from '../../../bench/quality/answer-rating.ts'
-import type { Citation } from '../../../src/domain/agents/completion-event.ts'
+import type { Citation } from '../../../src/core/domain/agents/completion-event.ts'
 import { createTestApp, type TestApp } from '../../support/test-app.ts'
 
 const FOLDER = process.env.BENCH_COLLECTIONS ?? ''

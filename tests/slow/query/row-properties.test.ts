@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test'
 import fc from 'fast-check'
-import type { ResultValue } from '../../../src/domain/query-result.ts'
+import type { ResultValue } from '../../../src/core/domain/query-result.ts'
 import { runQuery } from '../../../src/query/run/run-query.ts'
 import { openSqlFixture, type SqlFixture } from '../../sql/sql-fixture.ts'
 

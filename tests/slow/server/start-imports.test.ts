@@ -18,9 +18,9 @@ const LATER = [
   'node_modules/robots-parser/',
   'node_modules/turndown/',
   'node_modules/snowball-stemmers/',
-  'src/sql/rewrite.ts',
+  'src/sql/subquery/rewrite.ts',
   'src/query/run/run-query.ts',
-  'src/ingest/insert.ts',
+  'src/ingest/pipeline/insert.ts',
   'src/ui/page.tsx',
 ]
 

@@ -2,7 +2,7 @@ import { describe, expect, test } from 'bun:test'
 import { existsSync } from 'node:fs'
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { stopSignals } from '../../../src/supervisor/supervise.ts'
+import { stopSignals } from '../../../src/ops/supervisor/supervise.ts'
 import {
   failingStart,
   type ServerProcess,

@@ -16,7 +16,7 @@ import {
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { DuckDBInstance } from '@duckdb/node-api'
-import type { DataSource, DataSourceEngine } from '../../../src/domain/flow/data-source.ts'
+import type { DataSource, DataSourceEngine } from '../../../src/core/domain/flow/data-source.ts'
 import {
   allRows,
   dataSource,

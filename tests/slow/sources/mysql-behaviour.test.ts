@@ -1,7 +1,7 @@
 /** A MariaDB that says no, goes away, or is asked for what must not happen. */
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { readdirSync } from 'node:fs'
-import type { AppError } from '../../../src/errors.ts'
+import type { AppError } from '../../../src/core/errors.ts'
 import { testMariadb } from '../../support/database-servers.ts'
 import {
   allRows,

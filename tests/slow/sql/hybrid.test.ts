@@ -1,10 +1,10 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test'
+import type { ModelRef } from '../../../src/core/domain/model-ref.ts'
+import type { NearestChunks } from '../../../src/core/domain/ports/search-ports.ts'
 import {
   alterKnowledgeBase,
   createKnowledgeBase,
-} from '../../../src/catalog/define-knowledge-base.ts'
-import type { ModelRef } from '../../../src/domain/model-ref.ts'
-import type { NearestChunks } from '../../../src/domain/ports/search-ports.ts'
+} from '../../../src/query/definitions/define-knowledge-base.ts'
 import { runQuery } from '../../../src/query/run/run-query.ts'
 import { hybridValues } from '../../../src/query/select/bind-keywords.ts'
 import type { QueryDeps } from '../../../src/query/select/query-deps.ts'

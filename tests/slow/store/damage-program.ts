@@ -2,8 +2,8 @@
  * `fill <folder>`: a knowledge base whose last writes are in the log alone, then killed.
  * `open <folder>`: opens it and prints the documents that there are, or why it was refused.
  */
-import { requireKnowledgeBase } from '../../../src/domain/catalog-snapshot.ts'
-import { StartError } from '../../../src/errors.ts'
+import { requireKnowledgeBase } from '../../../src/core/domain/access/catalog-snapshot.ts'
+import { StartError } from '../../../src/core/errors.ts'
 import { openStore } from '../../../src/store/store.ts'
 import { current, documentOf, draftOf, rowsOf } from '../../support/store-fixture.ts'
 

@@ -3,8 +3,8 @@
  * line for each answer. A version of a document that was acknowledged must be there afterwards.
  */
 import { createApp } from '../../../src/app.ts'
-import { settingsFrom } from '../../../src/settings.ts'
 import { openStore } from '../../../src/store/store.ts'
+import { settingsFrom } from '../../../src/wiring/settings/settings.ts'
 import { wordEmbedders } from '../../support/test-app.ts'
 
 const [directory = ''] = process.argv.slice(2)

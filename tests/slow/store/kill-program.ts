@@ -2,7 +2,10 @@
  * Run by kill.test.ts: replaces documents without end and prints a line for each write that was
  * acknowledged.
  */
-import { findKnowledgeBase, requireProject } from '../../../src/domain/catalog-snapshot.ts'
+import {
+  findKnowledgeBase,
+  requireProject,
+} from '../../../src/core/domain/access/catalog-snapshot.ts'
 import { openStore } from '../../../src/store/store.ts'
 import { documentOf, draftOf, newVector } from '../../support/store-fixture.ts'
 import { chunkCountOf } from './kill-rules.ts'

@@ -87,7 +87,7 @@ for (const { name, filesMax, method, path, body } of JOURNEYS) {
     }
     const [first = [], ...others] = rounds
     const ran = first.filter((file) => others.every((other) => other.includes(file)))
-    expect(ran).toContain('src/http/server.ts')
+    expect(ran).toContain('src/api/http/server.ts')
     if (ran.length > filesMax) throw new Error(`${ran.length} files:\n${ran.join('\n')}`)
   })
 }

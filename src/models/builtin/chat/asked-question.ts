@@ -1,4 +1,4 @@
-import type { ChatMessage, ToolCall } from '../../../domain/ports/model-ports.ts'
+import type { ChatMessage, ToolCall } from '../../../core/domain/ports/model-ports.ts'
 import { keywords } from './keywords.ts'
 
 export interface ObservedCall {

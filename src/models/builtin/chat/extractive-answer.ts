@@ -1,5 +1,5 @@
+import { parseCsv } from '../../../core/domain/csv.ts'
 import { shortened } from '../../../core/short-text.ts'
-import { parseCsv } from '../../../domain/csv.ts'
 import type { Passage, Ranking } from './answer-unit.ts'
 import { csvIn } from './observed-passages.ts'
 import { quotesOf } from './quotes.ts'

@@ -1,11 +1,11 @@
-import { literal } from '../../../domain/identifier.ts'
+import { literal } from '../../../core/domain/identifier.ts'
 import type {
   ChatDelta,
   ChatModel,
   ChatRequest,
   Embedder,
   ToolCall,
-} from '../../../domain/ports/model-ports.ts'
+} from '../../../core/domain/ports/model-ports.ts'
 import type { Passage } from './answer-unit.ts'
 import { conversationOf, type ObservedCall } from './asked-question.ts'
 import { rowsAnswer, tablesAnswer, writtenAnswer } from './extractive-answer.ts'

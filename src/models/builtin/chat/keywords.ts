@@ -1,6 +1,6 @@
-import { withoutAccents } from '../../../analysis/spellings.ts'
-import { stopWordsOf } from '../../../analysis/term-rules.ts'
-import { words } from '../../../analysis/words.ts'
+import { withoutAccents } from '../../../core/text/spellings.ts'
+import { stopWordsOf } from '../../../core/text/term-rules.ts'
+import { words } from '../../../core/text/words.ts'
 
 /**
  * The words of a text that count in a comparison: those of the keyword index, without English stop words and endings;

@@ -1,5 +1,5 @@
-import { literal, quote } from '../../../domain/identifier.ts'
-import type { ToolCall } from '../../../domain/ports/model-ports.ts'
+import { literal, quote } from '../../../core/domain/identifier.ts'
+import type { ToolCall } from '../../../core/domain/ports/model-ports.ts'
 import type { ChunkPlace, Passage } from './answer-unit.ts'
 import type { ObservedCall } from './asked-question.ts'
 import { passagesIn } from './observed-passages.ts'

@@ -1,5 +1,5 @@
-import { pagesIn } from '../../../domain/agents/chunk-pages.ts'
-import { parseCsv } from '../../../domain/csv.ts'
+import { pagesIn } from '../../../core/domain/agents/chunk-pages.ts'
+import { parseCsv } from '../../../core/domain/csv.ts'
 import type { ChunkPlace, Passage } from './answer-unit.ts'
 
 /** What a tool's result holds. */

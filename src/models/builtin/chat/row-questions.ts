@@ -2,8 +2,9 @@
  * Questions that no passage answers: how many rows there are, or what a metadata column holds. Search cannot count; a
  * statement can, and for a plain question it is known.
  */
-import { withoutAccents } from '../../../analysis/spellings.ts'
-import { literal, quote } from '../../../domain/identifier.ts'
+
+import { literal, quote } from '../../../core/domain/identifier.ts'
+import { withoutAccents } from '../../../core/text/spellings.ts'
 
 /** A knowledge base as its description tells it. */
 export interface DescribedKnowledgeBase {

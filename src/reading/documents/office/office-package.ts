@@ -1,4 +1,4 @@
-import type { Row } from '../../../domain/document.ts'
+import type { Row } from '../../../core/domain/document.ts'
 import { child, parseXml, textOf, type XmlElement } from '../../xml-tree.ts'
 import { zipEntries } from '../../zip-package.ts'
 import { oneLine } from './markdown-blocks.ts'

@@ -1,5 +1,5 @@
-import type { RawDocument, ReadDocument } from '../../../domain/ports/reading-ports.ts'
-import { AppError } from '../../../errors.ts'
+import type { RawDocument, ReadDocument } from '../../../core/domain/ports/reading-ports.ts'
+import { AppError } from '../../../core/errors.ts'
 import { wholeDocument } from '../../document-format.ts'
 import { READING_LIMITS } from '../../reading-limits.ts'
 import { type Block, markdownOfBlocks, oneLine, titleOfBlocks } from './markdown-blocks.ts'

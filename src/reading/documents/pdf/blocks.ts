@@ -1,6 +1,6 @@
 import type { Headings } from './headings.ts'
 import { joined, type Vocabulary, withoutSoftHyphens } from './joined-lines.ts'
-import type { Line } from './lines.ts'
+import type { Line } from './page/lines.ts'
 import { MARKER } from './tables/aligned-tables.ts'
 import { withoutSpareColumns } from './tables/spare-columns.ts'
 

@@ -1,4 +1,4 @@
-import type { Line } from './lines.ts'
+import type { Line } from './page/lines.ts'
 
 /**
  * Lines without those of a table of contents: titles with dots that lead to the number of a page. Late in a book only under

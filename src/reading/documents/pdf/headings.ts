@@ -1,5 +1,5 @@
-import type { Line } from './lines.ts'
-import type { OutlineEntry } from './pdf-file.ts'
+import type { Line } from './page/lines.ts'
+import type { OutlineEntry } from './page/pdf-file.ts'
 
 /** Which lines are headings: those that the outline names, and those whose type is larger than the text's. */
 export class Headings {

@@ -1,5 +1,5 @@
-import type { Fragment } from './fragments.ts'
-import { type Line, linesOf } from './lines.ts'
+import type { Fragment } from './page/fragments.ts'
+import { type Line, linesOf } from './page/lines.ts'
 
 /** Lines that one reads from top to bottom before going on elsewhere on the page. */
 export interface Region {

@@ -1,4 +1,4 @@
-import type { Fragment } from './fragments.ts'
+import type { Fragment } from './page/fragments.ts'
 
 /** What is looked at of a page. */
 export interface PagePieces {

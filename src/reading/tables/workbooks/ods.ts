@@ -1,4 +1,4 @@
-import { AppError } from '../../../errors.ts'
+import { AppError } from '../../../core/errors.ts'
 import type { SheetTable } from './sheet-table.ts'
 import type { SheetPart } from './xlsx.ts'
 import type { ZipParts } from './zip-parts.ts'

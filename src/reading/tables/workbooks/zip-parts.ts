@@ -1,6 +1,6 @@
 import { Parser } from 'htmlparser2'
 import type { Entry } from 'yauzl'
-import { AppError } from '../../../errors.ts'
+import { AppError } from '../../../core/errors.ts'
 import { READING_LIMITS } from '../../reading-limits.ts'
 import { DamagedEntry, isLocked, nameOfEntry, piecesAgain, zipFileEntries } from '../../zip-file.ts'
 import { damagedPart } from '../../zip-package.ts'

@@ -1,6 +1,6 @@
 /** One column of an Arrow batch while rows are collected, and what columns of all types are made of. */
 import type { DuckDBVector } from '@duckdb/node-api'
-import { AppError } from '../../../errors.ts'
+import { AppError } from '../../../core/errors.ts'
 import type { ArrowNode } from './arrow-messages.ts'
 import { ByteBuffer, isValid } from './raw-vectors.ts'
 

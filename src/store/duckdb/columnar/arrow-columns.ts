@@ -1,6 +1,6 @@
 /** The column for each type: texts, lists, structs and maps here. */
 import type { DuckDBVector } from '@duckdb/node-api'
-import { converterOf, numberFields } from '../../../values/shown-values.ts'
+import { converterOf, numberFields } from '../../../core/domain/shown-values.ts'
 import {
   type ArrowColumn,
   type ArrowParts,

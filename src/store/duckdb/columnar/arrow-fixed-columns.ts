@@ -1,6 +1,6 @@
 /** Columns of values of a fixed width: mostly copies of memory. */
 import type { DuckDBVector } from '@duckdb/node-api'
-import { AppError } from '../../../errors.ts'
+import { AppError } from '../../../core/errors.ts'
 import { type ArrowColumn, type ArrowParts, type RowRange, ValidBits } from './arrow-column.ts'
 import { DIGITS_MAX } from './arrow-types.ts'
 import { ByteBuffer, isValid, itemBytes, validBits } from './raw-vectors.ts'

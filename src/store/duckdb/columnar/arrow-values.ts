@@ -1,5 +1,5 @@
 /** Rows of JSON's values as an Arrow stream: each column has the type that holds all of its values. */
-import type { ResultValue } from '../../../domain/query-result.ts'
+import type { ResultValue } from '../../../core/domain/query-result.ts'
 import type { ArrowParts } from './arrow-column.ts'
 import { batchMessage, END_OF_STREAM, schemaMessage } from './arrow-messages.ts'
 import type { ArrowField, ArrowType } from './arrow-types.ts'

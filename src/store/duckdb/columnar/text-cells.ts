@@ -5,8 +5,8 @@ import {
   DuckDBTypeId,
   type DuckDBVector,
 } from '@duckdb/node-api'
-import type { ResultValue } from '../../../domain/query-result.ts'
-import { converterOf, exactConverterOf } from '../../../values/shown-values.ts'
+import type { ResultValue } from '../../../core/domain/query-result.ts'
+import { converterOf, exactConverterOf } from '../../../core/domain/shown-values.ts'
 import type { RowRange } from './arrow-column.ts'
 import { ByteBuffer, copyTexts, isValid, itemBytes, validBits } from './raw-vectors.ts'
 

@@ -1,4 +1,4 @@
-/** How code looks: in the words of `styles/tokens.css`, which reach into the shadow tree and know light from dark. */
+/** How code looks: in the words of `styles/design-tokens.css`, which reach into the shadow tree and know light from dark. */
 import { HighlightStyle, syntaxHighlighting } from '@codemirror/language'
 import type { Extension } from '@codemirror/state'
 import { EditorView } from '@codemirror/view'

@@ -1,6 +1,6 @@
 /** Fields of searches, languages and models, as several forms have them. */
-import { FUSIONS, type Fusion } from '../../../domain/hybrid-search.ts'
-import { LANGUAGES } from '../../../domain/language.ts'
+import { FUSIONS, type Fusion } from '../../../core/domain/hybrid-search.ts'
+import { LANGUAGES } from '../../../core/domain/language.ts'
 import { Button } from '../button.tsx'
 import { SelectField, TextField } from './field.tsx'
 

@@ -1,5 +1,5 @@
 import { useEffect, useRef, useState } from 'preact/hooks'
-import { csvRow } from '../../../domain/csv.ts'
+import { csvRow } from '../../../core/domain/csv.ts'
 import { ApiError, bodyOf, requestStream } from '../../api/request.ts'
 import type { Cell } from '../../api/sql.ts'
 import { Button } from '../../components/button.tsx'

@@ -1,5 +1,5 @@
-import type { Fragment } from '../fragments.ts'
-import type { Line } from '../lines.ts'
+import type { Fragment } from '../page/fragments.ts'
+import type { Line } from '../page/lines.ts'
 import { ANYWHERE, bordersBetween, freeGaps, tableLine } from './cell-gaps.ts'
 
 /** Lines of one column, in which rows whose cells stand below each other have become tables. */

@@ -1,5 +1,5 @@
-import type { Fragment } from '../fragments.ts'
-import type { Line } from '../lines.ts'
+import type { Fragment } from '../page/fragments.ts'
+import type { Line } from '../page/lines.ts'
 
 /** A strip from top to bottom in which nothing stands. */
 export type Gap = readonly [number, number]

@@ -1,7 +1,7 @@
-import { type Fragment, fragmentsOf } from '../fragments.ts'
-import type { Glyph } from '../glyph.ts'
-import { type Line, linesOf } from '../lines.ts'
-import type { Rule } from '../page-objects.ts'
+import { type Fragment, fragmentsOf } from '../page/fragments.ts'
+import type { Glyph } from '../page/glyph.ts'
+import { type Line, linesOf } from '../page/lines.ts'
+import type { Rule } from '../page/page-objects.ts'
 import { bordersBetween, tableLine } from './cell-gaps.ts'
 
 /** Tables whose lines are drawn, and the characters outside of them. */

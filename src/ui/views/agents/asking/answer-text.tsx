@@ -1,7 +1,7 @@
 /** The answer of a model: what is Markdown in it is shown as such, everything else stays text. */
 import type { ComponentChildren } from 'preact'
 import { useMemo, useRef } from 'preact/hooks'
-import type { Citation } from '../../../../domain/agents/completion-event.ts'
+import type { Citation } from '../../../../core/domain/agents/completion-event.ts'
 import { CopyButton } from '../../../components/button.tsx'
 import { addressOf } from '../../../shell/addresses.ts'
 import { type Block, type Inline, inlinesOf, NOTHING_READ, readOn } from './answer-blocks.ts'

@@ -3,7 +3,7 @@ import type {
   Action,
   CompletionEvent,
   OutputEvent,
-} from '../../../../domain/agents/completion-event.ts'
+} from '../../../../core/domain/agents/completion-event.ts'
 import type { Trace } from '../../../api/records.ts'
 import { shownCount } from '../../../components/numbers.ts'
 

@@ -1,6 +1,6 @@
 /** The turns of a kept conversation, the newest first read, and what their traces say of them. */
 import { useEffect, useMemo, useState } from 'preact/hooks'
-import { FAILURE_TYPES } from '../../../../domain/agents/completion-event.ts'
+import { FAILURE_TYPES } from '../../../../core/domain/agents/completion-event.ts'
 import { type AgentName, listTraces, readConversation } from '../../../api/agents.ts'
 import type { Conversation, TraceList } from '../../../api/records.ts'
 import { timeOf } from '../../../components/numbers.ts'

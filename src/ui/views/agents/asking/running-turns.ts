@@ -1,6 +1,6 @@
 /** Questions that this page has asked, or watches. They go on while another view is open. */
 import { effect, signal } from '@preact/signals'
-import type { CompletionEvent } from '../../../../domain/agents/completion-event.ts'
+import type { CompletionEvent } from '../../../../core/domain/agents/completion-event.ts'
 import { type AgentName, askAgent, cancelRun, watchAnswer } from '../../../api/agents.ts'
 import type { Conversation } from '../../../api/records.ts'
 import { ApiError } from '../../../api/request.ts'

@@ -1,7 +1,7 @@
 /** One question with its steps, its answer, where that comes from, and what can be done with it. */
 import type { ComponentChildren } from 'preact'
 import { useEffect, useRef, useState } from 'preact/hooks'
-import type { Citation, Evidence } from '../../../../domain/agents/completion-event.ts'
+import type { Citation, Evidence } from '../../../../core/domain/agents/completion-event.ts'
 import { rateTrace, readTrace } from '../../../api/agents.ts'
 import { Button, CopyButton, Icon } from '../../../components/button.tsx'
 import { Chart } from '../../../components/chart/chart.tsx'

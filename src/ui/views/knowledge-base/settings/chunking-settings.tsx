@@ -3,8 +3,8 @@ import { useState } from 'preact/hooks'
 import type {
   DOCUMENT_LIST,
   DOCUMENT_TEXTS,
-} from '../../../../http/answers/records/knowledge-base-schemas.ts'
-import type { Wire } from '../../../../http/openapi/schema-words.ts'
+} from '../../../../api/http/answers/records/knowledge-base-schemas.ts'
+import type { Wire } from '../../../../api/http/request/schema-words.ts'
 import type { KnowledgeBase } from '../../../api/records.ts'
 import { path, request } from '../../../api/request.ts'
 import { Button } from '../../../components/button.tsx'

@@ -1,7 +1,7 @@
 /** What finds the nearest vectors: what it is now, another one, and what that takes. */
 import { useState } from 'preact/hooks'
-import type { STATUS } from '../../../../http/answers/records/server-schemas.ts'
-import type { Wire } from '../../../../http/openapi/schema-words.ts'
+import type { STATUS } from '../../../../api/http/answers/records/server-schemas.ts'
+import type { Wire } from '../../../../api/http/request/schema-words.ts'
 import { indexStates, type KnowledgeBaseName } from '../../../api/knowledge-bases.ts'
 import { request } from '../../../api/request.ts'
 import { quoted, runSql } from '../../../api/sql.ts'

@@ -1,7 +1,7 @@
 /** The chunks that a text would become, a moment after what they are made of has changed. */
 import { useEffect, useState } from 'preact/hooks'
-import type { PREVIEW } from '../../../../http/answers/records/knowledge-base-schemas.ts'
-import type { Wire } from '../../../../http/openapi/schema-words.ts'
+import type { PREVIEW } from '../../../../api/http/answers/records/knowledge-base-schemas.ts'
+import type { Wire } from '../../../../api/http/request/schema-words.ts'
 import type { KnowledgeBase } from '../../../api/records.ts'
 import { path, request } from '../../../api/request.ts'
 import { Failure, Loading } from '../../../components/failure.tsx'

@@ -1,8 +1,8 @@
 /** The settings of a knowledge base: each part is saved by itself, and says what its change costs. */
 import { useEffect, useState } from 'preact/hooks'
 import { useLocation } from 'preact-iso/router'
-import { DEFAULT_FUSION } from '../../../../domain/hybrid-search.ts'
-import { RERANK_CANDIDATES, RERANK_CANDIDATES_MAX } from '../../../../domain/knowledge-base.ts'
+import { DEFAULT_FUSION } from '../../../../core/domain/hybrid-search.ts'
+import { RERANK_CANDIDATES, RERANK_CANDIDATES_MAX } from '../../../../core/domain/knowledge-base.ts'
 import { refreshCatalog } from '../../../api/catalog.ts'
 import { documentChanges } from '../../../api/documents.ts'
 import {

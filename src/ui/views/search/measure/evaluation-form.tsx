@@ -1,5 +1,5 @@
 /** One setting, or two to compare. */
-import { SEARCH_MODES } from '../../../../domain/hybrid-search.ts'
+import { SEARCH_MODES } from '../../../../core/domain/hybrid-search.ts'
 import { projects } from '../../../api/catalog.ts'
 import type { KnowledgeBaseName } from '../../../api/knowledge-bases.ts'
 import { Check, SelectField, TextField } from '../../../components/form/field.tsx'

@@ -1,5 +1,5 @@
 /** EVALUATE on the judgments, and what its rows say. */
-import type { Fusion, SearchMode } from '../../../../domain/hybrid-search.ts'
+import type { Fusion, SearchMode } from '../../../../core/domain/hybrid-search.ts'
 import type { KnowledgeBaseName } from '../../../api/knowledge-bases.ts'
 import { literal, quoted, runSql } from '../../../api/sql.ts'
 import { type Judgments, tableOf } from '../judgments/judgments.ts'

@@ -1,5 +1,5 @@
 /** What is measured, as it stands in the address. */
-import { FUSIONS, SEARCH_MODES } from '../../../../domain/hybrid-search.ts'
+import { FUSIONS, SEARCH_MODES } from '../../../../core/domain/hybrid-search.ts'
 import { DEFAULT_SETTING, type EvaluationSetting } from './evaluation.ts'
 
 export interface MeasureSettings {

@@ -1,0 +1,336 @@
+import { isDeepStrictEqual } from 'node:util'
+import { Client } from '@modelcontextprotocol/sdk/client/index.js'
+import { StreamableHTTPClientTransport } from '@modelcontextprotocol/sdk/client/streamableHttp.js'
+import { ResultSchema } from '@modelcontextprotocol/sdk/types.js'
+import { type McpServer, secretsOfMcpServer } from '../../core/domain/agents/mcp-server.ts'
+import type {
+  ForeignCall,
+  ForeignFailure,
+  ForeignListing,
+  ForeignResult,
+  ForeignTool,
+  ForeignTools,
+} from '../../core/domain/ports/foreign-tool-ports.ts'
+import { AppError } from '../../core/errors.ts'
+import { isObject, type JsonObject, parsedJson } from '../../core/json.ts'
+import { settlesWithin, withDeadline } from '../../core/runtime/cancellation.ts'
+import type { Guard } from '../../core/runtime/pinned-fetch.ts'
+import { Semaphore } from '../../core/runtime/semaphore.ts'
+import { MINUTE_MS } from '../../core/time.ts'
+import { boundedFetch } from './bounded-fetch.ts'
+import { mcpFailure } from './mcp-failure.ts'
+
+/** To connect, and to list the tools. */
+const LISTING_MS = 5_000
+/** How long a list is believed, and a failure to answer in time. */
+const LISTED_MS = 5 * MINUTE_MS
+const LATE_MS = 10_000
+const LISTINGS_MAX = 100
+/** What a server may offer. */
+const PAGES_MAX = 10
+const TOOLS_MAX = 200
+const LISTED_NAME_CHARS_MAX = 128
+const DESCRIPTION_CHARS_MAX = 4_000
+const SCHEMA_CHARS_MAX = 16_384
+/** Of a result; agents show a part of it. */
+const RESULT_CHARS_MAX = 500_000
+/** Requests that servers are answering, at once. */
+const CALLS_MAX = 64
+const SERVER_CALLS_MAX = 16
+const CALLS_WAITING_MAX = 256
+
+interface Listing {
+  readonly untilMs: number
+  readonly found: ForeignListing | ForeignFailure
+}
+
+/** Calls the tools of servers that speak the Model Context Protocol. No server is trusted with anything. */
+export class McpServers implements ForeignTools {
+  readonly #guard: Guard
+  readonly #nowMs: () => number
+  readonly #listings = new Map<string, Listing>()
+  /** By session, then by server. */
+  readonly #connections = new Map<string, Map<string, Promise<McpConnection>>>()
+  readonly #places = new Semaphore({
+    placesMax: CALLS_MAX,
+    placesPerKeyMax: SERVER_CALLS_MAX,
+    waitingMax: CALLS_WAITING_MAX,
+    tooBusy: () => new AppError('too_busy', 'has too many calls waiting for it: try again'),
+  })
+
+  constructor(guard: Guard, nowMs: () => number) {
+    this.#guard = guard
+    this.#nowMs = nowMs
+  }
+
+  async list(server: McpServer, signal: AbortSignal): Promise<ForeignListing | ForeignFailure> {
+    const key = serverKey(server)
+    const known = this.#listings.get(key)
+    if (known !== undefined && this.#nowMs() < known.untilMs) return known.found
+    const hide = hideSecretsOf(server)
+    try {
+      const tools = await this.#inTime(LISTING_MS, signal, (ended) => this.#listed(server, ended))
+      return this.#keep(
+        key,
+        { kind: 'listed', tools: tools.map((tool) => hidden(tool, hide)) },
+        LISTED_MS,
+      )
+    } catch (error) {
+      signal.throwIfAborted()
+      const failure = mcpFailure(error, server, hide)
+      const isLate = error instanceof AppError && error.code === 'timeout'
+      return this.#keep(key, failure, isLate ? LATE_MS : 0)
+    }
+  }
+
+  /** Whoever asks next about a server that is slow need not wait for it again. */
+  #keep<T extends ForeignListing | ForeignFailure>(key: string, found: T, ms: number): T {
+    this.#listings.delete(key)
+    if (ms > 0) this.#listings.set(key, { untilMs: this.#nowMs() + ms, found })
+    const [oldest] = this.#listings.keys()
+    if (this.#listings.size > LISTINGS_MAX && oldest !== undefined) this.#listings.delete(oldest)
+    return found
+  }
+
+  async #listed(server: McpServer, signal: AbortSignal): Promise<readonly ForeignTool[]> {
+    const leave = await this.#places.enter(signal, originOf(server))
+    try {
+      const connection = await McpConnection.open(server, this.#guard, signal)
+      try {
+        return await toolsOf(connection, signal)
+      } finally {
+        // Nobody waits for the goodbye.
+        void connection.close()
+      }
+    } finally {
+      leave()
+    }
+  }
+
+  async call(
+    { session, server, tool, input }: ForeignCall,
+    signal: AbortSignal,
+  ): Promise<ForeignResult | ForeignFailure> {
+    const hide = hideSecretsOf(server)
+    try {
+      const leave = await this.#places.enter(signal, originOf(server))
+      try {
+        const connection = await this.#connectionOf(session, server, signal)
+        const result = await connection.request(
+          'tools/call',
+          { name: tool, arguments: input },
+          signal,
+        )
+        const text = hide(resultText(result).slice(0, RESULT_CHARS_MAX))
+        return { kind: 'result', text, isError: result.isError === true }
+      } finally {
+        leave()
+      }
+    } catch (error) {
+      signal.throwIfAborted()
+      // It may have other tools by now, or forgotten the session.
+      this.#listings.delete(serverKey(server))
+      this.#forget(session, serverKey(server))
+      return mcpFailure(error, server, hide)
+    }
+  }
+
+  #connectionOf(session: string, server: McpServer, signal: AbortSignal): Promise<McpConnection> {
+    const key = serverKey(server)
+    const own = this.#connections.get(session) ?? new Map<string, Promise<McpConnection>>()
+    this.#connections.set(session, own)
+    const known = own.get(key)
+    if (known !== undefined) return known
+    const opened = this.#inTime(LISTING_MS, signal, (ended) => {
+      return McpConnection.open(server, this.#guard, ended)
+    })
+    own.set(key, opened)
+    return opened
+  }
+
+  #forget(session: string, key: string): void {
+    const own = this.#connections.get(session)
+    const connection = own?.get(key)
+    own?.delete(key)
+    connection?.then(closed, () => undefined)
+  }
+
+  end(session: string): void {
+    const own = this.#connections.get(session)
+    this.#connections.delete(session)
+    for (const connection of own?.values() ?? []) connection.then(closed, () => undefined)
+  }
+
+  #inTime<T>(
+    ms: number,
+    signal: AbortSignal,
+    work: (signal: AbortSignal) => Promise<T>,
+  ): Promise<T> {
+    const timeoutError = () => {
+      return new AppError('timeout', `did not answer within ${ms / 1000} s: see whether it is well`)
+    }
+    return withDeadline({ timeoutMs: ms, signal, timeoutError }, work)
+  }
+}
+
+function closed(connection: McpConnection): Promise<void> {
+  return connection.close()
+}
+
+async function toolsOf(
+  connection: McpConnection,
+  signal: AbortSignal,
+): Promise<readonly ForeignTool[]> {
+  const tools: ForeignTool[] = []
+  let cursor: string | undefined
+  for (let page = 0; page < PAGES_MAX; page += 1) {
+    const params = cursor === undefined ? {} : { cursor }
+    const result = await connection.request('tools/list', params, signal)
+    const listed = Array.isArray(result.tools) ? result.tools : []
+    tools.push(...listed.slice(0, TOOLS_MAX - tools.length).flatMap(toolOf))
+    const { nextCursor } = result
+    if (typeof nextCursor !== 'string' || nextCursor === '' || tools.length >= TOOLS_MAX) break
+    cursor = nextCursor
+  }
+  return tools
+}
+
+function toolOf(value: unknown): readonly ForeignTool[] {
+  if (!isObject(value)) return []
+  const { name, description, inputSchema } = value
+  if (typeof name !== 'string' || name === '' || name.length > LISTED_NAME_CHARS_MAX) return []
+  const text = typeof description === 'string' ? description.slice(0, DESCRIPTION_CHARS_MAX) : ''
+  return [{ name, description: text, schema: boundedSchema(inputSchema) }]
+}
+
+function boundedSchema(schema: unknown): JsonObject | null {
+  if (!isObject(schema)) return null
+  return JSON.stringify(schema).length > SCHEMA_CHARS_MAX ? null : schema
+}
+
+/** A server knows its own key, but whoever asks an agent must not learn it. */
+function hideSecretsOf(server: McpServer): (text: string) => string {
+  const secrets = secretsOfMcpServer(server).toSorted((one, other) => other.length - one.length)
+  return (text) =>
+    secrets.reduce((textOrEmpty, secret) => textOrEmpty.replaceAll(secret, '******'), text)
+}
+
+function hidden(tool: ForeignTool, hide: (text: string) => string): ForeignTool {
+  // Only texts in it have become others.
+  return JSON.parse(hide(JSON.stringify(tool))) as ForeignTool
+}
+
+function originOf({ url }: McpServer): string {
+  return new URL(url).origin
+}
+
+/** The same for those that are the same server and the same client to it. */
+function serverKey({ url, headers }: McpServer): string {
+  return JSON.stringify([url, Object.entries(headers).toSorted()])
+}
+
+/** Parts of a result that are looked at. */
+const PARTS_MAX = 200
+
+/**
+ * What a result says, as text: its text parts, structured content as JSON unless a part says the same; images, sounds and
+ * files are named, not shown.
+ */
+function resultText(result: JsonObject): string {
+  const content = Array.isArray(result.content) ? result.content : []
+  const parts = content.slice(0, PARTS_MAX).map(partText)
+  if (content.length > PARTS_MAX) parts.push(`(${content.length - PARTS_MAX} more parts)`)
+  const { structuredContent: structured } = result
+  if (
+    isObject(structured) &&
+    !parts.some((part) => isDeepStrictEqual(parsedJson(part), structured))
+  ) {
+    parts.push(JSON.stringify(structured))
+  }
+  return parts.filter((part) => part !== '').join('\n')
+}
+
+function partText(part: unknown): string {
+  if (!isObject(part)) return ''
+  const { type, text, mimeType, data, resource, uri, name } = part
+  if (type === 'text') return textOrEmpty(text)
+  if (type === 'image' || type === 'audio') {
+    return `[${type} of the type ${word(mimeType)}, ${base64Bytes(data)} bytes, not shown]`
+  }
+  if (type === 'resource_link') return `[resource ${word(name)}: ${word(uri)}]`
+  if (type !== 'resource' || !isObject(resource))
+    return `[a part of the type ${word(type)}, not shown]`
+  if (typeof resource.text === 'string') return `[resource ${word(resource.uri)}]\n${resource.text}`
+  const what = `${word(resource.uri)} of the type ${word(resource.mimeType)}`
+  return `[resource ${what}, ${base64Bytes(resource.blob)} bytes, not shown]`
+}
+
+function textOrEmpty(text: unknown): string {
+  return typeof text === 'string' ? text : ''
+}
+
+function word(text: unknown): string {
+  return typeof text === 'string' ? text.slice(0, 300) : 'unknown'
+}
+
+function base64Bytes(data: unknown): number {
+  return typeof data === 'string' ? Math.floor((data.length * 3) / 4) : 0
+}
+
+/** How long a server is told that a session is over. */
+const GOODBYE_MS = 1_000
+
+/** As long as a timer can: calls are ended by their signal. */
+const UNTIL_ABORTED_MS = 2 ** 31 - 1
+
+/** A connection to one server, with a session of its own where the server has such. */
+class McpConnection {
+  readonly #client: Client
+  readonly #transport: StreamableHTTPClientTransport
+
+  private constructor(client: Client, transport: StreamableHTTPClientTransport) {
+    this.#client = client
+    this.#transport = transport
+  }
+
+  static async open(server: McpServer, guard: Guard, signal: AbortSignal): Promise<McpConnection> {
+    // No capability: requests of the server (sampling, elicitation, roots) are answered with "Method not found".
+    const client = new Client({ name: 'eider', version: '1' }, { capabilities: {} })
+    const transport = new StreamableHTTPClientTransport(new URL(server.url), {
+      fetch: boundedFetch(guard),
+      requestInit: { headers: { ...server.headers } },
+      reconnectionOptions: {
+        initialReconnectionDelay: 1_000,
+        maxReconnectionDelay: 1_000,
+        reconnectionDelayGrowFactor: 1,
+        maxRetries: 0,
+      },
+    })
+    const connection = new McpConnection(client, transport)
+    try {
+      await client.connect(transport, { signal, timeout: UNTIL_ABORTED_MS })
+      return connection
+    } catch (error) {
+      await connection.close()
+      throw error
+    }
+  }
+
+  /** The result is looked at by nobody: servers lie, and a schema of theirs is not run. */
+  request(
+    method: 'tools/list' | 'tools/call',
+    params: JsonObject,
+    signal: AbortSignal,
+  ): Promise<JsonObject> {
+    return this.#client.request({ method, params }, ResultSchema, {
+      signal,
+      timeout: UNTIL_ABORTED_MS,
+    })
+  }
+
+  /** Ends what still runs. Never fails. */
+  async close(): Promise<void> {
+    await settlesWithin(this.#transport.terminateSession(), GOODBYE_MS)
+    await this.#client.close().catch(() => undefined)
+  }
+}

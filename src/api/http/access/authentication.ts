@@ -1,0 +1,334 @@
+import { createHash, timingSafeEqual } from 'node:crypto'
+import { ANYONE, type Principal } from '../../../core/domain/access/principal.ts'
+import type { KnownUser, Users } from '../../../core/domain/ports/access-ports.ts'
+import { AppError } from '../../../core/errors.ts'
+import { clientBlock } from '../../../core/runtime/address-policy.ts'
+import type { SessionName } from '../../../query/sessions.ts'
+import { KeyAccess, type KeyAccessDeps, keyTextOf } from './key-access.ts'
+import { LoginThrottle, type LoginThrottleDeps } from './login-throttle.ts'
+import { SessionTokens, type TokenSession } from './session-tokens.ts'
+
+const COOKIE = 'session'
+const SESSION_HEADER = 'x-session'
+const SESSION_NAME = /^[\w.:-]{1,128}$/
+
+export interface Credentials {
+  readonly username: string
+  readonly password: string
+}
+
+export interface LoginSettings {
+  /** The login is on when both are set. */
+  readonly username?: string | undefined
+  readonly password?: string | undefined
+  readonly tokenTtlSeconds: number
+}
+
+export interface AuthenticationDeps extends LoginThrottleDeps, KeyAccessDeps {
+  readonly settings: LoginSettings & KeyAccessDeps['settings']
+  readonly users: Pick<Users, 'known' | 'named' | 'isPassword' | 'change'>
+  /** Tokens that were logged out before they expired. They outlive the process. */
+  readonly revokedTokens: {
+    /** @param expiresMs when the token expires by itself; after that it need not be remembered */
+    revoke(tokenId: string, expiresMs: number): Promise<void>
+    isRevoked(tokenId: string): boolean
+  }
+  /** At least 32 random bytes that outlive the process: the key that signs tokens is derived from them. */
+  readonly signingKey: Uint8Array
+  /** A new UUID. */
+  readonly newId: () => string
+}
+
+export interface Identity {
+  readonly principal: Principal
+  /** undefined: it belongs to none. */
+  readonly login: string | undefined
+}
+
+/** Its beginning is what existing clients know. */
+const AUTHORIZATION_REQUIRED =
+  'Authorization is required to complete the request: send a token of POST /api/login, or a key of POST /api/keys, as "Authorization: Bearer …"'
+
+/** Logins and their tokens, and keys. Without a username and password in the settings, everyone may come in. */
+export class Authentication {
+  readonly isOn: boolean
+  readonly #deps: AuthenticationDeps
+  readonly #expected: Credentials
+  readonly #tokens: SessionTokens
+  readonly #throttle: LoginThrottle
+  readonly #keys: KeyAccess
+  /** Of each request that came with a good token. */
+  readonly #logins = new WeakMap<Request, Identity & { readonly login: string }>()
+  /** The user of the settings, and everyone where there is none. */
+  readonly #first: Principal
+
+  constructor(deps: AuthenticationDeps) {
+    const { username, password } = deps.settings
+    this.isOn = username !== undefined && password !== undefined
+    this.#deps = deps
+    this.#expected = { username: username ?? '', password: password ?? '' }
+    this.#tokens = new SessionTokens(deps.signingKey, this.#expected)
+    const name = this.#expected.username
+    this.#first = this.isOn ? { ...ANYONE, kind: 'user', id: FIRST_ID, name } : ANYONE
+    this.#throttle = new LoginThrottle(deps)
+    this.#keys = new KeyAccess(deps)
+  }
+
+  /** The name of the user of the settings; undefined: the login is off. */
+  get firstAdmin(): string | undefined {
+    return this.isOn ? this.#first.name : undefined
+  }
+
+  /** The name of a user, as it is stored; undefined: nobody is called so. */
+  knownName(username: string): string | undefined {
+    const { firstAdmin } = this
+    return username === firstAdmin ? firstAdmin : this.#deps.users.named(username)?.principal.name
+  }
+
+  /**
+   * A token for the right credentials; wrong ones wait. With the login off, any credentials get a token, so that a client
+   * which always logs in works.
+   * @param address the client's network address
+   * @throws AppError `wrong_credentials`, `too_many_logins`
+   */
+  async login(
+    sent: Credentials,
+    address: string,
+    signal: AbortSignal,
+  ): Promise<{ readonly token: string; readonly principal: Principal }> {
+    const user = await this.#attempt(sent, address, signal)
+    if (user === undefined) throw new AppError('wrong_credentials', 'Invalid username or password')
+    const principal = user === 'first' ? this.#first : user.principal
+    return { token: await this.#tokenOf(user), principal }
+  }
+
+  /**
+   * A user changes the own password: every token of theirs is void, and this is a new one.
+   * @throws AppError `forbidden`, `user_of_settings`, `wrong_credentials`, `too_many_logins`
+   */
+  async changeOwnPassword(
+    principal: Principal,
+    sent: { readonly current: string; readonly password: string },
+    address: string,
+    signal: AbortSignal,
+  ): Promise<string> {
+    if (principal.kind !== 'user') throw new AppError('forbidden', 'Only a user has a password')
+    if (principal.id === FIRST_ID) {
+      const how = 'change EIDER_PASSWORD and start the server again'
+      throw new AppError(
+        'user_of_settings',
+        `${principal.name} is the user of the settings: ${how}`,
+      )
+    }
+    const credentials = { username: principal.name, password: sent.current }
+    const user = await this.#attempt(credentials, address, signal)
+    if (user === undefined || user === 'first' || String(user.id) !== principal.id) {
+      throw new AppError('wrong_credentials', 'The current password is another one')
+    }
+    const { users } = this.#deps
+    await users.change(user.id, { password: sent.password }, signal)
+    return this.#tokenOf(users.known(user.id) ?? user)
+  }
+
+  /** Whose credentials these are. */
+  #attempt(sent: Credentials, address: string, signal: AbortSignal) {
+    if (!this.isOn) return Promise.resolve('first' as const)
+    const { users } = this.#deps
+    const check = async (): Promise<'first' | KnownUser | undefined> => {
+      if (areEqual(sent, this.#expected)) return 'first'
+      const user = users.named(sent.username)
+      if (user === undefined) return undefined
+      const client = `${clientBlock(address)} ${user.id}`
+      return (await users.isPassword(user.id, sent.password, client, signal)) ? user : undefined
+    }
+    return this.#throttle.attempt({ address, username: sent.username }, check, signal)
+  }
+
+  #tokenOf(user: 'first' | KnownUser): Promise<string> {
+    const issued = Math.floor(this.#deps.now() / 1000)
+    const expires = issued + this.#deps.settings.tokenTtlSeconds
+    const times = { tokenId: this.#deps.newId(), issued, expires }
+    return this.#tokens.sign(user === 'first' ? times : { ...times, user })
+  }
+
+  /** Revokes every token that the request carries. */
+  async logout(request: Request): Promise<void> {
+    for (const token of tokensOf(request)) {
+      const session = await this.#sessionOf(token)
+      if (session === undefined) continue
+      await this.#deps.revokedTokens.revoke(session.tokenId, session.expiresMs)
+    }
+  }
+
+  async isConfirmed(request: Request): Promise<boolean> {
+    const text = keyTextOf(request)
+    if (text !== undefined) return this.#keys.loginOf(text) !== undefined
+    if (!this.isOn || this.#logins.has(request)) return true
+    for (const token of tokensOf(request)) {
+      const session = await this.#sessionOf(token)
+      if (session === undefined) continue
+      const { principal } = session
+      this.#logins.set(request, { principal, login: session.tokenId })
+      return true
+    }
+    return false
+  }
+
+  /**
+   * The session that the request belongs to: that of its login or, within it, the one that `X-Session` names. With the login
+   * off, whatever `X-Session`, the bearer token or the cookie says names one. null: it names none.
+   * @throws AppError `invalid_request` for an `X-Session` that cannot be a name
+   */
+  async sessionOf(request: Request): Promise<SessionName | null> {
+    const named = request.headers.get(SESSION_HEADER)
+    if (named !== null && !SESSION_NAME.test(named)) {
+      const expected = 'expected 1 to 128 letters, digits, ".", "_", ":" or "-"'
+      throw new AppError('invalid_request', `The header X-Session is not a name: ${expected}`)
+    }
+    const text = keyTextOf(request)
+    const ofKey = text === undefined ? undefined : this.#keys.loginOf(text)
+    if (ofKey !== undefined) return { login: ofKey, name: named ?? '' }
+    if (this.isOn) {
+      const found = (await this.isConfirmed(request)) ? this.#logins.get(request) : undefined
+      return found === undefined ? null : { login: found.login, name: named ?? '' }
+    }
+    const [token] = tokensOf(request)
+    if (named !== null) return { login: `named ${named}`, name: '' }
+    return token === undefined ? null : { login: digestOf(token).toString('base64'), name: '' }
+  }
+
+  /**
+   * Who makes the request, and the id of the login that it belongs to. A promise only where a token is looked at: every
+   * request asks, and promises cost.
+   * @throws AppError `unauthorized`, `rate_limited`
+   */
+  identify(request: Request): Identity | Promise<Identity> {
+    const text = keyTextOf(request)
+    if (text !== undefined) return this.identifyByKey(text)
+    return this.isOn ? this.#identifyByToken(request) : EVERYONE
+  }
+
+  async #identifyByToken(request: Request): Promise<Identity> {
+    const found = (await this.isConfirmed(request)) ? this.#logins.get(request) : undefined
+    if (found === undefined) throw new AppError('unauthorized', AUTHORIZATION_REQUIRED)
+    return found
+  }
+
+  /**
+   * The same for the text of a key, wherever it stood. It counts as one request.
+   * @throws AppError `unauthorized`, `rate_limited`
+   */
+  identifyByKey(text: string): Identity {
+    return this.#keys.identify(text)
+  }
+
+  /**
+   * The token as a cookie. Its value is a JWT, which holds no `=`: existing clients split there.
+   */
+  cookie(token: string, request: Request): string {
+    return cookieOf(token, this.#deps.settings.tokenTtlSeconds, request)
+  }
+
+  clearedCookie(request: Request): string {
+    return cookieOf('', 0, request)
+  }
+
+  /** With what its user may do now. */
+  async #sessionOf(
+    token: string,
+  ): Promise<(TokenSession & { readonly principal: Principal }) | undefined> {
+    const session = await this.#tokens.verify(token, this.#deps.now())
+    if (session === undefined || this.#deps.revokedTokens.isRevoked(session.tokenId))
+      return undefined
+    if (session.user === undefined) return { ...session, principal: this.#first }
+    const user = this.#deps.users.known(session.user.id)
+    if (user === undefined || user.mark !== session.user.mark) return undefined
+    return { ...session, principal: user.principal }
+  }
+}
+
+function cookieOf(value: string, maxAgeSeconds: number, request: Request): string {
+  const secure = cameByTls(request) ? '; Secure' : ''
+  return `${COOKIE}=${value}; Max-Age=${maxAgeSeconds}; Path=/; HttpOnly; SameSite=Lax${secure}`
+}
+
+/**
+ * Whether the client speaks TLS with the proxy before the server. A browser says so itself, in the `Origin` of whatever is no
+ * GET; of others the proxy may say it. No proxy has to be trusted for that: who claims it wrongly only loses the own cookie.
+ */
+function cameByTls({ headers }: Request): boolean {
+  const origin = headers.get('origin')
+  if (origin !== null) return origin.startsWith('https:')
+  return /^\s*https\s*(,|$)/i.test(headers.get('x-forwarded-proto') ?? '')
+}
+
+const EVERYONE: Identity = { principal: ANYONE, login: undefined }
+
+/** No stored user has it. */
+const FIRST_ID = '0'
+
+/** Takes the same time whatever differs, and always compares both. */
+function areEqual(sent: Credentials, expected: Credentials): boolean {
+  const isUser = timingSafeEqual(digestOf(sent.username), digestOf(expected.username))
+  const isPassword = timingSafeEqual(digestOf(sent.password), digestOf(expected.password))
+  return isUser && isPassword
+}
+
+function digestOf(text: string): Buffer {
+  return createHash('sha256').update(text).digest()
+}
+
+/** The bearer token and the cookie's, those that are there. */
+function tokensOf(request: Request): readonly string[] {
+  const bearer = /^bearer +(\S+)$/i.exec(request.headers.get('authorization')?.trim() ?? '')?.[1]
+  const cookies = (request.headers.get('cookie') ?? '').split(';')
+  const prefix = `${COOKIE}=`
+  const cookie = cookies.map((part) => part.trim()).find((part) => part.startsWith(prefix))
+  const tokens = [bearer ?? '', cookie?.slice(prefix.length) ?? '']
+  return tokens.filter((token) => token !== '')
+}
+
+const SAFE_METHODS: ReadonlySet<string> = new Set(['GET', 'HEAD', 'OPTIONS'])
+const LOOPBACK = /^(localhost|127(\.\d{1,3}){3}|\[::1\])(:\d+)?$/i
+const LOOPBACK_HOST = /^(([\w-]+\.)*localhost|127(\.\d{1,3}){3}|\[::1\])(:\d+)?$/i
+
+/**
+ * Refuses a change that a page of another site asks for. Browsers send `Origin` with every such request; other clients
+ * send none.
+ * @param isOwnMachine the server listens on this machine only and asks for no login: a page whose own name resolves to it must
+ * not get in. With a login such a page has no cookie, and a proxy may give the server any name
+ * @throws AppError `forbidden_origin`
+ */
+export function refuseCrossSite(request: Request, isOwnMachine: boolean): void {
+  if (!SAFE_METHODS.has(request.method)) refuseForeignOrigin(request, isOwnMachine)
+}
+
+/** The same for every method: a page of another site may not even read. @throws AppError `forbidden_origin` */
+export function refuseForeignOrigin(request: Request, isOwnMachine: boolean): void {
+  const origin = request.headers.get('origin')
+  if (origin === null) return
+  const host = URL.canParse(origin) ? new URL(origin).host : ''
+  const target = (request.headers.get('host') ?? new URL(request.url).host).toLowerCase()
+  const isSame = host !== '' && withPort(host, origin) === withPort(target, origin)
+  if (isSame && (!isOwnMachine || LOOPBACK.test(host))) return
+  throw new AppError('forbidden_origin', 'Requests from pages of another origin are refused')
+}
+
+/** `URL.host` leaves out the scheme's default port; a `Host` header may have it. */
+function withPort(host: string, origin: string): string {
+  if (/:\d+$/.test(host)) return host
+  return `${host}:${origin.startsWith('https:') ? 443 : 80}`
+}
+
+/**
+ * Refuses a request whose `Host` does not name this machine. A page can make its own name resolve to 127.0.0.1 (DNS
+ * rebinding): its requests are then same-origin, and it could read everything. No browser leaves `Host` out.
+ * @throws AppError `forbidden_origin`
+ */
+export function refuseForeignHost(request: Request): void {
+  const host = request.headers.get('host')
+  if (host === null || LOOPBACK_HOST.test(host)) return
+  const found = `The Host ${JSON.stringify(host.slice(0, 100))} does not name this machine`
+  const how = 'open Eider by its loopback address (localhost or 127.0.0.1), or turn the login on'
+  throw new AppError('forbidden_origin', `${found}; ${how}`)
+}

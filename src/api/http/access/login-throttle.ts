@@ -1,0 +1,137 @@
+import { createHash } from 'node:crypto'
+import { AppError } from '../../../core/errors.ts'
+import { clientBlock } from '../../../core/runtime/address-policy.ts'
+import { LruMap } from '../../../core/runtime/lru-map.ts'
+import { MINUTE_MS } from '../../../core/time.ts'
+
+export interface LoginThrottleDeps {
+  /** Milliseconds since 1970. */
+  readonly now: () => number
+  /** @throws the signal's reason when it aborts meanwhile */
+  readonly sleep: (ms: number, signal: AbortSignal) => Promise<void>
+}
+
+/** Who tries to log in, and under which name. */
+export interface LoginAttempt {
+  /** The client's network address. */
+  readonly address: string
+  readonly username: string
+}
+
+const FIRST_DELAY_MS = 250
+/** Of a name that few guess at. */
+const DELAY_MS_MAX = 1_000
+/** Wrong attempts under one name, from wherever, before each further doubling of them doubles the longest delay. */
+const NAME_WRONG_FREE = 100
+const NAME_DELAY_MS_MAX = 10_000
+/** After this long without a wrong attempt, counting begins anew. */
+const QUIET_MS = 15 * MINUTE_MS
+
+/**
+ * Wrong attempts of one client under one name whose delay is not over. One more is refused before it is compared: without
+ * that, who sends guesses in parallel and waits for none of them would not be slowed at all.
+ */
+const UNDER_WAY_MAX = 64
+/** Wrong attempts that wait for their answer, of all clients together. The next one hears at once that it was wrong. */
+const WAITING_MAX = 1_000
+const CLIENTS_MAX = 10_000
+const NAMES_MAX = 10_000
+
+interface WrongAttempts {
+  count: number
+  lastMs: number
+}
+
+interface ClientAttempts extends WrongAttempts {
+  /** When each delay under way is over. It counts on when the client hangs up. */
+  underWay: readonly number[]
+  /** Attempts that are being compared. */
+  comparing: number
+}
+
+/**
+ * Slows down who guesses. The right password is answered as soon as it is compared, whoever guesses beside it. A wrong one waits for 250 ms, 500 ms, 1 s by its client and name, and longer where a name is guessed
+ * at from everywhere. All of that depends on the name as it was sent, so that the right name waits like any other.
+ */
+export class LoginThrottle {
+  readonly #deps: LoginThrottleDeps
+  readonly #clients = new LruMap<string, ClientAttempts>({ sizeMax: CLIENTS_MAX })
+  readonly #names = new LruMap<string, WrongAttempts>({ sizeMax: NAMES_MAX })
+  #waitingCount = 0
+
+  constructor(deps: LoginThrottleDeps) {
+    this.#deps = deps
+  }
+
+  /**
+   * What `check` finds; undefined: the credentials are wrong.
+   * @param check it may take its time: what it takes is part of the delay, so that nobody learns from it which names there are
+   * @throws AppError `too_many_logins`, the signal's reason
+   */
+  async attempt<T>(
+    { address, username }: LoginAttempt,
+    check: () => Promise<T | undefined>,
+    signal: AbortSignal,
+  ): Promise<T | undefined> {
+    const startMs = this.#deps.now()
+    const nameKey = createHash('sha256').update(username).digest('base64')
+    const clientKey = `${clientBlock(address)} ${nameKey}`
+    const client = recent(this.#clients.get(clientKey), startMs) ?? newClient(startMs)
+    this.#clients.set(clientKey, client)
+    client.underWay = client.underWay.filter((endMs) => endMs > startMs)
+    if (client.underWay.length + client.comparing >= UNDER_WAY_MAX) throw tooManyLogins()
+    client.comparing += 1
+    const found = await check().finally(() => {
+      client.comparing -= 1
+    })
+    if (found !== undefined) {
+      client.count = 0
+      return found
+    }
+    const now = this.#deps.now()
+    const name = recent(this.#names.get(nameKey), now) ?? { ...NONE }
+    const delayMs = Math.max(0, delayMsOf(client, name) - (now - startMs))
+    noted(client, now)
+    this.#names.set(nameKey, noted(name, now))
+    client.underWay = [...client.underWay, now + delayMs]
+    await this.#wait(delayMs, signal)
+    return undefined
+  }
+
+  async #wait(delayMs: number, signal: AbortSignal): Promise<void> {
+    if (this.#waitingCount >= WAITING_MAX) return
+    this.#waitingCount += 1
+    try {
+      await this.#deps.sleep(delayMs, signal)
+    } finally {
+      this.#waitingCount -= 1
+    }
+  }
+}
+
+function newClient(nowMs: number): ClientAttempts {
+  return { count: 0, lastMs: nowMs, underWay: [], comparing: 0 }
+}
+
+const NONE: Readonly<WrongAttempts> = { count: 0, lastMs: 0 }
+
+function recent<T extends WrongAttempts>(attempts: T | undefined, nowMs: number): T | undefined {
+  return attempts !== undefined && nowMs - attempts.lastMs <= QUIET_MS ? attempts : undefined
+}
+
+function noted<T extends WrongAttempts>(attempts: T, nowMs: number): T {
+  attempts.count += 1
+  attempts.lastMs = nowMs
+  return attempts
+}
+
+function delayMsOf(client: WrongAttempts, name: WrongAttempts): number {
+  const doublings = Math.max(0, Math.floor(Math.log2(name.count / NAME_WRONG_FREE)) + 1)
+  const delayMsMax = Math.min(NAME_DELAY_MS_MAX, DELAY_MS_MAX * 2 ** doublings)
+  return Math.min(delayMsMax, FIRST_DELAY_MS * 2 ** Math.min(client.count, 10))
+}
+
+function tooManyLogins(): AppError {
+  const found = `More than ${UNDER_WAY_MAX} wrong logins under this name from this address`
+  return new AppError('too_many_logins', `${found} are under way; try again later`)
+}

@@ -1,0 +1,133 @@
+import { createHmac } from 'node:crypto'
+import { LruMap } from '../../../core/runtime/lru-map.ts'
+
+export interface TokenSession {
+  readonly tokenId: string
+  readonly expiresMs: number
+  /** undefined: the one of the settings. */
+  readonly user: TokenUser | undefined
+}
+
+interface TokenUser {
+  readonly id: number
+  /** Of the password that the token was given for. */
+  readonly mark: string
+}
+
+interface Claims {
+  readonly tokenId: string
+  /** Seconds since 1970. */
+  readonly issued: number
+  readonly expires: number
+  readonly user?: TokenUser
+}
+
+/** Tokens whose signature was checked, which is the most that a request of a login costs. */
+const CHECKED_MAX = 10_000
+
+/**
+ * The tokens of logins. Those of the settings' user are signed with a key that depends on the settings' credentials, so that
+ * other ones end every session of theirs and nobody else's.
+ */
+export class SessionTokens {
+  readonly #first: TokenSigner
+  readonly #users: TokenSigner
+  /**
+   * What a token says never changes, nor the keys of this process: checked once, its signature is good for good. Whether it
+   * has expired is looked at each time, here; whether it was revoked or its user changed, by whoever asks.
+   */
+  readonly #checked = new LruMap<string, TokenSession>({ sizeMax: CHECKED_MAX })
+
+  /** @param secret outlives the process */
+  constructor(
+    secret: Uint8Array,
+    { username, password }: { readonly username: string; readonly password: string },
+  ) {
+    const keyOf = (text: string) => createHmac('sha256', secret).update(text).digest()
+    this.#first = tokenSigner(keyOf(JSON.stringify([username, password])))
+    this.#users = tokenSigner(keyOf('users'))
+  }
+
+  sign({ tokenId, issued, expires, user }: Claims): Promise<string> {
+    const claims = { jti: tokenId, iat: issued, exp: expires }
+    if (user === undefined) return this.#first.sign(claims)
+    return this.#users.sign({ ...claims, sub: `${user.id}.${user.mark}` })
+  }
+
+  /** undefined: it is none of ours, or has expired. */
+  async verify(token: string, nowMs: number): Promise<TokenSession | undefined> {
+    const known = this.#checked.get(token)
+    if (known !== undefined) {
+      if (known.expiresMs > nowMs) return known
+      this.#checked.delete(token)
+      return undefined
+    }
+    const session = await this.#verifyAnew(token, nowMs)
+    if (session !== undefined) this.#checked.set(token, session)
+    return session
+  }
+
+  async #verifyAnew(token: string, nowMs: number): Promise<TokenSession | undefined> {
+    // What it says of itself only tells which key to try.
+    const isOfUser = hasSubject(token)
+    const claims = await (isOfUser ? this.#users : this.#first).verify(token, nowMs)
+    if (claims?.jti === undefined || claims.exp === undefined) return undefined
+    const session = { tokenId: claims.jti, expiresMs: claims.exp * 1000 }
+    if (!isOfUser) return { ...session, user: undefined }
+    const [id = '', mark = ''] = (claims.sub ?? '').split('.')
+    return { ...session, user: { id: Number(id), mark } }
+  }
+}
+
+function hasSubject(token: string): boolean {
+  try {
+    const claims: unknown = JSON.parse(
+      Buffer.from(token.split('.')[1] ?? '', 'base64url').toString(),
+    )
+    return typeof claims === 'object' && claims !== null && 'sub' in claims
+  } catch {
+    return false
+  }
+}
+
+interface TokenClaims {
+  readonly jti?: string
+  readonly exp?: number
+  readonly sub?: string
+}
+
+interface TokenSigner {
+  /** @param claims times in seconds since 1970 */
+  sign(claims: {
+    readonly jti: string
+    readonly iat: number
+    readonly exp: number
+    readonly sub?: string
+  }): Promise<string>
+  verify(token: string, nowMs: number): Promise<TokenClaims | undefined>
+}
+
+/** JSON Web Tokens (RFC 7519) signed by HMAC with SHA-256. */
+function tokenSigner(key: Uint8Array): TokenSigner {
+  // Loaded with the first token: many servers have no login.
+  const load = async () => {
+    const { jwt } = await import('@elysiajs/jwt')
+    return jwt({ name: 'tokens', alg: 'HS256', secret: key }).decorator.tokens
+  }
+  let loaded: ReturnType<typeof load> | undefined
+  const tokens = () => {
+    loaded ??= load()
+    return loaded
+  }
+  return {
+    // The plugin stamps its own `iat` unless told not to; the clock is ours.
+    async sign({ iat, ...claims }) {
+      return (await tokens()).sign({ ...claims, issued: iat, iat: false })
+    },
+    async verify(token, nowMs) {
+      const options = { algorithms: ['HS256'], currentDate: new Date(nowMs) }
+      const claims = await (await tokens()).verify(token, options)
+      return claims === false ? undefined : claims
+    },
+  }
+}

@@ -1,0 +1,323 @@
+/** Knowledge bases, their documents and searches as answers show them. */
+import { t } from 'elysia'
+import { SEARCH_MODES } from '../../../../core/domain/hybrid-search.ts'
+import {
+  COUNT,
+  FIELDS,
+  oneOf,
+  orNull,
+  TEXTS,
+  TIME,
+  TIME_OR_NULL,
+} from '../../request/schema-words.ts'
+
+export const SHOWN_MODEL = t.Object(
+  {
+    provider: t.String(),
+    model_name: t.String(),
+    api_key: t.String({ description: '`******` where one is stored, else empty' }),
+    base_url: t.Optional(t.String()),
+  },
+  {
+    $id: 'ShownModel',
+    description: 'A model with its options, secrets masked',
+    additionalProperties: true,
+    examples: [{ provider: 'builtin', model_name: 'all-MiniLM-L6-v2', api_key: '' }],
+  },
+)
+
+const PARAMS = t.Object(
+  {
+    created_embedding_model: t.Optional(t.String()),
+    preprocessing: t.Optional(t.Record(t.String(), t.Unknown(), { description: 'As it was sent' })),
+    warnings: t.Optional(t.Array(t.String(), { description: 'What does not do as it is' })),
+    language: t.Optional(t.String({ description: 'Of the content, for the keyword search' })),
+    hybrid_search: t.Optional(t.Boolean()),
+    hybrid_search_alpha: t.Optional(t.Number()),
+    hybrid_search_fusion: t.Optional(t.String()),
+    hybrid_search_feedback: t.Optional(t.Boolean()),
+    keyword_index: t.Optional(t.Object({ language: t.String(), next_language: t.String() })),
+    reembedding: t.Optional(
+      t.Object(
+        {
+          provider: t.String(),
+          model_name: t.String(),
+          done: t.Optional(COUNT),
+          total: t.Optional(COUNT),
+          error: t.Optional(t.String()),
+        },
+        { description: 'The change to another embedding model that is under way' },
+      ),
+    ),
+  },
+  { $id: 'KnowledgeBaseParams', additionalProperties: true },
+)
+
+export const KNOWLEDGE_BASE = t.Object(
+  {
+    id: t.Integer(),
+    name: t.String(),
+    project_id: t.Integer(),
+    project_name: t.String(),
+    vector_database: t.String(),
+    vector_database_table: t.String(),
+    updated_at: TIME,
+    created_at: TIME,
+    query_id: orNull(t.Integer(), { description: 'The job of the last insert' }),
+    insert_started_at: t.Optional(TIME_OR_NULL),
+    insert_finished_at: t.Optional(TIME_OR_NULL),
+    processed_rows: t.Optional(COUNT),
+    insert_skipped_rows: t.Optional(COUNT),
+    insert_error: t.Optional(orNull(t.String())),
+    embedding_model: SHOWN_MODEL,
+    reranking_model: orNull(SHOWN_MODEL),
+    metadata_columns: TEXTS,
+    metadata_types: t.Record(t.String(), t.String(), { description: 'The type in SQL of each' }),
+    content_columns: TEXTS,
+    id_column: t.String(),
+    params: PARAMS,
+  },
+  {
+    $id: 'KnowledgeBase',
+    description: 'Documents that can be searched by meaning and by keywords',
+    examples: [
+      {
+        id: 2,
+        name: 'teas',
+        project_id: 1,
+        project_name: 'mindsdb',
+        vector_database: 'eider',
+        vector_database_table: 'teas',
+        updated_at: '2026-04-30 12:00:00.000000',
+        created_at: '2026-04-30 12:00:00.000000',
+        query_id: null,
+        embedding_model: { provider: 'builtin', model_name: 'all-MiniLM-L6-v2', api_key: '' },
+        reranking_model: null,
+        metadata_columns: ['price'],
+        metadata_types: { price: 'BIGINT' },
+        content_columns: ['content'],
+        id_column: 'id',
+        params: { created_embedding_model: 'kb_embedding_teas', language: 'english' },
+      },
+    ],
+  },
+)
+
+export const INSERT_FILES_RESULT = t.Object(
+  {
+    files: t.Array(
+      t.Object(
+        {
+          name: t.String(),
+          format: t.String(),
+          file_hash: t.String({ description: 'SHA-256 of the bytes' }),
+          documents: COUNT,
+          chunks: COUNT,
+          skipped_rows: COUNT,
+          warnings: TEXTS,
+        },
+        { $id: 'InsertedFile' },
+      ),
+    ),
+    failed: t.Array(
+      t.Object(
+        { name: t.String(), code: t.String(), detail: t.String() },
+        { $id: 'FailedFile', description: 'A file that could not be stored' },
+      ),
+    ),
+  },
+  { $id: 'InsertFilesResult' },
+)
+
+export const PREVIEW = t.Object(
+  {
+    chunks: t.Array(
+      t.Object(
+        {
+          chunk_id: t.String(),
+          content: t.String(),
+          start: COUNT,
+          end: COUNT,
+          tokens: orNull(COUNT, { description: 'null: nobody knows the tokens of the model' }),
+          embedded: t.String({ description: 'What becomes its vector' }),
+          source: t.String(),
+          metadata: FIELDS,
+        },
+        { $id: 'PreviewedChunk' },
+      ),
+    ),
+    total: COUNT,
+    tokens_max: orNull(COUNT, { description: 'What the embedding model reads of a chunk' }),
+    warnings: TEXTS,
+  },
+  { $id: 'Preview' },
+)
+
+const STORED_DOCUMENT = {
+  id: t.String(),
+  title: orNull(t.String()),
+  metadata: FIELDS,
+  chunk_count: COUNT,
+  characters: COUNT,
+  content_columns: TEXTS,
+}
+
+const DOCUMENT_EXAMPLE = {
+  id: '1',
+  title: null,
+  metadata: { price: 9 },
+  chunk_count: 1,
+  characters: 50,
+  content_columns: ['content'],
+}
+
+export const DOCUMENT = t.Object(STORED_DOCUMENT, { $id: 'Document', examples: [DOCUMENT_EXAMPLE] })
+
+export const DOCUMENT_TEXTS = t.Object(
+  {
+    ...STORED_DOCUMENT,
+    content: t.Record(t.String(), t.String(), { description: 'The text of each content column' }),
+    exact: t.Boolean({ description: 'Whether the texts are exactly what was inserted' }),
+    chunks: t.Array(
+      t.Object(
+        {
+          chunk_id: t.String(),
+          content_column: t.String(),
+          start_char: COUNT,
+          end_char: COUNT,
+          source: t.String({ description: 'What cut it, as `JSONChunkingPreprocessor`' }),
+          metadata: FIELDS,
+        },
+        { $id: 'DocumentChunk' },
+      ),
+    ),
+  },
+  { $id: 'DocumentTexts' },
+)
+
+const PAGE = {
+  total: COUNT,
+  next: orNull(t.String(), { description: 'The `cursor` of the next page; null: there is none' }),
+}
+
+export const DOCUMENT_LIST = t.Object(
+  { items: t.Array(DOCUMENT), ...PAGE },
+  { $id: 'DocumentList' },
+)
+
+export const CHUNK_LIST = t.Object(
+  {
+    items: t.Array(
+      t.Object(
+        {
+          id: t.String({ description: 'Of the document' }),
+          chunk_id: t.String(),
+          chunk_content: t.String(),
+          metadata: FIELDS,
+          vector: t.Optional(
+            t.String({
+              description: 'Base64 of little-endian 32-bit floats',
+              contentEncoding: 'base64',
+            }),
+          ),
+        },
+        { $id: 'Chunk' },
+      ),
+    ),
+    ...PAGE,
+  },
+  { $id: 'ChunkList' },
+)
+
+export const DELETED_DOCUMENTS = t.Object(
+  { deleted: COUNT, chunks: COUNT },
+  { $id: 'DeletedDocuments' },
+)
+
+export const IMPORT_RESULT = t.Object(
+  { knowledge_base: t.String(), created: t.Boolean(), documents: COUNT, chunks: COUNT },
+  { $id: 'ImportResult' },
+)
+
+const NEIGHBOUR = t.Object(
+  { chunk_id: t.String(), chunk_content: t.String() },
+  { $id: 'NeighbourChunk' },
+)
+
+const RANK = { rank: t.Integer({ minimum: 1 }) }
+
+const SEARCH_RESULT = t.Object(
+  {
+    id: t.String({ description: 'Of the document' }),
+    chunk_id: t.String(),
+    chunk_content: t.String(),
+    metadata: FIELDS,
+    relevance: orNull(t.Number(), { description: '0 to 1; null: not measured' }),
+    distance: orNull(t.Number()),
+    ...RANK,
+    explain: t.Optional(
+      t.Object(
+        {
+          vector: orNull(t.Object({ ...RANK, distance: t.Number() })),
+          keyword: orNull(t.Object({ ...RANK, score: t.Number() })),
+          fusion: orNull(t.Object({ ...RANK, relevance: t.Number() })),
+          reranker: orNull(
+            t.Object({ score: t.Number(), rank_before: orNull(t.Integer({ minimum: 1 })) }),
+          ),
+        },
+        { $id: 'ResultExplanation', description: 'null: not among the best of that part' },
+      ),
+    ),
+    highlights: t.Optional(
+      t.Array(t.Array(COUNT, { minItems: 2, maxItems: 2 }), {
+        description: 'Start and end of each word of the query in the content, in UTF-16 units',
+      }),
+    ),
+    neighbours: t.Optional(t.Object({ before: t.Array(NEIGHBOUR), after: t.Array(NEIGHBOUR) })),
+  },
+  {
+    $id: 'SearchResult',
+    examples: [
+      {
+        id: '3',
+        chunk_id: '3:content:1of1:0to67',
+        chunk_content: 'Rooibos is a red herbal infusion from South Africa without caffeine',
+        metadata: { price: 5 },
+        relevance: 0.62,
+        distance: 0.61,
+        rank: 1,
+      },
+    ],
+  },
+)
+
+export const SEARCH_ANSWER = t.Object(
+  {
+    results: t.Array(SEARCH_RESULT),
+    warnings: t.Optional(TEXTS),
+    explain: t.Optional(
+      t.Object(
+        {
+          mode: oneOf(SEARCH_MODES, { $id: 'SearchMode' }),
+          reranked: t.Boolean(),
+          feedback: t.Boolean(),
+          sql: orNull(t.String(), { description: 'The statement that finds the same chunks' }),
+          access: t.Object({ kind: oneOf(['memory', 'scan']), detail: t.String() }),
+          ms: t.Object(
+            {
+              plan: t.Number(),
+              embed: t.Number(),
+              candidates: t.Number(),
+              rerank: t.Number(),
+              rows: t.Number(),
+              total: t.Number(),
+            },
+            { description: 'Milliseconds of each stage; stages may overlap' },
+          ),
+        },
+        { $id: 'SearchExplanation' },
+      ),
+    ),
+  },
+  { $id: 'SearchAnswer' },
+)

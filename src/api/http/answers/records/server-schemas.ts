@@ -1,0 +1,349 @@
+/** Statements, files and the state of the server as answers show them. */
+import { t } from 'elysia'
+import { SCOPES } from '../../../../core/domain/access/principal.ts'
+import { COUNT, oneOf, orNull, TEXTS, TIME, TIME_OR_NULL } from '../../request/schema-words.ts'
+import { BACKUP } from './catalog-schemas.ts'
+
+export const TOKEN = t.Object(
+  { token: t.String() },
+  { $id: 'Token', examples: [{ token: 'eyJhbGciOi…' }] },
+)
+
+/** Existing clients expect a body even where there is nothing to say. */
+export const NOTHING = t.Literal('', { description: 'An empty string' })
+
+export const PING = t.Object(
+  { status: oneOf(['ok']) },
+  { $id: 'Ping', examples: [{ status: 'ok' }] },
+)
+
+export const HEALTH = t.Object(
+  { status: oneOf(['ok']), checks: t.Object({ database: t.String(), disk: t.String() }) },
+  { $id: 'Health', examples: [{ status: 'ok', checks: { database: 'ok', disk: 'ok' } }] },
+)
+
+export const READINESS = t.Union([NOTHING, t.Object({ warnings: TEXTS })], {
+  description: 'An empty string; or what is not as it should be',
+})
+
+export const CONFIG = t.Object(
+  { auth: t.Object({ http_auth_enabled: t.Boolean() }) },
+  { $id: 'Config', examples: [{ auth: { http_auth_enabled: false } }] },
+)
+
+const POSSIBLE = t.Object({ possible: t.Boolean(), reason: t.Optional(t.String()) })
+
+export const STATUS = t.Object(
+  {
+    mindsdb_version: t.String({ description: 'The release whose API is served' }),
+    eider_version: t.String(),
+    environment: t.String(),
+    auth: t.Object({
+      confirmed: t.Boolean({ description: 'Whether this request is logged in' }),
+      http_auth_enabled: t.Boolean(),
+      provider: oneOf(['local', 'disabled']),
+    }),
+    indexes: t.Object({ exact: POSSIBLE, ivf: POSSIBLE, hnsw: POSSIBLE }),
+    principal: t.Optional(
+      t.Object(
+        {
+          kind: oneOf(['open', 'user', 'key'], { description: '`open`: there is no login' }),
+          id: t.String({ description: 'Unique among its kind' }),
+          name: t.String(),
+          scopes: t.Array(oneOf(SCOPES)),
+          projects: orNull(TEXTS, { description: 'What it may name, in lower case; null: all' }),
+        },
+        { description: 'Who makes this request, and what it may do' },
+      ),
+    ),
+    statements: t.Optional(
+      t.Object({
+        running: COUNT,
+        waiting: COUNT,
+        parked: COUNT,
+        abandoned: t.Array(t.Object({ since: TIME, statement: t.String() })),
+      }),
+    ),
+    restarts: t.Optional(
+      t.Object({
+        count: COUNT,
+        last: orNull(
+          t.Object({
+            at: t.String(),
+            reason: t.String(),
+            running: t.Array(
+              t.Object({ since: t.String(), request: t.String(), statement: orNull(t.String()) }),
+            ),
+          }),
+        ),
+      }),
+    ),
+    disk: t.Optional(
+      t.Object(
+        {
+          free: orNull(COUNT),
+          reserve: COUNT,
+          data: COUNT,
+          log: COUNT,
+          files: COUNT,
+          full: t.Boolean({ description: 'Nothing more is stored' }),
+        },
+        { description: 'Bytes' },
+      ),
+    ),
+    memory: t.Optional(
+      t.Object(
+        {
+          rss: COUNT,
+          data: t.Union([COUNT, t.Null()], {
+            description:
+              'Private writable memory as the kernel counts it; JavaScript reserves most of it when it starts',
+          }),
+          start: t.Union([COUNT, t.Null()], { description: '`data` when the server had started' }),
+          limit: t.Union([COUNT, t.Null()], {
+            description: 'Of `data`: beyond it statements fail. null: the system keeps no limit',
+          }),
+          readers: t.Integer({ description: 'Limit of each process that reads files' }),
+          interrupted: t.Integer({ description: 'Statements that ended for lack of memory' }),
+        },
+        { description: 'Bytes' },
+      ),
+    ),
+    backups: t.Optional(
+      t.Object({
+        last: orNull(BACKUP),
+        next: TIME_OR_NULL,
+        failed: orNull(t.Object({ at: TIME, message: t.String() })),
+      }),
+    ),
+  },
+  { $id: 'Status', description: 'What is optional is shown to those who are logged in' },
+)
+
+export const RUNNING_REQUEST = t.Object(
+  {
+    number: t.Integer({ description: 'To cancel it by' }),
+    started_at: TIME,
+    ms: COUNT,
+    method: t.String(),
+    path: t.String({ description: 'Without what stands behind the ?' }),
+    route: t.String(),
+    statement: orNull(t.String(), { description: 'Its first words, without values' }),
+    request_id: t.String(),
+    principal: orNull(t.String(), { description: 'Who made it; null: there is no login' }),
+  },
+  { $id: 'RunningRequest' },
+)
+
+export const ANSWERED_REQUEST = t.Object(
+  {
+    started_at: TIME,
+    ms: t.Number({ description: 'To the last byte of the answer' }),
+    method: t.String(),
+    path: t.String({ description: 'Without what stands behind the ?' }),
+    route: t.String({ description: 'The pattern of the path; `unknown` where no route has it' }),
+    status: t.Integer(),
+    code: orNull(t.String(), { description: 'Of the error that it was answered with' }),
+    request_id: t.String(),
+    principal: orNull(t.String(), { description: 'Who made it; null: nobody was logged in' }),
+    is_from_page: t.Boolean({ description: 'Of the web page of this server, as it says itself' }),
+  },
+  { $id: 'AnsweredRequest' },
+)
+
+const USAGE = t.Object(
+  {
+    project: t.String(),
+    knowledge_base: t.String(),
+    documents: COUNT,
+    chunks: COUNT,
+    dimensions: orNull(t.Integer(), { description: 'Of a vector; null: none was stored yet' }),
+    disk: orNull(t.Object({ texts: COUNT, vectors: COUNT, keywords: COUNT }), {
+      description:
+        'Bytes of the database file, in whole blocks; what its log holds is not counted. null: left out',
+    }),
+    memory: t.Object({ vectors: COUNT, rows: COUNT }, { description: 'Bytes' }),
+    vectors: t.Object({
+      copy: oneOf(['whole', 'codes', 'loading', 'none'], {
+        description:
+          'What memory holds of them. `codes`: a fifth of the bytes, the vectors are read from the disk; `none`: searches read all of them there',
+      }),
+      count: COUNT,
+    }),
+    index: t.Object(
+      {
+        type: oneOf(['auto', 'exact', 'ivf', 'hnsw']),
+        state: oneOf(['ready', 'building', 'exact', 'unavailable']),
+        detail: t.String(),
+      },
+      { description: 'As SHOW INDEXES says' },
+    ),
+  },
+  { $id: 'Usage' },
+)
+
+export const USAGE_LIST = t.Object(
+  {
+    items: t.Array(USAGE),
+    total: COUNT,
+    next: orNull(t.Integer(), { description: 'The `offset` of the rest; null: there is none' }),
+  },
+  { $id: 'UsageList' },
+)
+
+export const SETTING = t.Object(
+  {
+    name: t.String(),
+    value: orNull(t.String(), { description: 'null: it is not set, or a secret' }),
+    default: orNull(t.String(), { description: 'null: not set' }),
+    meaning: t.String(),
+    is_secret: t.Boolean(),
+    is_set: t.Boolean(),
+  },
+  { $id: 'Setting' },
+)
+
+const SQL_CONTEXT = t.Object(
+  {
+    show_secrets: t.Boolean(),
+    db: t.String({ description: 'Send it as `context.db` to stay in this database' }),
+  },
+  { $id: 'SqlContext' },
+)
+
+const SQL_ERROR = t.Object(
+  {
+    type: oneOf(['error']),
+    error_code: t.Integer(),
+    error_message: t.String({ description: 'And below it the place in the statement' }),
+    context: SQL_CONTEXT,
+    column_names: t.Optional(TEXTS),
+    data: t.Optional(t.Array(t.Array(t.Unknown()), { description: 'Rows from before it failed' })),
+  },
+  { $id: 'SqlError' },
+)
+
+/** Rows, what was changed, or what failed. */
+export const SQL_ANSWER = t.Union(
+  [
+    t.Object(
+      {
+        type: oneOf(['table']),
+        column_names: TEXTS,
+        data: t.Array(t.Array(t.Unknown()), { description: 'Each row as a list, by column' }),
+        context: SQL_CONTEXT,
+        warnings: t.Optional(TEXTS),
+      },
+      {
+        $id: 'SqlTable',
+        examples: [
+          {
+            type: 'table',
+            column_names: ['id', 'relevance'],
+            data: [['3', 0.62]],
+            context: { show_secrets: false, db: 'mindsdb' },
+          },
+        ],
+      },
+    ),
+    t.Object(
+      {
+        type: oneOf(['ok']),
+        affected_rows: orNull(COUNT),
+        context: SQL_CONTEXT,
+        warnings: t.Optional(TEXTS),
+      },
+      { $id: 'SqlOk' },
+    ),
+    SQL_ERROR,
+  ],
+  { $id: 'SqlAnswer' },
+)
+
+export const SQL_FUNCTION = t.Object(
+  {
+    name: t.String(),
+    kind: oneOf(['scalar', 'aggregate', 'window']),
+    signatures: t.Array(t.String(), {
+      description: 'Without a type where that follows from the arguments',
+      examples: [['round(x)', 'round(x, precision)']],
+    }),
+    description: orNull(t.String()),
+    example: orNull(t.String()),
+  },
+  { $id: 'SqlFunction' },
+)
+
+export const FILE = t.Object(
+  {
+    id: t.Integer(),
+    name: t.String(),
+    original_file_name: t.String(),
+    format: t.String(),
+    size_bytes: COUNT,
+    content_type: orNull(t.String()),
+    source_url: orNull(t.String()),
+    row_count: COUNT,
+    columns: TEXTS,
+    sheets: t.Array(
+      t.Object(
+        {
+          name: t.String(),
+          table: t.Optional(t.String({ description: 'Its name in SQL, within `files`' })),
+          row_count: COUNT,
+          columns: TEXTS,
+        },
+        { $id: 'FileSheet' },
+      ),
+    ),
+    recognized: t.Object(
+      {
+        encoding: t.Optional(t.String()),
+        compression: t.Optional(t.String()),
+        delimiter: t.Optional(t.String()),
+        header: t.Optional(t.Boolean()),
+        pages: t.Optional(COUNT),
+        sheets: t.Optional(TEXTS),
+        messages: t.Optional(COUNT),
+        language: t.Optional(t.String()),
+      },
+      { $id: 'RecognizedFormat' },
+    ),
+    warnings: t.Array(t.String(), { description: 'What could not be read' }),
+    created_at: TIME,
+  },
+  {
+    $id: 'File',
+    examples: [
+      {
+        id: 4,
+        name: 'teas.csv',
+        original_file_name: 'teas.csv',
+        format: 'csv',
+        size_bytes: 120,
+        content_type: 'text/csv',
+        source_url: null,
+        row_count: 3,
+        columns: ['id', 'content', 'price'],
+        sheets: [],
+        recognized: { encoding: 'utf-8', delimiter: ',', header: true },
+        warnings: [],
+        created_at: '2026-04-30 12:00:00.000000',
+      },
+    ],
+  },
+)
+
+export const FILE_LIST = t.Object(
+  {
+    files: t.Array(FILE),
+    failed: t.Array(
+      t.Object(
+        { name: t.String(), code: t.String(), detail: t.String() },
+        { $id: 'FailedUpload', description: 'A file that could not be stored' },
+      ),
+    ),
+    skipped: t.Integer({ minimum: 0, description: 'Entries of a ZIP file that are no files' }),
+  },
+  { $id: 'UploadResult' },
+)

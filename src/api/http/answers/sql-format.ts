@@ -1,0 +1,169 @@
+import { csvRow } from '../../../core/domain/csv.ts'
+import type { QueryContext, ResultColumn, ResultValue } from '../../../core/domain/query-result.ts'
+import { type AppError, ERRORS } from '../../../core/errors.ts'
+
+export type ResultRow = readonly ResultValue[]
+
+/** How the rows of a statement are written. Each part is text; together they are one whole body. */
+export interface SqlFormat {
+  readonly contentType: string
+  /** What the engine calls it, which writes the same bytes faster where the rows are its own. */
+  readonly encoding?: 'csv' | 'ndjson'
+  /**
+   * What may stand between two parts without a meaning, to be sent while the next rows take their
+   * time.
+   */
+  readonly keepAlive?: string
+  /** @param warnings what is known to be amiss before the first row */
+  head(columns: readonly ResultColumn[], warnings: readonly string[]): string
+  /** @param isFirst no rows were written before */
+  rows(rows: readonly ResultRow[], isFirst: boolean): string
+  /** @param failure what ended the statement early */
+  tail(end: AnswerEnd, failure: AppError | null): string
+}
+
+/** What is said after the rows, where the format has a place for it. */
+export interface AnswerEnd {
+  readonly context: QueryContext
+  readonly warnings: readonly string[]
+}
+
+/** What a client hears back as `context`; it may send it along with its next request. */
+export function contextRecord(context: QueryContext) {
+  return { show_secrets: false, db: context.db }
+}
+
+/** The answer to a statement that failed. */
+export function errorRecord(error: AppError, context: QueryContext) {
+  return {
+    type: 'error',
+    error_code: ERRORS[error.code].number,
+    error_message: messageOf(error),
+    context: contextRecord(context),
+  }
+}
+
+/** The message, and below it the place in the statement. */
+function messageOf({ message, excerpt }: AppError): string {
+  return excerpt === undefined ? message : `${message}\n${excerpt}`
+}
+
+function inner(json: string): string {
+  return json.slice(1, -1)
+}
+
+function namesOf(columns: readonly ResultColumn[]): readonly string[] {
+  return columns.map((column) => column.name)
+}
+
+/**
+ * The result of a query as clients read it. `type` comes last, so that a statement which fails after its
+ * first rows still ends as JSON that says `error`.
+ */
+const JSON_FORMAT: SqlFormat = {
+  contentType: 'application/json',
+  keepAlive: '\n',
+  head: (columns) => `{"column_names":${JSON.stringify(namesOf(columns))},"data":[`,
+  rows: (rows, isFirst) => `${isFirst ? '' : ','}${inner(JSON.stringify(rows))}`,
+  tail({ context, warnings }, failure) {
+    const noted = warnings.length === 0 ? {} : { warnings }
+    const end =
+      failure === null
+        ? { context: contextRecord(context), ...noted, type: 'table' }
+        : errorRecord(failure, context)
+    return `],${inner(JSON.stringify(end))}}`
+  },
+}
+
+/**
+ * RFC 4180, with the names as its first line. A text that is empty is quoted, a null is not there.
+ */
+const CSV_FORMAT: SqlFormat = {
+  contentType: 'text/csv; charset=utf-8; header=present',
+  encoding: 'csv',
+  head: (columns) => csvLine(namesOf(columns)),
+  rows: (rows) => rows.map(csvLine).join(''),
+  tail: (_end, failure) => endOrThrow(failure),
+}
+
+function csvLine(values: readonly ResultValue[]): string {
+  return csvRow(
+    values.map((value) => {
+      return typeof value === 'string' || value === null ? value : JSON.stringify(value)
+    }),
+  )
+}
+
+/**
+ * These formats have no place for a failure: the connection is cut, so that no client takes the
+ * part for the whole.
+ */
+function endOrThrow(failure: AppError | null): string {
+  if (failure !== null) throw failure
+  return ''
+}
+
+/** One JSON object per row and line. */
+function ndjsonFormat(): SqlFormat {
+  let keys: readonly string[] = []
+  return {
+    contentType: 'application/x-ndjson',
+    encoding: 'ndjson',
+    head(columns) {
+      keys = distinct(namesOf(columns)).map((name) => JSON.stringify(name))
+      return ''
+    },
+    rows: (rows) => rows.map((row) => `${objectText(keys, row)}\n`).join(''),
+    tail: (_end, failure) => endOrThrow(failure),
+  }
+}
+
+function objectText(keys: readonly string[], row: ResultRow): string {
+  return `{${row.map((value, index) => `${keys[index]}:${JSON.stringify(value)}`).join(',')}}`
+}
+
+/** A name that is there already gets a number: an object cannot hold both. */
+export function distinct(names: readonly string[]): readonly string[] {
+  const seen = new Set<string>()
+  return names.map((name) => {
+    let unique = name
+    for (let count = 1; seen.has(unique); count++) unique = `${name}_${count}`
+    seen.add(unique)
+    return unique
+  })
+}
+
+/**
+ * The `response_format` of existing clients: a line with the names and types, then one line per batch of rows. Warnings
+ * stand in the first line: those clients take every other one for rows.
+ */
+function lineFormat(contentType: string, wrap: (json: string) => string): SqlFormat {
+  return {
+    contentType,
+    head: (columns, warnings) => {
+      const noted = warnings.length === 0 ? {} : { warnings }
+      const types = columns.map(({ type }) => type)
+      const names = namesOf(columns)
+      return wrap(
+        JSON.stringify({ type: 'table', column_names: names, column_types: types, ...noted }),
+      )
+    },
+    rows: (rows) => wrap(JSON.stringify(rows)),
+    tail: ({ context }, failure) =>
+      failure === null ? '' : wrap(JSON.stringify(errorRecord(failure, context))),
+  }
+}
+
+export type SqlFormatName = 'json' | 'csv' | 'ndjson' | 'jsonlines' | 'sse'
+
+const FORMATS: Readonly<Record<SqlFormatName, () => SqlFormat>> = {
+  json: () => JSON_FORMAT,
+  csv: () => CSV_FORMAT,
+  ndjson: ndjsonFormat,
+  jsonlines: () => lineFormat('application/jsonlines', (json) => `${json}\n`),
+  sse: () => lineFormat('text/event-stream; charset=utf-8', (json) => `data: ${json}\n\n`),
+}
+
+export function sqlFormat(name: SqlFormatName): SqlFormat {
+  return FORMATS[name]()
+}

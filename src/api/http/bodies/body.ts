@@ -1,0 +1,270 @@
+import type { Static, TSchema } from 'elysia'
+import { type TypeCheck, TypeCompiler } from 'elysia/type-system'
+import { AppError } from '../../../core/errors.ts'
+import type { RouteContext } from '../request/route-context.ts'
+import { parseJson } from './json-text.ts'
+
+/**
+ * The JSON body of a request, checked by its schema.
+ * @throws AppError `unsupported_media_type`, `body_too_large`, `invalid_json`, `cancelled`, those of the schema
+ */
+export async function readJson<T>(
+  context: RouteContext,
+  request: Request,
+  body: BodySchema<T>,
+): Promise<T> {
+  requireJsonType(request)
+  const bytes = await readBody(context, request, body.bytesMax)
+  const value = await parseJson(bytes, context.scopeOf(request).signal)
+  const checked = body.check(value, request.method)
+  const name = nameIn(checked)
+  if (name !== undefined) context.scopeOf(request).noteTarget(name)
+  return checked
+}
+
+/** The name of what a body defines, also where the definition is wrapped: `{"agent": {"name": …}}`. */
+function nameIn(value: unknown): string | undefined {
+  if (typeof value !== 'object' || value === null) return undefined
+  if ('name' in value) return typeof value.name === 'string' ? value.name : undefined
+  const [inner, ...others] = Object.values(value)
+  return others.length === 0 && !Array.isArray(inner) ? nameIn(inner) : undefined
+}
+
+const SMALL_BYTES_MAX = 16 * 1024
+
+/** The bytes of a request's body. @throws AppError `body_too_large`, `cancelled` */
+export async function readBody(
+  context: RouteContext,
+  request: Request,
+  bytesMax = Number.POSITIVE_INFINITY,
+): Promise<Uint8Array<ArrayBuffer>> {
+  const { bodyBytesMax } = context.deps.settings
+  const isOwn = bytesMax < bodyBytesMax
+  const name = isOwn ? 'the limit of this route' : 'the limit (EIDER_BODY_BYTES_MAX)'
+  const bytes = await readBytes(request, { bytesMax: isOwn ? bytesMax : bodyBytesMax, name })
+  context.scopeOf(request).bodyArrived()
+  // Bodies of several packets arrive together, and reading one takes its time.
+  if (bytes.length > SMALL_BYTES_MAX) await context.requests.bodyTurn()
+  return bytes
+}
+
+/** Checks the limit before reading (Content-Length) and while reading, so that no more than `bytesMax` is ever in memory. */
+async function readBytes(request: Request, limit: BodyLimit): Promise<Uint8Array<ArrayBuffer>> {
+  const declared = request.headers.get('content-length')
+  if (declared !== null && Number(declared) > limit.bytesMax) throw tooLarge(limit)
+  try {
+    // The server reads no more of the body than was declared.
+    if (declared !== null) return new Uint8Array(await request.arrayBuffer())
+    return request.body === null ? new Uint8Array() : await readAll(request.body, limit)
+  } catch (error) {
+    if (error instanceof AppError) throw error
+    const message = 'The connection was closed before the whole body had arrived'
+    throw new AppError('cancelled', message, { cause: error })
+  }
+}
+
+async function readAll(
+  body: ReadableStream<Uint8Array>,
+  limit: BodyLimit,
+): Promise<Uint8Array<ArrayBuffer>> {
+  const parts: Uint8Array[] = []
+  let sizeBytes = 0
+  for await (const part of body) {
+    sizeBytes += part.byteLength
+    if (sizeBytes > limit.bytesMax) throw tooLarge(limit)
+    parts.push(part)
+  }
+  const whole = new Uint8Array(sizeBytes)
+  let offset = 0
+  for (const part of parts) {
+    whole.set(part, offset)
+    offset += part.byteLength
+  }
+  return whole
+}
+
+interface BodyLimit {
+  readonly bytesMax: number
+  /** What to call it: a setting where that is what can be raised. */
+  readonly name: string
+}
+
+function tooLarge({ bytesMax, name }: BodyLimit): AppError {
+  return new AppError('body_too_large', `The body has more than ${bytesMax} bytes, ${name}`)
+}
+
+/** @throws AppError `unsupported_media_type` unless the body is declared as JSON */
+function requireJsonType(request: Request): void {
+  const type = request.headers.get('content-type')
+  if (type !== null && isJsonType(type)) return
+  const found = type === null ? 'is missing' : `is "${type.slice(0, 100)}"`
+  const message = `The Content-Type of the body must be application/json; it ${found}`
+  throw new AppError('unsupported_media_type', message)
+}
+
+export function isJsonType(contentType: string): boolean {
+  return /^application\/([\w.-]+\+)?json\s*(;|$)/i.test(contentType.trim())
+}
+
+/** The shape of a body: validates it, types it and stands in the OpenAPI document. */
+export interface BodySchema<T> {
+  readonly schema: TSchema
+  /** A limit below that of the settings, for what everyone may send. */
+  readonly bytesMax?: number
+  /**
+   * @throws AppError that names the first field which is wrong, what was expected and what was
+   * found
+   */
+  check(value: unknown, method: string): T
+}
+
+/** Compiles once, with the first body: a start waits for none. Call it where the module is loaded, never for a request. */
+export function bodySchema<S extends TSchema>(
+  schema: S,
+  limits: { readonly bytesMax?: number } = {},
+): BodySchema<Static<S>> {
+  let compiled: TypeCheck<S> | undefined
+  return {
+    schema,
+    ...limits,
+    check(value, method) {
+      compiled ??= TypeCompiler.Compile(schema)
+      if (compiled.Check(value)) return value
+      const wrong = compiled.Errors(value).First()
+      throw wrong === undefined
+        ? new Error('a value is refused without a reason')
+        : shapeError(wrong, method)
+    },
+  }
+}
+
+interface WrongValue {
+  /** TypeBox's own sentence. */
+  readonly message: string
+  /** JSON pointer. */
+  readonly path: string
+  readonly value: unknown
+  readonly schema: TSchema
+  /** Of a union: what is wrong by each of its variants. */
+  readonly errors: readonly Iterable<WrongValue>[]
+}
+
+function shapeError(error: WrongValue, method: string): AppError {
+  const wrong = innermost(error)
+  const keys = wrong.path.split('/').slice(1).map(unescaped)
+  const [field] = keys
+  if (field === undefined) {
+    const found = kindOf(wrong.value)
+    return new AppError('invalid_request', `The body must be a JSON object, not ${found}`)
+  }
+  if (wrong.message === UNEXPECTED) {
+    const expected = Object.keys(wrong.schema.properties).map((name) => `"${name}"`)
+    const message = `Unknown field "${fieldName(keys)}"; expected ${expected.join(', ')}`
+    return new AppError('unknown_field', message, { param: fieldName(keys) })
+  }
+  if (keys.length === 1 && (wrong.value === undefined || wrong.value === null)) {
+    const message = `Must provide "${field}" parameter in ${method} body`
+    return new AppError('missing_parameter', message, { param: field })
+  }
+  if (wrong.value === undefined) {
+    if (field === 'agent' && keys.length === 2) {
+      return new AppError('missing_field', `Missing "${keys[1]}" field for agent`)
+    }
+    const parent = fieldName(keys.slice(0, -1))
+    const message = `Must provide "${keys.at(-1)}" field in "${parent}"`
+    return new AppError('missing_parameter', message, { param: fieldName(keys) })
+  }
+  const expected = expectationOf(wrong.schema)
+  const found = hugeInteger(wrong) ?? longList(wrong) ?? kindOf(wrong.value)
+  const message = `Field "${fieldName(keys)}" must be ${expected}, not ${found}`
+  return new AppError('invalid_request', message, { param: fieldName(keys) })
+}
+
+/**
+ * A value that may be of several kinds is refused as a whole: by the one kind that it is, this
+ * finds what in it is to blame.
+ */
+function innermost(error: WrongValue): WrongValue {
+  const variants: readonly TSchema[] = error.schema.anyOf ?? []
+  const kind = jsonTypeOf(error.value)
+  const index = variants.findIndex(({ type }) => type === kind)
+  if (kind !== 'object' && kind !== 'array') return error
+  const inner = Iterator.from(error.errors[index] ?? [])
+    .take(INNER_ERRORS_MAX)
+    .toArray()
+  // A field that is misspelled is missing, too: its own name says more.
+  const found = inner.find(({ message }) => message === UNEXPECTED) ?? inner[0]
+  return found === undefined ? error : innermost(found)
+}
+
+const UNEXPECTED = 'Unexpected property'
+const INNER_ERRORS_MAX = 10
+
+/** `parseJson` makes text of an integer that a double cannot hold. */
+function hugeInteger({ value, schema }: WrongValue): string | undefined {
+  const isHuge = typeof value === 'string' && /^-?\d{16,}$/.test(value)
+  const kinds: readonly TSchema[] = schema.anyOf ?? [schema]
+  if (!isHuge || !kinds.some(({ multipleOf }) => multipleOf === 1)) return undefined
+  return `the number ${value.length > 40 ? `${value.slice(0, 40)}…` : value}`
+}
+
+function longList({ value, schema }: WrongValue): string | undefined {
+  const kinds: readonly TSchema[] = schema.anyOf ?? [schema]
+  if (!Array.isArray(value)) return undefined
+  return kinds.some(({ maxItems }) => value.length > maxItems) ? `of ${value.length}` : undefined
+}
+
+function jsonTypeOf(value: unknown): string {
+  if (value === null) return 'null'
+  return Array.isArray(value) ? 'array' : typeof value
+}
+
+function unescaped(key: string): string {
+  return key.replaceAll('~1', '/').replaceAll('~0', '~')
+}
+
+/** `['a', 'rows', '3']` → `a.rows[3]`. */
+function fieldName(keys: readonly string[]): string {
+  const parts = keys.map((key, index) => {
+    if (/^\d+$/.test(key)) return `[${key}]`
+    return index === 0 ? key : `.${key}`
+  })
+  return parts.join('').slice(0, 200)
+}
+
+function kindOf(value: unknown): string {
+  if (value === null || value === undefined) return 'null'
+  if (Array.isArray(value)) return 'a list'
+  if (typeof value === 'boolean') return String(value)
+  if (value === Infinity || value === -Infinity) return 'one too large for a double'
+  if (typeof value === 'number')
+    return Number.isInteger(value) ? `the number ${value}` : 'a fraction'
+  return typeof value === 'object' ? 'an object' : `a ${typeof value}`
+}
+
+const NAMES: Readonly<Record<string, readonly [one: string, many: string]>> = {
+  string: ['a string', 'strings'],
+  number: ['a number', 'numbers'],
+  boolean: ['true or false', 'truth values'],
+  object: ['an object', 'objects'],
+  null: ['null', 'nulls'],
+}
+
+function expectationOf(schema: TSchema): string {
+  if (Array.isArray(schema.anyOf)) {
+    const kinds: readonly string[] = schema.anyOf.map(expectationOf)
+    const named = kinds.filter((kind) => kind !== 'null')
+    return [...new Set(named)].join(' or ')
+  }
+  if (schema.const !== undefined) return JSON.stringify(schema.const)
+  if (schema.type === 'array') {
+    const most = schema.maxItems === undefined ? '' : `at most ${schema.maxItems} `
+    return `a list of ${most}${NAMES[schema.items?.type]?.[1] ?? 'values'}`
+  }
+  if (schema.multipleOf === 1) return `an integer${boundsOf(schema)}`
+  return NAMES[schema.type]?.[0] ?? 'another value'
+}
+
+function boundsOf({ minimum, maximum }: TSchema): string {
+  return minimum === undefined || maximum === undefined ? '' : ` from ${minimum} to ${maximum}`
+}

@@ -1,0 +1,86 @@
+import { t } from 'elysia'
+import type { ConversationTurn } from '../../../core/domain/agents/agent.ts'
+import { AppError } from '../../../core/errors.ts'
+import { optionally } from '../request/schema-words.ts'
+import { bodySchema } from './body.ts'
+import { RESPONSE_FORMAT } from './definition-shapes.ts'
+
+const MESSAGE = t.Object({
+  question: t.Optional(t.Union([t.String(), t.Null()])),
+  answer: t.Optional(t.Union([t.String(), t.Null()])),
+  role: t.Optional(t.String()),
+  content: t.Optional(t.Union([t.String(), t.Null()])),
+})
+
+type SentMessage = (typeof MESSAGE)['static']
+
+export const COMPLETION = bodySchema(
+  t.Object(
+    {
+      messages: t.Array(MESSAGE, {
+        description:
+          'Turns as {"question", "answer"} or {"role", "content"}; the last question is asked',
+      }),
+      response_format: optionally(RESPONSE_FORMAT),
+      conversation_id: t.Optional(
+        t.Union([t.String(), t.Null()], {
+          description:
+            '"new": the conversation is kept, and the answer brings its id; an id: the question belongs to that conversation',
+        }),
+      ),
+      background: t.Optional(
+        t.Union([t.Boolean(), t.Null()], {
+          description:
+            'true: the question is answered to its end, also when its client goes away; it needs a conversation_id',
+        }),
+      ),
+      stream_options: t.Optional(
+        t.Union([t.Object({ deltas: t.Optional(t.Boolean()) }), t.Null()]),
+      ),
+    },
+    {
+      $id: 'CompletionRequest',
+      examples: [{ messages: [{ question: 'Which tea has no caffeine?', answer: '' }] }],
+    },
+  ),
+)
+
+export interface Conversation {
+  readonly question: string
+  /** Oldest first. */
+  readonly history: readonly ConversationTurn[]
+}
+
+/**
+ * The question to ask, and what was said before. Both forms of a message may be mixed.
+ * @throws AppError `invalid_request` where there is nothing to ask
+ */
+export function conversationOf(messages: readonly SentMessage[]): Conversation {
+  const turns = messages.flatMap(turnsOf)
+  const last = turns.findLastIndex((turn) => turn.role === 'user')
+  const question = turns[last]?.content ?? ''
+  if (question.trim() !== '') return { question, history: turns.slice(0, last) }
+  const expected = '{"question": "…", "answer": ""} or {"role": "user", "content": "…"}'
+  throw new AppError('invalid_request', `"messages" holds no question; expected ${expected}`)
+}
+
+function turnsOf(message: SentMessage, index: number): readonly ConversationTurn[] {
+  const { question, answer, role, content } = message
+  if (role !== undefined) {
+    // Instructions belong to the agent; a conversation cannot replace them.
+    if (role !== 'user' && role !== 'assistant') throw unknownRole(role, index)
+    return isText(content) ? [{ role, content }] : []
+  }
+  const turns: ConversationTurn[] = isText(question) ? [{ role: 'user', content: question }] : []
+  return isText(answer) ? [...turns, { role: 'assistant', content: answer }] : turns
+}
+
+function isText(value: string | null | undefined): value is string {
+  return value !== null && value !== undefined && value !== ''
+}
+
+function unknownRole(role: string, index: number): AppError {
+  const expected = 'expected "user" or "assistant"'
+  const found = `"messages[${index}].role" is "${role.slice(0, 40)}"`
+  return new AppError('invalid_request', `${found}; ${expected}`)
+}

@@ -1,0 +1,200 @@
+/** The query parameters of a route: one declaration reads them and stands in the document. */
+import { type TSchema, t } from 'elysia'
+import { timestampOfMillis } from '../../../core/domain/timestamp.ts'
+import { AppError } from '../../../core/errors.ts'
+import { momentMillis } from '../../../query/definitions/define-key.ts'
+
+export interface QueryParameter<T> {
+  readonly schema: TSchema
+  /** @throws AppError `invalid_request` that names the parameter */
+  read(text: string | undefined, name: string): T
+}
+
+export interface QueryParameters<T> {
+  readonly parameters: Readonly<Record<string, QueryParameter<unknown>>>
+  /**
+   * @throws AppError `unknown_field`, `invalid_request`, `invalid_json` that names the parameter
+   */
+  read(request: Request): T
+}
+
+type Declared = Readonly<Record<string, QueryParameter<unknown>>>
+
+type Values<P extends Declared> = {
+  readonly [K in keyof P]: P[K] extends QueryParameter<infer T> ? T : never
+}
+
+interface Reading {
+  /** A parameter that nobody knows is no mistake: existing clients send some. */
+  readonly ignoresOthers?: boolean
+  /** What is empty is read as an empty text; without it, as if it were not sent. */
+  readonly keepsEmpty?: boolean
+}
+
+export function queryParameters<const P extends Declared>(
+  parameters: P,
+  { ignoresOthers = false, keepsEmpty = false }: Reading = {},
+): QueryParameters<Values<P>> {
+  return {
+    parameters,
+    read(request) {
+      const sent = new Map<string, string>()
+      for (const [name, value] of new URL(request.url).searchParams) {
+        if (!Object.hasOwn(parameters, name)) {
+          if (ignoresOthers) continue
+          const known = Object.keys(parameters).join(', ')
+          const message = `Unknown parameter "${name.slice(0, 100)}"; there are: ${known}`
+          throw new AppError('unknown_field', message)
+        }
+        if (sent.has(name)) throw wrongParameter(name, 'is sent twice')
+        if (value !== '' || keepsEmpty) sent.set(name, value)
+      }
+      const values = Object.entries(parameters).map(([name, parameter]) => {
+        return [name, parameter.read(sent.get(name), name)] as const
+      })
+      // Each name with what its own parameter reads.
+      return Object.fromEntries(values) as Values<P>
+    },
+  }
+}
+
+export function wrongParameter(name: string, what: string): AppError {
+  return new AppError('invalid_request', `Parameter "${name}" ${what}`, { param: name })
+}
+
+interface About {
+  readonly description: string
+}
+
+interface Bounds extends About {
+  readonly min: number
+  readonly max: number
+  /** More than `max` is `max`. */
+  readonly isCut?: boolean
+}
+
+export function wholeNumber<const U extends number | undefined>(
+  init: Bounds & { readonly unset: U },
+): QueryParameter<number | U> {
+  const { min, max, isCut = false, unset, description } = init
+  const limit = isCut ? {} : { maximum: max }
+  return {
+    schema: t.Integer({
+      description,
+      minimum: min,
+      ...limit,
+      ...(unset === undefined ? {} : { default: unset }),
+    }),
+    read(text, name) {
+      if (text === undefined) return unset
+      const value = /^\d{1,15}$/.test(text) ? Number(text) : Number.NaN
+      if (value >= min && (isCut || value <= max)) return Math.min(value, max)
+      const upTo = isCut ? 'on' : `to ${max}`
+      throw wrongParameter(name, `must be a whole number from ${min} ${upTo}`)
+    },
+  }
+}
+
+interface TextRules extends About {
+  readonly charsMax?: number
+  readonly examples?: readonly string[]
+}
+
+export function text(init: TextRules): QueryParameter<string | undefined> {
+  const { description, examples, charsMax = Number.POSITIVE_INFINITY } = init
+  const limit = Number.isFinite(charsMax) ? { maxLength: charsMax } : {}
+  return {
+    schema: t.String({ description, ...limit, ...(examples === undefined ? {} : { examples }) }),
+    read(sent, name) {
+      if ((sent?.length ?? 0) <= charsMax) return sent
+      throw wrongParameter(name, `has at most ${charsMax} characters`)
+    },
+  }
+}
+
+/** @param parse gets what is not empty */
+export function parsedText<T>(
+  init: TextRules,
+  parse: (text: string, name: string) => T,
+): QueryParameter<T | undefined> {
+  const plain = text(init)
+  return {
+    schema: plain.schema,
+    read(sent, name) {
+      const known = plain.read(sent, name)
+      return known === undefined || known === '' ? undefined : parse(known, name)
+    },
+  }
+}
+
+export function choice<const T extends string>(
+  values: readonly T[],
+  { description }: About,
+): QueryParameter<T | undefined> {
+  return {
+    schema: t.Unsafe({ type: 'string', enum: [...values], description }),
+    read(sent, name) {
+      const found = values.find((value) => value === sent)
+      if (sent === undefined || found !== undefined) return found
+      throw wrongParameter(name, `must be one of ${values.join(', ')}`)
+    },
+  }
+}
+
+/** @param init.isLenient whatever does not say yes says no: existing clients send other words */
+export function truth(init: About & { readonly isLenient?: boolean }): QueryParameter<boolean> {
+  const { description, isLenient = false } = init
+  return {
+    schema: t.Boolean({ description, default: false }),
+    read(sent, name) {
+      if (sent === 'true' || sent === '1') return true
+      if (isLenient || sent === undefined || sent === 'false' || sent === '0') return false
+      throw wrongParameter(name, 'must be true or false')
+    },
+  }
+}
+
+/** Where a list goes on: `next` of the page before. */
+export function cursor(): QueryParameter<string | undefined> {
+  return {
+    schema: t.String({ description: '`next` of the page before' }),
+    read(sent, name) {
+      if (sent === undefined || /^\d{1,18}$/.test(sent)) return sent
+      throw wrongParameter(name, 'must be "next" of the page before')
+    },
+  }
+}
+
+/** A day or a time; UTC unless it says otherwise. */
+export function moment({ description }: About): QueryParameter<string | undefined> {
+  const shape = { description: `${description}; a day or a time, UTC`, examples: ['2026-05-01'] }
+  return parsedText(shape, (sent, name) => {
+    // In an address `+` is a space.
+    const millis = momentMillis(
+      sent.replace(/ (?=\d\d:\d\d$)/, (space) => {
+        return sent.length > DAY_AND_TIME_CHARS ? '+' : space
+      }),
+    )
+    if (!Number.isNaN(millis)) return timestampOfMillis(millis)
+    throw wrongParameter(name, 'must be a day or a time, as 2026-05-01 or 2026-05-01T12:00:00Z')
+  })
+}
+
+const DAY_AND_TIME_CHARS = '2026-05-01T12:00'.length
+
+/** Conditions as JSON. */
+export function filters(init: TextRules): QueryParameter<object | undefined> {
+  return parsedText(init, (sent, name) => {
+    const value = parsed(sent, name)
+    if (typeof value === 'object' && value !== null && !Array.isArray(value)) return value
+    throw wrongParameter(name, 'must be an object of conditions')
+  })
+}
+
+function parsed(sent: string, name: string): unknown {
+  try {
+    return JSON.parse(sent)
+  } catch (cause) {
+    throw new AppError('invalid_json', `The parameter "${name}" is not JSON`, { cause })
+  }
+}

@@ -1,0 +1,131 @@
+/** The files in a request's body, written to disk as they come. */
+import type { IncomingFile, IncomingFolder } from '../../../core/domain/ports/store-ports.ts'
+import { AppError } from '../../../core/errors.ts'
+import type { RouteContext } from '../request/route-context.ts'
+import { isJsonType } from './body.ts'
+import { parseJson } from './json-text.ts'
+import { formParts, text } from './multipart.ts'
+
+export interface ReceivedFile extends IncomingFile {
+  /** The sender's name for it; null: none was sent. */
+  readonly sentName: string | null
+  readonly contentType: string | null
+}
+
+export interface ReceivedFiles {
+  readonly files: readonly ReceivedFile[]
+  /** Query parameters, and over them the fields of the form or of the JSON that asks for an address. */
+  readonly fields: ReadonlyMap<string, string>
+}
+
+const FIELD_BYTES_MAX = 16 * 1024
+/** JSON that asks for an address is no longer than this; other JSON is a file itself. */
+const ADDRESS_BYTES_MAX = 64 * 1024
+
+/**
+ * The parts `file` of a form, or the body itself.
+ * @throws AppError `body_too_large`, `storage_full`, `cancelled`, `invalid_request` for a form that cannot be read
+ */
+export async function receivedFiles(
+  context: RouteContext,
+  request: Request,
+  folder: IncomingFolder,
+): Promise<ReceivedFiles> {
+  const scope = context.scopeOf(request)
+  const body = limitedBody(request, context.deps.settings.fileBytesMax)
+  const fields = new Map(new URL(request.url).searchParams)
+  const contentType = request.headers.get('content-type')
+  const isForm = /^multipart\/form-data\b/i.test(contentType ?? '')
+  const found = isForm
+    ? await filesOfForm(body, contentType ?? '', folder)
+    : await fileOfBody(body, request, folder)
+  scope.bodyArrived()
+  scope.signal.throwIfAborted()
+  for (const [name, value] of found.fields) fields.set(name, value)
+  if (isForm || !isJsonType(contentType ?? '')) return { files: found.files, fields }
+  const asked = await addressAsked(found.files, scope.signal)
+  return asked === null
+    ? { files: found.files, fields }
+    : { files: [], fields: new Map([...fields, ...asked]) }
+}
+
+async function filesOfForm(
+  body: AsyncIterable<Uint8Array>,
+  contentType: string,
+  folder: IncomingFolder,
+): Promise<ReceivedFiles> {
+  const files: ReceivedFile[] = []
+  const fields = new Map<string, string>()
+  for await (const part of formParts(body, contentType)) {
+    const { name, fileName, content } = part
+    if (fileName === null)
+      fields.set(name, await text(content, FIELD_BYTES_MAX, `the field "${name}"`))
+    else {
+      const written = await folder.write(content)
+      // A form of a browser sends an empty part where no file was chosen.
+      if (fileName === '' && written.sizeBytes === 0) continue
+      files.push({ ...written, sentName: fileName || null, contentType: part.contentType })
+    }
+  }
+  return { files, fields }
+}
+
+async function fileOfBody(
+  body: AsyncIterable<Uint8Array>,
+  request: Request,
+  folder: IncomingFolder,
+): Promise<ReceivedFiles> {
+  const declared = Number(request.headers.get('content-length') ?? 0)
+  const written = await folder.write(body, declared)
+  const contentType = request.headers.get('content-type')
+  return { files: [{ ...written, sentName: null, contentType }], fields: new Map() }
+}
+
+/**
+ * `{"source_type": "url", …}` asks the server to fetch the file. JSON of another source type is refused where the fields are
+ * read; without one, or with `file`, it is a file itself.
+ */
+async function addressAsked(
+  [file]: readonly ReceivedFile[],
+  signal: AbortSignal,
+): Promise<ReadonlyMap<string, string> | null> {
+  if (file === undefined || file.sizeBytes > ADDRESS_BYTES_MAX) return null
+  const bytes = await Bun.file(file.path).bytes()
+  if (!/^\s*\{[\s\S]*"source_type"\s*:/.test(new TextDecoder().decode(bytes))) return null
+  const value = await parseJson(bytes, signal)
+  if (typeof value !== 'object' || value === null || Array.isArray(value)) return null
+  if (!('source_type' in value) || value.source_type === 'file') return null
+  return new Map(Object.entries(value).map(([name, one]) => [name, String(one)]))
+}
+
+/**
+ * The body, checked against the limit before it is read (Content-Length) and while it is.
+ * @throws AppError `body_too_large`, `cancelled` where the client leaves in the middle
+ */
+async function* limitedBody(request: Request, bytesMax: number): AsyncGenerator<Uint8Array, void> {
+  const declared = request.headers.get('content-length')
+  if (declared !== null && Number(declared) > bytesMax) throw tooLarge(bytesMax)
+  let sizeBytes = 0
+  try {
+    for await (const piece of request.body ?? []) {
+      sizeBytes += piece.byteLength
+      if (sizeBytes > bytesMax) throw tooLarge(bytesMax)
+      yield piece
+    }
+  } catch (error) {
+    if (error instanceof AppError) throw error
+    throw leftEarly(error)
+  }
+  // Bun ends the stream of a client that is gone as if it were whole.
+  if (declared !== null && sizeBytes < Number(declared)) throw leftEarly(null)
+}
+
+function leftEarly(cause: unknown): AppError {
+  const message = 'The connection was closed before the whole body had arrived'
+  return new AppError('cancelled', message, cause === null ? {} : { cause })
+}
+
+function tooLarge(bytesMax: number): AppError {
+  const limit = `The body has more than ${bytesMax} bytes, the limit of uploads`
+  return new AppError('body_too_large', `${limit}; EIDER_FILE_BYTES_MAX sets it`)
+}

@@ -1,0 +1,219 @@
+/** A body of `/v1/chat/completions`: what of it is honoured, what is left aside, and what is refused. */
+
+import { t } from 'elysia'
+import { responseFormatOf } from '../../../agents/questions/response-format.ts'
+import type { ConversationTurn } from '../../../core/domain/agents/agent.ts'
+import type { ResponseFormat } from '../../../core/domain/ports/model-ports.ts'
+import { AppError } from '../../../core/errors.ts'
+import { isObject } from '../../../core/json.ts'
+import { bodySchema } from '../bodies/body.ts'
+
+/** Clients send many fields: those that are not named are checked by nobody and do nothing. */
+export const OPEN = { additionalProperties: true }
+
+const PART = t.Object({ type: t.String(), text: t.Optional(t.Union([t.String(), t.Null()])) }, OPEN)
+export type Part = (typeof PART)['static']
+
+const MESSAGE = t.Object(
+  {
+    role: t.String({ description: 'system, developer, user or assistant' }),
+    content: t.Optional(t.Union([t.String(), t.Array(PART), t.Null()])),
+  },
+  OPEN,
+)
+
+const flag = t.Optional(t.Union([t.Boolean(), t.Null()]))
+
+export const CHAT = bodySchema(
+  t.Object(
+    {
+      model: t.String({ description: 'project.agent or project.knowledge_base' }),
+      messages: t.Array(MESSAGE, { description: 'The last one of the user is asked' }),
+      stream: flag,
+      stream_options: t.Optional(t.Union([t.Object({ include_usage: flag }, OPEN), t.Null()])),
+      n: t.Optional(t.Union([t.Integer(), t.Null()], { description: '1' })),
+      response_format: t.Optional(t.Unknown()),
+      tools: t.Optional(t.Unknown()),
+      tool_choice: t.Optional(t.Unknown()),
+      eider: t.Optional(
+        t.Union([t.Object({ steps: flag }, OPEN), t.Null()], {
+          description: '{"steps": true}: tool steps come as reasoning_content',
+        }),
+      ),
+    },
+    OPEN,
+  ),
+)
+
+export type ChatBody = ReturnType<(typeof CHAT)['check']>
+
+/** The header that asks for tool steps where a client cannot send further fields. */
+const STEPS_HEADER = 'x-eider-steps'
+
+export interface Said {
+  readonly question: string
+  /** Oldest first. */
+  readonly history: readonly ConversationTurn[]
+  /** Of the system and the developer; missing: nothing. */
+  readonly wishes?: string
+}
+
+export interface ChatAsked extends Said {
+  readonly answerForm?: ResponseFormat
+  /** The function whose arguments are wanted in the place of an answer. */
+  readonly asCall?: string
+  readonly streams: boolean
+  readonly withUsage: boolean
+  readonly withSteps: boolean
+  /** Fields that were sent and do nothing here. */
+  readonly ignored: readonly string[]
+}
+
+/** @throws AppError `invalid_request` with the field that is wrong */
+export function chatAsked(body: ChatBody, headers: Headers): ChatAsked {
+  const { n, stream, stream_options: options, messages } = body
+  if (typeof n === 'number' && n !== 1) {
+    throw wrong('n', '"n" must be 1: an agent gives one answer to a question')
+  }
+  refuseSound(body)
+  const form = formOf(body)
+  return {
+    ...saidIn(messages, 'messages'),
+    ...form,
+    streams: stream === true,
+    withUsage: options?.include_usage === true,
+    withSteps: wantsSteps(body.eider?.steps ?? undefined, headers),
+    ignored: ignoredFields(body, form.asCall === undefined ? HONOURED : HONOURED_CALL),
+  }
+}
+
+export function wantsSteps(sent: boolean | undefined, headers: Headers): boolean {
+  return sent ?? /^(?:1|true|yes|on)$/i.test(headers.get(STEPS_HEADER) ?? '')
+}
+
+const HONOURED: ReadonlySet<string> = new Set([
+  'model',
+  'messages',
+  'stream',
+  'stream_options',
+  'n',
+  'response_format',
+  'eider',
+])
+const HONOURED_CALL: ReadonlySet<string> = new Set([...HONOURED, 'tools', 'tool_choice'])
+
+const NAMES_TOLD = 20
+
+/** Names of fields that change nothing here, so that whoever wonders can see it. */
+export function ignoredFields(body: object, honoured: ReadonlySet<string>): readonly string[] {
+  const sent = Object.entries(body).filter(([name, value]) => {
+    const isEmpty = Array.isArray(value) && value.length === 0
+    return value !== null && !isEmpty && !honoured.has(name) && /^[\w-]{1,40}$/.test(name)
+  })
+  return sent.slice(0, NAMES_TOLD).map(([name]) => name)
+}
+
+function refuseSound(body: object): void {
+  const modalities: unknown = Reflect.get(body, 'modalities')
+  if (Array.isArray(modalities) && modalities.some((one) => one !== 'text')) {
+    throw wrong('modalities', 'Agents answer with text alone: "modalities" must be ["text"]')
+  }
+}
+
+interface SentMessage {
+  readonly role: string
+  readonly content?: string | readonly Part[] | null
+}
+
+/**
+ * Who said what. The user's last message is asked; what stands after it (an answer to go on with, results of tools) is left
+ * out, and so is what tools of the client said before: agents look things up by themselves.
+ */
+export function saidIn(messages: readonly SentMessage[], field: string): Said {
+  const last = messages.findLastIndex(({ role }) => role === 'user')
+  const asked = messages[last]
+  if (asked !== undefined) refuseOtherMedia(asked, `${field}[${last}]`)
+  const question = asked === undefined ? '' : textOf(asked)
+  if (question.trim() === '') {
+    throw wrong(field, `"${field}" holds no question: a message of the role "user" with text`)
+  }
+  const history: ConversationTurn[] = []
+  const wishes: string[] = []
+  messages.forEach((message, index) => {
+    const { role } = message
+    const content = textOf(message)
+    if (role === 'system' || role === 'developer') wishes.push(content)
+    else if (role !== 'user' && role !== 'assistant' && role !== 'tool' && role !== 'function') {
+      throw unknownRole(role, `${field}[${index}].role`)
+    } else if (index < last && content !== '' && (role === 'user' || role === 'assistant')) {
+      history.push({ role, content })
+    }
+  })
+  const wished = wishes.join('\n\n').trim()
+  return { question, history, ...(wished === '' ? {} : { wishes: wished }) }
+}
+
+function unknownRole(role: string, field: string): AppError {
+  const expected = 'expected "system", "developer", "user" or "assistant"'
+  return wrong(field, `"${field}" is "${role.slice(0, 40)}"; ${expected}`)
+}
+
+function textOf({ content }: SentMessage): string {
+  if (typeof content === 'string') return content
+  return (content ?? []).map(({ text }) => text ?? '').join('\n')
+}
+
+const TEXT_PARTS: ReadonlySet<string> = new Set(['text', 'input_text', 'output_text', 'refusal'])
+
+/** Of the question alone: an image further back in a conversation must not end it. */
+function refuseOtherMedia({ content }: SentMessage, field: string): void {
+  if (typeof content === 'string') return
+  const index = (content ?? []).findIndex(({ type }) => !TEXT_PARTS.has(type))
+  const type = content?.[index]?.type
+  if (type === undefined) return
+  const place = `${field}.content[${index}]`
+  const message = `Agents read text alone: "${place}" is of the type "${type.slice(0, 40)}"`
+  throw wrong(place, `${message}; put documents into a knowledge base of the agent`)
+}
+
+type Form = Pick<ChatAsked, 'answerForm' | 'asCall'>
+
+function formOf({ response_format, tools, tool_choice: choice }: ChatBody): Form {
+  const call = forcedCall(tools, choice)
+  if (call !== undefined) return call
+  const answerForm = responseFormatOf(response_format)
+  return answerForm === undefined ? {} : { answerForm }
+}
+
+/**
+ * A client that insists on one function wants its arguments: an answer of that form. Functions that a model may call or not
+ * are left aside, as an agent has tools of its own.
+ */
+function forcedCall(tools: unknown, choice: unknown): Form | undefined {
+  const functions = (Array.isArray(tools) ? tools : []).flatMap(functionIn)
+  const named = isObject(choice) && isObject(choice.function) ? choice.function.name : undefined
+  if (choice !== 'required' && named === undefined) return undefined
+  const found =
+    named === undefined && functions.length === 1
+      ? functions[0]
+      : functions.find(({ name }) => name === named)
+  if (found === undefined) {
+    const message = '"tool_choice" insists on a call, and an agent calls no function of a client'
+    const next = 'name one of "tools" to get its arguments as the answer, or send "auto"'
+    throw wrong('tool_choice', `${message}; ${next}`)
+  }
+  const { name, parameters } = found
+  const schema = { type: 'json_schema', json_schema: { name, schema: parameters } }
+  const answerForm = responseFormatOf(schema)
+  return answerForm === undefined ? undefined : { answerForm, asCall: name }
+}
+
+function functionIn(tool: unknown) {
+  if (!isObject(tool) || !isObject(tool.function)) return []
+  const { name, parameters = { type: 'object' } } = tool.function
+  return typeof name === 'string' ? [{ name, parameters }] : []
+}
+
+export function wrong(param: string, message: string): AppError {
+  return new AppError('invalid_request', message, { param: param.slice(0, 200) })
+}

@@ -1,0 +1,121 @@
+/** What clients of OpenAI's API call a model: an agent, or a knowledge base that the default agent answers from. */
+
+import type { CatalogSnapshot } from '../../../core/domain/access/catalog-snapshot.ts'
+import { mayDo, mayName, type Principal } from '../../../core/domain/access/principal.ts'
+import type { Agent } from '../../../core/domain/agents/agent.ts'
+import { nameKey } from '../../../core/domain/identifier.ts'
+import type { KnowledgeBase } from '../../../core/domain/knowledge-base.ts'
+import { DEFAULT_PROJECT } from '../../../core/domain/project.ts'
+import { AppError } from '../../../core/errors.ts'
+
+export interface NamedModel {
+  /** `project.name`. */
+  readonly id: string
+  readonly kind: 'agent' | 'knowledge_base'
+  readonly agent: Agent
+}
+
+/** All that the principal may ask, the agents first. */
+export function modelsFor(snapshot: CatalogSnapshot, principal: Principal): readonly NamedModel[] {
+  const agents = snapshot.agents.map((agent): NamedModel => {
+    return { id: idOf(agent), kind: 'agent', agent }
+  })
+  const taken = new Set(agents.map(({ id }) => nameKey(id)))
+  const kbs = readableKnowledgeBases(snapshot, principal).filter(
+    (kb) => !taken.has(nameKey(idOf(kb))),
+  )
+  const visible = mayDo(principal, 'ask')
+    ? agents.filter(({ agent }) => mayName(principal, agent.projectName))
+    : []
+  return [...visible, ...(mayDo(principal, 'ask') ? kbs.map(modelOver) : [])]
+}
+
+/**
+ * The model of a name: `project.name`, or `name` alone for the default project. An agent comes before a knowledge base.
+ * @throws AppError `model_not_found`, the same for what the principal may not see
+ */
+export function requireModel(
+  snapshot: CatalogSnapshot,
+  principal: Principal,
+  name: string,
+): NamedModel {
+  const model = mayDo(principal, 'ask') ? findModel(snapshot, principal, name) : undefined
+  if (model !== undefined) return model
+  const message = `The model "${name.slice(0, 200)}" does not exist, or you may not ask it`
+  const next = 'a model is project.agent or project.knowledge_base: GET /v1/models lists them'
+  throw new AppError('model_not_found', `${message}; ${next}`, { param: 'model' })
+}
+
+/** As `requireModel`, without checking that it may be asked at all. */
+export function findModel(
+  snapshot: CatalogSnapshot,
+  principal: Principal,
+  name: string,
+): NamedModel | undefined {
+  const agent = named(snapshot.agents, name)
+  if (agent === undefined) {
+    const kb = findReadable(snapshot, principal, name)
+    return kb === undefined ? undefined : modelOver(kb)
+  }
+  if (!mayName(principal, agent.projectName)) return undefined
+  return { id: idOf(agent), kind: 'agent', agent }
+}
+
+/**
+ * The knowledge base of an id, `project.name` or `name`, that the principal may read; undefined for all others.
+ */
+export function findReadable(
+  snapshot: CatalogSnapshot,
+  principal: Principal,
+  id: string,
+): KnowledgeBase | undefined {
+  return named(readableKnowledgeBases(snapshot, principal), id)
+}
+
+export function readableKnowledgeBases(
+  snapshot: CatalogSnapshot,
+  principal: Principal,
+): readonly KnowledgeBase[] {
+  if (!mayDo(principal, 'read')) return []
+  return snapshot.knowledgeBases.filter((kb) => mayName(principal, kb.projectName))
+}
+
+/** The default agent over some knowledge bases of the first one's project. */
+export function agentOver([first, ...others]: readonly [KnowledgeBase, ...KnowledgeBase[]]): Agent {
+  return {
+    // No agent of the catalog has it, so that no other's thread answers.
+    id: -first.id,
+    name: first.name,
+    projectId: first.projectId,
+    projectName: first.projectName,
+    model: null,
+    data: { knowledgeBases: [first, ...others].map(idOf), tables: [], isExact: true },
+    promptTemplate: null,
+    params: {},
+    createdAt: first.createdAt,
+    updatedAt: first.updatedAt,
+  }
+}
+
+export function idOf(thing: Named): string {
+  return `${thing.projectName}.${thing.name}`
+}
+
+function modelOver(kb: KnowledgeBase): NamedModel {
+  return { id: idOf(kb), kind: 'knowledge_base', agent: agentOver([kb]) }
+}
+
+/** Names hold no dot. */
+function named<T extends Named>(things: readonly T[], id: string): T | undefined {
+  const dot = id.indexOf('.')
+  const project = nameKey(dot === -1 ? DEFAULT_PROJECT : id.slice(0, dot))
+  const name = nameKey(id.slice(dot + 1))
+  return things.find((thing) => {
+    return nameKey(thing.name) === name && nameKey(thing.projectName) === project
+  })
+}
+
+interface Named {
+  readonly projectName: string
+  readonly name: string
+}

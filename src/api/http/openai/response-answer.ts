@@ -1,0 +1,190 @@
+/** Answers as `/v1/responses` gives them: the object, and the items that it is made of. */
+import type { Answer } from '../../../agents/questions/completion-stream.ts'
+import type { TokenUsage } from '../../../core/domain/agents/agent-run.ts'
+import type { Action, Citation } from '../../../core/domain/agents/completion-event.ts'
+import type { StoredTrace } from '../../../core/domain/ports/trace-ports.ts'
+import { type CitedPlace, citedPlaces } from './answer-pieces.ts'
+import type { ResponseAsked, ResponseBody } from './response-request.ts'
+
+export interface ResponseTerms
+  extends Pick<ResponseAsked, 'withResults' | 'withSteps' | 'vectorStores'> {
+  readonly body: Partial<ResponseBody>
+  /** Seconds since 1970. */
+  readonly created: number
+  /** The server's address as the client knows it. */
+  readonly origin: string
+  /** Whether its conversation is kept, so that another question can go on with it. */
+  readonly isKept: boolean
+  /** Of the uploaded file that a document was made of; null: it is another, or the asker may not know. */
+  readonly filenameOf: (documentId: string) => string | null
+}
+
+export type Item = Readonly<Record<string, unknown>> & { readonly id: string }
+
+export function responseIdOf(traceId: string): string {
+  return `resp_${traceId}`
+}
+
+/** The trace's id in the id of a response or of an item; null: it is none of ours. */
+export function traceIdIn(id: string): string | null {
+  return /^(?:resp|msg)_([0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})$/.exec(id)?.[1] ?? null
+}
+
+/** A response at any moment; `changes` tell what differs from one that has only begun. */
+export function responseOf(traceId: string, terms: ResponseTerms, changes: object = {}) {
+  const { body, created, isKept } = terms
+  return {
+    id: responseIdOf(traceId),
+    object: 'response',
+    created_at: created,
+    status: 'in_progress',
+    background: false,
+    error: null,
+    incomplete_details: null,
+    instructions: body.instructions ?? null,
+    max_output_tokens: null,
+    max_tool_calls: null,
+    model: body.model ?? '',
+    output: [],
+    parallel_tool_calls: true,
+    previous_response_id: body.previous_response_id ?? null,
+    reasoning: { effort: null, summary: null },
+    store: isKept,
+    temperature: null,
+    text: { format: body.text?.format ?? { type: 'text' } },
+    tool_choice: 'auto',
+    tools: Array.isArray(body.tools) ? body.tools : [],
+    top_p: null,
+    truncation: 'disabled',
+    usage: null,
+    metadata: body.metadata ?? {},
+    ...changes,
+  }
+}
+
+/** What an answer makes of its response. */
+export function endOf(answer: Answer, output: readonly Item[]): object {
+  const { finish = 'stop', conversationId, usage } = answer
+  const reason = finish === 'length' ? 'max_output_tokens' : 'content_filter'
+  const isWhole = finish === 'stop' || finish === 'tool_calls'
+  return {
+    status: isWhole ? 'completed' : 'incomplete',
+    incomplete_details: isWhole ? null : { reason },
+    output,
+    usage: usageOf(usage),
+    ...(conversationId === undefined ? {} : { conversation: { id: `conv_${conversationId}` } }),
+  }
+}
+
+/** Clients of this API insist on numbers: 0 where nobody counted. */
+function usageOf(usage: TokenUsage | null) {
+  const { inputTokens = 0, outputTokens = 0, cachedTokens = 0 } = usage ?? {}
+  return {
+    input_tokens: inputTokens,
+    input_tokens_details: { cached_tokens: cachedTokens },
+    output_tokens: outputTokens,
+    output_tokens_details: { reasoning_tokens: 0 },
+    total_tokens: inputTokens + outputTokens,
+  }
+}
+
+export function messageItem(
+  traceId: string,
+  status: 'in_progress' | 'completed',
+  content: readonly object[],
+): Item {
+  return { id: `msg_${traceId}`, type: 'message', status, role: 'assistant', content }
+}
+
+export function textPart(text: string, annotations: readonly object[]) {
+  return { type: 'output_text', text, annotations, logprobs: [] }
+}
+
+/** Files where files were to be searched, else addresses, which clients show as links. */
+export function annotationsOf(
+  { content, citations }: Pick<Answer, 'content' | 'citations'>,
+  {
+    origin,
+    vectorStores,
+    filenameOf,
+  }: Pick<ResponseTerms, 'origin' | 'vectorStores' | 'filenameOf'>,
+): readonly object[] {
+  const places = citedPlaces(content, citations, origin)
+  return places.map((place) => {
+    return vectorStores === undefined ? urlCitation(place) : fileCitation(place, filenameOf)
+  })
+}
+
+function urlCitation({ start, end, url, title, citation }: CitedPlace) {
+  const quote = citation.text
+  return { type: 'url_citation', start_index: start, end_index: end, url, title, quote }
+}
+
+function fileCitation(
+  { end, title, citation }: CitedPlace,
+  filenameOf: ResponseTerms['filenameOf'],
+) {
+  const { document_id, text } = citation
+  const filename = filenameOf(document_id) ?? title
+  return { type: 'file_citation', index: end, file_id: document_id, filename, quote: text }
+}
+
+/** What a search was for: the text that it ranks by, else the call as it is. */
+export function queriesOf(actions: readonly Action[]): readonly string[] {
+  return actions.map(({ tool, tool_input }) => {
+    const found = /\bcontent\s*=\s*'((?:[^']|'')*)'/i.exec(tool_input)?.[1]
+    return found?.replaceAll("''", "'") ?? (tool_input === '' ? tool : tool_input)
+  })
+}
+
+export function searchItem(
+  id: string,
+  status: 'in_progress' | 'completed',
+  queries: readonly string[],
+  results: readonly object[] | null,
+): Item {
+  return { id, type: 'file_search_call', status, queries, results }
+}
+
+/** The passages that the answer cites. */
+export function resultsOf(
+  citations: readonly Citation[],
+  filenameOf: ResponseTerms['filenameOf'],
+): readonly object[] {
+  return citations.map((citation) => ({
+    file_id: citation.document_id,
+    filename: filenameOf(citation.document_id) ?? citation.document_id,
+    score: citation.relevance ?? 0,
+    text: citation.text,
+    attributes: { knowledge_base: citation.knowledge_base, chunk_id: citation.chunk_id },
+  }))
+}
+
+export function reasoningItem(id: string, text: string | null): Item {
+  const summary = text === null ? [] : [{ type: 'summary_text', text }]
+  return { id, type: 'reasoning', summary }
+}
+
+/** A response that is over, as its trace remembers it. */
+export function responseOfTrace(trace: StoredTrace, origin: string) {
+  const { traceId, outcome, answer, citations, usage, conversationId } = trace
+  const terms: ResponseTerms = {
+    body: { model: `${trace.projectName}.${trace.agentName}` },
+    created: Math.floor(Date.parse(`${trace.startedAt.slice(0, 19)}Z`) / 1000),
+    ...{ origin, withResults: false, withSteps: false },
+    isKept: conversationId !== null,
+    filenameOf: () => null,
+  }
+  if (outcome === 'answered') {
+    const content = answer ?? ''
+    const part = textPart(content, annotationsOf({ content, citations }, terms))
+    const finish = trace.turns.at(-1)?.finish ?? 'stop'
+    const ended = { content, traceId, citations, warnings: trace.warnings, usage, finish }
+    const kept = conversationId === null ? {} : { conversationId }
+    const output = [messageItem(traceId, 'completed', [part])]
+    return responseOf(traceId, terms, endOf({ ...ended, ...kept, seconds: 0 }, output))
+  }
+  const message = trace.errorMessage ?? 'The question failed'
+  const error = outcome === 'cancelled' ? null : { code: 'server_error', message }
+  return responseOf(traceId, terms, { status: outcome, error })
+}

@@ -1,0 +1,165 @@
+/** A body of `/v1/responses`: what is asked, of what, and which conversation it goes on with. */
+
+import { t } from 'elysia'
+import { responseFormatOf } from '../../../agents/questions/response-format.ts'
+import { isObject } from '../../../core/json.ts'
+import { bodySchema } from '../bodies/body.ts'
+import {
+  type ChatAsked,
+  ignoredFields,
+  OPEN,
+  type Part,
+  saidIn,
+  wantsSteps,
+  wrong,
+} from './chat-request.ts'
+
+const text = t.Optional(t.Union([t.String(), t.Null()]))
+const flag = t.Optional(t.Union([t.Boolean(), t.Null()]))
+const PART = t.Object({ type: t.String(), text }, OPEN)
+const ITEM = t.Object(
+  {
+    type: text,
+    id: text,
+    role: text,
+    content: t.Optional(t.Union([t.String(), t.Array(PART), t.Null()])),
+  },
+  OPEN,
+)
+
+export const RESPONSE = bodySchema(
+  t.Object(
+    {
+      model: t.String({ description: 'project.agent or project.knowledge_base' }),
+      input: t.Union([t.String(), t.Array(ITEM)], { description: 'A question, or a conversation' }),
+      instructions: text,
+      stream: flag,
+      store: flag,
+      background: flag,
+      previous_response_id: text,
+      conversation: t.Optional(t.Union([t.String(), t.Object({ id: t.String() }, OPEN), t.Null()])),
+      include: t.Optional(t.Union([t.Array(t.String()), t.Null()])),
+      tools: t.Optional(t.Unknown()),
+      tool_choice: t.Optional(t.Unknown()),
+      text: t.Optional(t.Union([t.Object({ format: t.Optional(t.Unknown()) }, OPEN), t.Null()])),
+      metadata: t.Optional(t.Unknown()),
+      eider: t.Optional(t.Union([t.Object({ steps: flag }, OPEN), t.Null()])),
+    },
+    OPEN,
+  ),
+)
+
+export type ResponseBody = ReturnType<(typeof RESPONSE)['check']>
+
+export interface ResponseAsked
+  extends Pick<
+    ChatAsked,
+    'question' | 'history' | 'wishes' | 'answerForm' | 'streams' | 'withSteps' | 'ignored'
+  > {
+  /** Of the knowledge bases to search, in the place of the agent's own data; missing: the agent's own. */
+  readonly vectorStores?: readonly string[]
+  readonly withResults: boolean
+}
+
+/**
+ * @param told the answer that an earlier item's id names
+ * @throws AppError `invalid_request` with the field that is wrong
+ */
+export async function responseAsked(
+  body: ResponseBody,
+  headers: Headers,
+  told: (itemId: string) => Promise<string | null>,
+): Promise<ResponseAsked> {
+  if (body.background === true) {
+    throw wrong('background', '"background" is not possible: wait for the answer, or stream it')
+  }
+  const { input, instructions, include, stream } = body
+  const messages: ItemMessage[] =
+    typeof input === 'string' ? [{ role: 'user', content: input }] : []
+  if (typeof input !== 'string') {
+    for (const item of input) messages.push(...(await messagesOf(item, told)))
+  }
+  const said = saidIn(messages, 'input')
+  const wishes = [instructions, said.wishes].filter((one) => isText(one)).join('\n\n')
+  const vectorStores = searchedIn(body.tools)
+  refuseForced(body.tool_choice, vectorStores !== undefined)
+  const answerForm = responseFormatOf(formatOf(body.text?.format))
+  return {
+    ...{ question: said.question, history: said.history },
+    ...(wishes === '' ? {} : { wishes }),
+    ...(answerForm === undefined ? {} : { answerForm }),
+    ...(vectorStores === undefined ? {} : { vectorStores }),
+    streams: stream === true,
+    withSteps: wantsSteps(body.eider?.steps ?? undefined, headers),
+    withResults: include?.includes('file_search_call.results') === true,
+    ignored: [
+      ...ignoredFields(body, HONOURED),
+      ...(vectorStores === undefined && ignoredFields(body, NONE).includes('tools')
+        ? ['tools']
+        : []),
+    ],
+  }
+}
+
+const NONE: ReadonlySet<string> = new Set()
+const HONOURED: ReadonlySet<string> = new Set([
+  ...['model', 'input', 'instructions', 'stream', 'store', 'background', 'previous_response_id'],
+  ...['conversation', 'include', 'tools', 'tool_choice', 'text', 'metadata', 'eider'],
+])
+
+type Item = Exclude<ResponseBody['input'], string>[number]
+
+interface ItemMessage {
+  readonly role: string
+  readonly content: string | Part[] | null
+}
+
+/** Calls, their results and reasoning are the client's own memory: agents look things up by themselves. */
+async function messagesOf(
+  item: Item,
+  told: (itemId: string) => Promise<string | null>,
+): Promise<readonly ItemMessage[]> {
+  const { type, role, content, id } = item
+  if (type === 'item_reference') {
+    const answer = isText(id) ? await told(id) : null
+    return answer === null ? [] : [{ role: 'assistant', content: answer }]
+  }
+  if (typeof role !== 'string') return []
+  return [{ role, content: content ?? null }]
+}
+
+const STORES_MAX = 20
+
+/** What `file_search` is to search; undefined: it is not among the tools. */
+function searchedIn(tools: unknown): readonly string[] | undefined {
+  const searches = (Array.isArray(tools) ? tools : []).filter((tool) => {
+    return isObject(tool) && tool.type === 'file_search'
+  })
+  if (searches.length === 0) return undefined
+  const ids = searches.flatMap((tool): unknown => tool.vector_store_ids ?? [])
+  const names = ids.filter((id) => typeof id === 'string')
+  const field = 'tools[0].vector_store_ids'
+  if (names.length === 0 || names.length < ids.length || names.length > STORES_MAX) {
+    const expected = `1 to ${STORES_MAX} names of knowledge bases: project.name`
+    throw wrong(field, `"vector_store_ids" of file_search must be ${expected}`)
+  }
+  return names
+}
+
+function refuseForced(choice: unknown, hasSearch: boolean): void {
+  const isCall = isObject(choice) && (choice.type === 'function' || choice.type === 'custom')
+  if (!isCall && (choice !== 'required' || hasSearch)) return
+  const message = '"tool_choice" insists on a call, and an agent calls no function of a client'
+  throw wrong('tool_choice', `${message}: send "auto"; for JSON send "text": {"format": …}`)
+}
+
+/** As chat completions write it. */
+function formatOf(format: unknown): unknown {
+  if (!isObject(format) || format.type !== 'json_schema') return format
+  const { name, schema } = format
+  return { type: 'json_schema', json_schema: { name, schema } }
+}
+
+function isText(value: unknown): value is string {
+  return typeof value === 'string' && value !== ''
+}

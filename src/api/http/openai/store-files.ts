@@ -1,0 +1,198 @@
+/** Documents of a knowledge base as OpenAI's API has files of a vector store. */
+import { type Static, t } from 'elysia'
+import type { KnowledgeBase } from '../../../core/domain/knowledge-base.ts'
+import type { StoredDocument } from '../../../core/domain/ports/document-ports.ts'
+import { AppError } from '../../../core/errors.ts'
+import type { RouteContext } from '../request/route-context.ts'
+import { type AttachedFile, attachedFiles } from './attached-files.ts'
+import { ATTRIBUTES_SCHEMA, attributesOf } from './attributes.ts'
+import { findFileOfId } from './files-to-attach.ts'
+import { type Page, type PageOrder, pageOf, secondsOf } from './list-page.ts'
+import { idOf } from './named-models.ts'
+import { chunkingRecord, findDocument, SHOWN_CHUNKING_SCHEMA } from './store-record.ts'
+
+export const STORE_FILE_SCHEMA = t.Object({
+  id: t.String({ description: 'The id of the document; `file-…` of an uploaded file' }),
+  object: t.Literal('vector_store.file'),
+  vector_store_id: t.String(),
+  created_at: t.Integer({ description: 'Seconds since 1970' }),
+  status: t.Union([
+    t.Literal('in_progress'),
+    t.Literal('completed'),
+    t.Literal('cancelled'),
+    t.Literal('failed'),
+  ]),
+  last_error: t.Union([
+    t.Object({
+      code: t.Union([
+        t.Literal('server_error'),
+        t.Literal('unsupported_file'),
+        t.Literal('invalid_file'),
+      ]),
+      message: t.String(),
+    }),
+    t.Null(),
+  ]),
+  usage_bytes: t.Integer({ description: 'Of the vectors of its chunks' }),
+  attributes: ATTRIBUTES_SCHEMA,
+  chunking_strategy: SHOWN_CHUNKING_SCHEMA,
+})
+
+export type StoreFileRecord = Static<typeof STORE_FILE_SCHEMA>
+
+export function attachedRecord(kb: KnowledgeBase, file: AttachedFile): StoreFileRecord {
+  return {
+    id: file.id,
+    object: 'vector_store.file',
+    vector_store_id: idOf(kb),
+    created_at: file.createdAt,
+    status: file.status,
+    last_error:
+      file.status === 'failed'
+        ? { code: 'invalid_file', message: file.error ?? 'The file could not be stored' }
+        : null,
+    usage_bytes: 0,
+    attributes: file.attributes,
+    chunking_strategy: chunkingRecord(file.preprocessing ?? kb.preprocessing),
+  }
+}
+
+const BYTES_PER_NUMBER = 4
+
+/** @param attached how it came; undefined: otherwise than by this API, or long ago */
+export function documentRecord(
+  { snapshot }: RouteContext,
+  kb: KnowledgeBase,
+  { id, metadata, chunkCount }: StoredDocument,
+  attached: AttachedFile | undefined,
+): StoreFileRecord {
+  const sent = findFileOfId(snapshot(), id)
+  return {
+    id,
+    object: 'vector_store.file',
+    vector_store_id: idOf(kb),
+    created_at: attached?.createdAt ?? secondsOf(sent?.createdAt ?? kb.createdAt),
+    status: 'completed',
+    last_error: null,
+    usage_bytes: chunkCount * (kb.dimensions ?? 0) * BYTES_PER_NUMBER,
+    attributes: attributesOf(metadata),
+    chunking_strategy: chunkingRecord(attached?.preprocessing ?? kb.preprocessing),
+  }
+}
+
+/** A file of a vector store: on its way, failed, or a document. @throws AppError `document_not_found` */
+export async function storeFile(
+  context: RouteContext,
+  kb: KnowledgeBase,
+  id: string,
+  signal: AbortSignal,
+): Promise<StoreFileRecord> {
+  const attached = attachedFiles(await context.deps.attachments.of(kb)).get(id)
+  if (attached !== undefined && attached.status !== 'completed') return attachedRecord(kb, attached)
+  const document = await findDocument(context.deps.documents, { kb, id }, signal)
+  if (document !== undefined) return documentRecord(context, kb, document, attached)
+  throw noSuchFile(id)
+}
+
+export function noSuchFile(id: string): AppError {
+  const message = `The vector store has no file "${id.slice(0, 200)}"`
+  return new AppError('document_not_found', message, { param: 'file_id' })
+}
+
+/**
+ * Those that are on their way or failed are the newest, then come the documents.
+ * @param status only those; null: all
+ * @throws AppError `invalid_request` for an `after` or `before` that is not in the list
+ */
+export async function storeFilesPage(
+  context: RouteContext,
+  { kb, order, status }: StoreFilesRequest,
+  signal: AbortSignal,
+): Promise<Page<StoreFileRecord>> {
+  const files = attachedFiles(await context.deps.attachments.of(kb))
+  const unfinished = [...files.values()]
+    .filter((file) => file.status !== 'completed')
+    .filter((file) => status === null || file.status === status)
+    .map((file) => attachedRecord(kb, file))
+  if (status !== null && status !== 'completed') {
+    return pageOf(unfinished, ({ id }) => id, order)
+  }
+  const others = status === null ? unfinished : []
+  const ids = new Set(others.map(({ id }) => id))
+  // A page that ends before an id is the one behind it the other way round.
+  const { before, limit } = order
+  const isAscending = order.isAscending !== (before !== null)
+  const from = before ?? order.after
+  const [first, second] = isAscending
+    ? (['documents', 'others'] as const)
+    : (['others', 'documents'] as const)
+  const found: StoreFileRecord[] = []
+  let cursor = from
+  for (const part of [first, second]) {
+    const isIn = cursor !== null && ids.has(cursor)
+    if (part === 'others') {
+      // A document as the cursor: the others came before it, or come from their first on.
+      if (cursor !== null && !isIn && part === first) continue
+      const rest = { limit: limit + 1, isAscending, after: isIn ? cursor : null, before: null }
+      found.push(...pageOf(others, ({ id }) => id, rest).items)
+    } else {
+      if (isIn && part === first) continue
+      const afterId = isIn ? null : cursor
+      const wanted = { isAscending, afterId, limit: limit + 1 - found.length }
+      found.push(...(await documentsPage(context, { kb, files, skipped: ids }, wanted, signal)))
+    }
+    if (found.length > limit) break
+    cursor = part === first && !isIn ? null : cursor
+  }
+  const items = found.slice(0, limit)
+  return { items: before === null ? items : items.toReversed(), hasMore: found.length > limit }
+}
+
+interface StoreFilesRequest {
+  readonly kb: KnowledgeBase
+  readonly order: PageOrder
+  readonly status: AttachedFile['status'] | null
+}
+
+async function documentsPage(
+  context: RouteContext,
+  {
+    kb,
+    files,
+    skipped,
+  }: {
+    readonly kb: KnowledgeBase
+    readonly files: ReadonlyMap<string, AttachedFile>
+    readonly skipped: ReadonlySet<string>
+  },
+  {
+    isAscending,
+    afterId,
+    limit,
+  }: { readonly isAscending: boolean; readonly afterId: string | null; readonly limit: number },
+  signal: AbortSignal,
+): Promise<readonly StoreFileRecord[]> {
+  if (limit <= 0) return []
+  const last =
+    afterId === null
+      ? null
+      : await findDocument(context.deps.documents, { kb, id: afterId }, signal)
+  if (last === undefined) {
+    const message = `Parameter "after" or "before" is "${afterId?.slice(0, 100)}", which is not in the list`
+    throw new AppError('invalid_request', message, { param: 'after' })
+  }
+  const backwards = isAscending ? {} : { isBackwards: true }
+  const found: StoredDocument[] = []
+  let afterKey = last?.firstKey ?? 0n
+  for (;;) {
+    const order = { limit, afterKey, offset: 0, ...backwards }
+    const { items } = await context.deps.documents.list(kb, order, signal)
+    found.push(...items.filter(({ id }) => !skipped.has(id)))
+    const end = items.at(-1)
+    if (end === undefined || items.length < limit || found.length >= limit) break
+    afterKey = end.firstKey
+  }
+  return found
+    .slice(0, limit)
+    .map((document) => documentRecord(context, kb, document, files.get(document.id)))
+}

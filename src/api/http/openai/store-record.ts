@@ -1,0 +1,199 @@
+/** A knowledge base as OpenAI's API has vector stores. */
+import { type Static, t } from 'elysia'
+import {
+  type CatalogSnapshot,
+  findKnowledgeBase,
+  findProject,
+} from '../../../core/domain/access/catalog-snapshot.ts'
+import { type Principal, requireNamespace } from '../../../core/domain/access/principal.ts'
+import type { KnowledgeBase, Preprocessing } from '../../../core/domain/knowledge-base.ts'
+import type { StoredDocument } from '../../../core/domain/ports/document-ports.ts'
+import { DEFAULT_PROJECT } from '../../../core/domain/project.ts'
+import { AppError } from '../../../core/errors.ts'
+import type { RouteContext } from '../request/route-context.ts'
+import { type AttachedFile, attachedFiles } from './attached-files.ts'
+import type { Attributes } from './attributes.ts'
+import { OPEN } from './chat-request.ts'
+import { secondsOf } from './list-page.ts'
+import { idOf } from './named-models.ts'
+
+export const CHUNKING_SCHEMA = t.Union([
+  t.Object({ type: t.Literal('auto') }, OPEN),
+  t.Object(
+    {
+      type: t.Literal('static'),
+      static: t.Object(
+        {
+          max_chunk_size_tokens: t.Number({ multipleOf: 1, minimum: 100, maximum: 4096 }),
+          chunk_overlap_tokens: t.Number({ multipleOf: 1, minimum: 0, maximum: 2048 }),
+        },
+        OPEN,
+      ),
+    },
+    OPEN,
+  ),
+])
+
+export const STORE_SCHEMA = t.Object({
+  id: t.String({ description: 'project.knowledge_base' }),
+  object: t.Literal('vector_store'),
+  created_at: t.Integer({ description: 'Seconds since 1970' }),
+  last_active_at: t.Integer({ description: 'When its definition or documents changed last' }),
+  name: t.String(),
+  description: t.Union([t.String(), t.Null()]),
+  status: t.Union([t.Literal('in_progress'), t.Literal('completed')]),
+  usage_bytes: t.Integer({ description: 'Of its vectors' }),
+  file_counts: t.Object({
+    in_progress: t.Integer(),
+    completed: t.Integer({ description: 'Documents' }),
+    failed: t.Integer(),
+    cancelled: t.Integer(),
+    total: t.Integer(),
+  }),
+  metadata: t.Record(t.String(), t.Union([t.String(), t.Number(), t.Boolean()])),
+  expires_after: t.Null(),
+  expires_at: t.Null(),
+})
+
+/**
+ * The knowledge base of an id: `project.name`, or `name` in the default project.
+ * @throws AppError `forbidden` for a project that the principal may not name, `knowledge_base_not_found`
+ */
+export function requireStore(
+  snapshot: CatalogSnapshot,
+  principal: Principal,
+  id: string,
+): KnowledgeBase {
+  const dot = id.indexOf('.')
+  const projectName = dot === -1 ? DEFAULT_PROJECT : id.slice(0, dot)
+  requireNamespace(principal, projectName)
+  const project = findProject(snapshot, projectName)
+  const kb = project && findKnowledgeBase(snapshot, project, id.slice(dot + 1))
+  if (kb !== undefined) return kb
+  const message = `No vector store has the id "${id.slice(0, 200)}"; it is project.knowledge_base, and GET /v1/vector_stores lists them`
+  throw new AppError('knowledge_base_not_found', message, { param: 'vector_store_id' })
+}
+
+/** What clients of this API say of a knowledge base beside its definition; in its `params`. */
+export interface StoreFacts {
+  readonly name: string
+  readonly description: string | null
+  readonly metadata: Attributes
+}
+
+/** What others wrote into `params` may be anything. */
+export function storeFactsOf(kb: KnowledgeBase): StoreFacts {
+  const { name, description, metadata } = objectOf(kb.params.vector_store)
+  const pairs = Object.entries(objectOf(metadata)).filter(([, value]) => {
+    return typeof value === 'string' || typeof value === 'number' || typeof value === 'boolean'
+  })
+  return {
+    name: typeof name === 'string' ? name : kb.name,
+    description: typeof description === 'string' ? description : null,
+    // Each was looked at.
+    metadata: Object.fromEntries(pairs) as Attributes,
+  }
+}
+
+function objectOf(value: unknown): Readonly<Record<string, unknown>> {
+  const isObject = typeof value === 'object' && value !== null && !Array.isArray(value)
+  // JSON gives an object no other keys than strings.
+  return isObject ? (value as Readonly<Record<string, unknown>>) : {}
+}
+
+export async function findDocument(
+  documents: RouteContext['deps']['documents'],
+  { kb, id }: { readonly kb: KnowledgeBase; readonly id: string },
+  signal: AbortSignal,
+): Promise<StoredDocument | undefined> {
+  const order = { documentId: id, limit: 1, afterKey: 0n, offset: 0 }
+  return (await documents.list(kb, order, signal)).items[0]
+}
+
+const BYTES_PER_NUMBER = 4
+
+export async function storeRecord(
+  { deps }: RouteContext,
+  kb: KnowledgeBase,
+  signal: AbortSignal,
+): Promise<Static<typeof STORE_SCHEMA>> {
+  const one = { limit: 1, afterKey: 0n, offset: 0 }
+  const [documents, chunks, files] = await Promise.all([
+    deps.documents.list(kb, one, signal),
+    deps.documents.chunks(kb, one, signal),
+    deps.attachments.of(kb).then(attachedFiles),
+  ])
+  const counted = (status: AttachedFile['status']) => {
+    return [...files.values()].filter((file) => file.status === status).length
+  }
+  const comeAgain = [...files.values()].filter(
+    (file) => file.isAgain && file.status !== 'completed',
+  )
+  let countedTwice = 0
+  for (const { id } of comeAgain) {
+    if ((await findDocument(deps.documents, { kb, id }, signal)) !== undefined) countedTwice += 1
+  }
+  const counts = {
+    in_progress: counted('in_progress'),
+    completed: documents.total - countedTwice,
+    failed: counted('failed'),
+    cancelled: counted('cancelled'),
+  }
+  const total = Object.values(counts).reduce((sum, count) => sum + count, 0)
+  return {
+    id: idOf(kb),
+    object: 'vector_store',
+    created_at: secondsOf(kb.createdAt),
+    last_active_at: secondsOf(kb.updatedAt),
+    ...storeFactsOf(kb),
+    status: counts.in_progress > 0 ? 'in_progress' : 'completed',
+    usage_bytes: chunks.total * (kb.dimensions ?? 0) * BYTES_PER_NUMBER,
+    file_counts: { ...counts, total },
+    expires_after: null,
+    expires_at: null,
+  }
+}
+
+/** As English and most of what is written in Latin letters has. */
+const CHARS_PER_TOKEN = 4
+
+type SentChunking = Static<typeof CHUNKING_SCHEMA>
+
+/** The contract's field `preprocessing`; null: as it is by default. @throws AppError `invalid_request` */
+export function preprocessingFieldOf(
+  sent: SentChunking | null | undefined,
+): Readonly<Record<string, unknown>> | null {
+  if (sent === null || sent === undefined || sent.type === 'auto') return null
+  const { max_chunk_size_tokens: size, chunk_overlap_tokens: overlap } = sent.static
+  if (overlap > size / 2) {
+    const message =
+      'Field "chunking_strategy.static.chunk_overlap_tokens" is at most half of max_chunk_size_tokens'
+    throw new AppError('invalid_request', message, { param: 'chunking_strategy' })
+  }
+  const chars = { chunk_size: size * CHARS_PER_TOKEN, chunk_overlap: overlap * CHARS_PER_TOKEN }
+  return { type: 'auto', auto_config: chars }
+}
+
+export const SHOWN_CHUNKING_SCHEMA = t.Union([
+  t.Object({ type: t.Literal('other') }),
+  t.Object({
+    type: t.Literal('static'),
+    static: t.Object({ max_chunk_size_tokens: t.Integer(), chunk_overlap_tokens: t.Integer() }),
+  }),
+])
+
+export function chunkingRecord({
+  isSizeChosen,
+  chunkSizeChars,
+  chunkOverlapChars,
+}: Preprocessing): Static<typeof SHOWN_CHUNKING_SCHEMA> {
+  if (isSizeChosen !== true) return { type: 'other' }
+  const tokens = (chars: number) => Math.round(chars / CHARS_PER_TOKEN)
+  return {
+    type: 'static',
+    static: {
+      max_chunk_size_tokens: tokens(chunkSizeChars),
+      chunk_overlap_tokens: tokens(chunkOverlapChars),
+    },
+  }
+}

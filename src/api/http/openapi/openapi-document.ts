@@ -1,0 +1,298 @@
+/** The OpenAPI 3.1 document, made of the same schemas that check bodies and type answers. */
+import { type Elysia, type TSchema, t } from 'elysia'
+import { ERRORS } from '../../../core/errors.ts'
+import { PROBLEM } from '../request/error-response.ts'
+import { isOpenAiPath, OPENAI_FAILURE } from '../request/openai-error.ts'
+import { type JsonSchema, shownSchema } from '../request/schema-words.ts'
+import { type DescribedAnswer, declarationOf, type RouteOptions, TAGS } from './openapi.ts'
+
+const OPENAPI_VERSION = '3.1.2'
+
+const ABOUT = `Knowledge bases, agents and SQL over HTTP.
+
+- Bodies are JSON, in UTF-8, unless an operation says otherwise.
+- Where the server has a login, send \`Authorization: Bearer <token>\`: the token of \`login\`, or a key.
+- Whatever fails is answered as \`application/problem+json\`: \`code\` is stable, \`detail\` says what to do. Only \`runSql\` tells a
+  statement that failed with status 200 and \`type: "error"\`.
+- Times are UTC, as \`2026-04-30 12:00:00.000000\`.
+- Clients ignore fields that they do not know: later versions add some.`
+
+/** What stands in paths. */
+const PATH_PARAMETERS: Readonly<Record<string, TSchema>> = {
+  project_name: t.String({ description: 'The project, in any case', examples: ['mindsdb'] }),
+  knowledge_base_name: t.String({ description: 'The knowledge base', examples: ['teas'] }),
+  document_id: t.String({
+    description: 'The id of the document, as it was inserted; encoded where it holds "/"',
+    examples: ['1'],
+  }),
+  agent_name: t.String({ description: 'The agent, in any case', examples: ['sommelier'] }),
+  conversation_id: t.String({ description: 'The id that the first answer brought' }),
+  trace_id: t.String({ description: '`trace_id` of the answer' }),
+  job_id: t.Integer({ description: '`id` of the job', examples: [7] }),
+  job_name: t.String({ description: 'The job that runs by itself', examples: ['nightly'] }),
+  file_name: t.String({ description: 'The file', examples: ['teas.csv'] }),
+  view_name: t.String({ description: 'The view', examples: ['cheap_teas'] }),
+  key_id: t.Integer({ description: '`id` of the key' }),
+  user_id: t.Integer({ description: '`id` of the user' }),
+  response_id: t.String({ description: '`id` of the response' }),
+  vector_store_id: t.String({ description: 'A knowledge base', examples: ['mindsdb.teas'] }),
+  file_id: t.String({ description: '`id` of the file' }),
+  batch_id: t.String({ description: '`id` of the batch' }),
+  model: t.String({ description: 'An agent or a knowledge base', examples: ['mindsdb.sommelier'] }),
+  source_id: t.String({ description: 'The name of the source, or its id' }),
+  database_name: t.String({
+    description: 'A project, a data source, `files` or `information_schema`',
+    examples: ['mindsdb'],
+  }),
+  table_name: t.String({ description: 'A table, view, knowledge base or agent of the database' }),
+}
+
+interface Operation {
+  readonly operationId: string
+  readonly [field: string]: unknown
+}
+
+/** The document of an app's routes. */
+export function openApiDocument(app: Elysia, version: string) {
+  const named = new Map<string, JsonSchema>()
+  const paths: Record<string, Record<string, Operation>> = {}
+  for (const { method, path, hooks } of app.routes) {
+    const declared = declarationOf(hooks)
+    if (declared === undefined || declared.isHidden === true) continue
+    const shown = path.replaceAll(/:(\w+)/g, '{$1}')
+    paths[shown] = {
+      ...paths[shown],
+      [method.toLowerCase()]: operationOf({ method, path, declared }, named),
+    }
+  }
+  shownSchema(PROBLEM, named)
+  return {
+    openapi: OPENAPI_VERSION,
+    info: {
+      title: 'Eider',
+      version,
+      description: ABOUT,
+      license: { name: 'Apache-2.0', identifier: 'Apache-2.0' },
+    },
+    servers: [{ url: '/', description: 'The server that this document is from' }],
+    tags: Object.entries(TAGS).map(([name, description]) => ({ name, description })),
+    paths,
+    components: {
+      securitySchemes: {
+        bearer: {
+          type: 'http',
+          scheme: 'bearer',
+          description: 'The token of `login`, or a key. Without a login on loopback none is needed',
+        },
+      },
+      headers: {
+        RequestId: {
+          description: 'The id of the request in the logs: what it sent by this name, or a new one',
+          schema: { type: 'string' },
+        },
+        RetryAfter: {
+          description: 'After how many seconds it is worth trying again, where it is',
+          schema: { type: 'integer' },
+        },
+      },
+      schemas: Object.fromEntries([...named].toSorted(([one], [two]) => (one < two ? -1 : 1))),
+    },
+  }
+}
+
+interface DeclaredRoute {
+  readonly method: string
+  readonly path: string
+  readonly declared: RouteOptions
+}
+
+function operationOf(
+  { method, path, declared }: DeclaredRoute,
+  named: Map<string, JsonSchema>,
+): Operation {
+  const { id, summary, description, tag, needs } = declared
+  if (id === undefined)
+    throw new Error(`${method} ${path} has no id: generated clients need a name`)
+  const parameters = parametersOf(path, declared, named)
+  return {
+    operationId: id,
+    summary,
+    ...(description === undefined ? {} : { description }),
+    tags: [tag],
+    // OpenAPI 3.1 lets a bearer scheme name roles: ours are scopes.
+    security: needs === 'nothing' ? [] : [{ bearer: needs === 'login' ? [] : [needs] }],
+    ...(parameters.length === 0 ? {} : { parameters }),
+    ...requestBodyOf(declared, named),
+    responses: responsesOf(path, declared, named),
+  }
+}
+
+function parametersOf(path: string, declared: RouteOptions, named: Map<string, JsonSchema>) {
+  const inPath = [...path.matchAll(/:(\w+)/g)].map(([, name = '']) => {
+    const schema = PATH_PARAMETERS[name] ?? t.String()
+    return parameterOf('path', name, shownSchema(schema, named))
+  })
+  const inQuery = Object.entries(declared.query?.parameters ?? {}).map(([name, { schema }]) => {
+    return parameterOf('query', name, shownSchema(schema, named))
+  })
+  const inHeaders = Object.entries(declared.headers ?? {}).map(([name, description]) => {
+    return parameterOf('header', name, { type: 'string', description })
+  })
+  return [...inPath, ...inQuery, ...inHeaders]
+}
+
+function parameterOf(place: 'path' | 'query' | 'header', name: string, schema: JsonSchema) {
+  const { description = '', ...shape } = schema
+  return { name, in: place, required: place === 'path', description, schema: shape }
+}
+
+function requestBodyOf(declared: RouteOptions, named: Map<string, JsonSchema>) {
+  const { body, takes = [], form, isBodyOptional = false } = declared
+  const content: Record<string, object> = {}
+  if (body !== undefined) {
+    content['application/json'] = { schema: namedBody(declared, body.schema, named) }
+  }
+  const isJson = takes.length === 1
+  for (const type of takes) {
+    const schema = takenSchema(type, form, named)
+    content[type] ??= { schema: isJson ? schema : fileOr(type, schema) }
+  }
+  if (Object.keys(content).length === 0) return {}
+  return { requestBody: { required: !isBodyOptional, content } }
+}
+
+/** A body without a name of its own has that of its operation: `CreateAgent`. Generators make a type of it. */
+function namedBody(
+  { id = '' }: RouteOptions,
+  schema: TSchema,
+  named: Map<string, JsonSchema>,
+): JsonSchema {
+  const shown = shownSchema(schema, named)
+  if (shown.type !== 'object') return shown
+  const name = `${id.charAt(0).toUpperCase()}${id.slice(1)}`
+  if (named.has(name)) throw new Error(`Two schemas of the document are called ${name}`)
+  named.set(name, shown)
+  return { $ref: `#/components/schemas/${name}` }
+}
+
+/** Of a form with files, of a file as it is, or of the JSON that says where it is. */
+function takenSchema(
+  type: string,
+  form: TSchema | undefined,
+  named: Map<string, JsonSchema>,
+): JsonSchema {
+  const fields = form === undefined ? { type: 'object' } : shownSchema(form, named)
+  if (type === 'application/json') return fields
+  const file = { type: 'string', format: 'binary' }
+  if (type !== 'multipart/form-data') return file
+  // A form is described by its fields.
+  const { properties = {}, required } = fields as FormFields
+  const files = { ...file, description: 'A file, with its name; several are several parts' }
+  return {
+    type: 'object',
+    properties: { file: files, ...properties },
+    ...(required === undefined ? {} : { required }),
+  }
+}
+
+interface FormFields {
+  readonly properties?: object
+  readonly required?: readonly string[]
+}
+
+/** JSON is one of the files, too. */
+function fileOr(type: string, schema: JsonSchema): JsonSchema {
+  if (type !== 'application/json') return schema
+  return { anyOf: [schema, { description: 'Any other JSON is a file itself' }] }
+}
+
+/** How a route tells what went wrong. */
+function failureContent(
+  path: string,
+  { failsAs }: RouteOptions,
+  named: Map<string, JsonSchema>,
+): Readonly<Record<string, object>> {
+  const json = isOpenAiPath(path) ? OPENAI_FAILURE : failsAs
+  const own = json === undefined ? {} : { 'application/json': { schema: shownSchema(json, named) } }
+  if (isOpenAiPath(path)) return own
+  return { ...own, 'application/problem+json': { schema: shownSchema(PROBLEM, named) } }
+}
+
+/** What every route of a kind may answer, beside what it says itself. */
+function expectedFailures(path: string, declared: RouteOptions): Record<string, string> {
+  const { body, query, takes, needs } = declared
+  const hasBody = body !== undefined || takes !== undefined
+  return {
+    ...(hasBody || query !== undefined ? { 400: 'Something in the request is wrong' } : {}),
+    ...(needs === 'nothing'
+      ? {}
+      : { 401: 'A login is needed', 403: 'Whoever asks may not do this' }),
+    ...(path.includes(':') ? { 404: 'What the path names does not exist' } : {}),
+    ...(hasBody ? { 413: 'The body is larger than the limit' } : {}),
+    ...(body === undefined ? {} : { 415: 'The body is not declared as JSON' }),
+  }
+}
+
+function responsesOf(path: string, declared: RouteOptions, named: Map<string, JsonSchema>) {
+  const { answers, produces } = declared
+  const all: Readonly<Record<string, string | DescribedAnswer>> = {
+    ...expectedFailures(path, declared),
+    ...answers,
+  }
+  const failure = failureContent(path, declared, named)
+  const responses = Object.entries(all).map(([status, answer]) => {
+    return [status, responseOf(Number(status), answer, { produces, named, failure })] as const
+  })
+  const other = { description: 'What else went wrong', headers: FAILURE_HEADERS, content: failure }
+  return { ...Object.fromEntries(responses), default: other }
+}
+
+const HEADERS = { 'X-Request-Id': { $ref: '#/components/headers/RequestId' } }
+const FAILURE_HEADERS = { ...HEADERS, 'Retry-After': { $ref: '#/components/headers/RetryAfter' } }
+
+interface AnswerInit {
+  readonly produces: string | undefined
+  readonly named: Map<string, JsonSchema>
+  readonly failure: object
+}
+
+function responseOf(
+  status: number,
+  answer: string | DescribedAnswer,
+  { produces = 'application/json', named, failure }: AnswerInit,
+) {
+  const { description, schema, isEmpty, also, headers }: DescribedAnswer =
+    typeof answer === 'string' ? { description: answer } : answer
+  if (status >= 400) {
+    const codes = Object.entries(ERRORS).filter(([, error]) => error.status === status)
+    const names = codes.map(([code]) => `\`${code}\``).join(', ')
+    const told = names === '' ? description : `${description}. Codes of this status: ${names}`
+    return {
+      description: told,
+      headers: status === 429 ? FAILURE_HEADERS : HEADERS,
+      content: failure,
+    }
+  }
+  if (status === 204 || isEmpty === true) return { description, headers: HEADERS }
+  const [type = produces] = produces.split(';')
+  const isBinary = schema === undefined && !/json|^text\//.test(type)
+  const plain = isBinary ? { type: 'string', format: 'binary' } : textOrNothing(type)
+  const content: Record<string, object> = {
+    [type]: { schema: schema === undefined ? plain : shownSchema(schema, named) },
+  }
+  for (const [other, one] of Object.entries(also ?? {})) {
+    content[other] = { schema: shownSchema(one, named) }
+  }
+  const told = Object.entries(headers ?? {}).map(([name, about]) => {
+    return [name, { description: about, schema: { type: 'string' } }] as const
+  })
+  return {
+    description,
+    content,
+    headers: { ...HEADERS, ...Object.fromEntries(told) },
+  }
+}
+
+function textOrNothing(type: string): JsonSchema {
+  return type.startsWith('text/') ? { type: 'string' } : {}
+}

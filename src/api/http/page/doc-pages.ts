@@ -1,0 +1,150 @@
+/** The pages under `/docs`: made when somebody asks for them first. */
+import { ERRORS } from '../../../core/errors.ts'
+import template from '../../../ui/docs/docs.html' with { type: 'text' }
+import { docFiles, INDEX_FILE, linkOver, readDoc, typeOf } from './doc-files.ts'
+import { type MarkdownPage, markdownPage } from './markdown-page.ts'
+
+export interface DocFile {
+  readonly content: string
+  readonly contentType: string
+}
+
+const HTML = 'text/html; charset=utf-8'
+
+/** Addresses that are no files. */
+const START = ''
+const READER = 'api'
+/** The page whose table holds the error codes. */
+const CODES = 'errors'
+const SEARCH = 'search.json'
+
+export class DocPages {
+  readonly #files: ReadonlyMap<string, string>
+  readonly #index: MarkdownPage
+
+  private constructor(files: ReadonlyMap<string, string>, index: MarkdownPage) {
+    this.#files = files
+    this.#index = index
+  }
+
+  static async open(): Promise<DocPages> {
+    const files = await docFiles()
+    const text = await readDoc(INDEX_FILE).catch(() => '# Documentation\n')
+    return new DocPages(files, markdownPage(text, linkOver(files, INDEX_FILE)))
+  }
+
+  /** @param slug what comes after `/docs/`; '': the start page. @returns what makes it; undefined: there is no such page */
+  find(slug: string): (() => Promise<DocFile>) | undefined {
+    const isKnown = [START, READER, SEARCH].includes(slug) || this.#files.has(slug)
+    return isKnown ? () => this.#make(slug) : undefined
+  }
+
+  async #make(slug: string): Promise<DocFile> {
+    if (slug === START) {
+      return this.#page(slug, { title: 'Documentation', html: this.#index.html + errorTable() })
+    }
+    if (slug === READER) {
+      const html = `<h1>API reference</h1>${errorList()}
+<div id="reader"><p>The reference needs JavaScript.</p></div>`
+      return this.#page(slug, { title: 'API reference', html })
+    }
+    if (slug === SEARCH) return this.#searchable()
+    const path = this.#files.get(slug) ?? ''
+    const contentType = typeOf(path)
+    if (contentType !== undefined) return { content: await readDoc(path), contentType }
+    const page = await this.#markdown(path)
+    return this.#page(slug, slug === CODES ? { ...page, html: withCodeIds(page.html) } : page)
+  }
+
+  async #markdown(path: string): Promise<MarkdownPage> {
+    return markdownPage(await readDoc(path), linkOver(this.#files, path))
+  }
+
+  /** Every section of every page for users, for a search in the browser. */
+  async #searchable(): Promise<DocFile> {
+    const slugs = [...this.#files.keys()].filter((slug) => {
+      const isOld = slug === 'changelog' || /^decisions(\/|$)/.test(slug)
+      return !isOld && typeOf(slug) === undefined
+    })
+    const sections: unknown[] = []
+    for (const slug of slugs) {
+      const page = await this.#markdown(this.#files.get(slug) ?? '')
+      for (const { id, heading, text } of page.sections) {
+        sections.push([`/docs/${slug}#${id}`, page.title, heading, text])
+      }
+    }
+    for (const [code, { title }] of Object.entries(ERRORS)) {
+      sections.push([`/docs/errors#${code}`, 'Error codes', code, title])
+    }
+    return { content: JSON.stringify(sections), contentType: 'application/json' }
+  }
+
+  #page(slug: string, { title, html }: Pick<MarkdownPage, 'title' | 'html'>): DocFile {
+    const here = slug === START ? '/docs' : `/docs/${slug}`
+    const nav = navigation(this.#index.html).replaceAll(
+      `href="${here}"`,
+      `href="${here}" aria-current="page"`,
+    )
+    const assets = slug === READER ? READER_ASSETS : ''
+    const content = String(template)
+      .replace('<!-- title -->', () => escaped(title))
+      .replace('<!-- assets -->', () => assets)
+      .replaceAll('<!-- nav -->', () => nav)
+      .replace('<!-- content -->', () => html)
+      .replace('<body>', slug === READER ? '<body class="reading">' : '<body>')
+    return { content, contentType: HTML }
+  }
+}
+
+const READER_ASSETS = `<link rel="stylesheet" href="/docs/assets/swagger-ui.css">
+<link rel="stylesheet" href="/docs/assets/api-reader.css">
+<script src="/docs/assets/swagger-ui-bundle.js" defer></script>
+<script src="/docs/assets/api-reader.js" defer></script>`
+
+/** The index as a list: its headings, and what the tables below them name. */
+function navigation(index: string): string {
+  const groups = index.split('<h2 ').slice(1)
+  const lists = groups.map((group) => {
+    const [, heading = ''] = /^[^>]*>([^<]*)/.exec(group) ?? []
+    const links = group.matchAll(/<td><a href="(\/[^"]*)">([\s\S]*?)<\/a><\/td>/g)
+    const items = [...links].map(([, href, name]) => `<li><a href="${href}">${name}</a></li>`)
+    return `<h2>${heading.trim()}</h2><ul>${items.join('')}</ul>`
+  })
+  return `<ul><li><a href="/docs">Overview</a></li><li><a href="/docs/readme">Read me</a></li>
+<li><a href="/docs/api">API reference</a></li><li><a href="/docs/errors">Error codes</a></li>
+<li><a href="/docs/changelog">Changelog</a></li></ul>
+${lists.join('')}`
+}
+
+/** Every problem's `type` names one of these rows. */
+function errorTable(): string {
+  const rows = Object.entries(ERRORS).map(([code, { status, number, title }]) => {
+    const cells = [`<code>${code}</code>`, String(status), String(number), escaped(title)]
+    return `<tr id="${code}">${cells.map((cell) => `<td>${cell}</td>`).join('')}</tr>`
+  })
+  const head = ['Code', 'Status', 'Number', 'Title'].map((name) => `<th scope="col">${name}</th>`)
+  return `<h2 id="error-codes">Error codes <a class="anchor" href="#error-codes" aria-label="Link to this section">#</a></h2>
+<p>An error names one of these codes, a failed SQL statement its number.</p>
+<div class="wide" tabindex="0"><table><thead><tr>${head.join('')}</tr></thead><tbody>${rows.join('\n')}</tbody></table></div>`
+}
+
+/** The codes beside the reader: each leads to its row. */
+function errorList(): string {
+  const items = Object.entries(ERRORS).map(([code, { status, title }]) => {
+    return `<li><a href="/docs/errors#${code}"><code>${code}</code></a> <span>${status} ${escaped(title)}</span></li>`
+  })
+  return `<details class="codes"><summary>Error codes</summary>
+<p>What fails is answered with one of these in <code>code</code>.</p>
+<ul class="plain" tabindex="0" aria-label="Error codes">${items.join('\n')}</ul></details>`
+}
+
+/** Its rows can be linked to, by the code that stands first in them. */
+function withCodeIds(html: string): string {
+  return html.replace(/<tr>(\s*<td><code>([a-z_]+)<\/code><\/td>)/g, (row, cells, code) => {
+    return Object.hasOwn(ERRORS, code) ? `<tr id="${code}">${cells}` : row
+  })
+}
+
+function escaped(text: string): string {
+  return text.replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('>', '&gt;')
+}

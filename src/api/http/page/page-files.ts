@@ -1,0 +1,87 @@
+/**
+ * The files of the page, as the browser gets them. They are bundled by a process of its own when the first one is asked
+ * for, and stay in memory: the start of the server costs nothing, and no folder is written to.
+ */
+import { fileURLToPath } from 'node:url'
+import { AppError } from '../../../core/errors.ts'
+import { madeOnce, type StaticFile, staticFile } from '../answers/static-file.ts'
+
+/** Bundling takes a tenth of a second; a machine that swaps gets its time. */
+const BUNDLE_MS_MAX = 30_000
+const COMPLAINT_CHARS_MAX = 4000
+
+const CONTENT_TYPES: Readonly<Record<string, string>> = {
+  html: 'text/html; charset=utf-8',
+  css: 'text/css; charset=utf-8',
+  js: 'text/javascript; charset=utf-8',
+  svg: 'image/svg+xml',
+  json: 'application/json',
+}
+
+/** The one HTML file that every address of the page answers with, and what it loads, by name. */
+export interface PageFiles {
+  readonly html: StaticFile
+  readonly assets: ReadonlyMap<string, StaticFile>
+}
+
+/** @returns a function that bundles at its first call, and again after a failure */
+export function pageFiles(bundle: () => Promise<PageFiles> = bundled): () => Promise<PageFiles> {
+  return madeOnce(() => {
+    return bundle().catch((error: unknown) => {
+      const message = 'The page could not be made. The API works; the log says what is wrong'
+      throw new AppError('internal', message, { cause: error })
+    })
+  })
+}
+
+/** @param page the HTML file. @throws Error with what the bundler complained about */
+export async function bundled(
+  page = fileURLToPath(new URL('../../../ui/index.html', import.meta.url)),
+): Promise<PageFiles> {
+  const program = fileURLToPath(new URL('bundle-program.ts', import.meta.url))
+  const child = Bun.spawn([process.execPath, '--no-env-file', program, page], {
+    // Its settings, as those of JSX, are the project's.
+    cwd: fileURLToPath(new URL('../../../..', import.meta.url)),
+    // Nothing of the server's own environment: that has its keys, and may have settings of Bun.
+    env: { NODE_ENV: 'production' },
+    stdin: 'ignore',
+    stdout: 'pipe',
+    stderr: 'pipe',
+    timeout: BUNDLE_MS_MAX,
+    killSignal: 'SIGKILL',
+  })
+  const [output, complaint, code] = await Promise.all([
+    new Response(child.stdout).bytes(),
+    new Response(child.stderr).text(),
+    child.exited,
+  ])
+  if (code === 0) return filesIn(output)
+  const how = child.signalCode ?? code
+  throw new Error(`The bundler ended with ${how}: ${complaint.slice(0, COMPLAINT_CHARS_MAX)}`)
+}
+
+/** Name, size, compressed size. */
+type Head = readonly (readonly [string, number, number])[]
+
+async function filesIn(output: Uint8Array<ArrayBuffer>): Promise<PageFiles> {
+  const headEnd = output.indexOf('\n'.charCodeAt(0))
+  // What our own program writes.
+  const head = JSON.parse(new TextDecoder().decode(output.subarray(0, headEnd))) as Head
+  const assets = new Map<string, StaticFile>()
+  let at = headEnd + 1
+  const next = (size: number) => {
+    at += size
+    return output.slice(at - size, at)
+  }
+  for (const [name, size, gzippedSize] of head) {
+    const bytes = next(size)
+    const gzipped = next(gzippedSize)
+    const extension = name.slice(name.lastIndexOf('.') + 1)
+    const contentType = CONTENT_TYPES[extension] ?? 'application/octet-stream'
+    assets.set(name, await staticFile(bytes, contentType, gzipped))
+  }
+  const html = [...assets].find(([name]) => name.endsWith('.html'))
+  if (html === undefined) throw new Error('The bundler wrote no HTML file')
+  assets.delete(html[0])
+  return { html: html[1], assets }
+}

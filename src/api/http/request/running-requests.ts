@@ -1,0 +1,368 @@
+import { ANYONE, type Principal } from '../../../core/domain/access/principal.ts'
+import type { RunningEntry, RunningWork } from '../../../core/domain/ports/running-ports.ts'
+import { shownStatement } from '../../../core/domain/server-state.ts'
+import { AppError, type ErrorCode } from '../../../core/errors.ts'
+import { onAbort, setCaller, setOrigin } from '../../../core/runtime/cancellation.ts'
+import { type ArrivalDeps, Arrivals, type Peer } from './arrivals.ts'
+import { requestError } from './error-response.ts'
+import { failureResponseAt } from './openai-error.ts'
+
+export interface LogEntry {
+  readonly method: string
+  /** Without the query string, which may hold secrets. */
+  readonly path: string
+  /** The pattern of the path, `/api/projects/:project_name`; `unknown` where no route has it. */
+  readonly route: string
+  readonly status: number
+  /** From the request's arrival to the last byte of its answer. */
+  readonly ms: number
+  readonly requestId: string
+  /** Of the error that it was answered with; null: none. Rows of a statement that failed are an answer, too. */
+  readonly code: ErrorCode | null
+  /** Who made it; null: nobody was logged in, or nobody needed to be. */
+  readonly principal: string | null
+}
+
+export interface LoggedError {
+  readonly requestId: string
+  /** Of the agent's run that failed. */
+  readonly traceId?: string
+  readonly error: unknown
+}
+
+export interface RequestDeps extends ArrivalDeps {
+  readonly running: RunningWork
+  readonly log: (entry: LogEntry) => void
+  readonly logError: (error: LoggedError) => void
+  /** A new UUID. */
+  readonly newId: () => string
+}
+
+/** Where a request came from. A proxy's word for it is not taken. */
+export interface Connection extends Peer {
+  /** Called when the whole request has arrived: silence on the connection is then the server's own. */
+  onArrived(): void
+}
+
+const KEPT_MAX = 1_000
+const PATH_CHARS_MAX = 300
+
+export interface RecentRequest extends LogEntry {
+  /** Milliseconds since 1970. */
+  readonly startMs: number
+  /** The web page of this server made it, as far as its client says. */
+  readonly isFromPage: boolean
+}
+
+/** The requests that were answered last, for whoever looks after the server. Its log has all. */
+export class RecentRequests {
+  readonly #ring: RecentRequest[] = []
+  #next = 0
+
+  add(entry: LogEntry, { startMs, isFromPage }: Omit<RecentRequest, keyof LogEntry>): void {
+    this.#ring[this.#next] = { ...entry, path: keptPath(entry.path), startMs, isFromPage }
+    this.#next = (this.#next + 1) % KEPT_MAX
+  }
+
+  /** The newest first. */
+  list(): readonly RecentRequest[] {
+    return [...this.#ring.slice(this.#next), ...this.#ring.slice(0, this.#next)].reverse()
+  }
+}
+
+/** A copy: part of a text would hold all of it in memory, with what stood behind the `?`. */
+function keptPath(path: string): string {
+  const isLong = path.length > PATH_CHARS_MAX
+  const kept = Buffer.from(isLong ? path.slice(0, PATH_CHARS_MAX) : path).toString()
+  return isLong ? `${kept}…` : kept
+}
+
+/** The requests under way: each gets its scope, one line in the log and, whatever happens, an answer. */
+export class RunningRequests {
+  readonly #deps: RequestDeps
+  readonly #arrivals: Arrivals
+  readonly #scopes = new WeakMap<Request, RequestScope>()
+  readonly #running = new Set<RequestScope>()
+  readonly #onAnswered: (scope: RequestScope) => void
+  #isStopping = false
+  #onIdle = () => {}
+  #lastNumber = 0
+  /** Those that were answered last. */
+  readonly recent = new RecentRequests()
+
+  /** @param onAnswered called when the status is decided */
+  constructor(deps: RequestDeps, onAnswered: (scope: RequestScope) => void) {
+    this.#deps = deps
+    this.#arrivals = new Arrivals(deps)
+    this.#onAnswered = onAnswered
+  }
+
+  get isStopping(): boolean {
+    return this.#isStopping
+  }
+
+  /** Those under way, the oldest first. */
+  list(): readonly RequestScope[] {
+    return [...this.#running]
+  }
+
+  scopeOf(request: Request): RequestScope {
+    const scope = this.#scopes.get(request)
+    if (scope === undefined) throw new Error('a request reached a route without its scope')
+    return scope
+  }
+
+  async answer(
+    request: Request,
+    connection: Connection,
+    route: () => Promise<Response>,
+  ): Promise<Response> {
+    const startMs = this.#deps.now()
+    this.#lastNumber += 1
+    const scope = new RequestScope(this.#requestId(request), request, {
+      ...{ number: this.#lastNumber, startMs },
+      connection,
+      running: this.#deps.running,
+      onEnd: (ended) => this.#ended(ended),
+    })
+    this.#scopes.set(request, scope)
+    this.#running.add(scope)
+    const response = await this.#respond(scope, connection, route)
+    response.headers.set('x-request-id', scope.id)
+    if (scope.skippedRows !== null) {
+      response.headers.set(SKIPPED_ROWS_HEADER, String(scope.skippedRows))
+    }
+    scope.answered(response.status)
+    this.#onAnswered(scope)
+    return response
+  }
+
+  async #respond(
+    scope: RequestScope,
+    peer: Peer,
+    route: () => Promise<Response>,
+  ): Promise<Response> {
+    const { now, logError } = this.#deps
+    try {
+      await this.#arrivals.enter(peer, scope.signal)
+      // Requests can still come over open connections after the port is closed.
+      if (this.#isStopping) throw shuttingDown()
+      if (!isDecodable(scope.path)) {
+        throw new AppError('invalid_request', 'The path holds a malformed percent escape')
+      }
+      return await route()
+    } catch (error) {
+      const failure = requestError(error, scope.signal)
+      if (failure.code === 'internal') logError({ requestId: scope.id, error })
+      scope.failure = failure.code
+      return failureResponseAt(scope.path, failure, now())
+    }
+  }
+
+  /** Resolves when work on a large body may begin. */
+  bodyTurn(): Promise<void> {
+    return this.#arrivals.bodyTurn()
+  }
+
+  /** The client's own, where it is harmless; else a new one. */
+  #requestId(request: Request): string {
+    const sent = request.headers.get('x-request-id')
+    return sent !== null && /^[\w.-]{1,128}$/.test(sent) ? sent : this.#deps.newId()
+  }
+
+  #ended(scope: RequestScope): void {
+    this.#running.delete(scope)
+    const { id: requestId, method, path, route, status, failure: code, principal } = scope
+    const { startMs, isFromPage } = scope
+    const entry = {
+      ...{ method, path, route, status, ms: this.#deps.now() - startMs, requestId, code },
+      principal: principal.kind === 'open' ? null : `${principal.kind} ${principal.name}`,
+    }
+    this.#deps.log(entry)
+    this.recent.add(entry, { startMs, isFromPage })
+    if (this.#running.size === 0) this.#onIdle()
+  }
+
+  /** Resolves when nothing is under way: at the latest after `graceMs` and a second for aborted requests to end. */
+  async drain(graceMs: number): Promise<void> {
+    this.#isStopping = true
+    const idle = new Promise<void>((resolve) => {
+      this.#onIdle = resolve
+    })
+    if (this.#running.size === 0) return
+    await Promise.race([idle, Bun.sleep(graceMs)])
+    for (const scope of this.#running) scope.abort(shuttingDown())
+    if (this.#running.size > 0) await Promise.race([idle, Bun.sleep(ABORT_MS)])
+  }
+}
+
+export const SKIPPED_ROWS_HEADER = 'X-Eider-Skipped-Rows'
+
+/** How long aborted requests get to end. */
+const ABORT_MS = 1_000
+
+function shuttingDown(): AppError {
+  return new AppError('shutting_down', 'The server is shutting down')
+}
+
+function isDecodable(path: string): boolean {
+  if (!path.includes('%')) return true
+  try {
+    decodeURIComponent(path)
+    return true
+  } catch {
+    return false
+  }
+}
+
+/** Of a statement that runs, for people. */
+const STATEMENT_CHARS_MAX = 500
+
+interface RequestScopeInit {
+  readonly number: number
+  readonly startMs: number
+  readonly connection: Connection
+  readonly running: RunningWork
+  onEnd(scope: RequestScope): void
+}
+
+/** What is known about one request beside its content: its id, when to stop, and when it is over. */
+export class RequestScope {
+  readonly id: string
+  /** Of this run of the server: clients choose their ids, and may choose one twice. */
+  readonly number: number
+  /** Milliseconds since 1970. */
+  readonly startMs: number
+  readonly method: string
+  readonly path: string
+  /** The pattern of its path; known before its route runs. */
+  route = 'unknown'
+  /** The client's network address, or that of the proxy in front; `unknown` where there is no connection. */
+  readonly address: string
+  /** Who makes it; known before its route runs. A route that is open to everyone may see ANYONE. */
+  principal: Principal = ANYONE
+  /** Of the web page of this server, which says so: to tell its requests from those of programs, never for a right. */
+  readonly isFromPage: boolean
+  /** Where its statement is noted. */
+  readonly running: RunningEntry
+  /** What it changes, for the audit log; null: nothing. */
+  change: { readonly action: string; readonly targets: readonly string[] } | null = null
+  /** Rows of its insert that were not stored because their content is empty; null: it inserts nothing. */
+  skippedRows: number | null = null
+  /** The code of the error that it was answered with. */
+  failure: ErrorCode | null = null
+  readonly #abort = new AbortController()
+  readonly #onEnd: (scope: RequestScope) => void
+  readonly #onArrived: () => void
+  #sql: string | null = null
+  #isStreaming = false
+  #hasEnded = false
+  #status = 0
+
+  /**
+   * @param events `onEnd`: called once, when the answer is complete or the client is gone
+   */
+  constructor(id: string, request: Request, init: RequestScopeInit) {
+    const { connection, running, onEnd } = init
+    this.id = id
+    this.number = init.number
+    this.startMs = init.startMs
+    this.method = request.method
+    this.path = pathOf(request.url)
+    this.isFromPage = isFromPage(request)
+    const noted = running.begin(`${this.method} ${this.path}`)
+    this.running = {
+      statement: (sql) => {
+        this.#sql = sql
+        noted.statement(sql)
+      },
+      end: () => noted.end(),
+    }
+    this.#onEnd = onEnd
+    this.address = connection.address
+    this.#onArrived = () => connection.onArrived()
+    if (!hasBody(request)) this.#onArrived()
+    const { signal } = request
+    onAbort(signal, () => this.#abort.abort(signal.reason))
+    setCaller(this.#abort.signal, this.address)
+    setOrigin(this.#abort.signal, this)
+  }
+
+  /** Aborted when the client goes away, the stream is cancelled or the server stops. */
+  get signal(): AbortSignal {
+    return this.#abort.signal
+  }
+
+  /** The first words of the statement that it runs, without values; null: it runs none. */
+  get statement(): string | null {
+    return this.#sql === null ? null : shownStatement(this.#sql, STATEMENT_CHARS_MAX)
+  }
+
+  get isStreaming(): boolean {
+    return this.#isStreaming
+  }
+
+  get status(): number {
+    return this.#status
+  }
+
+  /**
+   * Notes that the request changes something: the audit log gets an entry when it is answered. Routes that need `write` or
+   * `admin` do so by themselves.
+   * @param targets names, never what a body says
+   */
+  noteChange(action: string, targets: readonly string[] = []): void {
+    this.change = { action, targets }
+  }
+
+  /** One more name of what is changed. */
+  noteTarget(name: string): void {
+    const { change } = this
+    if (change !== null) this.change = { ...change, targets: [...change.targets, name] }
+  }
+
+  abort(reason: unknown): void {
+    this.#abort.abort(reason)
+  }
+
+  bodyArrived(): void {
+    this.#onArrived()
+  }
+
+  /** From now on only `end` ends the request. */
+  startStreaming(): void {
+    this.#isStreaming = true
+  }
+
+  /** The status is decided. Without a stream, the request is over. */
+  answered(status: number): void {
+    this.#status = status
+    if (!this.#isStreaming) this.end()
+  }
+
+  end(): void {
+    if (this.#hasEnded) return
+    this.#hasEnded = true
+    this.running.end()
+    this.#onEnd(this)
+  }
+}
+
+function hasBody({ headers }: Request): boolean {
+  return headers.has('transfer-encoding') || (headers.get('content-length') ?? '0') !== '0'
+}
+
+/** The page says so itself; a browser says it of the files that the page loads, and of an address that was typed. */
+function isFromPage({ headers }: Request): boolean {
+  if (headers.has('x-eider-page')) return true
+  const site = headers.get('sec-fetch-site')
+  return site === 'same-origin' || site === 'none'
+}
+
+/** The path of an absolute URL as it was sent, without the query string. */
+function pathOf(url: string): string {
+  const start = url.indexOf('/', url.indexOf('//') + 2)
+  if (start === -1) return '/'
+  const end = url.indexOf('?', start)
+  return end === -1 ? url.slice(start) : url.slice(start, end)
+}

@@ -1,0 +1,137 @@
+import { t } from 'elysia'
+import { ERRORS, toAppError } from '../../../core/errors.ts'
+import { refuseForeignOrigin } from '../access/authentication.ts'
+import { streamedResponse } from '../answers/streamed-response.ts'
+import { isJsonType, readBody } from '../bodies/body.ts'
+import { parseJson } from '../bodies/json-text.ts'
+import { route } from '../openapi/openapi.ts'
+import type { AddRoutes, RouteContext } from '../request/route-context.ts'
+import { FIELDS } from '../request/schema-words.ts'
+
+/** Messages of the protocol are short; documents in them need not be. */
+const BODY_BYTES_MAX = 8 * 1024 * 1024
+
+const PATH = '/mcp'
+
+/** The Model Context Protocol as streamable HTTP. Its errors have the protocol's own shape. */
+export const addMcpRoutes: AddRoutes = (app, context) => {
+  const tag = 'MCP'
+  const needs = 'login'
+  app.post(
+    PATH,
+    async ({ request }) => {
+      const sent = await messageOf(context, request)
+      return sent instanceof Response ? sent : answer(context, request, sent.body)
+    },
+    route({
+      ...{ needs, tag },
+      summary: 'Send a message of the Model Context Protocol',
+      description:
+        'One message of JSON-RPC 2.0, or before version 2025-06-18 a list of them. `initialize` answers with the header `Mcp-Session-Id`; a request without that header is answered by itself.',
+      id: 'sendMcp',
+      takes: ['application/json'],
+      form: t.Union([MESSAGE, t.Array(MESSAGE)]),
+      failsAs: MESSAGE,
+      produces: 'text/event-stream',
+      answers: {
+        200: { description: 'The answer, as a stream of server-sent events', schema: MESSAGE },
+        202: { description: 'A notification was taken', isEmpty: true },
+        404: 'The session has ended, or is somebody else’s',
+      },
+    }),
+  )
+  app.get(
+    PATH,
+    async ({ request }) => {
+      const { authentication, deps } = context
+      refuseForeignOrigin(request, deps.settings.isLoopback && !authentication.isOn)
+      return answer(context, request, undefined)
+    },
+    route({
+      ...{ needs, tag },
+      id: 'openMcp',
+      summary: 'Open the stream of a session',
+      failsAs: MESSAGE,
+      produces: 'text/event-stream',
+      answers: {
+        200: { description: 'Server-sent events', schema: MESSAGE },
+        404: 'The session has ended, or is somebody else’s',
+      },
+    }),
+  )
+  app.delete(
+    PATH,
+    ({ request }) => answer(context, request, undefined),
+    route({
+      ...{ needs, tag },
+      id: 'endMcp',
+      summary: 'End a session',
+      failsAs: MESSAGE,
+      answers: {
+        200: { description: 'It has ended', isEmpty: true },
+        404: 'It has ended before, or is somebody else’s',
+      },
+    }),
+  )
+}
+
+const MESSAGE = t.Object(
+  {
+    jsonrpc: t.Literal('2.0'),
+    id: t.Optional(t.Union([t.String(), t.Number(), t.Null()])),
+    method: t.Optional(t.String()),
+    params: t.Optional(FIELDS),
+    result: t.Optional(FIELDS),
+    error: t.Optional(
+      t.Object({ code: t.Integer(), message: t.String(), data: t.Optional(t.Unknown()) }),
+    ),
+  },
+  {
+    $id: 'JsonRpcMessage',
+    description: 'JSON-RPC 2.0: a request, a notification, or what answers it',
+  },
+)
+
+async function messageOf(
+  context: RouteContext,
+  request: Request,
+): Promise<Response | { readonly body: unknown }> {
+  const { signal } = context.scopeOf(request)
+  try {
+    const type = request.headers.get('content-type')
+    if (type === null || !isJsonType(type)) {
+      return refusal(415, -32000, 'The Content-Type of the body must be application/json')
+    }
+    return { body: await parseJson(await readBody(context, request, BODY_BYTES_MAX), signal) }
+  } catch (error) {
+    signal.throwIfAborted()
+    const { code, message } = toAppError(error)
+    const { status } = ERRORS[code]
+    if (status >= 500) throw error
+    return refusal(status, code === 'invalid_json' ? -32700 : -32000, message)
+  }
+}
+
+function refusal(status: number, code: number, message: string): Response {
+  return Response.json({ jsonrpc: '2.0', error: { code, message }, id: null }, { status })
+}
+
+async function answer(context: RouteContext, request: Request, body: unknown): Promise<Response> {
+  const scope = context.scopeOf(request)
+  const { principal, address, signal } = scope
+  const { origin } = new URL(request.url)
+  const response = await context.deps.mcp.handle(request, body, {
+    principal,
+    address,
+    signal,
+    origin,
+  })
+  const type = response.headers.get('content-type')
+  if (response.body === null || type?.startsWith('text/event-stream') !== true) return response
+  const headers = Object.fromEntries(response.headers)
+  return streamedResponse(piecesOf(response.body), { headers, scope })
+}
+
+async function* piecesOf(body: ReadableStream<Uint8Array>): AsyncGenerator<Uint8Array> {
+  for await (const piece of body) yield piece
+}

@@ -1,0 +1,154 @@
+/** OpenAI's `/v1/chat/completions`: questions to agents and to knowledge bases. */
+import { t } from 'elysia'
+import { askerOf, requireScope } from '../../../../core/domain/access/principal.ts'
+import type { AppError } from '../../../../core/errors.ts'
+import { streamedResponse } from '../../answers/streamed-response.ts'
+import { readJson } from '../../bodies/body.ts'
+import { answerPieces } from '../../openai/answer-pieces.ts'
+import { type ChatTerms, completionChunks, wholeCompletion } from '../../openai/chat-answer.ts'
+import { CHAT, chatAsked, OPEN } from '../../openai/chat-request.ts'
+import { requireModel } from '../../openai/named-models.ts'
+import { route } from '../../openapi/openapi.ts'
+import type { AddRoutes, RouteContext } from '../../request/route-context.ts'
+import type { RequestScope } from '../../request/running-requests.ts'
+
+const CALL = t.Object({
+  id: t.String(),
+  type: t.Literal('function'),
+  function: t.Object({ name: t.String(), arguments: t.String() }),
+})
+
+const USAGE = t.Object({
+  prompt_tokens: t.Integer(),
+  completion_tokens: t.Integer(),
+  total_tokens: t.Integer(),
+  prompt_tokens_details: t.Object({ cached_tokens: t.Integer() }),
+})
+
+const ANSWER = t.Object({
+  id: t.String({ description: 'chatcmpl-<trace id>' }),
+  object: t.Literal('chat.completion'),
+  created: t.Integer(),
+  model: t.String(),
+  choices: t.Array(
+    t.Object({
+      index: t.Integer(),
+      message: t.Object({
+        role: t.Literal('assistant'),
+        content: t.Union([t.String(), t.Null()]),
+        refusal: t.Null(),
+        annotations: t.Array(
+          t.Object({ type: t.Literal('url_citation'), url_citation: t.Object({}, OPEN) }),
+        ),
+        reasoning_content: t.Optional(t.String({ description: 'Tool steps, where wanted' })),
+        tool_calls: t.Optional(t.Array(CALL)),
+      }),
+      logprobs: t.Null(),
+      finish_reason: t.String({ description: 'stop, length or content_filter' }),
+    }),
+  ),
+  usage: t.Union([USAGE, t.Null()], { description: 'null: nobody counted' }),
+  system_fingerprint: t.Null(),
+  eider: t.Object({ trace_id: t.String(), warnings: t.Array(t.String()) }, OPEN),
+})
+
+const CHUNK = t.Object({}, { ...OPEN, description: 'A chat.completion.chunk, or an error' })
+
+export const addChatRoutes: AddRoutes = (app, context) => {
+  const { agents } = context.deps
+  app.post(
+    '/v1/chat/completions',
+    async ({ request }) => {
+      const scope = context.scopeOf(request)
+      const { principal } = scope
+      requireScope(principal, 'ask')
+      const body = await readJson(context, request, CHAT)
+      const { agent } = requireModel(context.snapshot(), principal, body.model)
+      const { streams, ignored, withSteps, ...asked } = chatAsked(body, request.headers)
+      const { question, history, wishes, answerForm, asCall, withUsage } = asked
+      const deltas = streams && answerForm === undefined
+      const events = agents.ask(
+        {
+          ...{ agent, question, history, deltas },
+          asker: askerOf(principal),
+          traceParent: request.headers.get('traceparent') ?? undefined,
+          ...(wishes === undefined ? {} : { wishes }),
+          ...(answerForm === undefined ? {} : { answerForm }),
+        },
+        scope.signal,
+      )
+      const pieces = answerPieces(events, { deltas, withSteps })
+      const terms: ChatTerms = {
+        ...{ model: body.model, withSteps, withUsage },
+        created: Math.floor(context.deps.now() / 1000),
+        origin: new URL(request.url).origin,
+        ...(asCall === undefined ? {} : { asCall }),
+      }
+      const response = streams
+        ? await eventResponse(completionChunks(pieces, terms, failureLog(context, scope)), scope)
+        : Response.json(await wholeCompletion(pieces, terms))
+      return withIgnored(response, ignored)
+    },
+    route({
+      needs: 'login',
+      id: 'createChatCompletion',
+      summary: 'Ask an agent or a knowledge base',
+      description:
+        "OpenAI's chat completions, whole or (`stream`) as server-sent events. Needs the scope `ask`; a knowledge base as the model `read` too",
+      tag: 'OpenAI',
+      body: CHAT,
+      answers: {
+        200: {
+          description: 'The answer',
+          schema: ANSWER,
+          also: { 'text/event-stream': CHUNK },
+          headers: { 'x-eider-ignored': 'Fields of the body that do nothing here' },
+        },
+        404: 'No such model',
+      },
+    }),
+  )
+}
+
+/** Logs a failure that the client is told of within a stream. */
+export function failureLog({ deps }: RouteContext, scope: RequestScope) {
+  return (failure: AppError, traceId: string) => {
+    scope.failure = failure.code
+    deps.logError({ requestId: scope.id, traceId, error: failure.cause ?? failure })
+  }
+}
+
+/** Tells which fields of a body did nothing. */
+export function withIgnored(response: Response, ignored: readonly string[]): Response {
+  if (ignored.length > 0) response.headers.set('x-eider-ignored', ignored.join(', '))
+  return response
+}
+
+const HEADERS = {
+  'content-type': 'text/event-stream; charset=utf-8',
+  'cache-control': 'no-cache',
+  'x-accel-buffering': 'no',
+}
+
+/** The first event is awaited before the answer begins: what fails until then has a status. */
+export async function eventResponse(
+  events: AsyncGenerator<string, void>,
+  scope: RequestScope,
+): Promise<Response> {
+  const first = await events.next()
+  const keepAlive = { text: ': keep-alive\n\n' }
+  return streamedResponse(beginningWith(first, events), { scope, headers: HEADERS, keepAlive })
+}
+
+async function* beginningWith(
+  first: IteratorResult<string, void>,
+  rest: AsyncGenerator<string, void>,
+): AsyncGenerator<string, void> {
+  try {
+    if (first.done !== true) yield first.value
+    yield* rest
+  } finally {
+    // A client may leave before the second event is asked for.
+    await rest.return()
+  }
+}

@@ -1,0 +1,284 @@
+/** OpenAI's `/v1/vector_stores`: knowledge bases. */
+import { type Static, t } from 'elysia'
+import { findKnowledgeBase, findProject } from '../../../../core/domain/access/catalog-snapshot.ts'
+import {
+  mayName,
+  type Principal,
+  requireNamespace,
+  requireScope,
+} from '../../../../core/domain/access/principal.ts'
+import type { KnowledgeBase } from '../../../../core/domain/knowledge-base.ts'
+import { DEFAULT_PROJECT, FILES_DATABASE } from '../../../../core/domain/project.ts'
+import { AppError } from '../../../../core/errors.ts'
+import {
+  alterKnowledgeBase,
+  createKnowledgeBase,
+  dropKnowledgeBase,
+} from '../../../../query/definitions/define-knowledge-base.ts'
+import { bodySchema, readJson } from '../../bodies/body.ts'
+import { ATTRIBUTES_SCHEMA, checkedPairs } from '../../openai/attributes.ts'
+import { OPEN } from '../../openai/chat-request.ts'
+import { filesToAttach, SENT_FILES_MAX } from '../../openai/files-to-attach.ts'
+import { listSchema, PAGE, pageOf, pageOrderOf, pageRecord } from '../../openai/list-page.ts'
+import { idOf } from '../../openai/named-models.ts'
+import {
+  CHUNKING_SCHEMA,
+  preprocessingFieldOf,
+  requireStore,
+  STORE_SCHEMA,
+  storeFactsOf,
+  storeRecord,
+} from '../../openai/store-record.ts'
+import { route } from '../../openapi/openapi.ts'
+import type { AddRoutes, RouteContext } from '../../request/route-context.ts'
+
+const ALL = '/v1/vector_stores'
+const ONE = `${ALL}/:vector_store_id` as const
+
+const NAME_CHARS_MAX = 512
+
+const optional = {
+  text: () => t.Optional(t.Union([t.String({ maxLength: NAME_CHARS_MAX }), t.Null()])),
+  pairs: () => t.Optional(t.Union([ATTRIBUTES_SCHEMA, t.Null()])),
+  chunking: () => t.Optional(t.Union([CHUNKING_SCHEMA, t.Null()])),
+  refused: () => t.Optional(t.Unknown({ description: 'Refused: nothing expires here' })),
+}
+
+const CREATE = bodySchema(
+  t.Object(
+    {
+      name: optional.text(),
+      description: optional.text(),
+      file_ids: t.Optional(t.Union([t.Array(t.String(), { maxItems: SENT_FILES_MAX }), t.Null()])),
+      chunking_strategy: optional.chunking(),
+      metadata: optional.pairs(),
+      expires_after: optional.refused(),
+    },
+    OPEN,
+  ),
+)
+const MODIFY = bodySchema(
+  t.Object(
+    {
+      name: optional.text(),
+      metadata: optional.pairs(),
+      expires_after: optional.refused(),
+    },
+    OPEN,
+  ),
+)
+
+const DELETED = t.Object({
+  id: t.String(),
+  object: t.Literal('vector_store.deleted'),
+  deleted: t.Literal(true),
+})
+
+const tag = 'OpenAI'
+const missing = { 404: 'No such vector store' }
+
+export const addVectorStoreRoutes: AddRoutes = (app, context) => {
+  addListRoutes(app, context)
+  addOneRoutes(app, context)
+}
+
+const addListRoutes: AddRoutes = (app, context) => {
+  app.get(
+    ALL,
+    async ({ request }) => {
+      const { principal, signal } = context.scopeOf(request)
+      const kbs = context
+        .snapshot()
+        .knowledgeBases.filter(({ projectName }) => mayName(principal, projectName))
+        .toSorted((one, other) => one.id - other.id)
+      const { items: shown, hasMore } = pageOf(kbs, idOf, pageOrderOf(PAGE.read(request)))
+      const items = []
+      for (const kb of shown) {
+        const record = await storeRecord(context, kb, signal).catch(goneAsNull)
+        if (record !== null) items.push(record)
+      }
+      return Response.json(pageRecord({ items, hasMore }))
+    },
+    route({
+      needs: 'read',
+      id: 'listVectorStores',
+      summary: 'List knowledge bases as vector stores',
+      query: PAGE,
+      tag,
+      answers: { 200: { description: 'Those of the page', schema: listSchema(STORE_SCHEMA) } },
+    }),
+  )
+  app.post(
+    ALL,
+    async ({ request }) => {
+      const sent = await readJson(context, request, CREATE)
+      const { principal, signal } = context.scopeOf(request)
+      refuseExpiry(sent.expires_after)
+      const fileIds = sent.file_ids ?? []
+      if (fileIds.length > 0) {
+        requireNamespace(principal, FILES_DATABASE)
+        requireScope(principal, 'read')
+      }
+      const files = filesToAttach(context.snapshot(), fileIds)
+      const kb = await created(context, principal, sent)
+      if (files.length > 0) await context.deps.attachments.attach({ kb, files, isBatch: false })
+      return Response.json(await storeRecord(context, kb, signal))
+    },
+    route({
+      needs: 'write',
+      id: 'createVectorStore',
+      summary: 'Create a knowledge base as a vector store',
+      description:
+        'The id is made of the name: letters, digits, `_` and `-` of it, and a number where it is taken. A name `project.name` creates it in that project, any other in the default one.',
+      tag,
+      body: CREATE,
+      answers: {
+        200: { description: 'The vector store', schema: STORE_SCHEMA },
+        400: 'A field is wrong',
+        404: 'No such file',
+      },
+    }),
+  )
+}
+
+/** One that was dropped since the list was made. */
+function goneAsNull(error: unknown): null {
+  if (error instanceof AppError && error.code === 'knowledge_base_not_found') return null
+  throw error
+}
+
+const addOneRoutes: AddRoutes = (app, context) => {
+  const storeAt = (request: Request, id: string): KnowledgeBase => {
+    return requireStore(context.snapshot(), context.scopeOf(request).principal, id)
+  }
+  app.get(
+    ONE,
+    async ({ request, params }) => {
+      const kb = storeAt(request, params.vector_store_id)
+      return Response.json(await storeRecord(context, kb, context.scopeOf(request).signal))
+    },
+    route({
+      needs: 'read',
+      id: 'getVectorStore',
+      summary: 'Get a vector store',
+      tag,
+      answers: { 200: { description: 'The vector store', schema: STORE_SCHEMA }, ...missing },
+    }),
+  )
+  app.post(
+    ONE,
+    async ({ request, params }) => {
+      storeAt(request, params.vector_store_id)
+      const sent = await readJson(context, request, MODIFY)
+      refuseExpiry(sent.expires_after)
+      const kb = storeAt(request, params.vector_store_id)
+      const facts = storeFactsOf(kb)
+      const catalog = context.deps.catalogFor(context.scopeOf(request).principal)
+      const altered = await alterKnowledgeBase(
+        kb,
+        {
+          vector_store: {
+            ...facts,
+            ...(sent.name ? { name: sent.name } : {}),
+            ...(sent.metadata === undefined
+              ? {}
+              : { metadata: checkedPairs(sent.metadata, 'metadata') }),
+          },
+        },
+        catalog,
+      )
+      return Response.json(await storeRecord(context, altered, context.scopeOf(request).signal))
+    },
+    route({
+      needs: 'write',
+      id: 'modifyVectorStore',
+      summary: 'Change name or metadata of a vector store; its id stays',
+      tag,
+      body: MODIFY,
+      answers: { 200: { description: 'The vector store', schema: STORE_SCHEMA }, ...missing },
+    }),
+  )
+  app.delete(
+    ONE,
+    async ({ request, params }) => {
+      const kb = storeAt(request, params.vector_store_id)
+      const { principal } = context.scopeOf(request)
+      await dropKnowledgeBase(kb, context.deps.catalogFor(principal))
+      return Response.json({ id: idOf(kb), object: 'vector_store.deleted', deleted: true })
+    },
+    route({
+      needs: 'write',
+      id: 'deleteVectorStore',
+      summary: 'Delete a vector store and its documents; uploaded files stay',
+      tag,
+      answers: { 200: { description: 'It is deleted', schema: DELETED }, ...missing },
+    }),
+  )
+}
+
+function refuseExpiry(sent: unknown): void {
+  if (sent === null || sent === undefined) return
+  const message = 'Vector stores do not expire here: leave "expires_after" away'
+  throw new AppError('invalid_request', message, { param: 'expires_after' })
+}
+
+const NAME_TRIES_MAX = 1000
+
+/** @throws AppError `forbidden`, those of `createKnowledgeBase` */
+async function created(
+  { deps, snapshot }: RouteContext,
+  principal: Principal,
+  sent: Static<typeof CREATE.schema> & SentStore,
+): Promise<KnowledgeBase> {
+  const metadata = checkedPairs(sent.metadata, 'metadata')
+  const preprocessing = preprocessingFieldOf(sent.chunking_strategy)
+  const { projectName, base } = placeOf(sent.name ?? '')
+  requireNamespace(principal, projectName)
+  for (let count = 1; ; count += 1) {
+    const name = count === 1 ? base : `${base}_${count}`
+    const facts = { name: sent.name || name, description: sent.description ?? null, metadata }
+    const fields = { name, vector_store: facts, ...(preprocessing && { preprocessing }) }
+    const project = findProject(snapshot(), projectName)
+    const isTaken = project !== undefined && findKnowledgeBase(snapshot(), project, name)
+    if (isTaken && count < NAME_TRIES_MAX) continue
+    try {
+      return await createKnowledgeBase(projectName, fields, deps.catalogFor(principal))
+    } catch (error) {
+      // Another request was faster.
+      const isClash = error instanceof AppError && CLASHES.has(error.code)
+      if (!isClash || count >= NAME_TRIES_MAX) throw error
+    }
+  }
+
+  function placeOf(name: string) {
+    const [first = '', second = '', ...others] = name.split('.')
+    const isPlace = others.length === 0 && second !== '' && mayName(principal, first)
+    const project = isPlace ? findProject(snapshot(), first) : undefined
+    if (project !== undefined) return { projectName: project.name, base: idNameOf(second) }
+    return { projectName: DEFAULT_PROJECT, base: idNameOf(name) }
+  }
+}
+
+interface SentStore {
+  readonly name?: string | null
+  readonly description?: string | null
+  readonly metadata?: Readonly<Record<string, unknown>> | null
+  readonly chunking_strategy?: Static<typeof CHUNKING_SCHEMA> | null
+}
+
+const CLASHES: ReadonlySet<string> = new Set(['knowledge_base_exists', 'storage_in_use'])
+
+const ID_CHARS_MAX = 80
+
+/** What can stand in a path as it is. */
+function idNameOf(name: string): string {
+  const plain = name
+    .toWellFormed()
+    .normalize('NFC')
+    .replaceAll(/[^\p{L}\p{N}_-]+/gu, '_')
+  const short = [...plain]
+    .slice(0, ID_CHARS_MAX)
+    .join('')
+    .replaceAll(/^_+|_+$/g, '')
+  return short === '' ? `vs_${crypto.randomUUID().replaceAll('-', '').slice(0, 24)}` : short
+}

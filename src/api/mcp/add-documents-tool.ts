@@ -1,0 +1,98 @@
+import type { Row, RowValue } from '../../core/domain/document.ts'
+import { nameKey } from '../../core/domain/identifier.ts'
+import type { KnowledgeBase } from '../../core/domain/knowledge-base.ts'
+import { fullName } from '../../core/domain/project.ts'
+import { AppError } from '../../core/errors.ts'
+import type { JsonObject } from '../../core/json.ts'
+import { contentColumnsOf } from './schemas.ts'
+import type { Tool } from './tool.ts'
+import { namedAmong, visibleData } from './visible-data.ts'
+
+const DOCUMENTS_MAX = 100
+const CONTENT_CHARS_MAX = 1_000_000
+
+export const ADD_DOCUMENTS_TOOL: Tool = {
+  name: 'add_documents',
+  title: 'Add documents',
+  description:
+    'Stores texts in a knowledge base, where search finds them at once. A document with an "id" that is there already replaces it whole; ' +
+    'without an id it gets one made of its content. "metadata" becomes columns that searches filter by. All documents of a call are stored, or none.',
+  needs: 'write',
+  annotations: {
+    readOnlyHint: false,
+    // A document of the same id is replaced.
+    destructiveHint: true,
+    idempotentHint: true,
+    openWorldHint: false,
+  },
+  inputSchema: {
+    type: 'object',
+    properties: {
+      knowledge_base: {
+        type: 'string',
+        minLength: 1,
+        description: '"project.name"; a name alone is of the default project. It must exist',
+      },
+      documents: {
+        type: 'array',
+        minItems: 1,
+        maxItems: DOCUMENTS_MAX,
+        items: {
+          type: 'object',
+          properties: {
+            id: { type: 'string', minLength: 1, maxLength: 1_000 },
+            content: { type: 'string', minLength: 1, maxLength: CONTENT_CHARS_MAX },
+            metadata: { type: 'object' },
+          },
+          required: ['content'],
+          additionalProperties: false,
+        },
+      },
+    },
+    required: ['knowledge_base', 'documents'],
+    additionalProperties: false,
+  },
+  outputSchema: {
+    type: 'object',
+    properties: {
+      knowledge_base: { type: 'string' },
+      documents: { type: 'integer', description: 'How many were taken' },
+      state: { type: 'string', enum: ['stored', 'running'] },
+      job_id: { type: 'integer', description: 'Where it takes longer: GET /api/jobs/{id}' },
+    },
+    required: ['knowledge_base', 'documents', 'state'],
+  },
+  async run(sent, { uses, principal, signal }) {
+    const { knowledgeBases } = namable(uses.snapshot(), principal)
+    const named = sent.text('knowledge_base')
+    const kb = namedAmong(knowledgeBases, { named, kind: 'knowledge_base', principal })
+    const rows = sent.objects('documents').map((document) => documentRow(kb, document))
+    const job = await uses.insert(kb, rows, signal)
+    const stored = { knowledge_base: fullName(kb), documents: rows.length }
+    return {
+      structured:
+        job === null
+          ? { ...stored, state: 'stored' }
+          : { ...stored, state: 'running', job_id: job.id },
+    }
+  },
+}
+
+/** Whoever may write need not read: a name is enough. */
+const namable: typeof visibleData = (snapshot, principal) => {
+  return visibleData(snapshot, { ...principal, scopes: new Set(['read']) })
+}
+
+/** @throws AppError `invalid_request` for metadata that has the name of another column */
+function documentRow(kb: KnowledgeBase, document: JsonObject): Row {
+  const [content = 'content'] = contentColumnsOf(kb)
+  const idColumn = kb.idColumn ?? 'id'
+  const metadata = (document.metadata ?? {}) as Readonly<Record<string, RowValue>>
+  for (const name of Object.keys(metadata)) {
+    if (nameKey(name) !== nameKey(content) && nameKey(name) !== nameKey(idColumn)) continue
+    const message = `"metadata" of a document must not hold "${name}": that is ${nameKey(name) === nameKey(content) ? 'its content' : 'its id'}`
+    throw new AppError('invalid_request', message)
+  }
+  const id = typeof document.id === 'string' ? { [idColumn]: document.id } : {}
+  return { ...metadata, ...id, [content]: String(document.content) }
+}

@@ -1,0 +1,192 @@
+/** Schemas and documents as resources, page by page, and the completion of their addresses. */
+import type { Principal } from '../../core/domain/access/principal.ts'
+import { mayDo, requireScope } from '../../core/domain/access/principal.ts'
+import { nameKey } from '../../core/domain/identifier.ts'
+import { AppError, notFound } from '../../core/errors.ts'
+import { documentTitle, wholeText } from './document-texts.ts'
+import {
+  DOCUMENT_TEMPLATE,
+  documentUri,
+  readEiderUri,
+  SCHEMA_TEMPLATE,
+  schemaUri,
+} from './eider-uri.ts'
+import type { McpUses } from './mcp-uses.ts'
+import { schemaNamed, visibleSchemas } from './schemas.ts'
+import { namedAmong, visibleData } from './visible-data.ts'
+
+const PAGE_SIZE = 100
+/** Of a document as a resource; the tool `fetch` reads longer ones in parts. */
+const RESOURCE_CHARS_MAX = 1_000_000
+/** What a completion may answer at most (the protocol). */
+const COMPLETIONS_MAX = 100
+
+export interface Reader {
+  readonly uses: McpUses
+  readonly principal: Principal
+  readonly signal: AbortSignal
+}
+
+export const RESOURCE_TEMPLATES = [
+  {
+    uriTemplate: SCHEMA_TEMPLATE,
+    name: 'schema',
+    title: 'Columns of a knowledge base, table, view or file',
+    description: 'namespace: a project, or "files". As JSON, with sizes and how to search it',
+    mimeType: 'application/json',
+  },
+  {
+    uriTemplate: DOCUMENT_TEMPLATE,
+    name: 'document',
+    title: 'A document of a knowledge base',
+    description: 'Its whole text. search finds ids',
+    mimeType: 'text/plain',
+  },
+]
+
+/** Schemas, then documents of each knowledge base. A cursor says where the next page begins. */
+export async function resourcePage(cursor: string | undefined, reader: Reader) {
+  const { uses, principal, signal } = reader
+  if (!mayDo(principal, 'read')) return { resources: [] }
+  const schemas = visibleSchemas(uses, principal)
+  const place = readCursor(cursor)
+  if (place.kind === 'schemas') {
+    const end = place.offset + PAGE_SIZE
+    const resources = schemas.slice(place.offset, end).map(({ namespace, name, kind }) => ({
+      uri: schemaUri(namespace, name),
+      name: `${namespace}.${name}`,
+      title: `Columns of ${namespace}.${name}`,
+      description: `The ${kind.replace('_', ' ')} ${namespace}.${name}: its columns and size`,
+      mimeType: 'application/json',
+    }))
+    if (end < schemas.length) return { resources, nextCursor: `s${end}` }
+    const next = nextKnowledgeBase(-1, reader)
+    return next === undefined ? { resources } : { resources, nextCursor: `d${next}.0` }
+  }
+  const kb = visibleData(uses.snapshot(), principal).knowledgeBases.find(
+    ({ id }) => id === place.id,
+  )
+  const order = { limit: PAGE_SIZE, afterKey: place.afterKey, offset: 0 }
+  const page =
+    kb === undefined ? { items: [], next: null } : await uses.listDocuments(kb, order, signal)
+  const resources = page.items.map(({ id, metadata }) => ({
+    uri: documentUri(kb?.projectName ?? '', kb?.name ?? '', id),
+    name: id,
+    title: documentTitle(id, metadata),
+    mimeType: 'text/plain',
+  }))
+  if (page.next !== null) return { resources, nextCursor: `d${place.id}.${page.next}` }
+  const next = nextKnowledgeBase(place.id, reader)
+  return next === undefined ? { resources } : { resources, nextCursor: `d${next}.0` }
+}
+
+/** By its id: what is made or dropped between two pages neither repeats nor hides others. */
+function nextKnowledgeBase(after: number, { uses, principal }: Reader): number | undefined {
+  const ids = visibleData(uses.snapshot(), principal).knowledgeBases.map(({ id }) => id)
+  return ids.toSorted((a, b) => a - b).find((id) => id > after)
+}
+
+type Place =
+  | { readonly kind: 'schemas'; readonly offset: number }
+  | { readonly kind: 'documents'; readonly id: number; readonly afterKey: bigint }
+
+/** @throws AppError `invalid_request` */
+function readCursor(cursor: string | undefined): Place {
+  if (cursor === undefined) return { kind: 'schemas', offset: 0 }
+  const [, offset] = /^s(\d{1,9})$/.exec(cursor) ?? []
+  if (offset !== undefined) return { kind: 'schemas', offset: Number(offset) }
+  const [, id, key] = /^d(\d{1,15})\.(\d{1,18})$/.exec(cursor) ?? []
+  if (id !== undefined && key !== undefined) {
+    return { kind: 'documents', id: Number(id), afterKey: BigInt(key) }
+  }
+  throw new AppError('invalid_request', 'The cursor is none of this list: begin without one')
+}
+
+/** @throws AppError `forbidden`, `…_not_found`, `invalid_request` for an address that is none of ours */
+export async function readResource(uri: string, { uses, principal, signal }: Reader) {
+  requireScope(principal, 'read')
+  const address = readEiderUri(uri)
+  if (address === undefined) {
+    const expected = `${SCHEMA_TEMPLATE} or ${DOCUMENT_TEMPLATE}`
+    throw new AppError('invalid_request', `The address is no resource: expected ${expected}`)
+  }
+  if (address.kind === 'schema') {
+    const schema = schemaNamed(visibleSchemas(uses, principal), address)
+    if (schema === undefined) throw notFound('table', `${address.namespace}.${address.name}`)
+    const text = JSON.stringify(await schema.read(), null, 2)
+    return { contents: [{ uri, mimeType: 'application/json', text }] }
+  }
+  const { knowledgeBases } = visibleData(uses.snapshot(), principal)
+  const named = `${address.project}.${address.knowledgeBase}`
+  const kb = namedAmong(knowledgeBases, { named, kind: 'knowledge_base', principal })
+  const text = wholeText(await uses.readDocument(kb, address.id, signal))
+  const isCut = text.length > RESOURCE_CHARS_MAX
+  const shown = isCut ? text.slice(0, RESOURCE_CHARS_MAX).toWellFormed() : text
+  const note = isCut ? `\n\n[Cut at ${RESOURCE_CHARS_MAX} characters: the tool fetch reads on]` : ''
+  return { contents: [{ uri, mimeType: 'text/plain', text: `${shown}${note}` }] }
+}
+
+/** What an argument is called, what was typed of it, and the arguments before it. */
+export interface Completed {
+  readonly name: string
+  readonly value: string
+  readonly given: Readonly<Record<string, string>>
+}
+
+/** Values that begin with what was typed. */
+export async function completionOf({ name, value, given }: Completed, reader: Reader) {
+  const all = await completionValues({ name, value, given }, reader)
+  const begins = all.filter((one) => nameKey(one).startsWith(nameKey(value)))
+  const values = [...new Set(begins)]
+  return {
+    completion: {
+      values: values.slice(0, COMPLETIONS_MAX),
+      total: values.length,
+      hasMore: values.length > COMPLETIONS_MAX,
+    },
+  }
+}
+
+async function completionValues(
+  { name, value, given }: Completed,
+  { uses, principal, signal }: Reader,
+): Promise<readonly string[]> {
+  const data = visibleData(uses.snapshot(), principal)
+  const isRead = mayDo(principal, 'read')
+  switch (name) {
+    case 'project':
+      return data.projects.map((project) => project.name)
+    case 'namespace':
+      return [...new Set(visibleNames(uses, principal, isRead).map(({ namespace }) => namespace))]
+    case 'name':
+      return visibleNames(uses, principal, isRead).flatMap((schema) => {
+        const isThere = given.namespace === undefined || schema.namespace === given.namespace
+        return isThere ? [schema.name] : []
+      })
+    case 'agent':
+      return data.agents.map((agent) => `${agent.projectName}.${agent.name}`)
+    case 'knowledge_base': {
+      // In an address the project stands before it; elsewhere it is a part of the name.
+      const { project } = given
+      if (project === undefined)
+        return data.knowledgeBases.map((kb) => `${kb.projectName}.${kb.name}`)
+      return data.knowledgeBases.flatMap((kb) => (kb.projectName === project ? [kb.name] : []))
+    }
+    case 'id': {
+      const kb = data.knowledgeBases.find((one) => {
+        return one.projectName === given.project && one.name === given.knowledge_base
+      })
+      if (kb === undefined) return []
+      const order = { limit: COMPLETIONS_MAX, afterKey: 0n, offset: 0 }
+      const searched = value === '' ? {} : { searched: value }
+      const page = await uses.listDocuments(kb, { ...order, ...searched }, signal)
+      return page.items.map(({ id }) => id)
+    }
+    default:
+      return []
+  }
+}
+
+function visibleNames(uses: McpUses, principal: Principal, isRead: boolean) {
+  return isRead ? visibleSchemas(uses, principal) : []
+}

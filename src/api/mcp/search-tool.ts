@@ -1,0 +1,187 @@
+import { SEARCH_MODES, type SearchMode } from '../../core/domain/hybrid-search.ts'
+import type { KnowledgeBase } from '../../core/domain/knowledge-base.ts'
+import { fullName } from '../../core/domain/project.ts'
+import { toAppError } from '../../core/errors.ts'
+import { mapConcurrent } from '../../core/runtime/map-concurrent.ts'
+import { documentTitle, linkOf } from './document-texts.ts'
+import { documentUri } from './eider-uri.ts'
+import type { FoundPassage, SearchOrder } from './mcp-uses.ts'
+import { type Arguments, READS, type Tool, type ToolCall } from './tool.ts'
+import { namedAmong, visibleData } from './visible-data.ts'
+
+const RESULTS_UNSET = 10
+const RESULTS_MAX = 50
+const SEARCH_TEXT_CHARS_MAX = 10_000
+const PASSAGE_CHARS_MAX = 2_000
+/** Searched where no knowledge base is named. */
+const KNOWLEDGE_BASES_MAX = 20
+const AT_ONCE_MAX = 4
+
+/** `results` with `id`, `title`, `url` and `text` is what chat clients expect of a tool of this name. */
+export const SEARCH_TOOL: Tool = {
+  name: 'search',
+  title: 'Search documents',
+  description:
+    'Finds documents by meaning and keywords. Write the query in plain words, as a question or a few terms. ' +
+    'Without "knowledge_base" all knowledge bases are searched. Each result is one document with its best passage as "text"; ' +
+    'call fetch with its "id" for the whole document. list_data lists the knowledge bases and the columns for "filters".',
+  needs: 'read',
+  annotations: READS,
+  inputSchema: {
+    type: 'object',
+    properties: {
+      query: {
+        type: 'string',
+        minLength: 1,
+        maxLength: SEARCH_TEXT_CHARS_MAX,
+        description: 'What to look for, in plain words',
+      },
+      knowledge_base: {
+        type: 'string',
+        description: 'Search this one only: "project.name"; a name alone is of the default project',
+      },
+      limit: {
+        type: 'integer',
+        minimum: 1,
+        maximum: RESULTS_MAX,
+        description: `How many documents; ${RESULTS_UNSET} by default`,
+      },
+      filters: {
+        type: 'object',
+        description:
+          'Conditions on metadata columns, all of which must hold: {"year": {">=": 2020}, "colour": "green"}. Needs "knowledge_base"',
+      },
+      mode: {
+        type: 'string',
+        enum: [...SEARCH_MODES],
+        description: 'hybrid (default): by meaning and keywords; vector: by meaning; keyword',
+      },
+      min_relevance: {
+        type: 'number',
+        minimum: 0,
+        maximum: 1,
+        description: 'Leaves out what is less relevant',
+      },
+    },
+    required: ['query'],
+    additionalProperties: false,
+  },
+  outputSchema: {
+    type: 'object',
+    properties: {
+      results: {
+        type: 'array',
+        items: {
+          type: 'object',
+          properties: {
+            id: { type: 'string', description: 'For fetch' },
+            title: { type: 'string' },
+            url: { type: 'string', description: 'For citations' },
+            text: { type: 'string', description: 'The passage that fits best' },
+            knowledge_base: { type: 'string' },
+            relevance: { type: ['number', 'null'], description: '0 to 1' },
+          },
+          required: ['id', 'title', 'url', 'text'],
+        },
+      },
+      warnings: { type: 'array', items: { type: 'string' } },
+    },
+    required: ['results'],
+  },
+  async run(sent, call) {
+    const limit = sent.number('limit') ?? RESULTS_UNSET
+    const { knowledgeBases, warnings } = searchedOf(sent, call)
+    const found = await searchAll(knowledgeBases, searchOrder(sent, limit), call)
+    const results = found.passages
+      .toSorted((a, b) => (b.passage.relevance ?? 0) - (a.passage.relevance ?? 0))
+      .slice(0, limit)
+      .map(({ kb, passage }) => resultRecord(kb, passage, call.origin))
+    const said = [...warnings, ...found.warnings]
+    return { structured: { results, ...(said.length === 0 ? {} : { warnings: said }) } }
+  },
+}
+
+interface Searched {
+  readonly knowledgeBases: readonly KnowledgeBase[]
+  readonly warnings: readonly string[]
+}
+
+function searchedOf(sent: Arguments, { uses, principal }: ToolCall): Searched {
+  const all = visibleData(uses.snapshot(), principal).knowledgeBases
+  const named = sent.optionalText('knowledge_base')
+  if (named !== undefined) {
+    const kb = namedAmong(all, { named, kind: 'knowledge_base', principal })
+    return { knowledgeBases: [kb], warnings: [] }
+  }
+  const knowledgeBases = all.slice(0, KNOWLEDGE_BASES_MAX)
+  if (all.length === 0) {
+    return { knowledgeBases, warnings: ['There are no knowledge bases that could be searched'] }
+  }
+  if (all.length === knowledgeBases.length) return { knowledgeBases, warnings: [] }
+  const left = `Searched the first ${KNOWLEDGE_BASES_MAX} of ${all.length} knowledge bases`
+  return { knowledgeBases, warnings: [`${left}: name one with "knowledge_base" (list_data)`] }
+}
+
+function searchOrder(sent: Arguments, k: number): SearchOrder {
+  const mode = SEARCH_MODES.find((one: SearchMode) => one === sent.optionalText('mode'))
+  const minRelevance = sent.number('min_relevance')
+  const filters = sent.object('filters')
+  return {
+    query: sent.text('query'),
+    k,
+    explain: false,
+    neighbours: 0,
+    isPerDocument: true,
+    ...(mode === undefined ? {} : { mode }),
+    ...(minRelevance === undefined ? {} : { minRelevance }),
+    ...(filters === undefined ? {} : { filters }),
+  }
+}
+
+interface Found {
+  readonly passages: readonly { readonly kb: KnowledgeBase; readonly passage: FoundPassage }[]
+  readonly warnings: readonly string[]
+}
+
+/** One of several that cannot be searched is told of; the only one fails the call. */
+async function searchAll(
+  knowledgeBases: readonly KnowledgeBase[],
+  order: SearchOrder,
+  { uses, signal }: ToolCall,
+): Promise<Found> {
+  const [only] = knowledgeBases
+  if (only !== undefined && knowledgeBases.length === 1) {
+    const { results, warnings } = await uses.search(only, order, signal)
+    return { passages: results.map((passage) => ({ kb: only, passage })), warnings }
+  }
+  const bounds = { concurrencyMax: AT_ONCE_MAX, signal }
+  const parts = await mapConcurrent(knowledgeBases, bounds, async (kb, ended): Promise<Found> => {
+    try {
+      const { results, warnings } = await uses.search(kb, order, ended)
+      return { passages: results.map((passage) => ({ kb, passage })), warnings }
+    } catch (error) {
+      ended.throwIfAborted()
+      const { code, message } = toAppError(error)
+      return { passages: [], warnings: [`${fullName(kb)} was not searched: ${code}: ${message}`] }
+    }
+  })
+  return {
+    passages: parts.flatMap(({ passages }) => passages),
+    warnings: [...new Set(parts.flatMap(({ warnings }) => warnings))],
+  }
+}
+
+function resultRecord(
+  kb: KnowledgeBase,
+  { id, content, metadata, relevance }: FoundPassage,
+  origin: string,
+) {
+  return {
+    id: documentUri(kb.projectName, kb.name, id),
+    title: documentTitle(id, metadata),
+    url: linkOf(origin, kb, { id, metadata }),
+    text: content.slice(0, PASSAGE_CHARS_MAX).toWellFormed(),
+    knowledge_base: fullName(kb),
+    relevance,
+  }
+}

@@ -1,0 +1,91 @@
+/** What of the catalog a principal sees, and how clients name it. */
+
+import type { CatalogSnapshot } from '../../core/domain/access/catalog-snapshot.ts'
+import {
+  mayDo,
+  mayName,
+  type Principal,
+  requireNamespace,
+} from '../../core/domain/access/principal.ts'
+import type { Agent } from '../../core/domain/agents/agent.ts'
+import type { DataSource } from '../../core/domain/flow/data-source.ts'
+import { nameKey } from '../../core/domain/identifier.ts'
+import type { KnowledgeBase } from '../../core/domain/knowledge-base.ts'
+import {
+  DEFAULT_PROJECT,
+  FILES_DATABASE,
+  type Project,
+  type ProjectTable,
+  type View,
+} from '../../core/domain/project.ts'
+import { type FileTable, tablesOfFile } from '../../core/domain/uploaded-file.ts'
+import { notFound } from '../../core/errors.ts'
+
+export interface VisibleData {
+  readonly projects: readonly Project[]
+  readonly knowledgeBases: readonly KnowledgeBase[]
+  readonly agents: readonly Agent[]
+  readonly tables: readonly ProjectTable[]
+  readonly views: readonly View[]
+  readonly files: readonly FileTable[]
+  readonly dataSources: readonly DataSource[]
+}
+
+/** Whatever is not in a namespace of the principal does not exist for it. */
+export function visibleData(snapshot: CatalogSnapshot, principal: Principal): VisibleData {
+  const isIn = ({ projectName }: { readonly projectName: string }) =>
+    mayName(principal, projectName)
+  const isRead = mayDo(principal, 'read')
+  const isAsked = isRead || mayDo(principal, 'ask')
+  const read = <T>(things: readonly T[]): readonly T[] => (isRead ? things : [])
+  const files = mayName(principal, FILES_DATABASE) ? snapshot.files : []
+  return {
+    projects: snapshot.projects.filter(({ name }) => mayName(principal, name)),
+    knowledgeBases: read(snapshot.knowledgeBases).filter(isIn),
+    agents: isAsked ? snapshot.agents.filter(isIn) : [],
+    tables: read(snapshot.tables).filter(isIn),
+    views: read(snapshot.views).filter(isIn),
+    files: read(files).flatMap(tablesOfFile),
+    dataSources: read(snapshot.dataSources).filter(({ name }) => mayName(principal, name)),
+  }
+}
+
+/** A knowledge base or an agent: `name` of the principal's first project, or `project.name`. */
+interface InProject {
+  readonly name: string
+  readonly projectName: string
+}
+
+/**
+ * What a client named, among what the principal sees.
+ * @throws AppError `forbidden` for a project it may not name, whether there is one or not; `…_not_found`
+ */
+export function namedAmong<T extends InProject>(
+  things: readonly T[],
+  {
+    named,
+    kind,
+    principal,
+  }: {
+    readonly named: string
+    readonly kind: 'knowledge_base' | 'agent'
+    readonly principal: Principal
+  },
+): T {
+  const dot = named.indexOf('.')
+  const project = dot < 0 ? defaultProject(principal) : named.slice(0, dot)
+  const name = named.slice(dot + 1)
+  requireNamespace(principal, project)
+  const found = things.find((thing) => {
+    return nameKey(thing.projectName) === nameKey(project) && nameKey(thing.name) === nameKey(name)
+  })
+  if (found === undefined) throw notFound(kind, named.slice(0, 200))
+  return found
+}
+
+/** The project of names without one. */
+export function defaultProject(principal: Principal): string {
+  if (mayName(principal, DEFAULT_PROJECT)) return DEFAULT_PROJECT
+  const [first = DEFAULT_PROJECT] = principal.namespaces ?? []
+  return first
+}

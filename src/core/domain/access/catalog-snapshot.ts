@@ -1,0 +1,202 @@
+import { AppError, notFound } from '../../errors.ts'
+import type { Agent } from '../agents/agent.ts'
+import type { Activity } from '../flow/activity.ts'
+import type { DataSource } from '../flow/data-source.ts'
+import { nameKey } from '../identifier.ts'
+import type { KnowledgeBase } from '../knowledge-base.ts'
+import { FILES_DATABASE, type Project, type ProjectTable, type View } from '../project.ts'
+import { type FileTable, fileTableNamed, type UploadedFile } from '../uploaded-file.ts'
+import { type Rights, requireSeen } from './rights.ts'
+
+/** Everything that has a name, as of the last committed change. Case does not matter in names. */
+export interface CatalogSnapshot {
+  /** Grows with each change: what was derived from another version is stale. */
+  readonly version: number
+  /** Grows with each change of a definition, and not where only documents of a knowledge base have changed. */
+  readonly definitionsVersion: number
+  readonly projects: readonly Project[]
+  readonly knowledgeBases: readonly KnowledgeBase[]
+  readonly agents: readonly Agent[]
+  readonly files: readonly UploadedFile[]
+  readonly views: readonly View[]
+  readonly tables: readonly ProjectTable[]
+  /** What goes on, for tables that show it; unset: nobody asked. */
+  readonly activity?: Activity
+  readonly dataSources: readonly DataSource[]
+  /** Set where somebody looks who may not see or read everything: what they may not name is not here. */
+  readonly limits?: CatalogLimits
+}
+
+export interface CatalogLimits {
+  readonly rights: Rights
+  /** The same for the same rights. */
+  readonly key: string
+}
+
+interface Named {
+  readonly name: string
+}
+
+function findNamed<T extends Named>(things: readonly T[], name: string): T | undefined {
+  const key = nameKey(name)
+  return things.find((thing) => nameKey(thing.name) === key)
+}
+
+/** @throws AppError `forbidden` for what the snapshot may not be asked for */
+export function findProject(snapshot: CatalogSnapshot, name: string): Project | undefined {
+  requireSeen(snapshot.limits?.rights, name)
+  return findNamed(snapshot.projects, name)
+}
+
+export function knowledgeBasesOf(
+  snapshot: CatalogSnapshot,
+  project: Project,
+): readonly KnowledgeBase[] {
+  return snapshot.knowledgeBases.filter((kb) => kb.projectId === project.id)
+}
+
+export function agentsOf(snapshot: CatalogSnapshot, project: Project): readonly Agent[] {
+  return snapshot.agents.filter((agent) => agent.projectId === project.id)
+}
+
+export function viewsOf(snapshot: CatalogSnapshot, project: Project): readonly View[] {
+  return snapshot.views.filter((view) => view.projectId === project.id)
+}
+
+export function projectTables(
+  snapshot: CatalogSnapshot,
+  project: Project,
+): readonly ProjectTable[] {
+  return snapshot.tables.filter((table) => table.projectId === project.id)
+}
+
+export function findView(
+  snapshot: CatalogSnapshot,
+  project: Project,
+  name: string,
+): View | undefined {
+  return findNamed(viewsOf(snapshot, project), name)
+}
+
+export function findTable(
+  snapshot: CatalogSnapshot,
+  project: Project,
+  name: string,
+): ProjectTable | undefined {
+  return findNamed(projectTables(snapshot, project), name)
+}
+
+export function findKnowledgeBase(
+  snapshot: CatalogSnapshot,
+  project: Project,
+  name: string,
+): KnowledgeBase | undefined {
+  return findNamed(knowledgeBasesOf(snapshot, project), name)
+}
+
+export function findAgent(
+  snapshot: CatalogSnapshot,
+  project: Project,
+  name: string,
+): Agent | undefined {
+  return findNamed(agentsOf(snapshot, project), name)
+}
+
+/** @throws AppError `forbidden` for what the snapshot may not be asked for */
+export function findDataSource(snapshot: CatalogSnapshot, name: string): DataSource | undefined {
+  requireSeen(snapshot.limits?.rights, name)
+  return seenDataSource(snapshot, name)
+}
+
+/** The same of a name that may be none of a database. */
+export function seenDataSource(snapshot: CatalogSnapshot, name: string): DataSource | undefined {
+  return findNamed(snapshot.dataSources, name)
+}
+
+/**
+ * What `context.db` may name: a project, `files` or a data source, in its own case.
+ * @throws AppError `project_not_found`
+ */
+export function requireDatabase(snapshot: CatalogSnapshot, name: string): string {
+  requireSeen(snapshot.limits?.rights, name)
+  if (nameKey(name) === FILES_DATABASE) return FILES_DATABASE
+  const found = findProject(snapshot, name) ?? findDataSource(snapshot, name)
+  if (found !== undefined) return found.name
+  throw notFound('project', name)
+}
+
+/** By its whole name, or without its ending. @throws AppError `file_ambiguous` */
+export function findFile(snapshot: CatalogSnapshot, name: string): UploadedFile | undefined {
+  const table = findFileTable(snapshot, name)
+  return table?.index === 0 ? table.file : undefined
+}
+
+/** The same for a table of a file: a sheet has a name of its own. @throws AppError `file_ambiguous` */
+export function findFileTable(snapshot: CatalogSnapshot, name: string): FileTable | undefined {
+  return fileTableNamed(snapshot.files, name)
+}
+
+/** @throws AppError `project_not_found` */
+export function requireProject(snapshot: CatalogSnapshot, name: string): Project {
+  const project = findProject(snapshot, name)
+  if (project !== undefined) return project
+  const source = findDataSource(snapshot, name)
+  if (source === undefined) throw notFound('project', name)
+  const why = `${source.name} is a connected database, which is only read; name a project`
+  throw new AppError('project_not_found', `${notFound('project', name).message}: ${why}`)
+}
+
+/** @throws AppError `sql_not_supported` where the name is that of a data source */
+export function refuseToWrite(snapshot: CatalogSnapshot, name: string): void {
+  const source = findDataSource(snapshot, name)
+  if (source === undefined) return
+  const copy = `CREATE TABLE … AS SELECT … FROM ${source.name}.…`
+  const message = `Database ${source.name} is read only here: change its tables with a client of its own, or copy rows into a project with ${copy}`
+  throw new AppError('sql_not_supported', message)
+}
+
+/** @throws AppError `project_not_found`, `knowledge_base_not_found` */
+export function requireKnowledgeBase(
+  snapshot: CatalogSnapshot,
+  projectName: string,
+  name: string,
+): KnowledgeBase {
+  const kb = findKnowledgeBase(snapshot, requireProject(snapshot, projectName), name)
+  if (kb !== undefined) return kb
+  throw notFound('knowledge_base', name)
+}
+
+/** @throws AppError `project_not_found`, `agent_not_found` */
+export function requireAgent(snapshot: CatalogSnapshot, projectName: string, name: string): Agent {
+  const agent = findAgent(snapshot, requireProject(snapshot, projectName), name)
+  if (agent !== undefined) return agent
+  throw notFound('agent', name)
+}
+
+/** @throws AppError `project_not_found`, `view_not_found` */
+export function requireView(snapshot: CatalogSnapshot, projectName: string, name: string): View {
+  const view = findView(snapshot, requireProject(snapshot, projectName), name)
+  if (view !== undefined) return view
+  throw notFound('view', name)
+}
+
+/** @throws AppError `database_not_found` */
+export function requireDataSource(snapshot: CatalogSnapshot, name: string): DataSource {
+  const source = findDataSource(snapshot, name)
+  if (source !== undefined) return source
+  throw notFound('database', name)
+}
+
+/** @throws AppError `file_not_found`, `file_ambiguous` */
+export function requireFile(snapshot: CatalogSnapshot, name: string): UploadedFile {
+  const file = findFile(snapshot, name)
+  if (file !== undefined) return file
+  throw notFound('file', name)
+}
+
+/** @throws AppError `file_not_found`, `file_ambiguous` */
+export function requireFileTable(snapshot: CatalogSnapshot, name: string): FileTable {
+  const table = findFileTable(snapshot, name)
+  if (table !== undefined) return table
+  throw notFound('file', name)
+}

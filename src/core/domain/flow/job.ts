@@ -1,0 +1,108 @@
+import { shortened } from '../../short-text.ts'
+
+/** Work that goes on without a request, survives a restart, and can be watched. */
+export interface Job {
+  readonly id: number
+  readonly kind: JobKind
+  readonly state: JobState
+  readonly projectName: string
+  /** What it fills; null: nothing of that kind. */
+  readonly knowledgeBase: string | null
+  /** Of what it does, for people: one line, without values. */
+  readonly title: string
+  /** `YYYY-MM-DD HH:MM:SS.ffffff`, UTC; null: not yet. */
+  readonly createdAt: string
+  readonly startedAt: string | null
+  readonly finishedAt: string | null
+  readonly progress: JobProgress
+  /** Rows a second of late; null: nobody knows yet, or it is over. */
+  readonly rate: number | null
+  /** null: nobody knows. */
+  readonly remainingSeconds: number | null
+  /** Why it failed; null: it did not. */
+  readonly error: string | null
+  /** Items that were left out, the first of them; `errorCount` counts all. */
+  readonly errors: readonly JobError[]
+  readonly errorCount: number
+}
+
+/** A job as it is stored. */
+export type StoredJob = Omit<Job, 'rate' | 'remainingSeconds'>
+
+/** insert: rows into a knowledge base; sync: a source brought into step; schedule: statements at their time; import: a file of an export; evaluation: questions to an agent; rechunk: stored documents cut into chunks anew. */
+export const JOB_KINDS = ['insert', 'sync', 'schedule', 'import', 'evaluation', 'rechunk'] as const
+
+export type JobKind = (typeof JOB_KINDS)[number]
+
+export const JOB_STATES = ['queued', 'running', 'done', 'failed', 'cancelled'] as const
+
+export type JobState = (typeof JOB_STATES)[number]
+
+/** Of what is on disk: exact at any moment. */
+export interface JobProgress {
+  /** Read from the source. */
+  readonly rows: number
+  readonly documents: number
+  readonly chunks: number
+  /** Rows among `rows` that were not stored because their content is empty; missing: none. */
+  readonly skipped?: number
+  /** Rows that there will be; null: nobody knows. */
+  readonly total: number | null
+}
+
+export const NO_PROGRESS: JobProgress = { rows: 0, documents: 0, chunks: 0, total: null }
+
+export interface JobError {
+  /** An id, a row's number, a path or an address. */
+  readonly item: string
+  readonly message: string
+}
+
+/** Items that were left out: the first of them, and how many. */
+export interface LeftOutItems {
+  readonly errors: readonly JobError[]
+  readonly errorCount: number
+}
+
+export const NOTHING_LEFT_OUT: LeftOutItems = { errors: [], errorCount: 0 }
+
+const ERRORS_MAX = 100
+const ERROR_CHARS_MAX = 1000
+
+export function withLeftOut(
+  { errors, errorCount }: LeftOutItems,
+  { item, message }: JobError,
+): LeftOutItems {
+  if (errors.length >= ERRORS_MAX) return { errors, errorCount: errorCount + 1 }
+  const shown = {
+    item: shortened(item, ERROR_CHARS_MAX),
+    message: shortened(message, ERROR_CHARS_MAX),
+  }
+  return { errors: [...errors, shown], errorCount: errorCount + 1 }
+}
+
+export function joinedLeftOut(all: LeftOutItems, next: LeftOutItems): LeftOutItems {
+  const { errors } = next.errors.reduce(withLeftOut, all)
+  return { errors, errorCount: all.errorCount + next.errorCount }
+}
+
+/** Items that were left out and are not stored yet. */
+export class PendingLeftOut {
+  #items: LeftOutItems = NOTHING_LEFT_OUT
+
+  add(error: JobError): void {
+    this.#items = withLeftOut(this.#items, error)
+  }
+
+  /** All of the job, to be stored now. */
+  taken({ errors, errorCount }: LeftOutItems): { readonly leftOut?: LeftOutItems } {
+    const items = this.#items
+    if (items.errorCount === 0) return {}
+    this.#items = NOTHING_LEFT_OUT
+    return { leftOut: joinedLeftOut({ errors, errorCount }, items) }
+  }
+}
+
+export function isOver({ state }: Pick<Job, 'state'>): boolean {
+  return state === 'done' || state === 'failed' || state === 'cancelled'
+}

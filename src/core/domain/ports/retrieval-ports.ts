@@ -1,0 +1,154 @@
+/**
+ * What retrieval and the store need from each other. `store/` implements the readers and makes the graphs, `retrieval/`
+ * listens to commits, `app.ts` joins them, and tests pass in fakes.
+ */
+import type { CatalogSnapshot } from '../access/catalog-snapshot.ts'
+import type { TableIds } from '../chunk-tables.ts'
+import type { IndexPossibility, IndexReport } from '../index-definition.ts'
+import type { KnowledgeBase } from '../knowledge-base.ts'
+import type { BoundSql, RunLimits, SqlEngine } from './engine-ports.ts'
+import type { NearestChunk } from './search-ports.ts'
+
+/**
+ * Some rows of a SELECT, column by column. The arrays are views of the reader's own memory, without a JavaScript value
+ * for each number: they are valid until the next batch is asked for, and what is needed longer must be copied. Columns
+ * count from 0 and hold no NULL.
+ */
+export interface ColumnBatch {
+  readonly rowCount: number
+  /** A BIGINT column. */
+  keys(column: number): BigInt64Array
+  /** An INTEGER column. */
+  ints(column: number): Int32Array
+  /** A FLOAT[n] column: row by row, `n * rowCount` numbers. */
+  floats(column: number): Float32Array
+}
+
+export interface ColumnReader {
+  /**
+   * Runs one SELECT of ours in a READ ONLY transaction, like `SqlEngine.run`.
+   * @throws AppError as `SqlEngine.run` does
+   */
+  columns(select: BoundSql, limits: RunLimits, signal: AbortSignal): AsyncIterable<ColumnBatch>
+}
+
+/** Runs one SELECT of ours, whose rows come as values. */
+export type RowReader = Pick<SqlEngine, 'run'>
+
+/** Some vectors with the keys of their chunks. */
+export interface VectorBatch {
+  /** Distinct, also from those of other batches. */
+  readonly keys: BigInt64Array
+  /** Row by row, each of unit length. */
+  readonly vectors: Float32Array
+}
+
+/** All vectors of a knowledge base at one revision. */
+export interface VectorRows {
+  readonly revision: number
+  readonly dimensions: number
+  /** Of all batches together. */
+  readonly count: number
+  /** To be read once; each batch is valid until the next one is asked for, as a `ColumnBatch` is. */
+  readonly batches: AsyncIterable<VectorBatch>
+}
+
+export interface VectorSource {
+  /**
+   * Has all vectors read within one transaction, which ends when `read` has settled.
+   * @throws AppError `knowledge_base_not_found` where it is gone or has no vectors; what `read` throws
+   */
+  readAll<T>(ids: TableIds, read: (rows: VectorRows) => Promise<T>): Promise<T>
+}
+
+/** What one commit changed: what is removed first, then what is there now. */
+export interface VectorChange {
+  readonly removedKeys?: BigInt64Array
+  /** Distinct. A key that is there already gets the new vector. */
+  readonly keys?: BigInt64Array
+  /** Row by row, each of unit length. */
+  readonly vectors?: Float32Array
+  /** Of the knowledge base after the commit. */
+  readonly revision: number
+}
+
+/** One committed write to the chunks of a knowledge base. */
+export interface CommittedWrite {
+  /** One more than before the write. */
+  readonly revision: number
+  /** null: not known, as `needsChange` was false. */
+  readonly changed: ChunkChanges | null
+  /** Set where stored chunks have other terms than before. */
+  readonly hasOtherTerms?: boolean
+}
+
+/** What one commit changed of the chunks and their vectors. */
+export interface ChunkChanges extends Omit<VectorChange, 'revision'> {
+  /** Chunks that stay, with other metadata than before; a new text is a chunk with a new key. */
+  readonly rewrittenKeys?: BigInt64Array
+}
+
+/** Is told of each write to the chunks of a knowledge base, and of each change of the catalog. */
+export interface CommitListener {
+  /** Whether `endCommit` shall say what has changed: finding that out costs the write some time. */
+  needsChange(kb: Pick<KnowledgeBase, 'id'>): boolean
+  /** The write is about to be committed: a transaction that begins from now on may see it. */
+  beginCommit(kb: Pick<KnowledgeBase, 'id'>): void
+  /** After the commit, before the write is answered. @param write null: the transaction was rolled back */
+  endCommit(kb: KnowledgeBase, write: CommittedWrite | null): void
+  /** Knowledge bases may be new, defined otherwise, or gone. Told before `endCommit`. */
+  catalogChanged(snapshot: CatalogSnapshot): void
+}
+
+export interface TopKSearch {
+  /** Of unit length. */
+  readonly queryVector: Float32Array
+  readonly k: number
+}
+
+/** The vectors of a knowledge base in memory, all of which a search compares. */
+export interface ExactVectors {
+  readonly count: number
+  /** Of the last change. */
+  readonly revision: number
+  /** The nearest `k`, or all there are, the nearest first. */
+  search(search: TopKSearch, signal: AbortSignal): Promise<readonly NearestChunk[]>
+}
+
+/** An index that CREATE INDEX asked for, beside the vectors in memory, which answer while it cannot. */
+export interface Accelerator {
+  /** The nearest `k`; seldom a nearer one is missing. null: all vectors are to be compared. */
+  search(search: TopKSearch, signal: AbortSignal): Promise<readonly NearestChunk[] | null>
+  /** Told of each commit after the vectors in memory. */
+  apply(change: VectorChange): void
+  report(): IndexReport
+  /** Resolves when nothing is being built. */
+  settled(): Promise<void>
+  close(): Promise<void>
+}
+
+/**
+ * Bytes that were derived from what is stored, by name, kept from one start to the next. At any time they may be gone, of an
+ * older state, or damaged: whoever reads them finds out.
+ */
+export interface DerivedFiles {
+  /** null: there are none. */
+  read(name: string): Promise<Uint8Array | null>
+  /** Replaces those of that name whole or not at all. @throws where they cannot be written */
+  write(name: string, bytes: Uint8Array): Promise<void>
+  keepOnly(names: ReadonlySet<string>): Promise<void>
+}
+
+/** Makes indexes of one type. */
+export interface AcceleratorFactory {
+  possibility(): IndexPossibility
+  /** Begins to build it in the background. @param index.options by their names in the statement; a missing one has its default */
+  create(
+    index: {
+      readonly ids: TableIds
+      readonly dimensions: number
+      readonly options: Readonly<Record<string, number>>
+    },
+    vectors: ExactVectors,
+  ): Accelerator
+}

@@ -1,0 +1,367 @@
+/**
+ * What the use cases need of the store. Every method that takes a signal stops within a second of its abort and throws its
+ * reason.
+ */
+
+import type { CatalogSnapshot } from '../access/catalog-snapshot.ts'
+import type { Agent, AgentChanges, AgentDraft } from '../agents/agent.ts'
+import type { Backup } from '../backup.ts'
+import type { ChunkChange, DocumentChange, EmbeddedDocument, StoredChunkText } from '../chunk.ts'
+import type { Document, Row } from '../document.ts'
+import type { DataSource, DataSourceChanges, DataSourceDraft } from '../flow/data-source.ts'
+import type { KnowledgeBase, KnowledgeBaseChanges, KnowledgeBaseDraft } from '../knowledge-base.ts'
+import type { Project, ProjectTable, View, ViewChanges, ViewDraft } from '../project.ts'
+import type { RowStream } from '../query-result.ts'
+import type {
+  MissingVectors,
+  NextVector,
+  ReembeddingProgress,
+  SwitchOutcome,
+} from '../reembedding.ts'
+import type { FileTable, UploadedFile } from '../uploaded-file.ts'
+import type { BoundSql, RunLimits } from './engine-ports.ts'
+import type { JobMark } from './job-ports.ts'
+import type { ReadTable } from './reading-ports.ts'
+
+/** Names and definitions. Reads come from the snapshot; a write is one transaction and renews it before it resolves. */
+export interface Catalog {
+  snapshot(): CatalogSnapshot
+  /** @throws AppError `project_exists`, `database_exists` */
+  createProject(name: string): Promise<Project>
+  /** Drops the project with all that is in it. */
+  dropProject(project: Project): Promise<void>
+  /** @throws AppError `knowledge_base_exists`, `storage_in_use` */
+  createKnowledgeBase(draft: KnowledgeBaseDraft): Promise<KnowledgeBase>
+  /**
+   * With `reembedding` another model is going to take over; where there are no chunks it does so at once.
+   * @throws AppError `knowledge_base_not_found`; `invalid_knowledge_base` where the embedding model is to change and
+   * another one has taken over since `kb` was read
+   */
+  alterKnowledgeBase(kb: KnowledgeBase, changes: KnowledgeBaseChanges): Promise<KnowledgeBase>
+  /** Replaces those of the crawl before. Nothing happens where the knowledge base is gone. */
+  keepCrawlWarnings(kb: KnowledgeBase, warnings: readonly string[]): Promise<void>
+  /** True where no chunk is stored. @throws AppError `knowledge_base_not_found` */
+  isEmpty(kb: KnowledgeBase): Promise<boolean>
+  /** Definition, chunks and vectors go in one transaction. */
+  dropKnowledgeBase(kb: KnowledgeBase): Promise<void>
+  /** @throws AppError `agent_exists` */
+  createAgent(draft: AgentDraft): Promise<Agent>
+  /**
+   * A `null` clears, a missing field stays.
+   * @param check sees the agent as it is stored just before; nothing changes where it throws
+   * @throws AppError `agent_exists`
+   */
+  alterAgent(agent: Agent, changes: AgentChanges, check?: (stored: Agent) => void): Promise<Agent>
+  dropAgent(agent: Agent): Promise<void>
+  /**
+   * With `orReplace` a view of that name gets the new definition and stays the view that it is.
+   * @throws AppError `relation_exists` when the project has anything else of that name
+   */
+  createView(draft: ViewDraft, orReplace?: boolean): Promise<View>
+  alterView(view: View, changes: ViewChanges): Promise<View>
+  dropView(view: View): Promise<void>
+}
+
+/** Databases elsewhere, in the catalog. Nothing connects. Their reads come from the catalog's snapshot. */
+export interface DataSourceCatalog {
+  /**
+   * With `orReplace` a data source of that name gets the new definition and stays the one that it is.
+   * @throws AppError `project_exists`, `database_exists`
+   */
+  createDataSource(draft: DataSourceDraft, orReplace?: boolean): Promise<DataSource>
+  /**
+   * @param changes of what is stored by then, which another change may have come before
+   * @throws AppError `database_not_found`, what `changes` throws
+   */
+  alterDataSource(
+    source: DataSource,
+    changes: (stored: DataSource) => DataSourceChanges,
+  ): Promise<DataSource>
+  /** @throws AppError `database_not_found` */
+  dropDataSource(source: DataSource): Promise<void>
+}
+
+export type WriteOutcome =
+  | { readonly kind: 'stored' }
+  /** A stored vector that was to be taken over is gone: another insert replaced its document meanwhile. */
+  | { readonly kind: 'stale' }
+
+/** The vectors of a knowledge base's next embedding model, until it takes over. */
+export interface ReembeddingStore {
+  /**
+   * The first chunks without a vector, from a key on.
+   * @throws AppError `knowledge_base_not_found`
+   */
+  missing(
+    kb: KnowledgeBase,
+    from: { readonly afterKey: bigint; readonly limit: number },
+  ): Promise<MissingVectors>
+  /**
+   * Stores vectors, with length one. They must be of `kb.nextEmbeddingModel`: where that is another one by now, nothing
+   * is stored.
+   * @returns whether they are stored
+   * @throws AppError `dimension_mismatch` (naming both numbers), `provider_failed` for a vector without a direction
+   */
+  append(kb: KnowledgeBase, vectors: readonly NextVector[]): Promise<boolean>
+  /** The next model and its vectors take over, in one transaction, where no chunk is without one. */
+  switchOver(kb: KnowledgeBase): Promise<SwitchOutcome>
+}
+
+/** Makes the vectors of next embedding models, in the background. */
+export interface Reembeddings {
+  /** The next embedding model of this knowledge base has changed. */
+  wake(kb: Pick<KnowledgeBase, 'id'>): void
+  /** null: nothing is being made for it. */
+  progressOf(kb: Pick<KnowledgeBase, 'id'>): ReembeddingProgress | null
+}
+
+/** Documents of knowledge bases, whole. */
+export interface DocumentStore {
+  /** The stored chunks of these documents, so that unchanged text keeps its vector. */
+  storedTexts(
+    kb: KnowledgeBase,
+    documentIds: readonly string[],
+  ): Promise<readonly StoredChunkText[]>
+  /**
+   * Whether the metadata fit the declared types of columns: to be known before anything is embedded.
+   * @throws AppError `insert_failed` naming row and column
+   */
+  checkDeclared(kb: KnowledgeBase, documents: readonly Document[]): Promise<void>
+  /**
+   * Replaces each document whole, all of them in one transaction; ids must be distinct. Vectors are normalised.
+   * @param mark of the job that stores them: how far it is with them, in the same transaction
+   * @throws AppError `dimension_mismatch` (naming both numbers), `provider_failed` for a zero or non-finite vector,
+   * `knowledge_base_not_found` when it was dropped meanwhile, `storage_full`, `SupersededVectors`
+   */
+  replaceDocuments(
+    kb: KnowledgeBase,
+    documents: readonly EmbeddedDocument[],
+    mark?: JobMark,
+  ): Promise<WriteOutcome>
+  /** Chunks that are stored from now on have this key or a greater one. @throws AppError `knowledge_base_not_found` */
+  nextChunkKey(kb: KnowledgeBase): Promise<bigint>
+  /** Runs work that stores more than anybody is going to read soon: what it stored does not stay in memory. */
+  withoutCaching<T>(work: () => Promise<T>): Promise<T>
+}
+
+export type DocumentsOutcome =
+  | { readonly kind: 'stored'; readonly documentCount: number; readonly chunkCount: number }
+  /** As in `WriteOutcome`. */
+  | { readonly kind: 'stale' }
+
+/** How many chunks the embedding model does not read whole, and how many there are. */
+export interface CutCounts {
+  readonly cutCount: number
+  readonly chunkCount: number
+}
+
+/** The stored truth of knowledge bases. */
+export interface ChunkStore extends DocumentStore {
+  /** What is embedded before those of the chunks that have something, by their keys. */
+  contextsOf(kb: KnowledgeBase, chunkKeys: readonly bigint[]): Promise<ReadonlyMap<bigint, string>>
+  /** @throws AppError `knowledge_base_not_found` */
+  cutCounts(kb: KnowledgeBase): Promise<CutCounts>
+  /** Removes these documents whole, in one transaction: how many chunks they had. */
+  removeDocuments(kb: KnowledgeBase, documentIds: readonly string[]): Promise<number>
+  /** Removes those of the chunks that are still there, in one transaction: how many they were. */
+  removeChunks(kb: KnowledgeBase, chunkKeys: readonly bigint[]): Promise<number>
+  /**
+   * Changes those of the chunks that are still there, in one transaction: how many they were. Keys must be distinct.
+   * @throws AppError `dimension_mismatch`, `knowledge_base_not_found`, `storage_full`, `SupersededVectors`
+   */
+  changeChunks(kb: KnowledgeBase, changes: readonly ChunkChange[]): Promise<number>
+  /**
+   * Changes those of the documents that are still there, in one transaction: how many they were, and how many chunks they
+   * have now. Ids must be distinct.
+   * @param mark of the job that changes them: written in the same transaction
+   * @throws AppError as `changeChunks`
+   */
+  changeDocuments(
+    kb: KnowledgeBase,
+    changes: readonly DocumentChange[],
+    mark?: JobMark,
+  ): Promise<DocumentsOutcome>
+}
+
+/** The name of a table, which need not exist yet. */
+export interface TableKey {
+  /** null: a file. */
+  readonly projectId: number | null
+  readonly name: string
+}
+
+/** Tables of projects. What writes a table runs within `whileLocked`. */
+export interface TableStore {
+  /**
+   * Runs work while nothing else writes the table of this name: what the work reads of it, it finds there when it writes.
+   * @param work gets how long the others took
+   * @throws AppError `timeout`, `too_busy`
+   */
+  whileLocked<T>(
+    table: TableKey,
+    limits: RunLimits,
+    signal: AbortSignal,
+    work: (waitedMs: number) => Promise<T>,
+  ): Promise<T>
+  /**
+   * Stores the rows of a guarded SELECT as a new table. The SELECT runs in a READ ONLY transaction like any other.
+   * @throws AppError `relation_exists`, `storage_full`, those of `SqlEngine.run`
+   */
+  createTable(target: NewTable, limits: RunLimits, signal: AbortSignal): Promise<ProjectTable>
+  /** Makes an empty table. @throws AppError `relation_exists`, `sql_…` for what DuckDB refuses */
+  defineTable(target: NewEmptyTable): Promise<ProjectTable>
+  /**
+   * Adds the rows of a guarded SELECT to the table of that name, by the names of its columns; makes it where there is none.
+   * @throws AppError `invalid_request` for a column that the table does not have, those of `createTable`
+   */
+  appendRows(target: NewTable, limits: RunLimits, signal: AbortSignal): Promise<ProjectTable>
+  /** @throws AppError `sql_constraint`, `table_not_found`, those of `createTable` */
+  writeRows(write: RowWrite, limits: RunLimits, signal: AbortSignal): Promise<WrittenRows>
+  /** Removes all rows. @returns how many @throws AppError `table_not_found` */
+  truncateTable(table: ProjectTable): Promise<number>
+  /** SQL for the values that the columns have where none is given, by the names of the columns. */
+  defaultsOf(table: ProjectTable): Promise<ReadonlyMap<string, string>>
+  /**
+   * @param change guarded, as it follows `ALTER TABLE name`
+   * @throws AppError `sql_…` for what DuckDB refuses, `table_not_found`
+   */
+  alterTable(table: ProjectTable, change: string): Promise<void>
+  /** @throws AppError `relation_exists`, `table_not_found` */
+  renameTable(table: ProjectTable, name: string): Promise<void>
+  dropTable(table: ProjectTable): Promise<void>
+}
+
+export interface NewTable {
+  readonly projectId: number
+  readonly name: string
+  readonly select: BoundSql
+  /** A table of that name gives way, in the same transaction. */
+  readonly orReplace?: boolean
+  /** To `appendRows`: rows with one of these values in this column give way, in the same transaction. */
+  readonly replaced?: { readonly column: string; readonly values: readonly string[] }
+}
+
+export interface NewEmptyTable extends Pick<NewTable, 'projectId' | 'name' | 'orReplace'> {
+  /** Guarded SQL: the columns and constraints, in parentheses. */
+  readonly definition: string
+}
+
+/** A change of a table's rows, prepared by a guarded SELECT. */
+export interface RowWrite {
+  readonly table: ProjectTable
+  /** What its own columns are qualified with. */
+  readonly alias: string
+  readonly kind: 'insert' | 'update' | 'delete'
+  /** The columns that get values. */
+  readonly columns: readonly string[]
+  /** Gives these values; before them, except for an insert, the two of `rowIdentity`. */
+  readonly select: BoundSql
+  readonly instead?: 'replace' | 'ignore' | null
+  /** Guarded, as it follows `ON CONFLICT`. */
+  readonly conflict?: string | null
+  /** Guarded, as it follows `RETURNING`. */
+  readonly returning: string | null
+}
+
+export interface WrittenRows {
+  readonly rowCount: number
+  /** null without `returning`. */
+  readonly returned: RowStream | null
+}
+
+/** A file on the disk of the data folder. */
+export interface IncomingFile {
+  readonly path: string
+  readonly sizeBytes: number
+}
+
+/** A folder of one request. */
+export interface IncomingFolder {
+  readonly path: string
+  /**
+   * Writes what comes as a file of its own.
+   * @param sizeBytes what was announced: room for it is looked for first
+   * @throws AppError `storage_full`; what `pieces` throws
+   */
+  write(pieces: AsyncIterable<Uint8Array>, sizeBytes?: number): Promise<IncomingFile>
+}
+
+/** The bytes of files, on their way in and as they were sent. */
+export interface FileBytes {
+  /** A folder for what one request sends. It is gone afterwards. */
+  withFolder<T>(use: (folder: IncomingFolder) => Promise<T>): Promise<T>
+  /** @throws AppError `file_not_found` where they were not kept */
+  contentOf(file: UploadedFile): Promise<IncomingFile>
+}
+
+export interface NewFile
+  extends Pick<
+    UploadedFile,
+    'name' | 'originalName' | 'format' | 'recognized' | 'warnings' | 'contentType' | 'sourceUrl'
+  > {
+  /** Its bytes, which are kept; null: it was made by a statement. */
+  readonly content: IncomingFile | null
+  /** A file of that name gives way, in the same transaction. */
+  readonly replaces: boolean
+}
+
+/** A file made of a SELECT's rows. */
+export interface NewSelectedFile {
+  readonly name: string
+  readonly select: BoundSql
+  /** A file of that name gives way, in the same transaction. */
+  readonly replaces: boolean
+}
+
+/** Uploaded files as tables. */
+export interface FileStore {
+  /** Before a file is read that becomes a table. @throws AppError `storage_full` where there is no room for so much */
+  checkSpace(wantedBytes: number): void
+  /**
+   * Stores tables that were read elsewhere; their Parquet files are taken away.
+   * @throws AppError `file_unreadable` for a table that its file does not hold, `file_exists`
+   */
+  importTables(
+    file: NewFile,
+    tables: readonly ReadTable[],
+    signal: AbortSignal,
+  ): Promise<UploadedFile>
+  /** Stores documents that were read already, as a table of these rows. @throws AppError `file_exists` */
+  importRows(file: NewFile, rows: AsyncIterable<Row>, signal: AbortSignal): Promise<UploadedFile>
+  rows(table: FileTable, signal: AbortSignal): AsyncIterable<Row>
+  dropFile(file: UploadedFile): Promise<void>
+  /** Stores the rows of a guarded SELECT as the file of that name. @throws AppError `file_exists` */
+  importSelect(file: NewSelectedFile, limits: RunLimits, signal: AbortSignal): Promise<UploadedFile>
+}
+
+/** Copies of everything that is stored. A backup goes on when the client that asked for it leaves. */
+export interface BackupStore {
+  /**
+   * Makes one, as of one moment, while others read and write.
+   * @throws AppError `backup_running`, `backup_failed`, `storage_full`, `shutting_down`; after any failure nothing is left of it
+   */
+  create(): Promise<Backup>
+  /** The newest first. */
+  list(): Promise<readonly Backup[]>
+}
+
+/** What deleted rows take is given back in the background; this does it at once. */
+export interface StorageUpkeep {
+  /**
+   * Gives back what deleted rows take, and the free end of the file. Readers go on meanwhile, writers wait.
+   * @param scope null: everything
+   */
+  vacuum(scope: VacuumScope | null, signal: AbortSignal): Promise<VacuumReport>
+}
+
+export type VacuumScope =
+  | { readonly kind: 'knowledge_base' | 'table'; readonly id: number; readonly projectId: number }
+  | { readonly kind: 'file'; readonly id: number }
+
+/** What a compaction did to the database file and its log. */
+export interface VacuumReport {
+  readonly bytesBefore: number
+  readonly bytesAfter: number
+  /** Rows that were deleted long ago and are not stored any more. */
+  readonly deletedRows: number
+}

@@ -1,0 +1,159 @@
+import { oneLine, shortened } from '../short-text.ts'
+import type { BackupState } from './backup.ts'
+import type { VectorIndexState } from './index-definition.ts'
+
+/** What whoever runs the server wants to know of it. `/api/status` shows it to those who are logged in. */
+export interface ServerState {
+  readonly statements: StatementCounts
+  readonly restarts: RestartState
+  readonly disk: DiskState
+  readonly memory: MemoryState & {
+    /** Limit of each process that reads files, in bytes. */
+    readonly readers: number
+  }
+  readonly backups: BackupState
+}
+
+/** What a health check looks at. */
+export interface HealthChecks {
+  readonly database: 'ok' | 'not answering'
+  readonly disk: 'ok' | 'full'
+}
+
+/** How often this server was started again. */
+export interface RestartState {
+  /** Since its supervisor was started. */
+  readonly count: number
+  readonly last: LastRestart | null
+}
+
+export interface LastRestart {
+  readonly at: string
+  /** `SIGSEGV`, `exit code 134` or `planned`. */
+  readonly reason: string
+  readonly running: readonly RunningRequest[]
+}
+
+/** A request that ran when the server crashed. */
+export interface RunningRequest {
+  readonly since: string
+  readonly request: string
+  /** The first characters of a SELECT without values, the first words of anything else. */
+  readonly statement: string | null
+}
+
+/** Of the process, in bytes. */
+export interface MemoryState {
+  /** What is in memory now. */
+  readonly rss: number
+  /** Private writable memory as the kernel counts it, most of it reserved by JavaScript and never used; null: unknown. */
+  readonly data: number | null
+  /** `data` when the server had started; null: there is no limit. */
+  readonly start: number | null
+  /** Of `data`: where it is reached, allocations fail and their statements end; null: the system keeps no such limit. */
+  readonly limit: number | null
+  /** Statements that ended because memory was short, since the start. */
+  readonly interrupted: number
+}
+
+/** SQL statements of callers, by what they do at the moment. */
+export interface StatementCounts {
+  /** DuckDB computes them, those that were abandoned included. */
+  readonly running: number
+  /** For a place among the running. */
+  readonly waiting: number
+  /** They have rows to give and wait for their client to read. */
+  readonly parked: number
+  readonly abandoned: readonly AbandonedStatement[]
+}
+
+/** Its client was answered or is gone, and DuckDB has not stopped yet. */
+export interface AbandonedStatement {
+  readonly since: string
+  /** The first words, without values. */
+  readonly statement: string
+}
+
+/** A setting as people see it. */
+export interface ShownSetting {
+  readonly name: string
+  /** As it would be written in the environment; null: not set, or secret. */
+  readonly value: string | null
+  /** null: not set. */
+  readonly default: string | null
+  readonly meaning: string
+  /** Nobody is shown its value. */
+  readonly isSecret: boolean
+  readonly isSet: boolean
+}
+
+/** The disk of the data folder, in bytes. */
+export interface DiskState {
+  /** null: not known, or nothing is on disk. */
+  readonly free: number | null
+  /** With less than this free nothing more is stored. */
+  readonly reserve: number
+  /** The database file. */
+  readonly data: number
+  /** Its log. */
+  readonly log: number
+  /** Uploaded files as they were sent. */
+  readonly files: number
+  /** Nothing more is stored; reading and removing go on. */
+  readonly full: boolean
+}
+
+/** What a knowledge base takes of the disk, in bytes: whole blocks of the database file, what its log holds not counted. */
+export interface StoredSize {
+  /** Chunks with their metadata. */
+  readonly texts: number
+  /** Of all models: while one takes the place of another, both are there. */
+  readonly vectors: number
+  /** What finds words. */
+  readonly keywords: number
+}
+
+/** The copy of the vectors in memory, by which searches find the nearest. */
+export interface VectorCopy {
+  /** `codes`: a fifth of the bytes; the vectors themselves are read from the disk. `none`: searches read all of them there. */
+  readonly kind: 'whole' | 'codes' | 'loading' | 'none'
+  readonly count: number
+  readonly bytes: number
+}
+
+/** What one knowledge base takes now. */
+export interface KnowledgeBaseUsage {
+  readonly project: string
+  readonly knowledgeBase: string
+  /** Of a vector; null: none was stored yet. */
+  readonly dimensions: number | null
+  readonly documentCount: number
+  readonly chunkCount: number
+  /** null: nobody asked for it. */
+  readonly disk: StoredSize | null
+  readonly vectors: VectorCopy
+  /** Rows of chunks that are kept in memory for searches to show, in bytes. */
+  readonly rowBytes: number
+  readonly index: VectorIndexState
+}
+
+/** Nobody needs to see more of a statement than its first lines. */
+const READ_CHARS_MAX = 4_000
+
+/** The first characters of a statement, for the log and the status: without the values that are written in it. */
+export function shownStatement(sql: string, charsMax: number): string {
+  const text = sql
+    .slice(0, READ_CHARS_MAX)
+    .replace(/'(?:[^']|'')*('|$)|\$(\w*)\$[\s\S]*?(\$\2\$|$)/g, '?')
+    .replace(/\b\d[\w.]*/g, '?')
+  return shortened(oneLine(text), charsMax)
+}
+
+/** White space, comments and parentheses before a statement. Each comment has one end, so that nothing is tried twice. */
+export const BEFORE_STATEMENT = String.raw`^(?:[\s(]|--[^\n]*\n|/\*(?:[^*]|\*(?!/))*\*/)*`
+const QUERY = new RegExp(`${BEFORE_STATEMENT}(?:select|with|from|values)\\b`, 'i')
+
+/** A SELECT in any of its forms, which changes nothing. */
+export function isQuery(sql: string): boolean {
+  return QUERY.test(sql.slice(0, READ_CHARS_MAX))
+}

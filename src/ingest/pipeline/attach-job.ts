@@ -1,0 +1,190 @@
+/** Uploaded files that become documents of a knowledge base, each as one, in the background and after a restart too. */
+import { requireKnowledgeBase } from '../../core/domain/access/catalog-snapshot.ts'
+import { type Row, shownValue } from '../../core/domain/document.ts'
+import type { Job } from '../../core/domain/flow/job.ts'
+import type { KnowledgeBase, Preprocessing } from '../../core/domain/knowledge-base.ts'
+import type { JobDraft, JobWork } from '../../core/domain/ports/job-ports.ts'
+import {
+  isDocumentFormat,
+  tablesOfFile,
+  type UploadedFile,
+} from '../../core/domain/uploaded-file.ts'
+import { AppError, type ErrorCode, notFound, toAppError } from '../../core/errors.ts'
+import { TimeSlice } from '../../core/runtime/scheduling.ts'
+import { INGEST_LIMITS } from '../ingest-limits.ts'
+import { columnMappingOf, documentRow, textOf } from '../sources/document-of-row.ts'
+import type { StoredCounts } from '../sources/insert-log.ts'
+import type { InsertDeps } from '../sources/insert-request.ts'
+import { LAYOUT_COLUMN } from '../sources/row-layout.ts'
+import { storeRows } from './store-rows.ts'
+
+export interface FileToAttach {
+  /** Of the uploaded file. */
+  readonly id: number
+  /** Metadata of its document. */
+  readonly attributes: Readonly<Record<string, string | number | boolean>>
+  /** How it is cut; null: as the knowledge base says. */
+  readonly preprocessing: Preprocessing | null
+}
+
+export interface AttachRequest {
+  readonly kb: KnowledgeBase
+  readonly files: readonly FileToAttach[]
+  /** They were sent together, and are asked for together. */
+  readonly isBatch: boolean
+}
+
+/** What was attached by one job. */
+export interface Attachment extends Pick<AttachRequest, 'files' | 'isBatch'> {
+  readonly job: Job
+  /** The places of files that failed, where the job does not name them all: it keeps the first messages. */
+  readonly failed: ReadonlySet<number>
+}
+
+interface StoredAttach extends Pick<AttachRequest, 'files' | 'isBatch'> {
+  readonly source: 'attach'
+  /** A knowledge base of the same name is not the one that was meant. */
+  readonly knowledgeBaseId: number
+}
+
+const TITLE = 'Attach '
+
+export function attachJobOf({ kb, files, isBatch }: AttachRequest): JobDraft {
+  const request: StoredAttach = { source: 'attach', knowledgeBaseId: kb.id, files, isBatch }
+  const what = files.length === 1 ? '1 file' : `${files.length} files`
+  const { projectName, name } = kb
+  const title = `${TITLE}${what} to ${name}`
+  return { kind: 'insert', projectName, knowledgeBase: name, title, request }
+}
+
+/** Whether a job may be one of these: its request says so for certain. */
+export function mayBeAttachJob({ kind, title }: Pick<Job, 'kind' | 'title'>): boolean {
+  return kind === 'insert' && title.startsWith(TITLE)
+}
+
+export function isStoredAttach(request: unknown): request is StoredAttach {
+  const isObject = typeof request === 'object' && request !== null
+  return isObject && 'source' in request && request.source === 'attach'
+}
+
+/** Where a job's checkpoint holds the places of the files that failed. */
+export function failedPlacesOf(checkpoint: unknown): readonly number[] {
+  const isObject = typeof checkpoint === 'object' && checkpoint !== null
+  const failed: unknown = isObject && 'failed' in checkpoint ? checkpoint.failed : []
+  return Array.isArray(failed) ? failed.filter((place) => typeof place === 'number') : []
+}
+
+/** The id of its document, and what clients of OpenAI's API call it. */
+export function attachedId(fileId: number): string {
+  return `file-${fileId}`
+}
+
+/** @throws AppError of the model or the store: files before it are stored; `knowledge_base_not_found` */
+export async function runAttachJob(
+  work: JobWork,
+  request: StoredAttach,
+  deps: InsertDeps & AttachDeps,
+  signal: AbortSignal,
+): Promise<void> {
+  const { projectName, knowledgeBase } = work.job
+  const kb = requireKnowledgeBase(deps.snapshot(), projectName, knowledgeBase ?? '')
+  if (kb.id !== request.knowledgeBaseId) throw notFound('knowledge_base', kb.name)
+  const { documents, chunks, rows: done } = work.job.progress
+  const counts: StoredCounts = { storedDocuments: documents, chunks, skippedRows: 0, readRows: 0 }
+  const failed = [...failedPlacesOf(work.checkpoint)]
+  for (const [index, file] of request.files.entries()) {
+    if (index < done) continue
+    try {
+      await attach({ kb, file, counts }, deps, signal)
+    } catch (error) {
+      signal.throwIfAborted()
+      const { code, message } = toAppError(error)
+      if (!OF_ONE_FILE.has(code)) throw error
+      work.leaveOut({ item: attachedId(file.id), message })
+      failed.push(index)
+    }
+    const progress = { documents: counts.storedDocuments, chunks: counts.chunks }
+    const total = request.files.length
+    await work.mark({ progress: { rows: index + 1, ...progress, total }, checkpoint: { failed } })
+  }
+}
+
+/** What stops no other file. */
+const OF_ONE_FILE: ReadonlySet<ErrorCode> = new Set<ErrorCode>([
+  'file_not_found',
+  'file_changed',
+  'file_unreadable',
+  'insert_failed',
+  'out_of_memory',
+])
+
+export interface AttachDeps {
+  readonly removal: {
+    removeDocuments(kb: KnowledgeBase, ids: readonly string[]): Promise<number>
+  }
+}
+
+async function attach(
+  {
+    kb,
+    file: { id, attributes, preprocessing },
+    counts,
+  }: { readonly kb: KnowledgeBase; readonly file: FileToAttach; readonly counts: StoredCounts },
+  deps: InsertDeps & AttachDeps,
+  signal: AbortSignal,
+): Promise<void> {
+  const find = () => deps.snapshot().files.find((file) => file.id === id)
+  const file = find()
+  if (file === undefined) throw notFound('file', attachedId(id))
+  const { content, columns } = await wholeText(file, deps, signal)
+  if (content.trim() === '') throw new AppError('file_unreadable', 'The file holds no text')
+  const filename = file.originalName || file.name
+  const known = { title: null, format: file.format, ...columns, filename, ...attributes }
+  const mapping = columnMappingOf(kb)
+  const row = documentRow({ id: attachedId(id), content, columns: known }, mapping)
+  const cut = preprocessing === null ? kb : { ...kb, preprocessing }
+  const target = { kb: cut, source: filename, rows: [row], isUnbounded: true, counts }
+  await storeRows(target, deps, signal)
+  if (find() !== undefined) return
+  // Whoever deleted it meanwhile found no document to take away.
+  await deps.removal.removeDocuments(kb, [attachedId(id)])
+  throw notFound('file', attachedId(id))
+}
+
+/** More belongs into a knowledge base row by row. */
+const TEXT_CHARS_MAX = 50_000_000
+
+/** One text of all its texts or rows; with one text alone what else is known of it. */
+async function wholeText(
+  file: UploadedFile,
+  deps: Pick<InsertDeps, 'files'>,
+  signal: AbortSignal,
+): Promise<{ readonly content: string; readonly columns: Row }> {
+  const slice = new TimeSlice(INGEST_LIMITS.loopSliceMs)
+  const isDocument = isDocumentFormat(file.format)
+  const isSingle = isDocument && file.rowCount === 1
+  const texts: string[] = []
+  let columns: Row = {}
+  let chars = 0
+  for (const table of tablesOfFile(file)) {
+    for await (const row of deps.files.rows(table, signal)) {
+      const { id: _, content = null, links: __, [LAYOUT_COLUMN]: layout = null, ...others } = row
+      const text = isDocument ? textOf(content) : textOfRow(row)
+      if (isSingle) columns = { ...others, [LAYOUT_COLUMN]: shownValue(layout) }
+      texts.push(text)
+      chars += text.length
+      if (chars > TEXT_CHARS_MAX) {
+        const what = `The file has more than ${TEXT_CHARS_MAX} characters, too many for one document`
+        throw new AppError('file_unreadable', `${what}; insert its rows into the knowledge base`)
+      }
+      await slice.yieldIfSpent(signal)
+    }
+  }
+  return { content: texts.join(isDocument ? '\n\n' : '\n'), columns }
+}
+
+/** `{tea: 'green', price: 9}` → `tea: green, price: 9`. */
+function textOfRow(row: Row): string {
+  const filled = Object.entries(row).filter(([, value]) => textOf(value) !== '')
+  return filled.map(([name, value]) => `${name}: ${textOf(value)}`).join(', ')
+}

@@ -1,0 +1,315 @@
+import {
+  type ChunkVector,
+  type EmbeddedChunk,
+  type EmbeddedDocument,
+  embeddedText,
+} from '../../core/domain/chunk.ts'
+import type { KnowledgeBase } from '../../core/domain/knowledge-base.ts'
+import type { JobMark } from '../../core/domain/ports/job-ports.ts'
+import type { ChatModels, Embedder, EmbedderRegistry } from '../../core/domain/ports/model-ports.ts'
+import type { DocumentStore } from '../../core/domain/ports/store-ports.ts'
+import { withModelInForce } from '../../core/domain/reembedding.ts'
+import { AppError } from '../../core/errors.ts'
+import { LruMap } from '../../core/runtime/lru-map.ts'
+import { TimeSlice } from '../../core/runtime/scheduling.ts'
+import type { ChunkedDocument, Chunker } from '../chunking/chunker.ts'
+import { INGEST_LIMITS } from '../ingest-limits.ts'
+import { withWrittenContexts } from './contextual.ts'
+
+export interface EmbedDeps {
+  readonly chunks: DocumentStore
+  readonly embedders: Pick<EmbedderRegistry, 'embedder'>
+  readonly chunker: Chunker
+  /** They write what chunks are about, where that is wanted. */
+  readonly chatModels: ChatModels
+}
+
+/** Documents on their way into the store. */
+export interface PreparedDocuments {
+  /** As it was when they were embedded. */
+  readonly kb: KnowledgeBase
+  readonly documents: readonly ChunkedDocument[]
+  readonly embedded: readonly EmbeddedDocument[]
+  readonly known: KnownVectors
+}
+
+export interface DocumentsTarget {
+  readonly kb: KnowledgeBase
+  /** Ids must be distinct. */
+  readonly documents: readonly ChunkedDocument[]
+}
+
+/**
+ * Vectors for all chunks. Only text that is neither stored with one of the documents nor repeated is embedded.
+ * @param ahead what is known already, and what is known afterwards
+ */
+export async function prepareDocuments(
+  target: DocumentsTarget,
+  deps: EmbedDeps,
+  signal: AbortSignal,
+  ahead = new VectorsAhead(target.kb, deps, signal),
+): Promise<PreparedDocuments> {
+  const { kb } = target
+  const embedder = deps.embedders.embedder(kb.embeddingModel)
+  const documents = await withWrittenContexts(target, deps, signal)
+  const known = await ahead.known(documents)
+  return { kb, documents, known, embedded: await embedded(documents, known, embedder, signal) }
+}
+
+/**
+ * Stores prepared documents in one transaction.
+ * @param mark of the job that stores them: written in the same transaction
+ * @returns the knowledge base as they were embedded for: another model may have taken over
+ */
+export function storePrepared(
+  { mark, ...prepared }: PreparedDocuments & { readonly mark?: JobMark | undefined },
+  deps: EmbedDeps,
+  signal: AbortSignal,
+): Promise<KnowledgeBase> {
+  return withModelInForce(prepared.kb, async (inForce) => {
+    const { documents } = prepared
+    const write = (embedded: readonly EmbeddedDocument[]) => {
+      return deps.chunks.replaceDocuments(inForce, embedded, mark)
+    }
+    if (inForce === prepared.kb) await writePrepared(prepared, deps, signal, write)
+    else await embedAndWrite({ kb: inForce, documents }, deps, signal, write)
+    return inForce
+  })
+}
+
+/**
+ * Embeds documents and stores them in another way.
+ * @param write in one transaction; it is `stale` where a stored vector is gone
+ * @returns what the write came to
+ */
+export async function embedAndWrite<O extends { readonly kind: 'stored' | 'stale' }>(
+  target: DocumentsTarget,
+  deps: EmbedDeps,
+  signal: AbortSignal,
+  write: (embedded: readonly EmbeddedDocument[]) => Promise<O>,
+): Promise<O> {
+  return writePrepared(await prepareDocuments(target, deps, signal), deps, signal, write)
+}
+
+async function writePrepared<O extends { readonly kind: 'stored' | 'stale' }>(
+  prepared: PreparedDocuments,
+  deps: EmbedDeps,
+  signal: AbortSignal,
+  write: (embedded: readonly EmbeddedDocument[]) => Promise<O>,
+): Promise<O> {
+  const { kb, documents, known } = prepared
+  const outcome = await write(prepared.embedded)
+  if (outcome.kind === 'stored') return outcome
+  // A stored vector went away meanwhile. Without any, the second attempt cannot become stale.
+  for (const [text, vector] of known) if (vector.kind === 'stored') known.delete(text)
+  const embedder = deps.embedders.embedder(kb.embeddingModel)
+  return write(await embedded(documents, known, embedder, signal))
+}
+
+/** What is embedded of a chunk → its vector: equal texts share one. */
+type KnownVectors = Map<string, ChunkVector>
+
+/**
+ * Vectors of documents that are stored together in the end, made while more of them are read and chunked. What fails here
+ * is tried again, and reported, when all are prepared: none of them may be stored in the end.
+ */
+export class VectorsAhead {
+  readonly #kb: KnowledgeBase
+  readonly #deps: EmbedDeps
+  readonly #signal: AbortSignal
+  readonly #known: KnownVectors = new Map()
+  readonly #lookedUp = new Set<ChunkedDocument>()
+  #last: Promise<void> = Promise.resolve()
+  #hasFailed = false
+
+  constructor(kb: KnowledgeBase, deps: EmbedDeps, signal: AbortSignal) {
+    this.#kb = kb
+    this.#deps = deps
+    this.#signal = signal
+  }
+
+  /** Resolves when these are being embedded: more may be gathered. */
+  async add(documents: readonly ChunkedDocument[]): Promise<void> {
+    await this.#last
+    // What a chat model writes about chunks depends on all of them.
+    if (this.#hasFailed || this.#kb.preprocessing.contextual !== undefined) return
+    this.#last = this.#embed(documents).catch(() => {
+      this.#hasFailed = true
+    })
+  }
+
+  /** What is known of these documents, which is looked up where it was not yet. */
+  async known(documents: readonly ChunkedDocument[]): Promise<KnownVectors> {
+    await this.#last
+    const others = documents.filter((one) => !this.#lookedUp.has(one))
+    await this.#lookUp(others)
+    return this.#known
+  }
+
+  /** Resolves when nothing is being embedded any more. */
+  async settled(): Promise<void> {
+    await this.#last
+  }
+
+  async #embed(documents: readonly ChunkedDocument[]): Promise<void> {
+    await this.#deps.chunks.checkDeclared(
+      this.#kb,
+      documents.map(({ document }) => document),
+    )
+    await this.#lookUp(documents)
+    const embedder = this.#deps.embedders.embedder(this.#kb.embeddingModel)
+    await embedUnknown(documents, this.#known, embedder, this.#signal)
+  }
+
+  async #lookUp(documents: readonly ChunkedDocument[]): Promise<void> {
+    const target = { kb: this.#kb, documents }
+    for (const [text, vector] of await storedVectors(target, this.#deps, this.#signal)) {
+      this.#known.set(text, vector)
+    }
+    for (const one of documents) this.#lookedUp.add(one)
+  }
+}
+
+async function storedVectors(
+  { kb, documents }: { readonly kb: KnowledgeBase; readonly documents: readonly ChunkedDocument[] },
+  deps: EmbedDeps,
+  signal: AbortSignal,
+): Promise<KnownVectors> {
+  const wanted = new Set<string>()
+  await visitChunks(documents, signal, ({ chunk }) => wanted.add(embeddedText(chunk)))
+  const ids = documents.map(({ document }) => document.id)
+  const known: KnownVectors = new Map()
+  for (let start = 0; start < ids.length; start += INGEST_LIMITS.lookupDocuments) {
+    signal.throwIfAborted()
+    const some = ids.slice(start, start + INGEST_LIMITS.lookupDocuments)
+    for (const { chunkKey, ...stored } of await deps.chunks.storedTexts(kb, some)) {
+      const text = embeddedText(stored)
+      if (wanted.has(text)) known.set(text, { kind: 'stored', chunkKey })
+    }
+  }
+  return known
+}
+
+/** The documents with their vectors. What is not in `known` is embedded, and known then. */
+async function embedded(
+  documents: readonly ChunkedDocument[],
+  known: KnownVectors,
+  embedder: Embedder,
+  signal: AbortSignal,
+): Promise<readonly EmbeddedDocument[]> {
+  await embedUnknown(documents, known, embedder, signal)
+  const chunks = documents.map((): EmbeddedChunk[] => [])
+  await visitChunks(documents, signal, ({ chunk, terms }, documentIndex) => {
+    const vector = known.get(embeddedText(chunk))
+    if (vector === undefined) throw new Error('a chunk was not embedded')
+    chunks[documentIndex]?.push({ chunk, terms, vector })
+  })
+  return documents.map(({ document }, index) => ({ document, chunks: chunks[index] ?? [] }))
+}
+
+async function embedUnknown(
+  documents: readonly ChunkedDocument[],
+  known: KnownVectors,
+  embedder: Embedder,
+  signal: AbortSignal,
+): Promise<void> {
+  const unknown = new Set<string>()
+  await visitChunks(documents, signal, ({ chunk }) => {
+    const text = embeddedText(chunk)
+    if (!known.has(text)) unknown.add(text)
+  })
+  await embedEach(unknown, embedder, signal, (text, vector) => {
+    known.set(text, { kind: 'new', vector })
+  })
+}
+
+/** Of hundreds of thousands of chunks, so others have their turn in between. */
+async function visitChunks(
+  documents: readonly ChunkedDocument[],
+  signal: AbortSignal,
+  visit: (chunk: ChunkedDocument['chunks'][number], documentIndex: number) => void,
+): Promise<void> {
+  const slice = new TimeSlice(INGEST_LIMITS.loopSliceMs)
+  for (const [documentIndex, { chunks }] of documents.entries()) {
+    for (const chunk of chunks) {
+      visit(chunk, documentIndex)
+      if (slice.isSpent) await slice.yieldIfSpent(signal)
+    }
+  }
+}
+
+/** The vectors of texts, some texts at a time. */
+export async function embedTexts(
+  texts: ReadonlySet<string>,
+  embedder: Embedder,
+  signal: AbortSignal,
+): Promise<ReadonlyMap<string, Float32Array>> {
+  const vectors = new Map<string, Float32Array>()
+  await embedEach(texts, embedder, signal, (text, vector) => vectors.set(text, vector))
+  return vectors
+}
+
+/**
+ * @param keep gets the vectors of each call at once: they are there although a later one fails
+ * @throws AppError those of the embedder, and `provider_failed` where it gives another number of vectors than of texts
+ */
+async function embedEach(
+  texts: ReadonlySet<string>,
+  embedder: Embedder,
+  signal: AbortSignal,
+  keep: (text: string, vector: Float32Array) => void,
+): Promise<void> {
+  const slice = new TimeSlice(INGEST_LIMITS.loopSliceMs)
+  let batch: string[] = []
+  const embedBatch = async () => {
+    await slice.yieldIfSpent(signal)
+    const answer = await embedder.embed(batch, signal)
+    for (const [index, text] of batch.entries()) {
+      const vector = answer[index]
+      if (vector === undefined || answer.length !== batch.length) throw miscounted(answer, batch)
+      keep(text, vector)
+    }
+    batch = []
+  }
+  for (const text of texts) {
+    batch.push(text)
+    if (batch.length === INGEST_LIMITS.insertBatchChunks) await embedBatch()
+  }
+  if (batch.length > 0) await embedBatch()
+}
+
+function miscounted(vectors: readonly Float32Array[], texts: readonly string[]): AppError {
+  const counts = `${vectors.length} vectors for ${texts.length} texts`
+  return new AppError('provider_failed', `The embedding model answered ${counts}`)
+}
+
+/** Numbers of all vectors: 8 MB. */
+const NUMBERS_MAX = 2_000_000
+
+/**
+ * The same embedder for the batches of one insert: a text that comes again in a later one is not embedded again. It
+ * remembers the vectors of the last texts by hashes of 128 bits.
+ */
+export function rememberingEmbedder(embedder: Embedder): Embedder {
+  const known = new LruMap<string, Float32Array>({
+    sizeMax: NUMBERS_MAX,
+    sizeOf: ({ length }) => length,
+  })
+  return {
+    ...(embedder.reach === undefined ? {} : { reach: embedder.reach }),
+    async embed(texts, signal) {
+      const keys = texts.map((text) => Bun.MD5.hash(text, 'base64'))
+      const found = keys.map((key) => known.get(key))
+      const others = texts.filter((_, index) => found[index] === undefined)
+      const made = others.length === 0 ? [] : await embedder.embed(others, signal)
+      // Whoever asked says so.
+      if (made.length !== others.length) return made
+      const rest = made.values()
+      return keys.map((key, index) => {
+        const vector = found[index] ?? rest.next().value ?? new Float32Array()
+        known.set(key, vector)
+        return vector
+      })
+    },
+  }
+}

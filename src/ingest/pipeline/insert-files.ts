@@ -1,0 +1,176 @@
+/** Files that are sent to be documents of a knowledge base: they are read and stored, and nothing else of them is kept. */
+import { basename } from 'node:path'
+import type { Row } from '../../core/domain/document.ts'
+import type { KnowledgeBase } from '../../core/domain/knowledge-base.ts'
+import type { ReadArchive, ReadFile } from '../../core/domain/ports/reading-ports.ts'
+import type { IncomingFile } from '../../core/domain/ports/store-ports.ts'
+import type { TableRows } from '../../core/domain/ports/sync-ports.ts'
+import { type FileFormat, isDocumentFormat } from '../../core/domain/uploaded-file.ts'
+import { AppError, type ErrorCode, toAppError } from '../../core/errors.ts'
+import { mapConcurrent } from '../../core/runtime/map-concurrent.ts'
+import { columnMappingOf, documentRow } from '../sources/document-of-row.ts'
+import { rowsOfTable } from '../sources/file-rows.ts'
+import type { StoredCounts } from '../sources/insert-log.ts'
+import type { InsertDeps } from '../sources/insert-request.ts'
+import { LAYOUT_COLUMN, layoutValue } from '../sources/row-layout.ts'
+import { uploadOptions } from '../upload-options.ts'
+import { storeRows } from './store-rows.ts'
+
+/** Tables of files are read past the catalog. */
+export interface InsertFilesDeps extends InsertDeps {
+  readonly tables: TableRows
+}
+
+export interface SentDocumentFile extends IncomingFile {
+  /** The id of its document: what the sender calls it, with its folders. */
+  readonly name: string
+  readonly contentType: string | null
+}
+
+export interface InsertFilesRequest {
+  readonly kb: KnowledgeBase
+  readonly files: readonly SentDocumentFile[]
+  /** What the sender says about all of them. */
+  readonly fields: ReadonlyMap<string, string>
+}
+
+export interface InsertedFile {
+  readonly name: string
+  readonly format: FileFormat
+  /** SHA-256 of the bytes that came. */
+  readonly hash: string
+  readonly documents: number
+  readonly chunks: number
+  /** Rows without content. */
+  readonly skippedRows: number
+  readonly warnings: readonly string[]
+}
+
+export interface InsertFilesOutcome {
+  readonly files: readonly InsertedFile[]
+  readonly failed: readonly {
+    readonly name: string
+    readonly code: ErrorCode
+    readonly detail: string
+  }[]
+}
+
+const FILES_AT_ONCE = 4
+/** Of one this large nobody knows how many documents it holds: it is stored piece by piece. */
+const LARGE_BYTES = 4_000_000
+
+/**
+ * Reads each file and stores its documents, whole or not at all unless it is large. A file that cannot be read stops no other.
+ * @throws AppError of the model, the store or the request: then files after it are not stored
+ */
+export async function insertFiles(
+  { kb, files, fields }: InsertFilesRequest,
+  deps: InsertFilesDeps,
+  signal: AbortSignal,
+): Promise<InsertFilesOutcome> {
+  deps.embedders.embedder(kb.embeddingModel)
+  const { reading, url } = uploadOptions(fields)
+  if (url !== null) throw new AppError('invalid_request', 'An address is inserted as "urls"')
+  const outcomes = await mapConcurrent(
+    files,
+    { concurrencyMax: FILES_AT_ONCE, signal },
+    async (file, fileSignal) => {
+      const { name, path, contentType } = file
+      const source = { path, name: basename(name), contentType, url: null, options: reading }
+      try {
+        const use = (read: ReadFile) => insertRead({ kb, file, read }, deps, fileSignal)
+        return { stored: await deps.reader.readFile(source, use, fileSignal) }
+      } catch (error) {
+        fileSignal.throwIfAborted()
+        const { code, message } = toAppError(error)
+        if (!OF_ONE_FILE.has(code)) throw error
+        return { failure: { name, code, detail: message } }
+      }
+    },
+  )
+  return {
+    files: outcomes.flatMap(({ stored }) => (stored === undefined ? [] : [stored])),
+    failed: outcomes.flatMap(({ failure }) => (failure === undefined ? [] : [failure])),
+  }
+}
+
+const OF_ONE_FILE: ReadonlySet<ErrorCode> = new Set<ErrorCode>([
+  'file_unreadable',
+  'insert_failed',
+  'invalid_name',
+  'out_of_memory',
+])
+
+interface FileToInsert {
+  readonly kb: KnowledgeBase
+  readonly file: SentDocumentFile
+  readonly read: ReadFile
+}
+
+async function insertRead(
+  { kb, file, read }: FileToInsert,
+  deps: InsertFilesDeps,
+  signal: AbortSignal,
+): Promise<InsertedFile> {
+  if (read.archive !== null) throw archiveRefused(read.archive)
+  const counts: StoredCounts = { storedDocuments: 0, skippedRows: 0, chunks: 0, readRows: 0 }
+  const hash = await hashOf(file.path)
+  const known = { file_path: file.name, file_hash: hash }
+  const rows = isDocumentFormat(read.format)
+    ? documentRows({ kb, file, read }, known)
+    : tableRows({ kb, file, read }, known, deps, signal)
+  const isUnbounded = file.sizeBytes > LARGE_BYTES
+  await storeRows({ kb, source: 'files', rows, isUnbounded, counts }, deps, signal)
+  if (counts.storedDocuments === 0 && counts.skippedRows > 0) {
+    const hint =
+      read.format === 'pdf' ? '; a PDF of scanned pages needs text recognition first' : ''
+    throw new AppError('file_unreadable', `The file holds no text${hint}`)
+  }
+  const { storedDocuments: documents, chunks, skippedRows } = counts
+  const { format, warnings } = read
+  return { name: file.name, format, hash, documents, chunks, skippedRows, warnings }
+}
+
+function archiveRefused({ members }: ReadArchive): AppError {
+  const held = `It is a ZIP of ${members.length} other files`
+  return new AppError('file_unreadable', `${held}: unpack it, and send those`)
+}
+
+/** Of the bytes, so that a sender sees which of its files are stored as they are. */
+async function hashOf(path: string): Promise<string> {
+  const hash = new Bun.CryptoHasher('sha256')
+  for await (const piece of Bun.file(path).stream()) hash.update(piece)
+  return hash.digest('hex')
+}
+
+async function* documentRows({ kb, file, read }: FileToInsert, known: Row): AsyncGenerator<Row> {
+  const rule = columnMappingOf(kb)
+  let count = 0
+  for await (const document of read.documents) {
+    count += 1
+    const { content, columns, title } = document
+    // The only document of a file is the file; a mailbox holds messages.
+    const id = document.id === null ? file.name : `${file.name}#${document.id || count}`
+    const facts = { ...columns, title, format: read.format, ...known }
+    const row = { id, content, columns: { ...facts, [LAYOUT_COLUMN]: layoutValue(document) } }
+    yield documentRow(row, rule)
+  }
+}
+
+/** Straight from what the reader process wrote: nothing of a table is in the catalog at any moment. */
+async function* tableRows(
+  { kb, file, read }: FileToInsert,
+  known: Row,
+  { files, tables }: Pick<InsertFilesDeps, 'files' | 'tables'>,
+  signal: AbortSignal,
+): AsyncGenerator<Row> {
+  files.checkSpace(2 * file.sizeBytes)
+  if (read.tables.length === 0) throw new AppError('file_unreadable', 'The file holds no rows')
+  const rule = columnMappingOf(kb)
+  for (const [index, table] of read.tables.entries()) {
+    const name = index === 0 ? file.name : `${file.name}.${table.name ?? index}`
+    const columns = table.columns.map((column) => column.name)
+    const rows = tables.rowsOfTable(table, signal)
+    yield* rowsOfTable({ name, columns, known }, rule, rows)
+  }
+}

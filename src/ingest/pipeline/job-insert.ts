@@ -1,0 +1,229 @@
+import {
+  type JobError,
+  joinedLeftOut,
+  type LeftOutItems,
+  NO_PROGRESS,
+  NOTHING_LEFT_OUT,
+  withLeftOut,
+} from '../../core/domain/flow/job.ts'
+import type { KnowledgeBase } from '../../core/domain/knowledge-base.ts'
+import type {
+  AdoptedJob,
+  JobMark,
+  JobWork,
+  OngoingWork,
+} from '../../core/domain/ports/job-ports.ts'
+import type { DocumentStore } from '../../core/domain/ports/store-ports.ts'
+import { SerialQueue } from '../../core/runtime/serial-queue.ts'
+import type { StoredCounts } from '../sources/insert-log.ts'
+import type { StoringOptions } from './storing-stages.ts'
+
+/** Where the job of an insert is. */
+interface Checkpoint {
+  /** The chunks that it has stored from a source without an order have this key or a greater one; null: it has none. */
+  readonly firstChunkKey: string | null
+  /** Of the source at work, in the order of the request. */
+  readonly sourceIndex: number
+  /** Rows of it that are stored or left out. */
+  readonly rows: number
+  /** Of all sources before it. */
+  readonly before: {
+    readonly rows: number
+    /** Missing: none, or stored by an earlier version. */
+    readonly skipped?: number
+    readonly leftOut: LeftOutItems
+  }
+}
+
+/** How one source is stored. */
+export interface SourceRun {
+  /** Rows at its beginning that are stored or left out already: it goes on after them. */
+  readonly doneRows: number
+  readonly counts: StoredCounts
+  readonly storing: StoringOptions
+}
+
+/**
+ * A transaction of a job is small enough to be there soon: what is stored can be searched, and a kill loses no more than it.
+ */
+const BATCH_CHUNKS = 512
+/** Whoever is killed again and again gets on all the same. */
+const FIRST_BATCH_CHUNKS = 64
+
+/** A provider that is busy or down may come back: a job has the time. */
+const JOB_PACE = { batchChunks: BATCH_CHUNKS, patienceMs: 600_000 }
+
+interface InsertTarget {
+  readonly kb: KnowledgeBase
+  /** Rows of all sources; null: nobody knows. */
+  readonly total: number | null
+}
+
+type Store = Pick<DocumentStore, 'nextChunkKey'>
+
+/**
+ * How far an insert is, source by source. Each batch of a job is stored with its mark. An insert that a request waits for
+ * writes none, but always knows what it would be: it can become a job between two batches.
+ */
+export class JobInsert {
+  /** Grow while it works. */
+  readonly counts: StoredCounts
+  readonly #target: InsertTarget
+  readonly #store: Store
+  /** null: somebody waits for it. */
+  #job: AdoptedJob | null
+  #checkpoint: Checkpoint
+  #leftOut: LeftOutItems
+  /** Of the batch that is being stored, and of what is stored. */
+  #next: Mark
+  #onDisk: Mark
+  /** One after the other, so that what is on disk is known at any moment in between. */
+  readonly #writes = new SerialQueue()
+
+  private constructor(
+    target: InsertTarget,
+    { checkpoint, counts }: { readonly checkpoint: Checkpoint; readonly counts: StoredCounts },
+    store: Store,
+    job: AdoptedJob | null = null,
+  ) {
+    this.counts = counts
+    this.#target = target
+    this.#store = store
+    this.#job = job
+    this.#checkpoint = checkpoint
+    this.#leftOut = job === null ? NOTHING_LEFT_OUT : leftOutOf(job)
+    this.#next = this.#markOf(counts, checkpoint)
+    this.#onDisk = this.#next
+  }
+
+  /** Of a job that begins or goes on. */
+  static async begin(work: JobWork, target: InsertTarget, store: Store): Promise<JobInsert> {
+    // What a job has stored as its checkpoint is its own.
+    const known = work.checkpoint as Checkpoint | null
+    const checkpoint = known ?? atBeginning(leftOutOf(work))
+    const { documents: storedDocuments, chunks, skipped: skippedRows = 0 } = work.job.progress
+    const readRows = checkpoint.before.rows
+    const counts = { storedDocuments, chunks, skippedRows, readRows }
+    const insert = new JobInsert(target, { checkpoint, counts }, store, work)
+    if (known === null) await work.mark(insert.#onDisk)
+    return insert
+  }
+
+  /** Of one that somebody waits for. */
+  static waitedFor(target: InsertTarget, store: Store): JobInsert {
+    const counts = { storedDocuments: 0, chunks: 0, skippedRows: 0, readRows: 0 }
+    return new JobInsert(target, { checkpoint: atBeginning(NOTHING_LEFT_OUT), counts }, store)
+  }
+
+  /** null: somebody waits for it. */
+  get jobId(): number | null {
+    return this.#job?.job.id ?? null
+  }
+
+  /** Waits for what is being stored. @param adopt gives null where it cannot become a job */
+  becomeJob(
+    adopt: (onDisk: OngoingWork['onDisk']) => Promise<AdoptedJob | null>,
+  ): Promise<AdoptedJob | null> {
+    return this.#writes.run(async () => {
+      this.#job = await adopt(this.#onDisk)
+      return this.#job
+    })
+  }
+
+  /**
+   * Stores one source, or what is missing of it.
+   * @param source `isInOrder`: its rows come in the same order whenever it is read. Any other is read again from its
+   * beginning, and what the job has stored of it is left alone
+   */
+  async store(
+    { index, isInOrder }: { readonly index: number; readonly isInOrder: boolean },
+    run: (source: SourceRun) => Promise<void>,
+  ): Promise<void> {
+    const { sourceIndex, before, rows } = this.#checkpoint
+    if (index < sourceIndex) return
+    const firstChunkKey = await this.#firstChunkKey(isInOrder)
+    const isBegun = index === sourceIndex && rows > 0
+    const doneRows = isBegun && isInOrder ? rows : 0
+    const isAgain = isBegun && !isInOrder
+    // Its items are left out once more.
+    if (isAgain) {
+      this.#leftOut = before.leftOut
+      this.counts.skippedRows = before.skipped ?? 0
+    }
+    this.counts.readRows = before.rows + doneRows
+    const storing: StoringOptions = {
+      ...(this.#job === null ? {} : { firstBatchChunks: FIRST_BATCH_CHUNKS }),
+      pace: () => (this.#job === null ? null : JOB_PACE),
+      ...(isAgain && firstChunkKey !== null ? { leavesStoredSince: BigInt(firstChunkKey) } : {}),
+      markOf: (stored) => {
+        const done = { sourceIndex: index, rows: stored.readRows - before.rows, before }
+        this.#next = this.#markOf(stored, { firstChunkKey, ...done })
+        return this.#job === null ? undefined : { ...this.#next, jobId: this.#job.job.id }
+      },
+      alone: (work) => {
+        return this.#writes.run(async () => {
+          await work()
+          this.#onDisk = this.#next
+        })
+      },
+      onLeftOut: (error) => this.leaveOut(error),
+      onSkipped: (rows) => {
+        this.#leftOut = joinedLeftOut(this.#leftOut, rows)
+      },
+    }
+    await run({ doneRows, counts: this.counts, storing })
+    await this.#writes.run(async () => {
+      this.#checkpoint = {
+        firstChunkKey,
+        sourceIndex: index + 1,
+        rows: 0,
+        before: {
+          rows: this.counts.readRows,
+          skipped: this.counts.skippedRows,
+          leftOut: this.#leftOut,
+        },
+      }
+      this.#next = this.#markOf(this.counts, this.#checkpoint)
+      await this.#job?.mark(this.#next)
+      this.#onDisk = this.#next
+    })
+  }
+
+  /** Noted with the next batch, or at the end of the source. */
+  leaveOut(error: JobError): void {
+    this.#leftOut = withLeftOut(this.#leftOut, error)
+  }
+
+  async #firstChunkKey(isInOrder: boolean): Promise<string | null> {
+    const { firstChunkKey } = this.#checkpoint
+    if (isInOrder || firstChunkKey !== null) return firstChunkKey
+    return String(await this.#store.nextChunkKey(this.#target.kb))
+  }
+
+  #markOf(stored: StoredCounts, checkpoint: Checkpoint): Mark {
+    const { rows } = this.#job?.job.progress ?? NO_PROGRESS
+    return {
+      progress: {
+        // What was read before stays read while a source is read again.
+        rows: Math.max(stored.readRows, rows, stored.storedDocuments),
+        documents: stored.storedDocuments,
+        chunks: stored.chunks,
+        total: this.#target.total,
+        skipped: stored.skippedRows,
+      },
+      checkpoint,
+      leftOut: this.#leftOut,
+    }
+  }
+}
+
+type Mark = Omit<JobMark, 'jobId'>
+
+function atBeginning(leftOut: LeftOutItems): Checkpoint {
+  return { firstChunkKey: null, sourceIndex: 0, rows: 0, before: { rows: 0, leftOut } }
+}
+
+function leftOutOf({ job }: AdoptedJob): LeftOutItems {
+  const { errors, errorCount } = job
+  return { errors, errorCount }
+}

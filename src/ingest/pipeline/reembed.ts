@@ -1,0 +1,156 @@
+import type { CatalogSnapshot } from '../../core/domain/access/catalog-snapshot.ts'
+import type { KnowledgeBase } from '../../core/domain/knowledge-base.ts'
+import type { ModelRef } from '../../core/domain/model-ref.ts'
+import type { EmbedderRegistry } from '../../core/domain/ports/model-ports.ts'
+import type { ReembeddingStore, Reembeddings } from '../../core/domain/ports/store-ports.ts'
+import type { MissingVectors, ReembeddingProgress } from '../../core/domain/reembedding.ts'
+import { AppError } from '../../core/errors.ts'
+import { INGEST_LIMITS } from '../ingest-limits.ts'
+import { embedTexts } from './embed-documents.ts'
+
+export interface ReembeddingOptions {
+  readonly store: ReembeddingStore
+  readonly embedders: Pick<EmbedderRegistry, 'embedder'>
+  snapshot(): CatalogSnapshot
+  /** Resolves after that time, or at once when the signal is aborted. */
+  readonly sleep: (ms: number, signal: AbortSignal) => Promise<void>
+  /** Told of what nobody expected. */
+  readonly onFailure: (error: unknown) => void
+}
+
+/** The work on one knowledge base, until its next model has taken over or is no longer wanted. */
+interface Job {
+  readonly stopping: AbortController
+  readonly ended: Promise<void>
+}
+
+type KnowledgeBaseId = Pick<KnowledgeBase, 'id'>
+
+/**
+ * Embeds the chunks of knowledge bases with their next models and lets these take over. What is done is stored, so that
+ * a new start goes on where the last one ended; a failure is tried again, after pauses that grow.
+ */
+export class Reembedding implements Reembeddings {
+  readonly #options: ReembeddingOptions
+  readonly #jobs = new Map<number, Job>()
+  readonly #progress = new Map<number, ReembeddingProgress>()
+  #isClosed = false
+
+  constructor(options: ReembeddingOptions) {
+    this.#options = options
+  }
+
+  /** Goes on with all that is not complete. */
+  start(): void {
+    for (const kb of this.#options.snapshot().knowledgeBases) {
+      if (kb.nextEmbeddingModel !== null) this.wake(kb)
+    }
+  }
+
+  wake({ id }: KnowledgeBaseId): void {
+    const before = this.#jobs.get(id)
+    before?.stopping.abort(new AppError('cancelled', 'The embedding model was altered again'))
+    this.#progress.delete(id)
+    if (this.#isClosed || (before === undefined && this.#wanted(id) === null)) return
+    const stopping = new AbortController()
+    const ended = (before?.ended ?? Promise.resolve())
+      .then(() => this.#run(id, stopping.signal))
+      .catch(this.#options.onFailure)
+      .finally(() => {
+        if (this.#jobs.get(id)?.stopping !== stopping) return
+        this.#jobs.delete(id)
+        this.#progress.delete(id)
+      })
+    this.#jobs.set(id, { stopping, ended })
+  }
+
+  progressOf({ id }: KnowledgeBaseId): ReembeddingProgress | null {
+    return this.#progress.get(id) ?? null
+  }
+
+  /** Resolves when nothing is to be done any more: for a provider that never answers, never. */
+  async settled(): Promise<void> {
+    for (let jobs = [...this.#jobs.values()]; jobs.length > 0; jobs = [...this.#jobs.values()]) {
+      await Promise.all(jobs.map(({ ended }) => ended))
+    }
+  }
+
+  async close(): Promise<void> {
+    this.#isClosed = true
+    const reason = new AppError('shutting_down', 'The server is shutting down')
+    for (const { stopping } of this.#jobs.values()) stopping.abort(reason)
+    await this.settled()
+  }
+
+  #wanted(id: number): { readonly kb: KnowledgeBase; readonly model: ModelRef } | null {
+    const kb = this.#options.snapshot().knowledgeBases.find((one) => one.id === id)
+    const model = kb?.nextEmbeddingModel ?? null
+    return kb === undefined || model === null ? null : { kb, model }
+  }
+
+  async #run(id: number, signal: AbortSignal): Promise<void> {
+    let afterKey = 0n
+    let pauseMs: number = INGEST_LIMITS.reembedPauseMs
+    while (!signal.aborted) {
+      const wanted = this.#wanted(id)
+      if (wanted === null) return
+      try {
+        afterKey = await this.#round(wanted, afterKey, signal)
+        pauseMs = INGEST_LIMITS.reembedPauseMs
+      } catch (error) {
+        if (signal.aborted || this.#wanted(id) === null) return
+        this.#note(id, { error: this.#shown(error) })
+        // An abort meanwhile ends the loop.
+        await this.#options.sleep(pauseMs, signal).catch(() => {})
+        pauseMs = Math.min(pauseMs * 2, INGEST_LIMITS.reembedPauseMsMax)
+      }
+    }
+  }
+
+  /** One batch, or the switch. @returns the key after which the next batch begins */
+  async #round(
+    { kb, model }: { readonly kb: KnowledgeBase; readonly model: ModelRef },
+    afterKey: bigint,
+    signal: AbortSignal,
+  ): Promise<bigint> {
+    const { store } = this.#options
+    const missing = await store.missing(kb, { afterKey, limit: INGEST_LIMITS.reembedBatchChunks })
+    signal.throwIfAborted()
+    this.#count(kb, missing)
+    const last = missing.chunks.at(-1)
+    if (last === undefined) {
+      await store.switchOver(kb)
+      // What came meanwhile has greater keys, or was passed over: all are looked through again.
+      return 0n
+    }
+    const texts = new Set(missing.chunks.map(({ content }) => content))
+    const vectors = await embedTexts(texts, this.#options.embedders.embedder(model), signal)
+    signal.throwIfAborted()
+    await store.append(
+      kb,
+      missing.chunks.map(({ chunkKey, content }) => {
+        const vector = vectors.get(content)
+        if (vector === undefined) throw new Error('a chunk was not embedded')
+        return { chunkKey, vector }
+      }),
+    )
+    this.#note(kb.id, { error: null })
+    return last.chunkKey
+  }
+
+  /** Vectors of chunks that are gone are not more than all. */
+  #count({ id }: KnowledgeBaseId, { doneCount, chunkCount }: MissingVectors): void {
+    this.#note(id, { doneCount: Math.min(doneCount, chunkCount), chunkCount })
+  }
+
+  #note(id: number, news: Partial<ReembeddingProgress>): void {
+    const before = this.#progress.get(id) ?? { doneCount: 0, chunkCount: null, error: null }
+    this.#progress.set(id, { ...before, ...news })
+  }
+
+  #shown(error: unknown): string {
+    if (error instanceof AppError && error.code !== 'internal') return error.message
+    this.#options.onFailure(error)
+    return 'Internal error'
+  }
+}

@@ -1,0 +1,105 @@
+import type { DocumentChange, EmbeddedDocument } from '../../core/domain/chunk.ts'
+import type { Document, Row } from '../../core/domain/document.ts'
+import type { KnowledgeBase } from '../../core/domain/knowledge-base.ts'
+import type { ChatModels, EmbedderRegistry } from '../../core/domain/ports/model-ports.ts'
+import type { ChunkStore } from '../../core/domain/ports/store-ports.ts'
+import { withModelInForce } from '../../core/domain/reembedding.ts'
+import { AppError } from '../../core/errors.ts'
+import {
+  type ChunkedDocument,
+  type Chunker,
+  type ChunkingTarget,
+  chunkDocuments,
+} from '../chunking/chunker.ts'
+import { INGEST_LIMITS } from '../ingest-limits.ts'
+import { embedAndWrite } from './embed-documents.ts'
+
+/** New texts of one document's content columns, and values of metadata columns over those that are stored. */
+export interface NewTexts {
+  readonly documentId: string
+  /** Content column → its text, which is not empty. */
+  readonly texts: ReadonlyMap<string, string>
+  readonly metadata: Row
+}
+
+/**
+ * Replaces texts of stored documents, all in one transaction: the columns are chunked and embedded anew, everything else of
+ * a document stays as it is by then. Documents that are gone stay gone. Ids must be distinct.
+ * @returns how many chunks the documents have now
+ * @throws AppError `insert_failed` for too many chunks, those of the embedder and the store
+ */
+export async function replaceTexts(
+  { kb, changes }: { readonly kb: KnowledgeBase; readonly changes: readonly NewTexts[] },
+  deps: {
+    readonly chunks: ChunkStore
+    readonly embedders: Pick<EmbedderRegistry, 'embedder'>
+    readonly chunker: Chunker
+    readonly chatModels: ChatModels
+  },
+  signal: AbortSignal,
+): Promise<number> {
+  const { reach = null } = deps.embedders.embedder(kb.embeddingModel)
+  const documents = await chunkNewTexts(changes, { kb, reach, chunker: deps.chunker }, signal)
+  const outcome = await withModelInForce(kb, (inForce) => {
+    return embedAndWrite({ kb: inForce, documents }, deps, signal, (embedded) => {
+      return deps.chunks.changeDocuments(inForce, embedded.map(documentChange))
+    })
+  })
+  if (outcome.kind === 'stored') return outcome.chunkCount
+  throw new Error('stale without a stored vector')
+}
+
+function documentChange({ document, chunks }: EmbeddedDocument): DocumentChange {
+  return {
+    documentId: document.id,
+    columns: document.texts.map(({ column }) => column),
+    metadata: document.metadata,
+    chunks,
+  }
+}
+
+async function chunkNewTexts(
+  changes: readonly NewTexts[],
+  target: ChunkingTarget,
+  signal: AbortSignal,
+): Promise<readonly ChunkedDocument[]> {
+  const chunked: ChunkedDocument[] = []
+  let chunkCount = 0
+  for (const documents of batchesOf(changes)) {
+    for (const document of await chunkDocuments(documents, target, signal)) {
+      if (document instanceof AppError) throw document
+      chunkCount += document.chunks.length
+      if (chunkCount > INGEST_LIMITS.sourceChunksMax) throw tooManyChunks()
+      refuseEmptyColumns(document)
+      chunked.push(document)
+    }
+  }
+  return chunked
+}
+
+function* batchesOf(changes: readonly NewTexts[]): Generator<readonly Document[], void> {
+  let batch: Document[] = []
+  let chars = 0
+  for (const { documentId: id, texts, metadata } of changes) {
+    // The store knows the row's place in its insert.
+    const columns = [...texts].map(([column, text]) => ({ column, text }))
+    batch.push({ id, rowIndex: 0, texts: columns, metadata })
+    for (const text of texts.values()) chars += text.length
+    if (chars < INGEST_LIMITS.chunkingBatchChars) continue
+    yield batch
+    ;[batch, chars] = [[], 0]
+  }
+  if (batch.length > 0) yield batch
+}
+
+/** A column without chunks would be gone: a list of nothing, where JSON is chunked. */
+export function refuseEmptyColumns({ document, chunks }: ChunkedDocument): void {
+  const known = new Set(chunks.map(({ chunk }) => chunk.contentColumn))
+  if (document.texts.every(({ column }) => known.has(column))) return
+  throw new AppError('insert_failed', `The new content of document ${document.id} is empty`)
+}
+
+function tooManyChunks(): AppError {
+  const limit = `at most ${INGEST_LIMITS.sourceChunksMax} chunks are changed at once`
+  return new AppError('insert_failed', `${limit}; narrow the WHERE`)
+}

@@ -1,0 +1,308 @@
+/** A batch of documents on its way: embedded while the one before is stored. */
+
+import type { Row } from '../../core/domain/document.ts'
+import type { JobError, LeftOutItems } from '../../core/domain/flow/job.ts'
+import type { KnowledgeBase } from '../../core/domain/knowledge-base.ts'
+import type { JobMark } from '../../core/domain/ports/job-ports.ts'
+import { AppError, type ErrorCode } from '../../core/errors.ts'
+import type { BatchStages } from '../batch-pipeline.ts'
+import type { ChunkedDocument } from '../chunking/chunker.ts'
+import { INGEST_LIMITS } from '../ingest-limits.ts'
+import type { StoredCounts } from '../sources/insert-log.ts'
+import {
+  type DocumentsTarget,
+  type EmbedDeps,
+  type PreparedDocuments,
+  prepareDocuments,
+  storePrepared,
+  VectorsAhead,
+} from './embed-documents.ts'
+
+export interface RowsToStore {
+  readonly kb: KnowledgeBase
+  /** What an error calls them. */
+  readonly source: string
+  readonly rows: AsyncIterable<Row> | readonly Row[]
+  /** Stored piece by piece, because nobody knows how many there are. */
+  readonly isUnbounded: boolean
+  readonly counts: StoredCounts
+}
+
+export interface StoringOptions {
+  /** Leaves documents alone whose ids are stored already. */
+  readonly skipsStored?: boolean
+  /** Leaves documents alone that were stored so since, by the key of the first chunk of that time. */
+  readonly leavesStoredSince?: bigint
+  /**
+   * Goes on when rows cannot be stored, which are counted in `failedRows`: those that the store or the model refuses by
+   * themselves, and whole batches where the model fails.
+   */
+  readonly skipsFailed?: boolean
+  /** Chunks that make a batch of an unbounded source; unset: as `pace` says. */
+  readonly batchChunks?: number
+  /** Of the first batch; each has twice as many as the one before until there are `batchChunks`. */
+  readonly firstBatchChunks?: number
+  /**
+   * How far the job is that stores them: called for each batch, in their order, with what is stored once it is, and written
+   * in its transaction.
+   */
+  readonly markOf?: (stored: StoredCounts) => JobMark | undefined
+  /** Stores one batch. Whoever has asked for it may wait until it wants so. */
+  readonly alone?: (work: () => Promise<void>) => Promise<void>
+  /** Rows without content: told before the mark of their batch is made. */
+  readonly onSkipped?: (rows: LeftOutItems) => void
+  /** A row that is left out: told before the mark of its batch is made. */
+  readonly onLeftOut?: (error: JobError) => void
+  /** Asked again and again. null: at its own pace, as long as somebody may wait for an answer. */
+  readonly pace?: () => StoringPace | null
+}
+
+export interface StoringPace {
+  /** Chunks that make a batch, whatever the source is. */
+  readonly batchChunks: number
+  /** How long a call of the embedding model is tried where it fails. */
+  readonly patienceMs: number
+}
+
+export type StoreDeps = EmbedDeps
+
+export interface Batch {
+  /** With distinct ids. */
+  readonly documents: readonly ChunkedDocument[]
+  /** Rows up to its end: stored, skipped or left out once it is. */
+  readonly takenRows: number
+  /** Those without content among its own rows. */
+  readonly skipped: LeftOutItems
+  readonly leftOut: readonly JobError[]
+  /** Unset: nothing of it is known before. */
+  readonly ahead?: VectorsAhead | null
+}
+
+export interface ReadyBatch extends Batch {
+  /** Why it cannot be stored; null: it has nothing to store. */
+  readonly prepared: PreparedDocuments | AppError | null
+}
+
+/** What becomes of a batch of documents. */
+export class StoringStages implements BatchStages<Batch, ReadyBatch> {
+  readonly #target: RowsToStore
+  readonly #deps: StoreDeps
+  readonly #signal: AbortSignal
+  readonly #options: StoringOptions
+  #inForce: KnowledgeBase
+  /** Of the batch before, which may be on its way yet. */
+  #formerIds: ReadonlySet<string> = new Set()
+
+  constructor(target: RowsToStore, deps: StoreDeps, signal: AbortSignal, options: StoringOptions) {
+    this.#target = target
+    this.#deps = deps
+    this.#signal = signal
+    this.#options = options
+    this.#inForce = target.kb
+  }
+
+  async prepare(batch: Batch, former: Promise<void>): Promise<ReadyBatch> {
+    const ids = new Set(idsOf(batch.documents))
+    const isRepeated = this.#formerIds.values().some((id) => ids.has(id))
+    this.#formerIds = ids
+    // What is stored of a document is looked up: its former version must be there.
+    if (isRepeated) await former.catch(() => {})
+    const kb = this.#inForce
+    const documents = await this.#documentsToStore(kb, batch.documents)
+    if (documents.length === 0) return { ...batch, documents, prepared: null }
+    const ahead = batch.ahead ?? new VectorsAhead(kb, this.#deps, this.#signal)
+    const { leftOut, error, ...sorted } = await this.#prepareUsable({ kb, documents }, ahead)
+    // A model that refuses everything does not mean the texts.
+    const isEverything = sorted.documents.length === 0 && documents.length > 1
+    if (isEverything && error?.code === 'provider_refused') throw error
+    return { ...batch, ahead, ...sorted, leftOut: [...batch.leftOut, ...leftOut] }
+  }
+
+  async store(batch: ReadyBatch): Promise<void> {
+    const store = async () => {
+      this.#options.onSkipped?.(batch.skipped)
+      this.#target.counts.skippedRows += batch.skipped.errorCount
+      for (const one of batch.leftOut) this.#leaveOut(one)
+      await this.#store(batch, true)
+    }
+    await (this.#options.alone?.(store) ?? store())
+  }
+
+  /** The documents that can be prepared: what is wrong with single ones is found by halves. */
+  async #prepareUsable(
+    { kb, documents }: DocumentsTarget,
+    ahead: VectorsAhead,
+  ): Promise<SortedDocuments> {
+    try {
+      const prepared = await this.#prepare({ kb, documents }, ahead)
+      return { documents, prepared, leftOut: [], error: null }
+    } catch (error) {
+      if (!this.mayLeaveOut(error)) throw error
+      // What a chat model wrote is not kept: it would be asked again for each half.
+      const isWhole = error.code === 'provider_failed' || kb.preprocessing.contextual !== undefined
+      if (isWhole) return { documents, prepared: error, leftOut: [], error }
+      if (documents.length === 1) return noneOf(documents, error)
+      const sorted: SortedDocuments[] = []
+      for (const half of halvesOf(documents)) {
+        sorted.push(await this.#prepareUsable({ kb, documents: half }, ahead))
+      }
+      const usable = sorted.flatMap((one) =>
+        one.prepared instanceof AppError ? [] : one.documents,
+      )
+      const leftOut = sorted.flatMap(leftOutOf)
+      const prepared =
+        usable.length === 0 ? null : await this.#prepare({ kb, documents: usable }, ahead)
+      return { documents: usable, prepared, leftOut, error }
+    }
+  }
+
+  async #prepare(target: DocumentsTarget, ahead: VectorsAhead): Promise<PreparedDocuments> {
+    await this.#deps.chunks.checkDeclared(
+      target.kb,
+      target.documents.map(({ document }) => document),
+    )
+    return prepareDocuments(target, this.#deps, this.#signal, ahead)
+  }
+
+  /** @param isEnd with it, all of the batch is stored or left out */
+  async #store(batch: ReadyBatch, isEnd: boolean): Promise<void> {
+    const { documents, prepared } = batch
+    if (prepared === null) return
+    const { counts } = this.#target
+    const chunkCount = chunkCountOf(documents)
+    const stored = {
+      ...counts,
+      storedDocuments: counts.storedDocuments + documents.length,
+      chunks: counts.chunks + chunkCount,
+      readRows: batch.takenRows,
+    }
+    try {
+      if (prepared instanceof AppError) throw prepared
+      const mark = isEnd ? this.#options.markOf?.(stored) : undefined
+      this.#inForce = await storePrepared({ ...prepared, mark }, this.#deps, this.#signal)
+    } catch (error) {
+      if (!this.mayLeaveOut(error)) throw error
+      const isWhole = prepared instanceof AppError || documents.length === 1
+      if (!isWhole) return this.#storeByHalves(batch, prepared.kb, isEnd)
+      for (const one of noneOf(documents, error).leftOut) this.#leaveOut(one)
+      return
+    }
+    counts.storedDocuments = stored.storedDocuments
+    counts.chunks = stored.chunks
+  }
+
+  /** What the store refuses is found by halves too. */
+  async #storeByHalves(batch: ReadyBatch, kb: KnowledgeBase, isEnd: boolean): Promise<void> {
+    const ahead = batch.ahead ?? new VectorsAhead(kb, this.#deps, this.#signal)
+    const [first, second] = halvesOf(batch.documents)
+    for (const documents of [first, second]) {
+      const prepared = await this.#prepare({ kb, documents }, ahead)
+      await this.#store({ ...batch, documents, prepared }, isEnd && documents === second)
+    }
+  }
+
+  async #documentsToStore(
+    kb: KnowledgeBase,
+    documents: readonly ChunkedDocument[],
+  ): Promise<readonly ChunkedDocument[]> {
+    const { skipsStored = false, leavesStoredSince: since } = this.#options
+    const missing = skipsStored ? await unstored(kb, documents, this.#deps) : documents
+    return since === undefined
+      ? missing
+      : changedSince(since, { kb, documents: missing }, this.#deps)
+  }
+
+  /** Whether the rest is to be stored in spite of it. */
+  mayLeaveOut(error: unknown): error is AppError {
+    if (this.#options.skipsFailed !== true || this.#signal.aborted) return false
+    if (!(error instanceof AppError)) return false
+    return SKIPPED_CODES.has(error.code) || isRefusedText(error)
+  }
+
+  #leaveOut(error: JobError): void {
+    const { counts } = this.#target
+    counts.failedRows = (counts.failedRows ?? 0) + 1
+    this.#options.onLeftOut?.(error)
+  }
+}
+
+/** Documents with their vectors, and those that are left out. */
+interface SortedDocuments extends Pick<ReadyBatch, 'documents' | 'prepared' | 'leftOut'> {
+  /** Why some are left out. */
+  readonly error: AppError | null
+}
+
+function noneOf(documents: readonly ChunkedDocument[], error: AppError): SortedDocuments {
+  const leftOut = idsOf(documents).map((item) => ({ item, message: error.message }))
+  return { documents: [], prepared: null, leftOut, error }
+}
+
+function leftOutOf({ documents, prepared, leftOut }: SortedDocuments): readonly JobError[] {
+  return prepared instanceof AppError ? noneOf(documents, prepared).leftOut : leftOut
+}
+
+function halvesOf<T>(items: readonly T[]): readonly [readonly T[], readonly T[]] {
+  const middle = items.length >> 1
+  return [items.slice(0, middle), items.slice(middle)]
+}
+
+/** What a model answers that cannot take this text; others say that it takes none. */
+const TEXT_STATUSES: readonly unknown[] = [400, 413, 422]
+
+export function isRefusedText({ code, cause }: AppError): boolean {
+  const status = cause instanceof Error && 'status' in cause ? cause.status : null
+  return code === 'provider_refused' && TEXT_STATUSES.includes(status)
+}
+
+function chunkCountOf(documents: readonly ChunkedDocument[]): number {
+  return documents.reduce((sum, { chunks }) => sum + chunks.length, 0)
+}
+
+function idsOf(documents: readonly ChunkedDocument[]): readonly string[] {
+  return documents.map(({ document }) => document.id)
+}
+
+/** Failures after which the next rows may be stored all the same. */
+const SKIPPED_CODES: ReadonlySet<ErrorCode> = new Set<ErrorCode>([
+  'insert_failed',
+  'provider_failed',
+  'dimension_mismatch',
+])
+
+/** Without those that are stored since then with the same texts. */
+async function changedSince(
+  firstKey: bigint,
+  { kb, documents }: { readonly kb: KnowledgeBase; readonly documents: readonly ChunkedDocument[] },
+  { chunks }: StoreDeps,
+): Promise<readonly ChunkedDocument[]> {
+  const textsOf = new Map<string, string[]>()
+  const ids = idsOf(documents)
+  for (let start = 0; start < ids.length; start += INGEST_LIMITS.lookupDocuments) {
+    const some = ids.slice(start, start + INGEST_LIMITS.lookupDocuments)
+    for (const { documentId, chunkKey, content } of await chunks.storedTexts(kb, some)) {
+      if (chunkKey < firstKey) continue
+      const texts = textsOf.get(documentId) ?? []
+      texts.push(content)
+      textsOf.set(documentId, texts)
+    }
+  }
+  return documents.filter(({ document, chunks: wanted }) => {
+    const texts = textsOf.get(document.id)
+    if (texts?.length !== wanted.length) return true
+    return wanted.some(({ chunk }, index) => chunk.content !== texts[index])
+  })
+}
+
+async function unstored(
+  kb: KnowledgeBase,
+  documents: readonly ChunkedDocument[],
+  { chunks }: StoreDeps,
+): Promise<readonly ChunkedDocument[]> {
+  const ids = idsOf(documents)
+  const stored = new Set<string>()
+  for (let start = 0; start < ids.length; start += INGEST_LIMITS.lookupDocuments) {
+    const some = ids.slice(start, start + INGEST_LIMITS.lookupDocuments)
+    for (const { documentId } of await chunks.storedTexts(kb, some)) stored.add(documentId)
+  }
+  return documents.filter(({ document }) => !stored.has(document.id))
+}

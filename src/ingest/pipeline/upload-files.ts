@@ -1,0 +1,230 @@
+import type { ReadArchive } from '../../core/domain/ports/reading-ports.ts'
+import type { IncomingFolder } from '../../core/domain/ports/store-ports.ts'
+import type { UploadedFile } from '../../core/domain/uploaded-file.ts'
+import { AppError, type ErrorCode, toAppError } from '../../core/errors.ts'
+import { Robots } from '../crawl/robots.ts'
+import type { DownloadedFile } from '../sources/guarded-fetch.ts'
+import { type UploadOptions, uploadOptions } from '../upload-options.ts'
+import { type FileUpload, type UploadDeps, uploadFile } from './upload-file.ts'
+
+export interface SentFile {
+  readonly path: string
+  readonly sizeBytes: number
+  /** The sender's name for it; null: none was sent. */
+  readonly sentName: string | null
+  readonly contentType: string | null
+}
+
+export interface UploadRequest {
+  /** The name that the only file gets; null: each has the one that it was sent under. */
+  readonly name: string | null
+  readonly files: readonly SentFile[]
+  /** What the sender says about them. */
+  readonly fields: ReadonlyMap<string, string>
+  /** Where the file was fetched. */
+  readonly url?: string
+  /** For what is fetched or unpacked. */
+  readonly folder: IncomingFolder
+  readonly bytesMax: number
+}
+
+export interface UploadOutcome {
+  readonly files: readonly UploadedFile[]
+  readonly failed: readonly FailedFile[]
+  /** Of a ZIP file, how many entries are not files for anybody to read. */
+  readonly skipped: number
+  /** True where several files were sent, or might have been. */
+  readonly isList: boolean
+}
+
+export interface FailedFile {
+  readonly name: string
+  readonly code: ErrorCode
+  readonly detail: string
+}
+
+/**
+ * Stores what one request sends: one file under the name that it asks for, or several under their own names. Of several,
+ * one that cannot be read does not stop the others.
+ * @throws AppError where none could be stored
+ */
+export async function uploadFiles(
+  request: UploadRequest,
+  deps: UploadDeps,
+  signal: AbortSignal,
+): Promise<UploadOutcome> {
+  const options = uploadOptions(request.fields)
+  const { url } = options
+  const fetched = url === null ? request : await withFetched(request, url, deps, signal)
+  const uploads = uploadsOf(fetched, { ...options, url: fetched.url ?? null })
+  const outcome: Outcome = { files: [], failed: [], skipped: 0, isList: uploads.length > 1 }
+  for (const upload of uploads) {
+    const work = () => uploadFile(upload, (archive) => storeMembers(upload, archive), deps, signal)
+    if (outcome.isList) await collect(upload, work)
+    else await add(await work())
+  }
+  if (outcome.files.length === 0) throw allFailed(outcome.failed)
+  return outcome
+
+  /** Those of one ZIP; a failure of one stops no other. */
+  async function storeMembers(upload: FileUpload, archive: ReadArchive): Promise<null> {
+    outcome.isList = true
+    outcome.skipped += archive.skipped
+    refuseLarge(archive, request.bytesMax)
+    for (const member of archive.members) {
+      const { name, path, sizeBytes, failure } = member
+      const one = { ...upload, name, path, sizeBytes, originalName: name, contentType: null }
+      await collect(one, () => {
+        if (failure !== null) throw new AppError('file_unreadable', failure)
+        return uploadFile({ ...one, isMember: true }, noArchive, deps, signal)
+      })
+    }
+    return null
+  }
+
+  async function collect(
+    upload: Pick<FileUpload, 'name'>,
+    work: () => Promise<UploadedFile | null>,
+  ): Promise<void> {
+    try {
+      add(await work())
+    } catch (error) {
+      outcome.failed.push(failureOf(upload, error, signal))
+    }
+  }
+
+  function add(file: UploadedFile | null): void {
+    if (file !== null) outcome.files.push(file)
+  }
+}
+
+/** While it grows. */
+interface Outcome extends UploadOutcome {
+  readonly files: UploadedFile[]
+  readonly failed: FailedFile[]
+  skipped: number
+  isList: boolean
+}
+
+async function noArchive(): Promise<null> {
+  throw new AppError('file_unreadable', 'A ZIP within a ZIP is not unpacked; send it by itself')
+}
+
+function refuseLarge({ members }: ReadArchive, bytesMax: number): void {
+  const sizeBytes = members.reduce((sum, member) => sum + member.sizeBytes, 0)
+  if (sizeBytes <= bytesMax) return
+  const message = `The ZIP holds more than ${bytesMax} bytes, the limit of uploads; EIDER_FILE_BYTES_MAX sets it`
+  throw new AppError('body_too_large', message)
+}
+
+/** The request with the file of this address in the place of one that was sent. */
+async function withFetched(
+  request: UploadRequest,
+  address: string,
+  deps: UploadDeps,
+  signal: AbortSignal,
+): Promise<UploadRequest & { readonly url: string }> {
+  const robots = new Robots(deps.downloads)
+  const use = async ({ url, contentType, contentDisposition, content }: DownloadedFile) => {
+    const { path, sizeBytes } = await request.folder.write(limited(content, request.bytesMax, url))
+    const sentName = nameOfAddress(url, contentDisposition)
+    return { ...request, url, files: [{ path, sizeBytes, contentType, sentName }] }
+  }
+  const beforeRequest = (url: URL) => robots.permit(url, signal)
+  return deps.downloads.download(address, use, { signal, beforeRequest })
+}
+
+async function* limited(
+  pieces: AsyncIterable<Uint8Array>,
+  bytesMax: number,
+  url: string,
+): AsyncGenerator<Uint8Array, void> {
+  let sizeBytes = 0
+  for await (const piece of pieces) {
+    sizeBytes += piece.byteLength
+    if (sizeBytes > bytesMax) {
+      const limit = `has more than ${bytesMax} bytes, the limit of uploads`
+      throw new AppError('body_too_large', `${url} ${limit}; EIDER_FILE_BYTES_MAX sets it`)
+    }
+    yield piece
+  }
+}
+
+/** What the server calls it, else the last part of its path. */
+function nameOfAddress(url: string, disposition: string | null): string {
+  const named = /;\s*filename="?([^";]+)/i.exec(disposition ?? '')?.[1]
+  const last = named ?? new URL(url).pathname.split('/').at(-1) ?? ''
+  try {
+    return lastPart(decodeURIComponent(last)) || 'page.html'
+  } catch {
+    return lastPart(last)
+  }
+}
+
+function uploadsOf(
+  { name, files }: UploadRequest,
+  { reading, replace, originalName, url }: UploadOptions,
+): readonly FileUpload[] {
+  if (files.length === 0) {
+    throw new AppError('missing_parameter', 'Must provide the part "file" in the form')
+  }
+  if (name !== null && files.length > 1) {
+    const message = `One file has the name ${name}, found ${files.length}; POST /api/files takes several, each under its own name`
+    throw new AppError('invalid_request', message)
+  }
+  return files.map(({ path, sizeBytes, sentName, contentType }) => {
+    const own = files.length === 1 ? originalName : null
+    const given = own ?? sentName ?? name
+    if (given === null) {
+      throw new AppError('missing_parameter', 'A file needs a name: PUT /api/files/{name}')
+    }
+    return {
+      path,
+      sizeBytes,
+      contentType,
+      name: name ?? lastPart(given),
+      originalName: given,
+      url,
+      isMember: false,
+      options: reading,
+      replaces: replace,
+    }
+  })
+}
+
+/** Some clients send the path of a file. */
+function lastPart(path: string): string {
+  return path.split(/[/\\]/).at(-1)?.trim() ?? path
+}
+
+/** Failures of the server or the request end it; those of one file are its own. @throws what is not */
+function failureOf(
+  { name }: Pick<FileUpload, 'name'>,
+  error: unknown,
+  signal: AbortSignal,
+): FailedFile {
+  signal.throwIfAborted()
+  const { code, message } = toAppError(error)
+  if (!OF_ONE_FILE.has(code)) throw error
+  return { name, code, detail: message }
+}
+
+const OF_ONE_FILE: ReadonlySet<ErrorCode> = new Set<ErrorCode>([
+  'file_unreadable',
+  'file_exists',
+  'invalid_name',
+  'out_of_memory',
+])
+
+const NAMED_FAILURES_MAX = 5
+
+function allFailed(failed: readonly FailedFile[]): AppError {
+  if (failed.length === 0) return new AppError('file_unreadable', 'The ZIP holds no files')
+  const some = failed.slice(0, NAMED_FAILURES_MAX).map(({ name, detail }) => `${name}: ${detail}`)
+  const more = failed.length > some.length ? '; …' : ''
+  const [first] = failed
+  const message = `None of the ${failed.length} files could be stored: ${some.join('; ')}${more}`
+  // Of a name that is taken there is a way on: with `replace`.
+  const isTaken = failed.some(({ code }) => code === 'file_exists')
+  return new AppError(isTaken ? 'file_exists' : (first?.code ?? 'file_unreadable'), message)
+}

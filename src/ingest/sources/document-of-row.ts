@@ -1,0 +1,240 @@
+import { createHash } from 'node:crypto'
+import {
+  CELL_CHARS_MAX,
+  type CellValue,
+  type Document,
+  type DocumentText,
+  type Row,
+  type RowValue,
+  shownValue,
+  type TextLayout,
+  TypedValue,
+} from '../../core/domain/document.ts'
+import { DEFAULT_CONTENT_COLUMNS, type KnowledgeBase } from '../../core/domain/knowledge-base.ts'
+import { AppError } from '../../core/errors.ts'
+import type { TimeSlice } from '../../core/runtime/scheduling.ts'
+import { INGEST_LIMITS } from '../ingest-limits.ts'
+import { LAYOUT_COLUMN, layoutIn } from './row-layout.ts'
+
+/**
+ * One row as a document, without texts if its content is empty. Its id is null where the row has none: see `contentId`.
+ * @throws AppError `insert_failed` naming a content column that is missing and the columns there are, or an id that is
+ * not text
+ */
+export function documentOfRow(
+  sent: Row,
+  rowIndex: number,
+  mapping: ColumnMapping,
+): Omit<Document, 'id'> & { readonly id: string | null } {
+  const row = wellFormedRow(sent, CELL_CHARS_MAX)
+  const columns = Object.keys(row)
+  const content = mapping.contentColumns.map((name) => {
+    return { name, column: findColumn(columns, name) ?? missing(name, columns) }
+  })
+  const layout = layoutOf(row, mapping)
+  const laidOut = mainColumn(mapping)
+  const texts = content.flatMap(({ name, column }): DocumentText[] => {
+    const text = textOf(row[column] ?? null)
+    if (isBlank(text)) return []
+    const known = layout !== null && name === laidOut
+    return [known ? { column: name, text, layout } : { column: name, text }]
+  })
+  const idColumn = mapping.idColumns.map((name) => findColumn(columns, name)).find((name) => name)
+  const id = idColumn === undefined ? null : idOf(sent[idColumn] ?? row[idColumn] ?? null)
+  const known = new Set(content.map(({ column }) => column))
+  if (idColumn !== undefined) known.add(idColumn)
+  if (layout !== null) known.add(LAYOUT_COLUMN)
+  return { id, rowIndex, texts, metadata: metadataOf(row, mapping, known) }
+}
+
+/** How the row's text is laid out, where it is a document's and says so; then it is not a fact about the document. */
+function layoutOf(row: Row, { contentColumns }: ColumnMapping): TextLayout | null {
+  if (findColumn(contentColumns, LAYOUT_COLUMN) !== undefined) return null
+  return layoutIn(row)
+}
+
+const HASHED_AT_ONCE_CHARS = 1_000_000
+const ID_HEX_DIGITS = 16
+
+/** The id of a document that has none: the first 16 hex digits of the MD5 of its content, columns by line feeds. */
+export async function contentId(
+  texts: readonly DocumentText[],
+  slice: TimeSlice,
+  signal: AbortSignal,
+): Promise<string> {
+  const hash = createHash('md5')
+  for (const [index, { text }] of texts.entries()) {
+    if (index > 0) hash.update('\n')
+    for (let start = 0; start < text.length; ) {
+      const end = wholeCharsEnd(text, start + HASHED_AT_ONCE_CHARS)
+      hash.update(text.slice(start, end))
+      start = end
+      await slice.yieldIfSpent(signal)
+    }
+  }
+  return hash.digest('hex').slice(0, ID_HEX_DIGITS)
+}
+
+/** Half a surrogate pair would be hashed as U+FFFD. */
+function wholeCharsEnd(text: string, end: number): number {
+  const isHalf = (text.charCodeAt(end - 1) & 0xfc00) === 0xd800
+  return isHalf ? end + 1 : Math.min(end, text.length)
+}
+
+/** A longer run of white space is found out when it is cut: looking through it here would take too long. */
+const BLANK_CHARS_MAX = 100_000
+
+function isBlank(text: string): boolean {
+  return text.length <= BLANK_CHARS_MAX && text.trim() === ''
+}
+
+function missing(name: string, columns: readonly string[]): never {
+  const there = columns.length === 0 ? 'the row has no columns' : `columns: ${shown(columns)}`
+  throw new AppError('insert_failed', `Content column "${name}" not found; ${there}`)
+}
+
+const COLUMNS_SHOWN_MAX = 50
+
+function shown(columns: readonly string[]): string {
+  const some = columns.slice(0, COLUMNS_SHOWN_MAX).map((column) => column.slice(0, 100))
+  return columns.length > some.length ? `${some.join(', ')}, …` : some.join(', ')
+}
+
+/** Lists and objects as JSON text. */
+export function textOf(cell: CellValue): string {
+  const value = shownValue(cell)
+  if (value === null) return ''
+  return typeof value === 'object' ? JSON.stringify(value) : String(value)
+}
+
+/** Replacing lone surrogates would make one id of several. */
+function idOf(value: CellValue): string | null {
+  const id = textOf(value)
+  if (id.length > INGEST_LIMITS.idCharsMax) {
+    const limit = `An id has at most ${INGEST_LIMITS.idCharsMax} characters`
+    throw new AppError('insert_failed', `${limit}, found ${id.length}`)
+  }
+  if (!id.isWellFormed()) {
+    const shown = JSON.stringify(id.slice(0, 100))
+    throw new AppError('insert_failed', `The id ${shown} is not text: it holds a lone surrogate`)
+  }
+  return id.trim() === '' ? null : id
+}
+
+/** Every other column, or those that the knowledge base names: null where the row lacks one. */
+function metadataOf(row: Row, mapping: ColumnMapping, known: ReadonlySet<string>): Row {
+  if (mapping.metadataColumns === null) {
+    return Object.fromEntries(Object.entries(row).filter(([name]) => !known.has(name)))
+  }
+  const columns = Object.keys(row)
+  const entries = mapping.metadataColumns.map((name) => {
+    const column = findColumn(columns, name)
+    return [name, column === undefined ? null : (row[column] ?? null)] as const
+  })
+  return Object.fromEntries(entries)
+}
+
+/** What the columns of a row are to a knowledge base (docs/contract.md 5.1). Names are compared without case. */
+export interface ColumnMapping {
+  readonly contentColumns: readonly string[]
+  /** null: every column that is neither the id nor content. */
+  readonly metadataColumns: readonly string[] | null
+  /** Looked for in this order. */
+  readonly idColumns: readonly string[]
+}
+
+export const ID_COLUMN = 'id'
+
+export type MappedColumns = Pick<KnowledgeBase, 'contentColumns' | 'metadataColumns' | 'idColumn'>
+
+export function columnMappingOf(kb: MappedColumns): ColumnMapping {
+  const hasOwnId = kb.idColumn !== null && kb.idColumn.toLowerCase() !== ID_COLUMN
+  return {
+    contentColumns: kb.contentColumns ?? DEFAULT_CONTENT_COLUMNS,
+    metadataColumns: kb.metadataColumns,
+    idColumns: hasOwnId && kb.idColumn !== null ? [kb.idColumn, ID_COLUMN] : [ID_COLUMN],
+  }
+}
+
+/** The column of that name as it is written among `columns`: exactly so, else without case. */
+export function findColumn(columns: readonly string[], name: string): string | undefined {
+  if (columns.includes(name)) return name
+  const key = name.toLowerCase()
+  return columns.find((column) => column.toLowerCase() === key)
+}
+
+/**
+ * The row with every lone surrogate replaced by U+FFFD, which is one code unit too: offsets stay as they are.
+ * @throws AppError `insert_failed` where values are nested too deeply or a cell is too long
+ */
+export function wellFormedRow(row: Row, cellCharsMax: number): Row {
+  const entries = Object.entries(row).map(([name, value]) => {
+    if (typeof value === 'string' && value.length > cellCharsMax) {
+      const found = `found ${value.length}`
+      const limit = `A cell has at most ${cellCharsMax} characters`
+      throw new AppError('insert_failed', `${limit}, ${found} in column "${name}"`)
+    }
+    // What DuckDB holds is well-formed.
+    const cell = value instanceof TypedValue ? checkedCell(value) : wellFormed(value, 0)
+    return [name.toWellFormed(), cell] as const
+  })
+  return Object.fromEntries(entries)
+}
+
+function checkedCell(value: TypedValue): TypedValue {
+  wellFormed(value.shown, 0)
+  return value
+}
+
+function wellFormed(value: RowValue, depth: number): RowValue {
+  if (typeof value === 'string') return value.toWellFormed()
+  if (value === null || typeof value !== 'object') return value
+  if (depth > INGEST_LIMITS.nestingMax) {
+    throw new AppError(
+      'insert_failed',
+      `A value is nested deeper than ${INGEST_LIMITS.nestingMax} levels`,
+    )
+  }
+  if (isList(value)) return value.map((item) => wellFormed(item, depth + 1))
+  const entries = Object.entries(value).map(([key, item]) => {
+    return [key.toWellFormed(), wellFormed(item, depth + 1)] as const
+  })
+  return Object.fromEntries(entries)
+}
+
+function isList(value: object): value is readonly RowValue[] {
+  return Array.isArray(value)
+}
+
+const TEXT_COLUMN = 'content'
+
+/**
+ * A row for a document that has no columns of its own, such as a page: its text stands in the column `content`, or in
+ * the knowledge base's first content column where it has none of that name; content columns that the document does not
+ * know are empty.
+ * @param columns what else is known about the document
+ */
+export function documentRow(
+  {
+    id,
+    content,
+    columns,
+  }: { readonly id: string; readonly content: string; readonly columns: Row },
+  mapping: ColumnMapping,
+): Row {
+  const { contentColumns } = mapping
+  const column = mainColumn(mapping)
+  const [idColumn = ID_COLUMN] = mapping.idColumns
+  const taken = [idColumn, ...contentColumns]
+  const others = Object.entries(columns).filter(([name]) => findColumn(taken, name) === undefined)
+  const known = contentColumns.map((name) => {
+    const own = findColumn(Object.keys(columns), name)
+    return [name, own === undefined ? null : (columns[own] ?? null)] as const
+  })
+  return Object.fromEntries([[idColumn, id], ...known, [column, content], ...others])
+}
+
+/** The content column that holds the text of a document. */
+function mainColumn({ contentColumns }: ColumnMapping): string {
+  return findColumn(contentColumns, TEXT_COLUMN) ?? contentColumns[0] ?? TEXT_COLUMN
+}

@@ -1,0 +1,270 @@
+import { AppError } from '../../core/errors.ts'
+import type { AddressPolicy } from '../../core/runtime/address-policy.ts'
+import { sleep } from '../../core/runtime/cancellation.ts'
+import { type Network, pinnedFetch } from '../../core/runtime/pinned-fetch.ts'
+import { INGEST_LIMITS } from '../ingest-limits.ts'
+import { crawlableUrl } from './crawlable-url.ts'
+
+export interface GuardedFetchOptions {
+  readonly policy: AddressPolicy
+  readonly userAgent: string
+  readonly network: Network
+  /** For one request, from the look-up of its host to its last byte. */
+  readonly pageMs: number
+}
+
+/** Fetches pages from checked addresses only; each redirect begins anew. */
+export function guardedFetch(options: GuardedFetchOptions): PageFetcher & FileFetcher {
+  return {
+    fetch: (url, each) => fetchPage(url, each, options),
+    download: (url, use, each) => downloadFile(url, use, each, options),
+  }
+}
+
+export interface FetchedPage {
+  /** Where the page was in the end, after redirects. */
+  readonly url: string
+  readonly status: number
+  readonly contentType: string | null
+  /** `X-Robots-Tag`: what `<meta name="robots">` says, also of what is no HTML. */
+  readonly robotsTag?: string | null
+  readonly bytes: Uint8Array
+  /** How long the server asks us to wait before we ask again. */
+  readonly retryAfterMs?: number | undefined
+  /** `ETag` and `Last-Modified`. */
+  readonly validators?: Validators
+}
+
+/** By which a server says that an answer is the one that it gave before. */
+export interface Validators {
+  readonly etag: string | null
+  readonly lastModified: string | null
+}
+
+export interface FetchOptions {
+  readonly signal: AbortSignal
+  readonly bytesMax: number
+  /** What comes after `bytesMax` is left; else that many are an error. */
+  readonly isCut?: boolean
+  /** Asked before each request, redirects included; what it throws ends the fetch. */
+  beforeRequest?(url: URL): Promise<void>
+  /** Sent to the host of the address only, not where it redirects to. */
+  readonly headers?: Readonly<Record<string, string>>
+  /** Of the answer that is known: where it is the same, the server says 304 and nothing else. */
+  readonly known?: Validators
+}
+
+/** Pages of the web; the addresses that may be asked are the implementation's affair. */
+export interface PageFetcher {
+  /** @throws AppError `address_refused`, `crawl_failed` (no answer, too large, too slow) */
+  fetch(url: string, options: FetchOptions): Promise<FetchedPage>
+}
+
+export interface DownloadedFile {
+  /** After redirects. */
+  readonly url: string
+  /** False: it is as it is known, and there is no content. Only where `known` was sent. */
+  readonly isNew: boolean
+  readonly validators: Validators
+  readonly contentType: string | null
+  readonly contentDisposition: string | null
+  /** To be read before `use` ends. */
+  readonly content: AsyncIterable<Uint8Array>
+}
+
+/** Files of the web, of any size; what holds for pages holds for them. */
+export interface FileFetcher {
+  /** @throws AppError `address_refused`, `crawl_failed` (no answer, another status than 200, too slow); what `use` throws */
+  download<T>(
+    url: string,
+    use: (file: DownloadedFile) => Promise<T>,
+    options: Omit<FetchOptions, 'bytesMax' | 'isCut'>,
+  ): Promise<T>
+}
+
+function downloadFile<T>(
+  start: string,
+  use: (file: DownloadedFile) => Promise<T>,
+  each: Omit<FetchOptions, 'bytesMax' | 'isCut'>,
+  options: GuardedFetchOptions,
+): Promise<T> {
+  const take = async (response: Response, url: URL): Promise<T> => {
+    const isNew = response.status !== 304 || each.known === undefined
+    if (isNew && (response.status !== 200 || response.body === null)) {
+      await response.body?.cancel()
+      throw new AppError('crawl_failed', `GET ${url.href} answered ${response.status}`)
+    }
+    return use({
+      url: url.href,
+      isNew,
+      validators: validatorsOf(response),
+      contentType: response.headers.get('content-type'),
+      contentDisposition: response.headers.get('content-disposition'),
+      content: response.body ?? NO_CONTENT,
+    })
+  }
+  const slow = { ...options, pageMs: INGEST_LIMITS.downloadMs }
+  return followed(start, each, (url) => {
+    return answerOf({ url, headers: headersTo(url, start, each) }, each.signal, slow, take)
+  })
+}
+
+async function* NO_PIECES(): AsyncGenerator<Uint8Array> {}
+const NO_CONTENT: AsyncIterable<Uint8Array> = { [Symbol.asyncIterator]: () => NO_PIECES() }
+
+/** What a caller sends besides our own; what may be secret goes to the host that it is for. */
+function headersTo(
+  url: URL,
+  start: string,
+  { headers, known }: Pick<FetchOptions, 'headers' | 'known'>,
+): Readonly<Record<string, string>> {
+  if (url.origin !== new URL(start).origin) return {}
+  return {
+    ...headers,
+    ...(known?.etag ? { 'if-none-match': known.etag } : {}),
+    ...(known?.lastModified ? { 'if-modified-since': known.lastModified } : {}),
+  }
+}
+
+function validatorsOf({ headers }: Response): Validators {
+  return { etag: headers.get('etag'), lastModified: headers.get('last-modified') }
+}
+
+function fetchPage(
+  start: string,
+  each: FetchOptions,
+  options: GuardedFetchOptions,
+): Promise<FetchedPage> {
+  return followed(start, each, (url) => {
+    return patientAnswer({ url, headers: headersTo(url, start, each) }, each, options)
+  })
+}
+
+/** What an address answers with in the end. Each redirect is asked for like an address of its own. */
+async function followed<T>(
+  start: string,
+  each: Pick<FetchOptions, 'beforeRequest'>,
+  ask: (url: URL) => Promise<T | URL>,
+): Promise<T> {
+  let url = crawlableUrl(start)
+  for (let hop = 0; hop <= INGEST_LIMITS.redirectsMax; hop += 1) {
+    await each.beforeRequest?.(url)
+    const answer = await ask(url)
+    if (!(answer instanceof URL)) return answer
+    url = answer
+  }
+  const limit = `more than ${INGEST_LIMITS.redirectsMax} redirects`
+  throw new AppError('crawl_failed', `GET ${start} failed: ${limit}`)
+}
+
+/** Asks again, once or twice, where the server says that it will answer soon. */
+async function patientAnswer(
+  asked: Asked,
+  each: FetchOptions,
+  options: GuardedFetchOptions,
+): Promise<FetchedPage | URL> {
+  for (let retry = 0; ; retry += 1) {
+    const answer = await answerOf(asked, each.signal, options, (response, at, signal) => {
+      return pageOf(response, at, { ...each, signal })
+    })
+    if (answer instanceof URL || (answer.status !== 429 && answer.status !== 503)) return answer
+    const { retryAfterMs } = answer
+    const isPatient = retry < INGEST_LIMITS.retriesMax
+    if (!isPatient || retryAfterMs === undefined || retryAfterMs > INGEST_LIMITS.retryMsMax) {
+      return answer
+    }
+    await sleep(retryAfterMs, each.signal)
+  }
+}
+
+/** Seconds, or a date. */
+function retryAfterMsOf(response: Response): number | undefined {
+  const header = response.headers.get('retry-after')?.trim() ?? ''
+  if (/^\d{1,9}$/.test(header)) return Number(header) * 1000
+  const at = Date.parse(header)
+  return Number.isNaN(at) ? undefined : Math.max(0, at - Date.now())
+}
+
+interface Asked {
+  readonly url: URL
+  readonly headers: Readonly<Record<string, string>>
+}
+
+/** What `take` makes of the answer, or where it redirects to. */
+async function answerOf<T>(
+  request: Asked,
+  asked: AbortSignal,
+  options: GuardedFetchOptions,
+  take: (response: Response, url: URL, signal: AbortSignal) => Promise<T>,
+): Promise<T | URL> {
+  const { url } = request
+  const timeout = AbortSignal.timeout(options.pageMs)
+  const signal = AbortSignal.any([asked, timeout])
+  try {
+    const response = await send(request, options, signal)
+    const target = redirectOf(response, url)
+    if (target === null) return await take(response, url, signal)
+    await response.body?.cancel()
+    return target
+  } catch (error) {
+    if (asked.aborted) throw asked.reason
+    if (error instanceof AppError) throw error
+    const isLate = timeout.aborted
+    const why = isLate ? `took longer than ${options.pageMs} ms` : `failed: ${reasonOf(error)}`
+    throw new AppError('crawl_failed', `GET ${url.href} ${why}`, { cause: error })
+  }
+}
+
+function send(
+  { url, headers: sent }: Asked,
+  { policy, userAgent, network }: GuardedFetchOptions,
+  signal: AbortSignal,
+): Promise<Response> {
+  const headers = {
+    ...sent,
+    'user-agent': userAgent,
+    accept: 'text/html, application/xhtml+xml, text/*;q=0.9, application/pdf;q=0.8, */*;q=0.1',
+  }
+  return pinnedFetch(url, { headers }, { policy, network }, signal)
+}
+
+const REDIRECTS: ReadonlySet<number> = new Set([301, 302, 303, 307, 308])
+
+function redirectOf(response: Response, url: URL): URL | null {
+  const location = response.headers.get('location')
+  if (!REDIRECTS.has(response.status) || location === null) return null
+  return crawlableUrl(location, url.href)
+}
+
+/** Bytes are counted after decompression, so that a small answer cannot become a large one. */
+async function pageOf(response: Response, url: URL, each: FetchOptions): Promise<FetchedPage> {
+  const parts: Uint8Array[] = []
+  let length = 0
+  // The loop's own end, by a throw too, cancels the stream and closes the connection.
+  for await (const part of response.body ?? []) {
+    each.signal.throwIfAborted()
+    length += part.byteLength
+    if (length > each.bytesMax && each.isCut === true) {
+      parts.push(part.subarray(0, part.byteLength - (length - each.bytesMax)))
+      break
+    }
+    if (length > each.bytesMax) {
+      const limit = `the answer has more than ${each.bytesMax} bytes`
+      throw new AppError('crawl_failed', `GET ${url.href} failed: ${limit}`)
+    }
+    parts.push(part)
+  }
+  return {
+    url: url.href,
+    status: response.status,
+    contentType: response.headers.get('content-type'),
+    robotsTag: response.headers.get('x-robots-tag'),
+    bytes: Buffer.concat(parts),
+    retryAfterMs: retryAfterMsOf(response),
+    validators: validatorsOf(response),
+  }
+}
+
+function reasonOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error)
+}

@@ -1,0 +1,142 @@
+import { type Job, type JobKind, PendingLeftOut } from '../../core/domain/flow/job.ts'
+import type {
+  JobChanges,
+  JobHandler,
+  JobStore,
+  JobWork,
+} from '../../core/domain/ports/job-ports.ts'
+import { timestampOfMillis } from '../../core/domain/timestamp.ts'
+import { AppError, toAppError } from '../../core/errors.ts'
+import { JobPace } from './job-pace.ts'
+
+/** What the log is told of a job: at its start, every ten seconds, and at its end. */
+export interface JobLogEntry {
+  readonly event: 'started' | 'running' | 'over'
+  readonly job: Job
+}
+
+export interface JobRunsOptions {
+  readonly store: JobStore
+  readonly handlers: ReadonlyMap<JobKind, JobHandler>
+  /** Of those at work. */
+  readonly paces: Map<number, JobPace>
+  readonly shown: (id: number) => Job
+  readonly log: (entry: JobLogEntry) => void
+  /** Told of what nobody expected. */
+  readonly onFailure: (error: unknown) => void
+  /** Milliseconds since 1970. */
+  readonly now: () => number
+}
+
+const LOG_EVERY_MS = 10_000
+
+/** Starts in a row after which nothing was stored: such a job may be what ends the process. */
+const STARTS_MAX = 20
+
+/** What happens from the start of a job to its end, and what is stored of it. */
+export class JobRuns {
+  readonly #options: JobRunsOptions
+
+  constructor(options: JobRunsOptions) {
+    this.#options = options
+  }
+
+  /** @param ongoing it is at work already, and stored as such */
+  async run(id: number, signal: AbortSignal, ongoing?: Promise<unknown>): Promise<void> {
+    const { log, shown, paces, now } = this.#options
+    const leftOut = new PendingLeftOut()
+    let timer: ReturnType<typeof setInterval> | undefined
+    try {
+      if (ongoing === undefined) await this.#noteStart(id)
+      paces.set(id, new JobPace(shown(id).progress, now()))
+      log({ event: 'started', job: shown(id) })
+      timer = setInterval(() => log({ event: 'running', job: shown(id) }), LOG_EVERY_MS)
+      await (ongoing ?? this.#handle(id, leftOut, signal))
+      await this.#end(id, { state: 'done', ...leftOut.taken(shown(id)) })
+    } catch (error) {
+      await this.#failed(id, error, signal, leftOut)
+    } finally {
+      clearInterval(timer)
+    }
+  }
+
+  async #noteStart(id: number): Promise<void> {
+    const { store, shown } = this.#options
+    const { startedAt } = shown(id)
+    const begun = { startedAt: startedAt ?? this.#timestamp(), finishedAt: null, error: null }
+    await store.change(id, { state: 'running', ...begun })
+  }
+
+  async #handle(id: number, leftOut: PendingLeftOut, signal: AbortSignal): Promise<void> {
+    await this.#refuseDeadly(id)
+    signal.throwIfAborted()
+    await this.#handlerOf(id).run(await this.#workOf(id, leftOut), signal)
+  }
+
+  async #failed(
+    id: number,
+    error: unknown,
+    signal: AbortSignal,
+    leftOut: PendingLeftOut,
+  ): Promise<void> {
+    const { store, shown, onFailure } = this.#options
+    if (signal.aborted && errorCode(signal.reason) === 'shutting_down') {
+      // It goes on at the next start, which is not one after a crash.
+      await store.change(id, { state: 'queued' })
+      return
+    }
+    const failure = toAppError(error)
+    if (failure.code === 'internal') onFailure(failure.cause ?? failure)
+    const outcome: JobChanges = signal.aborted
+      ? { state: 'cancelled' }
+      : { state: 'failed', error: failure.message }
+    await this.#end(id, { ...outcome, ...leftOut.taken(shown(id)) })
+  }
+
+  async #end(id: number, changes: JobChanges): Promise<void> {
+    const { store, log, shown } = this.#options
+    await store.change(id, { ...changes, finishedAt: this.#timestamp() })
+    log({ event: 'over', job: shown(id) })
+  }
+
+  #handlerOf(id: number): JobHandler {
+    const { handlers, shown } = this.#options
+    const { kind } = shown(id)
+    const handler = handlers.get(kind)
+    if (handler === undefined) throw new Error(`nobody does jobs of the kind ${kind}`)
+    return handler
+  }
+
+  /** @throws AppError `job_state` for a job during which the server ended again and again */
+  async #refuseDeadly(id: number): Promise<void> {
+    const count = await this.#options.store.countStart(id)
+    if (count <= STARTS_MAX) return
+    const how = 'resume it to try once more'
+    throw new AppError(
+      'job_state',
+      `The server ended ${STARTS_MAX} times while this job ran and stored nothing: ${how}`,
+    )
+  }
+
+  async #workOf(id: number, leftOut: PendingLeftOut): Promise<JobWork> {
+    const { store, shown } = this.#options
+    return {
+      job: shown(id),
+      ...(await store.workOf(id)),
+      items: (firstIndex) => store.items(id, firstIndex),
+      mark: async (mark) => {
+        const own = leftOut.taken(shown(id))
+        await store.mark({ ...own, ...mark, jobId: id })
+      },
+      leaveOut: (error) => leftOut.add(error),
+    }
+  }
+
+  #timestamp(): string {
+    return timestampOfMillis(this.#options.now())
+  }
+}
+
+function errorCode(error: unknown): string | null {
+  return error instanceof AppError ? error.code : null
+}

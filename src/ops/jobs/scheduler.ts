@@ -1,0 +1,205 @@
+import { isOver } from '../../core/domain/flow/job.ts'
+import type { StoredSchedule } from '../../core/domain/flow/schedule.ts'
+import { checkedName } from '../../core/domain/identifier.ts'
+import type { JobHandler, Jobs, JobWork } from '../../core/domain/ports/job-ports.ts'
+import type {
+  ScheduleDefinition,
+  ScheduleStore,
+  Schedules,
+  ScheduleTimes,
+} from '../../core/domain/ports/schedule-ports.ts'
+import { timestampOfMillis } from '../../core/domain/timestamp.ts'
+import { AppError, toAppError } from '../../core/errors.ts'
+import { HOUR_MS } from '../../core/time.ts'
+import { millisOf } from './job-periods.ts'
+
+export interface SchedulerOptions {
+  readonly store: ScheduleStore
+  readonly times: ScheduleTimes
+  readonly jobs: Pick<Jobs, 'start' | 'get' | 'cancel'>
+  /** Runs the statements of one run, from its checkpoint on. @returns false: the IF gave no row */
+  readonly run: (schedule: StoredSchedule, work: JobWork, signal: AbortSignal) => Promise<boolean>
+  /** @throws AppError for statements that can never run */
+  readonly check: (definition: ScheduleDefinition) => Promise<void>
+  /** Told of what nobody expected. */
+  readonly onFailure: (error: unknown) => void
+  readonly now: () => number
+}
+
+/** A timer's longest time. */
+const LONGEST_MS = HOUR_MS
+/** Until a run that is due is looked at again. */
+const BUSY_MS = 1000
+
+/** What a job of the kind `schedule` is to do. */
+interface RunRequest {
+  readonly scheduleId: number
+  readonly dueAt: string
+}
+
+/** Starts a job whenever a schedule is due. Runs of one schedule never overlap; those that were missed are one run. */
+export class Scheduler implements Schedules, JobHandler {
+  readonly #options: SchedulerOptions
+  /** Those whose next run is being made. */
+  readonly #active = new Set<number>()
+  #timer: ReturnType<typeof setTimeout> | undefined
+  #isOpen = false
+
+  constructor(options: SchedulerOptions) {
+    this.#options = options
+  }
+
+  get store(): ScheduleStore {
+    return this.#options.store
+  }
+
+  start(): void {
+    this.#isOpen = true
+    this.#wake()
+  }
+
+  close(): void {
+    this.#isOpen = false
+    clearTimeout(this.#timer)
+  }
+
+  async create(definition: ScheduleDefinition): Promise<StoredSchedule> {
+    const { project, name, query, ifQuery, start, end, every } = definition
+    checkedName('job', name)
+    if (every !== null) this.#options.times.check(every)
+    await this.#options.check(definition)
+    const now = this.#options.now()
+    const startMs = start === null || start.toLowerCase() === 'now' ? now : millisOf(start)
+    const endAt = end === null ? null : timestampOfMillis(millisOf(end))
+    const startAt = timestampOfMillis(startMs)
+    if (endAt !== null && endAt <= startAt) {
+      throw new AppError('invalid_schedule', 'END must be after START')
+    }
+    const times = { startAt, endAt, every }
+    // A start in the past is the anchor of the times to come; a single run is due at once.
+    const from = every === null ? startMs - 1 : Math.max(startMs, now) - 1
+    const nextMs = this.#options.times.next(times, from)
+    const nextRunAt = nextMs === null ? null : timestampOfMillis(nextMs)
+    const draft = { projectId: project.id, name, query, ifQuery, ...times }
+    const created = await this.store.create(draft, nextRunAt)
+    this.#wake()
+    return created
+  }
+
+  async drop(schedule: StoredSchedule): Promise<void> {
+    const running = this.store.get(schedule.id)?.lastJobId ?? null
+    await this.store.drop(schedule)
+    if (running !== null && !this.#isOver(running)) {
+      await this.#options.jobs.cancel(running).catch((error: unknown) => {
+        const { code } = toAppError(error)
+        if (code !== 'job_state' && code !== 'job_not_found') throw error
+      })
+    }
+  }
+
+  async run(work: JobWork, signal: AbortSignal): Promise<void> {
+    // Only this class makes such jobs.
+    const { scheduleId, dueAt } = work.request as RunRequest
+    const { store } = this.#options
+    const known = store.get(scheduleId)
+    if (known === undefined) return
+    if (!(await this.#claim(known, dueAt, work.job.id))) return
+    const schedule = store.get(scheduleId)
+    if (schedule === undefined) return
+    try {
+      await this.#runClaimed(schedule, work, signal)
+    } finally {
+      this.#wake()
+    }
+  }
+
+  async #runClaimed(schedule: StoredSchedule, work: JobWork, signal: AbortSignal): Promise<void> {
+    const { store, now } = this.#options
+    const run = {
+      scheduleId: schedule.id,
+      jobId: work.job.id,
+      startedAt: schedule.lastStartedAt ?? schedule.createdAt,
+    }
+    const endedAt = () => timestampOfMillis(now())
+    try {
+      const isRun = await this.#options.run(schedule, work, signal)
+      const state = isRun ? 'done' : 'skipped'
+      await store.addRun({ ...run, endedAt: endedAt(), state, error: null })
+    } catch (error) {
+      const reason: unknown = signal.aborted ? signal.reason : error
+      const { code, message } = toAppError(reason)
+      // It goes on at the next start.
+      if (code !== 'shutting_down') {
+        const state = signal.aborted ? 'cancelled' : 'failed'
+        await store.addRun({ ...run, endedAt: endedAt(), state, error: message })
+      }
+      throw error
+    }
+  }
+
+  #isOver(jobId: number): boolean {
+    try {
+      return isOver(this.#options.jobs.get(jobId))
+    } catch {
+      // Forgotten by now.
+      return true
+    }
+  }
+
+  /** Starts what is due, and waits for what is next. */
+  #wake(): void {
+    if (!this.#isOpen) return
+    clearTimeout(this.#timer)
+    const now = this.#options.now()
+    let nextMs = now + LONGEST_MS
+    for (const schedule of this.store.list()) {
+      const { id, nextRunAt, lastJobId } = schedule
+      if (nextRunAt === null) continue
+      const dueMs = millisOf(nextRunAt)
+      if (dueMs > now) {
+        nextMs = Math.min(nextMs, dueMs)
+        continue
+      }
+      // What a crash has cut goes on as the job that it is; until the one before is over the run that is due waits.
+      const isBusy = this.#active.has(id) || (lastJobId !== null && !this.#isOver(lastJobId))
+      if (isBusy) nextMs = Math.min(nextMs, now + BUSY_MS)
+      else void this.#begin(schedule, nextRunAt)
+    }
+    this.#timer = setTimeout(() => this.#wake(), Math.max(1, nextMs - now))
+    this.#timer.unref?.()
+  }
+
+  async #begin(schedule: StoredSchedule, dueAt: string): Promise<void> {
+    const { id, name, projectName } = schedule
+    this.#active.add(id)
+    const request: RunRequest = { scheduleId: id, dueAt }
+    try {
+      const job = await this.#options.jobs.start({
+        kind: 'schedule',
+        projectName,
+        knowledgeBase: null,
+        title: `job ${projectName}.${name}`,
+        request,
+      })
+      await this.#claim(schedule, dueAt, job.id)
+    } catch (error) {
+      this.#options.onFailure(error)
+    } finally {
+      this.#active.delete(id)
+      this.#wake()
+    }
+  }
+
+  /** Whoever comes first, this job's start or its handler; no other job has the run then. */
+  #claim(schedule: StoredSchedule, dueAt: string, jobId: number): Promise<boolean> {
+    const { store, times, now } = this.#options
+    const startedMs = now()
+    const nextMs = times.next(schedule, Math.max(startedMs, millisOf(dueAt)))
+    return store.claim(schedule.id, {
+      jobId,
+      dueAt,
+      startedAt: timestampOfMillis(startedMs),
+      nextRunAt: nextMs === null ? null : timestampOfMillis(nextMs),
+    })
+  }
+}

@@ -1,0 +1,243 @@
+/** What `/metrics` answers: counts, and the state of the moment, in the formats of Prometheus. */
+import { readdirSync, readFileSync } from 'node:fs'
+import { Registry, type RegistryContentType } from 'prom-client'
+import type { ServerState } from '../../core/domain/server-state.ts'
+import type { Labels, Measurements, Sample } from './measurements.ts'
+import { METRICS, type MetricName } from './metric-list.ts'
+
+/** What is asked of the other rooms at each scrape. */
+export interface Sources {
+  readonly version: string
+  readonly state: () => ServerState
+  /** Bytes by part. */
+  readonly memory: () => Promise<Readonly<Record<string, number>>>
+  readonly objects: () => Readonly<Record<string, number>>
+  /** That are not over, by their state. */
+  readonly jobs: () => Readonly<Record<string, number>>
+  /** To agents, by their state. */
+  readonly questions: () => Readonly<Record<string, number>>
+  readonly backupBytes: () => Promise<number>
+}
+
+const LAG_EVERY_MS = 100
+
+export class MetricsPage {
+  readonly #measurements: Measurements
+  readonly #sources: Sources
+  readonly #lag: ReturnType<typeof setInterval>
+  /** Once: figured again, it would differ a little each time and look like a restart. */
+  readonly #startSeconds = Math.round(Date.now() / 1000 - process.uptime())
+  #dueMs = performance.now() + LAG_EVERY_MS
+
+  constructor(measurements: Measurements, sources: Sources) {
+    this.#measurements = measurements
+    this.#sources = sources
+    this.#lag = setInterval(() => this.#noteLag(), LAG_EVERY_MS)
+    this.#lag.unref()
+  }
+
+  /** @param accept the header of the request: OpenMetrics only for who asks for it */
+  async text(accept: string | null): Promise<{
+    readonly contentType: string
+    readonly text: string
+  }> {
+    const isOpenMetrics = /application\/openmetrics-text/i.test(accept ?? '')
+    const registry: Registry<RegistryContentType> = new Registry()
+    if (isOpenMetrics) registry.setContentType(Registry.OPENMETRICS_CONTENT_TYPE)
+    const found = await this.#samples()
+    for (const [name, { type, help }] of Object.entries(METRICS)) {
+      // `Object.entries` widens the names to strings.
+      const values = found[name as MetricName]
+      // The library's own classes count by themselves; it formats anything that answers `get`.
+      registry.registerMetric(new Exposed({ name, help, type, values }) as never)
+    }
+    return { contentType: registry.contentType, text: await registry.metrics() }
+  }
+
+  close(): void {
+    clearInterval(this.#lag)
+  }
+
+  #noteLag(): void {
+    const nowMs = performance.now()
+    this.#measurements.eventLoopLag.add(Math.max(0, nowMs - this.#dueMs))
+    this.#dueMs = nowMs + LAG_EVERY_MS
+  }
+
+  async #samples(): Promise<Readonly<Record<MetricName, readonly Sample[]>>> {
+    const { objects, jobs, questions, backupBytes, memory } = this.#sources
+    const [ofMemory, ofBackups] = await Promise.all([memory(), backupBytes()])
+    return {
+      ...countedSamples(this.#measurements),
+      ...stateSamples(this.#sources.state(), ofBackups),
+      ...processSamples(),
+      process_start_time_seconds: one(this.#startSeconds),
+      eider_build_info: [
+        { labels: { version: this.#sources.version, bun: Bun.version }, value: 1 },
+      ],
+      eider_memory_bytes: by('part', {
+        ...ofMemory,
+        javascript_heap: process.memoryUsage().heapUsed,
+        ...childMemory(),
+      }),
+      eider_objects: by('kind', objects()),
+      eider_jobs: by('state', jobs()),
+      eider_agent_questions_in_progress: by('state', questions()),
+    }
+  }
+}
+
+/** As the library wants it: OpenMetrics takes the `_total` off the name of a counter. */
+class Exposed {
+  name: string
+  readonly help: string
+  readonly type: string
+  readonly #values: readonly Sample[]
+
+  constructor({
+    name,
+    help,
+    type,
+    values,
+  }: {
+    readonly name: string
+    readonly help: string
+    readonly type: string
+    readonly values: readonly Sample[]
+  }) {
+    this.name = name
+    this.help = help
+    this.type = type
+    this.#values = values
+  }
+
+  async get() {
+    return { name: this.name, help: this.help, type: this.type, values: this.#values }
+  }
+}
+
+type Counted = Exclude<MetricName, keyof ReturnType<typeof stateSamples> | OfMoment>
+type OfMoment =
+  | keyof ReturnType<typeof processSamples>
+  | 'process_start_time_seconds'
+  | 'eider_build_info'
+  | 'eider_memory_bytes'
+  | 'eider_objects'
+  | 'eider_jobs'
+  | 'eider_agent_questions_in_progress'
+
+function countedSamples(of: Measurements): Readonly<Record<Counted, readonly Sample[]>> {
+  return {
+    eider_http_requests_total: of.requests.samples(),
+    eider_http_request_duration_seconds: of.requestDurations.samples(
+      'eider_http_request_duration_seconds',
+    ),
+    eider_http_errors_total: of.requestErrors.samples(),
+    eider_statements_total: of.statements.samples(),
+    eider_statement_duration_seconds: of.statementDurations.samples(
+      'eider_statement_duration_seconds',
+    ),
+    eider_statement_failures_total: of.statementFailures.samples(),
+    eider_searches_total: of.searches.samples(),
+    eider_embedding_texts_total: of.embeddingTexts.samples(),
+    eider_embedding_batches_total: of.embeddings.samples(),
+    eider_embedding_duration_seconds: of.embeddingDurations.samples(
+      'eider_embedding_duration_seconds',
+    ),
+    eider_agent_questions_total: of.questions.samples(),
+    eider_agent_question_duration_seconds: of.questionDurations.samples(
+      'eider_agent_question_duration_seconds',
+    ),
+    eider_agent_failures_total: of.questionFailures.samples(),
+    eider_agent_tool_calls_total: of.toolCalls.samples(),
+    eider_agent_tokens_total: of.tokens.samples(),
+    eider_agent_cost_total: of.cost.samples(),
+    eider_jobs_finished_total: of.jobs.samples(),
+    eider_event_loop_lag_seconds: of.eventLoopLag.samples('eider_event_loop_lag_seconds'),
+  }
+}
+
+function stateSamples(state: ServerState, backupBytes: number) {
+  const { statements, restarts, disk, memory } = state
+  const { running, waiting, parked, abandoned } = statements
+  return {
+    eider_statements_in_progress: by('state', {
+      running,
+      waiting,
+      parked,
+      abandoned: abandoned.length,
+    }),
+    eider_statements_stopped_for_memory_total: one(memory.interrupted),
+    eider_memory_limit_bytes: limitOf(memory),
+    eider_storage_bytes: by('part', {
+      database: disk.data,
+      log: disk.log,
+      files: disk.files,
+      backups: backupBytes,
+    }),
+    eider_disk_free_bytes: disk.free === null ? [] : one(disk.free),
+    eider_disk_reserve_bytes: one(disk.reserve),
+    eider_storage_full: one(disk.full ? 1 : 0),
+    eider_restarts_total: one(restarts.count),
+  }
+}
+
+/** As resident memory, which it is compared with: what the process has, and what it may still take. */
+function limitOf({ rss, data, limit }: ServerState['memory']) {
+  return limit === null || data === null ? [] : one(rss + Math.max(0, limit - data))
+}
+
+function processSamples() {
+  const { user, system } = process.cpuUsage()
+  return {
+    process_cpu_seconds_total: one((user + system) / 1e6),
+    process_resident_memory_bytes: one(process.memoryUsage.rss()),
+    process_open_fds: openFiles(),
+  }
+}
+
+function one(value: number): readonly Sample[] {
+  return [{ labels: {}, value }]
+}
+
+function by(label: string, values: Readonly<Record<string, number>>): readonly Sample[] {
+  return Object.entries(values).map(([name, value]) => {
+    const labels: Labels = { [label]: name }
+    return { labels, value }
+  })
+}
+
+/** Linux says; elsewhere nothing is told. */
+function openFiles(): readonly Sample[] {
+  try {
+    return one(readdirSync('/proc/self/fd').length)
+  } catch {
+    return []
+  }
+}
+
+const PAGE_BYTES = 4096
+
+/** Of the processes that read files for this one; Linux says. */
+function childMemory(): Readonly<Record<string, number>> {
+  try {
+    const text = readFileSync(`/proc/self/task/${process.pid}/children`, 'utf8')
+    const sizes = text
+      .split(' ')
+      .filter((pid) => pid !== '')
+      .map(residentBytes)
+    return { reader_processes: sizes.reduce((sum, size) => sum + size, 0) }
+  } catch {
+    return {}
+  }
+}
+
+function residentBytes(pid: string): number {
+  try {
+    const [, pages = '0'] = readFileSync(`/proc/${pid}/statm`, 'utf8').split(' ')
+    return Number(pages) * PAGE_BYTES
+  } catch {
+    // It has ended meanwhile.
+    return 0
+  }
+}

@@ -1,0 +1,242 @@
+/** Runs as spans of OpenTelemetry, by its conventions for generative AI, to a collector. Loaded only where there is one. */
+import {
+  type Attributes,
+  type Context,
+  isSpanContextValid,
+  ROOT_CONTEXT,
+  SpanKind,
+  SpanStatusCode,
+  type Tracer,
+  trace,
+} from '@opentelemetry/api'
+import { OTLPTraceExporter as JsonExporter } from '@opentelemetry/exporter-trace-otlp-http'
+import { OTLPTraceExporter as ProtobufExporter } from '@opentelemetry/exporter-trace-otlp-proto'
+import { resourceFromAttributes } from '@opentelemetry/resources'
+import {
+  BasicTracerProvider,
+  BatchSpanProcessor,
+  RandomIdGenerator,
+  type SpanExporter,
+} from '@opentelemetry/sdk-trace-base'
+import type {
+  FinishedRun,
+  ModelTurn,
+  TokenUsage,
+  ToolStep,
+} from '../../core/domain/agents/agent-run.ts'
+import type { RunSink } from '../../core/domain/ports/trace-ports.ts'
+
+export interface OtlpOptions {
+  /** Of the traces, whole. */
+  readonly url: string
+  readonly protocol: 'http/json' | 'http/protobuf'
+  readonly headers: Readonly<Record<string, string>>
+  readonly serviceName: string
+  readonly version: string
+  /** Whether questions, answers and what tools read are sent too. */
+  readonly hasContent: boolean
+  /** Told of the first spans that the collector did not take, and again after some that it took. */
+  readonly onFailure: (error: Error) => void
+}
+
+/** At the end of the program. */
+const CLOSE_MS = 2_000
+
+/** Sends in the background, from a bounded queue; what finds no place in it is lost. */
+export class OtlpSpans implements RunSink {
+  readonly #provider: BasicTracerProvider
+  readonly #tracer: Tracer
+  readonly #options: OtlpOptions
+  /** Of the run whose spans are made: without a parent, its id is that of the trace. */
+  #runId = ''
+
+  constructor(options: OtlpOptions) {
+    this.#options = options
+    const { url, headers, protocol } = options
+    const config = { url, headers: { ...headers } }
+    const exporter =
+      protocol === 'http/json' ? new JsonExporter(config) : new ProtobufExporter(config)
+    const random = new RandomIdGenerator()
+    this.#provider = new BasicTracerProvider({
+      resource: resourceFromAttributes({
+        'service.name': options.serviceName,
+        'service.version': options.version,
+      }),
+      idGenerator: {
+        generateTraceId: () => this.#runId.replaceAll('-', ''),
+        generateSpanId: () => random.generateSpanId(),
+      },
+      spanProcessors: [new BatchSpanProcessor(withFailureLogged(exporter, options))],
+    })
+    this.#tracer = this.#provider.getTracer('eider', options.version)
+  }
+
+  keep(run: FinishedRun): void {
+    this.#runId = run.traceId
+    const parent = parentOf(run.traceParent)
+    const root = this.#tracer.startSpan(
+      `invoke_agent ${run.agentName}`,
+      {
+        kind: SpanKind.INTERNAL,
+        startTime: run.startedAtMs,
+        attributes: this.#runAttributes(run),
+      },
+      parent,
+    )
+    const within = trace.setSpan(parent, root)
+    for (const turn of run.turns) this.#turn(run, turn, within)
+    for (const step of run.steps) this.#step(run, step, within)
+    if (run.outcome !== 'answered') {
+      const { errorCode, errorMessage } = run
+      root.setStatus({ code: SpanStatusCode.ERROR, message: errorMessage ?? errorCode ?? '' })
+    }
+    root.end(run.endedAtMs)
+  }
+
+  /** What is left is sent, for a moment. */
+  async close(): Promise<void> {
+    const { promise, resolve } = Promise.withResolvers<void>()
+    const timer = setTimeout(resolve, CLOSE_MS)
+    const closing = this.#provider.shutdown().catch(() => {})
+    await Promise.race([closing, promise])
+    clearTimeout(timer)
+  }
+
+  #runAttributes(run: FinishedRun): Attributes {
+    const { question, answer, conversationId, errorCode, cost } = run
+    return {
+      ...modelAttributes('invoke_agent', run),
+      'gen_ai.agent.id': String(run.agentId),
+      'gen_ai.agent.name': run.agentName,
+      ...(conversationId === null ? {} : { 'gen_ai.conversation.id': conversationId }),
+      ...usageAttributes(run.usage),
+      ...(errorCode === null ? {} : { 'error.type': errorCode }),
+      'eider.trace_id': run.traceId,
+      'eider.project': run.projectName,
+      'eider.purpose': run.purpose,
+      'eider.outcome': run.outcome,
+      ...(cost === null ? {} : { 'eider.cost': cost }),
+      ...this.#content({
+        'gen_ai.input.messages': messageOf('user', question),
+        'gen_ai.output.messages': messageOf('assistant', answer ?? ''),
+      }),
+    }
+  }
+
+  #turn(run: FinishedRun, turn: ModelTurn, within: Context): void {
+    const attributes: Attributes = {
+      ...modelAttributes('chat', run),
+      ...usageAttributes(turn.usage),
+      'gen_ai.response.finish_reasons': [FINISH_REASONS[turn.finish]],
+      ...(turn.firstPieceMs === null
+        ? {}
+        : { 'gen_ai.response.time_to_first_chunk': turn.firstPieceMs / 1000 }),
+    }
+    const name = `chat ${run.modelName}`
+    this.#child(run, turn, { name, kind: SpanKind.CLIENT, attributes, within })
+  }
+
+  #step(run: FinishedRun, step: ToolStep, within: Context): void {
+    const attributes: Attributes = {
+      'gen_ai.operation.name': 'execute_tool',
+      'gen_ai.tool.name': step.tool,
+      'gen_ai.tool.type': 'function',
+      ...this.#content({
+        'gen_ai.tool.call.arguments': step.input,
+        'gen_ai.tool.call.result': step.observation,
+      }),
+    }
+    const name = `execute_tool ${step.tool}`
+    this.#child(run, step, { name, kind: SpanKind.INTERNAL, attributes, within })
+  }
+
+  #child(
+    { startedAtMs, endedAtMs }: FinishedRun,
+    { startMs, tookMs }: Pick<ToolStep, 'startMs' | 'tookMs'>,
+    made: {
+      readonly name: string
+      readonly kind: SpanKind
+      readonly attributes: Attributes
+      readonly within: Context
+    },
+  ): void {
+    const startTime = Math.min(startedAtMs + startMs, endedAtMs)
+    const { name, kind, attributes, within } = made
+    const span = this.#tracer.startSpan(name, { kind, startTime, attributes }, within)
+    span.end(Math.min(startTime + tookMs, endedAtMs))
+  }
+
+  #content(attributes: Attributes): Attributes {
+    return this.#options.hasContent ? attributes : {}
+  }
+}
+
+/** As the conventions name them, where they have a name of their own. */
+const PROVIDER_NAMES: Readonly<Record<string, string>> = {
+  gemini: 'gcp.gemini',
+  google: 'gcp.gemini',
+  mistral: 'mistral_ai',
+  azure_openai: 'azure.ai.openai',
+}
+
+function modelAttributes(operation: string, { provider, modelName }: FinishedRun): Attributes {
+  const name = PROVIDER_NAMES[provider] ?? provider
+  return {
+    'gen_ai.operation.name': operation,
+    'gen_ai.provider.name': name,
+    // The name of the same thing until version 1.36 of the conventions.
+    'gen_ai.system': name,
+    'gen_ai.request.model': modelName,
+  }
+}
+
+function usageAttributes(usage: TokenUsage | null): Attributes {
+  if (usage === null) return {}
+  return {
+    'gen_ai.usage.input_tokens': usage.inputTokens,
+    'gen_ai.usage.output_tokens': usage.outputTokens,
+    'gen_ai.usage.cache_read.input_tokens': usage.cachedTokens,
+  }
+}
+
+const FINISH_REASONS: Readonly<Record<ModelTurn['finish'], string>> = {
+  stop: 'stop',
+  tool_calls: 'tool_call',
+  length: 'length',
+  filter: 'content_filter',
+  refusal: 'content_filter',
+}
+
+function messageOf(role: 'user' | 'assistant', content: string): string {
+  const message = { role, parts: [{ type: 'text', content }] }
+  return JSON.stringify([role === 'user' ? message : { ...message, finish_reason: 'stop' }])
+}
+
+const TRACE_PARENT = /^(?!ff)[\da-f]{2}-([\da-f]{32})-([\da-f]{16})-([\da-f]{2})(?:-|$)/
+
+/** What is no `traceparent` is as none, as the recommendation wants. */
+function parentOf(traceParent: string | null): Context {
+  const [, traceId = '', spanId = '', flags = ''] = TRACE_PARENT.exec(traceParent ?? '') ?? []
+  const parent = { traceId, spanId, traceFlags: Number.parseInt(flags, 16) & 1, isRemote: true }
+  return isSpanContextValid(parent) ? trace.setSpanContext(ROOT_CONTEXT, parent) : ROOT_CONTEXT
+}
+
+/** The exporter's own failures go nowhere. */
+function withFailureLogged(exporter: SpanExporter, { onFailure }: OtlpOptions): SpanExporter {
+  let hasFailed = false
+  return {
+    export(spans, done) {
+      exporter.export(spans, (result) => {
+        // 0: they were taken.
+        if (result.code === 0) hasFailed = false
+        else if (!hasFailed) {
+          hasFailed = true
+          onFailure(result.error ?? new Error('it gave no reason'))
+        }
+        done(result)
+      })
+    },
+    forceFlush: async () => exporter.forceFlush?.(),
+    shutdown: () => exporter.shutdown(),
+  }
+}

@@ -1,0 +1,137 @@
+import type { KnowledgeBase, KnowledgeBaseChanges } from '../../core/domain/knowledge-base.ts'
+import {
+  BUILTIN_EMBEDDING_MODEL,
+  BUILTIN_PROVIDER,
+  EMBED_PROBE_MS,
+  type ModelRef,
+} from '../../core/domain/model-ref.ts'
+import type { EmbedderProbe } from '../../core/domain/ports/model-ports.ts'
+import type { ReembeddingProgress } from '../../core/domain/reembedding.ts'
+import { AppError } from '../../core/errors.ts'
+import type { CatalogDeps } from './catalog-deps.ts'
+import type { Fields } from './fields.ts'
+import { INVALID_KNOWLEDGE_BASE } from './fields.ts'
+import { mergedFields, modelRefOf } from './model-ref-fields.ts'
+
+export interface EmbeddingChange {
+  readonly changes: Pick<KnowledgeBaseChanges, 'embeddingModel' | 'reembedding'>
+  /** Of a model that could not be reached. */
+  readonly warnings: readonly string[]
+}
+
+/**
+ * What another embedding model, or another address or key of the same, means for a knowledge base. The model is called
+ * once as a test. A different model takes over when its vectors are complete, or at once where there are no chunks.
+ * Naming the model in force ends a re-embedding that is under way.
+ * @param vectorSize the length of the vectors, where the caller demands one
+ * @throws AppError `provider_refused`, `provider_failed` for one that cannot be reached and is needed, `unknown_provider`,
+ * `invalid_knowledge_base`, `dimension_mismatch`
+ */
+export async function embeddingChangeOf(
+  kb: KnowledgeBase,
+  fields: Fields,
+  vectorSize: number | undefined,
+  deps: CatalogDeps,
+): Promise<EmbeddingChange> {
+  const model = embeddingModelOf(fields, namedModel(kb, fields))
+  await deps.checkAddress(model)
+  const probe = await deps.embedders.probe(model, EMBED_PROBE_MS)
+  const dimensions = checkedDimensions(probe, model, vectorSize)
+  const isEmpty = await deps.catalog.isEmpty(kb)
+  const isOther = !isSameModel(model, kb.embeddingModel)
+  const isAsLong = dimensions === null || dimensions === kb.dimensions
+  const warnings = probe.kind === 'unreachable' ? [probe.warning] : []
+  if (!isOther && !isEmpty && !isAsLong) {
+    const sizes = `the model gives ${dimensions}, ${kb.name} holds ${kb.dimensions}`
+    throw new AppError('dimension_mismatch', `Dimensions do not match: ${sizes}`)
+  }
+  if (!isOther && isAsLong) {
+    const isNamed = isString(fields.provider) || isString(fields.model_name)
+    const ends = isNamed && kb.nextEmbeddingModel !== null
+    return {
+      changes: { embeddingModel: model, ...(ends ? { reembedding: null } : {}) },
+      warnings,
+    }
+  }
+  if (probe.kind === 'unreachable' && !isEmpty) {
+    throw new AppError('provider_failed', `${probe.warning}; ${kb.name} keeps its model`)
+  }
+  return { changes: { reembedding: { model, dimensions } }, warnings }
+}
+
+/** @param stored the model that is altered; null: there is none */
+export function embeddingModelOf(fields: Fields, stored: ModelRef | null = null): ModelRef {
+  const own = stored === null ? fields : mergedFields(stored, fields)
+  const ref = modelRefOf(
+    own,
+    { provider: stored?.provider ?? BUILTIN_PROVIDER, code: INVALID_KNOWLEDGE_BASE },
+    stored,
+  )
+  if (ref.provider !== BUILTIN_PROVIDER || ref.modelName !== '') return ref
+  return { ...ref, modelName: BUILTIN_EMBEDDING_MODEL }
+}
+
+/**
+ * The length of the model's vectors; null: it is not known yet.
+ * @throws AppError `dimension_mismatch` where another one is demanded
+ */
+export function checkedDimensions(
+  probe: EmbedderProbe,
+  { options }: ModelRef,
+  vectorSize: number | undefined,
+): number | null {
+  if (probe.kind === 'unreachable') return null
+  const { dimensions } = probe
+  for (const [name, demanded] of Object.entries({
+    vector_size: vectorSize,
+    dimensions: options.dimensions,
+  })) {
+    if (demanded === undefined || demanded === dimensions) continue
+    const sizes = `the model gives ${dimensions}, "${name}" says ${JSON.stringify(demanded)}`
+    throw new AppError('dimension_mismatch', `Dimensions do not match: ${sizes}`)
+  }
+  return dimensions
+}
+
+/** How a re-embedding that is under way is shown in `params`. */
+export function shownReembedding(
+  { nextEmbeddingModel }: KnowledgeBase,
+  progress: ReembeddingProgress | null,
+): Fields {
+  if (nextEmbeddingModel === null) return {}
+  const { provider, modelName } = nextEmbeddingModel
+  const counts = progress && { done: progress.doneCount, total: progress.chunkCount }
+  const failed = progress?.error == null ? {} : { error: progress.error }
+  return { reembedding: { provider, model_name: modelName, ...counts, ...failed } }
+}
+
+/** Which of its models the fields are about: the one that they name, or that in force. */
+function namedModel(
+  { embeddingModel, nextEmbeddingModel }: KnowledgeBase,
+  sent: Fields,
+): ModelRef | null {
+  const provider = isString(sent.provider) ? sent.provider.trim().toLowerCase() : undefined
+  const isNamed = (model: ModelRef) => {
+    return (provider ?? model.provider) === model.provider && sent.model_name === model.modelName
+  }
+  if (nextEmbeddingModel !== null && isNamed(nextEmbeddingModel)) return nextEmbeddingModel
+  // The settings for one provider say nothing about another.
+  return (provider ?? embeddingModel.provider) === embeddingModel.provider
+    ? withoutSize(embeddingModel, sent)
+    : null
+}
+
+/** A length that was demanded of one model does not hold for another. */
+function withoutSize(model: ModelRef, { model_name: sentName }: Fields): ModelRef {
+  if (sentName === undefined || sentName === model.modelName) return model
+  const { dimensions: _, ...options } = model.options
+  return { ...model, options }
+}
+
+function isString(value: unknown): value is string {
+  return typeof value === 'string'
+}
+
+function isSameModel(first: ModelRef, second: ModelRef): boolean {
+  return first.provider === second.provider && first.modelName === second.modelName
+}

@@ -1,0 +1,295 @@
+import { findAgent, requireProject } from '../../core/domain/access/catalog-snapshot.ts'
+import { mayName, type Principal, requireScope } from '../../core/domain/access/principal.ts'
+import type { Agent, AgentChanges, AgentData, AgentParams } from '../../core/domain/agents/agent.ts'
+import { checkedName } from '../../core/domain/identifier.ts'
+import {
+  BUILTIN_CHAT_MODEL,
+  BUILTIN_PROVIDER,
+  type ModelRef,
+  unknownProvider,
+} from '../../core/domain/model-ref.ts'
+import { AppError } from '../../core/errors.ts'
+import type { CatalogDeps } from './catalog-deps.ts'
+import { definedFields, FieldReader, type Fields, withNestedParams } from './fields.ts'
+import { mcpServersOf, shownMcpServer } from './mcp-fields.ts'
+import { modelRefOf } from './model-ref-fields.ts'
+
+const INVALID_AGENT = 'invalid_agent'
+
+export const AGENT_FIELDS: ReadonlySet<string> = new Set([
+  'name',
+  'model',
+  'model_name',
+  'provider',
+  'data',
+  'prompt_template',
+  'params',
+  'timeout',
+  'mode',
+  'max_steps',
+  'return_context',
+])
+
+/**
+ * Creates an agent from the contract's fields. Its model is not called and its data not resolved: both may come later.
+ * @throws AppError `project_not_found`, `agent_exists`, `missing_field`, `invalid_name`, `invalid_agent`,
+ * `unknown_provider`, `address_refused`
+ */
+export async function createAgent(
+  projectName: string,
+  sent: Fields,
+  deps: CatalogDeps,
+): Promise<Agent> {
+  const project = requireProject(deps.catalog.snapshot(), projectName)
+  const read = checkedFields(sent)
+  const name = read.text('name')
+  if (name === undefined) throw new AppError('missing_field', 'Missing "name" field for agent')
+  checkedName('agent', name)
+  if (findAgent(deps.catalog.snapshot(), project, name) !== undefined) {
+    const detail = `Agent with name ${name} already exists. Please choose a different one.`
+    throw new AppError('agent_exists', detail)
+  }
+  const changes = authored(changesOf(read, null, deps), null, deps.author)
+  await checkAddresses(changes, deps)
+  const agent = await deps.catalog.createAgent({
+    name,
+    projectId: project.id,
+    model: changes.model ?? null,
+    data: changes.data ?? null,
+    promptTemplate: changes.promptTemplate ?? null,
+    params: changes.params ?? {},
+  })
+  deps.agentHasModel?.(agent.model)
+  return agent
+}
+
+/**
+ * Changes only the fields that were sent; `""` and `{}` clear theirs, as null does for a limit in `params`.
+ * @param check sees the agent as it is stored just before; nothing changes where it throws
+ * @throws AppError `agent_exists`, `invalid_agent`
+ */
+export async function alterAgent(
+  agent: Agent,
+  sent: Fields,
+  deps: CatalogDeps,
+  check?: (stored: Agent) => void,
+): Promise<Agent> {
+  const read = checkedFields(sent)
+  const name = read.text('name')
+  if (name !== undefined) checkedName('agent', name)
+  const changes = authored(changesOf(read, agent, deps), agent, deps.author)
+  await checkAddresses(changes, deps)
+  return deps.catalog.alterAgent(agent, { ...changes, ...definedFields({ name }) }, check)
+}
+
+/** The agent as it would be with these fields, for one question; nothing is stored. @throws AppError `invalid_agent` */
+export function overriddenAgent(agent: Agent, sent: Fields, deps: CatalogDeps): Agent {
+  const read = checkedFields(sent)
+  if (read.text('name') !== undefined) {
+    throw new AppError(INVALID_AGENT, 'The name of an agent cannot be changed for a question')
+  }
+  if (deps.author !== undefined && Object.keys(sent).length > 0) {
+    requireScope(deps.author, 'write')
+    return { ...agent, ...authored(changesOf(read, agent, deps), agent, deps.author) }
+  }
+  return { ...agent, ...changesOf(read, agent, deps) }
+}
+
+/**
+ * What an agent reads, its model is sent: whoever gives it a model, a prompt or data may read all of that themselves.
+ * @throws AppError `forbidden`
+ */
+function authored(
+  changes: AgentChanges,
+  stored: Agent | null,
+  author: Principal | undefined,
+): AgentChanges {
+  const data = changes.data === undefined ? (stored?.data ?? null) : changes.data
+  if (author === undefined || data === null) return changes
+  const { within: _, ...named } = data
+  if ((named.mcp ?? []).length > 0) requireScope(author, 'admin')
+  const patterns = [...named.knowledgeBases, ...named.tables]
+  if (patterns.length > 0) requireScope(author, 'read')
+  const { namespaces } = author
+  if (namespaces === null) return changes.data === undefined ? changes : { ...changes, data: named }
+  for (const pattern of named.knowledgeBases) {
+    if (pattern.includes('.')) requirePattern(author, pattern)
+  }
+  for (const pattern of named.tables) requirePattern(author, pattern)
+  return { ...changes, data: { ...named, within: [...namespaces].toSorted() } }
+}
+
+/** A pattern for names of namespaces would take in those that are made later. @throws AppError `forbidden` */
+function requirePattern(author: Principal, pattern: string): void {
+  const [namespace = ''] = pattern.split('.')
+  if (mayName(author, namespace) && !/[*?[\]{}]/.test(namespace)) return
+  const message = `${author.name} may not let an agent read "${pattern.slice(0, 100)}"`
+  throw new AppError('forbidden', `${message}: name data of your own projects`)
+}
+
+export async function dropAgent(agent: Agent, deps: CatalogDeps): Promise<void> {
+  await deps.catalog.dropAgent(agent)
+}
+
+function checkedFields(sent: Fields): FieldReader {
+  const read = new FieldReader(withNestedParams(sent, INVALID_AGENT), INVALID_AGENT)
+  read.allowOnly(AGENT_FIELDS, (name) => {
+    return `Problem with agent parameters: Parameter '${name}' is not allowed`
+  })
+  return read
+}
+
+function changesOf(read: FieldReader, stored: Agent | null, deps: CatalogDeps): AgentChanges {
+  const model = modelFieldsOf(read)
+  const data = read.object('data')
+  const promptTemplate = read.text('prompt_template')
+  const params = paramsOf(read, stored?.params)
+  return definedFields({
+    model: model && chosenModel(model, stored?.model ?? null, deps),
+    data: data && dataOf(data, stored?.data ?? null),
+    promptTemplate: promptTemplate === '' ? null : promptTemplate,
+    params,
+  })
+}
+
+/** `model: {…}`, or the older flat `model_name` and `provider`. */
+function modelFieldsOf(read: FieldReader): Fields | undefined {
+  const model = read.object('model')
+  if (model !== undefined) return model
+  const flat = { model_name: read.text('model_name'), provider: read.text('provider') }
+  return flat.model_name === undefined && flat.provider === undefined ? undefined : flat
+}
+
+function chosenModel(fields: Fields, stored: ModelRef | null, deps: CatalogDeps): ModelRef | null {
+  if (Object.values(fields).every((value) => value === null || value === undefined)) return null
+  const ref = modelRefOf(fields, { provider: guessedProvider(fields), code: INVALID_AGENT }, stored)
+  if (!deps.chatProviders.includes(ref.provider)) {
+    throw unknownProvider('model', ref.provider, deps.chatProviders)
+  }
+  if (ref.provider === BUILTIN_PROVIDER) return builtinModel(ref, fields)
+  if (ref.modelName !== '') return ref
+  throw new AppError(INVALID_AGENT, `"model_name" is required for provider ${ref.provider}`)
+}
+
+/** Nobody who has named another model is answered by the built-in one. */
+function builtinModel(ref: ModelRef, fields: Fields): ModelRef {
+  const { modelName } = ref
+  if (modelName === '' || modelName === BUILTIN_CHAT_MODEL) {
+    if (ref.baseUrl === undefined) return { ...ref, modelName: BUILTIN_CHAT_MODEL }
+    throw new AppError(
+      INVALID_AGENT,
+      'The builtin provider has no "base_url": name another "provider"',
+    )
+  }
+  const how = fields.provider
+    ? `the builtin provider has ${BUILTIN_CHAT_MODEL} only`
+    : 'say its "provider" (openai, anthropic, ollama, …), or its "base_url"'
+  throw new AppError(INVALID_AGENT, `Unknown model ${modelName.slice(0, 100)}: ${how}`)
+}
+
+/** Existing clients may send a model's name alone: vendors' own names tell theirs. */
+const VENDORS: readonly (readonly [RegExp, string])[] = [
+  [/^claude/i, 'anthropic'],
+  [/^(gpt-|o\d|chatgpt)/i, 'openai'],
+  [/^gemini-/i, 'gemini'],
+]
+
+/** Of fields without one. Whatever has an address is a server with OpenAI's API. */
+function guessedProvider({ model_name: modelName, base_url: baseUrl }: Fields): string {
+  const vendor = VENDORS.find(([names]) => typeof modelName === 'string' && names.test(modelName))
+  if (baseUrl) return 'openai'
+  return vendor?.[1] ?? BUILTIN_PROVIDER
+}
+
+function dataOf(fields: Fields, stored: AgentData | null): AgentData | null {
+  if (Object.keys(fields).length === 0) return null
+  const read = new FieldReader(fields, INVALID_AGENT)
+  read.allowOnly(new Set(['knowledge_bases', 'tables', 'mcp']), (name) => {
+    return `Unknown field "${name}" in "data"; expected "knowledge_bases", "tables" and "mcp"`
+  })
+  const mcp = mcpServersOf(read.list('mcp') ?? [], stored?.mcp ?? [], INVALID_AGENT)
+  const names = (field: string, parts: PatternParts) => {
+    return (read.textList(field) ?? []).map((name) => checkedPattern(name, parts))
+  }
+  return {
+    knowledgeBases: names('knowledge_bases', { min: 1, max: 2, shown: '<project>.<name>' }),
+    tables: names('tables', {
+      min: 2,
+      max: 3,
+      shown: '<database>.<table> or <database>.<schema>.<table>',
+    }),
+    ...(mcp.length === 0 ? {} : { mcp }),
+  }
+}
+
+/** An agent's data as the contract shows it: the way back, without secrets. */
+export function agentDataFields({ knowledgeBases, tables, mcp = [] }: AgentData): Fields {
+  const servers = mcp.length === 0 ? {} : { mcp: mcp.map(shownMcpServer) }
+  return { knowledge_bases: knowledgeBases, tables, ...servers }
+}
+
+/** @throws AppError `address_refused` */
+export async function checkAddresses(
+  { model, data }: Pick<AgentChanges, 'model' | 'data'>,
+  deps: CatalogDeps,
+): Promise<void> {
+  if (model != null) await deps.checkAddress(model)
+  const servers = data?.mcp ?? []
+  await Promise.all(servers.map(({ url }) => deps.checkServerAddress(new URL(url))))
+}
+
+const PATTERN_CHARS_MAX = 300
+
+interface PatternParts {
+  readonly min: number
+  readonly max: number
+  readonly shown: string
+}
+
+/**
+ * `project.name`, `source.table`, `source.schema.table` or a glob over them, quoted or not; a knowledge base's name alone
+ * is one of the agent's own project.
+ */
+function checkedPattern(name: string, { min, max, shown }: PatternParts): string {
+  const parts = name.split('.').map((part) => part.trim().replace(/^([`"])(.*)\1$/, '$2'))
+  const isWellMade = parts.length >= min && parts.length <= max && parts.every(Boolean)
+  if (isWellMade && name.length <= PATTERN_CHARS_MAX) return parts.join('.')
+  const expected = `expected "${shown}", where * and ? stand for any characters`
+  throw new AppError(INVALID_AGENT, `"${name.slice(0, 60)}" is not a name in "data": ${expected}`)
+}
+
+/** With what stays of the stored ones; a limit that is null is the server's again. Undefined: nothing changes. */
+function paramsOf(read: FieldReader, stored: AgentParams = {}): AgentParams | undefined {
+  const mode = read.text('mode')
+  if (mode !== undefined && mode !== 'text' && mode !== 'sql') {
+    throw new AppError(INVALID_AGENT, `Field "mode" must be "text" or "sql"; it is "${mode}"`)
+  }
+  const sent: AgentParams = definedFields({
+    timeoutSeconds: read.integer('timeout', { min: 1, max: 86_400 }),
+    maxSteps: read.integer('max_steps', { min: 1, max: 100 }),
+    mode,
+    returnContext: read.truth('return_context'),
+  })
+  const hasTimeout = !read.isNull('timeout')
+  const hasMaxSteps = !read.isNull('max_steps')
+  if (Object.keys(sent).length === 0 && hasTimeout && hasMaxSteps) return
+  const { timeoutSeconds, maxSteps, ...kept } = stored
+  return {
+    ...kept,
+    ...definedFields({
+      timeoutSeconds: hasTimeout ? timeoutSeconds : undefined,
+      maxSteps: hasMaxSteps ? maxSteps : undefined,
+    }),
+    ...sent,
+  }
+}
+
+/** The parameters that are set, under the contract's names. */
+export function agentParamFields(params: AgentParams) {
+  return definedFields({
+    timeout: params.timeoutSeconds,
+    max_steps: params.maxSteps,
+    mode: params.mode,
+    return_context: params.returnContext,
+  })
+}

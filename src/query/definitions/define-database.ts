@@ -1,0 +1,193 @@
+import { findDataSource } from '../../core/domain/access/catalog-snapshot.ts'
+import type {
+  DataSource,
+  DataSourceDraft,
+  DataSourceEngine,
+} from '../../core/domain/flow/data-source.ts'
+import {
+  MASK,
+  maskedParameters,
+  SOURCE_PARAMETERS,
+  sourceEngineOf,
+  sourceParameters,
+} from '../../core/domain/flow/source-parameters.ts'
+import { checkedName } from '../../core/domain/identifier.ts'
+import { AppError, toAppError } from '../../core/errors.ts'
+import { startDeadline } from '../../core/runtime/cancellation.ts'
+import type { DatabaseDeps } from './catalog-deps.ts'
+import { checkReserved } from './define-project.ts'
+import type { Fields } from './fields.ts'
+
+/** Of a connection that somebody waits for. */
+const CHECK_MS = 10_000
+
+export interface DatabaseDefinition {
+  readonly name: string
+  /** As it was written. */
+  readonly engine: string
+  readonly parameters: Fields
+}
+
+/**
+ * A data source, without connecting to it.
+ * @throws AppError `invalid_name`, `unknown_engine`, `unknown_field`, `invalid_database`, `database_exists`, `project_exists`
+ */
+export async function createDatabase(
+  definition: DatabaseDefinition,
+  deps: DatabaseDeps,
+  orReplace = false,
+): Promise<DataSource> {
+  const draft = databaseDraft(definition)
+  const replaced = orReplace ? findDataSource(deps.catalog.snapshot(), definition.name) : undefined
+  const created = await deps.dataSources.createDataSource(draft, orReplace)
+  if (replaced !== undefined) await deps.sources.forget(replaced)
+  return created
+}
+
+/** What it would be, for a check before it is stored. @throws AppError as `createDatabase` for its definition */
+export function databaseDraft({ name, engine, parameters }: DatabaseDefinition): DataSourceDraft {
+  checkedName('database', name)
+  checkReserved(name)
+  const known = engineNamed(engine)
+  refuseMasks(parameters)
+  return { name, engine: known, parameters: sourceParameters(known, parameters) }
+}
+
+/**
+ * Parameters that are named change, null removes them, others stay. Another engine takes nothing over.
+ * @param check of what it is going to be; what it throws stops the change
+ * @throws AppError `unknown_engine`, `unknown_field`, `invalid_database`, `database_not_found`
+ */
+export async function alterDatabase(
+  source: DataSource,
+  changes: { readonly engine?: string | null; readonly parameters: Fields },
+  deps: DatabaseDeps,
+  check: (draft: DataSourceDraft) => Promise<void> = async () => {},
+): Promise<DataSource> {
+  await check({ name: source.name, ...databaseChanges(source, changes) })
+  const altered = await deps.dataSources.alterDataSource(source, (stored) => {
+    return databaseChanges(stored, changes)
+  })
+  await deps.sources.forget(source)
+  return altered
+}
+
+function databaseChanges(
+  source: DataSource,
+  { engine: wanted, parameters: sent }: Parameters<typeof alterDatabase>[1],
+): Pick<DataSource, 'engine' | 'parameters'> {
+  const engine = wanted === undefined || wanted === null ? source.engine : engineNamed(wanted)
+  if (engine !== source.engine) {
+    refuseMasks(sent)
+    return { engine, parameters: sourceParameters(engine, sent) }
+  }
+  const named = namedParameters(engine, sent)
+  const kept = Object.entries(source.parameters).filter(([name]) => !(name in named))
+  const unmasked = Object.entries(named).map(([name, value]) => {
+    return [name, value === MASK ? (source.parameters[name] ?? null) : value]
+  })
+  const merged = sourceParameters(engine, Object.fromEntries([...kept, ...unmasked]))
+  refuseToSendSecretsElsewhere(source, { merged, named })
+  return { engine, parameters: merged }
+}
+
+/**
+ * A stored secret goes only where it was given for: who may alter a database need not know its password, and must not learn
+ * it by naming a server of their own.
+ */
+function refuseToSendSecretsElsewhere(
+  { engine, parameters: stored }: DataSource,
+  { merged, named }: { readonly merged: Fields; readonly named: Fields },
+): void {
+  const moved = ADDRESS.find((name) => (merged[name] ?? null) !== (stored[name] ?? null))
+  if (moved === undefined) return
+  const secrets = SOURCE_PARAMETERS[engine].filter(({ isSecret }) => isSecret)
+  for (const { name } of secrets) {
+    const isSentAgain = name in named && named[name] !== MASK
+    if (merged[name] === undefined || isSentAgain) continue
+    const why = `${moved} is another one than that for which it was given`
+    throw new AppError('invalid_database', `Parameter ${name} must be sent again: ${why}`)
+  }
+}
+
+const ADDRESS = ['url', 'host', 'port']
+
+/** The parameters under their own names, values as they were sent. @throws AppError `unknown_field` */
+function namedParameters(engine: DataSourceEngine, sent: Fields): Fields {
+  const entries = Object.entries(sent).map(([name, value]) => {
+    const key = name.toLowerCase()
+    const known = SOURCE_PARAMETERS[engine].find((parameter) => {
+      return parameter.name === key || parameter.aliases.includes(key)
+    })
+    return [known?.name ?? name, value] as const
+  })
+  return Object.fromEntries(entries)
+}
+
+/**
+ * What is stored in knowledge bases, tables and files stays.
+ * @throws AppError `database_in_use` naming what reads it by itself, `database_not_found`
+ */
+export async function dropDatabase(source: DataSource, deps: DatabaseDeps): Promise<void> {
+  const uses = await deps.databaseUses(source)
+  if (uses.length > 0) {
+    const shown = uses.slice(0, 5).join(', ')
+    const rest = uses.length > 5 ? ` and ${uses.length - 5} more` : ''
+    const message = `Database ${source.name} is used by ${shown}${rest}: drop or change that first`
+    throw new AppError('database_in_use', message)
+  }
+  await deps.dataSources.dropDataSource(source)
+  await deps.sources.forget(source)
+}
+
+export type DatabaseCheck =
+  | { readonly success: true; readonly errorMessage: null }
+  | { readonly success: false; readonly errorMessage: string }
+
+/** Connects and says what came of it. Only the caller's own leaving is thrown. */
+export async function checkDatabase(
+  source: DataSource,
+  deps: DatabaseDeps,
+  signal: AbortSignal,
+): Promise<DatabaseCheck> {
+  const deadline = startDeadline({
+    timeoutMs: CHECK_MS,
+    signals: [signal],
+    timeoutError: (ms) => {
+      const message = `Database ${source.name} did not answer within ${ms / 1000} s`
+      return new AppError('source_failed', message)
+    },
+  })
+  try {
+    await deps.sources.check(source, deadline.signal)
+    return { success: true, errorMessage: null }
+  } catch (error) {
+    signal.throwIfAborted()
+    const found = deadline.signal.aborted ? deadline.signal.reason : error
+    return { success: false, errorMessage: toAppError(found).message }
+  } finally {
+    deadline.end()
+  }
+}
+
+/** As answers show them. */
+export function shownParameters({ engine, parameters }: DataSource): Fields {
+  return maskedParameters(engine, parameters)
+}
+
+/** @throws AppError `unknown_engine` */
+function engineNamed(name: string): DataSourceEngine {
+  const engine = sourceEngineOf(name.trim())
+  if (engine !== undefined) return engine
+  const known = Object.keys(SOURCE_PARAMETERS).join(', ')
+  const message = `Unknown engine "${name.slice(0, 80)}". Available engines: ${known}, mindsdb`
+  throw new AppError('unknown_engine', message)
+}
+
+/** @throws AppError `invalid_database` where nothing is stored that a mask could stand for */
+function refuseMasks(parameters: Fields): void {
+  const masked = Object.entries(parameters).find(([, value]) => value === MASK)
+  if (masked === undefined) return
+  const message = `Parameter ${masked[0].slice(0, 80)} is ${MASK}, which hides a value; send the value itself`
+  throw new AppError('invalid_database', message)
+}

@@ -1,0 +1,244 @@
+import { findKnowledgeBase, requireProject } from '../../core/domain/access/catalog-snapshot.ts'
+import { checkedName } from '../../core/domain/identifier.ts'
+import type {
+  KnowledgeBase,
+  KnowledgeBaseChanges,
+  KnowledgeBaseDraft,
+  Preprocessing,
+} from '../../core/domain/knowledge-base.ts'
+import { DEFAULT_LANGUAGE } from '../../core/domain/language.ts'
+import { BUILTIN_PROVIDER, EMBED_PROBE_MS } from '../../core/domain/model-ref.ts'
+import { AppError } from '../../core/errors.ts'
+import type { CatalogDeps } from './catalog-deps.ts'
+import {
+  checkedDimensions,
+  type EmbeddingChange,
+  embeddingChangeOf,
+  embeddingModelOf,
+} from './change-embedding-model.ts'
+import { FieldReader, type Fields, INVALID_KNOWLEDGE_BASE, withNestedParams } from './fields.ts'
+import {
+  columnFields,
+  languageParam,
+  rerankingModelOf,
+  SEARCH_FIELDS,
+  searchParams,
+  storageOf,
+  vectorSize,
+} from './knowledge-base-fields.ts'
+import { preprocessingOf } from './preprocessing-fields.ts'
+
+const DEFINING_FIELDS = [
+  'embedding_model',
+  'reranking_model',
+  'content_columns',
+  'metadata_columns',
+  'id_column',
+  'preprocessing',
+  'language',
+  ...SEARCH_FIELDS,
+] as const
+
+/** Settings that existing clients send and that change nothing here: `params` shows them again. */
+const ECHOED_PARAMS = [
+  'version',
+  'default_vector_storage',
+  'created_embedding_model',
+  'is_sparse',
+  'vector_size',
+  'kb_no_upsert',
+  'kb_skip_existing',
+  // Name and metadata by which clients of OpenAI's API know it.
+  'vector_store',
+] as const
+
+/** Only answers hold these. */
+const SHOWN_PARAMS: ReadonlySet<string> = new Set(['warnings', 'reembedding', 'keyword_index'])
+
+const CREATE_FIELDS = new Set<string>(['name', 'storage', ...DEFINING_FIELDS, ...ECHOED_PARAMS])
+const ALTER_FIELDS = new Set<string>([...DEFINING_FIELDS, ...ECHOED_PARAMS])
+
+/**
+ * Creates a knowledge base from the contract's fields; what is missing gets the defaults of docs/contract.md 5. The
+ * embedding model is called once as a test: an unreachable one becomes a warning in `params`, a refusal creates nothing.
+ * @throws AppError `project_not_found`, `knowledge_base_exists`, `missing_parameter`, `invalid_name`,
+ * `invalid_knowledge_base`, `unknown_provider`, `address_refused`, `provider_refused`, `dimension_mismatch`
+ */
+export async function createKnowledgeBase(
+  projectName: string,
+  sent: Fields,
+  deps: CatalogDeps,
+): Promise<KnowledgeBase> {
+  const project = requireProject(deps.catalog.snapshot(), projectName)
+  const fields = withNestedParams(sent, INVALID_KNOWLEDGE_BASE, SHOWN_PARAMS)
+  const read = new FieldReader(fields, INVALID_KNOWLEDGE_BASE)
+  const name = read.text('name')
+  if (name === undefined) {
+    throw new AppError('missing_parameter', 'Must provide "name" field in "knowledge_base"')
+  }
+  checkedName('knowledge base', name)
+  read.allowOnly(CREATE_FIELDS, notAllowed)
+  if (findKnowledgeBase(deps.catalog.snapshot(), project, name) !== undefined) {
+    const detail = `Knowledge Base with name ${name} already exists`
+    throw new AppError('knowledge_base_exists', detail)
+  }
+  const embeddingModel = embeddingModelOf(read.object('embedding_model') ?? {})
+  await deps.checkAddress(embeddingModel)
+  const probe = await deps.embedders.probe(embeddingModel, EMBED_PROBE_MS)
+  const warnings = probe.kind === 'unreachable' ? [probe.warning] : []
+  const draft: KnowledgeBaseDraft = {
+    name,
+    projectId: project.id,
+    ...storageOf(fields.storage, name, deps),
+    embeddingModel,
+    rerankingModel: await rerankingModelOf(fields.reranking_model, null, deps),
+    contentColumns: null,
+    metadataColumns: null,
+    idColumn: null,
+    ...columnFields(read),
+    preprocessing: await checkedPreprocessing(preprocessingOf(read.object('preprocessing')), deps),
+    params: {
+      ...echoedParams(fields),
+      ...languageParam(read),
+      ...searchParams(read),
+      created_embedding_model: `kb_embedding_${name}`,
+      ...(warnings.length > 0 ? { warnings } : {}),
+    },
+    dimensions: checkedDimensions(probe, embeddingModel, vectorSize(read)),
+  }
+  return deps.catalog.createKnowledgeBase(draft)
+}
+
+/** @throws AppError `unknown_provider`, `address_refused` for the chat model that writes contexts */
+async function checkedPreprocessing(
+  preprocessing: Preprocessing,
+  { chatProviders, checkAddress }: CatalogDeps,
+): Promise<Preprocessing> {
+  const model = preprocessing.contextual?.model ?? null
+  if (model === null) return preprocessing
+  const known = chatProviders.filter((provider) => provider !== BUILTIN_PROVIDER)
+  if (!known.includes(model.provider)) {
+    const what = `Wrong provider in llm_config: ${model.provider}`
+    throw new AppError('unknown_provider', `${what}. Available providers: ${known.join(', ')}`)
+  }
+  await checkAddress(model)
+  return preprocessing
+}
+
+/** What a preview may set. */
+const PREVIEW_FIELDS = new Set([
+  'embedding_model',
+  'content_columns',
+  'metadata_columns',
+  'id_column',
+  'preprocessing',
+  'language',
+])
+
+export type ChunkingDefinition = Pick<
+  KnowledgeBase,
+  | 'embeddingModel'
+  | 'contentColumns'
+  | 'metadataColumns'
+  | 'idColumn'
+  | 'preprocessing'
+  | 'language'
+>
+
+/**
+ * How a knowledge base with these fields would chunk; what is missing is as in the one that is given, or the default.
+ * @throws AppError `invalid_knowledge_base`, `unknown_field`
+ */
+export function chunkingDefinition(sent: Fields, kb: KnowledgeBase | null): ChunkingDefinition {
+  const read = new FieldReader(sent, INVALID_KNOWLEDGE_BASE)
+  read.allowOnly(PREVIEW_FIELDS, notAllowed)
+  const model = read.object('embedding_model')
+  const preprocessing = read.object('preprocessing')
+  return {
+    embeddingModel:
+      kb !== null && model === undefined ? kb.embeddingModel : embeddingModelOf(model ?? {}),
+    contentColumns: kb?.contentColumns ?? null,
+    metadataColumns: kb?.metadataColumns ?? null,
+    idColumn: kb?.idColumn ?? null,
+    ...columnFields(read),
+    preprocessing:
+      kb !== null && preprocessing === undefined
+        ? kb.preprocessing
+        : preprocessingOf(preprocessing, kb?.preprocessing ?? null),
+    language: languageParam(read).language ?? kb?.language ?? DEFAULT_LANGUAGE,
+  }
+}
+
+/**
+ * Changes the definition; stored chunks stay as they were cut. A search default that is null is set no more. Another embedding model takes over once it has embedded
+ * them all, see `embeddingChangeOf`.
+ * @throws AppError those of `embeddingChangeOf`, `invalid_knowledge_base`
+ */
+export async function alterKnowledgeBase(
+  kb: KnowledgeBase,
+  sent: Fields,
+  deps: CatalogDeps,
+): Promise<KnowledgeBase> {
+  const fields = withNestedParams(sent, INVALID_KNOWLEDGE_BASE, SHOWN_PARAMS)
+  const read = new FieldReader(fields, INVALID_KNOWLEDGE_BASE)
+  read.allowOnly(ALTER_FIELDS, notAllowed)
+  const sentModel = read.object('embedding_model')
+  const embedding = sentModel && (await embeddingChangeOf(kb, sentModel, vectorSize(read), deps))
+  const preprocessing = read.object('preprocessing')
+  const changes: KnowledgeBaseChanges = {
+    ...embedding?.changes,
+    ...(fields.reranking_model === undefined || fields.reranking_model === null
+      ? {}
+      : {
+          rerankingModel: await rerankingModelOf(fields.reranking_model, kb.rerankingModel, deps),
+        }),
+    ...columnFields(read),
+    ...(preprocessing && {
+      preprocessing: await checkedPreprocessing(
+        preprocessingOf(preprocessing, kb.preprocessing),
+        deps,
+      ),
+    }),
+    params: {
+      ...withoutReset(carriedParams(kb, embedding), sent, fields),
+      ...echoedParams(fields),
+      ...languageParam(read),
+      ...searchParams(read),
+    },
+  }
+  const altered = await deps.catalog.alterKnowledgeBase(kb, changes)
+  if (embedding !== undefined) deps.reembeddings.wake(altered)
+  return altered
+}
+
+/** The params of before, without those that were about another model. */
+function carriedParams({ params }: KnowledgeBase, embedding: EmbeddingChange | undefined): Fields {
+  if (embedding === undefined) return params
+  const { warnings: _, ...others } = params
+  const { vector_size: __, ...withoutSize } = others
+  const remaining = embedding.changes.reembedding == null ? others : withoutSize
+  return embedding.warnings.length === 0
+    ? remaining
+    : { ...remaining, warnings: embedding.warnings }
+}
+
+/** Without the search defaults that are sent as null: these are automatic again. */
+function withoutReset(params: Fields, sent: Fields, fields: Fields): Fields {
+  const isReset = (name: string) => (Object.hasOwn(fields, name) ? fields : sent)[name] === null
+  const reset = new Set<string>(SEARCH_FIELDS.filter(isReset))
+  return Object.fromEntries(Object.entries(params).filter(([name]) => !reset.has(name)))
+}
+
+export async function dropKnowledgeBase(kb: KnowledgeBase, deps: CatalogDeps): Promise<void> {
+  await deps.catalog.dropKnowledgeBase(kb)
+  deps.reembeddings.wake(kb)
+}
+
+function notAllowed(name: string): string {
+  return `Problem with knowledge base parameters: Parameter '${name}' is not allowed`
+}
+
+function echoedParams(fields: Fields): Fields {
+  const sent = ECHOED_PARAMS.filter((name) => fields[name] !== undefined && fields[name] !== null)
+  return Object.fromEntries(sent.map((name) => [name, fields[name]]))
+}

@@ -1,0 +1,228 @@
+/** The contract's fields of a knowledge base, except for the embedding model. */
+
+import { type CatalogSnapshot, seenDataSource } from '../../core/domain/access/catalog-snapshot.ts'
+import { COLUMN_TYPE_NAMES, parseColumnType, typeText } from '../../core/domain/column-type.ts'
+import { FUSIONS, fusionNamed } from '../../core/domain/hybrid-search.ts'
+import { checkedName, nameKey } from '../../core/domain/identifier.ts'
+import { type KnowledgeBaseDraft, RERANK_CANDIDATES_MAX } from '../../core/domain/knowledge-base.ts'
+import { LANGUAGES, type Language, languageNamed } from '../../core/domain/language.ts'
+import type { ModelRef } from '../../core/domain/model-ref.ts'
+import { FILES_DATABASE } from '../../core/domain/project.ts'
+import { AppError } from '../../core/errors.ts'
+import { isObject } from '../../core/json.ts'
+import type { CatalogDeps } from './catalog-deps.ts'
+import { definedFields, FieldReader, type Fields, INVALID_KNOWLEDGE_BASE } from './fields.ts'
+import { mergedFields, modelRefOf } from './model-ref-fields.ts'
+
+/** The defaults of searches that do not say otherwise. */
+export const SEARCH_FIELDS = [
+  'hybrid_search',
+  'hybrid_search_alpha',
+  'hybrid_search_fusion',
+  'hybrid_search_feedback',
+] as const
+
+/**
+ * The fields that were sent, as `params` holds them.
+ * @throws AppError `invalid_knowledge_base` for a value that searches could not use
+ */
+export function searchParams(read: FieldReader): Fields {
+  const isHybrid = read.truth('hybrid_search')
+  const alpha = read.number('hybrid_search_alpha', { min: 0, max: 1 })
+  const name = read.text('hybrid_search_fusion')
+  const fusion = name === undefined ? undefined : fusionNamed(name)
+  if (name !== undefined && fusion === undefined) {
+    const known = FUSIONS.join(', ')
+    throw new AppError(
+      INVALID_KNOWLEDGE_BASE,
+      `Unknown hybrid_search_fusion "${name}". Available: ${known}`,
+    )
+  }
+  return definedFields({
+    hybrid_search: isHybrid,
+    hybrid_search_alpha: alpha,
+    hybrid_search_fusion: fusion,
+    hybrid_search_feedback: read.truth('hybrid_search_feedback'),
+  })
+}
+
+/** `language`: the keyword search reduces words to stems by it. Nothing where it was not sent. */
+export function languageParam(read: FieldReader): { readonly language?: Language } {
+  const name = read.text('language')
+  if (name === undefined) return {}
+  const language = languageNamed(name)
+  if (language !== undefined) return { language }
+  const known = LANGUAGES.join(', ')
+  throw new AppError(
+    INVALID_KNOWLEDGE_BASE,
+    `Unknown language "${name}". Available languages: ${known}`,
+  )
+}
+
+export function storageOf(
+  storage: unknown,
+  name: string,
+  { catalog, author }: Pick<CatalogDeps, 'catalog' | 'author'>,
+): Pick<KnowledgeBaseDraft, 'vectorDatabase' | 'vectorDatabaseTable'> {
+  if (storage === undefined || storage === null) {
+    return { vectorDatabase: 'duckdb', vectorDatabaseTable: name }
+  }
+  const fields = typeof storage === 'string' ? storageOfName(storage) : storage
+  const read = new FieldReader(isObject(fields) ? fields : {}, INVALID_KNOWLEDGE_BASE)
+  const database = read.text('database')
+  const table = read.text('table')
+  if (!database || !table) {
+    const detail = 'Must provide "database" and "table" field in "storage" param'
+    throw new AppError('missing_parameter', detail)
+  }
+  const isDefault = nameKey(database) === 'duckdb' && nameKey(table) === nameKey(name)
+  if (author !== undefined && author.namespaces !== null && !isDefault) {
+    // Storages are of all projects: which names are taken says what there is elsewhere.
+    const message = `${author.name} may use some projects only and names no "storage": leave it out`
+    throw new AppError('forbidden', message)
+  }
+  refuseOtherDatabase(database, catalog.snapshot())
+  return {
+    vectorDatabase: checkedName('storage database', database),
+    vectorDatabaseTable: checkedName('storage table', table),
+  }
+}
+
+/** What is known by that name and holds no vectors. @throws AppError `invalid_knowledge_base` */
+function refuseOtherDatabase(database: string, snapshot: CatalogSnapshot): void {
+  const { projects } = snapshot
+  const key = nameKey(database)
+  const isSource = seenDataSource(snapshot, database) !== undefined
+  const isProject = projects.some((project) => nameKey(project.name) === key)
+  const isSystem = [FILES_DATABASE, 'information_schema', 'pg_catalog', 'temp', 'main'].includes(
+    key,
+  )
+  if (!isProject && !isSystem && !isSource) return
+  const other = isSource ? 'a connected database' : 'a database of the system'
+  const what = isProject ? 'a project' : other
+  const how = 'leave "storage" out, or name a store: "duckdb", or a name of your own'
+  throw new AppError(
+    INVALID_KNOWLEDGE_BASE,
+    `"storage" names ${database}, ${what}, which stores no vectors; ${how}`,
+  )
+}
+
+function storageOfName(name: string): Fields {
+  const [database, table, ...rest] = name.split('.')
+  return rest.length > 0 ? {} : { database, table }
+}
+
+/** `false` and `{}` mean: no reranking. The reranker is made, which checks its settings, and not called. */
+export async function rerankingModelOf(
+  sent: unknown,
+  stored: ModelRef | null,
+  { rerankers, checkAddress }: Pick<CatalogDeps, 'rerankers' | 'checkAddress'>,
+): Promise<ModelRef | null> {
+  if (sent === undefined || sent === null || sent === false) return null
+  if (!isObject(sent)) {
+    throw new AppError(INVALID_KNOWLEDGE_BASE, 'Field "reranking_model" must be an object or false')
+  }
+  if (Object.keys(sent).length === 0) return null
+  const isChange = stored !== null && sent.model_name === undefined
+  const fields = isChange ? mergedFields(stored, sent) : sent
+  const merged = modelRefOf(
+    fields,
+    { provider: stored?.provider ?? 'openai', code: INVALID_KNOWLEDGE_BASE },
+    stored,
+  )
+  const isSameProvider = !isChange || merged.provider === stored.provider
+  // The stored name is of a model of another provider.
+  const ref = isSameProvider ? merged : { ...merged, modelName: '' }
+  checkCandidates(ref)
+  rerankers.reranker(ref)
+  await checkAddress(ref)
+  return ref
+}
+
+function checkCandidates({ options: { candidates } }: ModelRef): void {
+  const isWhole = typeof candidates === 'number' && Number.isInteger(candidates)
+  const max = RERANK_CANDIDATES_MAX
+  if (candidates === undefined || (isWhole && candidates >= 1 && candidates <= max)) return
+  const expected = `a whole number from 1 to ${max}`
+  throw new AppError(INVALID_KNOWLEDGE_BASE, `reranking_model.candidates must be ${expected}`)
+}
+
+export function vectorSize(read: FieldReader): number | undefined {
+  return read.integer('vector_size', { min: 1, max: 65_536 })
+}
+
+/** The columns that were sent. */
+export function columnFields(
+  read: FieldReader,
+): Partial<
+  Pick<KnowledgeBaseDraft, 'contentColumns' | 'metadataColumns' | 'idColumn' | 'declaredColumns'>
+> {
+  const metadata = read.list('metadata_columns')?.map(metadataColumn)
+  const names = metadata?.map(({ name }) => name)
+  if (names !== undefined) checkNames(names, 'metadata_columns')
+  return definedFields({
+    contentColumns: contentColumns(read),
+    metadataColumns: names,
+    declaredColumns: metadata?.flatMap(({ name, type }) => (type === null ? [] : { name, type })),
+    idColumn: idColumn(read),
+  })
+}
+
+/** `"day"`, or `{"name": "day", "type": "DATE"}`. */
+function metadataColumn(sent: unknown): { readonly name: string; readonly type: string | null } {
+  if (typeof sent === 'string') return { name: sent, type: null }
+  const fields = isObject(sent) ? sent : {}
+  const read = new FieldReader(fields, INVALID_KNOWLEDGE_BASE)
+  read.allowOnly(new Set(['name', 'type']), (name) => {
+    return `Unknown field "${name}" in "metadata_columns"; there are name and type`
+  })
+  const name = read.text('name')
+  if (name === undefined) {
+    const message = '"metadata_columns" holds names, or objects as {"name": "day", "type": "DATE"}'
+    throw new AppError(INVALID_KNOWLEDGE_BASE, message)
+  }
+  const type = read.text('type')
+  if (type === undefined) return { name, type: null }
+  const parsed = parseColumnType(type)
+  if (parsed === null) throw new AppError(INVALID_KNOWLEDGE_BASE, unknownType(name, type))
+  return { name, type: typeText(parsed) }
+}
+
+function unknownType(name: string, type: string): string {
+  const known = `${COLUMN_TYPE_NAMES.join(', ')}, DECIMAL(p,s), and of these T[], STRUCT(a T, …), MAP(K, V)`
+  const shown = type.length > 100 ? `${type.slice(0, 100).toWellFormed()}…` : type
+  return `Column "${name}" cannot have the type ${shown}. There are: ${known}`
+}
+
+function contentColumns(read: FieldReader): readonly string[] | undefined {
+  const columns = columnList(read, 'content_columns')
+  if (columns?.length === 0)
+    throw new AppError(INVALID_KNOWLEDGE_BASE, '"content_columns" must name a column')
+  return columns
+}
+
+/** Names are compared without case, so a name that stands twice would be ambiguous. */
+function columnList(read: FieldReader, field: string): readonly string[] | undefined {
+  const columns = read.textList(field)
+  checkNames(columns ?? [], field)
+  return columns
+}
+
+function checkNames(columns: readonly string[], field: string): void {
+  const seen = new Set<string>()
+  for (const column of columns) {
+    if (column.trim() === '')
+      throw new AppError(INVALID_KNOWLEDGE_BASE, `"${field}" holds an empty name`)
+    if (seen.has(column.toLowerCase())) {
+      throw new AppError(INVALID_KNOWLEDGE_BASE, `"${field}" names the column "${column}" twice`)
+    }
+    seen.add(column.toLowerCase())
+  }
+}
+
+function idColumn(read: FieldReader): string | undefined {
+  const column = read.text('id_column')
+  if (column?.trim() === '')
+    throw new AppError(INVALID_KNOWLEDGE_BASE, '"id_column" must not be empty')
+  return column
+}

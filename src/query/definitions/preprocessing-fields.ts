@@ -1,0 +1,198 @@
+/** The contract's field `preprocessing`: each kind takes exactly its options. */
+
+import {
+  type ContextualChunking,
+  DEFAULT_CHUNK_OVERLAP_CHARS,
+  DEFAULT_CHUNK_SIZE_CHARS,
+  DEFAULT_JSON_CHUNKING,
+  type JsonChunking,
+  type Preprocessing,
+  type SentenceWindows,
+} from '../../core/domain/knowledge-base.ts'
+import { AppError } from '../../core/errors.ts'
+import { FieldReader, type Fields, INVALID_KNOWLEDGE_BASE } from './fields.ts'
+import { maskedModelFields, modelRefOf } from './model-ref-fields.ts'
+
+const CHUNK_SIZE_CHARS_MAX = 100_000
+const SENTENCES_MAX = 100
+const SEPARATORS_MAX = 20
+
+type PreprocessingType = Preprocessing['type']
+
+const SIZES = ['chunk_size', 'chunk_overlap'] as const
+
+const PREPROCESSING_OPTIONS: Readonly<Record<PreprocessingType, readonly string[]>> = {
+  auto: SIZES,
+  text_chunking: [...SIZES, 'separators'],
+  markdown_chunking: SIZES,
+  code_chunking: ['chunk_size'],
+  sentence_chunking: ['window_size', 'window_overlap', 'chunk_size'],
+  json_chunking: [
+    'flatten_nested',
+    'include_metadata',
+    'chunk_by_object',
+    'exclude_fields',
+    'include_fields',
+    'metadata_fields',
+    'extract_all_primitives',
+    'nested_delimiter',
+    'content_column',
+  ],
+  contextual: [...SIZES, 'llm_config', 'context_template', 'summarize', 'max_chunks'],
+}
+
+const configOf = (type: PreprocessingType) => `${type}_config`
+
+function isType(name: string): name is PreprocessingType {
+  return Object.hasOwn(PREPROCESSING_OPTIONS, name)
+}
+
+/** Where no type is named, the options say which one it is. */
+function preprocessingType(read: FieldReader, fields: Fields): PreprocessingType {
+  const name = read.text('type')
+  if (name === undefined) {
+    return (
+      Object.keys(PREPROCESSING_OPTIONS)
+        .filter(isType)
+        .find((type) => fields[configOf(type)] != null) ?? 'auto'
+    )
+  }
+  if (isType(name)) return name
+  const known = Object.keys(PREPROCESSING_OPTIONS).filter(isType).join(', ')
+  throw new AppError(
+    INVALID_KNOWLEDGE_BASE,
+    `Unknown preprocessing type "${name}". Available types: ${known}`,
+  )
+}
+
+/**
+ * `{type, <type>_config: {chunk_size, chunk_overlap, …}}` → how documents are chunked. Nothing sent: the defaults.
+ * @param stored what this replaces: a masked key of its model stays
+ * @throws AppError `unknown_field` naming it, `invalid_knowledge_base`
+ */
+export function preprocessingOf(
+  fields: Fields | undefined,
+  stored: Preprocessing | null = null,
+): Preprocessing {
+  const read = new FieldReader(fields ?? {}, INVALID_KNOWLEDGE_BASE)
+  const type = preprocessingType(read, fields ?? {})
+  const configName = configOf(type)
+  read.allowOnly(new Set(['type', configName]), (name) => {
+    const isOther = Object.keys(PREPROCESSING_OPTIONS).some(
+      (other) => isType(other) && configOf(other) === name,
+    )
+    if (isOther) return `Unknown field "${name}" in "preprocessing": the type is ${type}`
+    const isOption = PREPROCESSING_OPTIONS[type].includes(name)
+    const next = isOption ? `it belongs in "${configName}"` : `expected "type" and "${configName}"`
+    return `Unknown field "${name}" in "preprocessing"; ${next}`
+  })
+  const sent = read.object(configName) ?? {}
+  const config = new FieldReader(sent, INVALID_KNOWLEDGE_BASE)
+  config.allowOnly(new Set(PREPROCESSING_OPTIONS[type]), (name) => {
+    return `Unknown field "${name}" in "${configName}". Available: ${PREPROCESSING_OPTIONS[type].join(', ')}`
+  })
+  const separators = separatorsOf(config)
+  const contextual = type === 'contextual' ? contextualOf(config, stored) : undefined
+  return {
+    type,
+    ...sizesOf(config),
+    ...(separators === undefined ? {} : { separators }),
+    ...(type === 'json_chunking' ? { json: jsonOf(config) } : {}),
+    ...(type === 'sentence_chunking' ? { sentences: sentencesOf(config) } : {}),
+    ...(contextual === undefined ? {} : { contextual }),
+    sent: fields === undefined ? null : shownFields(fields, contextual),
+  }
+}
+
+function sizesOf(
+  config: FieldReader,
+): Pick<Preprocessing, 'chunkSizeChars' | 'chunkOverlapChars' | 'isSizeChosen'> {
+  const size = config.integer('chunk_size', { min: 1, max: CHUNK_SIZE_CHARS_MAX })
+  const chunkSizeChars = size ?? DEFAULT_CHUNK_SIZE_CHARS
+  const overlap = config.integer('chunk_overlap', { min: 0, max: CHUNK_SIZE_CHARS_MAX })
+  if (overlap !== undefined && overlap >= chunkSizeChars) {
+    const sizes = `chunk_overlap is ${overlap}, chunk_size ${chunkSizeChars}`
+    throw new AppError(
+      INVALID_KNOWLEDGE_BASE,
+      `"chunk_overlap" must be less than "chunk_size": ${sizes}`,
+    )
+  }
+  const least = Math.min(DEFAULT_CHUNK_OVERLAP_CHARS, Math.floor(chunkSizeChars / 5))
+  return {
+    chunkSizeChars,
+    chunkOverlapChars: overlap ?? least,
+    isSizeChosen: size !== undefined,
+  }
+}
+
+function separatorsOf(config: FieldReader): readonly string[] | undefined {
+  const separators = config.textList('separators')
+  if (separators === undefined) return undefined
+  const usual = ['\n\n', '\n', ' ', '']
+  if (separators.length === 0 || separators.length > SEPARATORS_MAX) {
+    throw new AppError(
+      INVALID_KNOWLEDGE_BASE,
+      `"separators" must hold from 1 to ${SEPARATORS_MAX} texts`,
+    )
+  }
+  // Those of the default say what is done anyway.
+  const isUsual =
+    separators.length === usual.length && separators.every((one, i) => one === usual[i])
+  return isUsual ? undefined : separators
+}
+
+function jsonOf(config: FieldReader): JsonChunking {
+  const usual = DEFAULT_JSON_CHUNKING
+  return {
+    flattenNested: config.truth('flatten_nested') ?? usual.flattenNested,
+    includeMetadata: config.truth('include_metadata') ?? usual.includeMetadata,
+    chunkByObject: config.truth('chunk_by_object') ?? usual.chunkByObject,
+    excludeFields: config.textList('exclude_fields') ?? usual.excludeFields,
+    includeFields: config.textList('include_fields') ?? usual.includeFields,
+    metadataFields: config.textList('metadata_fields') ?? usual.metadataFields,
+    extractAllPrimitives: config.truth('extract_all_primitives') ?? usual.extractAllPrimitives,
+    nestedDelimiter: config.text('nested_delimiter') || usual.nestedDelimiter,
+    contentColumn: config.text('content_column') || null,
+  }
+}
+
+function sentencesOf(config: FieldReader): SentenceWindows {
+  const windowSize = config.integer('window_size', { min: 1, max: SENTENCES_MAX }) ?? 5
+  const windowOverlap = config.integer('window_overlap', { min: 0, max: SENTENCES_MAX })
+  if (windowOverlap !== undefined && windowOverlap >= windowSize) {
+    const sizes = `window_overlap is ${windowOverlap}, window_size ${windowSize}`
+    throw new AppError(
+      INVALID_KNOWLEDGE_BASE,
+      `"window_overlap" must be less than "window_size": ${sizes}`,
+    )
+  }
+  return { windowSize, windowOverlap: windowOverlap ?? Math.min(1, windowSize - 1) }
+}
+
+const CONTEXT_CHUNKS_DEFAULT = 1000
+const CONTEXT_CHUNKS_MAX = 1_000_000
+
+function contextualOf(config: FieldReader, stored: Preprocessing | null): ContextualChunking {
+  const sent = config.object('llm_config')
+  const before = stored?.contextual?.model ?? null
+  if (config.truth('summarize') === true) {
+    const why = 'what is embedded is always the context with its chunk, so that every word is found'
+    throw new AppError(INVALID_KNOWLEDGE_BASE, `"summarize" can only be false: ${why}`)
+  }
+  const usual = { provider: before?.provider ?? 'openai', code: INVALID_KNOWLEDGE_BASE } as const
+  const bounds = { min: 1, max: CONTEXT_CHUNKS_MAX }
+  return {
+    model: sent === undefined ? null : modelRefOf(sent, usual, before),
+    template: config.text('context_template') ?? null,
+    chunksMax: config.integer('max_chunks', bounds) ?? CONTEXT_CHUNKS_DEFAULT,
+  }
+}
+
+/** What `params` shows: how many calls one insert may make, and no secret of the model. */
+function shownFields(fields: Fields, contextual: ContextualChunking | undefined): Fields {
+  if (contextual === undefined) return fields
+  const { model, chunksMax } = contextual
+  const config = new FieldReader(fields, INVALID_KNOWLEDGE_BASE).object('contextual_config') ?? {}
+  const shown = model === null ? {} : { llm_config: maskedModelFields(model) }
+  return { ...fields, contextual_config: { ...config, max_chunks: chunksMax, ...shown } }
+}

@@ -1,0 +1,220 @@
+/** The SELECT over information_schema that a SHOW stands for, under the names of columns that clients know. */
+
+import {
+  type CatalogSnapshot,
+  findFileTable,
+  requireDatabase,
+  requireKnowledgeBase,
+} from '../../core/domain/access/catalog-snapshot.ts'
+import { literal, quote } from '../../core/domain/identifier.ts'
+import { FILES_DATABASE } from '../../core/domain/project.ts'
+import type { Narrowing, ShowRows } from '../../sql/dialect/parse-show.ts'
+import type { QualifiedName } from '../../sql/dialect/statement-reader.ts'
+import { INFORMATION_SCHEMA } from '../information-schema/information-schema.ts'
+import { enclosed } from '../select/composed-select.ts'
+import { nameScope } from '../select/name-scope.ts'
+import type { ShownSource } from './shown-source.ts'
+
+export interface ShowScope {
+  readonly snapshot: CatalogSnapshot
+  /** `context.db` of the request. */
+  readonly db: string
+  /** What is shown is in it, and nothing else is in information_schema then. */
+  readonly source?: ShownSource | null
+}
+
+/** @throws AppError `project_not_found`, `sql_unknown_name` */
+export function shownSelect(statement: ShowRows, scope: ShowScope): string {
+  return narrowedSelect(shownRows(statement, scope), statement.narrowing)
+}
+
+/** The rows of a SHOW that its LIKE and WHERE let through. */
+export function narrowedSelect(
+  { sql, likeColumn }: Shown,
+  { like, where, order }: Narrowing,
+): string {
+  const pattern = like?.endsWith('\\') === true ? `${like}\\` : (like ?? '')
+  const conditions = [
+    ...(like === null ? [] : [`${quote(likeColumn)} ILIKE ${literal(pattern)} ESCAPE '\\'`]),
+    ...(where === null ? [] : [enclosed(where)]),
+  ]
+  const narrowed = conditions.length === 0 ? '' : ` WHERE ${conditions.join(' AND ')}`
+  return `SELECT * FROM (${sql}) AS shown${narrowed} ${order ?? ''}`
+}
+
+/** Where the columns of a relation stand in information_schema.columns. @throws AppError `sql_unknown_name` */
+export function columnsCondition(name: QualifiedName, scope: ShowScope): string {
+  if (scope.source) return 'true'
+  const database = name.project ?? scope.db
+  const relation = nameScope(scope.snapshot, database).resolve([database, name.name])
+  const schema = relation.kind === 'query' ? INFORMATION_SCHEMA : schemaNamed(database, scope)
+  const isFile = database.toLowerCase() === FILES_DATABASE
+  const file = isFile ? findFileTable(scope.snapshot, name.name) : undefined
+  const table = file?.name ?? name.name
+  return `TABLE_SCHEMA = ${literal(schema)} AND lower(TABLE_NAME) = lower(${literal(table)})`
+}
+
+export interface Shown {
+  readonly sql: string
+  /** The column that LIKE compares. */
+  readonly likeColumn: string
+}
+
+function shownRows(statement: ShowRows, scope: ShowScope): Shown {
+  const { subject, isFull } = statement
+  const database = statement.from ?? scope.db
+  switch (subject) {
+    case 'databases':
+      return shownColumns(isFull ? 'Database=NAME TYPE ENGINE' : 'Database=NAME', 'databases')
+    case 'projects':
+      return shownColumns('Database=NAME', 'databases', "TYPE = 'project'")
+    case 'files':
+      return shownTables(FILES_DATABASE, scope, isFull)
+    case 'tables':
+      return shownTables(database, scope, isFull)
+    case 'table_status':
+      return shownColumns(TABLE_STATUS, 'tables', schemaCondition(database, scope))
+    case 'columns':
+      return shownColumns(
+        isFull ? FULL_COLUMNS : SHOWN_COLUMNS,
+        'columns',
+        shownCondition(statement, scope),
+      )
+    case 'indexes':
+      return shownColumns(INDEXES, 'statistics', shownCondition(statement, scope))
+    case 'agents':
+    case 'chatbots':
+    case 'jobs':
+    case 'knowledge_bases':
+    case 'models':
+    case 'triggers':
+    case 'views':
+      return objects(subject, `PROJECT = ${literal(schemaNamed(database, scope))}`)
+    case 'sources':
+      return objects(subject, sourcesCondition(statement, scope))
+    case 'handlers':
+    case 'ml_engines':
+      return objects(subject, 'true')
+    case 'queries':
+      return { ...objects(subject, 'true'), likeColumn: 'SQL' }
+    default:
+      return SERVER[subject]
+  }
+}
+
+/** Of one knowledge base, or of all in the project. */
+function sourcesCondition({ table }: ShowRows, scope: ShowScope): string {
+  const project = schemaNamed(table?.project ?? scope.db, scope)
+  const ofProject = `PROJECT = ${literal(project)}`
+  if (table === null) return ofProject
+  const kb = requireKnowledgeBase(scope.snapshot, project, table.name)
+  return `${ofProject} AND KNOWLEDGE_BASE = ${literal(kb.name)}`
+}
+
+function objects(table: string, condition: string): Shown {
+  const sql = `SELECT * FROM information_schema.${table} WHERE ${condition}`
+  return { sql, likeColumn: 'NAME' }
+}
+
+/** @param columns `shown=column`, or a column that is shown under its own name; `~` is a space in a name */
+function shownColumns(columns: string, table: string, condition = 'true'): Shown {
+  const pairs = columns
+    .trim()
+    .split(/\s+/)
+    .map((pair) => pair.split('='))
+  const list = pairs.map(([name = '', column = name]) => {
+    return `${quote(column)} AS ${quote(name.replaceAll('~', ' '))}`
+  })
+  const sql = `SELECT ${list.join(', ')} FROM information_schema.${table} WHERE ${condition}`
+  return { sql, likeColumn: pairs[0]?.[0] ?? '' }
+}
+
+/** Existing clients look for the column `Tables_in_<database as they wrote it>`. */
+function shownTables(database: string, scope: ShowScope, isFull: boolean): Shown {
+  const likeColumn = `Tables_in_${database}`
+  const columns = `TABLE_NAME AS ${quote(likeColumn)}${isFull ? ', TABLE_TYPE AS "Table_type"' : ''}`
+  const condition = schemaCondition(database, scope)
+  const sql = `SELECT ${columns} FROM information_schema.tables WHERE ${condition}`
+  return { sql, likeColumn }
+}
+
+function schemaCondition(database: string, scope: ShowScope): string {
+  return `TABLE_SCHEMA = ${literal(schemaNamed(database, scope))}`
+}
+
+function shownCondition({ table, from }: ShowRows, scope: ShowScope): string {
+  if (table === null) throw new Error('columns and indexes are those of a table')
+  return columnsCondition({ ...table, project: table.project ?? from }, scope)
+}
+
+/** The name of a project, or of what stands beside them, in its own case. @throws AppError `project_not_found` */
+function schemaNamed(database: string, { snapshot }: ShowScope): string {
+  if (database.toLowerCase() === INFORMATION_SCHEMA) return INFORMATION_SCHEMA
+  return requireDatabase(snapshot, database)
+}
+
+const SHOWN_COLUMNS = `Field=COLUMN_NAME Type=COLUMN_TYPE Null=IS_NULLABLE Key=COLUMN_KEY
+  Default=COLUMN_DEFAULT Extra=EXTRA`
+
+const FULL_COLUMNS = `Field=COLUMN_NAME Type=COLUMN_TYPE Collation=COLLATION_NAME Null=IS_NULLABLE
+  Key=COLUMN_KEY Default=COLUMN_DEFAULT Extra=EXTRA Privileges=PRIVILEGES Comment=COLUMN_COMMENT`
+
+const INDEXES = `Table=TABLE_NAME Non_unique=NON_UNIQUE Key_name=INDEX_NAME
+  Seq_in_index=SEQ_IN_INDEX Column_name=COLUMN_NAME Collation=COLLATION Cardinality=CARDINALITY
+  Sub_part=SUB_PART Packed=PACKED Null=NULLABLE Index_type=INDEX_TYPE Comment=COMMENT
+  Index_comment=INDEX_COMMENT Visible=IS_VISIBLE Expression=EXPRESSION`
+
+const TABLE_STATUS = `Name=TABLE_NAME Engine=ENGINE Version=VERSION Row_format=ROW_FORMAT
+  Rows=TABLE_ROWS Avg_row_length=AVG_ROW_LENGTH Data_length=DATA_LENGTH
+  Max_data_length=MAX_DATA_LENGTH Index_length=INDEX_LENGTH Data_free=DATA_FREE
+  Auto_increment=AUTO_INCREMENT Create_time=CREATE_TIME Update_time=UPDATE_TIME
+  Check_time=CHECK_TIME Collation=TABLE_COLLATION Checksum=CHECKSUM Create_options=CREATE_OPTIONS
+  Comment=TABLE_COMMENT`
+
+const VARIABLES = 'Variable_name=VARIABLE_NAME Value=VARIABLE_VALUE'
+
+const ROUTINES = `Db=ROUTINE_SCHEMA Name=ROUTINE_NAME Type=ROUTINE_TYPE Definer=DEFINER
+  Modified=LAST_ALTERED Created=CREATED Security_type=SECURITY_TYPE Comment=ROUTINE_COMMENT
+  character_set_client=CHARACTER_SET_CLIENT collation_connection=COLLATION_CONNECTION
+  Database~Collation=DATABASE_COLLATION`
+
+/** What SHOW says about the server as a whole. */
+const SERVER = {
+  character_sets: shownColumns(
+    `Charset=CHARACTER_SET_NAME Description=DESCRIPTION Default~collation=DEFAULT_COLLATE_NAME
+     Maxlen=MAXLEN`,
+    'character_sets',
+  ),
+  collations: shownColumns(
+    `Collation=COLLATION_NAME Charset=CHARACTER_SET_NAME Id=ID Default=IS_DEFAULT
+     Compiled=IS_COMPILED Sortlen=SORTLEN Pad_attribute=PAD_ATTRIBUTE`,
+    'collations',
+  ),
+  engines: shownColumns(
+    `Engine=ENGINE Support=SUPPORT Comment=COMMENT Transactions=TRANSACTIONS XA
+     Savepoints=SAVEPOINTS`,
+    'engines',
+  ),
+  errors: nothing('Level Code Message'),
+  functions: shownColumns(ROUTINES, 'routines', "ROUTINE_TYPE = 'FUNCTION'"),
+  plugins: shownColumns(
+    `Name=PLUGIN_NAME Status=PLUGIN_STATUS Type=PLUGIN_TYPE Library=PLUGIN_LIBRARY
+     License=PLUGIN_LICENSE`,
+    'plugins',
+  ),
+  privileges: nothing('Privilege Context Comment'),
+  procedures: shownColumns(ROUTINES, 'routines', "ROUTINE_TYPE = 'PROCEDURE'"),
+  processlist: shownColumns(
+    'Id=ID User=USER Host=HOST db=DB Command=COMMAND Time=TIME State=STATE Info=INFO',
+    'processlist',
+  ),
+  status: shownColumns(VARIABLES, 'session_status'),
+  variables: shownColumns(VARIABLES, 'session_variables'),
+  warnings: nothing('Level Code Message'),
+} as const
+
+function nothing(columns: string): Shown {
+  const names = columns.split(' ')
+  const list = names.map((name) => `NULL::VARCHAR AS ${quote(name)}`)
+  return { sql: `SELECT ${list.join(', ')} WHERE false`, likeColumn: names[0] ?? '' }
+}

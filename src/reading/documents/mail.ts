@@ -1,0 +1,146 @@
+import PostalMime, { type Address, type Attachment, type Email } from 'postal-mime'
+import type { RawDocument, ReadDocument } from '../../core/domain/ports/reading-ports.ts'
+import { AppError } from '../../core/errors.ts'
+import type { ReadingNotes } from '../document-format.ts'
+import { READING_LIMITS } from '../reading-limits.ts'
+import { decodeText } from '../text-encoding.ts'
+import { markdownOfHtml } from './html.ts'
+import { messagesIn } from './mbox-messages.ts'
+import { oneLine } from './office/markdown-blocks.ts'
+
+/** One message. */
+export async function* readEml(
+  { bytes }: RawDocument,
+  notes: ReadingNotes,
+): AsyncGenerator<ReadDocument> {
+  const email = await parsedMail(bytes)
+  if (email.headers.length === 0) {
+    throw new AppError('file_unreadable', 'The file is no mail: it begins with no header')
+  }
+  const message = readMessage(email)
+  notes.recognize({ messages: 1 })
+  warnOfAttachments(email.attachments.filter(isAttached).length, notes)
+  yield { ...message, id: null }
+}
+
+/** The messages of a mailbox, each a document of its own. */
+export async function* readMbox(
+  { bytes }: RawDocument,
+  notes: ReadingNotes,
+): AsyncGenerator<ReadDocument> {
+  const known = new Set<string>()
+  let count = 0
+  let attached = 0
+  let empty = 0
+  for (const part of messagesIn(bytes)) {
+    count += 1
+    const email = await parsedMail(part)
+    attached += email.attachments.filter(isAttached).length
+    const message = readMessage(email)
+    if (message.content.trim() === '') {
+      empty += 1
+      continue
+    }
+    const id = message.id === null || known.has(message.id) ? `${count}` : message.id
+    known.add(id)
+    yield { ...message, id }
+  }
+  notes.recognize({ messages: count })
+  if (empty > 0) notes.warn(`${empty} of ${count} messages hold no text and are left out`)
+  warnOfAttachments(attached, notes)
+}
+
+function warnOfAttachments(count: number, notes: ReadingNotes): void {
+  if (count === 1) notes.warn('1 attachment is not read; its name is in `attachments`')
+  if (count > 1) notes.warn(`${count} attachments are not read; their names are in \`attachments\``)
+}
+
+async function parsedMail(bytes: Uint8Array): Promise<Email> {
+  try {
+    return await PostalMime.parse(bytes, {
+      maxNestingDepth: READING_LIMITS.mailDepthMax,
+      maxHeadersSize: READING_LIMITS.mailHeaderBytesMax,
+    })
+  } catch (cause) {
+    const reason = cause instanceof Error ? cause.message : String(cause)
+    throw new AppError('file_unreadable', `The mail could not be read: ${reason}`, { cause })
+  }
+}
+
+function readMessage(email: Email): ReadDocument {
+  const { content, syntax } = bodyOf(email)
+  const attached = email.attachments.filter(isAttached)
+  const columns: Record<string, string | string[]> = {}
+  const set = (name: string, value: string | undefined) => {
+    if (value !== undefined && value !== '') columns[name] = value
+  }
+  set('from', addresses(email.from === undefined ? [] : [email.from]))
+  set('to', addresses(email.to))
+  set('cc', addresses(email.cc))
+  set('date', email.date)
+  set('message_id', bareId(email.messageId))
+  set('in_reply_to', bareId(email.inReplyTo))
+  if (attached.length > 0) {
+    columns.attachments = attached.map((one) => one.filename ?? one.mimeType)
+  }
+  return {
+    id: bareId(email.messageId) || null,
+    title: oneLine(email.subject ?? '') || null,
+    content,
+    syntax,
+    parts: null,
+    columns,
+    links: [],
+  }
+}
+
+/** `<a@b.test>` → `a@b.test` */
+function bareId(id: string | undefined): string {
+  return (id ?? '').trim().replace(/^<|>$/g, '').slice(0, 500)
+}
+
+function addresses(list: readonly Address[] | undefined): string {
+  return (list ?? [])
+    .flatMap((one) => one.group ?? [one])
+    .map((one) => (one.name ? `${one.name} <${one.address}>` : (one.address ?? '')))
+    .join(', ')
+}
+
+/** Some write into the text part only that there is another one. */
+const TEXT_PART_MIN = 0.2
+
+function bodyOf(email: Email): Pick<ReadDocument, 'content' | 'syntax'> {
+  const texts = email.attachments.filter(isText).map(({ content }) => {
+    return typeof content === 'string' ? content : decodeText(new Uint8Array(content), null)
+  })
+  const text = plainText([email.text ?? '', ...texts].join('\n\n'))
+  if (email.html === undefined || email.html.trim() === '') return { content: text, syntax: 'text' }
+  const isWhole = text.trim() !== '' && text.length > 2000
+  if (isWhole) return { content: text, syntax: 'text' }
+  const markdown = markdownOfHtml(email.html)
+  if (text.trim() !== '' && text.length >= markdown.length * TEXT_PART_MIN) {
+    return { content: text, syntax: 'text' }
+  }
+  return { content: markdown, syntax: 'markdown' }
+}
+
+function plainText(text: string): string {
+  return text
+    .replaceAll('\r\n', '\n')
+    .replaceAll('\r', '\n')
+    .replace(/[ \t]+$/gm, '')
+    .trim()
+    .toWellFormed()
+}
+
+/** A part without a name whose type is no more than `text`, or one that nobody knows, such as `text/x-note`. */
+function isText({ filename, mimeType, disposition }: Attachment): boolean {
+  return !filename && disposition !== 'attachment' && /^text(\/x-[\w.+-]+)?$/i.test(mimeType)
+}
+
+/** Pictures of the text itself and signatures are no attachments. */
+function isAttached(attachment: Attachment): boolean {
+  if (isText(attachment)) return false
+  const isPicture = attachment.related === true && attachment.mimeType.startsWith('image/')
+  return !isPicture && !/^application\/(pgp|pkcs7)-(signature|encrypted)$/.test(attachment.mimeType)
+}

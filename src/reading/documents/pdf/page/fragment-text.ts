@@ -1,0 +1,211 @@
+import { cyrillic } from './cyrillic-words.ts'
+import type { Glyph } from './glyph.ts'
+
+interface Line {
+  readonly baseline: number
+  readonly size: number
+  /** Whether the page draws its spaces; otherwise only gaps say where a word ends. */
+  readonly spaced: boolean
+  /** So many characters that a raised one at its start is a note's number. */
+  readonly isLong: boolean
+}
+
+/** The text of characters on one line, in the order in which one reads it. */
+export function fragmentText(glyphs: readonly Glyph[], line: Line): string {
+  const isRtl = glyphs.some((glyph) => RTL.test(glyph.text))
+  const visual = [...glyphs].sort(isRtl ? byMiddle : byStart)
+  const gapMin = wordGap(visual, line)
+  let text = ''
+  const pieces: string[] = []
+  let end = Number.NEGATIVE_INFINITY
+  let before: Glyph | null = null
+  let hasSpace = false
+  for (const glyph of visual) {
+    if (isJoinedSpace(glyph.text)) {
+      hasSpace = before !== null
+      end = Math.max(end, Math.min(glyph.x1, end + line.size * 0.1))
+      continue
+    }
+    if (before !== null && (hasSpace || isWordGap(before, glyph, end, gapMin * line.size))) {
+      pieces.push(' ')
+    }
+    const mark = before === null ? undefined : ACCENTS[glyph.text]
+    if (mark !== undefined && before !== null && standsOver(glyph, before)) {
+      pieces.push(mark)
+      continue
+    }
+    pieces.push(written(glyph, before, line))
+    end = Math.max(hasSpace ? glyph.x1 : end, glyph.x1)
+    before = glyph
+    hasSpace = false
+  }
+  text = (isRtl ? logical(pieces) : pieces).join('')
+  // A mark that stands above a letter is no word of its own.
+  const composed = pieces.some((piece) => MARKS.has(piece)) ? text.normalize('NFC') : text
+  return cyrillic(
+    normalized(composed)
+      .replace(/ (?=\p{M})/gu, '')
+      .trim(),
+  )
+}
+
+function byStart(a: Glyph, b: Glyph): number {
+  return a.x0 - b.x0 || a.order - b.order
+}
+
+/** A space without width stands where the character before it ends: on its left. */
+function byMiddle(a: Glyph, b: Glyph): number {
+  return a.x0 + a.x1 - b.x0 - b.x1 || b.order - a.order
+}
+
+export function isJoinedSpace(text: string): boolean {
+  return text === ' ' || text === '\u00a0' || text === '\u3000'
+}
+
+/** In heights of the type. Letter-spaced type has gaps everywhere: only what is wider than those parts words. */
+function wordGap(visual: readonly Glyph[], { size, spaced }: Line): number {
+  const usual = spaced ? 0.25 : 0.15
+  const gaps: number[] = []
+  for (const [index, glyph] of visual.entries()) {
+    const next = visual[index + 1]
+    if (next === undefined || isJoinedSpace(glyph.text) || isJoinedSpace(next.text)) continue
+    // Dots that lead to a number are no letters.
+    if (glyph.text === '..' || next.text === '..') continue
+    gaps.push((next.x0 - glyph.x1) / size)
+  }
+  if (gaps.length < 4) return usual
+  gaps.sort((a, b) => a - b)
+  const median = gaps[gaps.length >> 1] ?? 0
+  return median > usual * 0.6 ? median * 1.3 + 0.1 : usual
+}
+
+function isWordGap(before: Glyph, glyph: Glyph, end: number, gapMin: number): boolean {
+  const gap = glyph.x0 - end
+  // Half a gap will do where two agree, and the characters follow each other as drawn.
+  const isHinted = glyph.isAfterGap && glyph.order - before.order === 2
+  if (isHinted && gap > gapMin * 0.45 && !WIDE.test(before.text) && !WIDE.test(glyph.text))
+    return true
+  const wide = [before, glyph].filter(({ text }) => WIDE.test(text)).length
+  // Between an ideograph and a Latin letter stands a quarter of a height; between two ideographs nothing.
+  return gap > (wide === 0 ? gapMin : Math.max(gapMin, glyph.size * (wide === 2 ? 0.6 : 0.35)))
+}
+
+/** Some fonts draw a letter and its accent apart. */
+function standsOver(accent: Glyph, letter: Glyph): boolean {
+  const shared = Math.min(accent.x1, letter.x1) - Math.max(accent.x0, letter.x0)
+  return LETTER.test(letter.text) && shared > (letter.x1 - letter.x0) * 0.6
+}
+
+/** Raised digits are written as such: 10³ is not 103, and a note's number is no part of the word. */
+function written(glyph: Glyph, before: Glyph | null, line: Line): string {
+  const digit = SUPERSCRIPTS[glyph.text]
+  if (digit === undefined || (before === null && !line.isLong)) return glyph.text
+  const isRaised = line.baseline - glyph.baseline > line.size * 0.2 && glyph.size < line.size * 0.85
+  return isRaised ? digit : glyph.text
+}
+
+/** From left to right as seen → as read: what runs from right to left is turned round, words and numbers in it are not. */
+function logical(pieces: readonly string[]): string[] {
+  const all = pieces.join('')
+  const rtlCount = all.match(RTL_ALL)?.length ?? 0
+  const ltrCount = all.match(LTR_ALL)?.length ?? 0
+  return rtlCount >= ltrCount ? turned(pieces, LTR, RTL) : turnedWithin(pieces)
+}
+
+/** The whole line runs from right to left. */
+function turned(pieces: readonly string[], kept: RegExp, turning: RegExp): string[] {
+  const result: string[] = []
+  let index = pieces.length - 1
+  while (index >= 0) {
+    if (!kept.test(pieces[index] ?? '')) {
+      result.push(mirrored(pieces[index] ?? ''))
+      index -= 1
+      continue
+    }
+    // As far as a run of Latin letters or digits reaches, with what stands between them.
+    let start = index
+    for (let at = index; at >= 0 && !turning.test(pieces[at] ?? ''); at -= 1) {
+      if (kept.test(pieces[at] ?? '')) start = at
+    }
+    result.push(...pieces.slice(start, index + 1))
+    index = start - 1
+  }
+  return result
+}
+
+/** A line from left to right with words of the other direction in it. */
+function turnedWithin(pieces: readonly string[]): string[] {
+  const result: string[] = []
+  let index = 0
+  while (index < pieces.length) {
+    if (!RTL.test(pieces[index] ?? '')) {
+      result.push(pieces[index] ?? '')
+      index += 1
+      continue
+    }
+    let end = index
+    for (let at = index; at < pieces.length && !LTR.test(pieces[at] ?? ''); at += 1) {
+      if (RTL.test(pieces[at] ?? '')) end = at
+    }
+    result.push(...turned(pieces.slice(index, end + 1), LTR, RTL))
+    index = end + 1
+  }
+  return result
+}
+
+function mirrored(piece: string): string {
+  return MIRRORED[piece] ?? piece
+}
+
+/** Ligatures, Arabic shapes and radicals that stand for ideographs become the letters that people type. */
+function normalized(text: string): string {
+  return SHAPES.test(text) ? text.replace(SHAPES_ALL, (shape) => shape.normalize('NFKC')) : text
+}
+
+const LETTER = /^\p{L}$/u
+const ACCENTS: Readonly<Record<string, string>> = {
+  '´': '\u0301',
+  '¨': '\u0308',
+  ˆ: '\u0302',
+  '˜': '\u0303',
+  ˇ: '\u030c',
+  '˚': '\u030a',
+  '¯': '\u0304',
+  '˘': '\u0306',
+  '˝': '\u030b',
+  '¸': '\u0327',
+}
+const MARKS: ReadonlySet<string> = new Set(Object.values(ACCENTS))
+const MIRRORED: Readonly<Record<string, string>> = {
+  '(': ')',
+  ')': '(',
+  '[': ']',
+  ']': '[',
+  '{': '}',
+  '}': '{',
+  '«': '»',
+  '»': '«',
+  '<': '>',
+  '>': '<',
+}
+const SUPERSCRIPTS: Readonly<Record<string, string>> = {
+  '0': '⁰',
+  '1': '¹',
+  '2': '²',
+  '3': '³',
+  '4': '⁴',
+  '5': '⁵',
+  '6': '⁶',
+  '7': '⁷',
+  '8': '⁸',
+  '9': '⁹',
+}
+/** Without digits: they run from left to right everywhere. */
+const RTL = /[\u0590-\u065f\u066a-\u06ef\u06fa-\u08ff\ufb1d-\ufdff\ufe70-\ufefc]/
+const RTL_ALL = new RegExp(RTL.source, 'g')
+const LTR = /[\p{Script=Latin}\p{Script=Greek}\p{Script=Cyrillic}\p{Nd}]/u
+const LTR_ALL = /[\p{Script=Latin}\p{Script=Greek}\p{Script=Cyrillic}]/gu
+/** Korean has spaces between its words. */
+const WIDE = /[\u2e80-\u9fff\uf900-\ufaff\uff00-\uffef]|[\u{20000}-\u{3ffff}]/u
+const SHAPES = /[\ufb00-\ufdff\ufe70-\ufefc\u2e80-\u2fdf]/
+const SHAPES_ALL = new RegExp(SHAPES.source, 'g')

@@ -1,0 +1,32 @@
+/** The files of maps, which hold words of the texts: they go when their knowledge base goes, or its vectors. */
+import type { CatalogSnapshot } from '../../core/domain/access/catalog-snapshot.ts'
+import type { KnowledgeBase } from '../../core/domain/knowledge-base.ts'
+import type { DerivedFiles } from '../../core/domain/ports/retrieval-ports.ts'
+
+export function fileOf({ id, vectorsNumber }: Pick<KnowledgeBase, 'id' | 'vectorsNumber'>): string {
+  return `map-${id}-${vectorsNumber}.bin`
+}
+
+/** Deletes files that are no knowledge base's any more. */
+export class MapFileUpkeep {
+  readonly #files: DerivedFiles
+  #names: ReadonlySet<string>
+  #definitionsVersion: number
+
+  constructor(files: DerivedFiles, { knowledgeBases, definitionsVersion }: CatalogSnapshot) {
+    this.#files = files
+    this.#names = new Set(knowledgeBases.map(fileOf))
+    this.#definitionsVersion = definitionsVersion
+  }
+
+  /** Called with every write: it looks at the files only where a knowledge base went, or its vectors. */
+  catalogChanged({ knowledgeBases, definitionsVersion }: CatalogSnapshot): void {
+    if (definitionsVersion === this.#definitionsVersion) return
+    this.#definitionsVersion = definitionsVersion
+    const before = this.#names
+    this.#names = new Set(knowledgeBases.map(fileOf))
+    if (before.isSubsetOf(this.#names)) return
+    // What is left over is deleted with the next one.
+    void this.#files.keepOnly(this.#names).catch(() => {})
+  }
+}

@@ -1,0 +1,42 @@
+/** What the thread that makes a map is told, in this order, and what it says to each. */
+import type { Language } from '../../core/domain/language.ts'
+import type { ChunkMap, MapProgress } from '../../core/domain/ports/map-ports.ts'
+import type { RegionText } from './region-words.ts'
+
+export type ToMapThread =
+  /** Some of the vectors, to find their principal components. */
+  | {
+      readonly kind: 'sample'
+      readonly values: Float32Array
+      readonly dimensions: number
+      /** Rows that are to come. */
+      readonly rowsMax: number
+    }
+  /** Vectors with the keys of their chunks: as often as there are some. */
+  | { readonly kind: 'rows'; readonly keys: BigInt64Array; readonly values: Float32Array }
+  | { readonly kind: 'place' }
+  | { readonly kind: 'name'; readonly texts: readonly RegionText[]; readonly language: Language }
+
+/** A chunk whose text shall say what its region is about. */
+export interface WantedTexts {
+  readonly keys: BigInt64Array
+  /** Of each. */
+  readonly regions: Uint16Array
+}
+
+export type PlacedMap = Pick<ChunkMap, 'keys' | 'x' | 'y' | 'regionOf' | 'regions'>
+
+export type FromMapThread =
+  | { readonly kind: 'progress'; readonly progress: MapProgress }
+  | { readonly kind: 'taken' }
+  | ({ readonly kind: 'placed' } & WantedTexts)
+  | ({ readonly kind: 'named' } & PlacedMap)
+
+/** Where each stage begins and ends on the whole way, about as long as each takes. */
+export const WAY: Readonly<Record<MapProgress['stage'], readonly [number, number]>> = {
+  waiting: [0, 0],
+  reading: [0, 0.15],
+  neighbours: [0.15, 0.6],
+  layout: [0.6, 0.95],
+  labels: [0.95, 1],
+}

@@ -1,0 +1,107 @@
+/** The instance of DuckDB over the file of a data folder. */
+import { join } from 'node:path'
+import { type DuckDBConnection, DuckDBInstance } from '@duckdb/node-api'
+import { literal, quote } from '../../core/domain/identifier.ts'
+import { memoryLimitOf } from './memory-size.ts'
+import { giveMemoryBack, registerStepLimits } from './step-limits.ts'
+
+export interface InstanceOptions {
+  /** Where the database file lies; null: in memory. */
+  readonly directory: string | null
+  /** The only place where it may write files. */
+  readonly exportsDirectory: string
+  readonly memoryLimit: string
+  readonly threads: number
+  readonly spillLimit: string
+}
+
+/** How SQL calls it: not as a schema. */
+const DATABASE_NAME = 'eider-data'
+
+/**
+ * Rows that DuckDB stores together. A table with a primary key grows by writing its last group anew at each checkpoint, and a
+ * group is scanned by one thread: DuckDB's own 122 880 are 190 MB of vectors.
+ */
+const GROUP_ROWS = 16_384
+
+/**
+ * Optimizers of DuckDB 1.5.5 that change answers, and one that is slow without them (docs/decisions/0014-right-rows.md).
+ */
+const WRONG_OPTIMIZERS = [
+  'join_filter_pushdown',
+  'top_n_window_elimination',
+  'window_self_join',
+  'join_elimination',
+  'common_subplan',
+  // Right, but it reads its rows by a join that then has no filter.
+  'late_materialization',
+] as const
+
+/**
+ * An instance that reaches no file but its own and those that it exports, loads nothing and lets nobody change that.
+ */
+export async function lockedInstance(
+  path: string,
+  { exportsDirectory, ...options }: InstanceOptions,
+): Promise<DuckDBInstance> {
+  const instance = await DuckDBInstance.create(':memory:', {
+    // Compressed vectors make a scan three times slower. It is read at each checkpoint.
+    force_compression: 'uncompressed',
+    autoinstall_known_extensions: 'false',
+    autoload_known_extensions: 'false',
+    memory_limit: memoryLimitOf(options.memoryLimit),
+    ...(options.threads > 0 ? { threads: String(options.threads) } : {}),
+    preserve_insertion_order: 'true',
+    // Without a folder nothing is spilled.
+    temp_directory: options.directory === null ? '' : spillDirectory(options.directory),
+    max_temp_directory_size: options.spillLimit,
+  })
+  const connection = await opened(instance, path, options.directory)
+  // Closing makes its own, and a start that is refused must not change the file.
+  await connection.run('PRAGMA disable_checkpoint_on_shutdown')
+  await connection.run("SET GLOBAL TimeZone = 'UTC'")
+  await connection.run(`SET GLOBAL disabled_optimizers = ${literal(WRONG_OPTIMIZERS.join(','))}`)
+  await connection.run(`SET GLOBAL allowed_directories = [${literal(exportsDirectory)}]`)
+  await connection.run('SET GLOBAL enable_external_access = false')
+  await giveMemoryBack(connection)
+  // A copy of each file that it read: there is nothing to be read twice.
+  await connection.run('SET GLOBAL enable_external_file_cache = false')
+  await connection.run("SET GLOBAL allowed_configs = ['memory_limit']")
+  await connection.run('SET lock_configuration = true')
+  registerStepLimits(connection)
+  connection.closeSync()
+  return instance
+}
+
+/** Only a database that is attached has groups of another size than DuckDB's own. */
+async function opened(
+  instance: DuckDBInstance,
+  path: string,
+  directory: string | null,
+): Promise<DuckDBConnection> {
+  try {
+    if (directory !== null) {
+      const connection = await instance.connect()
+      const options = `ROW_GROUP_SIZE ${GROUP_ROWS}`
+      await connection.run(`ATTACH ${literal(path)} AS ${quote(DATABASE_NAME)} (${options})`)
+      connection.closeSync()
+    }
+    return await connectTo(instance, directory)
+  } catch (error) {
+    instance.closeSync()
+    throw error
+  }
+}
+
+export async function connectTo(
+  instance: DuckDBInstance,
+  directory: string | null,
+): Promise<DuckDBConnection> {
+  const connection = await instance.connect()
+  if (directory !== null) await connection.run(`USE ${quote(DATABASE_NAME)}`)
+  return connection
+}
+
+export function spillDirectory(directory: string): string {
+  return join(directory, 'spill')
+}

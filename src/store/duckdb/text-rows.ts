@@ -1,0 +1,211 @@
+/** The rows of a result as CSV or NDJSON, byte for byte as `sqlFormat` writes their values. */
+import type { DuckDBDataChunk, DuckDBType, DuckDBVector } from '@duckdb/node-api'
+import { csvCell, csvRow } from '../../core/domain/csv.ts'
+import { numberFields } from '../../core/domain/shown-values.ts'
+import { TimeSlice, yieldToEventLoop } from '../../core/runtime/scheduling.ts'
+import { ByteBuffer, textBytes } from './columnar/raw-vectors.ts'
+import {
+  type CellColumn,
+  type CellFormat,
+  cellColumn,
+  isText,
+  written,
+} from './columnar/text-cells.ts'
+import type { ChunkSource } from './result-rows.ts'
+
+/** A piece is sent when it has so many bytes, at the end of a vector, or when it took so long. */
+const PIECE_BYTES_MAX = 2 ** 18
+/** The texts of a column that are copied at once. */
+const TEXT_BYTES_MAX = 2 ** 20
+/** Memory that is kept for the next piece. */
+const OUT_BYTES_MAX = 2 ** 22
+const SLICE_MS = 6
+/** Values that are written between two readings of the clock. */
+const VALUES_PER_LOOK = 1024
+
+/** What stands around the cells of a row. */
+interface LineFormat extends CellFormat {
+  readonly head: string
+  /** Before the cell of each column. */
+  readonly before: readonly string[]
+  readonly end: string
+}
+
+export type TextEncoding = 'csv' | 'ndjson'
+
+interface TextRows {
+  readonly names: readonly string[]
+  readonly types: readonly DuckDBType[]
+  readonly isExact: boolean
+}
+
+/** Pieces of one body; a failure comes in the place of its end. */
+export async function* textPieces(
+  encoding: TextEncoding,
+  { names, types, isExact }: TextRows,
+  {
+    source,
+    first,
+  }: { readonly source: Pick<ChunkSource, 'next'>; readonly first: DuckDBDataChunk | null },
+): AsyncGenerator<Uint8Array, void, void> {
+  const lines = encoding === 'csv' ? csvFormat(names) : ndjsonFormat(names)
+  const format = { ...lines, isExact }
+  const writer = new LineWriter(types, format)
+  let slice = new TimeSlice(SLICE_MS)
+  for (let data = first; data !== null; data = await source.next()) {
+    for (const _ of writer.write(data)) {
+      if (!writer.isFull && !slice.isSpent) continue
+      yield writer.take()
+      if (!slice.isSpent) continue
+      await yieldToEventLoop()
+      slice = new TimeSlice(SLICE_MS)
+    }
+    if (!writer.isEmpty) yield writer.take()
+  }
+  // The names of a result without rows.
+  if (!writer.isEmpty) yield writer.take()
+}
+
+/** Lines as they grow. */
+class LineWriter {
+  readonly #format: LineFormat
+  readonly #columns: readonly CellColumn[]
+  readonly #texts: readonly number[]
+  #out = new ByteBuffer(PIECE_BYTES_MAX)
+
+  constructor(types: readonly DuckDBType[], format: LineFormat) {
+    this.#format = format
+    this.#columns = types.map((type) => cellColumn(type, format))
+    this.#texts = types.flatMap((type, index) => (isText(type) ? [index] : []))
+    written(this.#out, format.head)
+  }
+
+  get isFull(): boolean {
+    return this.#out.length >= PIECE_BYTES_MAX
+  }
+
+  get isEmpty(): boolean {
+    return this.#out.length === 0
+  }
+
+  /** All rows of a chunk, some at a time. */
+  *write(data: DuckDBDataChunk): Generator<void, void, void> {
+    const vectors = this.#columns.map((_, index) => data.getColumnVector(index))
+    for (const { type } of vectors) numberFields(type)
+    const rowsPerLook = Math.max(1, Math.floor(VALUES_PER_LOOK / this.#columns.length))
+    for (let start = 0; start < data.rowCount; ) {
+      const count = this.#countFrom(vectors, start, data.rowCount)
+      for (const [index, column] of this.#columns.entries()) {
+        const vector = vectors[index]
+        if (vector !== undefined) column.open(vector, { start, count })
+      }
+      for (let row = start; row < start + count; row += 1) {
+        this.#writeRow(row)
+        if (row % rowsPerLook === 0 || this.isFull) yield
+      }
+      start += count
+    }
+  }
+
+  /** As many rows as have no more text than may be copied at once: one value may stand in all rows of a vector. */
+  #countFrom(vectors: readonly DuckDBVector[], start: number, end: number): number {
+    let count = end - start
+    for (const index of this.#texts) {
+      const vector = vectors[index]
+      if (vector === undefined) continue
+      while (count > 1 && textBytes(vector, start, count) > TEXT_BYTES_MAX) count = count >> 1
+    }
+    return count
+  }
+
+  #writeRow(row: number): void {
+    const out = this.#out
+    const { before, end } = this.#format
+    for (let at = 0; at < this.#columns.length; at += 1) {
+      written(out, before[at] ?? '')
+      this.#columns[at]?.write(row, out)
+    }
+    written(out, end)
+  }
+
+  /** What was written since it was last taken. */
+  take(): Uint8Array {
+    const piece = this.#out.written().slice()
+    if (this.#out.bytes.length > OUT_BYTES_MAX) this.#out = new ByteBuffer(PIECE_BYTES_MAX)
+    this.#out.length = 0
+    return piece
+  }
+}
+
+/** RFC 4180: as `csvRow` writes it. */
+function csvFormat(names: readonly string[]): Omit<LineFormat, 'isExact'> {
+  return {
+    head: csvRow(names),
+    before: names.map((_, index) => (index === 0 ? '' : ',')),
+    end: '\r\n',
+    nullText: '',
+    quote: '',
+    text: writeCsvText,
+    other: (value) => csvCell(typeof value === 'string' ? value : JSON.stringify(value)),
+  }
+}
+
+const QUOTE = 34
+
+function writeCsvText(from: Uint8Array, offset: number, count: number, out: ByteBuffer): void {
+  out.reserve(count * 2 + 2)
+  const end = offset + count
+  let isPlain = count > 0
+  for (let at = offset; at < end && isPlain; at += 1) {
+    const byte = from[at] ?? 0
+    // A quote, a comma, or the end of a line.
+    isPlain = byte > 44 || (byte !== QUOTE && byte !== 44 && byte !== 13 && byte !== 10)
+  }
+  if (isPlain) {
+    out.appendPart(from, offset, count)
+    return
+  }
+  const { bytes } = out
+  let to = out.length
+  bytes[to++] = QUOTE
+  for (let at = offset; at < end; at += 1) {
+    const byte = from[at] ?? 0
+    if (byte === QUOTE) bytes[to++] = QUOTE
+    bytes[to++] = byte
+  }
+  bytes[to++] = QUOTE
+  out.length = to
+}
+
+/** An object for each row; no two names are the same. */
+function ndjsonFormat(names: readonly string[]): Omit<LineFormat, 'isExact'> {
+  return {
+    head: '',
+    before: names.map((name, index) => `${index === 0 ? '{' : ','}${JSON.stringify(name)}:`),
+    end: '}\n',
+    nullText: 'null',
+    quote: '"',
+    text: writeJsonText,
+    other: (value) => JSON.stringify(value),
+  }
+}
+
+const BACKSLASH = 92
+const decoder = new TextDecoder('utf-8', { ignoreBOM: true })
+
+function writeJsonText(from: Uint8Array, offset: number, count: number, out: ByteBuffer): void {
+  const end = offset + count
+  let isPlain = true
+  for (let at = offset; at < end && isPlain; at += 1) {
+    const byte = from[at] ?? 0
+    isPlain = byte >= 32 && byte !== QUOTE && byte !== BACKSLASH
+  }
+  if (!isPlain) {
+    written(out, JSON.stringify(decoder.decode(from.subarray(offset, end))))
+    return
+  }
+  out.reserve(count + 2)
+  out.bytes[out.length++] = QUOTE
+  out.appendPart(from, offset, count)
+  out.bytes[out.length++] = QUOTE
+}

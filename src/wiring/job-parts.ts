@@ -1,0 +1,109 @@
+import type { LoggedError } from '../api/http/request/running-requests.ts'
+import type { CatalogSnapshot } from '../core/domain/access/catalog-snapshot.ts'
+import type { Rights } from '../core/domain/access/rights.ts'
+import { type Activity, insertOfJob, NO_ACTIVITY } from '../core/domain/flow/activity.ts'
+import type { AttachDeps } from '../ingest/pipeline/attach-job.ts'
+import type { InsertLog } from '../ingest/sources/insert-log.ts'
+import type { InsertDeps } from '../ingest/sources/insert-request.ts'
+import { JobRunner } from '../ops/jobs/job-runner.ts'
+import type { JobLogEntry } from '../ops/jobs/job-runs.ts'
+import { rightsOfWork } from '../query/run/rights-deps.ts'
+import type { QueryDeps, ShownActivity } from '../query/select/query-deps.ts'
+import type { Store } from '../store/store.ts'
+import { LATER } from './later.ts'
+import type { Settings } from './settings/settings.ts'
+
+interface JobParts {
+  readonly settings: Settings
+  readonly store: Store
+  readonly log: {
+    readonly job?: (entry: JobLogEntry) => void
+    readonly failure: (error: LoggedError) => void
+  }
+}
+
+/** Runs jobs from `open` on; until then each part says what it does with those of its kind. */
+export function jobRunnerOf({ settings, store, log }: JobParts): JobRunner {
+  return new JobRunner({
+    store: store.jobs,
+    runningMax: settings.jobsMax,
+    waitingMax: settings.jobsQueueMax,
+    keptMax: settings.jobsKeep,
+    log: (entry) => log.job?.(entry),
+    onFailure: (error) => log.failure({ requestId: 'job', error }),
+    now: Date.now,
+  })
+}
+
+/** @param deps those of one insert; @param queryDeps those of one statement */
+export function handleInserts(
+  jobs: JobRunner,
+  deps: () => InsertDeps & AttachDeps,
+  queryDeps: (rights: Rights | null) => QueryDeps,
+): void {
+  jobs.handle('insert', {
+    run: async (work, signal) => {
+      const { isStoredStatement, runStatementJob } = await LATER.statementJob()
+      const { request } = work
+      if (isStoredStatement(request)) {
+        return runStatementJob(work, request, queryDeps(rightsOfWork(request)), signal)
+      }
+      const { isStoredAttach, runAttachJob } = await LATER.attachJob()
+      if (isStoredAttach(request)) return runAttachJob(work, request, deps(), signal)
+      return (await LATER.insertJob()).runInsertJob(work, deps(), signal)
+    },
+  })
+}
+
+export function handleRechunks(jobs: JobRunner, queryDeps: () => QueryDeps): void {
+  jobs.handle('rechunk', {
+    run: async (work, signal) => {
+      return (await LATER.rechunkJob()).runRechunkJob(work, queryDeps(), signal)
+    },
+  })
+}
+
+export function handleEvaluations(
+  jobs: JobRunner,
+  queryDeps: (rights: Rights | null) => QueryDeps,
+): void {
+  jobs.handle('evaluation', {
+    run: async (work, signal) => {
+      const deps = queryDeps(rightsOfWork(work.request))
+      return (await LATER.evaluationJob()).runEvaluationJob(work, deps, signal)
+    },
+  })
+}
+
+/** What goes on, as of the last change. */
+export function shownActivity(store: Store, inserts: InsertLog): ShownActivity {
+  let jobVersion = -1
+  let insertVersion = -1
+  let activity: Activity = NO_ACTIVITY
+  let shown: { readonly of: CatalogSnapshot; readonly snapshot: CatalogSnapshot } | null = null
+  const now = () => {
+    const { version: newest } = inserts
+    if (store.jobs.version === jobVersion && newest === insertVersion) return activity
+    jobVersion = store.jobs.version
+    insertVersion = newest
+    shown = null
+    const jobs = store.jobs.list()
+    const jobOf = new Map(jobs.map((job) => [job.id, job]))
+    const states = inserts.states().map((state) => {
+      const job = state.jobId === null ? undefined : jobOf.get(state.jobId)
+      return job === undefined ? state : insertOfJob({ id: state.knowledgeBaseId }, job)
+    })
+    activity = { version: activity.version + 1, inserts: states, jobs }
+    return activity
+  }
+  return {
+    now,
+    shownIn: (snapshot) => {
+      const current = now()
+      if (shown?.of !== snapshot) {
+        shown = { of: snapshot, snapshot: { ...snapshot, activity: current } }
+      }
+      return shown.snapshot
+    },
+  }
+}

@@ -1,0 +1,260 @@
+/** What is counted of each part, by wrapping it: none of them knows that it is counted. */
+
+import type { ServerDeps, UseCases } from '../api/http/request/route-context.ts'
+import type { LogEntry, LoggedError } from '../api/http/request/running-requests.ts'
+import type { FinishedRun } from '../core/domain/agents/agent-run.ts'
+import { JOB_STATES, type Job } from '../core/domain/flow/job.ts'
+import type { SearchMode } from '../core/domain/hybrid-search.ts'
+import type { VectorIndexState } from '../core/domain/index-definition.ts'
+import type { KnowledgeBase } from '../core/domain/knowledge-base.ts'
+import type { EmbedderRegistry } from '../core/domain/ports/model-ports.ts'
+import type {
+  NearestChunks,
+  NearestFound,
+  NearestSearch,
+} from '../core/domain/ports/search-ports.ts'
+import type { RunSink } from '../core/domain/ports/trace-ports.ts'
+import { ERRORS, toAppError } from '../core/errors.ts'
+import type { JobLogEntry } from '../ops/jobs/job-runs.ts'
+import type { Measurements } from '../ops/telemetry/measurements.ts'
+import type { MetricsPage, Sources } from '../ops/telemetry/metrics-page.ts'
+import type { VectorCaches } from '../retrieval/vector-caches.ts'
+import type { Store } from '../store/store.ts'
+
+interface AppLog {
+  request(entry: LogEntry): void
+  failure(error: LoggedError): void
+  job?(entry: JobLogEntry): void
+}
+
+/** The methods of HTTP; whatever else somebody sends is `other`. */
+const METHODS: ReadonlySet<string> = new Set([
+  ...['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS'],
+])
+
+/** The same log, and each line of it is counted. */
+export function countingLog(log: AppLog, measurements: Measurements): AppLog {
+  return {
+    failure: (error) => log.failure(error),
+    request: (entry) => {
+      countRequest(measurements, entry)
+      log.request(entry)
+    },
+    job: (entry) => {
+      const { kind, state } = entry.job
+      if (entry.event === 'over') measurements.jobs.add(1, kind, state)
+      log.job?.(entry)
+    },
+  }
+}
+
+function countRequest(
+  measurements: Measurements,
+  { method: sent, route, status, ms }: LogEntry,
+): void {
+  const method = METHODS.has(sent) ? sent : 'other'
+  measurements.requests.add(1, method, route, `${Math.floor(status / 100)}xx`)
+  measurements.requestDurations.add(ms, method, route)
+  if (status >= 400) measurements.requestErrors.add(1, String(status))
+}
+
+/** Words with which a statement begins. */
+const COUNTED_STATEMENTS: ReadonlySet<string> = new Set([
+  ...['select', 'insert', 'update', 'delete', 'create', 'alter', 'drop', 'show', 'describe'],
+  ...['explain', 'evaluate', 'use', 'set', 'vacuum'],
+])
+
+/** The first word of a statement: of a closed list. */
+export function kindOfStatement(sql: string): string {
+  const start = /^(?:\s|--[^\n]*\n|\/\*[\s\S]*?\*\/)*\(*\s*([a-z]+)/i.exec(sql.slice(0, 2_000))
+  const word = start?.[1]?.toLowerCase() ?? ''
+  if (word === 'with' || word === 'from' || word === 'values') return 'select'
+  if (word === 'desc') return 'describe'
+  return COUNTED_STATEMENTS.has(word) ? word : 'other'
+}
+
+/** A statement is over for these figures with its first rows: what its client reads when is its own affair. */
+export function countedStatements<Uses extends Pick<UseCases, 'query' | 'exportRows'>>(
+  uses: Uses,
+  measurements: Measurements,
+): Uses {
+  const counted = async <T>(sql: string, work: () => Promise<T>): Promise<T> => {
+    const kind = kindOfStatement(sql)
+    const startMs = performance.now()
+    try {
+      const result = await work()
+      measurements.statements.add(1, kind, 'ok')
+      return result
+    } catch (error) {
+      const { code } = toAppError(error)
+      measurements.statements.add(1, kind, outcomeOf(code))
+      measurements.statementFailures.add(1, code)
+      throw error
+    } finally {
+      measurements.statementDurations.add(performance.now() - startMs, kind)
+    }
+  }
+  return {
+    ...uses,
+    query: (request, principal, signal) => {
+      return counted(request.sql, () => uses.query(request, principal, signal))
+    },
+    exportRows: (request, principal, signal) => {
+      return counted(request.sql, () => uses.exportRows(request, principal, signal))
+    },
+  }
+}
+
+/** `refused`: for what was asked; `failed`: for what the server could not do. */
+function outcomeOf(code: keyof typeof ERRORS): string {
+  if (code === 'cancelled' || code === 'timeout') return code
+  return ERRORS[code].status < 500 ? 'refused' : 'failed'
+}
+
+/** Searches by what finds the nearest: all vectors one by one, an index, or a scan in the database. */
+export function countedSearches(
+  caches: Pick<VectorCaches, 'nearest' | 'access' | 'reportOf'>,
+  measurements: Measurements,
+): NearestChunks {
+  return {
+    access: (kb, isPrefiltered) => caches.access(kb, isPrefiltered),
+    nearest: async (search, signal) => {
+      const found = await caches.nearest(search, signal)
+      measurements.searches.add(1, searchKind(search), accessOf(search, found, caches))
+      return found
+    },
+  }
+}
+
+/** Where the vectors weigh nothing, they are not always looked at. */
+function searchKind({ keywordSearch }: NearestSearch): SearchMode {
+  if (keywordSearch === undefined) return 'vector'
+  return keywordSearch.enoughCount === null ? 'hybrid' : 'keyword'
+}
+
+function accessOf(
+  { knowledgeBase, prefilter }: NearestSearch,
+  found: NearestFound | null,
+  caches: {
+    reportOf(kb: KnowledgeBase): Pick<VectorIndexState, 'state'> | null
+  },
+): string {
+  if (found === null) return 'scan'
+  const type = knowledgeBase.vectorIndex?.type ?? 'exact'
+  if (type === 'exact' || prefilter !== null) return 'exact'
+  return caches.reportOf(knowledgeBase)?.state === 'ready' ? type : 'exact'
+}
+
+export function countedEmbeddings(
+  registry: EmbedderRegistry,
+  measurements: Measurements,
+): EmbedderRegistry {
+  const { embeddings, embeddingTexts, embeddingDurations } = measurements
+  return {
+    providers: registry.providers,
+    probe: (ref, timeoutMs) => registry.probe(ref, timeoutMs),
+    embedder: (ref, withinMs) => {
+      const { provider } = ref
+      const embedder = registry.embedder(ref, withinMs)
+      const embed: typeof embedder.embed = async (texts, signal) => {
+        const startMs = performance.now()
+        let outcome = 'failed'
+        try {
+          const vectors = await embedder.embed(texts, signal)
+          outcome = 'ok'
+          embeddingTexts.add(texts.length, provider)
+          return vectors
+        } finally {
+          embeddings.add(1, provider, signal.aborted ? 'cancelled' : outcome)
+          embeddingDurations.add(performance.now() - startMs, provider)
+        }
+      }
+      return embedder.reach === undefined ? { embed } : { reach: embedder.reach, embed }
+    },
+  }
+}
+
+/** Takes the runs of agents as the store of traces does. */
+export function countedRuns(measurements: Measurements): RunSink {
+  return {
+    keep: (run: FinishedRun) => {
+      const { provider, purpose, outcome, errorCode, usage, cost, startedAtMs, endedAtMs } = run
+      measurements.questions.add(1, provider, purpose, outcome)
+      measurements.questionDurations.add(endedAtMs - startedAtMs, provider)
+      if (errorCode !== null) measurements.questionFailures.add(1, errorCode)
+      measurements.toolCalls.add(run.steps.length, provider)
+      if (usage !== null) {
+        measurements.tokens.add(usage.inputTokens, provider, 'input')
+        measurements.tokens.add(usage.outputTokens, provider, 'output')
+        measurements.tokens.add(usage.cachedTokens, provider, 'cached')
+      }
+      if (cost !== null) measurements.cost.add(cost, provider)
+    },
+  }
+}
+
+interface MetricParts {
+  readonly measurements: Measurements
+  readonly version: string
+  readonly store: Pick<Store, 'catalog' | 'jobs' | 'backups' | 'engine'>
+  readonly caches: {
+    readonly vectors: { readonly memoryBytes: number }
+    readonly rows: { readonly memoryBytes: number }
+  }
+  readonly serverState: ServerDeps['serverState']
+  readonly questions: UseCases['agents']['runs']
+}
+
+/** Prometheus' client is loaded, and the event loop is watched, from the first scrape on. */
+export function metricsOf(parts: MetricParts): ServerDeps['metrics'] & { close(): void } {
+  let page: Promise<MetricsPage> | undefined
+  return {
+    page: async (accept) => {
+      page ??= import('../ops/telemetry/metrics-page.ts').then((module) => {
+        return new module.MetricsPage(parts.measurements, sourcesOf(parts))
+      })
+      return (await page).text(accept)
+    },
+    close: () => void page?.then((opened) => opened.close()),
+  }
+}
+
+function sourcesOf({ store, caches, serverState, questions, version }: MetricParts): Sources {
+  return {
+    version,
+    state: serverState,
+    memory: async () => ({
+      vector_cache: caches.vectors.memoryBytes,
+      row_cache: caches.rows.memoryBytes,
+      duckdb: await store.engine.memoryUsed(),
+    }),
+    objects: () => {
+      const { projects, knowledgeBases, agents, files, views, dataSources } =
+        store.catalog.snapshot()
+      return {
+        projects: projects.length,
+        knowledge_bases: knowledgeBases.length,
+        agents: agents.length,
+        files: files.length,
+        views: views.length,
+        data_sources: dataSources.length,
+      }
+    },
+    jobs: () => jobsUnderWay(store.jobs.list()),
+    questions: () => {
+      const runs = questions()
+      const waiting = runs.filter(({ state }) => state === 'waiting').length
+      return { running: runs.length - waiting, waiting }
+    },
+    backupBytes: async () => {
+      const backups = await store.backups.list()
+      return backups.reduce((sum, { sizeBytes }) => sum + sizeBytes, 0)
+    },
+  }
+}
+
+function jobsUnderWay(jobs: readonly Pick<Job, 'state'>[]): Readonly<Record<string, number>> {
+  const counts = Object.fromEntries(JOB_STATES.map((state) => [state, 0]))
+  for (const { state } of jobs) counts[state] = (counts[state] ?? 0) + 1
+  return { queued: counts.queued ?? 0, running: counts.running ?? 0 }
+}

@@ -1,0 +1,193 @@
+/** Settings of agents and of the chat models that answer for them. */
+import { COMPATIBLE_PROVIDERS } from '../../core/domain/model-ref.ts'
+import {
+  headerList,
+  integer,
+  modelPrices,
+  nonEmptyText,
+  oneOf,
+  optionalText,
+  optionalUrl,
+  setting,
+  truth,
+} from './setting-values.ts'
+
+const DAY_SECONDS = 86_400
+
+export const AGENT_SETTINGS = {
+  agentsMax: setting('EIDER_AGENTS_MAX', {
+    default: '64',
+    help: 'Maximum number of questions that are answered at the same time',
+    parse: integer(1, 1000),
+  }),
+  agentQuestionsMax: setting('EIDER_AGENT_QUESTIONS_MAX', {
+    default: '56',
+    help: 'Maximum number of questions to one agent that are answered at the same time',
+    parse: integer(1, 1000),
+  }),
+  agentQueueMax: setting('EIDER_AGENT_QUEUE_MAX', {
+    default: '100',
+    help: 'Maximum number of questions that wait; further ones are answered with 429 and a Retry-After',
+    parse: integer(0, 100_000),
+  }),
+  agentTimeoutSeconds: setting('EIDER_AGENT_TIMEOUT_SECONDS', {
+    default: '300',
+    help: "Time limit of one answer in seconds, unless the agent's params set another",
+    parse: integer(1, DAY_SECONDS),
+  }),
+  agentStepsMax: setting('EIDER_AGENT_STEPS_MAX', {
+    default: '10',
+    help: "Maximum number of tool calls for one answer, unless the agent's params set another",
+    parse: integer(1, 100),
+  }),
+  agentContextTokens: setting('EIDER_AGENT_CONTEXT_TOKENS', {
+    default: '0',
+    help: "Tokens that models read at once, unless a model's context_tokens says so; 0: what is known of the model, else 32000",
+    parse: integer(0, 10_000_000),
+  }),
+  observationBytesMax: setting('EIDER_OBSERVATION_BYTES_MAX', {
+    default: '32768',
+    help: 'Maximum size in bytes of a tool result that the model sees',
+    parse: integer(256, 16 * 1024 * 1024),
+  }),
+  chatProvider: setting('EIDER_CHAT_PROVIDER', {
+    default: 'builtin',
+    help: 'Default provider of agents: builtin, openai, anthropic, or a short name as ollama',
+    parse: oneOf('builtin', 'openai', 'anthropic', ...COMPATIBLE_PROVIDERS),
+  }),
+  chatModel: setting('EIDER_CHAT_MODEL', {
+    default: '',
+    help: 'Default model of agents; required unless the provider is builtin',
+    parse: optionalText,
+  }),
+  chatBaseUrl: setting('EIDER_CHAT_BASE_URL', {
+    default: '',
+    help: 'Base URL of that provider for models without one of their own: EIDER_CHAT_PROVIDER=ollama on another machine',
+    parse: optionalUrl,
+  }),
+  chatApiKey: setting('EIDER_CHAT_API_KEY', {
+    isSecret: true,
+    default: '',
+    help: 'API key for that address, unless a model has its own api_key',
+    parse: optionalText,
+  }),
+  openaiApiKey: setting('OPENAI_API_KEY', {
+    isSecret: true,
+    default: '',
+    help: 'API key of the openai provider, unless a model has its own api_key',
+    parse: optionalText,
+  }),
+  openaiBaseUrl: setting('OPENAI_BASE_URL', {
+    default: '',
+    help: 'Base URL of the openai provider or of a compatible server',
+    parse: optionalUrl,
+  }),
+  anthropicApiKey: setting('ANTHROPIC_API_KEY', {
+    isSecret: true,
+    default: '',
+    help: 'API key of the anthropic provider, unless a model has its own api_key',
+    parse: optionalText,
+  }),
+  anthropicBaseUrl: setting('ANTHROPIC_BASE_URL', {
+    default: '',
+    help: 'Base URL of the anthropic provider',
+    parse: optionalUrl,
+  }),
+  geminiApiKey: setting('GEMINI_API_KEY', {
+    isSecret: true,
+    default: '',
+    help: 'API key of the provider gemini, unless a model has its own api_key',
+    parse: optionalText,
+  }),
+  mistralApiKey: setting('MISTRAL_API_KEY', {
+    isSecret: true,
+    default: '',
+    help: 'API key of the provider mistral, unless a model has its own api_key',
+    parse: optionalText,
+  }),
+  groqApiKey: setting('GROQ_API_KEY', {
+    isSecret: true,
+    default: '',
+    help: 'API key of the provider groq, unless a model has its own api_key',
+    parse: optionalText,
+  }),
+  deepseekApiKey: setting('DEEPSEEK_API_KEY', {
+    isSecret: true,
+    default: '',
+    help: 'API key of the provider deepseek, unless a model has its own api_key',
+    parse: optionalText,
+  }),
+  openrouterApiKey: setting('OPENROUTER_API_KEY', {
+    isSecret: true,
+    default: '',
+    help: 'API key of the provider openrouter, unless a model has its own api_key',
+    parse: optionalText,
+  }),
+  togetherApiKey: setting('TOGETHER_API_KEY', {
+    isSecret: true,
+    default: '',
+    help: 'API key of the provider together, unless a model has its own api_key',
+    parse: optionalText,
+  }),
+  traces: setting('EIDER_TRACES', {
+    default: '1',
+    help: '0: runs of agents are not stored',
+    parse: truth,
+  }),
+  tracesKeepDays: setting('EIDER_TRACES_KEEP_DAYS', {
+    default: '30',
+    help: 'For how many days traces of agents are kept',
+    parse: integer(1, 36_500),
+  }),
+  tracesBytesMax: setting('EIDER_TRACES_BYTES_MAX', {
+    default: String(256 * 1024 * 1024),
+    help: 'Maximum size in bytes of the texts of all traces; then the oldest go',
+    parse: integer(1024 * 1024, 1024 * 1024 * 1024 * 1024),
+  }),
+  conversationsKeepDays: setting('EIDER_CONVERSATIONS_KEEP_DAYS', {
+    default: '90',
+    help: 'For how many days after its last question a conversation with an agent is kept',
+    parse: integer(1, 36_500),
+  }),
+  conversationTurnsMax: setting('EIDER_CONVERSATION_TURNS_MAX', {
+    default: '500',
+    help: 'Maximum number of questions in one conversation; further ones are answered with 409',
+    parse: integer(1, 100_000),
+  }),
+  otlpEndpoint: setting('OTEL_EXPORTER_OTLP_ENDPOINT', {
+    default: '',
+    help: 'Address of an OpenTelemetry collector, OTLP over HTTP, to which each run is sent as spans; /v1/traces is added',
+    parse: optionalUrl,
+  }),
+  otlpTracesEndpoint: setting('OTEL_EXPORTER_OTLP_TRACES_ENDPOINT', {
+    default: '',
+    help: 'The same address for traces alone; nothing is added',
+    parse: optionalUrl,
+  }),
+  otlpProtocol: setting('OTEL_EXPORTER_OTLP_PROTOCOL', {
+    default: '',
+    help: 'How spans are sent: http/json, or http/protobuf, as where it is not set',
+    parse: (text) => oneOf('http/protobuf', 'http/json')(text || 'http/protobuf'),
+  }),
+  otlpHeaders: setting('OTEL_EXPORTER_OTLP_HEADERS', {
+    isSecret: true,
+    default: '',
+    help: 'Headers for the collector, as name=value,name=value, values encoded as in addresses',
+    parse: headerList,
+  }),
+  otelServiceName: setting('OTEL_SERVICE_NAME', {
+    default: 'eider',
+    help: 'Name of this server among the spans',
+    parse: nonEmptyText,
+  }),
+  otelContent: setting('OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT', {
+    default: 'false',
+    help: 'true: spans hold questions, answers and what tools read, too',
+    parse: (text) => /^(true|1|span_only|span_and_event)$/i.test(text),
+  }),
+  modelPrices: setting('EIDER_MODEL_PRICES', {
+    default: '',
+    help: 'What a million tokens cost, for the cost of each run: JSON such as {"gpt-4.1*": {"input": 2, "output": 8, "cached": 0.5}}, or the path of a file with it',
+    parse: modelPrices,
+  }),
+}

@@ -1,0 +1,156 @@
+/** From the text of a setting to its value. Each throws a `BadValue` that says what was expected. */
+
+import { readFileSync } from 'node:fs'
+import { Cron } from 'croner'
+import { isObject } from '../../core/json.ts'
+
+export class BadValue extends Error {}
+
+export function integer(min: number, max: number): (text: string) => number {
+  return (text) => {
+    const value = Number(text)
+    if (/^\d+$/.test(text) && value >= min && value <= max) return value
+    throw new BadValue(`expected a whole number from ${min} to ${max}`)
+  }
+}
+
+export function oneOf<T extends string>(...values: readonly T[]): (text: string) => T {
+  return (text) => {
+    const found = values.find((value) => value === text)
+    if (found !== undefined) return found
+    throw new BadValue(`expected one of ${values.join(', ')}`)
+  }
+}
+
+export function truth(text: string): boolean {
+  if (text === '1' || text === 'true') return true
+  if (text === '0' || text === 'false' || text === '') return false
+  throw new BadValue('expected 1 or 0')
+}
+
+export function optionalText(text: string): string | undefined {
+  return text === '' ? undefined : text
+}
+
+export function list(text: string): readonly string[] {
+  return text
+    .split(',')
+    .map((item) => item.trim())
+    .filter((item) => item !== '')
+}
+
+export function optionalSchedule(text: string): string | undefined {
+  if (text === '') return undefined
+  try {
+    if (new Cron(text, { paused: true }).nextRun() !== null) return text
+  } catch {
+    // Said below.
+  }
+  throw new BadValue('expected a cron expression that comes again, such as 0 3 * * *')
+}
+
+export function optionalUrl(text: string): string | undefined {
+  if (text === '') return undefined
+  if (URL.canParse(text) && /^https?:/.test(text)) return text
+  throw new BadValue('expected an http or https address')
+}
+
+/** Needs no unit. */
+const ZERO = '0'
+
+export function memorySize(text: string): string {
+  if (text === ZERO) return '0MB'
+  if (/^\d+(\.\d+)?(MB|GB|MiB|GiB|%)$/.test(text)) return text
+  throw new BadValue('expected a size as 512MB, 4GB or 60%')
+}
+
+export function byteSize(text: string): string {
+  if (text === ZERO) return '0MB'
+  if (/^\d+(\.\d+)?(MB|GB|MiB|GiB)$/.test(text)) return text
+  throw new BadValue('expected a size as 256MB or 2GB')
+}
+
+export function nonEmptyText(text: string): string {
+  if (text !== '') return text
+  throw new BadValue('must not be empty')
+}
+
+/** `name=value,name=value`, the values encoded as in an address. */
+export function headerList(text: string): Readonly<Record<string, string>> {
+  const pairs = list(text).map((pair) => {
+    const at = pair.indexOf('=')
+    const [name, value] = [pair.slice(0, at).trim(), decodedHeader(pair.slice(at + 1).trim())]
+    if (at > 0 && /^[\w!#$%&'*+.^`|~-]+$/.test(name) && value !== undefined) return [name, value]
+    throw new BadValue('expected name=value,name=value')
+  })
+  return Object.fromEntries(pairs)
+}
+
+/** undefined: no header may have it. */
+function decodedHeader(text: string): string | undefined {
+  try {
+    const value = decodeURIComponent(text)
+    return /^[\x20-\x7e]*$/.test(value) ? value : undefined
+  } catch {
+    return undefined
+  }
+}
+
+/** What a million tokens of the models cost that the pattern fits. */
+export interface PriceLine {
+  readonly pattern: string
+  readonly input: number
+  readonly output: number
+  readonly cached: number
+}
+
+/** A JSON object by patterns of models, or the path of a file with one. */
+export function modelPrices(text: string): readonly PriceLine[] {
+  if (text === '') return []
+  const table = parsedTable(text.trimStart().startsWith('{') ? text : fileText(text))
+  return Object.entries(table).map(([pattern, price]) => {
+    const { input, output, cached = input, ...others } = isObject(price) ? price : {}
+    const isPrice = (value: unknown) => typeof value === 'number' && value >= 0
+    if (isPrice(input) && isPrice(output) && isPrice(cached) && Object.keys(others).length === 0) {
+      return { pattern, input: Number(input), output: Number(output), cached: Number(cached) }
+    }
+    const what = 'expected for each model "input", "output" and, if it differs, "cached" as numbers'
+    throw new BadValue(`${what}: ${JSON.stringify(pattern).slice(0, 100)} is something else`)
+  })
+}
+
+function parsedTable(text: string): Readonly<Record<string, unknown>> {
+  try {
+    const table: unknown = JSON.parse(text)
+    if (isObject(table)) return table
+  } catch {
+    // Said below.
+  }
+  throw new BadValue('expected JSON such as {"gpt-*": {"input": 2, "output": 8}}, or a file of it')
+}
+
+function fileText(path: string): string {
+  try {
+    return readFileSync(path, 'utf8')
+  } catch {
+    throw new BadValue('expected JSON, or the path of a file that can be read')
+  }
+}
+
+/** One setting: an environment variable. */
+export interface Setting<T> {
+  readonly name: string
+  /** As it would be written in the environment; empty: not set. */
+  readonly default: string
+  readonly help: string
+  /** Its value is shown to nobody. */
+  readonly isSecret: boolean
+  parse(text: string): T
+}
+
+export function setting<T>(
+  name: string,
+  init: Pick<Setting<T>, 'default' | 'help' | 'parse'> & { readonly isSecret?: boolean },
+): Setting<T> {
+  return { name, isSecret: false, ...init }
+}

@@ -1,0 +1,382 @@
+/**
+ * The list of settings. Each is an environment variable; `--help` prints the list. The server does not start with an
+ * unknown name or a value that does not parse.
+ */
+
+import { AppError } from '../../core/errors.ts'
+import { ACCESS_SETTINGS } from './access-settings.ts'
+import { AGENT_SETTINGS } from './agent-settings.ts'
+import {
+  BadValue,
+  byteSize,
+  integer,
+  list,
+  memorySize,
+  nonEmptyText,
+  oneOf,
+  optionalSchedule,
+  optionalText,
+  type Setting,
+  setting,
+  truth,
+} from './setting-values.ts'
+
+const DAY_SECONDS = 86_400
+
+export const SETTINGS = {
+  host: setting('EIDER_HOST', {
+    default: '127.0.0.1',
+    help: 'Address to listen on; any other than loopback needs a login or EIDER_ALLOW_OPEN=1',
+    parse: nonEmptyText,
+  }),
+  port: setting('EIDER_PORT', {
+    default: '47334',
+    help: 'Port to listen on; 0: any free port',
+    parse: integer(0, 65_535),
+  }),
+  dataDirectory: setting('EIDER_DATA_DIR', {
+    default: './data',
+    help: 'Folder for all stored data',
+    parse: nonEmptyText,
+  }),
+  backupDirectory: setting('EIDER_BACKUP_DIR', {
+    default: '',
+    help: 'Folder of the backups; not set: the folder backups in that of the data',
+    parse: optionalText,
+  }),
+  backupSchedule: setting('EIDER_BACKUP_SCHEDULE', {
+    default: '',
+    help: "When backups are made by themselves, as a cron expression in the machine's time zone: 0 3 * * *",
+    parse: optionalSchedule,
+  }),
+  backupKeys: setting('EIDER_BACKUP_KEYS', {
+    default: '1',
+    help: '0: leave the key files out of backups; secrets can then be read with the original key files only',
+    parse: truth,
+  }),
+  backupKeep: setting('EIDER_BACKUP_KEEP', {
+    default: '7',
+    help: "How many of this data folder's backups are kept; each new one removes the oldest ones beyond that",
+    parse: integer(1, 100_000),
+  }),
+  username: setting('EIDER_USERNAME', {
+    default: '',
+    help: 'Username of the login; requires EIDER_PASSWORD',
+    parse: optionalText,
+  }),
+  password: setting('EIDER_PASSWORD', {
+    isSecret: true,
+    default: '',
+    help: 'Password of the login; requires EIDER_USERNAME',
+    parse: optionalText,
+  }),
+  allowOpen: setting('EIDER_ALLOW_OPEN', {
+    default: '0',
+    help: '1: allow any address to listen on without a login',
+    parse: truth,
+  }),
+  tokenTtlSeconds: setting('EIDER_TOKEN_TTL_SECONDS', {
+    default: String(30 * DAY_SECONDS),
+    help: 'Seconds until a login expires',
+    parse: integer(1, 3650 * DAY_SECONDS),
+  }),
+  crawlAllow: setting('EIDER_CRAWL_ALLOW', {
+    default: '',
+    help: 'Private hosts, addresses and CIDR blocks that may be crawled, separated by commas',
+    parse: list,
+  }),
+  networkAllow: setting('EIDER_NETWORK_ALLOW', {
+    default: '',
+    help: 'Private hosts, addresses and CIDR blocks that models and data sources may have, separated by commas; not needed on loopback without a login',
+    parse: list,
+  }),
+  sourcesDirectory: setting('EIDER_SOURCES_DIR', {
+    default: '',
+    help: 'Folder of the SQLite and DuckDB files that may be data sources; not set: none may',
+    parse: optionalText,
+  }),
+  folders: setting('EIDER_FOLDERS_DIR', {
+    default: '',
+    help: 'Folders that sources of knowledge bases may read, with all that is below them, separated by commas',
+    parse: list,
+  }),
+  crawlPagesMax: setting('EIDER_CRAWL_PAGES_MAX', {
+    default: '1000',
+    help: 'Maximum number of pages that one insert may crawl',
+    parse: integer(1, 1_000_000),
+  }),
+  bodyBytesMax: setting('EIDER_BODY_BYTES_MAX', {
+    default: String(64 * 1024 * 1024),
+    help: 'Maximum size of a request body in bytes, other than those of uploads',
+    parse: integer(1024, 16 * 1024 * 1024 * 1024),
+  }),
+  fileBytesMax: setting('EIDER_FILE_BYTES_MAX', {
+    default: String(2 * 1024 * 1024 * 1024),
+    help: 'Maximum size in bytes of a request that uploads files, of a file that is fetched and of what a ZIP holds',
+    parse: integer(1024, 1024 * 1024 * 1024 * 1024),
+  }),
+  queryMs: setting('EIDER_QUERY_MS', {
+    default: '60000',
+    help: 'Time limit of one SQL statement in milliseconds',
+    parse: integer(1, 86_400_000),
+  }),
+  statementBytesMax: setting('EIDER_STATEMENT_BYTES_MAX', {
+    default: String(1024 * 1024),
+    help: 'Maximum size of the text of one SQL statement in bytes; values belong into params',
+    parse: integer(1024, 64 * 1024 * 1024),
+  }),
+  queriesQueueMax: setting('EIDER_QUERY_QUEUE_MAX', {
+    default: '1000',
+    help: 'Maximum number of SQL statements that wait to run; further ones are answered with 503',
+    parse: integer(0, 100_000),
+  }),
+  stuckMs: setting('EIDER_STUCK_MS', {
+    default: '2000',
+    help: 'Time in milliseconds that DuckDB gets to stop a statement that was ended; then the server is replaced',
+    parse: integer(100, 86_400_000),
+  }),
+  memoryLimit: setting('EIDER_MEMORY_LIMIT', {
+    default: '60%',
+    help: 'Memory limit of the SQL engine: a size such as 512MB or 4GB, or a share of the machine',
+    parse: memorySize,
+  }),
+  readingMemory: setting('EIDER_READING_MEMORY', {
+    default: '1GB',
+    help: 'Memory limit of each of the few processes that read files, pages and files of databases',
+    parse: memorySize,
+  }),
+  diskReserve: setting('EIDER_DISK_RESERVE', {
+    default: '256MB',
+    help: 'What stays free on the disk of the data folder: with less, nothing more is stored (507), and searches go on',
+    parse: byteSize,
+  }),
+  vectorMemory: setting('EIDER_VECTOR_MEMORY', {
+    default: '20%',
+    help: 'Memory for the vector cache, at most 4 GiB; vectors that do not fit are scanned on disk. 0MB: no cache',
+    parse: memorySize,
+  }),
+  rowMemory: setting('EIDER_ROW_MEMORY', {
+    default: '256MB',
+    help: 'Memory for the rows of chunks that searches show; others are read from the database. 0MB: none',
+    parse: memorySize,
+  }),
+  extensionDirectory: setting('EIDER_EXTENSION_DIR', {
+    default: './extensions',
+    help: "Folder of DuckDB's vss extension, for HNSW indexes; npm run extensions fills it",
+    parse: nonEmptyText,
+  }),
+  extensionInstall: setting('EIDER_EXTENSION_INSTALL', {
+    default: '0',
+    help: '1: download the vss extension from the site of DuckDB when it is missing',
+    parse: truth,
+  }),
+  threads: setting('EIDER_THREADS', {
+    default: '0',
+    help: 'Threads of the SQL engine; 0: one per core',
+    parse: integer(0, 1024),
+  }),
+  ...ACCESS_SETTINGS,
+  ...AGENT_SETTINGS,
+  insertWaitSeconds: setting('EIDER_INSERT_WAIT_SECONDS', {
+    default: '50',
+    help: 'Seconds after which an insert that a request waits for becomes a job; 0: never',
+    parse: integer(0, DAY_SECONDS),
+  }),
+  jobsMax: setting('EIDER_JOBS_MAX', {
+    default: '4',
+    help: 'Maximum number of jobs that run at the same time, one for each knowledge base',
+    parse: integer(1, 100),
+  }),
+  jobsQueueMax: setting('EIDER_JOBS_QUEUE_MAX', {
+    default: '1000',
+    help: 'Maximum number of jobs that wait; further ones are answered with 503',
+    parse: integer(0, 100_000),
+  }),
+  jobsKeep: setting('EIDER_JOBS_KEEP', {
+    default: '1000',
+    help: 'How many jobs that are over are remembered, for 30 days at most',
+    parse: integer(0, 100_000),
+  }),
+  schedulesMax: setting('EIDER_SCHEDULES_MAX', {
+    default: '100',
+    help: 'Maximum number of jobs that run by themselves (CREATE JOB)',
+    parse: integer(0, 10_000),
+  }),
+  scheduleSecondsMin: setting('EIDER_SCHEDULE_SECONDS_MIN', {
+    default: '60',
+    help: 'The shortest time in seconds between two runs of such a job',
+    parse: integer(1, DAY_SECONDS),
+  }),
+  scheduleRunsKeep: setting('EIDER_SCHEDULE_RUNS_KEEP', {
+    default: '100',
+    help: 'How many runs of each such job are remembered',
+    parse: integer(1, 100_000),
+  }),
+  crashRefuseSeconds: setting('EIDER_CRASH_REFUSE_SECONDS', {
+    default: '600',
+    help: 'Seconds for which a SELECT that ran when the server crashed is refused; 0: it is not',
+    parse: integer(0, DAY_SECONDS),
+  }),
+  shutdownMs: setting('EIDER_SHUTDOWN_MS', {
+    default: '10000',
+    help: 'Time in milliseconds that running requests get to finish after SIGTERM',
+    parse: integer(0, 3_600_000),
+  }),
+  metricsOpen: setting('EIDER_METRICS_OPEN', {
+    default: '0',
+    help: '1: with a login, /metrics is open to whoever reaches the server; without this it needs the scope admin',
+    parse: truth,
+  }),
+  logLevel: setting('EIDER_LOG_LEVEL', {
+    default: 'info',
+    help: 'Log level: debug, info, warn, error or silent',
+    parse: oneOf('debug', 'info', 'warn', 'error', 'silent'),
+  }),
+  logFormat: setting('EIDER_LOG_FORMAT', {
+    default: 'auto',
+    help: 'Form of the log: json, one object a line; text, lines for people; auto: text on a terminal, json elsewhere',
+    parse: oneOf('auto', 'json', 'text'),
+  }),
+} as const
+
+type Parsed<S> = S extends Setting<infer T> ? T : never
+export type Settings = { readonly [K in keyof typeof SETTINGS]: Parsed<(typeof SETTINGS)[K]> }
+
+export type Environment = Readonly<Record<string, string | undefined>>
+
+/** @throws AppError `invalid_request` that names the variable and what was expected, never a secret's value */
+export function settingsFrom(environment: Environment): Settings {
+  refuseUnknownNames(environment)
+  const values = Object.entries(SETTINGS).map(([key, one]) => {
+    return [key, settingValue<unknown>(one, environment)] as const
+  })
+  // Each setting gives the value of its own type.
+  const settings = Object.fromEntries(values) as Settings
+  refuseContradictions(settings)
+  return settings
+}
+
+function settingValue<T>(one: Setting<T>, environment: Environment): T {
+  const text = environment[one.name] ?? one.default
+  try {
+    return one.parse(text)
+  } catch (error) {
+    if (!(error instanceof BadValue)) throw error
+    const found = /PASSWORD|KEY|URL|HEADERS|ENDPOINT|PRICES/.test(one.name)
+      ? ''
+      : `, found "${text.slice(0, 80)}"`
+    throw new AppError('invalid_request', `${one.name}: ${error.message}${found}`)
+  }
+}
+
+/** Of the client `eider`: a server that finds them in its environment leaves them alone. */
+const CLIENT_SETTINGS: readonly string[] = ['EIDER_URL', 'EIDER_API_KEY']
+
+function refuseUnknownNames(environment: Environment): void {
+  const known = new Set([
+    ...Object.values(SETTINGS).map((one): string => one.name),
+    ...CLIENT_SETTINGS,
+  ])
+  const unknown = Object.keys(environment).filter((name) => {
+    return name.startsWith('EIDER_') && !known.has(name)
+  })
+  if (unknown.length === 0) return
+  const names = unknown.sort().join(', ')
+  throw new AppError('invalid_request', `Unknown setting: ${names}. --help lists those there are`)
+}
+
+/**
+ * For DuckDB's allocator, which reads it when the library is loaded: address space goes back to the system as pages do. It
+ * counts against the memory ceiling, and one large statement would leave no room for others.
+ */
+export const ALLOCATOR_ENVIRONMENT = {
+  DUCKDB_JE_MALLOC_CONF: 'retain:false,dirty_decay_ms:1000,muzzy_decay_ms:0',
+} as const
+
+/** What the runtime and the operating system need of it. */
+const NOT_SECRET: readonly string[] = ['LD_LIBRARY_PATH', 'SystemRoot', 'TZ', 'LANG', 'LC_ALL']
+
+/** Of the processes that read what others wrote: nothing of the settings, which hold keys. */
+export function environmentOfReaders(
+  environment: Environment = Bun.env,
+): Readonly<Record<string, string>> {
+  const passed = NOT_SECRET.flatMap((name) => {
+    const value = environment[name]
+    return value === undefined ? [] : [[name, value] as const]
+  })
+  // DuckDB's calls run on Bun's thread pool.
+  return { ...Object.fromEntries(passed), ...ALLOCATOR_ENVIRONMENT, UV_THREADPOOL_SIZE: '4' }
+}
+
+const LOOPBACK = /^(127(\.\d{1,3}){3}|localhost|::1|\[::1\])$/i
+
+/** True for a host that only this machine can reach. */
+export function isLoopback(host: string): boolean {
+  return LOOPBACK.test(host)
+}
+
+function refuseContradictions(settings: Settings): void {
+  const refuse = (message: string) => new AppError('invalid_request', message)
+  if (settings.username !== undefined && settings.password === undefined) {
+    throw refuse('EIDER_USERNAME is set and EIDER_PASSWORD is missing; set both or neither')
+  }
+  if (settings.password !== undefined && settings.username === undefined) {
+    throw refuse('EIDER_PASSWORD is set and EIDER_USERNAME is missing; set both or neither')
+  }
+  const isOpen = settings.username === undefined && !settings.allowOpen
+  if (isOpen && !isLoopback(settings.host)) {
+    const how = 'Set EIDER_USERNAME and EIDER_PASSWORD, or EIDER_ALLOW_OPEN=1'
+    throw refuse(`EIDER_HOST=${settings.host} would be open to everyone in reach. ${how}`)
+  }
+  if (settings.chatProvider !== 'builtin' && settings.chatModel === undefined) {
+    throw refuse(`EIDER_CHAT_PROVIDER=${settings.chatProvider} needs EIDER_CHAT_MODEL`)
+  }
+}
+
+/** Every setting as it is, for admins; secrets are left out. */
+export function shownSettings(settings: Settings) {
+  return Object.entries(SETTINGS).map(([key, one]) => {
+    // The keys of both are the same.
+    const text = settingText(settings[key as keyof Settings], one.default)
+    const isSet = text !== ''
+    return {
+      name: one.name,
+      value: isSet && !one.isSecret ? withoutPassword(text) : null,
+      default: usualText(one),
+      meaning: one.help,
+      ...{ isSecret: one.isSecret, isSet },
+    }
+  })
+}
+
+/** As it is written where it is not set, in the words of a value: a size of 0 is `0MB` in both. */
+function usualText(one: Setting<unknown>): string | null {
+  const text = one.isSecret ? '' : settingText(one.parse(one.default), one.default)
+  return text === '' ? null : text
+}
+
+/** @param usual the default, which says whether it is written `true` or `1` */
+function settingText(value: unknown, usual: string): string {
+  if (value === undefined) return ''
+  if (typeof value === 'boolean') return usual === 'false' ? String(value) : value ? '1' : '0'
+  if (typeof value !== 'object') return String(value)
+  if (Array.isArray(value) && value.every((item) => typeof item === 'string')) {
+    return value.join(',')
+  }
+  const isEmpty = value === null || Object.keys(value).length === 0
+  return isEmpty ? '' : JSON.stringify(value)
+}
+
+/** An address may hold a user with a password, and a key behind the `?`. */
+function withoutPassword(text: string): string {
+  return text.replace(/:\/\/[^/\s]*@/g, '://…@').replace(/^(https?:[^?#]*)[?#].*/i, '$1?…')
+}
+
+/** Every setting with its default, for `--help`. */
+export function settingsHelp(): string {
+  const rows = Object.values(SETTINGS).map((one) => {
+    const shown = one.default === '' ? 'not set' : one.default
+    return `  ${one.name.padEnd(28)} ${one.help} (${shown})`
+  })
+  return rows.join('\n')
+}

@@ -1,0 +1,24 @@
+/** A thread that makes one map, joined to its messages. */
+import { setPriority } from 'node:os'
+import { parentPort } from 'node:worker_threads'
+import type { ToMapThread } from '../../retrieval/map/map-protocol.ts'
+import { MapThread } from '../../retrieval/map/map-thread.ts'
+
+/** Behind whoever answers requests. */
+const PRIORITY = 10
+
+const mapPort = parentPort
+if (mapPort === null) throw new Error('This file is the entry of a worker thread')
+
+// On Linux a thread has a priority of its own; elsewhere this would be the whole process.
+if (process.platform === 'linux') {
+  try {
+    setPriority(PRIORITY)
+  } catch {
+    // Where that is not allowed, the map takes its share like everything else.
+  }
+}
+
+const thread = new MapThread((message) => mapPort.postMessage(message))
+
+mapPort.on('message', (message: ToMapThread) => thread.receive(message))

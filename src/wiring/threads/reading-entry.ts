@@ -1,0 +1,34 @@
+/**
+ * A reader process: what others wrote becomes tables and documents here. It holds no database and no secret, and whatever
+ * happens to it is one failed request.
+ */
+import { setPriority } from 'node:os'
+import { Worker } from 'node:worker_threads'
+import { MemoryCeiling } from '../../core/runtime/process-limits.ts'
+import { endWithParent } from '../../ops/supervisor/parent-death.ts'
+import type { GuardedJob } from '../../reading/processes/process-guard.ts'
+import { answerJob } from '../../reading/processes/reading-loop.ts'
+import type { ReadingJob } from '../../reading/processes/reading-messages.ts'
+
+/** Behind the server, which answers others meanwhile. */
+const PRIORITY = 5
+
+endWithParent()
+// A terminal and a service manager stop all processes of a server; this one goes on for the requests that still run, and
+// ends when the server does.
+process.on('SIGINT', () => {})
+process.on('SIGTERM', () => {})
+process.umask(0o077)
+setPriority(PRIORITY)
+
+/** The guard sees resident memory every few milliseconds; what takes more in between fails by itself. */
+const ceiling = new MemoryCeiling()
+const guard = new Worker(new URL('./reading-guard-entry.ts', import.meta.url))
+
+process.on('message', async (job: ReadingJob) => {
+  if (!ceiling.isSet) ceiling.set(job.limits.memoryBytes)
+  guard.postMessage({ folder: job.folder, limits: job.limits } satisfies GuardedJob)
+  const answer = await answerJob(job)
+  guard.postMessage(null)
+  process.send?.(answer)
+})

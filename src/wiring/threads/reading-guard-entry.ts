@@ -1,0 +1,13 @@
+/** A thread of a reader process that ends it in time. */
+import { parentPort } from 'node:worker_threads'
+import { processorMs } from '../../core/runtime/processor-time.ts'
+import { type GuardedJob, ProcessGuard } from '../../reading/processes/process-guard.ts'
+
+const processGuard = new ProcessGuard({
+  residentBytes: () => process.memoryUsage.rss(),
+  cpuMs: processorMs,
+  parentId: () => process.ppid,
+  end: () => process.kill(process.pid, 'SIGKILL'),
+})
+
+parentPort?.on('message', (job: GuardedJob) => processGuard.watch(job))
