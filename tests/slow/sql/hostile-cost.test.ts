@@ -3,7 +3,7 @@ import { expect, test } from 'bun:test'
 import { readFileSync } from 'node:fs'
 import { startServer, withFolder } from '../server/server-process.ts'
 
-const QUERY_MS = 2000
+const QUERY_MS = 1000
 /** The ceiling lets the process have some 900 MB more than after its start, and 1,030 MB were measured. */
 const PEAK_BYTES = 1200e6
 const BACK_BYTES = 700e6
