@@ -47,6 +47,7 @@ describe('a server that has served', () => {
       isPlanned: true,
       delayMs: 0,
     })
+    expect(delaysOf(new RestartPolicy(), [planned, planned, planned])).toEqual([0, 0, 0])
   })
 
   test('that fails with an exit code is started again', () => {

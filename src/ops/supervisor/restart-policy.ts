@@ -39,7 +39,10 @@ export class RestartPolicy {
     this.#hasServed = true
     this.#failedStarts = 0
     if (exit.readyMs >= QUIET_MS) this.#failuresInRow = 0
-    return this.#restart(exit.exitCode === PLANNED_RESTART_CODE)
+    // Requests wait for the next process, and a statement had to run for long before this one gave up: no delay.
+    if (exit.exitCode === PLANNED_RESTART_CODE)
+      return { kind: 'restart', isPlanned: true, delayMs: 0 }
+    return this.#restart()
   }
 
   /** What cannot start the first time is told at once; after a crash the port may be free again a second later. */
@@ -49,14 +52,14 @@ export class RestartPolicy {
     if (isOrderly && !this.#hasServed) return END
     if (isOrderly && this.#failedStarts >= FAILED_STARTS_MAX) return END
     if (!this.#hasServed && this.#failedStarts >= FAILED_STARTS_MAX) return END
-    return this.#restart(false)
+    return this.#restart()
   }
 
   /** At once, then after 1, 2, 4 … 30 seconds. */
-  #restart(isPlanned: boolean): NextStep {
+  #restart(): NextStep {
     const earlier = this.#failuresInRow
     this.#failuresInRow += 1
     const delayMs = earlier === 0 ? 0 : Math.min(1000 * 2 ** (earlier - 1), DELAY_MS_MAX)
-    return { kind: 'restart', isPlanned, delayMs }
+    return { kind: 'restart', isPlanned: false, delayMs }
   }
 }
