@@ -1,4 +1,5 @@
 import type { KnowledgeBase, KnowledgeBaseChanges } from '../domain/knowledge-base.ts'
+import { EMBEDDING_OPTIONS } from '../domain/model-options.ts'
 import {
   BUILTIN_EMBEDDING_MODEL,
   BUILTIN_PROVIDER,
@@ -10,7 +11,7 @@ import type { ReembeddingProgress } from '../domain/reembedding.ts'
 import { AppError } from '../errors.ts'
 import type { CatalogDeps } from './catalog-deps.ts'
 import type { Fields } from './fields.ts'
-import { mergedFields, modelRefOf } from './model-fields.ts'
+import { mergedFields, modelRefOf, refuseOptions } from './model-fields.ts'
 
 const CODE = 'invalid_knowledge_base'
 
@@ -62,6 +63,7 @@ export async function embeddingChangeOf(
 
 /** @param stored the model that is altered; null: there is none */
 export function embeddingModelOf(fields: Fields, stored: ModelRef | null = null): ModelRef {
+  refuseOptions(fields, EMBEDDING_OPTIONS, CODE)
   const own = stored === null ? fields : mergedFields(stored, fields)
   const ref = modelRefOf(
     own,

@@ -2,6 +2,7 @@ import { mayName, type Principal, requireScope } from '../domain/access/principa
 import type { Agent, AgentChanges, AgentData, AgentParams } from '../domain/agents/agent.ts'
 import { findAgent, requireProject } from '../domain/catalog-snapshot.ts'
 import { checkedName } from '../domain/identifier.ts'
+import { agentModelOptionsOf } from '../domain/model-options.ts'
 import {
   BUILTIN_CHAT_MODEL,
   BUILTIN_PROVIDER,
@@ -12,7 +13,7 @@ import { AppError } from '../errors.ts'
 import type { CatalogDeps } from './catalog-deps.ts'
 import { definedFields, FieldReader, type Fields, withNestedParams } from './fields.ts'
 import { mcpServersOf, shownMcpServer } from './mcp-fields.ts'
-import { modelRefOf } from './model-fields.ts'
+import { modelRefOf, refuseOptions } from './model-fields.ts'
 
 const CODE = 'invalid_agent'
 
@@ -155,8 +156,14 @@ function changesOf(read: FieldReader, stored: Agent | null, deps: CatalogDeps): 
 /** `model: {…}`, or the older flat `model_name` and `provider`. */
 function modelFieldsOf(read: FieldReader): Fields | undefined {
   const model = read.object('model')
-  if (model !== undefined) return model
   const flat = { model_name: read.text('model_name'), provider: read.text('provider') }
+  if (model !== undefined) {
+    for (const [name, value] of Object.entries(flat)) {
+      if (value === undefined || value === model[name]) continue
+      throw new AppError(CODE, `Field "${name}" belongs in "model"; leave it out beside that`)
+    }
+    return model
+  }
   return flat.model_name === undefined && flat.provider === undefined ? undefined : flat
 }
 
@@ -166,6 +173,7 @@ function modelOf(fields: Fields, stored: ModelRef | null, deps: CatalogDeps): Mo
   if (!deps.chatProviders.includes(ref.provider)) {
     throw unknownProvider('model', ref.provider, deps.chatProviders)
   }
+  refuseOptions(fields, agentModelOptionsOf(ref.provider), CODE)
   if (ref.provider === BUILTIN_PROVIDER) return builtinModel(ref, fields)
   if (ref.modelName !== '') return ref
   throw new AppError(CODE, `"model_name" is required for provider ${ref.provider}`)

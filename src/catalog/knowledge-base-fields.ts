@@ -7,12 +7,13 @@ import { FUSIONS, fusionNamed } from '../domain/hybrid-search.ts'
 import { checkedName, nameKey } from '../domain/identifier.ts'
 import { type KnowledgeBaseDraft, RERANK_CANDIDATES_MAX } from '../domain/knowledge-base.ts'
 import { LANGUAGES, type Language, languageNamed } from '../domain/language.ts'
+import { RERANKING_OPTIONS } from '../domain/model-options.ts'
 import type { ModelRef } from '../domain/model-ref.ts'
 import { FILES_DATABASE } from '../domain/project.ts'
 import { AppError } from '../errors.ts'
 import type { CatalogDeps } from './catalog-deps.ts'
 import { definedFields, FieldReader, type Fields } from './fields.ts'
-import { mergedFields, modelRefOf } from './model-fields.ts'
+import { mergedFields, modelRefOf, refuseOptions } from './model-fields.ts'
 
 const CODE = 'invalid_knowledge_base'
 /** The defaults of searches that do not say otherwise. */
@@ -64,6 +65,9 @@ export function storageOf(
   }
   const fields = typeof storage === 'string' ? storageOfName(storage) : storage
   const read = new FieldReader(isObject(fields) ? fields : {}, CODE)
+  read.allowOnly(new Set(['database', 'table']), (name) => {
+    return `Unknown field "${name}" in "storage"; expected "database" and "table"`
+  })
   const database = read.text('database')
   const table = read.text('table')
   if (!database || !table) {
@@ -115,6 +119,7 @@ export async function rerankingModelOf(
     throw new AppError(CODE, 'Field "reranking_model" must be an object or false')
   }
   if (Object.keys(sent).length === 0) return null
+  refuseOptions(sent, RERANKING_OPTIONS, CODE)
   const isChange = stored !== null && sent.model_name === undefined
   const fields = isChange ? mergedFields(stored, sent) : sent
   const merged = modelRefOf(fields, { provider: stored?.provider ?? 'openai', code: CODE }, stored)

@@ -8,9 +8,10 @@ import {
   type Preprocessing,
   type SentenceWindows,
 } from '../domain/knowledge-base.ts'
+import { chatOptionsOf } from '../domain/model-options.ts'
 import { AppError } from '../errors.ts'
 import { FieldReader, type Fields } from './fields.ts'
-import { maskedModelFields, modelRefOf } from './model-fields.ts'
+import { maskedModelFields, modelRefOf, refuseOptions } from './model-fields.ts'
 
 const CODE = 'invalid_knowledge_base'
 const CHUNK_SIZE_CHARS_MAX = 100_000
@@ -167,8 +168,10 @@ function contextualOf(config: FieldReader, stored: Preprocessing | null): Contex
   }
   const usual = { provider: before?.provider ?? 'openai', code: CODE } as const
   const bounds = { min: 1, max: CONTEXT_CHUNKS_MAX }
+  const model = sent === undefined ? null : modelRefOf(sent, usual, before)
+  if (sent !== undefined && model !== null) refuseOptions(sent, chatOptionsOf(model.provider), CODE)
   return {
-    model: sent === undefined ? null : modelRefOf(sent, usual, before),
+    model,
     template: config.text('context_template') ?? null,
     chunksMax: config.integer('max_chunks', bounds) ?? CONTEXT_CHUNKS_DEFAULT,
   }

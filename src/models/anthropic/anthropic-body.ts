@@ -4,6 +4,7 @@ import type {
   Tool,
 } from '@anthropic-ai/sdk/resources/messages'
 import type { ModelFeature } from '../../domain/model-features.ts'
+import { ANTHROPIC_SAMPLING } from '../../domain/model-options.ts'
 import type { ChatMessage, ChatRequest, ToolSpec } from '../../domain/ports/model-ports.ts'
 import { toolArguments, toolName, toolSchema, withSystemFirst } from '../tool-arguments.ts'
 
@@ -70,8 +71,6 @@ function formatParam({ responseFormat }: ChatRequest): Pick<MessageCreateParams,
     output_config: { format: { type: 'json_schema', schema: { ...responseFormat.schema } } },
   }
 }
-
-export const ANTHROPIC_SAMPLING = ['temperature', 'top_p', 'top_k', 'stop_sequences', 'thinking']
 
 function givenParams(options: Readonly<Record<string, unknown>>) {
   const given = ANTHROPIC_SAMPLING.filter((name) => options[name] !== undefined)

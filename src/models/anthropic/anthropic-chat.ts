@@ -1,6 +1,7 @@
 import Anthropic, { APIConnectionError, APIError } from '@anthropic-ai/sdk'
 import type { MessageCreateParams } from '@anthropic-ai/sdk/resources/messages'
 import type { ModelFeature } from '../../domain/model-features.ts'
+import { ANTHROPIC_SAMPLING } from '../../domain/model-options.ts'
 import type { ChatModel } from '../../domain/ports/model-ports.ts'
 import type { AppError } from '../../errors.ts'
 import { adaptiveChat } from '../adaptive-chat.ts'
@@ -10,7 +11,7 @@ import { member, providerFetch } from '../provider-answer.ts'
 import { refusalWithin } from '../provider-call.ts'
 import { errorText, plainDetail, providerFailure, streamedStatus } from '../provider-failure.ts'
 import { AnthropicAnswer } from './anthropic-answer.ts'
-import { ANTHROPIC_SAMPLING, anthropicBody } from './anthropic-body.ts'
+import { anthropicBody } from './anthropic-body.ts'
 
 const PATH = '/v1/messages'
 

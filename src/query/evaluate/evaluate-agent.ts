@@ -1,8 +1,9 @@
 import { agentDataFields, checkAddresses, overriddenAgent } from '../../catalog/define-agent.ts'
 import type { Fields } from '../../catalog/fields.ts'
-import { modelRefOf } from '../../catalog/model-fields.ts'
+import { modelRefOf, refuseOptions } from '../../catalog/model-fields.ts'
 import type { Agent } from '../../domain/agents/agent.ts'
 import { findAgent, findProject } from '../../domain/catalog-snapshot.ts'
+import { chatOptionsOf } from '../../domain/model-options.ts'
 import { BUILTIN_PROVIDER, type ModelRef } from '../../domain/model-ref.ts'
 import type { QueryResult, RowStream } from '../../domain/query-result.ts'
 import { timestampOfMillis } from '../../domain/timestamp.ts'
@@ -205,6 +206,10 @@ async function judgesOf(
     const why = 'the questions have no column answer or document_id, and there is no judge_model'
     warnings.push(`No answer is judged: ${why}`)
   }
+  if (judgeModel !== null && !names.includes('model')) {
+    const how = "name 'model' in judge, or leave the model out"
+    throw new AppError('invalid_request', `No judge asks the option "judge_model": ${how}`)
+  }
   const ref = names.includes('model') ? judgeRef(judgeModel, agent, warnings, deps) : null
   if (ref !== null && judgeModel !== null) await deps.checkAddress(ref)
   const model: EvaluationModel | null =
@@ -226,6 +231,7 @@ function judgeRef(
   deps: QueryDeps,
 ): ModelRef {
   const sent = fields && modelRefOf(fields, { provider: 'openai', code: 'invalid_request' })
+  if (sent !== null) refuseOptions(fields ?? {}, chatOptionsOf(sent.provider), 'invalid_request')
   const ref = sent ?? deps.chatModels.defaultModel ?? agent.model
   if (ref === null || ref.provider === BUILTIN_PROVIDER) {
     const how =

@@ -59,6 +59,17 @@ const OPTIONS = [
   'per_question',
 ] as const
 
+/** How to measure. */
+const MEASURING_OPTIONS = [
+  'save_to',
+  'k',
+  'mode',
+  'alpha',
+  'fusion',
+  'reranking',
+  'per_question',
+] as const
+
 const GENERATION_OPTIONS = ['from_sql', 'count', 'seed'] as const
 
 const K_MAX = 1000
@@ -90,6 +101,10 @@ export function evaluateOptions(sent: Fields): EvaluateOptions {
   if (!evaluates && generation === null) {
     const what = 'evaluate = false leaves nothing to do without generate_data'
     throw new AppError(CODE, what)
+  }
+  const unused = evaluates ? undefined : MEASURING_OPTIONS.find((name) => read.isSet(name))
+  if (unused !== undefined) {
+    throw new AppError(CODE, `Leave out "${unused}": evaluate = false measures nothing`)
   }
   return {
     testTable,

@@ -1,6 +1,7 @@
 import type { Fields } from '../../catalog/fields.ts'
-import { modelRefOf } from '../../catalog/model-fields.ts'
+import { modelRefOf, refuseOptions } from '../../catalog/model-fields.ts'
 import type { KnowledgeBase } from '../../domain/knowledge-base.ts'
+import { chatOptionsOf } from '../../domain/model-options.ts'
 import { BUILTIN_PROVIDER, type ModelRef } from '../../domain/model-ref.ts'
 import type { ChatModel } from '../../domain/ports/model-ports.ts'
 import { AppError } from '../../errors.ts'
@@ -97,6 +98,7 @@ export async function evaluationModel(
 ): Promise<EvaluationModel> {
   const ref = llm === null ? defaultRef(kb, deps) : modelRefOf(llm, LLM_FIELDS, kb.rerankingModel)
   if (ref === null || ref.provider === BUILTIN_PROVIDER) throw noModel(purpose)
+  if (llm !== null) refuseOptions(llm, chatOptionsOf(ref.provider), LLM_FIELDS.code)
   return openModel(ref, 'llm', deps)
 }
 

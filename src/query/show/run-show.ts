@@ -1,3 +1,4 @@
+import { SHOWN_PARAMS } from '../../catalog/define-knowledge-base.ts'
 import { maskedModelFields } from '../../catalog/model-fields.ts'
 import type { Agent } from '../../domain/agents/agent.ts'
 import { literal, quote } from '../../domain/identifier.ts'
@@ -115,7 +116,7 @@ function columnsSelect(path: string, condition: string): string {
 
 function knowledgeBaseText(kb: KnowledgeBase): string {
   const { rerankingModel, preprocessing, params } = kb
-  const { warnings: _, ...shown } = params
+  const settings = Object.entries(params).filter(([name]) => !SHOWN_PARAMS.has(name))
   const options = {
     embedding_model: maskedModelFields(kb.embeddingModel),
     reranking_model: rerankingModel && maskedModelFields(rerankingModel),
@@ -123,7 +124,7 @@ function knowledgeBaseText(kb: KnowledgeBase): string {
     metadata_columns: sentMetadataColumns(kb),
     id_column: kb.idColumn,
     preprocessing: preprocessing.sent,
-    ...shown,
+    ...Object.fromEntries(settings),
   }
   const path = `${quote(kb.projectName)}.${quote(kb.name)}`
   return `CREATE KNOWLEDGE_BASE ${path}${usingText(options)}`
