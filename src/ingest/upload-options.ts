@@ -13,13 +13,18 @@ export interface UploadOptions {
   readonly url: string | null
 }
 
-const KNOWN = [
+/** How the bytes are read. */
+export const READING_FIELDS = [
   'format',
   'encoding',
   'delimiter',
   'header',
   'all_text',
   'sheet',
+] as const
+
+const KNOWN = [
+  ...READING_FIELDS,
   'replace',
   'original_file_name',
   'source_type',
@@ -30,12 +35,18 @@ const KNOWN = [
 
 export type UploadField = (typeof KNOWN)[number]
 
-/** @throws AppError `invalid_request`, `unknown_field`, `missing_parameter` */
-export function uploadOptions(fields: ReadonlyMap<string, string>): UploadOptions {
+/**
+ * @param known the fields that have an effect
+ * @throws AppError `invalid_request`, `unknown_field`, `missing_parameter`
+ */
+export function uploadOptions(
+  fields: ReadonlyMap<string, string>,
+  known: readonly UploadField[] = KNOWN,
+): UploadOptions {
   const url = urlOf(fields.get('source_type') || undefined, fields.get('source') || undefined)
-  const unknown = [...fields.keys()].find((name) => !KNOWN.some((known) => known === name))
+  const unknown = [...fields.keys()].find((name) => !known.some((one) => one === name))
   if (unknown !== undefined) {
-    const message = `Unknown parameter "${unknown.slice(0, 100)}"; expected ${KNOWN.join(', ')}`
+    const message = `Unknown parameter "${unknown.slice(0, 100)}"; expected ${known.join(', ')}`
     throw new AppError('unknown_field', message)
   }
   const set = (name: UploadField) => fields.get(name) || undefined
@@ -132,7 +143,11 @@ function sheetOf(text: string): string {
 }
 
 function urlOf(sourceType: string | undefined, source: string | undefined): string | null {
-  if (sourceType === undefined || sourceType === 'file') return null
+  if (sourceType === undefined || sourceType === 'file') {
+    if (source === undefined) return null
+    const message = 'Parameter "source" needs source_type=url beside it'
+    throw new AppError('invalid_request', message)
+  }
   if (sourceType !== 'url') throw wrong('source_type', sourceType, 'file or url')
   if (source !== undefined) return source
   throw new AppError('missing_parameter', 'Must provide "source", the address of the file')

@@ -302,7 +302,6 @@ test('no secret leaves with the file', async () => {
       provider: 'openai',
       model_name: 'm',
       api_key: 'SECRET-1',
-      headers: { authorization: 'SECRET-2' },
     },
   })
   await inserted(from, kb, rowsOf(1))

@@ -13,7 +13,7 @@ import { rowsOfTable } from '../sources/file-rows.ts'
 import type { StoredCounts } from '../sources/insert-log.ts'
 import type { InsertDeps } from '../sources/insert-request.ts'
 import { LAYOUT_COLUMN, layoutValue } from '../sources/row-layout.ts'
-import { uploadOptions } from '../upload-options.ts'
+import { READING_FIELDS, uploadOptions } from '../upload-options.ts'
 import { storeRows } from './store-rows.ts'
 
 /** Tables of files are read past the catalog. */
@@ -69,8 +69,9 @@ export async function insertFiles(
   signal: AbortSignal,
 ): Promise<InsertFilesOutcome> {
   deps.embedders.embedder(kb.embeddingModel)
-  const { reading, url } = uploadOptions(fields)
-  if (url !== null) throw new AppError('invalid_request', 'An address is inserted as "urls"')
+  if (fields.get('source_type') === 'url')
+    throw new AppError('invalid_request', 'An address is inserted as "urls"')
+  const { reading } = uploadOptions(fields, READING_FIELDS)
   const outcomes = await mapConcurrent(
     files,
     { concurrencyMax: FILES_AT_ONCE, signal },

@@ -5,6 +5,7 @@ import type {
   Tool,
 } from '@anthropic-ai/sdk/resources/messages'
 import type { ModelFeature } from '../../core/domain/model-features.ts'
+import { ANTHROPIC_SAMPLING } from '../../core/domain/model-options.ts'
 import type {
   ChatMessage,
   ChatModel,
@@ -176,8 +177,6 @@ function formatParam({ responseFormat }: ChatRequest): Pick<MessageCreateParams,
     output_config: { format: { type: 'json_schema', schema: { ...responseFormat.schema } } },
   }
 }
-
-const ANTHROPIC_SAMPLING = ['temperature', 'top_p', 'top_k', 'stop_sequences', 'thinking']
 
 function givenParams(options: Readonly<Record<string, unknown>>) {
   const given = ANTHROPIC_SAMPLING.filter((name) => options[name] !== undefined)

@@ -4,6 +4,7 @@ import type {
   ChatCompletionMessageParam,
 } from 'openai/resources/chat/completions'
 import type { ModelFeature } from '../../core/domain/model-features.ts'
+import { OPENAI_SAMPLING } from '../../core/domain/model-options.ts'
 import type {
   ChatMessage,
   ChatModel,
@@ -109,18 +110,8 @@ function tokenLimit(
 const OLD_FIRST = ['max_tokens', 'max_completion_tokens'] as const
 const NEW_FIRST = ['max_completion_tokens', 'max_tokens'] as const
 
-const SAMPLING = [
-  'temperature',
-  'top_p',
-  'seed',
-  'stop',
-  'presence_penalty',
-  'frequency_penalty',
-  'reasoning_effort',
-]
-
 function samplingParams(options: Readonly<Record<string, unknown>>) {
-  const given = SAMPLING.filter((name) => options[name] !== undefined)
+  const given = OPENAI_SAMPLING.filter((name) => options[name] !== undefined)
   return Object.fromEntries(given.map((name) => [name, options[name]]))
 }
 
@@ -134,7 +125,7 @@ function usedFeatures(body: ChatCompletionCreateParams): ReadonlySet<ModelFeatur
     response_format: body.response_format !== undefined,
     max_tokens: body.max_tokens !== undefined,
     max_completion_tokens: body.max_completion_tokens !== undefined,
-    sampling: SAMPLING.some((name) => name in body),
+    sampling: OPENAI_SAMPLING.some((name) => name in body),
     system_role: has(({ role }) => role === 'system'),
     role_order: true,
     parallel_calls: has((message) => {

@@ -32,7 +32,7 @@ const MODES: readonly RerankMode[] = ['pointwise', 'listwise']
 
 /**
  * The options of a reference: those of `RerankOptions` under the names that existing clients send,
- * with their defaults; times in seconds. Options that are not known are ignored.
+ * with their defaults; times in seconds.
  * `filtering_threshold` and `num_docs_to_keep` are checked for whoever applies them.
  * @throws AppError `invalid_knowledge_base` that names the option and what it may be
  */

@@ -1,4 +1,5 @@
 import type { KnowledgeBase, KnowledgeBaseChanges } from '../../core/domain/knowledge-base.ts'
+import { EMBEDDING_OPTIONS } from '../../core/domain/model-options.ts'
 import {
   BUILTIN_EMBEDDING_MODEL,
   BUILTIN_PROVIDER,
@@ -11,7 +12,7 @@ import { AppError } from '../../core/errors.ts'
 import type { CatalogDeps } from './catalog-deps.ts'
 import type { Fields } from './fields.ts'
 import { INVALID_KNOWLEDGE_BASE } from './fields.ts'
-import { mergedFields, modelRefOf } from './model-ref-fields.ts'
+import { mergedFields, modelRefOf, refuseOptions } from './model-ref-fields.ts'
 
 export interface EmbeddingChange {
   readonly changes: Pick<KnowledgeBaseChanges, 'embeddingModel' | 'reembedding'>
@@ -61,6 +62,7 @@ export async function embeddingChangeOf(
 
 /** @param stored the model that is altered; null: there is none */
 export function embeddingModelOf(fields: Fields, stored: ModelRef | null = null): ModelRef {
+  refuseOptions(fields, EMBEDDING_OPTIONS, INVALID_KNOWLEDGE_BASE)
   const own = stored === null ? fields : mergedFields(stored, fields)
   const ref = modelRefOf(
     own,

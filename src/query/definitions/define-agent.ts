@@ -2,6 +2,7 @@ import { findAgent, requireProject } from '../../core/domain/access/catalog-snap
 import { mayName, type Principal, requireScope } from '../../core/domain/access/principal.ts'
 import type { Agent, AgentChanges, AgentData, AgentParams } from '../../core/domain/agents/agent.ts'
 import { checkedName } from '../../core/domain/identifier.ts'
+import { agentModelOptionsOf } from '../../core/domain/model-options.ts'
 import {
   BUILTIN_CHAT_MODEL,
   BUILTIN_PROVIDER,
@@ -12,7 +13,7 @@ import { AppError } from '../../core/errors.ts'
 import type { CatalogDeps } from './catalog-deps.ts'
 import { definedFields, FieldReader, type Fields, withNestedParams } from './fields.ts'
 import { mcpServersOf, shownMcpServer } from './mcp-fields.ts'
-import { modelRefOf } from './model-ref-fields.ts'
+import { modelRefOf, refuseOptions } from './model-ref-fields.ts'
 
 const INVALID_AGENT = 'invalid_agent'
 
@@ -155,8 +156,17 @@ function changesOf(read: FieldReader, stored: Agent | null, deps: CatalogDeps): 
 /** `model: {…}`, or the older flat `model_name` and `provider`. */
 function modelFieldsOf(read: FieldReader): Fields | undefined {
   const model = read.object('model')
-  if (model !== undefined) return model
   const flat = { model_name: read.text('model_name'), provider: read.text('provider') }
+  if (model !== undefined) {
+    for (const [name, value] of Object.entries(flat)) {
+      if (value === undefined || value === model[name]) continue
+      throw new AppError(
+        INVALID_AGENT,
+        `Field "${name}" belongs in "model"; leave it out beside that`,
+      )
+    }
+    return model
+  }
   return flat.model_name === undefined && flat.provider === undefined ? undefined : flat
 }
 
@@ -166,6 +176,7 @@ function chosenModel(fields: Fields, stored: ModelRef | null, deps: CatalogDeps)
   if (!deps.chatProviders.includes(ref.provider)) {
     throw unknownProvider('model', ref.provider, deps.chatProviders)
   }
+  refuseOptions(fields, agentModelOptionsOf(ref.provider), INVALID_AGENT)
   if (ref.provider === BUILTIN_PROVIDER) return builtinModel(ref, fields)
   if (ref.modelName !== '') return ref
   throw new AppError(INVALID_AGENT, `"model_name" is required for provider ${ref.provider}`)

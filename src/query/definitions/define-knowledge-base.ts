@@ -39,24 +39,33 @@ const DEFINING_FIELDS = [
   ...SEARCH_FIELDS,
 ] as const
 
-/** Settings that existing clients send and that change nothing here: `params` shows them again. */
-const ECHOED_PARAMS = [
-  'version',
-  'default_vector_storage',
-  'created_embedding_model',
-  'is_sparse',
+/** What `params` shows again. */
+const KEPT_PARAMS = [
   'vector_size',
-  'kb_no_upsert',
-  'kb_skip_existing',
   // Name and metadata by which clients of OpenAI's API know it.
   'vector_store',
 ] as const
 
-/** Only answers hold these. */
-const SHOWN_PARAMS: ReadonlySet<string> = new Set(['warnings', 'reembedding', 'keyword_index'])
+/** Settings of MindsDB that can only be false here: what to do instead. */
+const NEVER: Readonly<Record<string, string>> = {
+  is_sparse: 'vectors are dense, and words are found by hybrid_search',
+  kb_no_upsert: 'a row with a stored id always replaces that document',
+  kb_skip_existing: 'an INSERT says it after USING',
+}
 
-const CREATE_FIELDS = new Set<string>(['name', 'storage', ...DEFINING_FIELDS, ...ECHOED_PARAMS])
-const ALTER_FIELDS = new Set<string>([...DEFINING_FIELDS, ...ECHOED_PARAMS])
+/** Only answers hold these: a client that saves what it read sends them back in `params`. */
+export const SHOWN_PARAMS: ReadonlySet<string> = new Set([
+  'warnings',
+  'reembedding',
+  'keyword_index',
+  'created_embedding_model',
+  // MindsDB shows these.
+  'version',
+  'default_vector_storage',
+])
+
+const ALTER_FIELDS = new Set<string>([...DEFINING_FIELDS, ...KEPT_PARAMS, ...Object.keys(NEVER)])
+const CREATE_FIELDS = new Set<string>(['name', 'storage', ...ALTER_FIELDS])
 
 /**
  * Creates a knowledge base from the contract's fields; what is missing gets the defaults of docs/contract.md 5. The
@@ -78,6 +87,7 @@ export async function createKnowledgeBase(
   }
   checkedName('knowledge base', name)
   read.allowOnly(CREATE_FIELDS, notAllowed)
+  refuseNever(read)
   if (findKnowledgeBase(deps.catalog.snapshot(), project, name) !== undefined) {
     const detail = `Knowledge Base with name ${name} already exists`
     throw new AppError('knowledge_base_exists', detail)
@@ -86,6 +96,7 @@ export async function createKnowledgeBase(
   await deps.checkAddress(embeddingModel)
   const probe = await deps.embedders.probe(embeddingModel, EMBED_PROBE_MS)
   const warnings = probe.kind === 'unreachable' ? [probe.warning] : []
+  const size = vectorSize(read)
   const draft: KnowledgeBaseDraft = {
     name,
     projectId: project.id,
@@ -98,13 +109,14 @@ export async function createKnowledgeBase(
     ...columnFields(read),
     preprocessing: await checkedPreprocessing(preprocessingOf(read.object('preprocessing')), deps),
     params: {
-      ...echoedParams(fields),
+      ...keptParams(fields),
       ...languageParam(read),
       ...searchParams(read),
       created_embedding_model: `kb_embedding_${name}`,
       ...(warnings.length > 0 ? { warnings } : {}),
     },
-    dimensions: checkedDimensions(probe, embeddingModel, vectorSize(read)),
+    // Where the model could not be tried, its first vectors must have that length.
+    dimensions: checkedDimensions(probe, embeddingModel, size) ?? size ?? null,
   }
   return deps.catalog.createKnowledgeBase(draft)
 }
@@ -182,8 +194,11 @@ export async function alterKnowledgeBase(
   const fields = withNestedParams(sent, INVALID_KNOWLEDGE_BASE, SHOWN_PARAMS)
   const read = new FieldReader(fields, INVALID_KNOWLEDGE_BASE)
   read.allowOnly(ALTER_FIELDS, notAllowed)
+  refuseNever(read)
   const sentModel = read.object('embedding_model')
-  const embedding = sentModel && (await embeddingChangeOf(kb, sentModel, vectorSize(read), deps))
+  const size = vectorSize(read)
+  if (sentModel === undefined) checkStoredSize(kb, size)
+  const embedding = sentModel && (await embeddingChangeOf(kb, sentModel, size, deps))
   const preprocessing = read.object('preprocessing')
   const changes: KnowledgeBaseChanges = {
     ...embedding?.changes,
@@ -201,7 +216,7 @@ export async function alterKnowledgeBase(
     }),
     params: {
       ...withoutReset(carriedParams(kb, embedding), sent, fields),
-      ...echoedParams(fields),
+      ...keptParams(fields),
       ...languageParam(read),
       ...searchParams(read),
     },
@@ -238,7 +253,26 @@ function notAllowed(name: string): string {
   return `Problem with knowledge base parameters: Parameter '${name}' is not allowed`
 }
 
-function echoedParams(fields: Fields): Fields {
-  const sent = ECHOED_PARAMS.filter((name) => fields[name] !== undefined && fields[name] !== null)
+/** @throws AppError `invalid_knowledge_base` */
+function refuseNever(read: FieldReader): void {
+  const name = Object.keys(NEVER).find((name) => read.truth(name) === true)
+  if (name === undefined) return
+  throw new AppError(
+    INVALID_KNOWLEDGE_BASE,
+    `Parameter '${name}' can only be false: ${NEVER[name]}`,
+  )
+}
+
+/** @throws AppError `dimension_mismatch`: only another model has vectors of another length */
+function checkStoredSize({ dimensions, params }: KnowledgeBase, size: number | undefined): void {
+  if (size === undefined || size === (dimensions ?? params.vector_size)) return
+  const known = dimensions === null ? 'not known yet' : dimensions
+  const how = 'send "vector_size" with an "embedding_model"'
+  const sizes = `the length of the vectors is ${known}, "vector_size" says ${size}`
+  throw new AppError('dimension_mismatch', `Dimensions do not match: ${sizes}; ${how}`)
+}
+
+function keptParams(fields: Fields): Fields {
+  const sent = KEPT_PARAMS.filter((name) => fields[name] !== undefined && fields[name] !== null)
   return Object.fromEntries(sent.map((name) => [name, fields[name]]))
 }

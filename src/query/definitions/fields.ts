@@ -57,6 +57,10 @@ export class FieldReader {
     return this.#fields[name] === null
   }
 
+  isSet(name: string): boolean {
+    return this.#fields[name] !== undefined && this.#fields[name] !== null
+  }
+
   text(name: string): string | undefined {
     const value = this.#fields[name]
     if (value === undefined || value === null) return undefined

@@ -6,13 +6,14 @@ import { FUSIONS, fusionNamed } from '../../core/domain/hybrid-search.ts'
 import { checkedName, nameKey } from '../../core/domain/identifier.ts'
 import { type KnowledgeBaseDraft, RERANK_CANDIDATES_MAX } from '../../core/domain/knowledge-base.ts'
 import { LANGUAGES, type Language, languageNamed } from '../../core/domain/language.ts'
+import { RERANKING_OPTIONS } from '../../core/domain/model-options.ts'
 import type { ModelRef } from '../../core/domain/model-ref.ts'
 import { FILES_DATABASE } from '../../core/domain/project.ts'
 import { AppError } from '../../core/errors.ts'
 import { isObject } from '../../core/json.ts'
 import type { CatalogDeps } from './catalog-deps.ts'
 import { definedFields, FieldReader, type Fields, INVALID_KNOWLEDGE_BASE } from './fields.ts'
-import { mergedFields, modelRefOf } from './model-ref-fields.ts'
+import { mergedFields, modelRefOf, refuseOptions } from './model-ref-fields.ts'
 
 /** The defaults of searches that do not say otherwise. */
 export const SEARCH_FIELDS = [
@@ -69,6 +70,9 @@ export function storageOf(
   }
   const fields = typeof storage === 'string' ? storageOfName(storage) : storage
   const read = new FieldReader(isObject(fields) ? fields : {}, INVALID_KNOWLEDGE_BASE)
+  read.allowOnly(new Set(['database', 'table']), (name) => {
+    return `Unknown field "${name}" in "storage"; expected "database" and "table"`
+  })
   const database = read.text('database')
   const table = read.text('table')
   if (!database || !table) {
@@ -123,6 +127,7 @@ export async function rerankingModelOf(
     throw new AppError(INVALID_KNOWLEDGE_BASE, 'Field "reranking_model" must be an object or false')
   }
   if (Object.keys(sent).length === 0) return null
+  refuseOptions(sent, RERANKING_OPTIONS, INVALID_KNOWLEDGE_BASE)
   const isChange = stored !== null && sent.model_name === undefined
   const fields = isChange ? mergedFields(stored, sent) : sent
   const merged = modelRefOf(

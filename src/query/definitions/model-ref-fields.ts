@@ -53,6 +53,18 @@ export function modelRefOf(
   }
 }
 
+/**
+ * A model takes nothing but its own fields and options that have an effect.
+ * @param sent what a client wrote: options stored earlier stay
+ * @throws AppError `unknown_field`
+ */
+export function refuseOptions(sent: Fields, known: readonly string[], code: ErrorCode): void {
+  const fields = [...OWN_FIELDS, ...known]
+  new FieldReader(sent, code).allowOnly(new Set(fields), (name) => {
+    return `A model here has no option "${name.slice(0, 60)}"; there are ${fields.join(', ')}`
+  })
+}
+
 /** Azure shows its addresses with the version of the API behind them, which is an option of its own. */
 function withoutVersion(sent: string | undefined): {
   readonly baseUrl: string | undefined

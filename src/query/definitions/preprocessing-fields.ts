@@ -9,9 +9,10 @@ import {
   type Preprocessing,
   type SentenceWindows,
 } from '../../core/domain/knowledge-base.ts'
+import { chatOptionsOf } from '../../core/domain/model-options.ts'
 import { AppError } from '../../core/errors.ts'
 import { FieldReader, type Fields, INVALID_KNOWLEDGE_BASE } from './fields.ts'
-import { maskedModelFields, modelRefOf } from './model-ref-fields.ts'
+import { maskedModelFields, modelRefOf, refuseOptions } from './model-ref-fields.ts'
 
 const CHUNK_SIZE_CHARS_MAX = 100_000
 const SENTENCES_MAX = 100
@@ -181,8 +182,11 @@ function contextualOf(config: FieldReader, stored: Preprocessing | null): Contex
   }
   const usual = { provider: before?.provider ?? 'openai', code: INVALID_KNOWLEDGE_BASE } as const
   const bounds = { min: 1, max: CONTEXT_CHUNKS_MAX }
+  const model = sent === undefined ? null : modelRefOf(sent, usual, before)
+  if (sent !== undefined && model !== null)
+    refuseOptions(sent, chatOptionsOf(model.provider), INVALID_KNOWLEDGE_BASE)
   return {
-    model: sent === undefined ? null : modelRefOf(sent, usual, before),
+    model,
     template: config.text('context_template') ?? null,
     chunksMax: config.integer('max_chunks', bounds) ?? CONTEXT_CHUNKS_DEFAULT,
   }

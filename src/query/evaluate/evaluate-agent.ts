@@ -1,5 +1,6 @@
 import { findAgent, findProject } from '../../core/domain/access/catalog-snapshot.ts'
 import type { Agent } from '../../core/domain/agents/agent.ts'
+import { chatOptionsOf } from '../../core/domain/model-options.ts'
 import { BUILTIN_PROVIDER, type ModelRef } from '../../core/domain/model-ref.ts'
 import type { QueryResult, RowStream } from '../../core/domain/query-result.ts'
 import { timestampOfMillis } from '../../core/domain/timestamp.ts'
@@ -9,7 +10,7 @@ import type { EvaluateAgentStatement } from '../../sql/dialect/parse-evaluate.ts
 import type { QualifiedName } from '../../sql/dialect/statement-reader.ts'
 import { agentDataFields, checkAddresses, overriddenAgent } from '../definitions/define-agent.ts'
 import type { Fields } from '../definitions/fields.ts'
-import { modelRefOf } from '../definitions/model-ref-fields.ts'
+import { modelRefOf, refuseOptions } from '../definitions/model-ref-fields.ts'
 import type { QueryDeps } from '../select/query-deps.ts'
 import type { StatementRequest } from '../select/statement-request.ts'
 import {
@@ -205,6 +206,10 @@ async function judgesOf(
     const why = 'the questions have no column answer or document_id, and there is no judge_model'
     warnings.push(`No answer is judged: ${why}`)
   }
+  if (judgeModel !== null && !names.includes('model')) {
+    const how = "name 'model' in judge, or leave the model out"
+    throw new AppError('invalid_request', `No judge asks the option "judge_model": ${how}`)
+  }
   const ref = names.includes('model') ? judgeRef(judgeModel, agent, warnings, deps) : null
   if (ref !== null && judgeModel !== null) await deps.checkAddress(ref)
   const model: EvaluationModel | null =
@@ -226,6 +231,7 @@ function judgeRef(
   deps: QueryDeps,
 ): ModelRef {
   const sent = fields && modelRefOf(fields, { provider: 'openai', code: 'invalid_request' })
+  if (sent !== null) refuseOptions(fields ?? {}, chatOptionsOf(sent.provider), 'invalid_request')
   const ref = sent ?? deps.chatModels.defaultModel ?? agent.model
   if (ref === null || ref.provider === BUILTIN_PROVIDER) {
     const how =

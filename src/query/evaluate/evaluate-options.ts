@@ -64,6 +64,17 @@ const EVALUATE_OPTIONS = [
   'per_question',
 ] as const
 
+/** How to measure. */
+const MEASURING_OPTIONS = [
+  'save_to',
+  'k',
+  'mode',
+  'alpha',
+  'fusion',
+  'reranking',
+  'per_question',
+] as const
+
 const GENERATION_OPTIONS = ['from_sql', 'count', 'seed'] as const
 
 const EVALUATED_K_MAX = 1000
@@ -95,6 +106,10 @@ export function evaluateOptions(sent: Fields): EvaluateOptions {
   if (!evaluates && generation === null) {
     const what = 'evaluate = false leaves nothing to do without generate_data'
     throw new AppError(INVALID_OPTION, what)
+  }
+  const unused = evaluates ? undefined : MEASURING_OPTIONS.find((name) => read.isSet(name))
+  if (unused !== undefined) {
+    throw new AppError(INVALID_OPTION, `Leave out "${unused}": evaluate = false measures nothing`)
   }
   return {
     testTable,

@@ -1,9 +1,10 @@
 import type { KnowledgeBase } from '../../core/domain/knowledge-base.ts'
+import { chatOptionsOf } from '../../core/domain/model-options.ts'
 import { BUILTIN_PROVIDER, type ModelRef } from '../../core/domain/model-ref.ts'
 import type { ChatModel } from '../../core/domain/ports/model-ports.ts'
 import { AppError } from '../../core/errors.ts'
 import type { Fields } from '../definitions/fields.ts'
-import { modelRefOf } from '../definitions/model-ref-fields.ts'
+import { modelRefOf, refuseOptions } from '../definitions/model-ref-fields.ts'
 import type { QueryDeps } from '../select/query-deps.ts'
 import type { EvaluationPrompt } from './metrics/evaluation-prompts.ts'
 
@@ -97,6 +98,7 @@ export async function evaluationModel(
 ): Promise<EvaluationModel> {
   const ref = llm === null ? defaultRef(kb, deps) : modelRefOf(llm, LLM_FIELDS, kb.rerankingModel)
   if (ref === null || ref.provider === BUILTIN_PROVIDER) throw noModel(purpose)
+  if (llm !== null) refuseOptions(llm, chatOptionsOf(ref.provider), LLM_FIELDS.code)
   return openModel(ref, 'llm', deps)
 }
 

@@ -108,25 +108,31 @@ function refuseRepeated(columns: readonly string[]): void {
   }
 }
 
-const INSERT_OPTIONS = new Set([
-  'batch_size',
-  'track_column',
-  'threads',
-  'error',
-  'kb_no_upsert',
-  'kb_skip_existing',
-  'background',
-])
+const INSERT_OPTIONS = new Set(['batch_size', 'error', 'kb_skip_existing', 'background'])
+
+/** Options of MindsDB that Eider does without: what to do instead. Null and false say what is done anyway. */
+const OPTIONS_ELSEWHERE: Readonly<Record<string, string>> = {
+  track_column:
+    "read only new rows with LAST in a job, or with a source of the kind 'query', which has track_column",
+  threads: 'batches are embedded side by side without it, so leave it out',
+  kb_no_upsert:
+    'a row with a stored id always replaces that document, so leave it out, or keep the document with kb_skip_existing',
+}
 
 /** @throws AppError `unknown_field`, `insert_failed` */
 export function storingOptions(sent: Fields): StoringOptions {
-  const read = new FieldReader(sent, 'insert_failed')
-  read.allowOnly(INSERT_OPTIONS, (name) => `Option '${name}' is not allowed in INSERT`)
-  read.text('track_column')
-  read.truth('kb_no_upsert')
+  const isAsked = ([name, value]: [string, unknown]) =>
+    !(name in OPTIONS_ELSEWHERE && value === false)
+  const asked = Object.fromEntries(Object.entries(sent).filter(isAsked))
+  const read = new FieldReader(asked, 'insert_failed')
+  read.allowOnly(INSERT_OPTIONS, (name) => {
+    const what = `Option '${name}' is not allowed in INSERT`
+    const how = Object.hasOwn(OPTIONS_ELSEWHERE, name)
+      ? OPTIONS_ELSEWHERE[name]
+      : `there are ${[...INSERT_OPTIONS].join(', ')}`
+    return `${what}; ${how}`
+  })
   read.truth('background')
-  if (typeof sent.threads === 'number') read.integer('threads', { min: 1, max: 1000 })
-  else read.truth('threads')
   const error = read.text('error') ?? 'raise'
   if (error !== 'raise' && error !== 'skip') {
     throw new AppError(

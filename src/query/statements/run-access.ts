@@ -7,7 +7,6 @@ import { type QueryResult, rowsOf } from '../../core/domain/query-result.ts'
 import { AppError } from '../../core/errors.ts'
 import type { AccessStatement } from '../../sql/dialect/parse-access.ts'
 import type { Statement } from '../../sql/dialect/parse-statement.ts'
-import type { Options } from '../../sql/dialect/statement-reader.ts'
 import { createKey, visibleKeys } from '../definitions/define-key.ts'
 import {
   createUser,
@@ -22,6 +21,7 @@ import { runComposedSelect } from '../select/composed-select.ts'
 import type { QueryDeps } from '../select/query-deps.ts'
 import { done, type StatementRequest } from '../select/statement-request.ts'
 import { narrowedSelect, type Shown } from './show-select.ts'
+import { withStatementName } from './statement-name.ts'
 
 /** @throws AppError `sql_not_supported` where nobody asks, and those of the definitions */
 export async function runAccessStatement(
@@ -88,7 +88,7 @@ async function createKeyOf(
   deps: QueryDeps,
 ): Promise<QueryResult> {
   const snapshot = () => deps.catalog.snapshot()
-  const fields = withName(options, name)
+  const fields = withStatementName(options, name)
   const { key, text } = await createKey(fields, author, { ...deps.access, snapshot })
   const { scopes, namespaces, expiresAt } = key
   const row = [key.id, key.name, text, scopes.join(', '), joinedNames(namespaces), expiresAt]
@@ -125,7 +125,7 @@ async function changeUsers(
   switch (statement.kind) {
     case 'create_user':
       if (found !== undefined && statement.ifNotExists) return
-      await createUser(withName(statement.options, statement.name), author, deps, signal)
+      await createUser(withStatementName(statement.options, statement.name), author, deps, signal)
       return
     case 'alter_user': {
       const user = existing(found, statement.name)
@@ -146,12 +146,6 @@ function existing(found: ListedUser | undefined, name: string): ListedUser {
   if (found !== undefined) return found
   const message = `There is no user named ${name.slice(0, 100)}; SHOW USERS lists them`
   throw new AppError('user_not_found', message)
-}
-
-/** The name stands before USING, and not among the options too. @throws AppError `invalid_request` */
-function withName(options: Options, name: string): Options {
-  if (options.name === undefined) return { ...options, name }
-  throw new AppError('invalid_request', 'The name stands before USING; leave out the option "name"')
 }
 
 /** As a list is written in SQL; null: all. */

@@ -23,6 +23,7 @@ import { createProject, dropProject } from '../definitions/define-project.ts'
 import { describedAgent, describedDatabase } from '../information-schema/object-tables.ts'
 import type { QueryDeps } from '../select/query-deps.ts'
 import { done, type StatementRequest } from '../select/statement-request.ts'
+import { withStatementName } from './statement-name.ts'
 
 export async function runDatabaseStatement(
   { statement, db }: StatementRequest<DatabaseStatement>,
@@ -82,7 +83,11 @@ export async function runAgentStatement(
     case 'create_agent': {
       const { name, project } = statement.name
       if (agent !== undefined && statement.ifNotExists) return done(db)
-      const made = await createAgent(project ?? db, { ...statement.options, name }, deps)
+      const made = await createAgent(
+        project ?? db,
+        withStatementName(statement.options, name),
+        deps,
+      )
       return { ...done(db), ...withWarnings(made, deps) }
     }
     case 'alter_agent': {

@@ -18,6 +18,7 @@ import { describedKnowledgeBase } from '../information-schema/object-tables.ts'
 import { queryRow } from '../rows/background-insert.ts'
 import type { QueryDeps } from '../select/query-deps.ts'
 import { done, type StatementRequest } from '../select/statement-request.ts'
+import { withStatementName } from './statement-name.ts'
 
 type StatementOf<K extends KnowledgeBaseStatement['kind']> = Extract<
   KnowledgeBaseStatement,
@@ -69,7 +70,7 @@ async function createBase(
   deps: QueryDeps,
 ): Promise<QueryResult> {
   const { name, project } = statement.name
-  const fields = { ...statement.options, name }
+  const fields = withStatementName(statement.options, name)
   try {
     await createKnowledgeBase(project ?? db, fields, deps)
   } catch (error) {
@@ -145,7 +146,7 @@ export async function runSourceStatement(
     case 'add': {
       const isThere = statement.ifNotExists && named(statement.source) !== undefined
       if (!isThere)
-        await createSource(kb, { ...statement.options, name: statement.source }, keeping)
+        await createSource(kb, withStatementName(statement.options, statement.source), keeping)
       return done(db)
     }
     case 'alter':

@@ -5,6 +5,7 @@ import type { QueryResult } from '../../core/domain/query-result.ts'
 import { notFound } from '../../core/errors.ts'
 import type { ShowStatement } from '../../sql/dialect/parse-show.ts'
 import type { QualifiedName } from '../../sql/dialect/statement-reader.ts'
+import { SHOWN_PARAMS } from '../definitions/define-knowledge-base.ts'
 import { maskedModelFields } from '../definitions/model-ref-fields.ts'
 import { agentOptions } from '../information-schema/object-tables.ts'
 import { runComposedSelect } from '../select/composed-select.ts'
@@ -115,7 +116,7 @@ function columnsSelect(path: string, condition: string): string {
 
 function knowledgeBaseText(kb: KnowledgeBase): string {
   const { rerankingModel, preprocessing, params } = kb
-  const { warnings: _, ...shown } = params
+  const settings = Object.entries(params).filter(([name]) => !SHOWN_PARAMS.has(name))
   const options = {
     embedding_model: maskedModelFields(kb.embeddingModel),
     reranking_model: rerankingModel && maskedModelFields(rerankingModel),
@@ -123,7 +124,7 @@ function knowledgeBaseText(kb: KnowledgeBase): string {
     metadata_columns: sentMetadataColumns(kb),
     id_column: kb.idColumn,
     preprocessing: preprocessing.sent,
-    ...shown,
+    ...Object.fromEntries(settings),
   }
   const path = `${quote(kb.projectName)}.${quote(kb.name)}`
   return `CREATE KNOWLEDGE_BASE ${path}${usingText(options)}`

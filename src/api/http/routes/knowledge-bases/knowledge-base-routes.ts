@@ -43,7 +43,6 @@ import { knowledgeBaseAt } from './knowledge-base-path.ts'
 
 const LIST = '/api/projects/:project_name/knowledge_bases'
 const ONE = `${LIST}/:knowledge_base_name` as const
-
 const tag = 'Knowledge bases'
 const missing = { 404: 'No such project or knowledge base' }
 
@@ -195,6 +194,22 @@ function refuseOthersWith(sent: SentUpdate): void {
   throw new AppError('invalid_request', `"rechunk" stands without an insert: ${how}`)
 }
 
+/** @throws AppError `invalid_request` for a field that says how to do what the request does not ask for */
+function refuseWithoutInsert(sent: SentUpdate): void {
+  const { limit, crawl_depth, filters, error, background, rechunk } = sent
+  const ofPages = Object.entries({ limit, crawl_depth, filters })
+  const [unread] = isSet(sent.urls) ? [] : ofPages.filter(([, value]) => isSet(value))
+  if (unread !== undefined) {
+    throw new AppError('invalid_request', `Field "${unread[0]}" needs "urls" beside it`)
+  }
+  if (hasInsert(sent)) return
+  const isUnused = background === true && rechunk !== true
+  if (!isSet(error) && !isUnused) return
+  const name = isSet(error) ? 'error' : 'background'
+  const how = 'send "rows", "files", "urls" or a "query" with it'
+  throw new AppError('invalid_request', `Field "${name}" is about an insert: ${how}`)
+}
+
 /**
  * The definition changes first: rows that come with another chunk size are chunked by it. Fields that are null are not set;
  * a search default that is null is taken away where nothing is inserted.
@@ -207,6 +222,7 @@ async function update(
   signal: AbortSignal,
 ): Promise<InsertOutcome> {
   if (sent.rechunk === true) refuseOthersWith(sent)
+  refuseWithoutInsert(sent)
   const definition = definitionFields(sent)
   const isAltered = Object.keys(definition).length > 0
   const target = isAltered ? await alterKnowledgeBase(kb, definition, deps.catalog) : kb
@@ -258,12 +274,9 @@ const DEFINITION = {
   hybrid_search_fusion: optional.text(),
   hybrid_search_feedback: t.Optional(t.Union([t.Boolean(), t.Null()])),
   params: optional.object(),
-  /** What existing clients send and read again; it changes nothing. */
-  version: optionally(t.Unknown()),
-  default_vector_storage: optionally(t.Unknown()),
-  created_embedding_model: optionally(t.Unknown()),
-  is_sparse: optionally(t.Unknown()),
   vector_size: optionally(t.Unknown({ description: 'The length that the vectors must have' })),
+  /** Existing clients send these as false, which is all that they can be. */
+  is_sparse: optionally(t.Unknown()),
   kb_no_upsert: optionally(t.Unknown()),
   kb_skip_existing: optionally(t.Unknown()),
 }

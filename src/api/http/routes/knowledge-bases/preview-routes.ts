@@ -85,7 +85,7 @@ const SCHEMA = t.Object(
 )
 const PREVIEW = bodySchema(SCHEMA)
 
-/** @throws AppError `missing_parameter` where there is not exactly one source */
+/** @throws AppError `missing_parameter` where there is not exactly one source, `invalid_request` */
 function sourceOf({
   text,
   rows,
@@ -101,7 +101,11 @@ function sourceOf({
   if (rows) sources.push({ kind: 'rows', rows: rows as readonly Row[] })
   if (typeof file === 'string') sources.push({ kind: 'file', name: file })
   const [source] = sources
-  if (source !== undefined && sources.length === 1) return source
+  if (source !== undefined && sources.length === 1) {
+    if (source.kind === 'text' || (syntax ?? title ?? null) === null) return source
+    const name = syntax == null ? 'title' : 'syntax'
+    throw new AppError('invalid_request', `Field "${name}" needs "text" beside it`)
+  }
   throw new AppError('missing_parameter', 'Must provide exactly one of "text", "rows" and "file"')
 }
 

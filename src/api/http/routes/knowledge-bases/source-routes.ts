@@ -38,10 +38,9 @@ const RUN_BODY = bodySchema(
   t.Object({ full: t.Optional(t.Boolean()) }, { additionalProperties: false }),
 )
 
-const RUNS = queryParameters(
-  { limit: wholeNumber({ min: 1, max: 100, unset: 20, description: 'How many come' }) },
-  { ignoresOthers: true },
-)
+const RUNS = queryParameters({
+  limit: wholeNumber({ min: 1, max: 100, unset: 20, description: 'How many come' }),
+})
 
 export const addSourceRoutes: AddRoutes = (app, context) => {
   const { sources } = context.deps

@@ -16,10 +16,9 @@ const PARQUET = 'application/vnd.apache.parquet'
 const BYTES = 'application/octet-stream'
 
 const tag = 'Documents'
-const IMPORT = queryParameters(
-  { background: truth({ description: 'A job stores them: the answer is 202, at once' }) },
-  { ignoresOthers: true },
-)
+const IMPORT = queryParameters({
+  background: truth({ description: 'A job stores them: the answer is 202, at once' }),
+})
 
 export const addTransferRoutes: AddRoutes = (app, context) => {
   const { transfers, fileBytes } = context.deps
