@@ -161,6 +161,7 @@ export async function openStore(options: StoreOptions): Promise<Store> {
   })
   try {
     const store = await storeOver(database, { ...options, now, folder: directory, space })
+    database.expectLog()
     // Only now: a store opens on a full disk too.
     database.checkBeforeWrites((wantedBytes) => space.check(wantedBytes))
     const staging = { directory: database.exportsDirectory, reserveBytes: reserveBytesOf(options) }
