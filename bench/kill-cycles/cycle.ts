@@ -2,9 +2,11 @@
 import { eiderClient } from '../../scripts/eider-client.ts'
 import { type ServerProcess, startServer, whileRunning } from '../../scripts/server-process.ts'
 import { searchFaults, tableFaults } from './integrity.ts'
-import { ABSENT, type Change, type Choose, type Kind, type Target } from './kinds.ts'
+import { ABSENT, type Change, type Choose, type Kind, type Target } from './kind.ts'
 
-const WRITING_MS_MAX = 2_500
+const WRITING_MS_MAX = 8_000
+/** A night makes thousands of backups. */
+const ENVIRONMENT = { EIDER_BACKUP_KEEP: '2' }
 
 /** The states of all keys as far as the writers know: by kind, then by key. */
 export type Ledger = Record<string, Record<string, string>>
@@ -30,18 +32,18 @@ export interface CycleOptions {
 
 export async function runCycle(options: CycleOptions): Promise<CycleResult> {
   const { dataDirectory, kinds, choose, ledger } = options
-  const server = await startServer({ dataDirectory })
-  const target = targetOf(server)
+  const server = await startServer({ dataDirectory, environment: ENVIRONMENT })
+  const target = targetOf(server, dataDirectory)
   const writers = kinds.map((kind) => write(kind, target, options))
   await Bun.sleep(choose(WRITING_MS_MAX))
   await kill(server)
   const written = await Promise.all(writers)
   // Now and then the next start is killed as well, while it reads the log.
   if (choose(4) === 0) await killedStart(dataDirectory, choose)
-  const again = await startServer({ dataDirectory })
+  const again = await startServer({ dataDirectory, environment: ENVIRONMENT })
   const faults: string[] = []
   await whileRunning(again, async () => {
-    const reached = targetOf(again)
+    const reached = targetOf(again, dataDirectory)
     for (const [index, kind] of kinds.entries()) {
       const seen = await kind.observe(reached)
       const states = ledger[kind.name] ?? {}
@@ -65,8 +67,8 @@ export async function runCycle(options: CycleOptions): Promise<CycleResult> {
   }
 }
 
-export function targetOf({ baseUrl }: Pick<ServerProcess, 'baseUrl'>): Target {
-  return { client: eiderClient(baseUrl), baseUrl }
+export function targetOf({ baseUrl }: ServerProcess, dataDirectory: string): Target {
+  return { client: eiderClient(baseUrl), baseUrl, dataDirectory }
 }
 
 interface Written {

@@ -1,39 +1,15 @@
-/**
- * What the writers change: each kind has keys, and each key a state, a version or `absent`. A change asks for a new state;
- * after a restart every key must be in the state that was acknowledged last, or in the one that was asked for since.
- */
+/** The kinds of writers: documents, files, definitions, and with them those of the other files. */
 import type { EiderClient } from '../../scripts/eider-client.ts'
+import { JOB_KINDS, prepareJobs } from './job-kinds.ts'
+import { ABSENT, KBS, type Kind, PROJECT, type Target } from './kind.ts'
+import { prepareRecords, RECORD_KINDS } from './record-kinds.ts'
 
-export const ABSENT = 'absent'
-const PROJECT = '/projects/mindsdb'
-const KBS = `${PROJECT}/knowledge_bases`
 const PARAGRAPHS = 3
 
-export interface Target {
-  readonly client: EiderClient
-  readonly baseUrl: string
-}
-
-export interface Change {
-  readonly key: string
-  readonly state: string
-  run(target: Target): Promise<unknown>
-}
-
-export interface Kind {
-  readonly name: string
-  /** @param stateOf the state that was acknowledged last */
-  change(choose: Choose, version: number, stateOf: (key: string) => string): Change
-  /** The states of all keys that are there. */
-  observe(target: Target): Promise<ReadonlyMap<string, string>>
-}
-
-/** A whole number below the bound. */
-export type Choose = (bound: number) => number
-
 /** The knowledge bases of all kinds. `models` are two with different vectors. */
-export async function prepare({ client }: Target, models: readonly object[]): Promise<void> {
-  const [embedding_model] = models
+export async function prepare(target: Target, models: readonly object[]): Promise<void> {
+  const { client } = target
+  const [embedding_model = {}] = models
   const create = (knowledge_base: object) => client.request('POST', KBS, { knowledge_base })
   // The column is there before the first row is.
   const metadata_columns = ['version']
@@ -42,6 +18,8 @@ export async function prepare({ client }: Target, models: readonly object[]): Pr
   await create({ name: 'small', embedding_model })
   const rows = Array.from({ length: 40 }, (_, id) => ({ id: `s${id}`, content: `small ${id}` }))
   await client.request('PUT', `${KBS}/small`, { knowledge_base: { rows } })
+  await prepareRecords(target)
+  await prepareJobs(target, embedding_model)
 }
 
 export function allKinds(models: readonly object[]): readonly Kind[] {
@@ -55,6 +33,8 @@ export function allKinds(models: readonly object[]): readonly Kind[] {
       (name, version) => `CREATE OR REPLACE TABLE ${name} AS SELECT ${version} AS version`,
     ),
     agents,
+    ...RECORD_KINDS,
+    ...JOB_KINDS,
   ])
 }
 
@@ -243,8 +223,9 @@ const agents: Kind = {
     const listed = (await client.request('GET', `${PROJECT}/agents`)) as readonly {
       readonly name: string
     }[]
+    const own = listed.filter(({ name }) => name.startsWith('agent_'))
     return new Map(
-      listed.map((agent) => [agent.name, /version (\d+)/.exec(JSON.stringify(agent))?.[1] ?? '']),
+      own.map((agent) => [agent.name, /version (\d+)/.exec(JSON.stringify(agent))?.[1] ?? '']),
     )
   },
 }

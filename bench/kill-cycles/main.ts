@@ -9,7 +9,8 @@ import { join } from 'node:path'
 import { parseArgs } from 'node:util'
 import { startServer, whileRunning } from '../../scripts/server-process.ts'
 import { type CycleResult, type Ledger, runCycle, targetOf } from './cycle.ts'
-import { allKinds, type Choose, prepare } from './kinds.ts'
+import type { Choose } from './kind.ts'
+import { allKinds, prepare } from './kinds.ts'
 import { startStub } from './stub.ts'
 
 interface Progress {
@@ -42,7 +43,7 @@ async function run(folder: string, cycles: number, seed: number): Promise<number
     if (progress === null) {
       progress = { ...NEW, seed, stubPort: stub.port }
       const server = await startServer({ dataDirectory })
-      await whileRunning(server, () => prepare(targetOf(server), stub.models))
+      await whileRunning(server, () => prepare(targetOf(server, dataDirectory), stub.models))
       await writeProgress(folder, progress)
     }
     const kinds = allKinds(stub.models)

@@ -169,6 +169,7 @@ export async function openStore(options: StoreOptions): Promise<Store> {
     const { ceiling = new MemoryCeiling() } = options
     const parts = { ...options, now, folder: directory, space, ceiling }
     const store = await storeOver(database, parts)
+    database.expectLog()
     // Only now: a store opens on a full disk too.
     database.checkBeforeWrites((wantedBytes) => space.check(wantedBytes))
     const staging = { directory: database.exportsDirectory, reserveBytes: reserveBytesOf(options) }

@@ -3,7 +3,7 @@ import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import { salvage as salvageFolder } from '../../store/backup/salvage.ts'
 import { DATABASE_FILE } from '../../store/duckdb/database.ts'
-import { forgetMark } from '../../store/duckdb/log-mark.ts'
+import { acceptLoss as acceptLostLog } from '../../store/duckdb/log-mark.ts'
 import { restore as restoreBackup } from '../../store/restore.ts'
 import type { RunCommand } from '../command.ts'
 import { CommandError } from '../command-error.ts'
@@ -31,7 +31,7 @@ export const acceptLoss: RunCommand = async ({ words: [folder = ''], output }) =
     const message = `${folder} has no ${DATABASE_FILE}: restore a backup`
     throw new CommandError('no_data_folder', message)
   }
-  forgetMark(folder)
+  acceptLostLog(folder)
   const line = `${folder} starts with what is left; nobody can tell any more what was lost`
   return show(output, { folder }, () => [line])
 }

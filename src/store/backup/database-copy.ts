@@ -3,6 +3,7 @@ import type { DuckDBConnection } from '@duckdb/node-api'
 import { literal, quote } from '../../core/domain/identifier.ts'
 import { onAbort } from '../../core/runtime/cancellation.ts'
 import type { Database } from '../duckdb/database.ts'
+import { LOG_EXPECTED } from '../duckdb/expected-log.ts'
 import { definition } from '../upkeep/keyword-columns.ts'
 
 export interface CopiedTable {
@@ -89,7 +90,7 @@ async function copyTables(copying: Copying): Promise<readonly CopiedTable[]> {
   const { connection, source, copy } = copying
   const isOwn = `database_name = ${literal(unquoted(source))} AND NOT internal`
   const schemas = await connection.runAndReadAll(
-    `SELECT schema_name FROM duckdb_schemas() WHERE ${isOwn}`,
+    `SELECT schema_name FROM duckdb_schemas() WHERE ${isOwn} AND schema_name <> '${LOG_EXPECTED}'`,
   )
   for (const [schema] of schemas.getRows()) {
     await connection.run(`CREATE SCHEMA ${copy}.${quote(String(schema))}`)

@@ -4,9 +4,10 @@ import { join } from 'node:path'
 import type { DuckDBConnection, DuckDBInstance, DuckDBPreparedStatement } from '@duckdb/node-api'
 import { AppError, StartError } from '../../core/errors.ts'
 import { isInvalidated, resourceError, unusable } from './database-error.ts'
+import { expectLog, expectNoLog, expectsLog } from './expected-log.ts'
 import { type LockNote, lockConflict, removeLockNote, writeLockNote } from './lock-note.ts'
 import { connectTo, lockedInstance, spillDirectory } from './locked-instance.ts'
-import { checkLog, LogMark, MARK_FILE } from './log-mark.ts'
+import { checkLog, copiedAlone, LogMark, MARK_FILE } from './log-mark.ts'
 import { memoryLimitOf } from './memory-size.ts'
 import { trimCache, withoutCaching } from './step-limits.ts'
 
@@ -74,8 +75,11 @@ export class Database {
     const path = join(directory, DATABASE_FILE)
     const isNew = !existsSync(path)
     try {
-      checkLog(directory, DATABASE_FILE)
-      return new Database(await lockedInstance(path, options), options)
+      const isAlone = checkLog(directory, DATABASE_FILE)
+      const database = new Database(await lockedInstance(path, options), options)
+      if (!isAlone || !(await database.lease(expectsLog))) return database
+      await database.close()
+      throw copiedAlone(directory, DATABASE_FILE)
     } catch (error) {
       if (error instanceof StartError) throw error
       const conflict = lockConflict(error, directory)
@@ -107,7 +111,13 @@ export class Database {
     rmSync(this.exportsDirectory, { recursive: true, force: true })
     writeLockNote(directory, this.#note)
     this.#mark = LogMark.open(join(directory, DATABASE_FILE), join(directory, MARK_FILE))
-    this.#mark.record()
+    this.#mark.flush(directory)
+  }
+
+  /** In the background, before the next write. Where it fails, only a data file that is copied alone goes unnoticed. */
+  expectLog(): void {
+    if (this.#directory === null) return
+    this.#lastWrite = this.#lastWrite.then(() => this.lease(expectLog)).catch(() => {})
   }
 
   /** From now on this one is asked before each `write`. @param check throws where nothing more can be stored */
@@ -322,6 +332,8 @@ export class Database {
     if (this.#isClosed) return
     await this.#lastWrite
     const isClaimed = this.#directory === null || this.#mark !== null
+    // Where it fails, the log stays.
+    if (isClaimed) await this.writeRecords(expectNoLog, { isFreeing: true }).catch(() => {})
     if (isClaimed) await this.checkpoint()
     this.#isClosed = true
     for (const connection of this.#idle.splice(0)) connection.closeSync()

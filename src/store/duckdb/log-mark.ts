@@ -9,11 +9,12 @@
 import {
   closeSync,
   constants,
+  fsyncSync,
   openSync,
   readFileSync,
   readSync,
-  rmSync,
   statSync,
+  writeFileSync,
   writeSync,
 } from 'node:fs'
 import { join } from 'node:path'
@@ -90,6 +91,15 @@ export class LogMark {
     writeSync(this.#mark, encoded(this.#last), 0, MARK_BYTES, 0)
   }
 
+  /** Before the data file expects a log: with a mark beside it, it is not asked. So a power cut must not take the mark. */
+  flush(directory: string): void {
+    this.record()
+    const folder = openSync(directory, 'r')
+    fsyncSync(this.#mark)
+    fsyncSync(folder)
+    closeSync(folder)
+  }
+
   /** After the database is closed. */
   close(): void {
     closeSync(this.#database)
@@ -97,30 +107,32 @@ export class LogMark {
   }
 }
 
-/** From now on nobody misses what the log held. */
-export function forgetMark(directory: string): void {
-  rmSync(join(directory, MARK_FILE), { force: true })
+/** The next start misses nothing: the mark that it finds asks for no log. */
+export function acceptLoss(directory: string): void {
+  const nothing = encoded({ checkpoints: 0n, logBytes: 0n, writes: 0n })
+  writeFileSync(join(directory, MARK_FILE), nothing, { mode: 0o600 })
 }
 
 /**
  * Before the database is opened: it and its log are there, and the log holds all that was acknowledged.
+ * @returns whether the data file is alone: no mark and no log says what it should hold
  * @throws StartError that says what is missing and what can be done; nothing in the folder has changed then
  */
-export function checkLog(directory: string, fileName: string): void {
+export function checkLog(directory: string, fileName: string): boolean {
   const path = join(directory, fileName)
   const mark = readMark(join(directory, MARK_FILE))
   const file = statSync(path, { throwIfNoEntry: false })
   const log = statSync(`${path}.wal`, { throwIfNoEntry: false })
   if (file === undefined) {
-    if (mark === undefined && (log === undefined || log.size === 0)) return
+    if (mark === undefined && (log === undefined || log.size === 0)) return false
     throw lost(directory, `its data file ${fileName} is missing`, false)
   }
-  if (mark === undefined || !file.isFile()) return
+  if (mark === undefined || !file.isFile()) return log === undefined || log.size === 0
   if (file.size < HEADERS_BYTES) {
     throw lost(directory, `its data file ${fileName} is cut: it has ${file.size} bytes`, false)
   }
   const checkpoints = checkpointsOf(path)
-  if (checkpoints > mark.checkpoints) return
+  if (checkpoints > mark.checkpoints) return false
   if (checkpoints < mark.checkpoints) {
     const age = `its data file ${fileName} is older than its last acknowledged write`
     throw lost(directory, `${age} (checkpoint ${checkpoints}, ${mark.checkpoints} were made)`)
@@ -136,6 +148,13 @@ export function checkLog(directory: string, fileName: string): void {
   if (mark.logBytes > 0n && !holdsRecordsUpTo(`${path}.wal`, Number(mark.logBytes))) {
     throw lost(directory, `${name} is damaged`)
   }
+  return false
+}
+
+/** For a data file that is alone and yet expects a log. */
+export function copiedAlone(directory: string, fileName: string): StartError {
+  const how = `its data file ${fileName} was copied while Eider was running or after it was killed`
+  return lost(directory, `${how}, without the log ${fileName}.wal and its newest writes`)
 }
 
 /** @param isReadable the data file is there, so that what is not lost can be used */

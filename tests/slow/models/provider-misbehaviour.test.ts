@@ -9,7 +9,11 @@ import {
   forEver,
   hostileServer,
 } from '../../models/fixtures/hostile-server.ts'
-import { CLIENTS } from '../../models/fixtures/provider-clients.ts'
+import {
+  HURRIED_CLIENTS,
+  PATIENT_CLIENTS,
+  type ProviderClients,
+} from '../../models/fixtures/provider-clients.ts'
 import { KEY } from '../../models/fixtures/rerank-support.ts'
 
 /** Stands in every answer that is not the protocol's own error message: nobody may be shown it. */
@@ -146,8 +150,11 @@ function redirectTo(status: number, location: string): Behaviour {
 }
 
 /** The failure of each client; a value is none. */
-async function failuresAt(url: string): Promise<Readonly<Record<string, AppError>>> {
-  const entries = Object.entries(CLIENTS).map(async ([name, call]) => {
+async function failuresAt(
+  url: string,
+  clients: ProviderClients,
+): Promise<Readonly<Record<string, AppError>>> {
+  const entries = Object.entries(clients).map(async ([name, call]) => {
     const error = await call(url).then(
       (value: unknown) => new Error(`${name} gave ${Bun.inspect(value)}`),
       (cause: unknown) => cause,
@@ -172,9 +179,12 @@ function expectWellMade(failures: Readonly<Record<string, AppError>>, origin: st
   }
 }
 
-async function expectFailures(behave: Behaviour): Promise<Readonly<Record<string, AppError>>> {
+async function expectFailures(
+  behave: Behaviour,
+  clients = HURRIED_CLIENTS,
+): Promise<Readonly<Record<string, AppError>>> {
   await using server = await hostileServer(behave)
-  const failures = await failuresAt(server.url)
+  const failures = await failuresAt(server.url, clients)
   expectWellMade(failures, server.url)
   await server.closed()
   return failures
@@ -200,7 +210,10 @@ describe('a redirect', () => {
   for (const status of [301, 302, 303, 307, 308]) {
     test(`${status} to another host is not followed`, async () => {
       await using other = await hostileServer(json({ data: [] }))
-      const failures = await expectFailures(redirectTo(status, `${other.url}/v1/embeddings`))
+      const failures = await expectFailures(
+        redirectTo(status, `${other.url}/v1/embeddings`),
+        PATIENT_CLIENTS,
+      )
       for (const { message } of Object.values(failures)) {
         expect(message).toEndWith(`answered ${status} (redirects are not followed)`)
       }
@@ -211,7 +224,7 @@ describe('a redirect', () => {
   for (const location of ['/again', 'file:///etc/passwd', 'data:application/json,{}', '\u0001']) {
     test(`to ${JSON.stringify(location)} is not followed`, async () => {
       await using server = await hostileServer(redirectTo(302, location))
-      expectWellMade(await failuresAt(server.url), server.url)
+      expectWellMade(await failuresAt(server.url, PATIENT_CLIENTS), server.url)
       const paths = server.requests.map((request) => request.split(' ')[1])
       expect(paths.filter((path) => path === '/again')).toEqual([])
     })
@@ -233,7 +246,7 @@ describe('a status', () => {
         const message = `not today, ${KEY}`
         const headers = after === null ? JSON_TYPE : { ...JSON_TYPE, 'retry-after': after }
         const body = JSON.stringify({ error: { message, type: 'x', secret: INSIDE } })
-        const failures = await expectFailures(answering(status, headers, body))
+        const failures = await expectFailures(answering(status, headers, body), PATIENT_CLIENTS)
         for (const error of Object.values(failures)) {
           expect(error.message).toContain(`answered ${status}`)
           expect(error.message).toContain('not today, ******')
@@ -253,7 +266,10 @@ describe('a status', () => {
       ['application/json', JSON.stringify({ error: { code: INSIDE } })],
       ['text/plain', INSIDE],
     ] as const) {
-      const failures = await expectFailures(answering(500, { 'content-type': type }, body))
+      const failures = await expectFailures(
+        answering(500, { 'content-type': type }, body),
+        PATIENT_CLIENTS,
+      )
       for (const error of Object.values(failures)) expect(error.message).toEndWith('answered 500')
     }
   })
@@ -262,7 +278,7 @@ describe('a status', () => {
 test('TLS against a server that speaks none is a failure', async () => {
   await using server = await hostileServer(answering(200, JSON_TYPE, '{}'))
   const url = server.url.replace('http:', 'https:')
-  expectWellMade(await failuresAt(url), url)
+  expectWellMade(await failuresAt(url, HURRIED_CLIENTS), url)
 })
 
 /** What gzip makes of so many zeros. */

@@ -108,12 +108,19 @@ const ROWS: Readonly<Record<string, Row>> = {
     damage: (path) => edit(path(LOG), (bytes) => flip(bytes, bytes.length - 12)),
     refused: ['Corrupt WAL file', ...WAYS_OUT],
   },
-  'log and mark missing, as in a folder of before there were marks': {
+  'log and mark missing, as in a copy of the data file alone': {
     damage: (path) => {
       rmSync(path(LOG))
       rmSync(path(MARK))
     },
-    opens: 'in the file',
+    refused: ['while Eider was running', 'accept-loss', ...WAYS_OUT],
+  },
+  'log missing and mark unwritten': {
+    damage: (path) => {
+      rmSync(path(LOG))
+      truncateSync(path(MARK), 0)
+    },
+    refused: ['while Eider was running', 'accept-loss', ...WAYS_OUT],
   },
   'mark missing': { damage: (path) => rmSync(path(MARK)), opens: ALL },
   'mark empty': { damage: (path) => truncateSync(path(MARK), 0), opens: ALL },
@@ -217,3 +224,12 @@ for (const [name, { damage, opens, refused }] of Object.entries(ROWS)) {
     expect(filesIn(directory)).toEqual(before)
   }, 180_000)
 }
+
+test('the data file of a server that was stopped needs neither log nor mark', async () => {
+  const directory = join(folder.path, 'stopped')
+  cpSync(whole, directory, { recursive: true })
+  expect((await run('open', directory)).printed).toBe(`opened: ${ALL}`)
+  rmSync(join(directory, LOG), { force: true })
+  rmSync(join(directory, MARK))
+  expect((await run('open', directory)).printed).toBe(`opened: ${ALL}`)
+}, 180_000)

@@ -174,24 +174,28 @@ test('salvage reads without the log where the log is damaged', async () => {
   expect(report.damage[0]).toStartWith('the log: ')
 }, 180_000)
 
-test('accept-loss lets a folder start whose log is gone', async () => {
-  using folder = temporaryFolder()
-  const data = join(folder.path, 'data')
-  const store = await openStore({ directory: data })
-  await store.close()
-  const again = await openStore({ directory: data })
-  await again.catalog.createKnowledgeBase(draftOf('kb'))
-  const copy = join(folder.path, 'copy')
-  mkdirSync(copy)
-  await Bun.spawn(['cp', '-r', `${data}/.`, copy]).exited
-  await again.close()
-  rmSync(join(copy, 'eider-data.duckdb.wal'))
-  await expect(openStore({ directory: copy })).rejects.toThrow('accept-loss')
-  expect((await eider('accept-loss', copy)).exitCode).toBe(0)
-  const left = await openStore({ directory: copy })
-  expect(left.catalog.snapshot().knowledgeBases).toEqual([])
-  await left.close()
-}, 180_000)
+const LOG = 'eider-data.duckdb.wal'
+
+for (const missing of [[LOG], [LOG, 'eider-log.mark']]) {
+  test(`accept-loss lets a folder start without ${missing.join(' and ')}`, async () => {
+    using folder = temporaryFolder()
+    const data = join(folder.path, 'data')
+    const store = await openStore({ directory: data })
+    await store.close()
+    const again = await openStore({ directory: data })
+    await again.catalog.createKnowledgeBase(draftOf('kb'))
+    const copy = join(folder.path, 'copy')
+    mkdirSync(copy)
+    await Bun.spawn(['cp', '-r', `${data}/.`, copy]).exited
+    await again.close()
+    for (const name of missing) rmSync(join(copy, name))
+    await expect(openStore({ directory: copy })).rejects.toThrow('accept-loss')
+    expect((await eider('accept-loss', copy)).exitCode).toBe(0)
+    const left = await openStore({ directory: copy })
+    expect(left.catalog.snapshot().knowledgeBases).toEqual([])
+    await left.close()
+  }, 180_000)
+}
 
 test('a restored folder opens for the keys and users of the one that was backed up', async () => {
   using folder = temporaryFolder()
