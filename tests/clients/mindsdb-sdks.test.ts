@@ -45,7 +45,7 @@ const BY_PYTHON = {
 
 const BY_JAVASCRIPT = {
   projects: [['house', 'mindsdb'], 'project'],
-  databases: [['files', 'house', 'mindsdb', 'pg'], 'postgres', null],
+  databases: [['files', 'house', 'information_schema', 'mindsdb', 'pg'], 'postgres', null],
   tables: [{ id: 1, large: '9007199254740993' }],
   views: [['dear'], [{ id: 1 }], 0],
   'knowledge bases': [{ id: 'rooibos', chunk_content: expect.stringContaining('Rooibos') }],
