@@ -1,3 +1,4 @@
+import { join } from 'node:path'
 import { pino } from 'pino'
 import type { Listener } from './api/http/listen.ts'
 import type { AppLog } from './app.ts'
@@ -8,7 +9,8 @@ import { CrashReports } from './ops/supervisor/crash-reports.ts'
 import { PLANNED_RESTART_CODE } from './ops/supervisor/restart-policy.ts'
 import type { Restarts } from './ops/supervisor/restarts.ts'
 import { failureFields, type LogStyle, logStyleOf, logText } from './ops/telemetry/log-text.ts'
-import { releaseLocks } from './store/duckdb/database.ts'
+import { DATABASE_FILE } from './store/duckdb/database.ts'
+import { releaseLocks } from './store/duckdb/lock-note.ts'
 import { machineBytes, memoryBytesOf } from './store/duckdb/memory-size.ts'
 import type { StuckStatement } from './store/duckdb/open-statements.ts'
 import { openStore, type StoreOptions } from './store/store.ts'
@@ -127,7 +129,7 @@ function storeCallsOf({ fatal, replace, noteStuck }: Endings, logger: pino.Logge
 async function isReplaced(directory: string, replace: () => Promise<boolean>): Promise<boolean> {
   // The statement that still runs keeps DuckDB's locks. The kernel sees to it that nothing here writes any more.
   if (!forbidFileWrites()) return false
-  releaseLocks(directory)
+  releaseLocks(join(directory, DATABASE_FILE))
   return replace()
 }
 

@@ -1,4 +1,4 @@
-import { closeSync, existsSync, mkdirSync, openSync, rmSync } from 'node:fs'
+import { existsSync, mkdirSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { DuckDBConnection, DuckDBInstance, DuckDBPreparedStatement } from '@duckdb/node-api'
@@ -392,16 +392,5 @@ function makeDirectory(directory: string): void {
     mkdirSync(directory, { recursive: true, mode: 0o700 })
   } catch (error) {
     throw unusable(directory, error)
-  }
-}
-
-/**
- * Releases the locks of a folder that is closed: a statement that DuckDB does not stop keeps them. The system drops a
- * process's lock on a file when the process closes any descriptor of it.
- */
-export function releaseLocks(directory: string): void {
-  for (const name of [DATABASE_FILE, `${DATABASE_FILE}.wal`]) {
-    const path = join(directory, name)
-    if (existsSync(path)) closeSync(openSync(path, 'r'))
   }
 }

@@ -1,7 +1,15 @@
 /**
  * Who has the data folder open: a note for people. The lock itself is DuckDB's, and the only truth.
  */
-import { readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
+import {
+  closeSync,
+  existsSync,
+  openSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs'
 import { hostname } from 'node:os'
 import { join } from 'node:path'
 import { timestampOfMillis } from '../../core/domain/timestamp.ts'
@@ -82,4 +90,14 @@ function isLockNote(value: unknown): value is LockNote {
     typeof startedAt === 'string' &&
     (address === undefined || typeof address === 'string')
   )
+}
+
+/**
+ * Releases DuckDB's locks on a database that is closed: a statement that does not stop keeps them. The system drops a
+ * process's lock on a file when the process closes any descriptor of it.
+ */
+export function releaseLocks(databaseFile: string): void {
+  for (const path of [databaseFile, `${databaseFile}.wal`]) {
+    if (existsSync(path)) closeSync(openSync(path, 'r'))
+  }
 }

@@ -37,9 +37,7 @@ async function onlyJob(): Promise<JobBody & { readonly kind: string; readonly ti
 
 test('a job asks the questions; its failures are told, its rows are those of the run', async () => {
   t.replies(({ prompt }) => (prompt === 'two' ? 401 : 'yes'))
-  const { rows } = await t.evaluate(
-    `${SET}, background = true, run = 'night', judge_model = ${t.model}, judge = 'contains'`,
-  )
+  const { rows } = await t.evaluate(`${SET}, background = true, run = 'night', judge = 'contains'`)
   expect(rows.length).toBe(1)
   const started = await onlyJob()
   expect(started).toMatchObject({ kind: 'evaluation', title: 'EVALUATE AGENT helper, run night' })

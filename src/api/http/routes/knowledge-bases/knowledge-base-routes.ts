@@ -329,7 +329,6 @@ const UPDATE_SCHEMA = t.Object(
   { additionalProperties: false },
 )
 const UPDATE_KNOWLEDGE_BASE = bodySchema(UPDATE_SCHEMA)
-
 type SentUpdate = Static<typeof UPDATE_SCHEMA>['knowledge_base']
 
 function hasInsert({ rows, query, files, urls }: SentUpdate): boolean {
