@@ -307,7 +307,7 @@ test('OPTIONS names the methods, and allows no other site anything', async () =>
   const { server } = testServer()
   const { status, headers } = await send(server, 'OPTIONS /api/sql/query/')
   expect(status).toBe(204)
-  expect(headers.get('allow')).toBe('GET, POST, HEAD, OPTIONS')
+  expect(headers.get('allow')).toBe('HEAD, GET, POST, OPTIONS')
   expect(headers.get('access-control-allow-origin')).toBeNull()
 })
 

@@ -150,9 +150,9 @@ describe('a page', () => {
 
   test('ignores a proxy of the environment', async () => {
     const script = `
-      import { guardedFetch } from '${import.meta.dir}/../../src/ingest/crawl/guarded-fetch.ts'
-      import { addressPolicy } from '${import.meta.dir}/../../src/network/address-policy.ts'
-      import { internet } from '${import.meta.dir}/../../src/network/pinned-fetch.ts'
+      import { guardedFetch } from '${import.meta.dir}/../../src/ingest/sources/guarded-fetch.ts'
+      import { addressPolicy } from '${import.meta.dir}/../../src/core/runtime/address-policy.ts'
+      import { internet } from '${import.meta.dir}/../../src/core/runtime/pinned-fetch.ts'
       const policy = addressPolicy({ setting: 'X', entries: ['127.0.0.1'] })
       const pages = guardedFetch({ policy, userAgent: 'x', network: internet, pageMs: 5000 })
       const signal = new AbortController().signal

@@ -66,5 +66,5 @@ test('the list of providers loads nothing else', async () => {
   )
   const source = await Bun.file(path).text()
   const imports = new Bun.Transpiler({ loader: 'ts' }).scanImports(source)
-  expect(imports.map(({ path: imported }) => imported)).toEqual(['../../domain/model-ref.ts'])
+  expect(imports.map(({ path: imported }) => imported)).toEqual(['../../core/domain/model-ref.ts'])
 })
