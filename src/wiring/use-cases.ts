@@ -3,7 +3,7 @@ import type { Attachments, UseCases } from '../api/http/request/route-context.ts
 import type { Principal } from '../core/domain/access/principal.ts'
 import { type Rights, rightsOf } from '../core/domain/access/rights.ts'
 import type { ImportFiles } from '../core/domain/ports/document-ports.ts'
-import type { TokenCounter } from '../core/domain/ports/model-ports.ts'
+import type { FoundPassage, TokenCounter } from '../core/domain/ports/model-ports.ts'
 import {
   type Attachment,
   attachJobOf,
@@ -19,6 +19,7 @@ import type { JobRunner } from '../ops/jobs/job-runner.ts'
 import type { DocumentUses } from '../query/documents/document-uses.ts'
 import type { TransferUses } from '../query/documents/move-knowledge-base.ts'
 import type { QueryRequest } from '../query/run/run-query.ts'
+import type { SearchAnswer } from '../query/search/run-search.ts'
 import type { QueryDeps } from '../query/select/query-deps.ts'
 import { Sessions } from '../query/sessions.ts'
 import { UNKNOWN_VARIABLES } from '../query/variables.ts'
@@ -94,7 +95,10 @@ export function useCases(
     },
     dropSessions,
     search: async (kb, order, signal) => {
-      return (await LATER.search()).runSearch(kb, order, queryDeps, signal)
+      const answer = await (await LATER.search()).runSearch(kb, order, queryDeps, signal)
+      if (!order.isJudged || typeof order.query !== 'string') return answer
+      const { answerabilityOf } = await LATER.answerability()
+      return { ...answer, answerable: answerabilityOf(order.query, foundPassages(answer)).score }
     },
     documents: documentUsesOf(queryDeps, reader),
     embeddings: { embedder: (ref) => queryDeps.embedders.embedder(ref), counter: wordPieces },
@@ -240,4 +244,17 @@ function transferUsesOf(
       })
     },
   }
+}
+
+function foundPassages({ results }: SearchAnswer): readonly FoundPassage[] {
+  return results.map(({ id, content, metadata, relevance, distance }) => {
+    const { heading } = metadata
+    return {
+      documentId: id,
+      text: content,
+      heading: typeof heading === 'string' ? heading : '',
+      relevance: relevance ?? 0,
+      ...(distance === null ? {} : { cosine: Math.max(0, 1 - distance) }),
+    }
+  })
 }

@@ -1,5 +1,9 @@
 import type { FinishReason, ModelTurn, TokenUsage } from '../../core/domain/agents/agent-run.ts'
-import type { Action, Step } from '../../core/domain/agents/completion-event.ts'
+import {
+  type Action,
+  EVIDENCE_LEVELS,
+  type Step,
+} from '../../core/domain/agents/completion-event.ts'
 import { isModelFeature, type ModelFeature } from '../../core/domain/model-features.ts'
 import type { ChatDefaults, ModelRef } from '../../core/domain/model-ref.ts'
 import { AppError, ERRORS, type ErrorCode, toAppError } from '../../core/errors.ts'
@@ -160,7 +164,16 @@ const EVENT_PARSERS: {
     if (typeof text !== 'string' || !isAmount(turnCount)) return undefined
     return { type: 'summary', text, turnCount }
   },
-  output: ({ output }) => (typeof output === 'string' ? { type: 'output', output } : undefined),
+  output({ output, judged }) {
+    if (typeof output !== 'string') return undefined
+    if (!isObject(judged)) return { type: 'output', output }
+    const evidence = EVIDENCE_LEVELS.find((one) => one === judged.evidence)
+    const { further } = judged
+    if (evidence === undefined || (further !== undefined && typeof further !== 'string')) {
+      return undefined
+    }
+    return { type: 'output', output, judged: { evidence, ...(further && { further }) } }
+  },
   end: () => ({ type: 'end' }),
 }
 
@@ -267,7 +280,7 @@ function eventChars(event: AgentEvent): number {
     case 'summary':
       return event.text.length
     case 'output':
-      return event.output.length
+      return event.output.length + (event.judged?.further?.length ?? 0)
   }
 }
 

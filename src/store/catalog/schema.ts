@@ -10,7 +10,7 @@ import {
 } from 'drizzle-orm/pg-core'
 import type { AgentData, AgentParams } from '../../core/domain/agents/agent.ts'
 import type { FinishReason, RunOutcome, RunPurpose } from '../../core/domain/agents/agent-run.ts'
-import type { Citation } from '../../core/domain/agents/completion-event.ts'
+import type { Citation, EvidenceLevel } from '../../core/domain/agents/completion-event.ts'
 import type { DataSourceEngine } from '../../core/domain/flow/data-source.ts'
 import type { JobError, JobKind, JobState } from '../../core/domain/flow/job.ts'
 import type { LastMark, ScheduleRun } from '../../core/domain/flow/schedule.ts'
@@ -289,8 +289,9 @@ export const traces = eider.table('traces', {
   citations: json<readonly Citation[]>('citations').notNull(),
   warnings: json<readonly string[]>('warnings').notNull(),
   byteCount: count('byte_count'),
-  /** `key 3`; null: nobody knows. */
+  /** `key 3`; null: unknown. */
   askedBy: text('asked_by'),
+  evidence: text('evidence').$type<EvidenceLevel>(),
 })
 
 /** Turns of the model and tool calls of each. */

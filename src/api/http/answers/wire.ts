@@ -172,7 +172,7 @@ export function backupRecord(backup: Backup): Wire<typeof BACKUP> {
 
 export function answerRecord(answer: Answer): Wire<typeof ANSWER> {
   const { content, traceId, conversationId, citations, warnings } = answer
-  const { evidence, charts, result, context } = answer
+  const { evidence, low_evidence, statements, charts, result, context } = answer
   return {
     message: {
       content,
@@ -180,7 +180,9 @@ export function answerRecord(answer: Answer): Wire<typeof ANSWER> {
       trace_id: traceId,
       ...(conversationId === undefined ? {} : { conversation_id: conversationId }),
       citations,
-      ...(evidence === undefined ? {} : { evidence }),
+      evidence,
+      ...(low_evidence === undefined ? {} : { low_evidence }),
+      ...(statements === undefined ? {} : { statements }),
       ...(charts === undefined ? {} : { charts }),
       ...(result === undefined ? {} : { result }),
       ...(context === undefined ? {} : { context }),

@@ -2,13 +2,15 @@
 import type { Asker } from '../access/principal.ts'
 import type { Agent } from '../agents/agent.ts'
 import type { RunOutcome } from '../agents/agent-run.ts'
-import type { AnswerFindings, Citation } from '../agents/completion-event.ts'
+import type { AnswerFindings, Citation, EvidenceLevel } from '../agents/completion-event.ts'
 
 /** Whose conversation it is: an agent of the same name that was made later has none of them. */
 export type Owner = Pick<Agent, 'id' | 'projectId'>
 
 /** What came with an answer besides its text and citations, as far as it is kept. */
 export interface KeptFindings extends AnswerFindings {
+  /** Missing from turns of older versions. */
+  readonly evidence?: EvidenceLevel
   readonly warnings: readonly string[]
 }
 

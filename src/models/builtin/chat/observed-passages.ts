@@ -27,6 +27,7 @@ export function passagesIn(observation: string): Observed {
         chunkId,
         text: uncut(text),
         relevance: relevanceIn(header, row),
+        ...cosineIn(row[columnOf('distance')]),
         documentId,
         heading: row[headingColumn] ?? '',
         pages: pagesIn((name) => row[columnOf(name)]),
@@ -48,6 +49,11 @@ export function relevanceIn(header: readonly string[], row: readonly string[]): 
   const distance = Number(cell('distance') || Number.NaN)
   const isOfVectors = Math.abs(relevance - 1 / (1 + distance)) < SAME_RELEVANCE
   return isOfVectors ? Math.max(0, 1 - distance) : relevance
+}
+
+function cosineIn(distance: string | undefined): Pick<Passage, 'cosine'> {
+  const number = Number(distance || Number.NaN)
+  return Number.isFinite(number) ? { cosine: Math.max(0, 1 - number) } : {}
 }
 
 const SAME_RELEVANCE = 1e-9

@@ -18,25 +18,37 @@ interface Quote {
 const QUOTES_MAX = 3
 const SENTENCES_MAX = 3
 /** A unit this far behind the best one says something else. */
-const SCORE_SHARE_MIN = 0.5
+const SCORE_GAP_MAX = 4
+/** Two questions, or one with two question words. */
+const SEVERAL =
+  /\?.+\?|\b(?:and|und|y|et) (?:what|which|who|when|where|why|how|was|welche\w*|wer|wann|wo|warum|wie)\b|\bdifferences? between\b|\bcompare\b|\bunterschied\w* zwischen\b/iu
 /** Begins a sentence that says nothing without the one before. */
 const POINTS_BACK =
   /^(it|its|this|that|these|those|they|their|he|she|his|her|such|also|however|then|there|here|otherwise|instead|therefore|so|but|and|both|er|sie|es|dies\w*|diese\w*|das)\b/i
 
+export interface Quotes {
+  /** The answer: one, or several for a question that asks for several things. */
+  readonly shown: readonly string[]
+  /** The next best ones. */
+  readonly further: readonly string[]
+}
+
 /** The best units as Markdown quotes, each followed by its source; nothing is quoted twice. */
-export function quotesOf(question: string, units: readonly RankedUnit[]): readonly string[] {
+export function quotesOf(question: string, units: readonly RankedUnit[]): Quotes {
   const best = units[0]?.score ?? 0
   const asked = new Set(keywords(question))
   const chosen: Quote[] = []
   for (const unit of units) {
-    if (chosen.length >= QUOTES_MAX || unit.score < best * SCORE_SHARE_MIN) break
+    if (chosen.length >= QUOTES_MAX || unit.score < best - SCORE_GAP_MAX) break
     // The same in other words may be the answer; beside a better one it is something else.
     if (chosen.length > 0 && !unit.hasWords) continue
     const quote = quoteOf(unit, units, chosen)
     if (repeats(quote, asked) || chosen.some((one) => overlap(one, quote))) continue
     chosen.push(quote)
   }
-  return chosen.map((quote) => `${shownQuote(quote, asked)}\n${quoteSource(quote)}`)
+  const texts = chosen.map((quote) => `${shownQuote(quote, asked)}\n${quoteSource(quote)}`)
+  const shownCount = SEVERAL.test(question) ? QUOTES_MAX : 1
+  return { shown: texts.slice(0, shownCount), further: texts.slice(shownCount) }
 }
 
 /** The unit in the setting in which it is read, within one chunk and the length of a quote. */

@@ -17,7 +17,9 @@ export class WantedForm {
 
   /** Units are given in the order of their text: the first sentence below a heading is known by it. */
   worthOf(unit: AnswerUnit): number {
-    return this.#worthOfOption(unit) + this.#worthOfDefinition(unit)
+    // A title, a lone word or half a sentence explains less than a whole one that fits as well.
+    const cost = unit.isFragment ? WORTH.fragment : 0
+    return this.#worthOfOption(unit) + this.#worthOfDefinition(unit) - cost
   }
 
   /** An option explains itself where it is named first; elsewhere it is only spoken of. */
@@ -47,11 +49,11 @@ export class WantedForm {
 }
 
 /** Weighed against the parts of a unit's score. */
-const WORTH = { option: 12, mention: 1, definition: 4, opening: 4, code: 3 } as const
+const WORTH = { option: 12, mention: 1, definition: 6, opening: 6, code: 3, fragment: 2 } as const
 const SUBJECT_WORDS_MAX = 3
 
 const WHAT_IS =
-  /^(?:what(?: is|'s| are)|was (?:ist|sind)|what does|was macht)\s+(?:an? |the |der |die |das |eine? )?/i
+  /^(?:what(?: is|'s| are| was| were)|was (?:ist|sind)|what (?:does|did)|was macht)\s+(?:an? |the |der |die |das |eine? )?/i
 
 /** `What is a transport in pino?` → `transport`. */
 function subjectOf(question: string): string | null {
@@ -65,7 +67,7 @@ function subjectOf(question: string): string | null {
 }
 
 const DEFINES =
-  /^(.{2,60}?)(?:\s+(?:(?:is|are|ist|sind)\s+(?:an?|the|one|your|ein|eine|der|die|das)|means|provides)\s|\s+[-–—]+\s|:\s)/isu
+  /^(.{2,60}?)(?:\s+(?:(?:is|are|was|were|ist|sind)\s+(?:an?|the|one|your|ein|eine|der|die|das)|means|provides)\s|\s+[-–—]+\s|:\s)/isu
 
 /** `X is a …`, `X - a …`. */
 function definesIt(text: string, subject: string): boolean {

@@ -1,7 +1,11 @@
 /** Agents, their answers and traces as answers show them. */
 import { t } from 'elysia'
 import { RUN_OUTCOMES, RUN_PURPOSES } from '../../../../core/domain/agents/agent-run.ts'
-import { FAILURE_TYPES, type FailureType } from '../../../../core/domain/agents/completion-event.ts'
+import {
+  EVIDENCE_LEVELS,
+  FAILURE_TYPES,
+  type FailureType,
+} from '../../../../core/domain/agents/completion-event.ts'
 import { COUNT, oneOf, orNull, TEXTS, TIME } from '../../request/schema-words.ts'
 import { SHOWN_MODEL } from './knowledge-base-schemas.ts'
 
@@ -120,9 +124,9 @@ const ROWS = {
   data: t.Array(t.Array(t.Unknown())),
 }
 
-const EVIDENCE = t.Object(
+const STATEMENT_ROWS = t.Object(
   { ...ROWS, is_cut: t.Boolean({ description: 'There are more rows than these' }) },
-  { $id: 'Evidence', description: 'A statement over tables whose rows the answer is made of' },
+  { $id: 'StatementRows', description: 'A statement over tables whose rows the answer is made of' },
 )
 
 const CHART = t.Object(
@@ -130,13 +134,24 @@ const CHART = t.Object(
   { $id: 'Chart' },
 )
 
+export const EVIDENCE = oneOf(EVIDENCE_LEVELS, {
+  description: '`closest`: the passage is near but may not answer; `none`: nothing found answers',
+})
+
 export const FINDINGS = {
-  evidence: t.Optional(t.Array(EVIDENCE)),
+  statements: t.Optional(t.Array(STATEMENT_ROWS)),
   charts: t.Optional(t.Array(CHART)),
   result: t.Optional(
-    orNull(EVIDENCE, { description: 'The last statement of an agent of the mode `sql`' }),
+    orNull(STATEMENT_ROWS, { description: 'The last statement of an agent of the mode `sql`' }),
   ),
 }
+
+/** Of an answer that a model gave. */
+export const LOW_EVIDENCE = t.Optional(
+  t.Literal(true, {
+    description: 'The model answered, but nothing that it read seems to answer the question',
+  }),
+)
 
 export const ANSWER = t.Object(
   {
@@ -147,6 +162,8 @@ export const ANSWER = t.Object(
         trace_id: t.String(),
         conversation_id: t.Optional(t.String()),
         citations: t.Array(CITATION),
+        evidence: EVIDENCE,
+        low_evidence: LOW_EVIDENCE,
         ...FINDINGS,
         context: t.Optional(
           t.Array(t.String(), { description: 'The texts that the model was shown' }),
@@ -177,6 +194,7 @@ export const ANSWER = t.Object(
               relevance: 0.62,
             },
           ],
+          evidence: 'answer',
         },
         warnings: [],
       },
@@ -241,6 +259,8 @@ export const COMPLETION_EVENT = t.Union(
         trace_id: t.String(),
         conversation_id: t.Optional(t.String()),
         citations: t.Array(CITATION),
+        evidence: EVIDENCE,
+        low_evidence: LOW_EVIDENCE,
         ...FINDINGS,
         warnings: TEXTS,
         ...WATCHED,
@@ -323,6 +343,7 @@ export const TRACE = t.Object(
     error: orNull(t.String()),
     citations: t.Array(CITATION),
     warnings: TEXTS,
+    evidence: orNull(EVIDENCE),
     turns: t.Array(
       t.Object(
         {

@@ -1,7 +1,7 @@
 /** Conversations with agents as answers show them. */
 import { t } from 'elysia'
 import { COUNT, orNull, TEXTS, TIME } from '../../request/schema-words.ts'
-import { CITATION, FINDINGS, NEXT, RUN_OUTCOME } from './agent-schemas.ts'
+import { CITATION, EVIDENCE, FINDINGS, NEXT, RUN_OUTCOME } from './agent-schemas.ts'
 
 const CONVERSATION_FIELDS = {
   conversation_id: t.String(),
@@ -40,6 +40,7 @@ export const CONVERSATION = t.Object(
           error_code: orNull(t.String()),
           trace_id: t.String(),
           citations: t.Array(CITATION),
+          evidence: t.Optional(EVIDENCE),
           ...FINDINGS,
           warnings: TEXTS,
           started_at: TIME,

@@ -294,6 +294,9 @@ const SEARCH_RESULT = t.Object(
 export const SEARCH_ANSWER = t.Object(
   {
     results: t.Array(SEARCH_RESULT),
+    answerable: t.Optional(
+      t.Number({ description: 'How likely the results answer the text, 0 to 1' }),
+    ),
     warnings: t.Optional(TEXTS),
     explain: t.Optional(
       t.Object(

@@ -237,6 +237,7 @@ function traceRecord(trace: StoredTrace) {
     error: trace.errorMessage,
     citations: trace.citations,
     warnings: trace.warnings,
+    evidence: trace.evidence,
     turns: trace.turns.map((turn) => ({
       start_ms: turn.startMs,
       took_ms: turn.tookMs,

@@ -1,7 +1,7 @@
 /** One question with its steps, its answer, where that comes from, and what can be done with it. */
 import type { ComponentChildren } from 'preact'
 import { useEffect, useRef, useState } from 'preact/hooks'
-import type { Citation, Evidence } from '../../../../core/domain/agents/completion-event.ts'
+import type { Citation, StatementRows } from '../../../../core/domain/agents/completion-event.ts'
 import { rateTrace, readTrace } from '../../../api/agents.ts'
 import { Button, CopyButton, Icon } from '../../../components/button.tsx'
 import { Chart } from '../../../components/chart/chart.tsx'
@@ -282,7 +282,7 @@ function Feedback({ traceId, summary }: FeedbackProps) {
 
 /** What an answer leans on besides its sources: charts, and the rows of statements. */
 function Findings({ found, project }: { readonly found: Found; readonly project: string }) {
-  const { charts = [], evidence = [], result } = found
+  const { charts = [], statements = [], result } = found
   return (
     <>
       {charts.map((chart, index) => {
@@ -302,7 +302,7 @@ function Findings({ found, project }: { readonly found: Found; readonly project:
         )
       })}
       {result && <Rows label="Result" rows={result} project={project} isOpen />}
-      {evidence.map((rows, index) => (
+      {statements.map((rows, index) => (
         <Rows key={index} label="Rows that were read" rows={rows} project={project} />
       ))}
     </>
@@ -314,7 +314,7 @@ const CELL_CHARS_MAX = 200
 
 interface RowsProps {
   readonly label: string
-  readonly rows: Evidence
+  readonly rows: StatementRows
   readonly project: string
   readonly isOpen?: boolean
 }
