@@ -1,7 +1,7 @@
 /** A chart of an agent, which it describes in Vega-Lite, as our charts draw it. Pure. */
 import type { Chart } from '../../../../core/domain/agents/completion-event.ts'
 import type { Cell } from '../../../api/sql.ts'
-import type { ChartChoice, ChartKind } from '../../../components/chart/chart-choice.ts'
+import type { ChartChoice, ChartKind } from '../../../components/chart/chart-data.ts'
 
 interface DrawnChart {
   readonly title: string
