@@ -15,7 +15,7 @@ import type { FetchedPage, PageFetcher } from '../../src/ingest/sources/guarded-
 import { InsertLog } from '../../src/ingest/sources/insert-log.ts'
 import type { InsertDeps } from '../../src/ingest/sources/insert-request.ts'
 import { builtinTokenCounter } from '../../src/models/builtin/word-piece-counter.ts'
-import { readDocument } from '../../src/reading/processes/read-document.ts'
+import { readDocument } from '../../src/reading/processes/read-file.ts'
 import { readDirectly } from '../support/direct-reading.ts'
 
 export const never = new AbortController().signal
