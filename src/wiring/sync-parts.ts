@@ -1,5 +1,5 @@
 import type { LoggedError } from '../api/http/request/running-requests.ts'
-import type { UploadDeps } from '../ingest/pipeline/upload-file.ts'
+import type { UploadDeps } from '../ingest/pipeline/upload-files.ts'
 import type { DocumentReader } from '../ingest/readers/document-reader.ts'
 import type { InsertDeps } from '../ingest/sources/insert-request.ts'
 import { SourceKeeper, WATCHING } from '../ingest/sync/source-keeper.ts'

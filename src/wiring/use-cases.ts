@@ -13,7 +13,7 @@ import {
   mayBeAttachJob,
 } from '../ingest/pipeline/attach-job.ts'
 import type { InsertFilesDeps } from '../ingest/pipeline/insert-files.ts'
-import type { UploadDeps } from '../ingest/pipeline/upload-file.ts'
+import type { UploadDeps } from '../ingest/pipeline/upload-files.ts'
 import type { DocumentReader } from '../ingest/readers/document-reader.ts'
 import type { JobRunner } from '../ops/jobs/job-runner.ts'
 import type { DocumentUses } from '../query/documents/document-uses.ts'

@@ -9,7 +9,7 @@ import type { Document, DocumentText, Row, TextParts } from '../../core/domain/d
 import type { KnowledgeBase, Preprocessing } from '../../core/domain/knowledge-base.ts'
 import type { EmbedderReach, EmbedderRegistry } from '../../core/domain/ports/model-ports.ts'
 import { AppError } from '../../core/errors.ts'
-import { HEADING_JOINT } from './chunk-context.ts'
+import { HEADING_JOINT } from './chunk-markdown.ts'
 import type { TextSpan } from './chunk-text.ts'
 import type { ChunkableText, ChunkedTexts, ChunkingFailure, ChunkingRules } from './chunk-texts.ts'
 

@@ -8,11 +8,14 @@ import type { TableRows } from '../../core/domain/ports/sync-ports.ts'
 import { type FileFormat, isDocumentFormat } from '../../core/domain/uploaded-file.ts'
 import { AppError, type ErrorCode, toAppError } from '../../core/errors.ts'
 import { mapConcurrent } from '../../core/runtime/map-concurrent.ts'
-import { columnMappingOf, documentRow } from '../sources/document-of-row.ts'
+import {
+  columnMappingOf,
+  documentRow,
+  LAYOUT_COLUMN,
+  layoutValue,
+} from '../sources/document-of-row.ts'
 import { rowsOfTable } from '../sources/file-rows.ts'
-import type { StoredCounts } from '../sources/insert-log.ts'
-import type { InsertDeps } from '../sources/insert-request.ts'
-import { LAYOUT_COLUMN, layoutValue } from '../sources/row-layout.ts'
+import type { InsertDeps, StoredCounts } from '../sources/insert-request.ts'
 import { READING_FIELDS, uploadOptions } from '../upload-options.ts'
 import { storeRows } from './store-rows.ts'
 

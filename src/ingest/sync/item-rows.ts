@@ -14,9 +14,10 @@ import {
   documentRow,
   findColumn,
   ID_COLUMN,
+  LAYOUT_COLUMN,
+  layoutValue,
   textOf,
 } from '../sources/document-of-row.ts'
-import { LAYOUT_COLUMN, layoutValue } from '../sources/row-layout.ts'
 
 export interface ItemReading {
   readonly reader: DocumentReading

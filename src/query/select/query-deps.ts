@@ -27,7 +27,7 @@ import type {
 } from '../../core/domain/ports/store-ports.ts'
 import type { SourceKeeping } from '../../core/domain/ports/sync-ports.ts'
 import type { Chunker } from '../../ingest/chunking/chunker.ts'
-import type { InsertLog } from '../../ingest/sources/insert-log.ts'
+import type { InsertLog } from '../../ingest/sources/insert-request.ts'
 import type { DatabaseDeps } from '../definitions/catalog-deps.ts'
 import type { AccessDeps } from '../definitions/define-key.ts'
 import type { UserDeps } from '../definitions/define-user.ts'
