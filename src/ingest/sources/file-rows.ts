@@ -1,5 +1,5 @@
 import { requireFileTable } from '../../core/domain/access/catalog-snapshot.ts'
-import type { Rights } from '../../core/domain/access/rights.ts'
+import type { Rights } from '../../core/domain/access/principal.ts'
 import { type CellValue, type Row, shownValue } from '../../core/domain/document.ts'
 import type { KnowledgeBase } from '../../core/domain/knowledge-base.ts'
 import type { RowStream } from '../../core/domain/query-result.ts'

@@ -1,7 +1,11 @@
 import { AppError } from '../../core/errors.ts'
-import { type AddressPolicy, withoutDot } from '../../core/runtime/address-policy.ts'
+import {
+  type AddressPolicy,
+  type Network,
+  pinnedFetch,
+  withoutDot,
+} from '../../core/runtime/address-policy.ts'
 import { sleep } from '../../core/runtime/cancellation.ts'
-import { type Network, pinnedFetch } from '../../core/runtime/pinned-fetch.ts'
 import { INGEST_LIMITS } from '../ingest-limits.ts'
 
 interface GuardedFetchOptions {

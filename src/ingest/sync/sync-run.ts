@@ -8,8 +8,8 @@ import type {
   SyncSource,
 } from '../../core/domain/flow/sync-source.ts'
 import type { KnowledgeBase } from '../../core/domain/knowledge-base.ts'
+import type { SyncStore } from '../../core/domain/ports/job-ports.ts'
 import type { ChunkStore } from '../../core/domain/ports/store-ports.ts'
-import type { SyncStore } from '../../core/domain/ports/sync-ports.ts'
 import { AppError, type ErrorCode, notFound, toAppError } from '../../core/errors.ts'
 import { TimeSlice } from '../../core/runtime/scheduling.ts'
 import { SerialQueue } from '../../core/runtime/serial-queue.ts'

@@ -1,7 +1,7 @@
 /** `INSERT INTO … USING background = true`, or one that takes too long: a job, whose row of information_schema.queries is the answer. */
 
 import { requireKnowledgeBase } from '../../core/domain/access/catalog-snapshot.ts'
-import type { Rights } from '../../core/domain/access/rights.ts'
+import type { Rights } from '../../core/domain/access/principal.ts'
 import type { Job } from '../../core/domain/flow/job.ts'
 import type { BoundValue } from '../../core/domain/ports/engine-ports.ts'
 import type { JobDraft, JobWork } from '../../core/domain/ports/job-ports.ts'

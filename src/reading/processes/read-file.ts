@@ -18,7 +18,7 @@ import {
   isDocumentFormat,
 } from '../../core/domain/uploaded-file.ts'
 import { AppError } from '../../core/errors.ts'
-import { processorMs } from '../../core/runtime/processor-time.ts'
+import { processorMs } from '../../core/runtime/process-limits.ts'
 import { type DocumentReader, type ReadingNotes, wholeDocument } from '../document-format.ts'
 import { fileFormat, hasDirectory } from '../file-format.ts'
 import { READING_LIMITS } from '../reading-limits.ts'
