@@ -69,20 +69,20 @@ browserTest(
       // What nobody touched stays automatic.
       expect(JSON.stringify(await stored())).not.toMatch(/hybrid_search_(alpha|fusion)/)
       await page.reload()
-      await page.getByLabel('Weight of meaning').fill('0.3')
+      await page.getByLabel('Semantic weight').fill('0.3')
       await answered(page, 'PUT', () => searches.getByRole('button', { name: 'Save' }).click())
       expect(await stored()).toMatchObject({
         params: { hybrid_search: true, hybrid_search_alpha: 0.3 },
       })
       await page.reload()
-      await searches.getByText('Weight of meaning: 0.30').waitFor()
+      await searches.getByText('Semantic weight: 0.30').waitFor()
       await searches.getByRole('button', { name: 'Back to automatic' }).click()
-      await searches.getByText('Weight of meaning: automatic').waitFor()
+      await searches.getByText('Semantic weight: automatic').waitFor()
       await answered(page, 'PUT', () => searches.getByRole('button', { name: 'Save' }).click())
       expect(JSON.stringify(await stored())).not.toContain('hybrid_search_alpha')
       // What somebody else has chosen meanwhile is replaced by a second save, also with what was automatic here.
       await page.reload()
-      await searches.getByText('Weight of meaning: automatic').waitFor()
+      await searches.getByText('Semantic weight: automatic').waitFor()
       const theirs = { hybrid_search_alpha: 0.9 }
       await browser.send('PUT', `${all}/teas`, { knowledge_base: theirs })
       await searches.getByRole('button', { name: 'Save' }).click()
