@@ -8,7 +8,7 @@ import {
 } from '../core/domain/flow/source-parameters.ts'
 import { AppError } from '../core/errors.ts'
 import { checkedAddress, type Guard } from '../core/runtime/pinned-fetch.ts'
-import type { SourcePlace } from './source-failure.ts'
+import type { SourcePlace } from './source-engine.ts'
 
 export interface Endpoint {
   readonly host: string

@@ -2,7 +2,17 @@
 import { type FileHandle, mkdir, open, rm, statfs } from 'node:fs/promises'
 import { join } from 'node:path'
 import { literal, quote } from '../core/domain/identifier.ts'
+import {
+  exactJson,
+  isExactNumber,
+  type ResultColumn,
+  type ResultValue,
+} from '../core/domain/query-result.ts'
+import { timestampOf } from '../core/domain/timestamp.ts'
 import { AppError, systemCodeOf } from '../core/errors.ts'
+import { failureOf, type ServerConnection, type ServerSession } from './server-sessions.ts'
+import type { SourceRows } from './source-engine.ts'
+import { broken } from './wire-messages.ts'
 
 const BUFFER_BYTES = 4 * 1024 * 1024
 /** Between two looks at the disk. */
@@ -197,4 +207,193 @@ export function csvSelect(
       : `buffer_size = ${READ_BUFFER_BYTES}`,
   ]
   return `SELECT ${values.join(', ')} FROM read_csv(${literal(path)}, ${options.join(', ')})`
+}
+
+/** Takes the rows of one SELECT. */
+export interface RowReader<Value> {
+  /** False: no more until `resume`. */
+  row(values: readonly (Value | null)[]): boolean
+}
+
+/** What runs the SELECT. */
+interface StreamingConnection {
+  /** Lets more rows come. */
+  resume(): void
+  /** No more of its rows are wanted. */
+  leave(): Promise<void>
+}
+
+const BATCH_ROWS = 1000
+const BATCH_BYTES = 512 * 1024
+
+/** Rows as they come, converted; the server waits while nobody asks for more. */
+export class StreamedRows<Value extends string | Uint8Array>
+  implements SourceRows, RowReader<Value>
+{
+  columns: readonly ResultColumn[] = []
+  readonly #session: ServerSession<StreamingConnection & ServerConnection, unknown>
+  readonly #signal: AbortSignal
+  #converters: readonly ((value: Value) => ResultValue)[] = []
+  #rows: (readonly ResultValue[])[] = []
+  #bytes = 0
+  #isOver = false
+  #failure: unknown = null
+  #changed = Promise.withResolvers<void>()
+
+  constructor(
+    session: ServerSession<StreamingConnection & ServerConnection, unknown>,
+    signal: AbortSignal,
+  ) {
+    this.#session = session
+    this.#signal = signal
+  }
+
+  describe(
+    columns: readonly ResultColumn[],
+    converters: readonly ((value: Value) => ResultValue)[],
+  ): void {
+    this.columns = columns
+    this.#converters = converters
+  }
+
+  /** @param over settles when the SELECT is over */
+  follow(over: Promise<void>): void {
+    over.then(
+      () => this.#end(null),
+      (error) => this.#end(error),
+    )
+  }
+
+  row(values: readonly (Value | null)[]): boolean {
+    if (values.length !== this.#converters.length) broken('a row of other columns')
+    this.#rows.push(
+      values.map((value, index) => {
+        if (value === null) return null
+        this.#bytes += value.length
+        return this.#converters[index]?.(value) ?? null
+      }),
+    )
+    this.#changed.resolve()
+    return this.#rows.length < BATCH_ROWS && this.#bytes < BATCH_BYTES
+  }
+
+  #end(failure: unknown): void {
+    this.#isOver = true
+    this.#failure = failure
+    this.#changed.resolve()
+  }
+
+  async next() {
+    if (this.#rows.length === 0 && !this.#isOver) {
+      this.#changed = Promise.withResolvers()
+      this.#session.connection.resume()
+      await this.#changed.promise
+    }
+    if (this.#rows.length > 0) {
+      const rows = this.#rows
+      this.#rows = []
+      this.#bytes = 0
+      return rows
+    }
+    if (this.#failure === null) return null
+    throw failureOf(this.#failure, this.#session.endpoint, this.#signal)
+  }
+
+  async close(): Promise<void> {
+    if (!this.#isOver && !this.#signal.aborted) await this.#session.connection.leave()
+    await this.#session.end()
+  }
+}
+
+/** Values that a source sends as text, as answers show those of the same DuckDB type (docs/contract.md 4.11). */
+
+type TextConverter = (text: string) => ResultValue
+
+const CONVERTERS: Readonly<Record<string, TextConverter>> = {
+  BOOLEAN: (text) => text === 't' || text === 'true' || text === '1',
+  TINYINT: exactInteger,
+  SMALLINT: exactInteger,
+  INTEGER: exactInteger,
+  UTINYINT: exactInteger,
+  USMALLINT: exactInteger,
+  UINTEGER: exactInteger,
+  BIGINT: exactInteger,
+  UBIGINT: exactInteger,
+  HUGEINT: exactInteger,
+  FLOAT: (text) => finite(Math.fround(numberOf(text))),
+  DOUBLE: (text) => finite(numberOf(text)),
+  DATE: dateText,
+  TIME: timeText,
+  TIMESTAMP: timestampText,
+  'TIMESTAMP WITH TIME ZONE': timestampText,
+  INTERVAL: intervalText,
+  JSON: exactJson,
+}
+
+/** Of a DuckDB type that is not a list. */
+export function textConverter(type: string): TextConverter {
+  return CONVERTERS[type] ?? (type.startsWith('DECIMAL') ? (text) => finite(numberOf(text)) : same)
+}
+
+function same(text: string): ResultValue {
+  return text
+}
+
+function finite(number: number): ResultValue {
+  return Number.isFinite(number) ? number : null
+}
+
+function exactInteger(text: string): ResultValue {
+  const number = numberOf(text)
+  if (Number.isSafeInteger(number)) return number
+  return isExactNumber(BigInt(text)) ? number : text
+}
+
+/** @throws Error where a server sends another text */
+function numberOf(text: string): number {
+  const number = Number(text)
+  if (text !== '' && (!Number.isNaN(number) || text === 'NaN')) return number
+  throw new Error(
+    `the server sends ${JSON.stringify(text.slice(0, 40))} where it promised a number`,
+  )
+}
+
+/** Always with six digits of the second. */
+function timeText(text: string): ResultValue {
+  const [time = '', fraction = ''] = text.split('.')
+  return `${time}.${fraction.padEnd(6, '0')}`
+}
+
+/** `0044-03-15 BC` → `0044-03-15 (BC)`. */
+function dateText(text: string): ResultValue {
+  return text.endsWith(' BC') ? `${text.slice(0, -3)} (BC)` : text
+}
+
+const TIMESTAMP =
+  /^(\d{4,6})-(\d\d)-(\d\d) (\d\d):(\d\d):(\d\d)(?:\.(\d{1,6}))?(?:[+]00(?::00)?)?( BC)?$/
+
+function timestampText(text: string): ResultValue {
+  const parts = TIMESTAMP.exec(text)
+  if (parts === null) return text
+  const [, year = '', month, day, hour, minute, second, fraction = '', bc] = parts
+  if (year.length === 4 && bc === undefined) {
+    return `${year}-${month}-${day} ${hour}:${minute}:${second}.${fraction.padEnd(6, '0')}`
+  }
+  const date = new Date(0)
+  date.setUTCFullYear(
+    bc === undefined ? Number(year) : 1 - Number(year),
+    Number(month) - 1,
+    Number(day),
+  )
+  date.setUTCHours(Number(hour), Number(minute), Number(second))
+  if (Number.isNaN(date.getTime())) return text
+  return timestampOf(BigInt(date.getTime()) * 1000n + BigInt(fraction.padEnd(6, '0')))
+}
+
+/** PostgreSQL's units under DuckDB's names. */
+function intervalText(text: string): ResultValue {
+  return text
+    .replace(/\bmon(s?)\b/, 'month$1')
+    .replace(/(^| )-1 (year|month|day)s\b/g, '$1-1 $2')
+    .replaceAll('+', '')
 }

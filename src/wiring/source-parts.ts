@@ -4,14 +4,14 @@ import type { AuditLog } from '../core/domain/ports/access-ports.ts'
 import type { ScheduleStore } from '../core/domain/ports/schedule-ports.ts'
 import type { SourceKeeping, SyncStore } from '../core/domain/ports/sync-ports.ts'
 import type { TraceStore } from '../core/domain/ports/trace-ports.ts'
-import type { DatabaseDeps } from '../query/definitions/catalog-deps.ts'
+import type { DatabaseDeps } from '../query/definitions/define-database.ts'
 import type { LiveTables } from '../query/information-schema/schema-table.ts'
 import {
   allSourceRows,
   keptSourceRows,
   type ListedSources,
 } from '../query/information-schema/source-tables.ts'
-import { namesDatabase } from '../sql/lexer/named-database.ts'
+import { namesDatabase } from '../sql/lexer/database-names.ts'
 import { askerOfSignal, requireAuditReader } from './access-parts.ts'
 import { scheduleRows } from './schedule-parts.ts'
 

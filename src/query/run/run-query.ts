@@ -8,13 +8,11 @@ import type { QueryResult, RowEncoding } from '../../core/domain/query-result.ts
 import { AppError } from '../../core/errors.ts'
 import { parseStatement, QUERY_WORDS, type Statement } from '../../sql/dialect/parse-statement.ts'
 import { type SelectWithOptions, takeUsingOptions } from '../../sql/dialect/source-select.ts'
-import { checkStatementSize } from '../../sql/guard/statement-size.ts'
-import { listsOpened } from '../../sql/lexer/list-parameters.ts'
+import { checkStatementSize } from '../../sql/guard/statement-limits.ts'
 import type { StringEscapes } from '../../sql/lexer/string-escapes.ts'
 import { tokenize, withoutClosingSemicolons } from '../../sql/lexer/tokens.ts'
-import { variableOf } from '../../sql/lexer/variable-names.ts'
+import { listsOpened, variableOf } from '../../sql/lexer/variable-names.ts'
 import { nativeNamed } from '../select/name-scope.ts'
-import { inWhole } from '../select/place-in-whole.ts'
 import { type QueryDeps, runLimits } from '../select/query-deps.ts'
 import {
   type Parameters,
@@ -22,6 +20,7 @@ import {
   type SelectRequest,
   withBoundSelect,
 } from '../select/run-select.ts'
+import { inWhole } from '../select/statement-errors.ts'
 import { changeOf, type StatementChange } from '../select/statement-request.ts'
 import type { SessionName } from '../sessions.ts'
 import { runStatement } from './run-statement.ts'

@@ -1,11 +1,10 @@
 /** The terms and phrases of a plan's hybrid searches, of one state of each knowledge base. */
-
 import { chunkTables } from '../../core/domain/chunk-tables.ts'
-import type { PhraseHits, QueryTerms } from '../../core/domain/hybrid-search.ts'
-import { BM25 } from '../../core/domain/hybrid-search.ts'
+import { BM25, type PhraseHits, type QueryTerms } from '../../core/domain/hybrid-search.ts'
 import type { KnowledgeBase } from '../../core/domain/knowledge-base.ts'
 import type { BoundValue } from '../../core/domain/ports/engine-ports.ts'
 import type { CommittedStates, WatchedState } from '../../core/domain/ports/search-ports.ts'
+import { LruMap } from '../../core/runtime/lru-map.ts'
 import { SLICE_MS, TimeSlice, yieldToEventLoop } from '../../core/runtime/scheduling.ts'
 import { PhraseReader } from '../../core/text/phrase-reader.ts'
 import { type Phrase, phrasesOf, type TermGroup } from '../../core/text/phrases.ts'
@@ -23,10 +22,8 @@ import {
   termKeysParameter,
 } from '../../sql/search/plan-inputs.ts'
 import type { ParameterValues } from '../variables.ts'
-import type { Holders, Verdict } from './known-phrases.ts'
 import type { SelectPlan } from './plan-cache.ts'
-import type { RunContext } from './query-deps.ts'
-import { runLimits } from './query-deps.ts'
+import { type RunContext, runLimits } from './query-deps.ts'
 
 export interface BoundKeywords {
   readonly values: Readonly<Record<string, BoundValue>>
@@ -321,4 +318,34 @@ async function chunkTextsOf(
     texts.set(key, [...(texts.get(key) ?? []), content])
   }
   return texts
+}
+
+const KNOWN_BYTES_MAX = 16 * 1024 ** 2
+
+/** What is known of one phrase in one knowledge base. */
+interface KnownPhrase {
+  readonly holders: Holders
+  /** Of the state for which the holders were found. */
+  readonly stateNumber: number
+  /** Of each text that was read: a chunk's text never changes under its key. */
+  readonly verdicts: ReadonlyMap<bigint, Verdict>
+  readonly bytes: number
+}
+
+interface Verdict {
+  readonly isHeld: boolean
+  readonly charCount: number
+}
+
+interface Holders {
+  readonly keys: readonly bigint[]
+  /** Of the knowledge base. */
+  readonly chunkCount: number
+}
+
+/** The phrases that were searched for last. */
+export class KnownPhrases extends LruMap<string, KnownPhrase> {
+  constructor() {
+    super({ sizeMax: KNOWN_BYTES_MAX, sizeOf: ({ bytes }) => bytes })
+  }
 }

@@ -15,7 +15,7 @@ import type {
 } from '../../sql/search/plan-inputs.ts'
 import type { HybridEdit } from '../../sql/subquery/knowledge-base-subquery.ts'
 import type { PlainAnswer } from '../../sql/subquery/plain-answer.ts'
-import type { WantedTable } from './described-tables.ts'
+import type { WantedTable } from './plan-described.ts'
 
 /** A statement ready to run, but for the values of its parameters, the vectors of its searches and agents' answers. */
 export interface SelectPlan {

@@ -11,9 +11,9 @@ import { FILES_DATABASE } from '../../core/domain/project.ts'
 import type { Narrowing, ShowRows } from '../../sql/dialect/parse-show.ts'
 import type { QualifiedName } from '../../sql/dialect/statement-reader.ts'
 import { INFORMATION_SCHEMA } from '../information-schema/information-schema.ts'
-import { enclosed } from '../select/composed-select.ts'
 import { nameScope } from '../select/name-scope.ts'
-import type { ShownSource } from './shown-source.ts'
+import { enclosed } from '../select/views.ts'
+import type { ShownSource } from './run-show.ts'
 
 export interface ShowScope {
   readonly snapshot: CatalogSnapshot
