@@ -7,6 +7,9 @@ import { OBJECT_TABLES } from './object-tables.ts'
 import { RELATION_TABLES } from './relation-tables.ts'
 import {
   askedCondition,
+  CHARACTER_SET,
+  COLLATION,
+  ENGINE,
   emptyTable,
   type SchemaRow,
   type SchemaTable,
@@ -170,11 +173,6 @@ function visibleCondition(
 }
 
 /** The tables of information_schema over the server itself, as MySQL's clients read them when they connect. */
-
-export const ENGINE = 'DuckDB'
-export const CHARACTER_SET = 'utf8mb4'
-/** Texts are compared by their code points. */
-export const COLLATION = 'utf8mb4_bin'
 
 const VARIABLES = 'VARIABLE_NAME VARIABLE_VALUE'
 

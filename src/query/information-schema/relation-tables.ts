@@ -15,8 +15,10 @@ import {
   type RelationColumn,
 } from '../../core/domain/project.ts'
 import { tablesOfFile } from '../../core/domain/uploaded-file.ts'
-import { CHARACTER_SET, COLLATION, ENGINE } from './information-schema.ts'
 import {
+  CHARACTER_SET,
+  COLLATION,
+  ENGINE,
   emptyTable,
   liveRowsSql,
   rowsSql,

@@ -4,7 +4,6 @@ import { BM25, type PhraseHits, type QueryTerms } from '../../core/domain/hybrid
 import type { KnowledgeBase } from '../../core/domain/knowledge-base.ts'
 import type { BoundValue } from '../../core/domain/ports/engine-ports.ts'
 import type { CommittedStates, WatchedState } from '../../core/domain/ports/search-ports.ts'
-import { LruMap } from '../../core/runtime/lru-map.ts'
 import { SLICE_MS, TimeSlice, yieldToEventLoop } from '../../core/runtime/scheduling.ts'
 import { PhraseReader } from '../../core/text/phrase-reader.ts'
 import { type Phrase, phrasesOf, type TermGroup } from '../../core/text/phrases.ts'
@@ -23,7 +22,7 @@ import {
 } from '../../sql/search/plan-inputs.ts'
 import type { ParameterValues } from '../variables.ts'
 import type { SelectPlan } from './plan-cache.ts'
-import { type RunContext, runLimits } from './query-deps.ts'
+import { type Holders, type RunContext, runLimits, type Verdict } from './query-deps.ts'
 
 export interface BoundKeywords {
   readonly values: Readonly<Record<string, BoundValue>>
@@ -318,34 +317,4 @@ async function chunkTextsOf(
     texts.set(key, [...(texts.get(key) ?? []), content])
   }
   return texts
-}
-
-const KNOWN_BYTES_MAX = 16 * 1024 ** 2
-
-/** What is known of one phrase in one knowledge base. */
-interface KnownPhrase {
-  readonly holders: Holders
-  /** Of the state for which the holders were found. */
-  readonly stateNumber: number
-  /** Of each text that was read: a chunk's text never changes under its key. */
-  readonly verdicts: ReadonlyMap<bigint, Verdict>
-  readonly bytes: number
-}
-
-interface Verdict {
-  readonly isHeld: boolean
-  readonly charCount: number
-}
-
-interface Holders {
-  readonly keys: readonly bigint[]
-  /** Of the knowledge base. */
-  readonly chunkCount: number
-}
-
-/** The phrases that were searched for last. */
-export class KnownPhrases extends LruMap<string, KnownPhrase> {
-  constructor() {
-    super({ sizeMax: KNOWN_BYTES_MAX, sizeOf: ({ bytes }) => bytes })
-  }
 }

@@ -42,7 +42,7 @@ import {
   UndescribedTable,
   type WantedTable,
   wantedTableKey,
-} from './plan-described.ts'
+} from './plan-cache.ts'
 
 /**
  * The tables that a statement may name: those of the catalog, or only those that are allowed, which makes it an agent's.

@@ -1,12 +1,17 @@
 /** Plans of statements that name tables elsewhere: their sources are asked for the columns first. */
 import { type CatalogSnapshot, findDataSource } from '../../core/domain/access/catalog-snapshot.ts'
-import type { DataSource, SourceColumn, SourceTable } from '../../core/domain/flow/data-source.ts'
+import type { DataSource, SourceTable } from '../../core/domain/flow/data-source.ts'
 import { nameKey } from '../../core/domain/identifier.ts'
 import type { DataSources } from '../../core/domain/ports/source-ports.ts'
 import { AppError, notFound } from '../../core/errors.ts'
 import { nearestName } from '../../sql/lexer/did-you-mean.ts'
-import type { SourceFrom } from '../../sql/pushdown/source-read.ts'
 import type { SelectPlan } from './plan-cache.ts'
+import {
+  type DescribedTable,
+  UndescribedTable,
+  type WantedTable,
+  wantedTableKey,
+} from './plan-cache.ts'
 import type { Planner } from './planner.ts'
 import type { PlanRequest } from './planning-protocol.ts'
 
@@ -139,35 +144,3 @@ async function describeSimilar(
 }
 
 /** What a statement must know of tables elsewhere before it can be planned. */
-
-/** A table as a statement names it, or the text of a SELECT for the source. */
-export interface WantedTable {
-  readonly sourceId: number
-  readonly sourceName: string
-  readonly wanted:
-    | { readonly kind: 'table'; readonly names: readonly string[] }
-    | { readonly kind: 'native'; readonly sql: string }
-}
-
-type DescribedTable =
-  | { readonly from: SourceFrom; readonly columns: readonly SourceColumn[] }
-  /** There is no such table; the hint ends the message. */
-  | { readonly from: null; readonly hint: string }
-
-/** By `wantedTableKey` the table that was wanted. */
-export type DescribedTables = ReadonlyMap<string, DescribedTable>
-
-export function wantedTableKey({ sourceId, wanted }: WantedTable): string {
-  const names = wanted.kind === 'table' ? wanted.names : [wanted.sql]
-  return JSON.stringify([sourceId, wanted.kind, ...names])
-}
-
-/** Planning cannot go on before this table is described. */
-export class UndescribedTable extends Error {
-  readonly table: WantedTable
-
-  constructor(table: WantedTable) {
-    super(`${table.sourceName} is to be asked for its columns`)
-    this.table = table
-  }
-}

@@ -7,7 +7,7 @@ import type { GivenSearch, NameScope } from '../../sql/search/plan-inputs.ts'
 import { INFORMATION_SCHEMA } from '../information-schema/information-schema.ts'
 import { nameScope } from './name-scope.ts'
 import type { SelectPlan } from './plan-cache.ts'
-import { type DescribedTables, UndescribedTable, type WantedTable } from './plan-described.ts'
+import { type DescribedTables, UndescribedTable, type WantedTable } from './plan-cache.ts'
 import { planSelect } from './plan-select.ts'
 
 /** A SELECT to be planned. */

@@ -3,7 +3,7 @@ import mysql from 'mysql2'
 import { abortable } from '../../core/runtime/cancellation.ts'
 import type { Guard } from '../../core/runtime/pinned-fetch.ts'
 import { addressOf, type Endpoint, pinnedSocket } from '../server-endpoint.ts'
-import type { RowReader } from '../staged-csv.ts'
+import type { RowReader } from '../streamed-rows.ts'
 import {
   broken,
   checkedFields,

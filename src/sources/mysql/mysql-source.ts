@@ -19,7 +19,8 @@ import {
   type SourceWork,
   tablesOf,
 } from '../source-engine.ts'
-import { StagedCsv, StreamedRows } from '../staged-csv.ts'
+import { StagedCsv } from '../staged-csv.ts'
+import { StreamedRows } from '../streamed-rows.ts'
 import { MysqlConnection, type MysqlField } from './mysql-connection.ts'
 import { bytesConverter, declaredType, fieldType, fileWriter, stagedField } from './mysql-types.ts'
 

@@ -6,7 +6,7 @@ import { AppError } from '../../core/errors.ts'
 import { abortable } from '../../core/runtime/cancellation.ts'
 import type { Guard } from '../../core/runtime/pinned-fetch.ts'
 import { addressOf, type Endpoint, pinnedSocket, tlsOptions } from '../server-endpoint.ts'
-import type { RowReader } from '../staged-csv.ts'
+import type { RowReader } from '../streamed-rows.ts'
 import { broken, checkedFields, WireMessages, type WireStream } from '../wire-messages.ts'
 import { type CopySink, PostgresMessages } from './postgres-messages.ts'
 

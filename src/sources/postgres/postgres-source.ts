@@ -21,7 +21,8 @@ import {
   type SourceWork,
   tablesOf,
 } from '../source-engine.ts'
-import { StagedCsv, StreamedRows } from '../staged-csv.ts'
+import { StagedCsv } from '../staged-csv.ts'
+import { StreamedRows } from '../streamed-rows.ts'
 import {
   PostgresConnection,
   type PostgresField,
