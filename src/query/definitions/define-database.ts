@@ -4,7 +4,7 @@ import type {
   DataSource,
   DataSourceDraft,
   DataSourceEngine,
-} from '../../core/domain/flow/data-source.ts'
+} from '../../core/domain/flow/source-parameters.ts'
 import {
   MASK,
   maskedParameters,
@@ -16,8 +16,8 @@ import { checkedName } from '../../core/domain/identifier.ts'
 import type { VectorIndexDefinition, VectorIndexType } from '../../core/domain/index-definition.ts'
 import type { KnowledgeBase } from '../../core/domain/knowledge-base.ts'
 import type { ModelRef } from '../../core/domain/model-ref.ts'
+import type { DataSources } from '../../core/domain/ports/engine-ports.ts'
 import type { EmbedderRegistry, RerankerRegistry } from '../../core/domain/ports/model-ports.ts'
-import type { DataSources } from '../../core/domain/ports/source-ports.ts'
 import type {
   Catalog,
   DataSourceCatalog,

@@ -7,9 +7,9 @@ import type {
   DescribedSourceTable,
   SourceColumn,
   SourceTableName,
-} from '../../core/domain/flow/data-source.ts'
+} from '../../core/domain/flow/source-parameters.ts'
 import { sourceParameters } from '../../core/domain/flow/source-parameters.ts'
-import type { SourceSelect } from '../../core/domain/ports/source-ports.ts'
+import type { SourceSelect } from '../../core/domain/ports/engine-ports.ts'
 import type { ResultColumn, ResultValue } from '../../core/domain/query-result.ts'
 import { AppError, systemCodeOf } from '../../core/errors.ts'
 import { isObject } from '../../core/json.ts'

@@ -5,9 +5,9 @@ import type {
   DescribedSourceTable,
   SourceColumn,
   SourceTableName,
-} from '../../core/domain/flow/data-source.ts'
+} from '../../core/domain/flow/source-parameters.ts'
 import { quote } from '../../core/domain/identifier.ts'
-import type { SourceSelect, SourceValue } from '../../core/domain/ports/source-ports.ts'
+import type { SourceSelect, SourceValue } from '../../core/domain/ports/engine-ports.ts'
 import { isExactNumber, type ResultValue } from '../../core/domain/query-result.ts'
 import { StagedCsv, textConverter } from '../staged-csv.ts'
 import {

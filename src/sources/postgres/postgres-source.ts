@@ -3,9 +3,9 @@ import type {
   DescribedSourceTable,
   SourceColumn,
   SourceTableName,
-} from '../../core/domain/flow/data-source.ts'
-import type { SourceSelect } from '../../core/domain/ports/source-ports.ts'
-import type { Guard } from '../../core/runtime/pinned-fetch.ts'
+} from '../../core/domain/flow/source-parameters.ts'
+import type { SourceSelect } from '../../core/domain/ports/engine-ports.ts'
+import type { Guard } from '../../core/runtime/address-policy.ts'
 import {
   failureOf,
   type ServerProtocol,

@@ -2,8 +2,8 @@ import type {
   DataSourceEngine,
   SourceColumn,
   SourceTableName,
-} from '../../core/domain/flow/data-source.ts'
-import type { SourceValue } from '../../core/domain/ports/source-ports.ts'
+} from '../../core/domain/flow/source-parameters.ts'
+import type { SourceValue } from '../../core/domain/ports/engine-ports.ts'
 
 /** How values of a column compare there: only where that is known to be the same here. */
 export type ColumnKind =

@@ -3,7 +3,7 @@
  * answers to the questions that it asks agents.
  */
 import type { Agent } from '../../core/domain/agents/agent.ts'
-import type { SourceColumn } from '../../core/domain/flow/data-source.ts'
+import type { SourceColumn } from '../../core/domain/flow/source-parameters.ts'
 import type { KnowledgeBase } from '../../core/domain/knowledge-base.ts'
 import { AppError } from '../../core/errors.ts'
 import type { TreeNode } from '../ast/select-ast.ts'
