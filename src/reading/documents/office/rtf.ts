@@ -23,7 +23,7 @@ function wordsOf(text: string): ReadonlySet<string> {
 /** `a b, c d` → a: b, c: d */
 function pairsOf(text: string): ReadonlyMap<string, string> {
   return new Map(
-    Array.from(text.matchAll(/(\S+) ([^\s,]+)/g), ([, key = '', value = '']) => [key, value]),
+    Array.from(text.matchAll(/(\w+) ([\w-]+)/g), ([, key = '', value = '']) => [key, value]),
   )
 }
 
