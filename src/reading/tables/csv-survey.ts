@@ -104,42 +104,22 @@ export function surveyed(
   layout: CsvLayout,
   path: string,
 ): CsvSurvey {
-  const notes = {
-    short: new RowNotes(),
-    long: new RowNotes(),
-    comments: new RowNotes(),
-    blank: new RowNotes(),
-    odd: new RowNotes(),
-  }
+  const notes = newNotes()
   const { delimiter, isRun, skipsSpace } = dialect
   const signs = { delimiter: delimiter ?? COMMA, quote: dialect.quote ?? DOUBLE_QUOTE }
   const isCopied = delimiter !== null && !isRun && !skipsSpace && layout.width > 1
   let rowCount = 0
   let { width } = layout
   let rowBytesMax = 0
-  let blanks: number[] = []
   const source = fileSource(file.path, file.startByte)
   const target = new BlockWriter(path)
   try {
     const rows = new CsvRows(source, dialect)
-    while (rows.next()) {
-      const line = rows.line + file.linesBefore
-      if (line < layout.dataLine) continue
-      if (isBlank(rows)) {
-        if (blanks.length <= LINES_NAMED) blanks.push(line)
-        continue
-      }
-      if (isCommentRow(rows, layout)) {
-        notes.comments.add(line)
-        continue
-      }
-      for (const blank of blanks) notes.blank.add(blank)
-      blanks = []
-      checkWidth(rows, file)
+    for (const line of tableRows(rows, file, layout, notes)) {
       rowCount += 1
       if (rows.hasOddQuote) notes.odd.add(line)
       const filled = rows.count > layout.width ? filledWidth(rows) : rows.count
-      if (filled < layout.width && rows.count < layout.width) notes.short.add(line)
+      if (rows.count < layout.width) notes.short.add(line)
       if (filled > layout.width) notes.long.add(line)
       width = Math.max(width, filled)
       const start = target.sizeBytes
@@ -160,6 +140,40 @@ export function surveyed(
   }
   const isPadded = notes.short.count + notes.long.count > 0
   return { rowCount, ...notes, plain: { paths: [path], ...signs, width, rowBytesMax, isPadded } }
+}
+
+function newNotes() {
+  return {
+    short: new RowNotes(),
+    long: new RowNotes(),
+    comments: new RowNotes(),
+    blank: new RowNotes(),
+    odd: new RowNotes(),
+  }
+}
+
+/** Makes the rows of the table current, one after the other. @returns their lines */
+function* tableRows(
+  rows: CsvRows,
+  file: CsvFile,
+  layout: CsvLayout,
+  notes: ReturnType<typeof newNotes>,
+): Generator<number> {
+  // Those at the end of the file are not counted.
+  let blanks: number[] = []
+  while (rows.next()) {
+    const line = rows.line + file.linesBefore
+    if (line < layout.dataLine) continue
+    if (isBlank(rows)) {
+      if (blanks.length <= LINES_NAMED) blanks.push(line)
+    } else if (isCommentRow(rows, layout)) notes.comments.add(line)
+    else {
+      for (const blank of blanks) notes.blank.add(blank)
+      blanks = []
+      checkWidth(rows, file)
+      yield line
+    }
+  }
 }
 
 function writeRow(
