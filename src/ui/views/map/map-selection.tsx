@@ -7,7 +7,6 @@ import { knownOf } from '../../components/known-name.ts'
 import { counted } from '../../components/numbers.ts'
 import { useResource } from '../../components/resource.ts'
 import { addressOf } from '../../shell/addresses.ts'
-import { DEFAULT_SEARCH, queryOf } from '../search/search-settings.ts'
 
 interface MapSelectionProps {
   readonly address: MapAddress
@@ -33,10 +32,10 @@ export function MapSelection({ address, chosen, searched, onClear }: MapSelectio
     [address, hasTitles],
   )
   const documents = useMemo(() => (data ? documentsOf(data, chosen) : []), [data, chosen])
-  const filters = { id: { in: documents.map(({ id }) => id) } }
-  const filter = JSON.stringify(filters)
+  const filter = JSON.stringify({ id: { in: documents.map(({ id }) => id) } })
   const isShort = encodeURIComponent(filter).length <= ADDRESS_CHARS_MAX
-  const search = queryOf({ ...DEFAULT_SEARCH, text: searched, filters })
+  const query = String(new URLSearchParams({ ...(searched && { q: searched }), filters: filter }))
+  const search = `${isShort ? '?' : '#'}${query}`
   return (
     <section class="panel stack" aria-label="Selection">
       <div class="row">
