@@ -41,11 +41,11 @@ interface FusionFieldProps {
   readonly onChoose: (fusion: Fusion | null) => void
 }
 
-const WORDS: Readonly<Record<Fusion, string>> = {
-  convex: 'Best possible scores (convex)',
-  scaled: 'Scores of the best 100 chunks (scaled)',
-  rrf: 'Ranks alone (rrf)',
-}
+export const FUSION_CHOICES = [
+  ['convex', 'Best possible scores (convex)'],
+  ['scaled', 'Scores of the best 100 chunks (scaled)'],
+  ['rrf', 'Ranks only (rrf)'],
+] as const satisfies readonly (readonly [Fusion, string])[]
 
 export const SEARCH_MODE_CHOICES = [
   ['hybrid', 'Hybrid: meaning and keywords'],
@@ -60,10 +60,7 @@ export function FusionField({ fusion, otherwise, onChoose }: FusionFieldProps) {
       label="Combine rankings by"
       value={fusion ?? ''}
       onChoose={(value) => onChoose(FUSIONS.find((one) => one === value) ?? null)}
-      options={[
-        ...(otherwise === undefined ? [] : [['', otherwise] as const]),
-        ...FUSIONS.map((one) => [one, WORDS[one]] as const),
-      ]}
+      options={[...(otherwise === undefined ? [] : [['', otherwise] as const]), ...FUSION_CHOICES]}
     />
   )
 }
