@@ -127,10 +127,13 @@ function digestOf(bytes: Uint8Array): string {
 
 async function become(folder: string, args: readonly string[]): Promise<number> {
   const [first, ...rest] = args
-  const isServer = first === undefined || first === 'serve'
+  const isServer = first === undefined || first === 'serve' || first === '--demo'
   const program = join(folder, isServer ? 'src/main.ts' : 'src/eider.ts')
-  const command = [process.execPath, '--no-env-file', program, ...(isServer ? rest : args)]
-  const environment = { UV_THREADPOOL_SIZE: '16', ...process.env, BUN_BE_BUN: '1' }
+  const options = first === 'serve' ? rest : args
+  const command = [process.execPath, '--no-env-file', program, ...options]
+  // The setting is the launcher's own: the server refuses those that it does not know.
+  const { EIDER_CACHE_DIR: _, ...inherited } = process.env
+  const environment = { UV_THREADPOOL_SIZE: '16', ...inherited, BUN_BE_BUN: '1' }
   if (process.platform !== 'win32') process.execve?.(process.execPath, command, environment)
   const child = Bun.spawn(command, { env: environment, stdio: ['inherit', 'inherit', 'inherit'] })
   for (const signal of ['SIGINT', 'SIGTERM'] as const) process.on(signal, () => child.kill(signal))

@@ -1,32 +1,54 @@
 /**
- * `npm run build [-- --platforms linux-x64,darwin-arm64 | all] [--fast]`: the program as one file for each system, in
- * `dist/`. By default for this system alone. `--fast` compresses less.
+ * `npm run build [-- --platforms linux-x64,darwin-arm64 | all] [--out folder] [--url address] [--fast]`: the program
+ * as one file for each system, by default for this one, with an SBOM, the licences, checksums, and what other installers
+ * take. `--url` is where the files of the release will be; `--fast` compresses less and makes no packages.
  */
 import { mkdir, rm, writeFile } from 'node:fs/promises'
-import { join } from 'node:path'
+import { join, resolve } from 'node:path'
 import { parseArgs } from 'node:util'
+import { version } from '../../package.json'
+import { componentsOf, cycloneDx, licenceText } from './bill-of-materials.ts'
 import { ROOT } from './bundle.ts'
+import { debianPackage, manifests } from './packages.ts'
 import { commonPayload, nativePayload } from './payload.ts'
 import { PLATFORMS, type Platform, packageFolder } from './platforms.ts'
 
-const DIST = join(ROOT, 'dist')
-const WORK = join(DIST, 'work')
 const NATIVE = /\.(node|so(\.\d+)*|dylib|dll)$/
 
 const { values } = parseArgs({
   options: {
     platforms: { type: 'string', default: '' },
+    out: { type: 'string', default: join(ROOT, 'dist') },
+    url: { type: 'string', default: '' },
     fast: { type: 'boolean', default: false },
   },
 })
 
+const DIST = resolve(values.out)
+const WORK = join(DIST, 'work')
 await mkdir(WORK, { recursive: true })
 const common = await commonPayload(join(WORK, 'common'))
 for (const platform of wanted(values.platforms)) {
   const native = join(WORK, platform.name)
   await nativePayload(platform, native)
   const file = await compiled(platform, await packed([common.folder, native]))
+  const components = await componentsOf([...common.packages, platform.duckdb, 'bun'])
+  await writeFile(join(DIST, `eider-${platform.name}.cdx.json`), cycloneDx(version, components))
+  await writeFile(join(DIST, `eider-${platform.name}.licences.txt`), licenceText(components))
+  if (!values.fast) await debianPackage(platform, file, { version, dist: DIST })
   console.log(`${file}: ${Math.round(Bun.file(file).size / 1e6)} MB`)
+}
+const sums = await writeSums()
+if (!values.fast) await manifests(sums, { version, dist: DIST, url: values.url })
+
+/** Of all files that are there, also from earlier runs for other systems: as `sha256sum --check` reads it. */
+async function writeSums(): Promise<ReadonlyMap<string, string>> {
+  const names = (await Array.fromAsync(new Bun.Glob('eider*').scan({ cwd: DIST }))).sort()
+  const found = new Map<string, string>()
+  for (const name of names) found.set(name, digestOf(await Bun.file(join(DIST, name)).bytes()))
+  const lines = [...found].map(([name, digest]) => `${digest}  ${name}\n`)
+  await writeFile(join(DIST, 'SHA256SUMS'), lines.join(''))
+  return found
 }
 
 function wanted(names: string): readonly Platform[] {
