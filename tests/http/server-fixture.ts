@@ -1,6 +1,7 @@
 /** A server over fakes: a catalog in memory, statements and agents that answer what a test says. */
 
 import type { Answer } from '../../src/agents/questions/completion-stream.ts'
+import type { Operations } from '../../src/api/http/openapi/operation.ts'
 import type { ServerDeps } from '../../src/api/http/request/route-context.ts'
 import type { LogEntry, LoggedError } from '../../src/api/http/request/running-requests.ts'
 import { createServer, type Server } from '../../src/api/http/server.ts'
@@ -198,8 +199,11 @@ export interface TestServer {
   readonly clock: { nowMs: number }
 }
 
-/** @param overrides what a test wants to be otherwise */
-export function testServer(overrides: Partial<ServerDeps> = {}): TestServer {
+/** @param overrides what a test wants to be otherwise; @param resources all that the server has; unset: everything */
+export function testServer(
+  overrides: Partial<ServerDeps> = {},
+  resources?: readonly Operations[],
+): TestServer {
   const seen = {
     logged: [] as LogEntry[],
     errors: [] as LoggedError[],
@@ -321,7 +325,7 @@ export function testServer(overrides: Partial<ServerDeps> = {}): TestServer {
     },
     ...overrides,
   }
-  return { ...seen, deps, server: createServer(deps) }
+  return { ...seen, deps, server: createServer(deps, resources) }
 }
 
 /** What the use case is called with. */

@@ -2,7 +2,7 @@
 import { t } from 'elysia'
 import { type AppError, ERRORS, type ErrorCode } from '../../../core/errors.ts'
 import { errorResponse } from './error-response.ts'
-import { orNull, type Wire } from './schema-words.ts'
+import { named, orNull, type Wire } from './schema-words.ts'
 
 export function isOpenAiPath(path: string): boolean {
   return path === '/v1' || path.startsWith('/v1/')
@@ -13,17 +13,14 @@ export function failureResponseAt(path: string, error: AppError, nowMs: number):
   return isOpenAiPath(path) ? openAiErrorResponse(error) : errorResponse(error, nowMs)
 }
 
-export const OPENAI_FAILURE = t.Object(
-  {
-    error: t.Object({
-      message: t.String(),
-      type: t.String(),
-      param: orNull(t.String(), { description: 'The field of the body that is wrong' }),
-      code: t.String(),
-    }),
-  },
-  { $id: 'OpenAiFailure', description: 'What went wrong, as that API tells it' },
-)
+export const OPENAI_FAILURE = named('OpenAiFailure', 'What went wrong, as that API tells it', {
+  error: t.Object({
+    message: t.String(),
+    type: t.String(),
+    param: orNull(t.String(), { description: 'The field of the body that is wrong' }),
+    code: t.String(),
+  }),
+})
 
 export type OpenAiError = Wire<typeof OPENAI_FAILURE>['error']
 

@@ -1,220 +1,211 @@
-import { type Static, t } from 'elysia'
+import { t } from 'elysia'
 import { mayDo, requireScope } from '../../../../core/domain/access/principal.ts'
 import { type Row, shownValue } from '../../../../core/domain/document.ts'
 import { nameKey } from '../../../../core/domain/identifier.ts'
 import type { StoredChunk, StoredDocument } from '../../../../core/domain/ports/document-ports.ts'
-import type { ListPage } from '../../../../query/documents/list-documents.ts'
+import { AppError } from '../../../../core/errors.ts'
+import type { ListOrder, ListPage, Selection } from '../../../../query/documents/list-documents.ts'
 import type { DocumentTexts } from '../../../../query/documents/one-document.ts'
+import { recordOf } from '../../answers/record-of.ts'
 import {
   CHUNK_LIST,
   DELETED_DOCUMENTS,
   DOCUMENT,
+  DOCUMENT_CHUNK,
   DOCUMENT_LIST,
   DOCUMENT_TEXTS,
 } from '../../answers/records/knowledge-base-schemas.ts'
-import { bodySchema, readJson } from '../../bodies/body.ts'
+import { bodySchema } from '../../bodies/body.ts'
 import {
-  CHUNKS_QUERY,
-  chunkOrderOf,
-  DOCUMENTS_QUERY,
-  documentOrderOf,
-  SELECTION_QUERY,
-  selectionOf,
-} from '../../bodies/list-order.ts'
-import { route } from '../../openapi/openapi.ts'
-import type { AddRoutes } from '../../request/route-context.ts'
-import { anObject } from '../../request/schema-words.ts'
-import { knowledgeBaseAt } from './knowledge-base-path.ts'
+  filters,
+  nextCursor,
+  paging,
+  queryParameters,
+  text,
+  truth,
+  wholeNumber,
+  wrongParameter,
+} from '../../bodies/query-parameters.ts'
+import { resource } from '../../openapi/operation.ts'
+import { anObject, maybe, orNull, strict } from '../../request/schema-words.ts'
+import { knowledgeBaseAt } from '../place-finders.ts'
 
 const KB = '/api/projects/:project_name/knowledge_bases/:knowledge_base_name' as const
 const ALL = `${KB}/documents` as const
 const ONE = `${ALL}/:document_id` as const
 
 const PUT = bodySchema(
-  t.Object(
-    {
-      content: t.Union([t.String(), t.Record(t.String(), t.Union([t.String(), t.Null()]))]),
-      metadata: t.Optional(t.Union([anObject(), t.Null()])),
-    },
-    { additionalProperties: false },
-  ),
+  strict({
+    content: t.Union([t.String(), t.Record(t.String(), orNull(t.String()))]),
+    metadata: maybe(anObject()),
+  }),
 )
-const PATCH_SCHEMA = t.Object({ metadata: anObject() }, { additionalProperties: false })
-const PATCH = bodySchema(PATCH_SCHEMA)
+const PATCH = bodySchema(strict({ metadata: anObject() }))
 
-const tag = 'Documents'
-const missing = { 404: 'No such project, knowledge base or document' }
-
-export const addDocumentRoutes: AddRoutes = (app, context) => {
-  addListRoutes(app, context)
-  addOneDocumentRoutes(app, context)
+const ORDER = {
+  ...paging('Items of a page'),
+  offset: wholeNumber({
+    min: 0,
+    max: 1_000_000_000,
+    unset: undefined,
+    description:
+      'Skips this many items, instead of a cursor. Pages by cursor neither repeat nor leave out what stays as it is',
+  }),
+  filters: filters({ description: 'JSON as in a search', examples: ['{"year": {">": 2020}}'] }),
+  q: text({ description: 'A part of the id or of the title, case-insensitive', charsMax: 1000 }),
 }
 
-const addListRoutes: AddRoutes = (app, context) => {
-  const { documents } = context.deps
-  app.get(
-    ALL,
-    async ({ request, params }) => {
-      const order = documentOrderOf(request)
-      const { signal } = context.scopeOf(request)
-      const page = await documents.list(knowledgeBaseAt(context, params), order, signal)
-      return Response.json(pageRecord(page, documentRecord))
-    },
-    route({
-      needs: 'read',
-      id: 'listDocuments',
-      summary: 'List the documents of a knowledge base',
-      tag,
-      query: DOCUMENTS_QUERY,
-      answers: {
-        200: {
-          description: 'Some of the documents, in the order in which they were stored',
-          schema: DOCUMENT_LIST,
-        },
-        ...missing,
-      },
+/** An empty value may be a variable that was not set: it must not ask for everything. */
+const reading = { keepsEmpty: true }
+
+const DOCUMENTS = queryParameters(ORDER, reading)
+
+const CHUNKS = queryParameters(
+  {
+    ...ORDER,
+    document_id: text({ description: 'Those of one document' }),
+    vectors: truth({
+      description: 'With `vector`, its numbers as base64 of little-endian 32-bit floats',
     }),
-  )
-  app.delete(
-    ALL,
-    async ({ request, params }) => {
-      const selection = selectionOf(request)
-      const { principal, signal } = context.scopeOf(request)
-      // How many were deleted says what the filters found.
+  },
+  reading,
+)
+
+const SELECTION = queryParameters(
+  {
+    filters: filters({
+      description: 'JSON as in a search. A document goes whole where one of its chunks fits',
+      examples: ['{"year": {"<": 2020}}'],
+    }),
+    all: truth({ description: 'Every document; required where there are no filters' }),
+  },
+  reading,
+)
+
+export const documentOperations = resource('Documents', (api, context) => {
+  const { documents } = context.deps
+  api.get(ALL, {
+    id: 'listDocuments',
+    summary: 'List the documents of a knowledge base',
+    query: DOCUMENTS,
+    find: knowledgeBaseAt,
+    answers: {
+      200: ['Some of the documents, in the order in which they were stored', DOCUMENT_LIST],
+    },
+    async run({ query, signal, found: kb }) {
+      return pageRecord(await documents.list(kb, orderOf(query), signal), documentRecord)
+    },
+  })
+  api.delete(ALL, {
+    id: 'deleteDocuments',
+    summary: 'Delete the documents that filters name',
+    query: SELECTION,
+    find: knowledgeBaseAt,
+    answers: {
+      200: ['How many documents and chunks were deleted', DELETED_DOCUMENTS],
+      400: 'Neither filters nor all=true',
+    },
+    async run({ query, principal, signal, found: kb }) {
+      const selection = selectionOf(query)
+      // The number deleted tells what the filters found.
       requireScope(principal, 'read')
-      const kb = knowledgeBaseAt(context, params)
       const { documents: deleted, chunks } = await documents.removeAll(kb, selection, signal)
-      return Response.json({ deleted, chunks })
+      return { deleted, chunks }
     },
-    route({
-      needs: 'write',
-      id: 'deleteDocuments',
-      summary: 'Delete the documents that filters name',
-      tag,
-      query: SELECTION_QUERY,
-      answers: {
-        200: {
-          description: 'How many documents and chunks were deleted',
-          schema: DELETED_DOCUMENTS,
-        },
-        400: 'Neither filters nor all=true',
-        ...missing,
-      },
-    }),
-  )
-  app.get(
-    `${KB}/chunks`,
-    async ({ request, params }) => {
-      const order = chunkOrderOf(request)
-      const { signal } = context.scopeOf(request)
-      const kb = knowledgeBaseAt(context, params)
+  })
+  api.get(`${KB}/chunks`, {
+    id: 'listChunks',
+    summary: 'List the chunks of a knowledge base',
+    query: CHUNKS,
+    find: knowledgeBaseAt,
+    answers: { 200: ['Some of the chunks, in the order in which they were stored', CHUNK_LIST] },
+    async run({
+      query: { document_id: documentId, vectors: hasVectors, ...sent },
+      signal,
+      found: kb,
+    }) {
+      const order = { ...orderOf(sent), ...(documentId === undefined ? {} : { documentId }) }
       const page = await documents.chunks(kb, order, signal)
-      const keys = order.hasVectors ? page.items.map(({ key }) => key) : []
+      const keys = hasVectors ? page.items.map(({ key }) => key) : []
       const vectors = await documents.vectors(kb, keys)
-      return Response.json(pageRecord(page, (chunk) => chunkRecord(chunk, vectors.get(chunk.key))))
+      return pageRecord(page, (chunk) => chunkRecord(chunk, vectors.get(chunk.key)))
     },
-    route({
-      needs: 'read',
-      id: 'listChunks',
-      summary: 'List the chunks of a knowledge base',
-      tag,
-      query: CHUNKS_QUERY,
-      answers: {
-        200: {
-          description: 'Some of the chunks, in the order in which they were stored',
-          schema: CHUNK_LIST,
-        },
-        ...missing,
-      },
-    }),
-  )
-}
-
-const addOneDocumentRoutes: AddRoutes = (app, context) => {
-  const { documents } = context.deps
-  app.get(
-    ONE,
-    async ({ request, params }) => {
-      const { signal } = context.scopeOf(request)
-      const kb = knowledgeBaseAt(context, params)
-      return Response.json(textsRecord(await documents.read(kb, params.document_id, signal)))
+  })
+  api.get(ONE, {
+    id: 'getDocument',
+    summary: 'Get a document: its text, metadata and chunks',
+    find: knowledgeBaseAt,
+    answers: { 200: ['The document', DOCUMENT_TEXTS] },
+    async run({ params, signal, found: kb }) {
+      return textsRecord(await documents.read(kb, params.document_id, signal))
     },
-    route({
-      needs: 'read',
-      id: 'getDocument',
-      summary: 'Get a document: its text, metadata and chunks',
-      tag,
-      answers: { 200: { description: 'The document', schema: DOCUMENT_TEXTS }, ...missing },
-    }),
-  )
-  app.put(
-    ONE,
-    async ({ request, params }) => {
-      knowledgeBaseAt(context, params)
-      const { content, metadata } = await readJson(context, request, PUT)
-      const { principal, signal } = context.scopeOf(request)
+  })
+  api.put(ONE, {
+    id: 'putDocument',
+    summary: 'Store a document, replacing the one with its id',
+    find: knowledgeBaseAt,
+    body: PUT,
+    answers: {
+      201: ['Stored', DOCUMENT],
+      200: ['Replaced; without the scope `read` always this', DOCUMENT],
+    },
+    async run({ params, body: { content, metadata }, principal, signal, found: kb }) {
       // JSON gives an object no other values than those of a row.
       const sent = { id: params.document_id, content, metadata: (metadata ?? {}) as Row }
-      const stored = await documents.put(knowledgeBaseAt(context, params), sent, signal)
+      const stored = await documents.put(kb, sent, signal)
       const isToldNew = stored.isNew && mayDo(principal, 'read')
       return Response.json(documentRecord(stored.document), { status: isToldNew ? 201 : 200 })
     },
-    route({
-      needs: 'write',
-      id: 'putDocument',
-      summary: 'Store a document in the place of the one with its id',
-      tag,
-      body: PUT,
-      answers: {
-        201: { description: 'Stored', schema: DOCUMENT },
-        200: {
-          description: 'Stored in the place of another; without the scope read always this',
-          schema: DOCUMENT,
-        },
-        ...missing,
-      },
-    }),
-  )
-  app.patch(
-    ONE,
-    async ({ request, params }) => {
+  })
+  api.patch(ONE, {
+    id: 'updateDocument',
+    summary: 'Change metadata of a document; nothing is embedded again',
+    find: knowledgeBaseAt,
+    body: PATCH,
+    answers: { 200: ['The document as it is now', DOCUMENT] },
+    async run({ params, body: { metadata }, found: kb, principal }) {
       // The answer is the whole document.
-      requireScope(context.scopeOf(request).principal, 'read')
-      knowledgeBaseAt(context, params)
-      const { metadata }: Static<typeof PATCH_SCHEMA> = await readJson(context, request, PATCH)
+      requireScope(principal, 'read')
       // JSON, as above.
       const change = { id: params.document_id, metadata: metadata as Row }
-      return Response.json(
-        documentRecord(await documents.patch(knowledgeBaseAt(context, params), change)),
-      )
+      return documentRecord(await documents.patch(kb, change))
     },
-    route({
-      needs: 'write',
-      id: 'updateDocument',
-      summary: 'Change metadata of a document; nothing is embedded again',
-      tag,
-      body: PATCH,
-      answers: { 200: { description: 'The document as it is now', schema: DOCUMENT }, ...missing },
-    }),
-  )
-  app.delete(
-    ONE,
-    async ({ params }) => {
-      await documents.remove(knowledgeBaseAt(context, params), params.document_id)
-      return new Response(null, { status: 204 })
-    },
-    route({
-      needs: 'write',
-      id: 'deleteDocument',
-      summary: 'Delete a document',
-      tag,
-      answers: { 204: 'Deleted', ...missing },
-    }),
-  )
+  })
+  api.delete(ONE, {
+    id: 'deleteDocument',
+    summary: 'Delete a document',
+    find: knowledgeBaseAt,
+    run: ({ params, found: kb }) => documents.remove(kb, params.document_id),
+  })
+})
+
+/** @throws AppError `invalid_request` that names the parameter */
+function orderOf(sent: ReturnType<typeof DOCUMENTS.read>): ListOrder {
+  const { limit, cursor: after, offset, filters: conditions, q: searched } = sent
+  if (after !== undefined && offset !== undefined) {
+    throw wrongParameter('offset', 'and "cursor" exclude each other')
+  }
+  return {
+    limit,
+    afterKey: BigInt(after ?? 0),
+    offset: offset ?? 0,
+    filters: conditions,
+    ...(searched === undefined || searched === '' ? {} : { searched }),
+  }
+}
+
+/** @throws AppError `missing_parameter` for neither filters nor `all=true` */
+function selectionOf({ filters: conditions, all }: ReturnType<typeof SELECTION.read>): Selection {
+  const isEmpty = conditions === undefined || Object.keys(conditions).length === 0
+  if (isEmpty !== all) {
+    const how = 'Send "filters" for some of the documents, or "all=true" for every one'
+    throw new AppError('missing_parameter', all ? `${how}, not both` : how)
+  }
+  return { filters: conditions }
 }
 
 function pageRecord<T, R>({ items, total, next }: ListPage<T>, record: (item: T) => R) {
-  return { items: items.map(record), total, next: next === null ? null : String(next) }
+  return { items: items.map(record), total, next: nextCursor(next) }
 }
 
 function documentRecord({ id, metadata, chunkCount, columns }: StoredDocument) {
@@ -243,16 +234,14 @@ function textsRecord({ id, metadata, texts, chunks }: DocumentTexts) {
     ...documentRecord(stored),
     content: Object.fromEntries(texts.map(({ column, text }) => [column, text])),
     exact: texts.every(({ isExact }) => isExact),
-    chunks: chunks.map(({ chunkId, column, startChar, endChar, source, facts }) => ({
-      chunk_id: chunkId,
-      content_column: column,
-      start_char: startChar,
-      end_char: endChar,
-      source,
-      metadata: facts,
-    })),
+    chunks: chunks.map(documentChunkRecord),
   }
 }
+
+const documentChunkRecord = recordOf<DocumentTexts['chunks'][number]>()(DOCUMENT_CHUNK, {
+  content_column: (chunk) => chunk.column,
+  metadata: (chunk) => chunk.facts,
+})
 
 function chunkRecord(
   { documentId, chunkId, content, metadata }: StoredChunk,

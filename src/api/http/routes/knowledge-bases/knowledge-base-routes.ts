@@ -33,139 +33,85 @@ import { JOB, SOURCE_DEFINITION } from '../../answers/records/catalog-schemas.ts
 import { KNOWLEDGE_BASE } from '../../answers/records/knowledge-base-schemas.ts'
 import { NOTHING } from '../../answers/records/server-schemas.ts'
 import { jobRecord, knowledgeBaseRecord } from '../../answers/wire.ts'
-import { bodySchema, readJson } from '../../bodies/body.ts'
+import { bodySchema } from '../../bodies/body.ts'
 import { MODEL, PREPROCESSING, STORAGE } from '../../bodies/definition-shapes.ts'
-import { route } from '../../openapi/openapi.ts'
-import type { AddRoutes, RouteContext } from '../../request/route-context.ts'
+import { resource } from '../../openapi/operation.ts'
+import type { RouteContext } from '../../request/route-context.ts'
 import { SKIPPED_ROWS_HEADER } from '../../request/running-requests.ts'
-import { anObject, documentedAs, optionally } from '../../request/schema-words.ts'
-import { knowledgeBaseAt } from './knowledge-base-path.ts'
+import { anObject, documentedAs, maybe, optionally, strict } from '../../request/schema-words.ts'
+import { knowledgeBaseAt, projectAt } from '../place-finders.ts'
 
 const LIST = '/api/projects/:project_name/knowledge_bases'
 const ONE = `${LIST}/:knowledge_base_name` as const
-const tag = 'Knowledge bases'
-const missing = { 404: 'No such project or knowledge base' }
 
-export const addKnowledgeBaseRoutes: AddRoutes = (app, context) => {
-  addListRoutes(app, context)
-  addOneRoutes(app, context)
-}
-
-const addListRoutes: AddRoutes = (app, context) => {
-  app.get(
-    LIST,
-    async ({ params }) => {
+export const knowledgeBaseOperations = resource('Knowledge bases', (api, context) => {
+  api.get(LIST, {
+    id: 'listKnowledgeBases',
+    summary: 'List the knowledge bases of a project',
+    answers: { 200: ['The knowledge bases', t.Array(KNOWLEDGE_BASE)] },
+    async run({ params }) {
       const snapshot = context.snapshot()
       const project = requireProject(snapshot, params.project_name)
       const records = []
       for (const kb of knowledgeBasesOf(snapshot, project))
         records.push(await shownKnowledgeBase(context, kb))
-      return Response.json(records)
+      return records
     },
-    route({
-      needs: 'read',
-      id: 'listKnowledgeBases',
-      summary: 'List the knowledge bases of a project',
-      tag,
-      answers: {
-        200: { description: 'The knowledge bases', schema: t.Array(KNOWLEDGE_BASE) },
-        404: 'No such project',
-      },
-    }),
-  )
-  app.post(
-    LIST,
-    async ({ request, params }) => {
-      requireProject(context.snapshot(), params.project_name)
-      const sent = await readJson(context, request, CREATE_KNOWLEDGE_BASE)
-      const catalog = context.deps.catalogFor(context.scopeOf(request).principal)
+  })
+  api.post(LIST, {
+    id: 'createKnowledgeBase',
+    summary: 'Create a knowledge base',
+    find: projectAt,
+    body: CREATE_KNOWLEDGE_BASE,
+    answers: { 201: ['The knowledge base', KNOWLEDGE_BASE], 409: 'The name is already in use' },
+    async run({ params, body: sent, principal }) {
+      const catalog = context.deps.catalogFor(principal)
       const kb = await createKnowledgeBase(params.project_name, sent.knowledge_base, catalog)
-      return Response.json(await shownKnowledgeBase(context, kb), { status: 201 })
+      return await shownKnowledgeBase(context, kb)
     },
-    route({
-      needs: 'write',
-      id: 'createKnowledgeBase',
-      summary: 'Create a knowledge base',
-      tag,
-      body: CREATE_KNOWLEDGE_BASE,
-      answers: {
-        201: { description: 'The knowledge base', schema: KNOWLEDGE_BASE },
-        404: 'No such project',
-        409: 'The name is already in use',
+  })
+  api.get(ONE, {
+    id: 'getKnowledgeBase',
+    summary: 'Get a knowledge base',
+    find: knowledgeBaseAt,
+    answers: { 200: ['The knowledge base', KNOWLEDGE_BASE] },
+    run: async ({ found: kb }) => await shownKnowledgeBase(context, kb),
+  })
+  api.put(ONE, {
+    id: 'updateKnowledgeBase',
+    summary: 'Insert documents into a knowledge base, or update its definition',
+    find: knowledgeBaseAt,
+    body: UPDATE_KNOWLEDGE_BASE,
+    answers: {
+      200: {
+        description: 'Stored; an empty JSON string',
+        schema: NOTHING,
+        headers: { [SKIPPED_ROWS_HEADER]: 'Rows that were not stored: their content is empty' },
       },
-    }),
-  )
-}
-
-const addOneRoutes: AddRoutes = (app, context) => {
-  app.get(
-    ONE,
-    async ({ params }) =>
-      Response.json(await shownKnowledgeBase(context, knowledgeBaseAt(context, params))),
-    route({
-      needs: 'read',
-      id: 'getKnowledgeBase',
-      summary: 'Get a knowledge base',
-      tag,
-      answers: { 200: { description: 'The knowledge base', schema: KNOWLEDGE_BASE }, ...missing },
-    }),
-  )
-  app.put(
-    ONE,
-    async ({ request, params }) => {
-      // 404 before the body is read, and again after it: the knowledge base may change meanwhile.
-      knowledgeBaseAt(context, params)
-      const body = await readJson(context, request, UPDATE_KNOWLEDGE_BASE)
+      202: [
+        'With "background": true, or where it takes longer than EIDER_INSERT_WAIT_SECONDS: the job that stores it. With "rechunk": true: the job that splits the stored documents again',
+        JOB,
+      ],
+    },
+    async run({ body, scope, found: kb }) {
       const sent = withInsertParams(body.knowledge_base)
-      const scope = context.scopeOf(request)
       const { principal, signal } = scope
       requireScopes(principal, sent)
       const rights = rightsOf(principal)
-      const { job, skippedRows } = await update(
-        context,
-        knowledgeBaseAt(context, params),
-        { ...sent, rights },
-        signal,
-      )
+      const { job, skippedRows } = await update(context, kb, { ...sent, rights }, signal)
       scope.skippedRows = skippedRows
       return job === null ? Response.json('') : Response.json(jobRecord(job), { status: 202 })
     },
-    route({
-      needs: 'write',
-      id: 'updateKnowledgeBase',
-      summary: 'Insert documents into a knowledge base, or update its definition',
-      tag,
-      body: UPDATE_KNOWLEDGE_BASE,
-      answers: {
-        200: {
-          description: 'Stored; an empty JSON string',
-          schema: NOTHING,
-          headers: { [SKIPPED_ROWS_HEADER]: 'Rows that were not stored: their content is empty' },
-        },
-        202: {
-          description:
-            'With "background": true, or where it takes longer than EIDER_INSERT_WAIT_SECONDS: the job that stores it. With "rechunk": true: the job that splits the stored documents again',
-          schema: JOB,
-        },
-        ...missing,
-      },
-    }),
-  )
-  app.delete(
-    ONE,
-    async ({ params }) => {
-      await dropKnowledgeBase(knowledgeBaseAt(context, params), context.deps.catalog)
-      return new Response(null, { status: 204 })
+  })
+  api.delete(ONE, {
+    id: 'deleteKnowledgeBase',
+    summary: 'Delete a knowledge base and its documents',
+    find: knowledgeBaseAt,
+    async run({ found: kb }) {
+      await dropKnowledgeBase(kb, context.deps.catalog)
     },
-    route({
-      needs: 'write',
-      id: 'deleteKnowledgeBase',
-      summary: 'Delete a knowledge base and its documents',
-      tag,
-      answers: { 204: 'Deleted', ...missing },
-    }),
-  )
-}
+  })
+})
 
 export async function shownKnowledgeBase({ deps }: RouteContext, kb: KnowledgeBase) {
   const warnings = await deps.chunkWarnings(kb)
@@ -236,12 +182,12 @@ async function update(
 }
 
 const optional = {
-  text: () => t.Optional(t.Union([t.String(), t.Null()])),
+  text: () => maybe(t.String()),
   integer: (minimum: number, maximum: number) => {
-    return t.Optional(t.Union([t.Number({ multipleOf: 1, minimum, maximum }), t.Null()]))
+    return maybe(t.Number({ multipleOf: 1, minimum, maximum }))
   },
-  object: (shape?: TSchema) => t.Optional(t.Union([anObject(shape), t.Null()])),
-  strings: () => t.Optional(t.Union([t.Array(t.String()), t.Null()])),
+  object: (shape?: TSchema) => maybe(anObject(shape)),
+  strings: () => maybe(t.Array(t.String())),
 }
 
 const DEFINITION = {
@@ -250,29 +196,26 @@ const DEFINITION = {
   reranking_model: t.Optional(t.Union([anObject(MODEL), t.Literal(false), t.Null()])),
   content_columns: optional.strings(),
   /** Names, or names with types: `{"name": "day", "type": "DATE"}`. */
-  metadata_columns: t.Optional(
-    t.Union([
-      t.Array(
-        t.Union([
-          t.String(),
-          documentedAs(
-            t.Object({ name: t.String() }),
-            t.Object({ name: t.String(), type: t.Optional(t.String()) }),
-          ),
-        ]),
-      ),
-      t.Null(),
-    ]),
+  metadata_columns: maybe(
+    t.Array(
+      t.Union([
+        t.String(),
+        documentedAs(
+          t.Object({ name: t.String() }),
+          t.Object({ name: t.String(), type: t.Optional(t.String()) }),
+        ),
+      ]),
+    ),
   ),
   id_column: optional.text(),
   preprocessing: optional.object(PREPROCESSING),
   /** Of the content, for the keyword search. */
   language: optional.text(),
   /** What its searches do unless they say otherwise. */
-  hybrid_search: t.Optional(t.Union([t.Boolean(), t.Null()])),
-  hybrid_search_alpha: t.Optional(t.Union([t.Number({ minimum: 0, maximum: 1 }), t.Null()])),
+  hybrid_search: maybe(t.Boolean()),
+  hybrid_search_alpha: maybe(t.Number({ minimum: 0, maximum: 1 })),
   hybrid_search_fusion: optional.text(),
-  hybrid_search_feedback: t.Optional(t.Union([t.Boolean(), t.Null()])),
+  hybrid_search_feedback: maybe(t.Boolean()),
   params: optional.object(),
   vector_size: optionally(t.Unknown({ description: 'The length that the vectors must have' })),
   /** Existing clients send these as false, which is all that they can be. */
@@ -283,17 +226,14 @@ const DEFINITION = {
 
 /** Further fields are left to the catalog, which knows the wording for those it refuses. */
 const CREATE_KNOWLEDGE_BASE = bodySchema(
-  t.Object(
-    {
-      knowledge_base: t.Object({
-        name: t.String(),
-        /** An object, or `database.table` as text. */
-        storage: t.Optional(documentedAs(t.Union([t.Object({}), t.String(), t.Null()]), STORAGE)),
-        ...DEFINITION,
-      }),
-    },
-    { additionalProperties: false },
-  ),
+  strict({
+    knowledge_base: t.Object({
+      name: t.String(),
+      /** An object, or `database.table` as text. */
+      storage: t.Optional(documentedAs(t.Union([t.Object({}), t.String(), t.Null()]), STORAGE)),
+      ...DEFINITION,
+    }),
+  }),
 )
 
 const CRAWL_PAGES_MAX = 1_000_000
@@ -302,32 +242,25 @@ const CRAWL_DEPTH_MAX = 1000
 
 const INSERT = {
   /** Answered at once, with the job that stores it. */
-  background: t.Optional(t.Union([t.Boolean(), t.Null()])),
+  background: maybe(t.Boolean()),
   /** Stored documents are cut into chunks anew, as `preprocessing` says: answered at once, with the job that does it. */
-  rechunk: t.Optional(t.Union([t.Boolean(), t.Null()])),
+  rechunk: maybe(t.Boolean()),
   /** What becomes of a document that cannot be stored. */
   error: t.Optional(t.Union([t.Literal('raise'), t.Literal('skip'), t.Null()])),
-  rows: t.Optional(t.Union([t.Array(anObject()), t.Null()])),
+  rows: maybe(t.Array(anObject())),
   query: optional.text(),
   files: optional.strings(),
   urls: optional.strings(),
   /** What it is kept in step with: those that are named are made or changed, others stay. */
-  sources: t.Optional(t.Union([t.Array(anObject(SOURCE_DEFINITION)), t.Null()])),
+  sources: maybe(t.Array(anObject(SOURCE_DEFINITION))),
   limit: optional.integer(1, CRAWL_PAGES_MAX),
   crawl_depth: optional.integer(0, CRAWL_DEPTH_MAX),
   filters: t.Optional(
-    t.Union([
-      t.Array(t.String()),
-      t.Object({ allowed_domains: t.Array(t.String()) }, { additionalProperties: false }),
-      t.Null(),
-    ]),
+    t.Union([t.Array(t.String()), strict({ allowed_domains: t.Array(t.String()) }), t.Null()]),
   ),
 }
 
-const UPDATE_SCHEMA = t.Object(
-  { knowledge_base: t.Object({ ...INSERT, ...DEFINITION }) },
-  { additionalProperties: false },
-)
+const UPDATE_SCHEMA = strict({ knowledge_base: t.Object({ ...INSERT, ...DEFINITION }) })
 const UPDATE_KNOWLEDGE_BASE = bodySchema(UPDATE_SCHEMA)
 type SentUpdate = Static<typeof UPDATE_SCHEMA>['knowledge_base']
 

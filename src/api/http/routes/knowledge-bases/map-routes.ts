@@ -1,7 +1,7 @@
 import type { KnowledgeBase } from '../../../../core/domain/knowledge-base.ts'
 import type { ChunkMap, MapState } from '../../../../core/domain/ports/map-ports.ts'
 import { AppError } from '../../../../core/errors.ts'
-import type { MapValues, MapValuesOf } from '../../../../query/documents/map-points.ts'
+import type { MapValues } from '../../../../query/documents/map-points.ts'
 import { MAP, MAP_CHUNKS, MAP_VALUES } from '../../answers/records/map-schemas.ts'
 import {
   parsedText,
@@ -10,9 +10,9 @@ import {
   truth,
   wrongParameter,
 } from '../../bodies/query-parameters.ts'
-import { route } from '../../openapi/openapi.ts'
-import type { AddRoutes, RouteContext } from '../../request/route-context.ts'
-import { type KnowledgeBasePath, knowledgeBaseAt } from './knowledge-base-path.ts'
+import { resource } from '../../openapi/operation.ts'
+import type { MapUses } from '../../request/route-context.ts'
+import { knowledgeBaseAt } from '../place-finders.ts'
 
 const MAP_PATH = '/api/projects/:project_name/knowledge_bases/:knowledge_base_name/map' as const
 
@@ -53,40 +53,34 @@ const POINTS = queryParameters({
   ),
 })
 
-const tag = 'Knowledge bases'
-const missing = {
-  404: 'No such project or knowledge base',
-  409: 'There is no map yet, or another one than `version` says',
-}
+const NO_MAP = { 409: 'There is no map yet, or another one than `version` says' }
 
-export const addMapRoutes: AddRoutes = (app, context) => {
+export const mapOperations = resource('Knowledge bases', (api, context) => {
   const { maps } = context.deps
-  app.get(
-    MAP_PATH,
-    async ({ request, params }) => {
-      const { retry: isRetry } = ASKING.read(request)
-      const kb = knowledgeBaseAt(context, params)
-      return Response.json(stateRecord(kb, await maps.stateOf(kb, { isRetry })))
+  api.get(MAP_PATH, {
+    id: 'getMap',
+    summary: 'Get the map of a knowledge base: its state, and the regions with their words',
+    description:
+      'Answers at once. Where there is no map of the current revision, one is computed in the background: ask again until `state` is `ready`.',
+    query: ASKING,
+    find: knowledgeBaseAt,
+    answers: { 200: ['The map', MAP] },
+    async run({ query: { retry: isRetry }, found: kb }) {
+      return stateRecord(kb, await maps.stateOf(kb, { isRetry }))
     },
-    route({
-      needs: 'read',
-      id: 'getMap',
-      summary: 'Get the map of a knowledge base: its state, and the regions with their words',
-      description:
-        'Answers at once. Where there is no map of the current revision, one is computed in the background: ask again until `state` is `ready`.',
-      tag,
-      query: ASKING,
-      answers: {
-        200: { description: 'The map', schema: MAP },
-        404: missing[404],
-      },
-    }),
-  )
-  app.get(
-    `${MAP_PATH}/points`,
-    async ({ request, params }) => {
-      const { version: wanted } = VERSION.read(request)
-      const { map } = await mapAt(context, params, wanted)
+  })
+  api.get(`${MAP_PATH}/points`, {
+    id: 'getMapPoints',
+    summary: 'Get the points of a map, as bytes',
+    description:
+      'Whole numbers of 16 bits, little-endian: x of all points, then y of all, then of all the index of the region that it is in. Six bytes a point.',
+    query: VERSION,
+    headers: { 'If-None-Match': 'The ETag of an earlier answer: 304 where it still holds' },
+    produces: 'application/octet-stream',
+    find: knowledgeBaseAt,
+    answers: { 200: 'The points', 304: 'They are as they were', ...NO_MAP },
+    async run({ request, query: { version: wanted }, found: kb }) {
+      const { map } = await mapAt(maps, kb, wanted)
       const etag = `"${map.version}"`
       const headers = { etag, 'cache-control': 'private, no-cache' }
       if (request.headers.get('if-none-match') === etag) {
@@ -101,48 +95,28 @@ export const addMapRoutes: AddRoutes = (app, context) => {
         headers: { ...headers, 'content-type': 'application/octet-stream' },
       })
     },
-    route({
-      needs: 'read',
-      id: 'getMapPoints',
-      summary: 'Get the points of a map, as bytes',
-      description:
-        'Whole numbers of 16 bits, little-endian: x of all points, then y of all, then of all the index of the region that it is in. Six bytes a point.',
-      tag,
-      query: VERSION,
-      headers: { 'If-None-Match': 'The ETag of an earlier answer: 304 where it still holds' },
-      produces: 'application/octet-stream',
-      answers: { 200: 'The points', 304: 'They are as they were', ...missing },
-    }),
-  )
-  addPointRoutes(app, context)
-}
-
-const addPointRoutes: AddRoutes = (app, context) => {
-  const { maps } = context.deps
-  app.get(
-    `${MAP_PATH}/values`,
-    async ({ request, params }) => {
-      const sent = VALUES.read(request)
+  })
+  api.get(`${MAP_PATH}/values`, {
+    id: 'getMapValues',
+    summary: 'Get a value of each point of a map, to colour it by',
+    query: VALUES,
+    find: knowledgeBaseAt,
+    answers: { 200: ['The values', MAP_VALUES], ...NO_MAP },
+    async run({ query: sent, signal, found: kb }) {
       const of = valuesOf(sent)
-      const { signal } = context.scopeOf(request)
-      const at = await mapAt(context, params, sent.version)
-      return Response.json(valuesRecord(await maps.values(at, of, signal), at.map))
+      const at = await mapAt(maps, kb, sent.version)
+      return valuesRecord(await maps.values(at, of, signal), at.map)
     },
-    route({
-      needs: 'read',
-      id: 'getMapValues',
-      summary: 'Get a value of each point of a map, to colour it by',
-      tag,
-      query: VALUES,
-      answers: { 200: { description: 'The values', schema: MAP_VALUES }, ...missing },
-    }),
-  )
-  app.get(
-    `${MAP_PATH}/chunks`,
-    async ({ request, params }) => {
-      const { version: wanted, points } = POINTS.read(request)
+  })
+  api.get(`${MAP_PATH}/chunks`, {
+    id: 'getMapChunks',
+    summary: 'Get the chunks behind some points of a map',
+    query: POINTS,
+    find: knowledgeBaseAt,
+    answers: { 200: ['The chunks', MAP_CHUNKS], ...NO_MAP },
+    async run({ query: { version: wanted, points }, found: kb }) {
       if (points === undefined) throw wrongParameter('points', 'is missing')
-      const chunks = await maps.chunks(await mapAt(context, params, wanted), points)
+      const chunks = await maps.chunks(await mapAt(maps, kb, wanted), points)
       const items = chunks.map((chunk, at) => ({
         point: points[at] ?? 0,
         chunk: chunk && {
@@ -152,36 +126,27 @@ const addPointRoutes: AddRoutes = (app, context) => {
           metadata: chunk.metadata,
         },
       }))
-      return Response.json({ items })
+      return { items }
     },
-    route({
-      needs: 'read',
-      id: 'getMapChunks',
-      summary: 'Get the chunks behind some points of a map',
-      tag,
-      query: POINTS,
-      answers: { 200: { description: 'The chunks', schema: MAP_CHUNKS }, ...missing },
-    }),
-  )
-}
+  })
+})
 
 function valuesOf({ column, query }: { column?: string | undefined; query?: string | undefined }) {
   if ((column === undefined) === (query === undefined)) {
     throw new AppError('invalid_request', 'One of the parameters "column" and "query" is needed')
   }
-  const of: MapValuesOf =
-    column === undefined ? { kind: 'query', query: query ?? '' } : { kind: 'column', column }
-  return of
+  return column === undefined
+    ? { kind: 'query' as const, query: query ?? '' }
+    : { kind: 'column' as const, column }
 }
 
 /** @throws AppError `map_not_ready` */
 async function mapAt(
-  context: RouteContext,
-  path: KnowledgeBasePath,
+  maps: Pick<MapUses, 'stateOf'>,
+  kb: KnowledgeBase,
   wanted: string | undefined,
 ): Promise<{ readonly kb: KnowledgeBase; readonly map: ChunkMap }> {
-  const kb = knowledgeBaseAt(context, path)
-  const { map } = await context.deps.maps.stateOf(kb)
+  const { map } = await maps.stateOf(kb)
   if (map === null) {
     throw new AppError(
       'map_not_ready',
@@ -226,15 +191,10 @@ function stateOf(kb: KnowledgeBase, { map, isCurrent, progress, failure }: MapSt
 }
 
 function valuesRecord(values: MapValues, map: ChunkMap) {
-  if (values.kind !== 'categories') {
-    return { version: map.version, kind: values.kind, numbers: base64Of(values.numbers) }
-  }
-  return {
-    version: map.version,
-    kind: values.kind,
-    values: values.values,
-    codes: base64Of(values.codes),
-  }
+  const { kind } = values
+  const { version } = map
+  if (kind !== 'categories') return { version, kind, numbers: base64Of(values.numbers) }
+  return { version, kind, values: values.values, codes: base64Of(values.codes) }
 }
 
 function base64Of({ buffer, byteOffset, byteLength }: Float64Array | Uint32Array): string {

@@ -8,36 +8,32 @@ import type {
   SearchResult,
 } from '../../../../query/search/run-search.ts'
 import { SEARCH_ANSWER } from '../../answers/records/knowledge-base-schemas.ts'
-import { bodySchema, readJson } from '../../bodies/body.ts'
+import { bodySchema } from '../../bodies/body.ts'
 import { CONDITIONS } from '../../bodies/definition-shapes.ts'
-import { route } from '../../openapi/openapi.ts'
-import type { AddRoutes } from '../../request/route-context.ts'
-import { anObject, documentedAs, oneOf as oneOfThese, orNull } from '../../request/schema-words.ts'
-import { knowledgeBaseAt } from './knowledge-base-path.ts'
+import { resource } from '../../openapi/operation.ts'
+import {
+  anObject,
+  documentedAs,
+  maybe,
+  oneOf as oneOfThese,
+  orNull,
+} from '../../request/schema-words.ts'
+import { knowledgeBaseAt } from '../place-finders.ts'
 
-export const addSearchRoutes: AddRoutes = (app, context) => {
-  app.post(
-    '/api/projects/:project_name/knowledge_bases/:knowledge_base_name/search',
-    async ({ request, params }) => {
-      const kb = knowledgeBaseAt(context, params)
-      const sent = await readJson(context, request, SEARCH)
-      const { signal } = context.scopeOf(request)
+export const searchOperations = resource('Knowledge bases', (api, context) => {
+  api.post('/api/projects/:project_name/knowledge_bases/:knowledge_base_name/search', {
+    id: 'searchKnowledgeBase',
+    summary: 'Search a knowledge base',
+    needs: 'read',
+    find: knowledgeBaseAt,
+    body: SEARCH,
+    answers: { 200: ['The chunks that fit best', SEARCH_ANSWER] },
+    async run({ found: kb, body: sent, signal }) {
       const answer = await context.deps.search(kb, searchOrder(sent), signal)
-      return Response.json(searchRecord(answer, sent.columns ?? null))
+      return searchRecord(answer, sent.columns ?? null)
     },
-    route({
-      needs: 'read',
-      id: 'searchKnowledgeBase',
-      summary: 'Search a knowledge base',
-      tag: 'Knowledge bases',
-      body: SEARCH,
-      answers: {
-        200: { description: 'The chunks that fit best', schema: SEARCH_ANSWER },
-        404: 'No such project or knowledge base',
-      },
-    }),
-  )
-}
+  })
+})
 
 /** The body of a search and the answer to it, as they stand on the wire. */
 
@@ -49,10 +45,10 @@ const VECTOR_MAX = 65_536
 const COLUMNS_MAX = 1000
 
 const optional = {
-  flag: () => t.Optional(t.Union([t.Boolean(), t.Null()])),
-  number: () => t.Optional(t.Union([t.Number(), t.Null()])),
+  flag: () => maybe(t.Boolean()),
+  number: () => maybe(t.Number()),
   integer: (minimum: number, maximum: number) => {
-    return t.Optional(t.Union([t.Number({ multipleOf: 1, minimum, maximum }), t.Null()]))
+    return maybe(t.Number({ multipleOf: 1, minimum, maximum }))
   },
 }
 
@@ -60,20 +56,18 @@ const SEARCH_SCHEMA = t.Object(
   {
     query: t.Union([t.String(), t.Array(t.Number(), { maxItems: VECTOR_MAX })]),
     k: optional.integer(1, K_MAX),
-    mode: t.Optional(
-      documentedAs(t.Union([t.String(), t.Null()]), orNull(oneOfThese(SEARCH_MODES))),
-    ),
+    mode: t.Optional(documentedAs(orNull(t.String()), orNull(oneOfThese(SEARCH_MODES)))),
     alpha: optional.number(),
-    fusion: t.Optional(documentedAs(t.Union([t.String(), t.Null()]), orNull(oneOfThese(FUSIONS)))),
+    fusion: t.Optional(documentedAs(orNull(t.String()), orNull(oneOfThese(FUSIONS)))),
     feedback: optional.flag(),
-    filters: t.Optional(t.Union([anObject(CONDITIONS), t.Null()])),
+    filters: maybe(anObject(CONDITIONS)),
     min_relevance: optional.number(),
     rerank: optional.flag(),
     per_document: optional.flag(),
     explain: optional.flag(),
     highlight: optional.flag(),
     neighbours: optional.integer(0, NEIGHBOURS_MAX),
-    columns: t.Optional(t.Union([t.Array(t.String(), { maxItems: COLUMNS_MAX }), t.Null()])),
+    columns: maybe(t.Array(t.String(), { maxItems: COLUMNS_MAX })),
   },
   {
     $id: 'SearchRequest',

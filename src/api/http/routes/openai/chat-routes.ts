@@ -3,14 +3,14 @@ import { t } from 'elysia'
 import { askerOf, requireScope } from '../../../../core/domain/access/principal.ts'
 import type { AppError } from '../../../../core/errors.ts'
 import { streamedResponse } from '../../answers/streamed-response.ts'
-import { readJson } from '../../bodies/body.ts'
 import { answerPieces } from '../../openai/answer-pieces.ts'
 import { type ChatTerms, completionChunks, wholeCompletion } from '../../openai/chat-answer.ts'
 import { CHAT, chatAsked, OPEN } from '../../openai/chat-request.ts'
 import { requireModel } from '../../openai/named-models.ts'
-import { route } from '../../openapi/openapi.ts'
-import type { AddRoutes, RouteContext } from '../../request/route-context.ts'
+import { resource } from '../../openapi/operation.ts'
+import type { RouteContext } from '../../request/route-context.ts'
 import type { RequestScope } from '../../request/running-requests.ts'
+import { open, orNull } from '../../request/schema-words.ts'
 
 const CALL = t.Object({
   id: t.String(),
@@ -35,11 +35,9 @@ const ANSWER = t.Object({
       index: t.Integer(),
       message: t.Object({
         role: t.Literal('assistant'),
-        content: t.Union([t.String(), t.Null()]),
+        content: orNull(t.String()),
         refusal: t.Null(),
-        annotations: t.Array(
-          t.Object({ type: t.Literal('url_citation'), url_citation: t.Object({}, OPEN) }),
-        ),
+        annotations: t.Array(t.Object({ type: t.Literal('url_citation'), url_citation: open({}) })),
         reasoning_content: t.Optional(t.String({ description: 'Tool steps, where wanted' })),
         tool_calls: t.Optional(t.Array(CALL)),
       }),
@@ -47,22 +45,34 @@ const ANSWER = t.Object({
       finish_reason: t.String({ description: 'stop, length or content_filter' }),
     }),
   ),
-  usage: t.Union([USAGE, t.Null()], { description: 'null: nobody counted' }),
+  usage: orNull(USAGE, { description: 'null: nobody counted' }),
   system_fingerprint: t.Null(),
-  eider: t.Object({ trace_id: t.String(), warnings: t.Array(t.String()) }, OPEN),
+  eider: open({ trace_id: t.String(), warnings: t.Array(t.String()) }),
 })
 
 const CHUNK = t.Object({}, { ...OPEN, description: 'A chat.completion.chunk, or an error' })
 
-export const addChatRoutes: AddRoutes = (app, context) => {
+export const chatOperations = resource('OpenAI', (api, context) => {
   const { agents } = context.deps
-  app.post(
-    '/v1/chat/completions',
-    async ({ request }) => {
-      const scope = context.scopeOf(request)
+  api.post('/v1/chat/completions', {
+    id: 'createChatCompletion',
+    summary: 'Ask an agent or a knowledge base',
+    description:
+      "OpenAI's chat completions, whole or (`stream`) as server-sent events. Needs the scope `ask`; a knowledge base as the model `read` too",
+    needs: 'login',
+    body: CHAT,
+    answers: {
+      200: {
+        description: 'The answer',
+        schema: ANSWER,
+        also: { 'text/event-stream': CHUNK },
+        headers: { 'x-eider-ignored': 'Fields of the body that do nothing here' },
+      },
+      404: 'No such model',
+    },
+    async run({ request, scope, body }) {
       const { principal } = scope
       requireScope(principal, 'ask')
-      const body = await readJson(context, request, CHAT)
       const { agent } = requireModel(context.snapshot(), principal, body.model)
       const { streams, ignored, withSteps, ...asked } = chatAsked(body, request.headers)
       const { question, history, wishes, answerForm, asCall, withUsage } = asked
@@ -89,26 +99,8 @@ export const addChatRoutes: AddRoutes = (app, context) => {
         : Response.json(await wholeCompletion(pieces, terms))
       return withIgnored(response, ignored)
     },
-    route({
-      needs: 'login',
-      id: 'createChatCompletion',
-      summary: 'Ask an agent or a knowledge base',
-      description:
-        "OpenAI's chat completions, whole or (`stream`) as server-sent events. Needs the scope `ask`; a knowledge base as the model `read` too",
-      tag: 'OpenAI',
-      body: CHAT,
-      answers: {
-        200: {
-          description: 'The answer',
-          schema: ANSWER,
-          also: { 'text/event-stream': CHUNK },
-          headers: { 'x-eider-ignored': 'Fields of the body that do nothing here' },
-        },
-        404: 'No such model',
-      },
-    }),
-  )
-}
+  })
+})
 
 /** Logs a failure that the client is told of within a stream. */
 export function failureLog({ deps }: RouteContext, scope: RequestScope) {

@@ -2,44 +2,38 @@
 import { type Static, t } from 'elysia'
 import { AppError } from '../../../../core/errors.ts'
 import { TimeSlice } from '../../../../core/runtime/scheduling.ts'
-import { bodySchema, readJson } from '../../bodies/body.ts'
-import { OPEN } from '../../openai/chat-request.ts'
+import { bodySchema } from '../../bodies/body.ts'
 import { countedTokens, requireEmbeddingModel, TokenTexts } from '../../openai/embedding-model.ts'
-import { route } from '../../openapi/openapi.ts'
-import type { AddRoutes } from '../../request/route-context.ts'
+import { resource } from '../../openapi/operation.ts'
+import { maybe, open } from '../../request/schema-words.ts'
 
 const TEXTS_MAX = 2048
 /** Numbers of a vector that was asked for; no model has as many. */
 const DIMENSIONS_MAX = 1_000_000
 const BODY_BYTES_MAX = 32 * 1024 * 1024
 
-const BODY_SCHEMA = t.Object(
-  {
-    model: t.String({
-      description:
-        '`all-MiniLM-L6-v2`, or `project.knowledge_base` for the model of a knowledge base',
+const BODY_SCHEMA = open({
+  model: t.String({
+    description:
+      '`all-MiniLM-L6-v2`, or `project.knowledge_base` for the model of a knowledge base',
+  }),
+  input: t.Union(
+    [
+      t.String(),
+      t.Array(t.Union([t.String(), t.Number(), t.Array(t.Number())]), { maxItems: TEXTS_MAX }),
+    ],
+    { description: 'A text, a list of texts, or tokens of the encoding cl100k_base' },
+  ),
+  encoding_format: t.Optional(
+    t.Union([t.Literal('float'), t.Literal('base64'), t.Null()], {
+      description: '`base64`: little-endian 32-bit floats',
     }),
-    input: t.Union(
-      [
-        t.String(),
-        t.Array(t.Union([t.String(), t.Number(), t.Array(t.Number())]), { maxItems: TEXTS_MAX }),
-      ],
-      { description: 'A text, a list of texts, or tokens of the encoding cl100k_base' },
-    ),
-    encoding_format: t.Optional(
-      t.Union([t.Literal('float'), t.Literal('base64'), t.Null()], {
-        description: '`base64`: little-endian 32-bit floats',
-      }),
-    ),
-    dimensions: t.Optional(
-      t.Union([t.Number({ multipleOf: 1, minimum: 1, maximum: DIMENSIONS_MAX }), t.Null()], {
-        description: 'Those of the model; vectors are not shortened',
-      }),
-    ),
-    user: t.Optional(t.Union([t.String(), t.Null()])),
-  },
-  OPEN,
-)
+  ),
+  dimensions: maybe(t.Number({ multipleOf: 1, minimum: 1, maximum: DIMENSIONS_MAX }), {
+    description: 'Those of the model; vectors are not shortened',
+  }),
+  user: maybe(t.String()),
+})
 const BODY = bodySchema(BODY_SCHEMA, { bytesMax: BODY_BYTES_MAX })
 
 const ANSWER = t.Object({
@@ -57,14 +51,20 @@ const ANSWER = t.Object({
 
 const SLICE_MS = 5
 
-export const addEmbeddingRoutes: AddRoutes = (app, context) => {
+export const embeddingOperations = resource('OpenAI', (api, context) => {
   const { embeddings } = context.deps
   const tokenTexts = new TokenTexts()
-  app.post(
-    '/v1/embeddings',
-    async ({ request }) => {
-      const sent = await readJson(context, request, BODY)
-      const { signal, principal } = context.scopeOf(request)
+  api.post('/v1/embeddings', {
+    id: 'createEmbeddings',
+    summary: 'Embed texts',
+    needs: 'read',
+    body: BODY,
+    answers: {
+      200: ['A vector for each text', ANSWER],
+      400: 'An empty text, or one that the model does not read whole',
+      404: 'No such model',
+    },
+    async run({ body: sent, signal, principal }) {
       const model = requireEmbeddingModel(context.snapshot(), principal, sent.model)
       const texts = await textsOf(sent.input, tokenTexts)
       const embedder = embeddings.embedder(model.ref)
@@ -78,20 +78,8 @@ export const addEmbeddingRoutes: AddRoutes = (app, context) => {
         headers: { 'content-type': 'application/json' },
       })
     },
-    route({
-      needs: 'read',
-      id: 'createEmbeddings',
-      summary: 'Embed texts',
-      tag: 'OpenAI',
-      body: BODY,
-      answers: {
-        200: { description: 'A vector for each text', schema: ANSWER },
-        400: 'An empty text, or one that the model does not read whole',
-        404: 'No such model',
-      },
-    }),
-  )
-}
+  })
+})
 
 /** @throws AppError `invalid_request` */
 async function textsOf(

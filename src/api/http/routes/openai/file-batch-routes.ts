@@ -4,7 +4,7 @@ import { isOver } from '../../../../core/domain/flow/job.ts'
 import type { KnowledgeBase } from '../../../../core/domain/knowledge-base.ts'
 import { AppError } from '../../../../core/errors.ts'
 import type { Attachment } from '../../../../ingest/pipeline/attach-job.ts'
-import { bodySchema, readJson } from '../../bodies/body.ts'
+import { bodySchema } from '../../bodies/body.ts'
 import { choice, queryParameters } from '../../bodies/query-parameters.ts'
 import {
   type AttachedFile,
@@ -13,7 +13,6 @@ import {
   filesOfAttachment,
 } from '../../openai/attached-files.ts'
 import { ATTRIBUTES_SCHEMA } from '../../openai/attributes.ts'
-import { OPEN } from '../../openai/chat-request.ts'
 import { filesToAttach, SENT_FILES_MAX } from '../../openai/files-to-attach.ts'
 import {
   listSchema,
@@ -28,30 +27,26 @@ import {
 import { idOf } from '../../openai/named-models.ts'
 import { attachedRecord, STORE_FILE_SCHEMA } from '../../openai/store-files.ts'
 import { CHUNKING_SCHEMA } from '../../openai/store-record.ts'
-import { route } from '../../openapi/openapi.ts'
-import type { AddRoutes, RouteContext } from '../../request/route-context.ts'
+import { resource } from '../../openapi/operation.ts'
+import type { RouteContext } from '../../request/route-context.ts'
+import { maybe, open } from '../../request/schema-words.ts'
 import { howToAttach, requireReadableFiles, storeAt } from './vector-store-file-routes.ts'
 
 const ALL = '/v1/vector_stores/:vector_store_id/file_batches'
 const ONE = `${ALL}/:batch_id` as const
 
 const HOW = {
-  attributes: t.Optional(t.Union([ATTRIBUTES_SCHEMA, t.Null()])),
-  chunking_strategy: t.Optional(t.Union([CHUNKING_SCHEMA, t.Null()])),
+  attributes: maybe(ATTRIBUTES_SCHEMA),
+  chunking_strategy: maybe(CHUNKING_SCHEMA),
 }
 const LIMITS = { minItems: 1, maxItems: SENT_FILES_MAX }
-const CREATE_SCHEMA = t.Object(
-  {
-    file_ids: t.Optional(t.Union([t.Array(t.String(), LIMITS), t.Null()])),
-    files: t.Optional(
-      t.Union([t.Array(t.Object({ file_id: t.String(), ...HOW }, OPEN), LIMITS), t.Null()], {
-        description: 'Instead of file_ids: each with its own attributes',
-      }),
-    ),
-    ...HOW,
-  },
-  OPEN,
-)
+const CREATE_SCHEMA = open({
+  file_ids: maybe(t.Array(t.String(), LIMITS)),
+  files: maybe(t.Array(open({ file_id: t.String(), ...HOW }), LIMITS), {
+    description: 'Instead of file_ids: each with its own attributes',
+  }),
+  ...HOW,
+})
 const CREATE = bodySchema(CREATE_SCHEMA)
 
 const COUNTS = t.Object({
@@ -70,50 +65,37 @@ const BATCH = t.Object({
   file_counts: COUNTS,
 })
 
-const tag = 'OpenAI'
-const missing = { 404: 'No such vector store or batch' }
 const one = { description: 'The batch', schema: BATCH }
 
-export const addFileBatchRoutes: AddRoutes = (app, context) => {
-  app.post(
-    ALL,
-    async ({ request, params }) => {
+export const fileBatchOperations = resource('OpenAI', (api, context) => {
+  api.post(ALL, {
+    id: 'createVectorStoreFileBatch',
+    summary: 'Attach uploaded files to a vector store, together',
+    body: CREATE,
+    answers: { 200: one, 400: 'A field is wrong' },
+    async run({ request, params, body: sent }) {
       storeAt(context, request, params)
       requireReadableFiles(context, request)
-      const sent = await readJson(context, request, CREATE)
       const kb = storeAt(context, request, params)
       const files = filesOf(context, kb, sent)
-      return Response.json(
-        batchRecord(kb, await context.deps.attachments.attach({ kb, files, isBatch: true })),
-      )
+      return batchRecord(kb, await context.deps.attachments.attach({ kb, files, isBatch: true }))
     },
-    route({
-      needs: 'write',
-      id: 'createVectorStoreFileBatch',
-      summary: 'Attach uploaded files to a vector store, together',
-      tag,
-      body: CREATE,
-      answers: { 200: one, 400: 'A field is wrong', ...missing },
-    }),
-  )
-  app.get(
-    ONE,
-    async ({ request, params }) => {
+  })
+  api.get(ONE, {
+    id: 'getVectorStoreFileBatch',
+    summary: 'Get a batch of files',
+    answers: { 200: one },
+    async run({ request, params }) {
       const kb = storeAt(context, request, params)
       const batch = await batchAt(context, kb, params.batch_id)
       return Response.json(batchRecord(kb, batch), POLL_AGAIN)
     },
-    route({
-      needs: 'read',
-      id: 'getVectorStoreFileBatch',
-      summary: 'Get a batch of files',
-      tag,
-      answers: { 200: one, ...missing },
-    }),
-  )
-  app.post(
-    `${ONE}/cancel`,
-    async ({ request, params }) => {
+  })
+  api.post(`${ONE}/cancel`, {
+    id: 'cancelVectorStoreFileBatch',
+    summary: 'Cancel a batch; what is stored of it stays',
+    answers: { 200: one },
+    async run({ request, params }) {
       const kb = storeAt(context, request, params)
       const { job } = await batchAt(context, kb, params.batch_id)
       if (!isOver(job)) {
@@ -122,42 +104,26 @@ export const addFileBatchRoutes: AddRoutes = (app, context) => {
           if (!isFaster) throw error
         })
       }
-      return Response.json(batchRecord(kb, await batchAt(context, kb, params.batch_id)))
+      return batchRecord(kb, await batchAt(context, kb, params.batch_id))
     },
-    route({
-      needs: 'write',
-      id: 'cancelVectorStoreFileBatch',
-      summary: 'Cancel a batch; what is stored of it stays',
-      tag,
-      answers: { 200: one, ...missing },
-    }),
-  )
-  app.get(
-    `${ONE}/files`,
-    async ({ request, params }) => {
+  })
+  api.get(`${ONE}/files`, {
+    id: 'listFilesOfVectorStoreFileBatch',
+    summary: 'List the files of a batch',
+    query: LIST,
+    answers: { 200: ['Those of the page', listSchema(STORE_FILE_SCHEMA)] },
+    async run({ request, params, query: { filter, ...sent } }) {
       const kb = storeAt(context, request, params)
       const batch = await batchAt(context, kb, params.batch_id)
-      const { filter, ...sent } = LIST.read(request)
       const files = filesOfAttachment(batch).filter(({ status }) => {
         return filter === undefined || status === filter
       })
       const page = pageOf(files, ({ id }) => id, pageOrderOf(sent))
       const items = page.items.map((file) => attachedRecord(kb, file))
-      return Response.json(pageRecord({ ...page, items }))
+      return pageRecord({ ...page, items })
     },
-    route({
-      needs: 'read',
-      id: 'listFilesOfVectorStoreFileBatch',
-      summary: 'List the files of a batch',
-      query: LIST,
-      tag,
-      answers: {
-        200: { description: 'Those of the page', schema: listSchema(STORE_FILE_SCHEMA) },
-        ...missing,
-      },
-    }),
-  )
-}
+  })
+})
 
 const LIST = queryParameters(
   { ...pageParameters(), filter: choice(FILE_STATUSES, { description: 'Those of a status' }) },

@@ -1,8 +1,7 @@
 /** OpenAI's `/v1/models`: agents, and knowledge bases that the default agent answers from. */
 import { t } from 'elysia'
 import { modelsFor, type NamedModel, requireModel } from '../../openai/named-models.ts'
-import { route } from '../../openapi/openapi.ts'
-import type { AddRoutes } from '../../request/route-context.ts'
+import { resource } from '../../openapi/operation.ts'
 
 const MODEL = t.Object({
   id: t.String({ description: 'project.name' }),
@@ -14,39 +13,26 @@ const MODEL = t.Object({
 })
 const MODELS = t.Object({ object: t.Literal('list'), data: t.Array(MODEL) })
 
-const tag = 'OpenAI'
-
-export const addModelRoutes: AddRoutes = (app, context) => {
-  app.get(
-    '/v1/models',
-    ({ request }) => {
-      const { principal } = context.scopeOf(request)
+export const modelOperations = resource('OpenAI', (api, context) => {
+  api.get('/v1/models', {
+    id: 'listModels',
+    summary: 'List what can be asked: agents and knowledge bases',
+    needs: 'login',
+    answers: { 200: ['Those that the key may ask', MODELS] },
+    run({ principal }) {
       const data = modelsFor(context.snapshot(), principal).map(modelRecord)
-      return Response.json({ object: 'list', data })
+      return { object: 'list', data }
     },
-    route({
-      needs: 'login',
-      id: 'listModels',
-      summary: 'List what can be asked: agents and knowledge bases',
-      tag,
-      answers: { 200: { description: 'Those that the key may ask', schema: MODELS } },
-    }),
-  )
-  app.get(
-    '/v1/models/:model',
-    ({ request, params }) => {
-      const { principal } = context.scopeOf(request)
-      return Response.json(modelRecord(requireModel(context.snapshot(), principal, params.model)))
-    },
-    route({
-      needs: 'login',
-      id: 'getModel',
-      summary: 'Get an agent or knowledge base as a model',
-      tag,
-      answers: { 200: { description: 'The model', schema: MODEL }, 404: 'No such model' },
-    }),
-  )
-}
+  })
+  api.get('/v1/models/:model', {
+    id: 'getModel',
+    summary: 'Get an agent or knowledge base as a model',
+    needs: 'login',
+    answers: { 200: ['The model', MODEL] },
+    run: ({ params, principal }) =>
+      modelRecord(requireModel(context.snapshot(), principal, params.model)),
+  })
+})
 
 function modelRecord({ id, kind, agent }: NamedModel) {
   return {

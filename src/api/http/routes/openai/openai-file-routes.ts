@@ -22,8 +22,8 @@ import {
   pageRecord,
   secondsOf,
 } from '../../openai/list-page.ts'
-import { route } from '../../openapi/openapi.ts'
-import type { AddRoutes, RouteContext } from '../../request/route-context.ts'
+import { resource } from '../../openapi/operation.ts'
+import type { RouteContext } from '../../request/route-context.ts'
 import { oneOf } from '../../request/schema-words.ts'
 
 const ALL = '/v1/files'
@@ -58,109 +58,69 @@ const UPLOAD = t.Object({
   purpose: oneOf([...PURPOSES], { description: 'Both are the same here' }),
 })
 
-const tag = 'OpenAI'
-const missing = { 404: 'No such file' }
-
-export const addOpenAiFileRoutes: AddRoutes = (app, context) => {
-  addUploadRoutes(app, context)
-  addOneFileRoutes(app, context)
-}
-
-const addUploadRoutes: AddRoutes = (app, context) => {
+export const openAiFileOperations = resource('OpenAI', (api, context) => {
   const incoming = new IncomingNames()
-  app.get(
-    ALL,
-    ({ request }) => {
+  api.get(ALL, {
+    id: 'listOpenaiFiles',
+    summary: 'List uploaded files',
+    query: LIST,
+    answers: { 200: ['Those of the page', listSchema(FILE_SCHEMA)] },
+    run({ request, query: { purpose = PURPOSE, ...sent } }) {
       requireFiles(context, request)
-      const { purpose = PURPOSE, ...sent } = LIST.read(request)
       const isOurs = PURPOSES.has(purpose)
       const files = isOurs ? context.snapshot().files.toSorted((a, b) => a.id - b.id) : []
       const order = pageOrderOf(sent)
       const page = pageOf(files, ({ id }) => attachedId(id), order)
-      return Response.json(pageRecord({ ...page, items: page.items.map(openAiFileRecord) }))
+      return pageRecord({ ...page, items: page.items.map(openAiFileRecord) })
     },
-    route({
-      needs: 'read',
-      id: 'listOpenaiFiles',
-      summary: 'List uploaded files',
-      query: LIST,
-      tag,
-      answers: { 200: { description: 'Those of the page', schema: listSchema(FILE_SCHEMA) } },
-    }),
-  )
-  app.post(
-    ALL,
-    async ({ request }) => {
+  })
+  api.post(ALL, {
+    id: 'createOpenaiFile',
+    summary: 'Upload a file: the part "file" of a form, and the field "purpose"',
+    description:
+      'Purposes are `assistants` and `user_data`. Two files may have one name: in SQL the second is `name (2)`. A file that Eider cannot read is refused.',
+    takes: ['multipart/form-data'],
+    form: UPLOAD,
+    answers: {
+      200: ['The file', FILE_SCHEMA],
+      400: 'The file cannot be read, or a field is wrong',
+    },
+    async run({ request }) {
       requireFiles(context, request)
-      return Response.json(openAiFileRecord(await uploaded(context, request, incoming)))
+      return openAiFileRecord(await uploaded(context, request, incoming))
     },
-    route({
-      needs: 'write',
-      id: 'createOpenaiFile',
-      summary: 'Upload a file: the part "file" of a form, and the field "purpose"',
-      takes: ['multipart/form-data'],
-      form: UPLOAD,
-      description:
-        'Purposes are `assistants` and `user_data`. Two files may have one name: in SQL the second is `name (2)`. A file that Eider cannot read is refused.',
-      tag,
-      answers: {
-        200: { description: 'The file', schema: FILE_SCHEMA },
-        400: 'The file cannot be read, or a field is wrong',
-        413: 'More than EIDER_FILE_BYTES_MAX',
-      },
-    }),
-  )
-}
-
-const addOneFileRoutes: AddRoutes = (app, context) => {
+  })
   const fileAt = (request: Request, id: string): UploadedFile => {
     requireFiles(context, request)
     return requireFileOfId(context.snapshot(), id)
   }
-  app.get(
-    ONE,
-    ({ request, params }) => Response.json(openAiFileRecord(fileAt(request, params.file_id))),
-    route({
-      needs: 'read',
-      id: 'getOpenaiFile',
-      summary: 'Get an uploaded file',
-      tag,
-      answers: { 200: { description: 'The file', schema: FILE_SCHEMA }, ...missing },
-    }),
-  )
-  app.get(
-    `${ONE}/content`,
-    ({ request, params }) => {
-      return fileContentResponse(context, request, fileAt(request, params.file_id))
-    },
-    route({
-      needs: 'read',
-      id: 'getOpenaiFileContent',
-      summary: 'Get an uploaded file as it was sent',
-      tag,
-      produces: 'application/octet-stream',
-      answers: { 200: 'Its bytes', ...missing },
-    }),
-  )
-  app.delete(
-    ONE,
-    async ({ request, params }) => {
+  api.get(ONE, {
+    id: 'getOpenaiFile',
+    summary: 'Get an uploaded file',
+    answers: { 200: ['The file', FILE_SCHEMA] },
+    run: ({ request, params }) => openAiFileRecord(fileAt(request, params.file_id)),
+  })
+  api.get(`${ONE}/content`, {
+    id: 'getOpenaiFileContent',
+    summary: 'Get an uploaded file as it was sent',
+    produces: 'application/octet-stream',
+    answers: { 200: 'Its bytes' },
+    run: ({ request, params }) =>
+      fileContentResponse(context, request, fileAt(request, params.file_id)),
+  })
+  api.delete(ONE, {
+    id: 'deleteOpenaiFile',
+    summary: 'Delete an uploaded file, and its documents in vector stores',
+    answers: { 200: ['It is deleted', DELETED] },
+    async run({ request, params, principal }) {
       const file = fileAt(request, params.file_id)
-      const { principal } = context.scopeOf(request)
       await context.deps.dropFile(file)
       const id = attachedId(file.id)
       await detachEverywhere(context, principal, id)
-      return Response.json({ id, object: 'file', deleted: true })
+      return { id, object: 'file', deleted: true }
     },
-    route({
-      needs: 'write',
-      id: 'deleteOpenaiFile',
-      summary: 'Delete an uploaded file, and its documents in vector stores',
-      tag,
-      answers: { 200: { description: 'It is deleted', schema: DELETED }, ...missing },
-    }),
-  )
-}
+  })
+})
 
 /** What was made of it in the knowledge bases that the principal may name. */
 async function detachEverywhere(

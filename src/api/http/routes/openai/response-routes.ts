@@ -12,9 +12,8 @@ import type { Agent } from '../../../../core/domain/agents/agent.ts'
 import type { KnowledgeBase } from '../../../../core/domain/knowledge-base.ts'
 import type { StoredTrace } from '../../../../core/domain/ports/trace-ports.ts'
 import { AppError } from '../../../../core/errors.ts'
-import { readJson } from '../../bodies/body.ts'
 import { answerPieces } from '../../openai/answer-pieces.ts'
-import { OPEN, wrong } from '../../openai/chat-request.ts'
+import { wrong } from '../../openai/chat-request.ts'
 import { filenameFor } from '../../openai/files-to-attach.ts'
 import {
   agentOver,
@@ -31,26 +30,24 @@ import {
   responseAsked,
 } from '../../openai/response-request.ts'
 import { responseEvents, wholeResponse } from '../../openai/response-stream.ts'
-import { route } from '../../openapi/openapi.ts'
-import type { AddRoutes, RouteContext } from '../../request/route-context.ts'
+import { resource } from '../../openapi/operation.ts'
+import type { RouteContext } from '../../request/route-context.ts'
+import { open } from '../../request/schema-words.ts'
 import { eventResponse, failureLog, withIgnored } from './chat-routes.ts'
 
 const ALL = '/v1/responses'
 const ONE = `${ALL}/:response_id` as const
 
-const ANSWER = t.Object(
-  {
-    id: t.String({ description: 'resp_<trace id>' }),
-    object: t.Literal('response'),
-    created_at: t.Integer(),
-    status: t.String({ description: 'completed, incomplete, failed or cancelled' }),
-    model: t.String(),
-    output: t.Array(t.Object({ id: t.String(), type: t.String() }, OPEN)),
-  },
-  OPEN,
-)
+const ANSWER = open({
+  id: t.String({ description: 'resp_<trace id>' }),
+  object: t.Literal('response'),
+  created_at: t.Integer(),
+  status: t.String({ description: 'completed, incomplete, failed or cancelled' }),
+  model: t.String(),
+  output: t.Array(open({ id: t.String(), type: t.String() })),
+})
 
-const EVENT = t.Object({ type: t.String(), sequence_number: t.Integer() }, OPEN)
+const EVENT = open({ type: t.String(), sequence_number: t.Integer() })
 
 const DELETED = t.Object({
   id: t.String(),
@@ -58,17 +55,26 @@ const DELETED = t.Object({
   deleted: t.Boolean(),
 })
 
-const tag = 'OpenAI'
-const missing = { 404: 'No such response' }
-
-export const addResponseRoutes: AddRoutes = (app, context) => {
+export const responseOperations = resource('OpenAI', (api, context) => {
   const { agents, traces } = context.deps
-  app.post(
-    ALL,
-    async ({ request }) => {
-      const scope = context.scopeOf(request)
+  api.post(ALL, {
+    id: 'createResponse',
+    summary: 'Ask an agent, or knowledge bases by file_search',
+    description:
+      "OpenAI's responses, whole or (`stream`) as server-sent events. Needs the scope `ask`; knowledge bases `read` too",
+    needs: 'login',
+    body: RESPONSE,
+    answers: {
+      200: {
+        description: 'The response',
+        schema: ANSWER,
+        also: { 'text/event-stream': EVENT },
+        headers: { 'x-eider-ignored': 'Fields of the body that do nothing here' },
+      },
+      404: 'No such model, knowledge base or response before',
+    },
+    async run({ request, scope, body }) {
       requireScope(scope.principal, 'ask')
-      const body = await readJson(context, request, RESPONSE)
       const told = (itemId: string) => toldIn(context, scope.principal, itemId)
       const asked = await responseAsked(body, request.headers, told)
       const agent = agentFor(context, scope.principal, body.model, asked)
@@ -100,58 +106,30 @@ export const addResponseRoutes: AddRoutes = (app, context) => {
         : Response.json(await wholeResponse(pieces, terms))
       return withIgnored(response, asked.ignored)
     },
-    route({
-      needs: 'login',
-      id: 'createResponse',
-      summary: 'Ask an agent, or knowledge bases by file_search',
-      description:
-        "OpenAI's responses, whole or (`stream`) as server-sent events. Needs the scope `ask`; knowledge bases `read` too",
-      tag,
-      body: RESPONSE,
-      answers: {
-        200: {
-          description: 'The response',
-          schema: ANSWER,
-          also: { 'text/event-stream': EVENT },
-          headers: { 'x-eider-ignored': 'Fields of the body that do nothing here' },
-        },
-        404: 'No such model, knowledge base or response before',
-      },
-    }),
-  )
-  app.get(
-    ONE,
-    async ({ request, params }) => {
-      const { principal } = context.scopeOf(request)
+  })
+  api.get(ONE, {
+    id: 'getResponse',
+    summary: 'Get a response that is over',
+    needs: 'ask',
+    answers: { 200: ['The response', ANSWER] },
+    async run({ request, params, principal }) {
       const trace = await requireTrace(context, principal, params.response_id)
-      return Response.json(responseOfTrace(trace, new URL(request.url).origin))
+      return responseOfTrace(trace, new URL(request.url).origin)
     },
-    route({
-      needs: 'ask',
-      id: 'getResponse',
-      summary: 'Get a response that is over',
-      tag,
-      answers: { 200: { description: 'The response', schema: ANSWER }, ...missing },
-    }),
-  )
-  app.delete(
-    ONE,
-    async ({ request, params }) => {
-      const { principal } = context.scopeOf(request)
+  })
+  api.delete(ONE, {
+    id: 'deleteResponse',
+    summary: 'Delete a response: the trace of its question',
+    description: 'A conversation that it belongs to stays',
+    needs: 'admin',
+    answers: { 200: ['What was deleted', DELETED] },
+    async run({ params, principal }) {
       const { traceId } = await requireTrace(context, principal, params.response_id)
       await traces.remove(traceId)
-      return Response.json({ id: params.response_id, object: 'response', deleted: true })
+      return { id: params.response_id, object: 'response', deleted: true }
     },
-    route({
-      needs: 'admin',
-      id: 'deleteResponse',
-      summary: 'Delete a response: the trace of its question',
-      description: 'A conversation that it belongs to stays',
-      tag,
-      answers: { 200: { description: 'What was deleted', schema: DELETED }, ...missing },
-    }),
-  )
-}
+  })
+})
 
 /** Who answers: the model's agent; with `file_search` from the knowledge bases that it names, whoever the model is. */
 function agentFor(

@@ -15,9 +15,8 @@ import {
   createKnowledgeBase,
   dropKnowledgeBase,
 } from '../../../../query/definitions/define-knowledge-base.ts'
-import { bodySchema, readJson } from '../../bodies/body.ts'
+import { bodySchema } from '../../bodies/body.ts'
 import { ATTRIBUTES_SCHEMA, checkedPairs } from '../../openai/attributes.ts'
-import { OPEN } from '../../openai/chat-request.ts'
 import { filesToAttach, SENT_FILES_MAX } from '../../openai/files-to-attach.ts'
 import { listSchema, PAGE, pageOf, pageOrderOf, pageRecord } from '../../openai/list-page.ts'
 import { idOf } from '../../openai/named-models.ts'
@@ -29,8 +28,9 @@ import {
   storeFactsOf,
   storeRecord,
 } from '../../openai/store-record.ts'
-import { route } from '../../openapi/openapi.ts'
-import type { AddRoutes, RouteContext } from '../../request/route-context.ts'
+import { resource } from '../../openapi/operation.ts'
+import type { RouteContext } from '../../request/route-context.ts'
+import { maybe, open } from '../../request/schema-words.ts'
 
 const ALL = '/v1/vector_stores'
 const ONE = `${ALL}/:vector_store_id` as const
@@ -38,34 +38,28 @@ const ONE = `${ALL}/:vector_store_id` as const
 const NAME_CHARS_MAX = 512
 
 const optional = {
-  text: () => t.Optional(t.Union([t.String({ maxLength: NAME_CHARS_MAX }), t.Null()])),
-  pairs: () => t.Optional(t.Union([ATTRIBUTES_SCHEMA, t.Null()])),
-  chunking: () => t.Optional(t.Union([CHUNKING_SCHEMA, t.Null()])),
+  text: () => maybe(t.String({ maxLength: NAME_CHARS_MAX })),
+  pairs: () => maybe(ATTRIBUTES_SCHEMA),
+  chunking: () => maybe(CHUNKING_SCHEMA),
   refused: () => t.Optional(t.Unknown({ description: 'Refused: nothing expires here' })),
 }
 
 const CREATE = bodySchema(
-  t.Object(
-    {
-      name: optional.text(),
-      description: optional.text(),
-      file_ids: t.Optional(t.Union([t.Array(t.String(), { maxItems: SENT_FILES_MAX }), t.Null()])),
-      chunking_strategy: optional.chunking(),
-      metadata: optional.pairs(),
-      expires_after: optional.refused(),
-    },
-    OPEN,
-  ),
+  open({
+    name: optional.text(),
+    description: optional.text(),
+    file_ids: maybe(t.Array(t.String(), { maxItems: SENT_FILES_MAX })),
+    chunking_strategy: optional.chunking(),
+    metadata: optional.pairs(),
+    expires_after: optional.refused(),
+  }),
 )
 const MODIFY = bodySchema(
-  t.Object(
-    {
-      name: optional.text(),
-      metadata: optional.pairs(),
-      expires_after: optional.refused(),
-    },
-    OPEN,
-  ),
+  open({
+    name: optional.text(),
+    metadata: optional.pairs(),
+    expires_after: optional.refused(),
+  }),
 )
 
 const DELETED = t.Object({
@@ -74,19 +68,13 @@ const DELETED = t.Object({
   deleted: t.Literal(true),
 })
 
-const tag = 'OpenAI'
-const missing = { 404: 'No such vector store' }
-
-export const addVectorStoreRoutes: AddRoutes = (app, context) => {
-  addListRoutes(app, context)
-  addOneRoutes(app, context)
-}
-
-const addListRoutes: AddRoutes = (app, context) => {
-  app.get(
-    ALL,
-    async ({ request }) => {
-      const { principal, signal } = context.scopeOf(request)
+export const vectorStoreOperations = resource('OpenAI', (api, context) => {
+  api.get(ALL, {
+    id: 'listVectorStores',
+    summary: 'List knowledge bases as vector stores',
+    query: PAGE,
+    answers: { 200: ['Those of the page', listSchema(STORE_SCHEMA)] },
+    async run({ request, principal, signal }) {
       const kbs = context
         .snapshot()
         .knowledgeBases.filter(({ projectName }) => mayName(principal, projectName))
@@ -97,22 +85,21 @@ const addListRoutes: AddRoutes = (app, context) => {
         const record = await storeRecord(context, kb, signal).catch(goneAsNull)
         if (record !== null) items.push(record)
       }
-      return Response.json(pageRecord({ items, hasMore }))
+      return pageRecord({ items, hasMore })
     },
-    route({
-      needs: 'read',
-      id: 'listVectorStores',
-      summary: 'List knowledge bases as vector stores',
-      query: PAGE,
-      tag,
-      answers: { 200: { description: 'Those of the page', schema: listSchema(STORE_SCHEMA) } },
-    }),
-  )
-  app.post(
-    ALL,
-    async ({ request }) => {
-      const sent = await readJson(context, request, CREATE)
-      const { principal, signal } = context.scopeOf(request)
+  })
+  api.post(ALL, {
+    id: 'createVectorStore',
+    summary: 'Create a knowledge base as a vector store',
+    description:
+      'The id is made of the name: letters, digits, `_` and `-` of it, and a number where it is taken. A name `project.name` creates it in that project, any other in the default one.',
+    body: CREATE,
+    answers: {
+      200: ['The vector store', STORE_SCHEMA],
+      400: 'A field is wrong',
+      404: 'No such file',
+    },
+    async run({ body: sent, principal, signal }) {
       refuseExpiry(sent.expires_after)
       const fileIds = sent.file_ids ?? []
       if (fileIds.length > 0) {
@@ -122,58 +109,32 @@ const addListRoutes: AddRoutes = (app, context) => {
       const files = filesToAttach(context.snapshot(), fileIds)
       const kb = await created(context, principal, sent)
       if (files.length > 0) await context.deps.attachments.attach({ kb, files, isBatch: false })
-      return Response.json(await storeRecord(context, kb, signal))
+      return await storeRecord(context, kb, signal)
     },
-    route({
-      needs: 'write',
-      id: 'createVectorStore',
-      summary: 'Create a knowledge base as a vector store',
-      description:
-        'The id is made of the name: letters, digits, `_` and `-` of it, and a number where it is taken. A name `project.name` creates it in that project, any other in the default one.',
-      tag,
-      body: CREATE,
-      answers: {
-        200: { description: 'The vector store', schema: STORE_SCHEMA },
-        400: 'A field is wrong',
-        404: 'No such file',
-      },
-    }),
-  )
-}
-
-/** One that was dropped since the list was made. */
-function goneAsNull(error: unknown): null {
-  if (error instanceof AppError && error.code === 'knowledge_base_not_found') return null
-  throw error
-}
-
-const addOneRoutes: AddRoutes = (app, context) => {
+  })
   const storeAt = (request: Request, id: string): KnowledgeBase => {
     return requireStore(context.snapshot(), context.scopeOf(request).principal, id)
   }
-  app.get(
-    ONE,
-    async ({ request, params }) => {
+  api.get(ONE, {
+    id: 'getVectorStore',
+    summary: 'Get a vector store',
+    answers: { 200: ['The vector store', STORE_SCHEMA] },
+    async run({ request, params, signal }) {
       const kb = storeAt(request, params.vector_store_id)
-      return Response.json(await storeRecord(context, kb, context.scopeOf(request).signal))
+      return await storeRecord(context, kb, signal)
     },
-    route({
-      needs: 'read',
-      id: 'getVectorStore',
-      summary: 'Get a vector store',
-      tag,
-      answers: { 200: { description: 'The vector store', schema: STORE_SCHEMA }, ...missing },
-    }),
-  )
-  app.post(
-    ONE,
-    async ({ request, params }) => {
+  })
+  api.post(ONE, {
+    id: 'modifyVectorStore',
+    summary: 'Change name or metadata of a vector store; its id stays',
+    body: MODIFY,
+    answers: { 200: ['The vector store', STORE_SCHEMA] },
+    async run({ request, params, body: sent, principal, signal }) {
       storeAt(request, params.vector_store_id)
-      const sent = await readJson(context, request, MODIFY)
       refuseExpiry(sent.expires_after)
       const kb = storeAt(request, params.vector_store_id)
       const facts = storeFactsOf(kb)
-      const catalog = context.deps.catalogFor(context.scopeOf(request).principal)
+      const catalog = context.deps.catalogFor(principal)
       const altered = await alterKnowledgeBase(
         kb,
         {
@@ -187,33 +148,25 @@ const addOneRoutes: AddRoutes = (app, context) => {
         },
         catalog,
       )
-      return Response.json(await storeRecord(context, altered, context.scopeOf(request).signal))
+      return await storeRecord(context, altered, signal)
     },
-    route({
-      needs: 'write',
-      id: 'modifyVectorStore',
-      summary: 'Change name or metadata of a vector store; its id stays',
-      tag,
-      body: MODIFY,
-      answers: { 200: { description: 'The vector store', schema: STORE_SCHEMA }, ...missing },
-    }),
-  )
-  app.delete(
-    ONE,
-    async ({ request, params }) => {
+  })
+  api.delete(ONE, {
+    id: 'deleteVectorStore',
+    summary: 'Delete a vector store and its documents; uploaded files stay',
+    answers: { 200: ['It is deleted', DELETED] },
+    async run({ request, params, principal }) {
       const kb = storeAt(request, params.vector_store_id)
-      const { principal } = context.scopeOf(request)
       await dropKnowledgeBase(kb, context.deps.catalogFor(principal))
-      return Response.json({ id: idOf(kb), object: 'vector_store.deleted', deleted: true })
+      return { id: idOf(kb), object: 'vector_store.deleted', deleted: true }
     },
-    route({
-      needs: 'write',
-      id: 'deleteVectorStore',
-      summary: 'Delete a vector store and its documents; uploaded files stay',
-      tag,
-      answers: { 200: { description: 'It is deleted', schema: DELETED }, ...missing },
-    }),
-  )
+  })
+})
+
+/** One that was dropped since the list was made. */
+function goneAsNull(error: unknown): null {
+  if (error instanceof AppError && error.code === 'knowledge_base_not_found') return null
+  throw error
 }
 
 function refuseExpiry(sent: unknown): void {

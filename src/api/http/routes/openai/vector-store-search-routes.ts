@@ -2,60 +2,38 @@
 import { type Static, t } from 'elysia'
 import type { KnowledgeBase } from '../../../../core/domain/knowledge-base.ts'
 import type { SearchOrder, SearchResult } from '../../../../query/search/run-search.ts'
-import { bodySchema, readJson } from '../../bodies/body.ts'
+import { bodySchema } from '../../bodies/body.ts'
 import { searchFilterOf } from '../../openai/attribute-filter.ts'
 import { attributesOf } from '../../openai/attributes.ts'
-import { OPEN } from '../../openai/chat-request.ts'
 import { filenameFor } from '../../openai/files-to-attach.ts'
 import { requireStore } from '../../openai/store-record.ts'
-import { route } from '../../openapi/openapi.ts'
-import type { AddRoutes } from '../../request/route-context.ts'
+import { resource } from '../../openapi/operation.ts'
+import { maybe, open } from '../../request/schema-words.ts'
 
 const RESULTS_UNSET = 10
 const RESULTS_MAX = 50
 const QUERIES_MAX = 20
 
-const BODY_SCHEMA = t.Object(
-  {
-    query: t.Union([t.String(), t.Array(t.String(), { minItems: 1, maxItems: QUERIES_MAX })]),
-    max_num_results: t.Optional(
-      t.Union([t.Number({ multipleOf: 1, minimum: 1, maximum: RESULTS_MAX }), t.Null()]),
-    ),
-    filters: t.Optional(t.Union([t.Object({}, OPEN), t.Null()])),
-    ranking_options: t.Optional(
-      t.Union([
-        t.Object(
-          {
-            ranker: t.Optional(
-              t.Union([t.String(), t.Null()], {
-                description: '`none` leaves the reranking model of the knowledge base out',
-              }),
-            ),
-            score_threshold: t.Optional(t.Union([t.Number({ minimum: 0, maximum: 1 }), t.Null()])),
-            hybrid_search: t.Optional(
-              t.Union([
-                t.Object(
-                  {
-                    embedding_weight: t.Number({ minimum: 0, maximum: 1_000_000 }),
-                    text_weight: t.Number({ minimum: 0, maximum: 1_000_000 }),
-                  },
-                  OPEN,
-                ),
-                t.Null(),
-              ]),
-            ),
-          },
-          OPEN,
-        ),
-        t.Null(),
-      ]),
-    ),
-    rewrite_query: t.Optional(
-      t.Union([t.Boolean(), t.Null()], { description: 'Taken, and searches are not rewritten' }),
-    ),
-  },
-  OPEN,
-)
+const BODY_SCHEMA = open({
+  query: t.Union([t.String(), t.Array(t.String(), { minItems: 1, maxItems: QUERIES_MAX })]),
+  max_num_results: maybe(t.Number({ multipleOf: 1, minimum: 1, maximum: RESULTS_MAX })),
+  filters: maybe(open({})),
+  ranking_options: maybe(
+    open({
+      ranker: maybe(t.String(), {
+        description: '`none` leaves the reranking model of the knowledge base out',
+      }),
+      score_threshold: maybe(t.Number({ minimum: 0, maximum: 1 })),
+      hybrid_search: maybe(
+        open({
+          embedding_weight: t.Number({ minimum: 0, maximum: 1_000_000 }),
+          text_weight: t.Number({ minimum: 0, maximum: 1_000_000 }),
+        }),
+      ),
+    }),
+  ),
+  rewrite_query: maybe(t.Boolean(), { description: 'Taken, and searches are not rewritten' }),
+})
 const BODY = bodySchema(BODY_SCHEMA)
 
 const RESULT = t.Object({
@@ -75,14 +53,16 @@ const ANSWER = t.Object({
 
 type Sent = Static<typeof BODY_SCHEMA>
 
-export const addVectorStoreSearchRoutes: AddRoutes = (app, context) => {
-  app.post(
-    '/v1/vector_stores/:vector_store_id/search',
-    async ({ request, params }) => {
-      const { principal, signal } = context.scopeOf(request)
+export const vectorStoreSearchOperations = resource('OpenAI', (api, context) => {
+  api.post('/v1/vector_stores/:vector_store_id/search', {
+    id: 'searchVectorStore',
+    summary: 'Search a vector store',
+    needs: 'read',
+    body: BODY,
+    answers: { 200: ['The best chunks, the best first', ANSWER], 400: 'A field is wrong' },
+    async run({ params, principal, signal, body: sent }) {
       const storeAt = () => requireStore(context.snapshot(), principal, params.vector_store_id)
       storeAt()
-      const sent = await readJson(context, request, BODY)
       const kb = storeAt()
       const queries = [...new Set([sent.query].flat())]
       const best = new Map<string, SearchResult>()
@@ -100,28 +80,16 @@ export const addVectorStoreSearchRoutes: AddRoutes = (app, context) => {
       const data = ranked.slice(0, sent.max_num_results ?? RESULTS_UNSET).map((result) => {
         return resultRecord(result, filenameFor(principal, context.snapshot(), result.id))
       })
-      return Response.json({
+      return {
         object: 'vector_store.search_results.page',
         search_query: queries,
         data,
         has_more: false,
         next_page: null,
-      })
+      }
     },
-    route({
-      needs: 'read',
-      id: 'searchVectorStore',
-      summary: 'Search a vector store',
-      tag: 'OpenAI',
-      body: BODY,
-      answers: {
-        200: { description: 'The best chunks, the best first', schema: ANSWER },
-        400: 'A field is wrong',
-        404: 'No such vector store',
-      },
-    }),
-  )
-}
+  })
+})
 
 function orderOf(kb: KnowledgeBase, sent: Sent, query: string): SearchOrder {
   const { max_num_results: k, filters, ranking_options: ranking } = sent

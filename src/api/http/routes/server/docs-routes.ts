@@ -1,8 +1,7 @@
 /** The documentation: our own pages, and a reader for the OpenAPI document. The same for everyone, so open to everyone. */
 import { AppError } from '../../../../core/errors.ts'
 import { madeOnce, type StaticFile, staticAnswer, staticFile } from '../../answers/static-file.ts'
-import { route } from '../../openapi/openapi.ts'
-import type { AddRoutes } from '../../request/route-context.ts'
+import { resource } from '../../openapi/operation.ts'
 
 /** Files of the browser, by name: where they are, from this one; those of the reader are in its package. */
 const ASSETS: Readonly<Record<string, () => URL>> = {
@@ -34,7 +33,7 @@ const POLICY = [
 
 const HEADERS = { 'content-security-policy': POLICY }
 
-export const addDocsRoutes: AddRoutes = (app) => {
+export const docsOperations = resource('Server', (api) => {
   const files = new Map<string, () => Promise<StaticFile>>()
   const kept = (key: string, make: () => Promise<StaticFile>) => {
     const file = files.get(key) ?? madeOnce(make)
@@ -54,42 +53,35 @@ export const addDocsRoutes: AddRoutes = (app) => {
     })
     return staticAnswer(request, file, HEADERS)
   }
-  const about = { needs: 'nothing', tag: 'Server', produces: 'text/html; charset=utf-8' } as const
-  const hidden = route({
+  const about = { needs: 'nothing', produces: 'text/html; charset=utf-8' } as const
+  const hidden = {
     ...about,
     summary: 'A page of the documentation, or a file that it needs',
-    answers: { 200: 'The page' },
     isHidden: true,
+  }
+  const answers = { 200: 'The page', 304: 'It is as it was' }
+  api.get('/docs', {
+    ...about,
+    id: 'getDocs',
+    summary: 'The documentation and the error codes',
+    answers,
+    run: ({ request }) => page(request, ''),
   })
-  app.get(
-    '/docs',
-    ({ request }) => page(request, ''),
-    route({
-      ...about,
-      id: 'getDocs',
-      summary: 'The documentation and the error codes',
-      answers: { 200: 'The page', 304: 'It is as it was' },
-    }),
-  )
-  app.get(
-    '/docs/api',
-    ({ request }) => page(request, 'api'),
-    route({
-      ...about,
-      id: 'getApiReader',
-      summary: 'A reader for this document',
-      answers: { 200: 'The page', 304: 'It is as it was' },
-    }),
-  )
-  app.get('/docs/:page', ({ request, params }) => page(request, params.page), hidden)
-  app.get(
-    '/docs/:page/:part',
-    ({ request, params }) => page(request, `${params.page}/${params.part}`),
-    hidden,
-  )
-  app.get(
-    '/docs/assets/:file',
-    async ({ request, params: { file } }) => {
+  api.get('/docs/api', {
+    ...about,
+    id: 'getApiReader',
+    summary: 'A reader for this document',
+    answers,
+    run: ({ request }) => page(request, 'api'),
+  })
+  api.get('/docs/:page', { ...hidden, run: ({ request, params }) => page(request, params.page) })
+  api.get('/docs/:page/:part', {
+    ...hidden,
+    run: ({ request, params }) => page(request, `${params.page}/${params.part}`),
+  })
+  api.get('/docs/assets/:file', {
+    ...hidden,
+    async run({ request, params: { file } }) {
       const location = Object.hasOwn(ASSETS, file) ? ASSETS[file] : undefined
       if (location === undefined) throw noSuchPage()
       const contentType = ASSET_TYPES[file.slice(file.lastIndexOf('.') + 1)] ?? ''
@@ -98,9 +90,8 @@ export const addDocsRoutes: AddRoutes = (app) => {
       })
       return staticAnswer(request, asset, HEADERS)
     },
-    hidden,
-  )
-}
+  })
+})
 
 function packaged(file: string): URL {
   return new URL(import.meta.resolve(file))

@@ -1,11 +1,9 @@
 /** The web page: one HTML file for all its addresses, and what that loads. It loads nothing from other sites. */
-import type { Elysia } from 'elysia'
 import { AppError } from '../../../../core/errors.ts'
 import icon from '../../../../ui/icon.svg' with { type: 'text' }
 import { staticAnswer } from '../../answers/static-file.ts'
-import { route } from '../../openapi/openapi.ts'
+import { type Operations, resource } from '../../openapi/operation.ts'
 import { type PageFiles, pageFiles } from '../../page/page-files.ts'
-import type { AddRoutes, RouteContext } from '../../request/route-context.ts'
 
 const COMMON_HEADERS = {
   'x-content-type-options': 'nosniff',
@@ -44,62 +42,56 @@ const HTML_HEADERS = { 'content-security-policy': POLICY }
 /** What a name with a hash of its content holds never changes. */
 const FOR_EVER = 'public, max-age=31536000, immutable'
 
-export const addPageRoutes: AddRoutes = (app, context) => {
-  addPageRoutesOver(app, context, pageFiles())
-}
+export const pageOperations = pageOperationsOver(pageFiles())
 
 /** @param files a function that makes them, or has them */
-export function addPageRoutesOver(
-  app: Elysia,
-  { deps, scopeOf }: Pick<RouteContext, 'deps' | 'scopeOf'>,
-  files: () => Promise<PageFiles>,
-): void {
-  const page = async (request: Request) => {
-    try {
-      const { html } = await files()
-      return staticAnswer(request, html, HTML_HEADERS)
-    } catch (error) {
-      if (request.headers.get('accept')?.includes('text/html') !== true) throw error
-      const cause = error instanceof Error ? (error.cause ?? error) : error
-      deps.logError({ requestId: scopeOf(request).id, error: cause })
-      return unmade(error)
+export function pageOperationsOver(files: () => Promise<PageFiles>): Operations {
+  return resource('Server', (api, { deps, scopeOf }) => {
+    const page = async (request: Request) => {
+      try {
+        const { html } = await files()
+        return staticAnswer(request, html, HTML_HEADERS)
+      } catch (error) {
+        if (request.headers.get('accept')?.includes('text/html') !== true) throw error
+        const cause = error instanceof Error ? (error.cause ?? error) : error
+        deps.logError({ requestId: scopeOf(request).id, error: cause })
+        return unmade(error)
+      }
     }
-  }
-  const about = { needs: 'nothing', tag: 'Server', produces: 'text/html; charset=utf-8' } as const
-  app.get(
-    '/',
-    ({ request }) => page(request),
-    route({
+    const about = { needs: 'nothing', produces: 'text/html; charset=utf-8' } as const
+    api.get('/', {
       ...about,
       id: 'getPage',
       summary: 'The web page',
       answers: { 200: 'The file', 304: 'It is as it was' },
-    }),
-  )
-  const hidden = route({
-    ...about,
-    summary: 'The web page, or a file that it needs',
-    answers: { 200: 'The file' },
-    isHidden: true,
+      run: ({ request }) => page(request),
+    })
+    const hidden = {
+      ...about,
+      summary: 'The web page, or a file that it needs',
+      isHidden: true,
+    }
+    for (const address of ADDRESSES) {
+      api.get(address, { ...hidden, run: ({ request }) => page(request) })
+    }
+    api.get('/assets/:file', {
+      ...hidden,
+      async run({ request, params: { file } }) {
+        const asset = (await files()).assets.get(file)
+        if (asset === undefined) {
+          throw new AppError('not_found', 'There is no such file. Load the page again')
+        }
+        return staticAnswer(request, asset, { 'cache-control': FOR_EVER })
+      },
+    })
+    api.get('/favicon.ico', {
+      ...hidden,
+      run() {
+        const headers = { ...COMMON_HEADERS, 'cache-control': 'no-cache' }
+        return new Response(icon, { headers: { ...headers, 'content-type': 'image/svg+xml' } })
+      },
+    })
   })
-  for (const address of ADDRESSES) app.get(address, ({ request }) => page(request), hidden)
-  app.get(
-    '/assets/:file',
-    async ({ request, params: { file } }) => {
-      const asset = (await files()).assets.get(file)
-      if (asset === undefined) {
-        throw new AppError('not_found', 'There is no such file. Load the page again')
-      }
-      return staticAnswer(request, asset, { 'cache-control': FOR_EVER })
-    },
-    hidden,
-  )
-  const iconHeaders = { ...COMMON_HEADERS, 'cache-control': 'no-cache' }
-  app.get(
-    '/favicon.ico',
-    () => new Response(icon, { headers: { ...iconHeaders, 'content-type': 'image/svg+xml' } }),
-    hidden,
-  )
 }
 
 /** What a person sees where the page could not be made. */

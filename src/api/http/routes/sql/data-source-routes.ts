@@ -1,7 +1,9 @@
+import { anObject, maybe, open, strict } from '../../request/schema-words.ts'
 /** Databases elsewhere: made, changed, checked and looked into. */
 
 import { t } from 'elysia'
 import {
+  type CatalogSnapshot,
   findDataSource,
   findProject,
   requireDatabase,
@@ -24,6 +26,7 @@ import {
 } from '../../../../query/definitions/define-database.ts'
 import { dropProject } from '../../../../query/definitions/define-project.ts'
 import type { Fields } from '../../../../query/definitions/fields.ts'
+import { recordOf } from '../../answers/record-of.ts'
 import {
   CONNECTION_FAILURE,
   CONNECTION_STATUS,
@@ -32,227 +35,163 @@ import {
   TABLE,
   TABLE_NAME,
 } from '../../answers/records/catalog-schemas.ts'
-import { bodySchema, readJson } from '../../bodies/body.ts'
-import { route } from '../../openapi/openapi.ts'
-import type { AddRoutes, RouteContext } from '../../request/route-context.ts'
-import { anObject } from '../../request/schema-words.ts'
+import { bodySchema } from '../../bodies/body.ts'
+import { resource } from '../../openapi/operation.ts'
+import type { RouteContext } from '../../request/route-context.ts'
 
 const ALL = '/api/databases'
-const ONE = `${ALL}/:database_name`
+const ONE = `${ALL}/:database_name` as const
 
-const PARAMETERS = t.Optional(t.Union([anObject(), t.Null()]))
-const CHECKED = t.Optional(t.Union([t.Boolean(), t.Null()]))
+const PARAMETERS = maybe(anObject())
+const CHECKED = maybe(t.Boolean())
 const CREATE = bodySchema(
-  t.Object(
-    {
-      database: t.Object(
-        { name: t.String(), engine: t.String(), parameters: PARAMETERS },
-        { additionalProperties: false },
-      ),
-      check_connection: CHECKED,
-    },
-    { additionalProperties: false },
-  ),
+  strict({
+    database: strict({ name: t.String(), engine: t.String(), parameters: PARAMETERS }),
+    check_connection: CHECKED,
+  }),
 )
 const CHANGE = bodySchema(
-  t.Object(
-    {
-      database: t.Object(
-        {
-          name: t.Optional(t.Union([t.String(), t.Null()])),
-          engine: t.Optional(t.Union([t.String(), t.Null()])),
-          parameters: PARAMETERS,
-        },
-        { additionalProperties: false },
-      ),
-      check_connection: CHECKED,
-    },
-    { additionalProperties: false },
-  ),
+  strict({
+    database: strict({
+      name: maybe(t.String()),
+      engine: maybe(t.String()),
+      parameters: PARAMETERS,
+    }),
+    check_connection: CHECKED,
+  }),
 )
 /** The parameters stand beside the engine. */
-const STATUS = bodySchema(t.Object({ engine: t.String() }, { additionalProperties: true }))
+const STATUS = bodySchema(open({ engine: t.String() }))
 
-const tag = 'Databases'
-const missing = { 404: 'No such database' }
-
-export const addDataSourceRoutes: AddRoutes = (app, context) => {
+export const dataSourceOperations = resource('Databases', (api, context) => {
   const { catalog: deps } = context.deps
-  app.post(
-    ALL,
-    async ({ request }) => {
-      const { database, check_connection } = await readJson(context, request, CREATE)
+  api.post(ALL, {
+    id: 'createDatabase',
+    summary: 'Make a database known',
+    description:
+      'Nothing connects, unless `check_connection` is true: where that fails, the answer is `{"status": "connection_error", "detail"}` and nothing is made.',
+    needs: 'admin',
+    body: CREATE,
+    answers: {
+      200: ['It does not answer; nothing was made', CONNECTION_FAILURE],
+      201: ['The database', DATABASE],
+      409: 'The name is already in use',
+    },
+    async run({ body: { database, check_connection }, signal }) {
       const definition = definitionOf(database)
-      const { signal } = context.scopeOf(request)
       if (check_connection === true) {
         const check = await checkDraft(context, databaseDraft(definition), signal)
         // Existing clients look for the failure in the body.
-        if (!check.success) return Response.json(failureRecord(check))
+        if (!check.success) return failureRecord(check)
       }
       return Response.json(databaseRecord(await createDatabase(definition, deps)), { status: 201 })
     },
-    route({
-      needs: 'admin',
-      id: 'createDatabase',
-      summary: 'Make a database known',
-      description:
-        'Nothing connects, unless `check_connection` is true: where that fails, the answer is `{"status": "connection_error", "detail"}` and nothing is made.',
-      tag,
-      body: CREATE,
-      answers: {
-        200: { description: 'It does not answer; nothing was made', schema: CONNECTION_FAILURE },
-        201: { description: 'The database', schema: DATABASE },
-        409: 'The name is already in use',
-      },
-    }),
-  )
-  app.post(
-    `${ALL}/status`,
-    async ({ request }) => {
-      const { engine, ...parameters } = await readJson(context, request, STATUS)
+  })
+  api.post(`${ALL}/status`, {
+    id: 'checkNewDatabase',
+    summary: 'Check the connection to a database that is not known',
+    needs: 'admin',
+    body: STATUS,
+    answers: { 200: ['Whether it answers', CONNECTION_STATUS] },
+    async run({ body: { engine, ...parameters }, signal }) {
       const draft = databaseDraft({ name: 'status', engine, parameters })
-      const check = await checkDraft(context, draft, context.scopeOf(request).signal)
-      return Response.json(check.success ? { status: 'success' } : failureRecord(check))
+      const check = await checkDraft(context, draft, signal)
+      return check.success ? { status: 'success' } : failureRecord(check)
     },
-    route({
-      needs: 'admin',
-      id: 'checkNewDatabase',
-      summary: 'Check the connection to a database that is not known',
-      tag,
-      body: STATUS,
-      answers: { 200: { description: 'Whether it answers', schema: CONNECTION_STATUS } },
-    }),
-  )
-  const change = async (request: Request, name: string, mayCreate: boolean) => {
-    const { database, check_connection } = await readJson(context, request, CHANGE)
-    const source = findDataSource(context.snapshot(), name)
+  })
+  const change = async ({ params, snapshot, body, signal }: Change, mayCreate: boolean) => {
+    const { database, check_connection: isChecked } = body
+    const { database_name: name } = params
+    const source = findDataSource(snapshot, name)
     const parameters = fieldsOf(database.parameters)
-    const { signal } = context.scopeOf(request)
     if (source === undefined && !mayCreate) throw notFound('database', name)
     if (database.name && nameKey(database.name) !== nameKey(name)) {
       throw new AppError('invalid_database', 'A database keeps its name; make another one instead')
+    }
+    const check = async (draft: DataSourceDraft) => {
+      if (isChecked === true) await requireConnection(context, draft, signal)
     }
     if (source === undefined) {
       if (typeof database.engine !== 'string') {
         throw new AppError('missing_field', 'Field "engine" is required for a new database')
       }
       const definition = { name, engine: database.engine, parameters }
-      if (check_connection === true)
-        await requireConnection(context, databaseDraft(definition), signal)
+      await check(databaseDraft(definition))
       return Response.json(databaseRecord(await createDatabase(definition, deps)), { status: 201 })
     }
     const { engine = null } = database
-    const altered = await alterDatabase(source, { engine, parameters }, deps, async (draft) => {
-      if (check_connection === true) await requireConnection(context, draft, signal)
-    })
-    return Response.json(databaseRecord(altered))
+    return databaseRecord(await alterDatabase(source, { engine, parameters }, deps, check))
   }
-  app.put(
-    ONE,
-    ({ request, params }) => change(request, params.database_name, true),
-    route({
-      needs: 'admin',
-      id: 'putDatabase',
-      summary: 'Change a database, or make it known',
-      description: 'Parameters that are named change, null removes them, others stay.',
-      tag,
-      body: CHANGE,
-      answers: {
-        200: { description: 'The changed database', schema: DATABASE },
-        201: { description: 'The new database', schema: DATABASE },
-      },
-    }),
-  )
-  app.patch(
-    ONE,
-    ({ request, params }) => change(request, params.database_name, false),
-    route({
-      needs: 'admin',
-      id: 'updateDatabase',
-      summary: 'Change a database',
-      tag,
-      body: CHANGE,
-      answers: { 200: { description: 'The changed database', schema: DATABASE }, ...missing },
-    }),
-  )
-  app.delete(
-    ONE,
-    async ({ params }) => {
-      const snapshot = context.snapshot()
+  api.put(ONE, {
+    id: 'putDatabase',
+    summary: 'Change a database, or make it known',
+    description: 'Parameters that are named change, null removes them, others stay.',
+    needs: 'admin',
+    body: CHANGE,
+    answers: { 200: ['The changed database', DATABASE], 201: ['The new database', DATABASE] },
+    run: (call) => change(call, true),
+  })
+  api.patch(ONE, {
+    id: 'updateDatabase',
+    summary: 'Change a database',
+    needs: 'admin',
+    body: CHANGE,
+    answers: { 200: ['The changed database', DATABASE] },
+    run: (call) => change(call, false),
+  })
+  api.delete(ONE, {
+    id: 'deleteDatabase',
+    summary: 'Forget a database, or delete a project',
+    description: 'What was stored of its rows stays.',
+    needs: 'admin',
+    answers: { 409: 'A job or a source reads it' },
+    async run({ params, snapshot }) {
       const project = findProject(snapshot, params.database_name)
       if (project !== undefined) await dropProject(project, deps)
       else await dropDatabase(requireDataSource(snapshot, params.database_name), deps)
-      return new Response(null, { status: 204 })
     },
-    route({
-      needs: 'admin',
-      id: 'deleteDatabase',
-      summary: 'Forget a database, or delete a project',
-      description: 'What was stored of its rows stays.',
-      tag,
-      answers: { 204: 'Deleted', ...missing, 409: 'A job or a source reads it' },
-    }),
-  )
-  app.post(
-    `${ONE}/check`,
-    async ({ request, params }) => {
-      const source = requireDataSource(context.snapshot(), params.database_name)
-      const check = await checkDatabase(source, deps, context.scopeOf(request).signal)
-      return Response.json(checkRecord(check))
+  })
+  api.post(`${ONE}/check`, {
+    id: 'checkDatabase',
+    summary: 'Check the connection to a database',
+    needs: 'admin',
+    answers: { 200: ['Whether it answers, and what is wrong', DATABASE_CHECK] },
+    async run({ params, snapshot, signal }) {
+      const source = requireDataSource(snapshot, params.database_name)
+      return checkRecord(await checkDatabase(source, deps, signal))
     },
-    route({
-      needs: 'admin',
-      id: 'checkDatabase',
-      summary: 'Check the connection to a database',
-      tag,
-      answers: {
-        200: { description: 'Whether it answers, and what is wrong', schema: DATABASE_CHECK },
-        ...missing,
-      },
-    }),
-  )
-  app.get(
-    `${ONE}/tables`,
-    async ({ request, params }) => {
-      const name = requireDatabase(context.snapshot(), params.database_name)
+  })
+  api.get(`${ONE}/tables`, {
+    id: 'listTables',
+    summary: 'List the tables of a database',
+    answers: { 200: ['The tables', t.Array(TABLE_NAME)], 502: 'It does not answer' },
+    async run({ request, params, snapshot }) {
+      const name = requireDatabase(snapshot, params.database_name)
       const rows = await rowsOf(context, request, `SHOW FULL TABLES FROM ${quote(name)}`)
-      return Response.json(rows.map(([table, kind]) => ({ name: table, type: tableType(kind) })))
+      return rows.map(([table, kind]) => ({ name: table, type: tableType(kind) }))
     },
-    route({
-      needs: 'read',
-      id: 'listTables',
-      summary: 'List the tables of a database',
-      tag,
-      answers: {
-        200: { description: 'The tables', schema: t.Array(TABLE_NAME) },
-        ...missing,
-        502: 'It does not answer',
-      },
-    }),
-  )
-  app.get(
-    `${ONE}/tables/:table_name`,
-    async ({ request, params }) => {
-      const name = requireDatabase(context.snapshot(), params.database_name)
+  })
+  api.get(`${ONE}/tables/:table_name`, {
+    id: 'getTable',
+    summary: 'Get a table of a database with its columns',
+    answers: { 200: ['The table', TABLE], 502: 'It does not answer' },
+    async run({ request, params, snapshot }) {
+      const name = requireDatabase(snapshot, params.database_name)
       const path = `${quote(name)}.${quote(params.table_name)}`
       const rows = await rowsOf(context, request, `SHOW FULL COLUMNS FROM ${path}`)
       const columns = rows.map(([column, type, , isNullable]) => {
         return { name: column, type, nullable: isNullable === 'YES' }
       })
-      return Response.json({ name: params.table_name, type: 'data', columns })
+      return { name: params.table_name, type: 'data', columns }
     },
-    route({
-      needs: 'read',
-      id: 'getTable',
-      summary: 'Get a table of a database with its columns',
-      tag,
-      answers: {
-        200: { description: 'The table', schema: TABLE },
-        404: 'No such database or table',
-        502: 'It does not answer',
-      },
-    }),
-  )
+  })
+})
+
+interface Change {
+  readonly params: { readonly database_name: string }
+  readonly snapshot: CatalogSnapshot
+  readonly body: ReturnType<typeof CHANGE.check>
+  readonly signal: AbortSignal
 }
 
 function definitionOf(sent: {
@@ -314,24 +253,13 @@ function tableType(kind: ResultValue | undefined): string {
   return type === 'base table' ? 'data' : type.replaceAll(' ', '_')
 }
 
-export function databaseRecord(source: DataSource) {
-  return {
-    name: source.name,
-    type: 'data',
-    id: source.id,
-    engine: source.engine,
-    visible: true,
-    deletable: true,
-    class_type: 'sql',
-    connection_data: shownParameters(source),
-    created_at: source.createdAt,
-    updated_at: source.updatedAt,
-  }
-}
+export const databaseRecord = recordOf<DataSource>()(DATABASE, {
+  ...{ type: () => 'data', visible: () => true, deletable: () => true, class_type: () => 'sql' },
+  connection_data: shownParameters,
+  connection_status: () => undefined,
+})
 
-export function checkRecord({ success, errorMessage }: DatabaseCheck) {
-  return { success, error_message: errorMessage }
-}
+export const checkRecord = recordOf<DatabaseCheck>()(DATABASE_CHECK)
 
 function failureRecord({ errorMessage }: DatabaseCheck) {
   return { status: 'connection_error', detail: errorMessage }

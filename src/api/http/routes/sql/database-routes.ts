@@ -24,11 +24,10 @@ import {
   TREE_ROOT,
 } from '../../answers/records/catalog-schemas.ts'
 import { queryParameters, truth } from '../../bodies/query-parameters.ts'
-import { route } from '../../openapi/openapi.ts'
-import type { AddRoutes, RouteContext } from '../../request/route-context.ts'
+import { resource } from '../../openapi/operation.ts'
+import type { RouteContext } from '../../request/route-context.ts'
 import { checkRecord, databaseRecord, rowsOf } from './data-source-routes.ts'
 
-const tag = 'Databases'
 const ONE = queryParameters(
   {
     check_connection: truth({
@@ -123,101 +122,57 @@ function sourceTree(
   return [...own, ...others]
 }
 
-export const addDatabaseRoutes: AddRoutes = (app, context) => {
-  app.get(
-    '/api/databases',
-    ({ request }) => Response.json(databases(context, request)),
-    route({
-      needs: 'read',
-      id: 'listDatabases',
-      summary: 'List the databases',
-      tag,
-      answers: {
-        200: {
-          description: 'Projects, data sources and built-in databases',
-          schema: t.Array(DATABASE),
-        },
-      },
-    }),
-  )
-  app.get(
-    '/api/databases/:database_name',
-    async ({ params, request }) => {
+export const databaseOperations = resource('Databases', (api, context) => {
+  api.get('/api/databases', {
+    id: 'listDatabases',
+    summary: 'List the databases',
+    answers: { 200: ['Projects, data sources and built-in databases', t.Array(DATABASE)] },
+    run: ({ request }) => databases(context, request),
+  })
+  api.get('/api/databases/:database_name', {
+    id: 'getDatabase',
+    summary: 'Get a database',
+    query: ONE,
+    answers: { 200: ['The database', DATABASE] },
+    async run({ request, params, snapshot, query, signal }) {
       const wanted = nameKey(params.database_name)
       const found = databases(context, request).find(({ name }) => nameKey(name) === wanted)
       if (found === undefined) throw notFound('database', params.database_name)
-      const source = findDataSource(context.snapshot(), params.database_name)
-      if (source === undefined || !ONE.read(request).check_connection) return Response.json(found)
-      const { signal } = context.scopeOf(request)
+      const source = findDataSource(snapshot, params.database_name)
+      if (source === undefined || !query.check_connection) return found
       const check = await checkDatabase(source, context.deps.catalog, signal)
-      return Response.json({ ...found, connection_status: checkRecord(check) })
+      return { ...found, connection_status: checkRecord(check) }
     },
-    route({
-      needs: 'read',
-      id: 'getDatabase',
-      summary: 'Get a database',
-      tag,
-      query: ONE,
-      answers: { 200: { description: 'The database', schema: DATABASE }, 404: 'No such database' },
-    }),
-  )
-  app.get(
-    '/api/sql/list_databases',
-    async ({ request }) => {
+  })
+  api.get('/api/sql/list_databases', {
+    id: 'listDatabaseTables',
+    summary: 'List the databases with their tables',
+    answers: { 200: ['The databases; one that does not answer has no tables', DATABASE_TABLES] },
+    async run({ request }) {
       const sql = 'SELECT TABLE_SCHEMA, TABLE_NAME FROM information_schema.tables'
       const tables = Map.groupBy(await rowsOf(context, request, sql), ([schema]) => schema)
       const data = databases(context, request).map(({ name }) => {
         return { name, tables: (tables.get(name) ?? []).map(([, table]) => table) }
       })
-      return Response.json({ data })
+      return { data }
     },
-    route({
-      needs: 'read',
-      id: 'listDatabaseTables',
-      summary: 'List the databases with their tables',
-      tag,
-      answers: {
-        200: {
-          description: 'The databases; one that does not answer has no tables',
-          schema: DATABASE_TABLES,
-        },
-      },
-    }),
-  )
-  app.get(
-    '/api/tree',
-    ({ request }) => {
-      const all = databases(context, request)
-      return Response.json(all.map((database) => ({ ...database, class: 'db' })))
-    },
-    route({
-      needs: 'read',
-      id: 'listTreeRoots',
-      summary: 'List the databases, as roots of a tree',
-      tag,
-      answers: { 200: { description: 'The roots', schema: t.Array(TREE_ROOT) } },
-    }),
-  )
-  app.get(
-    '/api/tree/:database_name',
-    async ({ params, request }) => {
-      const snapshot = context.snapshot()
+  })
+  api.get('/api/tree', {
+    id: 'listTreeRoots',
+    summary: 'List the databases, as roots of a tree',
+    answers: { 200: ['The roots', t.Array(TREE_ROOT)] },
+    run: ({ request }) => databases(context, request).map((one) => ({ ...one, class: 'db' })),
+  })
+  api.get('/api/tree/:database_name', {
+    id: 'listTreeNodes',
+    summary: 'List the objects of a database',
+    query: TREE,
+    answers: { 200: ['The objects', t.Array(TREE_NODE)] },
+    async run({ params, snapshot, query, signal }) {
       const source = findDataSource(snapshot, params.database_name)
-      if (source === undefined) return Response.json(projectTree(snapshot, params.database_name))
-      const { signal } = context.scopeOf(request)
+      if (source === undefined) return projectTree(snapshot, params.database_name)
       const tables = await context.deps.catalog.sources.tables(source, signal)
-      return Response.json(sourceTree(source, tables, TREE.read(request).all_schemas))
+      return sourceTree(source, tables, query.all_schemas)
     },
-    route({
-      needs: 'read',
-      id: 'listTreeNodes',
-      summary: 'List the objects of a database',
-      tag,
-      query: TREE,
-      answers: {
-        200: { description: 'The objects', schema: t.Array(TREE_NODE) },
-        404: 'No such database',
-      },
-    }),
-  )
-}
+  })
+})

@@ -11,9 +11,8 @@ import {
   statementAnswer,
 } from '../../answers/sql-answer.ts'
 import { choice, filters, queryParameters, text } from '../../bodies/query-parameters.ts'
-import { route } from '../../openapi/openapi.ts'
+import { resource } from '../../openapi/operation.ts'
 import { refuseForeignLink, SQL_PATH } from '../../request/link-access.ts'
-import type { AddRoutes } from '../../request/route-context.ts'
 import type { RequestScope } from '../../request/running-requests.ts'
 
 /** How each format is called in an address, and the ending of a file of it. */
@@ -52,7 +51,7 @@ const DESCRIPTION = `For notebooks, spreadsheets and links: \`pd.read_csv("…/a
 
 Failures are problems with their own status, in every format. A page of another site may not send this. HEAD runs the statement up to its first rows and answers with the status and the headers of GET.`
 
-export const addSqlLinkRoute: AddRoutes = (app, context) => {
+export const sqlLinkOperations = resource('SQL', (api, context) => {
   const answer = async (request: Request) => {
     refuseForeignLink(request, context.authentication)
     const { sql, db, params, format, headers } = linkOf(request)
@@ -63,27 +62,20 @@ export const addSqlLinkRoute: AddRoutes = (app, context) => {
     return response
   }
   // Elysia's own HEAD would read all rows to count their bytes.
-  app.head(
-    SQL_PATH,
-    async ({ request }) => headOf(await answer(request), context.scopeOf(request)),
-    route({ needs: 'read', summary: 'Check a link', tag: 'SQL', isHidden: true, answers: {} }),
-  )
-  app.get(
-    SQL_PATH,
-    ({ request }) => answer(request),
-    route({
-      needs: 'read',
-      summary: 'Run one SELECT from an address',
-      description: DESCRIPTION,
-      tag: 'SQL',
-      id: 'runSqlLink',
-      query: LINK,
-      answers: {
-        200: { description: 'The rows', schema: SQL_ANSWER, also: ROWS_AS },
-      },
-    }),
-  )
-}
+  api.head(SQL_PATH, {
+    summary: 'Check a link',
+    isHidden: true,
+    run: async ({ request, scope }) => headOf(await answer(request), scope),
+  })
+  api.get(SQL_PATH, {
+    id: 'runSqlLink',
+    summary: 'Run one SELECT from an address',
+    description: DESCRIPTION,
+    query: LINK,
+    answers: { 200: { description: 'The rows', schema: SQL_ANSWER, also: ROWS_AS } },
+    run: ({ request }) => answer(request),
+  })
+})
 
 /** The status and the headers of the answer to GET. Ends the statement, whose rows are not wanted. */
 async function headOf(response: Response, { isStreaming }: RequestScope): Promise<Response> {

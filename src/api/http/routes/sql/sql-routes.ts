@@ -9,11 +9,17 @@ import {
   statementAnswer,
   TELLS_FAILURE,
 } from '../../answers/sql-answer.ts'
-import { bodySchema, readJson } from '../../bodies/body.ts'
-import { route } from '../../openapi/openapi.ts'
-import type { AddRoutes } from '../../request/route-context.ts'
-import { anObject, documentedAs, oneOf, optionally, orNull } from '../../request/schema-words.ts'
-import { addSqlLinkRoute } from './sql-link-routes.ts'
+import { bodySchema } from '../../bodies/body.ts'
+import { resource } from '../../openapi/operation.ts'
+import {
+  anObject,
+  documentedAs,
+  maybe,
+  named,
+  oneOf,
+  optionally,
+  orNull,
+} from '../../request/schema-words.ts'
 
 const STATEMENT = t.String({
   description: 'One SQL statement',
@@ -28,27 +34,20 @@ const LINES = t.String({
 const PARAMS = t.Record(t.String(), t.Unknown(), { description: 'The values of `:name` in it' })
 
 const OTHERS = {
-  context: t.Optional(
-    t.Union([
-      t.Object(
-        { db: t.Optional(t.Union([t.String(), t.Null()])) },
-        { additionalProperties: true, description: '`db`: where plain names are looked up' },
-      ),
-      t.Null(),
-    ]),
+  context: maybe(
+    t.Object(
+      { db: maybe(t.String()) },
+      { additionalProperties: true, description: '`db`: where plain names are looked up' },
+    ),
   ),
-  params: t.Optional(t.Union([anObject(PARAMS), t.Null()])),
-  read_only: t.Optional(
-    t.Union([t.Boolean(), t.Null()], {
-      description: 'Refuse what changes something or asks an agent, as a link does',
-    }),
-  ),
-  exact: t.Optional(
-    t.Union([t.Boolean(), t.Null()], {
-      description:
-        'Texts for what a number of JSON cannot say: NaN, Infinity, -Infinity, and a DECIMAL of more than 15 digits',
-    }),
-  ),
+  params: maybe(anObject(PARAMS)),
+  read_only: maybe(t.Boolean(), {
+    description: 'Refuse what changes something or asks an agent, as a link does',
+  }),
+  exact: maybe(t.Boolean(), {
+    description:
+      'Texts for what a number of JSON cannot say: NaN, Infinity, -Infinity, and a DECIMAL of more than 15 digits',
+  }),
   response_format: optionally(orNull(oneOf(['jsonlines', 'sse']))),
 }
 
@@ -56,32 +55,43 @@ const OTHERS = {
 const QUERY = bodySchema(
   documentedAs(
     t.Object({ query: t.Optional(t.Unknown()), ...OTHERS }),
-    t.Object({ query: STATEMENT, ...OTHERS }, { $id: 'SqlStatement' }),
+    named('SqlStatement', { query: STATEMENT, ...OTHERS }),
   ),
 )
 
-export const addSqlRoutes: AddRoutes = (app, context) => {
-  addSqlLinkRoute(app, context)
-  app.get(
-    '/api/sql/functions',
-    async ({ request }) => {
-      const functions = await context.deps.sqlFunctions(context.scopeOf(request).signal)
+export const sqlOperations = resource('SQL', (api, context) => {
+  api.get('/api/sql/functions', {
+    id: 'listSqlFunctions',
+    summary: 'List the functions that statements may call',
+    description: 'For editors: each way to call one, what it does, and an example.',
+    answers: { 200: ['By name', t.Array(SQL_FUNCTION)] },
+    async run({ signal }) {
+      const functions = await context.deps.sqlFunctions(signal)
       // They change with the version of the server alone.
       return Response.json(functions, { headers: { 'cache-control': 'private, max-age=3600' } })
     },
-    route({
-      needs: 'read',
-      id: 'listSqlFunctions',
-      summary: 'List the functions that statements may call',
-      description: 'For editors: each way to call one, what it does, and an example.',
-      tag: 'SQL',
-      answers: { 200: { description: 'By name', schema: t.Array(SQL_FUNCTION) } },
-    }),
-  )
-  app.post(
-    '/api/sql/query',
-    async ({ request }) => {
-      const sent = await readJson(context, request, QUERY)
+  })
+  api.post('/api/sql/query', {
+    id: 'runSql',
+    summary: 'Run one SQL statement',
+    needs: 'login',
+    headers: {
+      'X-Session': 'The session whose variables the statement reads and sets',
+    },
+    body: QUERY,
+    answers: {
+      200: {
+        description:
+          'The rows; or, as JSON, what failed, with type "error". As CSV, NDJSON, Parquet or Arrow a failure is a problem',
+        schema: SQL_ANSWER,
+        also: {
+          ...ROWS_AS,
+          'application/jsonlines': LINES,
+          'text/event-stream': LINES,
+        },
+      },
+    },
+    async run({ request, body: sent }) {
       if (typeof sent.query !== 'string') {
         throw new AppError('invalid_request', 'Please provide "query" with the request.')
       }
@@ -98,30 +108,8 @@ export const addSqlRoutes: AddRoutes = (app, context) => {
       const tellsFailure = TELLS_FAILURE[format]
       return statementAnswer(context, request, statement, { format, tellsFailure })
     },
-    route({
-      needs: 'login',
-      id: 'runSql',
-      headers: {
-        'X-Session': 'The session whose variables the statement reads and sets',
-      },
-      summary: 'Run one SQL statement',
-      tag: 'SQL',
-      body: QUERY,
-      answers: {
-        200: {
-          description:
-            'The rows; or, as JSON, what failed, with type "error". As CSV, NDJSON, Parquet or Arrow a failure is a problem',
-          schema: SQL_ANSWER,
-          also: {
-            ...ROWS_AS,
-            'application/jsonlines': LINES,
-            'text/event-stream': LINES,
-          },
-        },
-      },
-    }),
-  )
-}
+  })
+})
 
 /** @throws AppError `invalid_request` for a format that does not exist */
 function formatOf(named: unknown, accept: string | null): AnswerFormat {
