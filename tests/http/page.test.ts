@@ -4,7 +4,7 @@ import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { bundled, type PageFiles, pageFiles } from '../../src/api/http/page/page-files.ts'
-import { pageOperationsOver } from '../../src/api/http/routes/server/page-routes.ts'
+import { pageOperationsOver } from '../../src/api/http/routes/page-routes.ts'
 import { testServer } from './server-fixture.ts'
 
 const FIRST_LOAD_BYTES_MAX = 250_000

@@ -15,63 +15,53 @@ import {
   refuseForeignHost,
 } from './access/authentication.ts'
 import { keyTextOf } from './access/key-access.ts'
+import { linkIdentity } from './access/link-access.ts'
 import { madeOnce, staticAnswer, staticFile } from './answers/static-file.ts'
 import { type AnswerRequest, type ListenAddress, type Listener, listen, UNKNOWN } from './listen.ts'
+import { chatOperations, modelOperations } from './openai/chat-routes.ts'
+import { embeddingOperations } from './openai/embedding-routes.ts'
+import { fileBatchOperations } from './openai/file-batch-routes.ts'
+import { openAiFileOperations } from './openai/openai-file-routes.ts'
+import { responseOperations } from './openai/response-routes.ts'
+import { vectorStoreFileOperations } from './openai/vector-store-file-routes.ts'
+import { vectorStoreOperations } from './openai/vector-store-routes.ts'
+import { vectorStoreSearchOperations } from './openai/vector-store-search-routes.ts'
 import { OPENAPI_PATH, type Operation, type Operations, resource } from './openapi/operation.ts'
 import type { Peer } from './request/arrivals.ts'
-import { requestError } from './request/error-response.ts'
-import { linkIdentity } from './request/link-access.ts'
-import { failureResponseAt, isOpenAiPath } from './request/openai-error.ts'
+import { failureResponseAt, isOpenAiPath, requestError } from './request/error-response.ts'
 import type { RouteContext, ServerDeps } from './request/route-context.ts'
 import { type RequestScope, RunningRequests } from './request/running-requests.ts'
 import { auditOperations, keyOperations, userOperations } from './routes/access-routes.ts'
-import {
-  agentOperations,
-  completionOperations,
-  runOperations,
-} from './routes/agents/agent-routes.ts'
-
-import { conversationOperations } from './routes/agents/conversation-routes.ts'
-
-import { traceOperations } from './routes/agents/trace-routes.ts'
-
+import { agentOperations, completionOperations, runOperations } from './routes/agent-routes.ts'
+import { conversationOperations } from './routes/conversation-routes.ts'
+import { dataSourceOperations } from './routes/data-source-routes.ts'
+import { databaseOperations } from './routes/database-routes.ts'
+import { docsOperations } from './routes/docs-routes.ts'
+import { documentOperations } from './routes/document-routes.ts'
+import { fileOperations } from './routes/file-routes.ts'
 import { jobOperations, scheduleOperations } from './routes/job-routes.ts'
-import { documentOperations } from './routes/knowledge-bases/document-routes.ts'
-import { knowledgeBaseOperations } from './routes/knowledge-bases/knowledge-base-routes.ts'
-import { mapOperations } from './routes/knowledge-bases/map-routes.ts'
-import { searchOperations } from './routes/knowledge-bases/search-routes.ts'
-import { sourceOperations } from './routes/knowledge-bases/source-routes.ts'
-import {
-  insertFilesOperations,
-  previewOperations,
-  transferOperations,
-} from './routes/knowledge-bases/transfer-routes.ts'
+import { knowledgeBaseOperations } from './routes/knowledge-base-routes.ts'
+import { mapOperations } from './routes/map-routes.ts'
 import { mcpOperations } from './routes/mcp-routes.ts'
-import { chatOperations } from './routes/openai/chat-routes.ts'
-import { embeddingOperations } from './routes/openai/embedding-routes.ts'
-import { fileBatchOperations } from './routes/openai/file-batch-routes.ts'
-import { modelOperations } from './routes/openai/model-routes.ts'
-import { openAiFileOperations } from './routes/openai/openai-file-routes.ts'
-import { responseOperations } from './routes/openai/response-routes.ts'
-import { vectorStoreFileOperations } from './routes/openai/vector-store-file-routes.ts'
-import { vectorStoreOperations } from './routes/openai/vector-store-routes.ts'
-import { vectorStoreSearchOperations } from './routes/openai/vector-store-search-routes.ts'
+import { pageOperations } from './routes/page-routes.ts'
 import { catalogOperations, projectOperations, viewOperations } from './routes/project-routes.ts'
-
-import { docsOperations } from './routes/server/docs-routes.ts'
-import { pageOperations } from './routes/server/page-routes.ts'
-import { loginOperations, requestOperations } from './routes/server/request-routes.ts'
+import { loginOperations, requestOperations } from './routes/request-routes.ts'
+import { searchOperations } from './routes/search-routes.ts'
+import { sourceOperations } from './routes/source-routes.ts'
+import { sqlLinkOperations } from './routes/sql-link-routes.ts'
+import { sqlOperations } from './routes/sql-routes.ts'
 import {
   backupOperations,
   healthOperations,
   statusOperations,
   usageOperations,
-} from './routes/server/status-routes.ts'
-import { dataSourceOperations } from './routes/sql/data-source-routes.ts'
-import { databaseOperations } from './routes/sql/database-routes.ts'
-import { fileOperations } from './routes/sql/file-routes.ts'
-import { sqlLinkOperations } from './routes/sql/sql-link-routes.ts'
-import { sqlOperations } from './routes/sql/sql-routes.ts'
+} from './routes/status-routes.ts'
+import { traceOperations } from './routes/trace-routes.ts'
+import {
+  insertFilesOperations,
+  previewOperations,
+  transferOperations,
+} from './routes/transfer-routes.ts'
 
 export interface Server {
   /**

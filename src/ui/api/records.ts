@@ -1,7 +1,7 @@
 /** What the server's answers hold, by the schemas that it describes and checks them with. */
 import type * as agents from '../../api/http/answers/records/agent-schemas.ts'
-import type * as catalog from '../../api/http/answers/records/catalog-schemas.ts'
 import type * as conversations from '../../api/http/answers/records/agent-schemas.ts'
+import type * as catalog from '../../api/http/answers/records/catalog-schemas.ts'
 import type * as knowledgeBases from '../../api/http/answers/records/knowledge-base-schemas.ts'
 import type * as server from '../../api/http/answers/records/server-schemas.ts'
 import type { Wire } from '../../api/http/request/schema-words.ts'

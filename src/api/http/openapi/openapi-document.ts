@@ -1,8 +1,7 @@
 /** The OpenAPI 3.1 document, made of the same schemas that check bodies and type answers. */
 import { type TSchema, t } from 'elysia'
 import { ERRORS } from '../../../core/errors.ts'
-import { PROBLEM } from '../request/error-response.ts'
-import { isOpenAiPath, OPENAI_FAILURE } from '../request/openai-error.ts'
+import { isOpenAiPath, OPENAI_FAILURE, PROBLEM } from '../request/error-response.ts'
 import { type JsonSchema, shownSchema } from '../request/schema-words.ts'
 import { type DeclaredAnswer, type DescribedAnswer, type Operation, TAGS } from './operation.ts'
 

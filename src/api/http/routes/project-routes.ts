@@ -20,7 +20,7 @@ import { bodySchema } from '../bodies/body.ts'
 import { resource } from '../openapi/operation.ts'
 import { named, strict } from '../request/schema-words.ts'
 import { scheduleRecord } from './job-routes.ts'
-import { shownKnowledgeBase } from './knowledge-bases/knowledge-base-routes.ts'
+import { shownKnowledgeBase } from './knowledge-base-routes.ts'
 import { type At, projectAt } from './place-finders.ts'
 
 const ONE = '/api/projects/:project_name'

@@ -1,18 +1,18 @@
-import type { KnowledgeBase } from '../../../../core/domain/knowledge-base.ts'
-import type { ChunkMap, MapState } from '../../../../core/domain/ports/map-ports.ts'
-import { AppError } from '../../../../core/errors.ts'
-import type { MapValues } from '../../../../query/documents/map-points.ts'
-import { MAP, MAP_CHUNKS, MAP_VALUES } from '../../answers/records/map-schemas.ts'
+import type { KnowledgeBase } from '../../../core/domain/knowledge-base.ts'
+import type { ChunkMap, MapState } from '../../../core/domain/ports/map-ports.ts'
+import { AppError } from '../../../core/errors.ts'
+import type { MapValues } from '../../../query/documents/map-points.ts'
+import { MAP, MAP_CHUNKS, MAP_VALUES } from '../answers/records/map-schemas.ts'
 import {
   parsedText,
   queryParameters,
   text,
   truth,
   wrongParameter,
-} from '../../bodies/query-parameters.ts'
-import { resource } from '../../openapi/operation.ts'
-import type { MapUses } from '../../request/route-context.ts'
-import { knowledgeBaseAt } from '../place-finders.ts'
+} from '../bodies/query-parameters.ts'
+import { resource } from '../openapi/operation.ts'
+import type { MapUses } from '../request/route-context.ts'
+import { knowledgeBaseAt } from './place-finders.ts'
 
 const MAP_PATH = '/api/projects/:project_name/knowledge_bases/:knowledge_base_name/map' as const
 

@@ -1,16 +1,16 @@
 /** OpenAI's `/v1/chat/completions`: questions to agents and to knowledge bases. */
 import { t } from 'elysia'
-import { askerOf, requireScope } from '../../../../core/domain/access/principal.ts'
-import type { AppError } from '../../../../core/errors.ts'
-import { streamedResponse } from '../../answers/streamed-response.ts'
-import { answerPieces } from '../../openai/answer-pieces.ts'
-import { type ChatTerms, completionChunks, wholeCompletion } from '../../openai/chat-answer.ts'
-import { CHAT, chatAsked, OPEN } from '../../openai/chat-request.ts'
-import { requireModel } from '../../openai/named-models.ts'
-import { resource } from '../../openapi/operation.ts'
-import type { RouteContext } from '../../request/route-context.ts'
-import type { RequestScope } from '../../request/running-requests.ts'
-import { open, orNull } from '../../request/schema-words.ts'
+import { askerOf, requireScope } from '../../../core/domain/access/principal.ts'
+import type { AppError } from '../../../core/errors.ts'
+import { streamedResponse } from '../answers/streamed-response.ts'
+import { resource } from '../openapi/operation.ts'
+import type { RouteContext } from '../request/route-context.ts'
+import type { RequestScope } from '../request/running-requests.ts'
+import { open, orNull } from '../request/schema-words.ts'
+import { answerPieces } from './answer-pieces.ts'
+import { type ChatTerms, completionChunks, wholeCompletion } from './chat-answer.ts'
+import { CHAT, chatAsked, OPEN } from './chat-request.ts'
+import { modelsFor, type NamedModel, requireModel } from './named-models.ts'
 
 const CALL = t.Object({
   id: t.String(),
@@ -142,5 +142,48 @@ async function* beginningWith(
   } finally {
     // A client may leave before the second event is asked for.
     await rest.return()
+  }
+}
+
+const MODEL = t.Object({
+  id: t.String({ description: 'project.name' }),
+  object: t.Literal('model'),
+  created: t.Integer({ description: 'Seconds since 1970' }),
+  owned_by: t.String({ description: 'The project' }),
+  name: t.String(),
+  kind: t.Union([t.Literal('agent'), t.Literal('knowledge_base')]),
+})
+const MODELS = t.Object({ object: t.Literal('list'), data: t.Array(MODEL) })
+
+export const modelOperations = resource('OpenAI', (api, context) => {
+  api.get('/v1/models', {
+    id: 'listModels',
+    summary: 'List what can be asked: agents and knowledge bases',
+    needs: 'login',
+    answers: { 200: ['Those that the key may ask', MODELS] },
+    run({ principal }) {
+      const data = modelsFor(context.snapshot(), principal).map(modelRecord)
+      return { object: 'list', data }
+    },
+  })
+  api.get('/v1/models/:model', {
+    id: 'getModel',
+    summary: 'Get an agent or knowledge base as a model',
+    needs: 'login',
+    answers: { 200: ['The model', MODEL] },
+    run: ({ params, principal }) =>
+      modelRecord(requireModel(context.snapshot(), principal, params.model)),
+  })
+})
+
+function modelRecord({ id, kind, agent }: NamedModel) {
+  return {
+    id,
+    object: 'model',
+    created: Math.floor(Date.parse(`${agent.createdAt.slice(0, 19)}Z`) / 1000),
+    owned_by: agent.projectName,
+    // Open WebUI shows it in the place of the id.
+    name: id,
+    kind,
   }
 }

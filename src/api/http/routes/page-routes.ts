@@ -1,9 +1,9 @@
 /** The web page: one HTML file for all its addresses, and what that loads. It loads nothing from other sites. */
-import { AppError } from '../../../../core/errors.ts'
-import icon from '../../../../ui/icon.svg' with { type: 'text' }
-import { staticAnswer } from '../../answers/static-file.ts'
-import { type Operations, resource } from '../../openapi/operation.ts'
-import { type PageFiles, pageFiles } from '../../page/page-files.ts'
+import { AppError } from '../../../core/errors.ts'
+import icon from '../../../ui/icon.svg' with { type: 'text' }
+import { staticAnswer } from '../answers/static-file.ts'
+import { type Operations, resource } from '../openapi/operation.ts'
+import { type PageFiles, pageFiles } from '../page/page-files.ts'
 
 const COMMON_HEADERS = {
   'x-content-type-options': 'nosniff',

@@ -1,14 +1,14 @@
 /** OpenAI's `/v1/vector_stores/{id}/search`. */
 import { type Static, t } from 'elysia'
-import type { KnowledgeBase } from '../../../../core/domain/knowledge-base.ts'
-import type { SearchOrder, SearchResult } from '../../../../query/search/run-search.ts'
-import { bodySchema } from '../../bodies/body.ts'
-import { searchFilterOf } from '../../openai/attribute-filter.ts'
-import { attributesOf } from '../../openai/attributes.ts'
-import { filenameFor } from '../../openai/files-to-attach.ts'
-import { requireStore } from '../../openai/store-record.ts'
-import { resource } from '../../openapi/operation.ts'
-import { maybe, open } from '../../request/schema-words.ts'
+import type { KnowledgeBase } from '../../../core/domain/knowledge-base.ts'
+import type { SearchOrder, SearchResult } from '../../../query/search/run-search.ts'
+import { bodySchema } from '../bodies/body.ts'
+import { resource } from '../openapi/operation.ts'
+import { maybe, open } from '../request/schema-words.ts'
+import { searchFilterOf } from './attribute-filter.ts'
+import { attributesOf } from './attributes.ts'
+import { filenameFor } from './files-to-attach.ts'
+import { requireStore } from './store-record.ts'
 
 const RESULTS_UNSET = 10
 const RESULTS_MAX = 50

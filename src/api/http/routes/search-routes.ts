@@ -1,24 +1,20 @@
 import { type Static, t } from 'elysia'
-import { FUSIONS, SEARCH_MODES } from '../../../../core/domain/hybrid-search.ts'
-import { AppError } from '../../../../core/errors.ts'
-import type { FoundChunk } from '../../../../query/search/chunk-search.ts'
-import type {
-  SearchAnswer,
-  SearchOrder,
-  SearchResult,
-} from '../../../../query/search/run-search.ts'
-import { SEARCH_ANSWER } from '../../answers/records/knowledge-base-schemas.ts'
-import { bodySchema } from '../../bodies/body.ts'
-import { CONDITIONS } from '../../bodies/definition-shapes.ts'
-import { resource } from '../../openapi/operation.ts'
+import { FUSIONS, SEARCH_MODES } from '../../../core/domain/hybrid-search.ts'
+import { AppError } from '../../../core/errors.ts'
+import type { FoundChunk } from '../../../query/search/chunk-search.ts'
+import type { SearchAnswer, SearchOrder, SearchResult } from '../../../query/search/run-search.ts'
+import { SEARCH_ANSWER } from '../answers/records/knowledge-base-schemas.ts'
+import { bodySchema } from '../bodies/body.ts'
+import { CONDITIONS } from '../bodies/definition-shapes.ts'
+import { resource } from '../openapi/operation.ts'
 import {
   anObject,
   documentedAs,
   maybe,
   oneOf as oneOfThese,
   orNull,
-} from '../../request/schema-words.ts'
-import { knowledgeBaseAt } from '../place-finders.ts'
+} from '../request/schema-words.ts'
+import { knowledgeBaseAt } from './place-finders.ts'
 
 export const searchOperations = resource('Knowledge bases', (api, context) => {
   api.post('/api/projects/:project_name/knowledge_bases/:knowledge_base_name/search', {

@@ -1,13 +1,13 @@
 /** Conversations with agents that are kept. A question of one is asked by `/completions` with its `conversation_id`. */
-import { completionStream } from '../../../../agents/questions/completion-stream.ts'
-import type { TurnInProgress, WatchedEvent } from '../../../../agents/questions/live-turn.ts'
-import type { LiveTurns } from '../../../../agents/questions/live-turns.ts'
-import { askerOf, type Principal, requireScope } from '../../../../core/domain/access/principal.ts'
-import type { Agent } from '../../../../core/domain/agents/agent.ts'
-import type { CompletionEvent } from '../../../../core/domain/agents/completion-event.ts'
-import type { KeptTurn } from '../../../../core/domain/ports/conversation-ports.ts'
-import { eventStream } from '../../answers/event-stream.ts'
-import { recordOf } from '../../answers/record-of.ts'
+import { completionStream } from '../../../agents/questions/completion-stream.ts'
+import type { TurnInProgress, WatchedEvent } from '../../../agents/questions/live-turn.ts'
+import type { LiveTurns } from '../../../agents/questions/live-turns.ts'
+import { askerOf, type Principal, requireScope } from '../../../core/domain/access/principal.ts'
+import type { Agent } from '../../../core/domain/agents/agent.ts'
+import type { CompletionEvent } from '../../../core/domain/agents/completion-event.ts'
+import type { KeptTurn } from '../../../core/domain/ports/conversation-ports.ts'
+import { eventStream } from '../answers/event-stream.ts'
+import { recordOf } from '../answers/record-of.ts'
 import {
   COMPLETION_EVENT,
   CONVERSATION,
@@ -15,10 +15,10 @@ import {
   CONVERSATION_SUMMARY,
   CONVERSATION_TURN,
   TURN_IN_PROGRESS,
-} from '../../answers/records/agent-schemas.ts'
-import { nextCursor, pageBefore, paging, queryParameters } from '../../bodies/query-parameters.ts'
-import { resource } from '../../openapi/operation.ts'
-import { type At, agentAt } from '../place-finders.ts'
+} from '../answers/records/agent-schemas.ts'
+import { nextCursor, pageBefore, paging, queryParameters } from '../bodies/query-parameters.ts'
+import { resource } from '../openapi/operation.ts'
+import { type At, agentAt } from './place-finders.ts'
 
 const ALL = '/api/projects/:project_name/agents/:agent_name/conversations'
 const ONE = `${ALL}/:conversation_id` as const

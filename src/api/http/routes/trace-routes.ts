@@ -1,4 +1,4 @@
-import { maybe, strict } from '../../request/schema-words.ts'
+import { maybe, strict } from '../request/schema-words.ts'
 /** What questions to agents left behind. */
 
 import { t } from 'elysia'
@@ -7,20 +7,16 @@ import {
   maySeeAsked,
   type Principal,
   requireScope,
-} from '../../../../core/domain/access/principal.ts'
-import {
-  RUN_OUTCOMES,
-  RUN_PURPOSES,
-  traceNotFound,
-} from '../../../../core/domain/agents/agent-run.ts'
-import { nameKey } from '../../../../core/domain/identifier.ts'
+} from '../../../core/domain/access/principal.ts'
+import { RUN_OUTCOMES, RUN_PURPOSES, traceNotFound } from '../../../core/domain/agents/agent-run.ts'
+import { nameKey } from '../../../core/domain/identifier.ts'
 import type {
   StoredTrace,
   TraceFilter,
   TraceSummary,
-} from '../../../../core/domain/ports/trace-ports.ts'
-import { AppError } from '../../../../core/errors.ts'
-import { recordOf } from '../../answers/record-of.ts'
+} from '../../../core/domain/ports/trace-ports.ts'
+import { AppError } from '../../../core/errors.ts'
+import { recordOf } from '../answers/record-of.ts'
 import {
   DELETED,
   FEEDBACK as FEEDBACK_RECORD,
@@ -28,8 +24,8 @@ import {
   TRACE,
   TRACE_LIST,
   TRACE_SUMMARY,
-} from '../../answers/records/agent-schemas.ts'
-import { bodySchema } from '../../bodies/body.ts'
+} from '../answers/records/agent-schemas.ts'
+import { bodySchema } from '../bodies/body.ts'
 import {
   choice,
   moment,
@@ -40,8 +36,8 @@ import {
   queryParameters,
   truth,
   withoutUnset,
-} from '../../bodies/query-parameters.ts'
-import { resource } from '../../openapi/operation.ts'
+} from '../bodies/query-parameters.ts'
+import { resource } from '../openapi/operation.ts'
 
 const ALL = '/api/traces'
 const ONE = `${ALL}/:trace_id` as const

@@ -1,15 +1,15 @@
 /** The documentation: our own pages, and a reader for the OpenAPI document. The same for everyone, so open to everyone. */
-import { AppError } from '../../../../core/errors.ts'
-import { madeOnce, type StaticFile, staticAnswer, staticFile } from '../../answers/static-file.ts'
-import { resource } from '../../openapi/operation.ts'
+import { AppError } from '../../../core/errors.ts'
+import { madeOnce, type StaticFile, staticAnswer, staticFile } from '../answers/static-file.ts'
+import { resource } from '../openapi/operation.ts'
 
 /** Files of the browser, by name: where they are, from this one; those of the reader are in its package. */
 const ASSETS: Readonly<Record<string, () => URL>> = {
-  'docs.css': () => new URL('../../../../ui/docs/docs.css', import.meta.url),
-  'docs-theme.js': () => new URL('../../../../ui/docs/docs-theme.js', import.meta.url),
-  'docs.js': () => new URL('../../../../ui/docs/docs.js', import.meta.url),
-  'api-reader.css': () => new URL('../../../../ui/docs/api-reader.css', import.meta.url),
-  'api-reader.js': () => new URL('../../../../ui/docs/api-reader.js', import.meta.url),
+  'docs.css': () => new URL('../../../ui/docs/docs.css', import.meta.url),
+  'docs-theme.js': () => new URL('../../../ui/docs/docs-theme.js', import.meta.url),
+  'docs.js': () => new URL('../../../ui/docs/docs.js', import.meta.url),
+  'api-reader.css': () => new URL('../../../ui/docs/api-reader.css', import.meta.url),
+  'api-reader.js': () => new URL('../../../ui/docs/api-reader.js', import.meta.url),
   'swagger-ui.css': () => packaged('swagger-ui-dist/swagger-ui.css'),
   'swagger-ui-bundle.js': () => packaged('swagger-ui-dist/swagger-ui-bundle.js'),
 }
@@ -41,7 +41,7 @@ export const docsOperations = resource('Server', (api) => {
     return file()
   }
   const opened = madeOnce(async () => {
-    const { DocPages } = await import('../../page/doc-pages.ts')
+    const { DocPages } = await import('../page/doc-pages.ts')
     return DocPages.open()
   })
   const page = async (request: Request, slug: string) => {

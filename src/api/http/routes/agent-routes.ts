@@ -1,25 +1,25 @@
 import { createHash } from 'node:crypto'
 import { type TSchema, t } from 'elysia'
-import { completionStream } from '../../../../agents/questions/completion-stream.ts'
-import type { AskedQuestion } from '../../../../agents/questions/conversations.ts'
-import { responseFormatOf } from '../../../../agents/questions/response-format.ts'
-import type { RunningQuestion } from '../../../../agents/questions/running-questions.ts'
-import { agentsOf, findAgent } from '../../../../core/domain/access/catalog-snapshot.ts'
+import { completionStream } from '../../../agents/questions/completion-stream.ts'
+import type { AskedQuestion } from '../../../agents/questions/conversations.ts'
+import { responseFormatOf } from '../../../agents/questions/response-format.ts'
+import type { RunningQuestion } from '../../../agents/questions/running-questions.ts'
+import { agentsOf, findAgent } from '../../../core/domain/access/catalog-snapshot.ts'
 import {
   askerOf,
   mayName,
   maySeeAsked,
   type Principal,
   requireScope,
-} from '../../../../core/domain/access/principal.ts'
-import type { Agent } from '../../../../core/domain/agents/agent.ts'
-import { runNotFound } from '../../../../core/domain/agents/agent-run.ts'
-import { AppError } from '../../../../core/errors.ts'
-import { isObject } from '../../../../core/json.ts'
-import { alterAgent, createAgent, dropAgent } from '../../../../query/definitions/define-agent.ts'
-import type { Fields } from '../../../../query/definitions/fields.ts'
-import { eventStream } from '../../answers/event-stream.ts'
-import { recordOf } from '../../answers/record-of.ts'
+} from '../../../core/domain/access/principal.ts'
+import type { Agent } from '../../../core/domain/agents/agent.ts'
+import { runNotFound } from '../../../core/domain/agents/agent-run.ts'
+import { AppError } from '../../../core/errors.ts'
+import { isObject } from '../../../core/json.ts'
+import { alterAgent, createAgent, dropAgent } from '../../../query/definitions/define-agent.ts'
+import type { Fields } from '../../../query/definitions/fields.ts'
+import { eventStream } from '../answers/event-stream.ts'
+import { recordOf } from '../answers/record-of.ts'
 import {
   AGENT,
   AGENT_PROBE,
@@ -27,14 +27,14 @@ import {
   COMPLETION_EVENT,
   RUNNING_QUESTION,
   SAVED_AGENT,
-} from '../../answers/records/agent-schemas.ts'
-import { agentRecord, answerRecord } from '../../answers/wire.ts'
-import { bodySchema } from '../../bodies/body.ts'
-import { COMPLETION, conversationOf } from '../../bodies/conversation.ts'
-import { AGENT_DATA, AGENT_OPTIONS, MODEL } from '../../bodies/definition-shapes.ts'
-import { resource } from '../../openapi/operation.ts'
-import { anObject, maybe, open, optionally, strict } from '../../request/schema-words.ts'
-import { type At, agentAt, projectAt } from '../place-finders.ts'
+} from '../answers/records/agent-schemas.ts'
+import { agentRecord, answerRecord } from '../answers/wire.ts'
+import { bodySchema } from '../bodies/body.ts'
+import { COMPLETION, conversationOf } from '../bodies/conversation.ts'
+import { AGENT_DATA, AGENT_OPTIONS, MODEL } from '../bodies/definition-shapes.ts'
+import { resource } from '../openapi/operation.ts'
+import { anObject, maybe, open, optionally, strict } from '../request/schema-words.ts'
+import { type At, agentAt, projectAt } from './place-finders.ts'
 
 const LIST = '/api/projects/:project_name/agents'
 const ONE = `${LIST}/:agent_name` as const

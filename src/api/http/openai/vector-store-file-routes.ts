@@ -1,17 +1,20 @@
 /** Files of OpenAI's vector stores: documents of knowledge bases. */
 import { type Static, t } from 'elysia'
-import { requireNamespace, requireScope } from '../../../../core/domain/access/principal.ts'
-import type { Row } from '../../../../core/domain/document.ts'
-import type { KnowledgeBase } from '../../../../core/domain/knowledge-base.ts'
-import { FILES_DATABASE } from '../../../../core/domain/project.ts'
-import { AppError } from '../../../../core/errors.ts'
-import type { Attachment } from '../../../../ingest/pipeline/attach-job.ts'
-import { preprocessingOf } from '../../../../query/definitions/preprocessing-fields.ts'
-import { bodySchema } from '../../bodies/body.ts'
-import { choice, queryParameters } from '../../bodies/query-parameters.ts'
-import { attachedFiles, batchIdOf, FILE_STATUSES } from '../../openai/attached-files.ts'
-import { ATTRIBUTES_SCHEMA, checkedAttributes } from '../../openai/attributes.ts'
-import { filesToAttach } from '../../openai/files-to-attach.ts'
+import { requireNamespace, requireScope } from '../../../core/domain/access/principal.ts'
+import type { Row } from '../../../core/domain/document.ts'
+import type { KnowledgeBase } from '../../../core/domain/knowledge-base.ts'
+import { FILES_DATABASE } from '../../../core/domain/project.ts'
+import { AppError } from '../../../core/errors.ts'
+import type { Attachment } from '../../../ingest/pipeline/attach-job.ts'
+import { preprocessingOf } from '../../../query/definitions/preprocessing-fields.ts'
+import { bodySchema } from '../bodies/body.ts'
+import { choice, queryParameters } from '../bodies/query-parameters.ts'
+import { resource } from '../openapi/operation.ts'
+import type { RouteContext } from '../request/route-context.ts'
+import { maybe, open, orNull } from '../request/schema-words.ts'
+import { attachedFiles, batchIdOf, FILE_STATUSES } from './attached-files.ts'
+import { ATTRIBUTES_SCHEMA, checkedAttributes } from './attributes.ts'
+import { filesToAttach } from './files-to-attach.ts'
 import {
   listSchema,
   PAGE_READING,
@@ -19,18 +22,15 @@ import {
   pageOrderOf,
   pageParameters,
   pageRecord,
-} from '../../openai/list-page.ts'
+} from './list-page.ts'
 import {
   attachedRecord,
   noSuchFile,
   STORE_FILE_SCHEMA,
   storeFile,
   storeFilesPage,
-} from '../../openai/store-files.ts'
-import { CHUNKING_SCHEMA, preprocessingFieldOf, requireStore } from '../../openai/store-record.ts'
-import { resource } from '../../openapi/operation.ts'
-import type { RouteContext } from '../../request/route-context.ts'
-import { maybe, open, orNull } from '../../request/schema-words.ts'
+} from './store-files.ts'
+import { CHUNKING_SCHEMA, preprocessingFieldOf, requireStore } from './store-record.ts'
 
 const ALL = '/v1/vector_stores/:vector_store_id/files'
 const ONE = `${ALL}/:file_id` as const

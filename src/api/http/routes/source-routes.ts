@@ -1,4 +1,4 @@
-import { anObject, strict } from '../../request/schema-words.ts'
+import { anObject, strict } from '../request/schema-words.ts'
 /** Sources: what a knowledge base is synced from. */
 
 import { t } from 'elysia'
@@ -8,18 +8,13 @@ import {
   requireSource,
   runFields,
   sourceRecord,
-} from '../../../../query/definitions/define-source.ts'
-import {
-  JOB,
-  SOURCE,
-  SOURCE_DEFINITION,
-  SOURCE_RUN,
-} from '../../answers/records/catalog-schemas.ts'
-import { jobRecord } from '../../answers/wire.ts'
-import { bodySchema } from '../../bodies/body.ts'
-import { queryParameters, wholeNumber } from '../../bodies/query-parameters.ts'
-import { resource } from '../../openapi/operation.ts'
-import { type At, knowledgeBaseAt } from '../place-finders.ts'
+} from '../../../query/definitions/define-source.ts'
+import { JOB, SOURCE, SOURCE_DEFINITION, SOURCE_RUN } from '../answers/records/catalog-schemas.ts'
+import { jobRecord } from '../answers/wire.ts'
+import { bodySchema } from '../bodies/body.ts'
+import { queryParameters, wholeNumber } from '../bodies/query-parameters.ts'
+import { resource } from '../openapi/operation.ts'
+import { type At, knowledgeBaseAt } from './place-finders.ts'
 
 const ALL = '/api/projects/:project_name/knowledge_bases/:knowledge_base_name/sources'
 const ONE = `${ALL}/:source_id` as const

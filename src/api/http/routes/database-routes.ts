@@ -9,23 +9,23 @@ import {
   projectTables,
   requireProject,
   viewsOf,
-} from '../../../../core/domain/access/catalog-snapshot.ts'
-import { sees } from '../../../../core/domain/access/rights.ts'
-import type { DataSource, SourceTable } from '../../../../core/domain/flow/data-source.ts'
-import { nameKey } from '../../../../core/domain/identifier.ts'
-import { DEFAULT_PROJECT, FILES_DATABASE, type Project } from '../../../../core/domain/project.ts'
-import { tablesOfFile } from '../../../../core/domain/uploaded-file.ts'
-import { notFound } from '../../../../core/errors.ts'
-import { checkDatabase } from '../../../../query/definitions/define-database.ts'
+} from '../../../core/domain/access/catalog-snapshot.ts'
+import { sees } from '../../../core/domain/access/rights.ts'
+import type { DataSource, SourceTable } from '../../../core/domain/flow/data-source.ts'
+import { nameKey } from '../../../core/domain/identifier.ts'
+import { DEFAULT_PROJECT, FILES_DATABASE, type Project } from '../../../core/domain/project.ts'
+import { tablesOfFile } from '../../../core/domain/uploaded-file.ts'
+import { notFound } from '../../../core/errors.ts'
+import { checkDatabase } from '../../../query/definitions/define-database.ts'
 import {
   DATABASE,
   DATABASE_TABLES,
   TREE_NODE,
   TREE_ROOT,
-} from '../../answers/records/catalog-schemas.ts'
-import { queryParameters, truth } from '../../bodies/query-parameters.ts'
-import { resource } from '../../openapi/operation.ts'
-import type { RouteContext } from '../../request/route-context.ts'
+} from '../answers/records/catalog-schemas.ts'
+import { queryParameters, truth } from '../bodies/query-parameters.ts'
+import { resource } from '../openapi/operation.ts'
+import type { RouteContext } from '../request/route-context.ts'
 import { checkRecord, databaseRecord, rowsOf } from './data-source-routes.ts'
 
 const ONE = queryParameters(

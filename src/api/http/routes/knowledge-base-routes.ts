@@ -1,45 +1,42 @@
 import { type Static, type TSchema, t } from 'elysia'
-import {
-  knowledgeBasesOf,
-  requireProject,
-} from '../../../../core/domain/access/catalog-snapshot.ts'
+import { knowledgeBasesOf, requireProject } from '../../../core/domain/access/catalog-snapshot.ts'
 import {
   type Principal,
   requireEverything,
   requireNamespace,
   requireScope,
-} from '../../../../core/domain/access/principal.ts'
-import { type Rights, rightsOf } from '../../../../core/domain/access/rights.ts'
-import type { Row } from '../../../../core/domain/document.ts'
-import { lastInsertInto } from '../../../../core/domain/flow/activity.ts'
-import type { Job } from '../../../../core/domain/flow/job.ts'
-import type { KnowledgeBase } from '../../../../core/domain/knowledge-base.ts'
-import { FILES_DATABASE } from '../../../../core/domain/project.ts'
-import { AppError } from '../../../../core/errors.ts'
+} from '../../../core/domain/access/principal.ts'
+import { type Rights, rightsOf } from '../../../core/domain/access/rights.ts'
+import type { Row } from '../../../core/domain/document.ts'
+import { lastInsertInto } from '../../../core/domain/flow/activity.ts'
+import type { Job } from '../../../core/domain/flow/job.ts'
+import type { KnowledgeBase } from '../../../core/domain/knowledge-base.ts'
+import { FILES_DATABASE } from '../../../core/domain/project.ts'
+import { AppError } from '../../../core/errors.ts'
 import type {
   CrawlRequest,
   InsertOutcome,
   InsertRequest,
-} from '../../../../ingest/sources/insert-request.ts'
+} from '../../../ingest/sources/insert-request.ts'
 import {
   alterKnowledgeBase,
   createKnowledgeBase,
   dropKnowledgeBase,
-} from '../../../../query/definitions/define-knowledge-base.ts'
-import { declareSources } from '../../../../query/definitions/define-source.ts'
-import { FieldReader, type Fields } from '../../../../query/definitions/fields.ts'
-import { SEARCH_FIELDS } from '../../../../query/definitions/knowledge-base-fields.ts'
-import { JOB, SOURCE_DEFINITION } from '../../answers/records/catalog-schemas.ts'
-import { KNOWLEDGE_BASE } from '../../answers/records/knowledge-base-schemas.ts'
-import { NOTHING } from '../../answers/records/server-schemas.ts'
-import { jobRecord, knowledgeBaseRecord } from '../../answers/wire.ts'
-import { bodySchema } from '../../bodies/body.ts'
-import { MODEL, PREPROCESSING, STORAGE } from '../../bodies/definition-shapes.ts'
-import { resource } from '../../openapi/operation.ts'
-import type { RouteContext } from '../../request/route-context.ts'
-import { SKIPPED_ROWS_HEADER } from '../../request/running-requests.ts'
-import { anObject, documentedAs, maybe, optionally, strict } from '../../request/schema-words.ts'
-import { knowledgeBaseAt, projectAt } from '../place-finders.ts'
+} from '../../../query/definitions/define-knowledge-base.ts'
+import { declareSources } from '../../../query/definitions/define-source.ts'
+import { FieldReader, type Fields } from '../../../query/definitions/fields.ts'
+import { SEARCH_FIELDS } from '../../../query/definitions/knowledge-base-fields.ts'
+import { JOB, SOURCE_DEFINITION } from '../answers/records/catalog-schemas.ts'
+import { KNOWLEDGE_BASE } from '../answers/records/knowledge-base-schemas.ts'
+import { NOTHING } from '../answers/records/server-schemas.ts'
+import { jobRecord, knowledgeBaseRecord } from '../answers/wire.ts'
+import { bodySchema } from '../bodies/body.ts'
+import { MODEL, PREPROCESSING, STORAGE } from '../bodies/definition-shapes.ts'
+import { resource } from '../openapi/operation.ts'
+import type { RouteContext } from '../request/route-context.ts'
+import { SKIPPED_ROWS_HEADER } from '../request/running-requests.ts'
+import { anObject, documentedAs, maybe, optionally, strict } from '../request/schema-words.ts'
+import { knowledgeBaseAt, projectAt } from './place-finders.ts'
 
 const LIST = '/api/projects/:project_name/knowledge_bases'
 const ONE = `${LIST}/:knowledge_base_name` as const

@@ -1,39 +1,33 @@
 /** OpenAI's `/v1/responses`: questions to agents, with searched files and conversations that are kept. */
 import { t } from 'elysia'
-import { NEW_CONVERSATION } from '../../../../agents/questions/conversations.ts'
+import { NEW_CONVERSATION } from '../../../agents/questions/conversations.ts'
 import {
   askerOf,
   mayName,
   maySeeAsked,
   type Principal,
   requireScope,
-} from '../../../../core/domain/access/principal.ts'
-import type { Agent } from '../../../../core/domain/agents/agent.ts'
-import type { KnowledgeBase } from '../../../../core/domain/knowledge-base.ts'
-import type { StoredTrace } from '../../../../core/domain/ports/trace-ports.ts'
-import { AppError } from '../../../../core/errors.ts'
-import { answerPieces } from '../../openai/answer-pieces.ts'
-import { wrong } from '../../openai/chat-request.ts'
-import { filenameFor } from '../../openai/files-to-attach.ts'
-import {
-  agentOver,
-  findModel,
-  findReadable,
-  idOf,
-  requireModel,
-} from '../../openai/named-models.ts'
-import { type ResponseTerms, responseOfTrace, traceIdIn } from '../../openai/response-answer.ts'
+} from '../../../core/domain/access/principal.ts'
+import type { Agent } from '../../../core/domain/agents/agent.ts'
+import type { KnowledgeBase } from '../../../core/domain/knowledge-base.ts'
+import type { StoredTrace } from '../../../core/domain/ports/trace-ports.ts'
+import { AppError } from '../../../core/errors.ts'
+import { resource } from '../openapi/operation.ts'
+import type { RouteContext } from '../request/route-context.ts'
+import { open } from '../request/schema-words.ts'
+import { answerPieces } from './answer-pieces.ts'
+import { wrong } from './chat-request.ts'
+import { eventResponse, failureLog, withIgnored } from './chat-routes.ts'
+import { filenameFor } from './files-to-attach.ts'
+import { agentOver, findModel, findReadable, idOf, requireModel } from './named-models.ts'
+import { type ResponseTerms, responseOfTrace, traceIdIn } from './response-answer.ts'
 import {
   RESPONSE,
   type ResponseAsked,
   type ResponseBody,
   responseAsked,
-} from '../../openai/response-request.ts'
-import { responseEvents, wholeResponse } from '../../openai/response-stream.ts'
-import { resource } from '../../openapi/operation.ts'
-import type { RouteContext } from '../../request/route-context.ts'
-import { open } from '../../request/schema-words.ts'
-import { eventResponse, failureLog, withIgnored } from './chat-routes.ts'
+} from './response-request.ts'
+import { responseEvents, wholeResponse } from './response-stream.ts'
 
 const ALL = '/v1/responses'
 const ONE = `${ALL}/:response_id` as const

@@ -1,38 +1,31 @@
 /** Files that go into a knowledge base, what would become of them, and its export and import. */
 import { type Static, t } from 'elysia'
-import { requireKnowledgeBase } from '../../../../core/domain/access/catalog-snapshot.ts'
-import { requireNamespace } from '../../../../core/domain/access/principal.ts'
-import type { Row } from '../../../../core/domain/document.ts'
-import { FILES_DATABASE } from '../../../../core/domain/project.ts'
-import { AppError } from '../../../../core/errors.ts'
-import type {
-  InsertFilesOutcome,
-  SentDocumentFile,
-} from '../../../../ingest/pipeline/insert-files.ts'
-import type {
-  Preview,
-  PreviewedChunk,
-  PreviewRequest,
-} from '../../../../ingest/pipeline/preview.ts'
-import { chunkingDefinition } from '../../../../query/definitions/define-knowledge-base.ts'
-import { recordOf } from '../../answers/record-of.ts'
-import { JOB } from '../../answers/records/catalog-schemas.ts'
+import { requireKnowledgeBase } from '../../../core/domain/access/catalog-snapshot.ts'
+import { requireNamespace } from '../../../core/domain/access/principal.ts'
+import type { Row } from '../../../core/domain/document.ts'
+import { FILES_DATABASE } from '../../../core/domain/project.ts'
+import { AppError } from '../../../core/errors.ts'
+import type { InsertFilesOutcome, SentDocumentFile } from '../../../ingest/pipeline/insert-files.ts'
+import type { Preview, PreviewedChunk, PreviewRequest } from '../../../ingest/pipeline/preview.ts'
+import { chunkingDefinition } from '../../../query/definitions/define-knowledge-base.ts'
+import { recordOf } from '../answers/record-of.ts'
+import { JOB } from '../answers/records/catalog-schemas.ts'
 import {
   IMPORT_RESULT,
   INSERT_FILES_RESULT,
   PREVIEW as PREVIEW_RECORD,
   PREVIEWED_CHUNK,
-} from '../../answers/records/knowledge-base-schemas.ts'
-import { streamedResponse } from '../../answers/streamed-response.ts'
-import { jobRecord } from '../../answers/wire.ts'
-import { bodySchema } from '../../bodies/body.ts'
-import { MODEL, PREPROCESSING } from '../../bodies/definition-shapes.ts'
-import { queryParameters, truth } from '../../bodies/query-parameters.ts'
-import { type ReceivedFile, receivedFiles } from '../../bodies/received-files.ts'
-import { READING_FORM } from '../../bodies/upload-fields.ts'
-import { resource } from '../../openapi/operation.ts'
-import { anObject, maybe, strict } from '../../request/schema-words.ts'
-import { knowledgeBaseAt, projectAt } from '../place-finders.ts'
+} from '../answers/records/knowledge-base-schemas.ts'
+import { streamedResponse } from '../answers/streamed-response.ts'
+import { jobRecord } from '../answers/wire.ts'
+import { bodySchema } from '../bodies/body.ts'
+import { MODEL, PREPROCESSING } from '../bodies/definition-shapes.ts'
+import { queryParameters, truth } from '../bodies/query-parameters.ts'
+import { type ReceivedFile, receivedFiles } from '../bodies/received-files.ts'
+import { READING_FORM } from '../bodies/upload-fields.ts'
+import { resource } from '../openapi/operation.ts'
+import { anObject, maybe, strict } from '../request/schema-words.ts'
+import { knowledgeBaseAt, projectAt } from './place-finders.ts'
 
 const KB = '/api/projects/:project_name/knowledge_bases/:knowledge_base_name'
 const PARQUET = 'application/vnd.apache.parquet'

@@ -1,12 +1,12 @@
 import { t } from 'elysia'
-import { mayDo, requireScope } from '../../../../core/domain/access/principal.ts'
-import { type Row, shownValue } from '../../../../core/domain/document.ts'
-import { nameKey } from '../../../../core/domain/identifier.ts'
-import type { StoredChunk, StoredDocument } from '../../../../core/domain/ports/document-ports.ts'
-import { AppError } from '../../../../core/errors.ts'
-import type { ListOrder, ListPage, Selection } from '../../../../query/documents/list-documents.ts'
-import type { DocumentTexts } from '../../../../query/documents/one-document.ts'
-import { recordOf } from '../../answers/record-of.ts'
+import { mayDo, requireScope } from '../../../core/domain/access/principal.ts'
+import { type Row, shownValue } from '../../../core/domain/document.ts'
+import { nameKey } from '../../../core/domain/identifier.ts'
+import type { StoredChunk, StoredDocument } from '../../../core/domain/ports/document-ports.ts'
+import { AppError } from '../../../core/errors.ts'
+import type { ListOrder, ListPage, Selection } from '../../../query/documents/list-documents.ts'
+import type { DocumentTexts } from '../../../query/documents/one-document.ts'
+import { recordOf } from '../answers/record-of.ts'
 import {
   CHUNK_LIST,
   DELETED_DOCUMENTS,
@@ -14,8 +14,8 @@ import {
   DOCUMENT_CHUNK,
   DOCUMENT_LIST,
   DOCUMENT_TEXTS,
-} from '../../answers/records/knowledge-base-schemas.ts'
-import { bodySchema } from '../../bodies/body.ts'
+} from '../answers/records/knowledge-base-schemas.ts'
+import { bodySchema } from '../bodies/body.ts'
 import {
   filters,
   nextCursor,
@@ -25,10 +25,10 @@ import {
   truth,
   wholeNumber,
   wrongParameter,
-} from '../../bodies/query-parameters.ts'
-import { resource } from '../../openapi/operation.ts'
-import { anObject, maybe, orNull, strict } from '../../request/schema-words.ts'
-import { knowledgeBaseAt } from '../place-finders.ts'
+} from '../bodies/query-parameters.ts'
+import { resource } from '../openapi/operation.ts'
+import { anObject, maybe, orNull, strict } from '../request/schema-words.ts'
+import { knowledgeBaseAt } from './place-finders.ts'
 
 const KB = '/api/projects/:project_name/knowledge_bases/:knowledge_base_name' as const
 const ALL = `${KB}/documents` as const

@@ -1,11 +1,11 @@
 /** OpenAI's `/v1/embeddings`. */
 import { type Static, t } from 'elysia'
-import { AppError } from '../../../../core/errors.ts'
-import { TimeSlice } from '../../../../core/runtime/scheduling.ts'
-import { bodySchema } from '../../bodies/body.ts'
-import { countedTokens, requireEmbeddingModel, TokenTexts } from '../../openai/embedding-model.ts'
-import { resource } from '../../openapi/operation.ts'
-import { maybe, open } from '../../request/schema-words.ts'
+import { AppError } from '../../../core/errors.ts'
+import { TimeSlice } from '../../../core/runtime/scheduling.ts'
+import { bodySchema } from '../bodies/body.ts'
+import { resource } from '../openapi/operation.ts'
+import { maybe, open } from '../request/schema-words.ts'
+import { countedTokens, requireEmbeddingModel, TokenTexts } from './embedding-model.ts'
 
 const TEXTS_MAX = 2048
 /** Numbers of a vector that was asked for; no model has as many. */

@@ -1,18 +1,17 @@
 /** OpenAI's `/v1/files`: uploaded files. */
 import { type Static, t } from 'elysia'
-import {
-  mayName,
-  type Principal,
-  requireNamespace,
-} from '../../../../core/domain/access/principal.ts'
-import { FILES_DATABASE } from '../../../../core/domain/project.ts'
-import { fileKey, type UploadedFile } from '../../../../core/domain/uploaded-file.ts'
-import { AppError } from '../../../../core/errors.ts'
-import { attachedId } from '../../../../ingest/pipeline/attach-job.ts'
-import { fileContentResponse } from '../../answers/file-content.ts'
-import { queryParameters, text } from '../../bodies/query-parameters.ts'
-import { type ReceivedFile, receivedFiles } from '../../bodies/received-files.ts'
-import { requireFileOfId } from '../../openai/files-to-attach.ts'
+import { mayName, type Principal, requireNamespace } from '../../../core/domain/access/principal.ts'
+import { FILES_DATABASE } from '../../../core/domain/project.ts'
+import { fileKey, type UploadedFile } from '../../../core/domain/uploaded-file.ts'
+import { AppError } from '../../../core/errors.ts'
+import { attachedId } from '../../../ingest/pipeline/attach-job.ts'
+import { fileContentResponse } from '../answers/file-content.ts'
+import { queryParameters, text } from '../bodies/query-parameters.ts'
+import { type ReceivedFile, receivedFiles } from '../bodies/received-files.ts'
+import { resource } from '../openapi/operation.ts'
+import type { RouteContext } from '../request/route-context.ts'
+import { oneOf } from '../request/schema-words.ts'
+import { requireFileOfId } from './files-to-attach.ts'
 import {
   listSchema,
   PAGE_READING,
@@ -21,10 +20,7 @@ import {
   pageParameters,
   pageRecord,
   secondsOf,
-} from '../../openai/list-page.ts'
-import { resource } from '../../openapi/operation.ts'
-import type { RouteContext } from '../../request/route-context.ts'
-import { oneOf } from '../../request/schema-words.ts'
+} from './list-page.ts'
 
 const ALL = '/v1/files'
 const ONE = `${ALL}/:file_id` as const

@@ -1,17 +1,17 @@
 /** Version, state, health and metrics of the server, its settings, backups, and what each knowledge base takes. */
 import { t } from 'elysia'
-import { requireProject } from '../../../../core/domain/access/catalog-snapshot.ts'
-import { mayDo, type Principal, SCOPES } from '../../../../core/domain/access/principal.ts'
-import { nameKey } from '../../../../core/domain/identifier.ts'
+import { requireProject } from '../../../core/domain/access/catalog-snapshot.ts'
+import { mayDo, type Principal, SCOPES } from '../../../core/domain/access/principal.ts'
+import { nameKey } from '../../../core/domain/identifier.ts'
 import type {
   HealthChecks,
   KnowledgeBaseUsage,
   ServerState,
   ShownSetting,
-} from '../../../../core/domain/server-state.ts'
-import { AppError, type ErrorCode } from '../../../../core/errors.ts'
-import { recordOf } from '../../answers/record-of.ts'
-import { BACKUP } from '../../answers/records/catalog-schemas.ts'
+} from '../../../core/domain/server-state.ts'
+import { AppError, type ErrorCode } from '../../../core/errors.ts'
+import { recordOf } from '../answers/record-of.ts'
+import { BACKUP } from '../answers/records/catalog-schemas.ts'
 import {
   CONFIG,
   HEALTH,
@@ -21,18 +21,12 @@ import {
   STATUS,
   USAGE,
   USAGE_LIST,
-} from '../../answers/records/server-schemas.ts'
-import { backupRecord } from '../../answers/wire.ts'
-import {
-  offsetPaging,
-  pageFrom,
-  queryParameters,
-  text,
-  truth,
-} from '../../bodies/query-parameters.ts'
-import { resource } from '../../openapi/operation.ts'
-import { errorResponse } from '../../request/error-response.ts'
-import type { RouteContext } from '../../request/route-context.ts'
+} from '../answers/records/server-schemas.ts'
+import { backupRecord } from '../answers/wire.ts'
+import { offsetPaging, pageFrom, queryParameters, text, truth } from '../bodies/query-parameters.ts'
+import { resource } from '../openapi/operation.ts'
+import { errorResponse } from '../request/error-response.ts'
+import type { RouteContext } from '../request/route-context.ts'
 
 /** The release whose API is served. Existing clients check it. */
 const API_VERSION = '25.9.1.2'

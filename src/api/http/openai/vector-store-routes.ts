@@ -1,25 +1,28 @@
 /** OpenAI's `/v1/vector_stores`: knowledge bases. */
 import { type Static, t } from 'elysia'
-import { findKnowledgeBase, findProject } from '../../../../core/domain/access/catalog-snapshot.ts'
+import { findKnowledgeBase, findProject } from '../../../core/domain/access/catalog-snapshot.ts'
 import {
   mayName,
   type Principal,
   requireNamespace,
   requireScope,
-} from '../../../../core/domain/access/principal.ts'
-import type { KnowledgeBase } from '../../../../core/domain/knowledge-base.ts'
-import { DEFAULT_PROJECT, FILES_DATABASE } from '../../../../core/domain/project.ts'
-import { AppError } from '../../../../core/errors.ts'
+} from '../../../core/domain/access/principal.ts'
+import type { KnowledgeBase } from '../../../core/domain/knowledge-base.ts'
+import { DEFAULT_PROJECT, FILES_DATABASE } from '../../../core/domain/project.ts'
+import { AppError } from '../../../core/errors.ts'
 import {
   alterKnowledgeBase,
   createKnowledgeBase,
   dropKnowledgeBase,
-} from '../../../../query/definitions/define-knowledge-base.ts'
-import { bodySchema } from '../../bodies/body.ts'
-import { ATTRIBUTES_SCHEMA, checkedPairs } from '../../openai/attributes.ts'
-import { filesToAttach, SENT_FILES_MAX } from '../../openai/files-to-attach.ts'
-import { listSchema, PAGE, pageOf, pageOrderOf, pageRecord } from '../../openai/list-page.ts'
-import { idOf } from '../../openai/named-models.ts'
+} from '../../../query/definitions/define-knowledge-base.ts'
+import { bodySchema } from '../bodies/body.ts'
+import { resource } from '../openapi/operation.ts'
+import type { RouteContext } from '../request/route-context.ts'
+import { maybe, open } from '../request/schema-words.ts'
+import { ATTRIBUTES_SCHEMA, checkedPairs } from './attributes.ts'
+import { filesToAttach, SENT_FILES_MAX } from './files-to-attach.ts'
+import { listSchema, PAGE, pageOf, pageOrderOf, pageRecord } from './list-page.ts'
+import { idOf } from './named-models.ts'
 import {
   CHUNKING_SCHEMA,
   preprocessingFieldOf,
@@ -27,10 +30,7 @@ import {
   STORE_SCHEMA,
   storeFactsOf,
   storeRecord,
-} from '../../openai/store-record.ts'
-import { resource } from '../../openapi/operation.ts'
-import type { RouteContext } from '../../request/route-context.ts'
-import { maybe, open } from '../../request/schema-words.ts'
+} from './store-record.ts'
 
 const ALL = '/v1/vector_stores'
 const ONE = `${ALL}/:vector_store_id` as const

@@ -1,23 +1,23 @@
 /** Logins, and requests: those that are running, to see and to end, and those that were answered last. */
 import { t } from 'elysia'
-import { mayDo, type Principal } from '../../../../core/domain/access/principal.ts'
-import { timestampOfMillis } from '../../../../core/domain/timestamp.ts'
-import { AppError } from '../../../../core/errors.ts'
-import { DAY_MS } from '../../../../core/time.ts'
-import type { Credentials } from '../../access/authentication.ts'
-import { recordOf } from '../../answers/record-of.ts'
+import { mayDo, type Principal } from '../../../core/domain/access/principal.ts'
+import { timestampOfMillis } from '../../../core/domain/timestamp.ts'
+import { AppError } from '../../../core/errors.ts'
+import { DAY_MS } from '../../../core/time.ts'
+import type { Credentials } from '../access/authentication.ts'
+import { recordOf } from '../answers/record-of.ts'
 import {
   ANSWERED_REQUEST,
   NOTHING,
   RUNNING_REQUEST,
   TOKEN,
-} from '../../answers/records/server-schemas.ts'
-import { bodySchema } from '../../bodies/body.ts'
-import { choice, queryParameters, text, wholeNumber } from '../../bodies/query-parameters.ts'
-import { resource } from '../../openapi/operation.ts'
-import type { RouteContext } from '../../request/route-context.ts'
-import type { RecentRequest, RequestScope } from '../../request/running-requests.ts'
-import { documentedAs } from '../../request/schema-words.ts'
+} from '../answers/records/server-schemas.ts'
+import { bodySchema } from '../bodies/body.ts'
+import { choice, queryParameters, text, wholeNumber } from '../bodies/query-parameters.ts'
+import { resource } from '../openapi/operation.ts'
+import type { RouteContext } from '../request/route-context.ts'
+import type { RecentRequest, RequestScope } from '../request/running-requests.ts'
+import { documentedAs } from '../request/schema-words.ts'
 
 /** Types are checked in `credentialsOf`: existing clients know that wording, and they send more fields than these. */
 const LOGIN = bodySchema(

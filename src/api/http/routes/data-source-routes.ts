@@ -1,4 +1,4 @@
-import { anObject, maybe, open, strict } from '../../request/schema-words.ts'
+import { anObject, maybe, open, strict } from '../request/schema-words.ts'
 /** Databases elsewhere: made, changed, checked and looked into. */
 
 import { t } from 'elysia'
@@ -8,12 +8,12 @@ import {
   findProject,
   requireDatabase,
   requireDataSource,
-} from '../../../../core/domain/access/catalog-snapshot.ts'
-import type { DataSource, DataSourceDraft } from '../../../../core/domain/flow/data-source.ts'
-import { nameKey, quote } from '../../../../core/domain/identifier.ts'
-import type { ResultValue } from '../../../../core/domain/query-result.ts'
-import { AppError, notFound } from '../../../../core/errors.ts'
-import { isObject } from '../../../../core/json.ts'
+} from '../../../core/domain/access/catalog-snapshot.ts'
+import type { DataSource, DataSourceDraft } from '../../../core/domain/flow/data-source.ts'
+import { nameKey, quote } from '../../../core/domain/identifier.ts'
+import type { ResultValue } from '../../../core/domain/query-result.ts'
+import { AppError, notFound } from '../../../core/errors.ts'
+import { isObject } from '../../../core/json.ts'
 import {
   alterDatabase,
   checkDatabase,
@@ -23,10 +23,10 @@ import {
   databaseDraft,
   dropDatabase,
   shownParameters,
-} from '../../../../query/definitions/define-database.ts'
-import { dropProject } from '../../../../query/definitions/define-project.ts'
-import type { Fields } from '../../../../query/definitions/fields.ts'
-import { recordOf } from '../../answers/record-of.ts'
+} from '../../../query/definitions/define-database.ts'
+import { dropProject } from '../../../query/definitions/define-project.ts'
+import type { Fields } from '../../../query/definitions/fields.ts'
+import { recordOf } from '../answers/record-of.ts'
 import {
   CONNECTION_FAILURE,
   CONNECTION_STATUS,
@@ -34,10 +34,10 @@ import {
   DATABASE_CHECK,
   TABLE,
   TABLE_NAME,
-} from '../../answers/records/catalog-schemas.ts'
-import { bodySchema } from '../../bodies/body.ts'
-import { resource } from '../../openapi/operation.ts'
-import type { RouteContext } from '../../request/route-context.ts'
+} from '../answers/records/catalog-schemas.ts'
+import { bodySchema } from '../bodies/body.ts'
+import { resource } from '../openapi/operation.ts'
+import type { RouteContext } from '../request/route-context.ts'
 
 const ALL = '/api/databases'
 const ONE = `${ALL}/:database_name` as const

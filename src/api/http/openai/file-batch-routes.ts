@@ -1,19 +1,17 @@
 /** Files that come into a vector store together. */
 import { type Static, t } from 'elysia'
-import { isOver } from '../../../../core/domain/flow/job.ts'
-import type { KnowledgeBase } from '../../../../core/domain/knowledge-base.ts'
-import { AppError } from '../../../../core/errors.ts'
-import type { Attachment } from '../../../../ingest/pipeline/attach-job.ts'
-import { bodySchema } from '../../bodies/body.ts'
-import { choice, queryParameters } from '../../bodies/query-parameters.ts'
-import {
-  type AttachedFile,
-  batchIdOf,
-  FILE_STATUSES,
-  filesOfAttachment,
-} from '../../openai/attached-files.ts'
-import { ATTRIBUTES_SCHEMA } from '../../openai/attributes.ts'
-import { filesToAttach, SENT_FILES_MAX } from '../../openai/files-to-attach.ts'
+import { isOver } from '../../../core/domain/flow/job.ts'
+import type { KnowledgeBase } from '../../../core/domain/knowledge-base.ts'
+import { AppError } from '../../../core/errors.ts'
+import type { Attachment } from '../../../ingest/pipeline/attach-job.ts'
+import { bodySchema } from '../bodies/body.ts'
+import { choice, queryParameters } from '../bodies/query-parameters.ts'
+import { resource } from '../openapi/operation.ts'
+import type { RouteContext } from '../request/route-context.ts'
+import { maybe, open } from '../request/schema-words.ts'
+import { type AttachedFile, batchIdOf, FILE_STATUSES, filesOfAttachment } from './attached-files.ts'
+import { ATTRIBUTES_SCHEMA } from './attributes.ts'
+import { filesToAttach, SENT_FILES_MAX } from './files-to-attach.ts'
 import {
   listSchema,
   PAGE_READING,
@@ -23,13 +21,10 @@ import {
   pageParameters,
   pageRecord,
   secondsOf,
-} from '../../openai/list-page.ts'
-import { idOf } from '../../openai/named-models.ts'
-import { attachedRecord, STORE_FILE_SCHEMA } from '../../openai/store-files.ts'
-import { CHUNKING_SCHEMA } from '../../openai/store-record.ts'
-import { resource } from '../../openapi/operation.ts'
-import type { RouteContext } from '../../request/route-context.ts'
-import { maybe, open } from '../../request/schema-words.ts'
+} from './list-page.ts'
+import { idOf } from './named-models.ts'
+import { attachedRecord, STORE_FILE_SCHEMA } from './store-files.ts'
+import { CHUNKING_SCHEMA } from './store-record.ts'
 import { howToAttach, requireReadableFiles, storeAt } from './vector-store-file-routes.ts'
 
 const ALL = '/v1/vector_stores/:vector_store_id/file_batches'

@@ -1,16 +1,16 @@
 import { t } from 'elysia'
-import { DEFAULT_PROJECT } from '../../../../core/domain/project.ts'
-import { AppError } from '../../../../core/errors.ts'
-import { SQL_ANSWER, SQL_FUNCTION } from '../../answers/records/server-schemas.ts'
+import { DEFAULT_PROJECT } from '../../../core/domain/project.ts'
+import { AppError } from '../../../core/errors.ts'
+import { SQL_ANSWER, SQL_FUNCTION } from '../answers/records/server-schemas.ts'
 import {
   type AnswerFormat,
   acceptedFormat,
   ROWS_AS,
   statementAnswer,
   TELLS_FAILURE,
-} from '../../answers/sql-answer.ts'
-import { bodySchema } from '../../bodies/body.ts'
-import { resource } from '../../openapi/operation.ts'
+} from '../answers/sql-answer.ts'
+import { bodySchema } from '../bodies/body.ts'
+import { resource } from '../openapi/operation.ts'
 import {
   anObject,
   documentedAs,
@@ -19,7 +19,7 @@ import {
   oneOf,
   optionally,
   orNull,
-} from '../../request/schema-words.ts'
+} from '../request/schema-words.ts'
 
 const STATEMENT = t.String({
   description: 'One SQL statement',
