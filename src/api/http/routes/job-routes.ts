@@ -1,9 +1,9 @@
 /** Jobs: work without a request, and what runs by itself on a schedule, whose runs are jobs, too. */
 import { t } from 'elysia'
 import { requireProject } from '../../../core/domain/access/catalog-snapshot.ts'
-import { withoutSecrets } from '../../../core/domain/flow/hidden-secrets.ts'
 import { isOver, JOB_KINDS, JOB_STATES, type Job } from '../../../core/domain/flow/job.ts'
 import type { ScheduleRun, StoredSchedule } from '../../../core/domain/flow/schedule.ts'
+import { withoutSecrets } from '../../../core/domain/flow/source-parameters.ts'
 import { nameKey } from '../../../core/domain/identifier.ts'
 import { AppError, notFound } from '../../../core/errors.ts'
 import { eventStream } from '../answers/event-stream.ts'

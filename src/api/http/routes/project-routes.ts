@@ -10,7 +10,7 @@ import {
 import { requireNamespace } from '../../../core/domain/access/principal.ts'
 import { nameKey } from '../../../core/domain/identifier.ts'
 import { AppError } from '../../../core/errors.ts'
-import { mapConcurrent } from '../../../core/runtime/map-concurrent.ts'
+import { mapConcurrent } from '../../../core/runtime/serial-queue.ts'
 import { createProject, dropProject } from '../../../query/definitions/define-project.ts'
 import { AGENT } from '../answers/records/agent-schemas.ts'
 import { PROJECT, SCHEDULE, VIEW } from '../answers/records/catalog-schemas.ts'
