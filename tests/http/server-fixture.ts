@@ -1,5 +1,4 @@
 /** A server over fakes: a catalog in memory, statements and agents that answer what a test says. */
-
 import type { Answer } from '../../src/agents/questions/completion-stream.ts'
 import type { Operations } from '../../src/api/http/openapi/operation.ts'
 import type { ServerDeps } from '../../src/api/http/request/route-context.ts'
@@ -91,9 +90,7 @@ export function fakeCatalog(): Catalog {
       return altered
     },
     async keepCrawlWarnings() {},
-    async isEmpty() {
-      return true
-    },
+    isEmpty: async () => true,
     async dropKnowledgeBase(kb) {
       change({ knowledgeBases: snapshot.knowledgeBases.filter((one) => one.id !== kb.id) })
     },
@@ -199,10 +196,10 @@ export interface TestServer {
   readonly clock: { nowMs: number }
 }
 
-/** @param overrides what a test wants to be otherwise; @param resources all that the server has; unset: everything */
+/** @param over what a test wants to be otherwise; @param only the operations it has; unset: all */
 export function testServer(
-  overrides: Partial<ServerDeps> = {},
-  resources?: readonly Operations[],
+  over: Partial<ServerDeps> = {},
+  only?: readonly Operations[],
 ): TestServer {
   const seen = {
     logged: [] as LogEntry[],
@@ -323,9 +320,9 @@ export function testServer(
     sleep: async (ms) => {
       seen.delays.push(ms)
     },
-    ...overrides,
+    ...over,
   }
-  return { ...seen, deps, server: createServer(deps, resources) }
+  return { ...seen, deps, server: createServer(deps, only) }
 }
 
 /** What the use case is called with. */

@@ -15,7 +15,6 @@ import {
   refuseForeignHost,
 } from './access/authentication.ts'
 import { keyTextOf } from './access/key-access.ts'
-import { linkIdentity } from './access/link-access.ts'
 import { madeOnce, staticAnswer, staticFile } from './answers/static-file.ts'
 import { type AnswerRequest, type ListenAddress, type Listener, listen, UNKNOWN } from './listen.ts'
 import { chatOperations, modelOperations } from './openai/chat-routes.ts'
@@ -29,6 +28,7 @@ import { vectorStoreSearchOperations } from './openai/vector-store-search-routes
 import { OPENAPI_PATH, type Operation, type Operations, resource } from './openapi/operation.ts'
 import type { Peer } from './request/arrivals.ts'
 import { failureResponseAt, isOpenAiPath, requestError } from './request/error-response.ts'
+import { linkIdentity } from './request/link-access.ts'
 import type { RouteContext, ServerDeps } from './request/route-context.ts'
 import { type RequestScope, RunningRequests } from './request/running-requests.ts'
 import { auditOperations, keyOperations, userOperations } from './routes/access-routes.ts'
@@ -39,7 +39,7 @@ import { databaseOperations } from './routes/database-routes.ts'
 import { docsOperations } from './routes/docs-routes.ts'
 import { documentOperations } from './routes/document-routes.ts'
 import { fileOperations } from './routes/file-routes.ts'
-import { jobOperations, scheduleOperations } from './routes/job-routes.ts'
+import { jobChangeOperations, jobOperations, scheduleOperations } from './routes/job-routes.ts'
 import { knowledgeBaseOperations } from './routes/knowledge-base-routes.ts'
 import { mapOperations } from './routes/map-routes.ts'
 import { mcpOperations } from './routes/mcp-routes.ts'
@@ -132,6 +132,7 @@ const RESOURCES: readonly Operations[] = [
   insertFilesOperations,
   previewOperations,
   jobOperations,
+  jobChangeOperations,
   searchOperations,
   documentOperations,
   mapOperations,

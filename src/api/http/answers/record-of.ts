@@ -39,6 +39,7 @@ export function recordOf<Thing extends object>() {
 }
 
 function noneOf<Own extends string, Thing>() {
+  // It has none: `Own` is `never`.
   return {} as { readonly [K in Own]: (thing: Thing) => unknown }
 }
 

@@ -102,12 +102,17 @@ export interface Place<Params> {
   readonly principal: Principal
 }
 
-export interface Call<P extends string, Query, Body, Found> extends Place<PathParams<P>> {
-  readonly scope: RequestScope
-  readonly signal: AbortSignal
+interface Read<Query, Body, Found> {
   readonly query: Query
   readonly body: Body
   readonly found: Found
+}
+
+export interface Call<P extends string, Query, Body, Found>
+  extends Place<PathParams<P>>,
+    Read<Query, Body, Found> {
+  readonly scope: RequestScope
+  readonly signal: AbortSignal
 }
 
 /** Parameters of the query: most are read by the same declaration. */
@@ -187,16 +192,16 @@ function operationOf<P extends string, Query, Body, Found>(
       // The router gives exactly the names of the path.
       const params = sent as PathParams<P>
       const place = () => ({ request, params, snapshot: context.snapshot(), principal })
-      // What is not declared is not read by `run`.
-      const query = init.query?.read(request) as Query
-      let found = find?.(place()) as Found
-      let body = undefined as Body
+      const query = init.query?.read(request)
+      let found = find?.(place())
+      let body: Body | undefined
       if (init.body !== undefined) {
         body = await readJson(context, request, init.body, init.isBodyOptional)
-        found = find?.(place()) as Found
+        found = find?.(place())
       }
       const given = { ...place(), scope, signal, query, body, found }
-      const result = await run(given)
+      // What is not declared is not read by `run`.
+      const result = await run(given as typeof given & Read<Query, Body, Found>)
       if (result instanceof Response) return result
       if (result === undefined) return new Response(null, { status: 204 })
       return Response.json(result, { status })

@@ -108,16 +108,6 @@ export const jobOperations = resource('Jobs', (api, context) => {
       return eventStream(recordsOf(changes), scope)
     },
   })
-  for (const change of ['cancel', 'retry', 'resume'] as const) {
-    api.post(`${ONE}/${change}`, {
-      id: `${change}Job`,
-      summary: CHANGES[change],
-      answers: { 200: ['The job', JOB], 409: 'Not in this state' },
-      async run({ principal, params }) {
-        return jobRecord(await jobsFor(principal)[change](idOf(params.job_id)))
-      },
-    })
-  }
   api.delete(ALL, {
     id: 'deleteJobs',
     summary: 'Forget the jobs that are over',
@@ -183,6 +173,19 @@ function idOf(sent: string): number {
 function isSame(name: string, other: string): boolean {
   return nameKey(name) === nameKey(other)
 }
+
+export const jobChangeOperations = resource('Jobs', (api, { deps: { jobsFor } }) => {
+  for (const change of ['cancel', 'retry', 'resume'] as const) {
+    api.post(`${ONE}/${change}`, {
+      id: `${change}Job`,
+      summary: CHANGES[change],
+      answers: { 200: ['The job', JOB], 409: 'Not in this state' },
+      async run({ principal, params }) {
+        return jobRecord(await jobsFor(principal)[change](idOf(params.job_id)))
+      },
+    })
+  }
+})
 
 export const scheduleOperations = resource('Jobs', (api, { deps: { schedules } }) => {
   const scheduleAt = (place: At<'project_name' | 'job_name'>): StoredSchedule => {

@@ -3,7 +3,6 @@
 import { DEFAULT_PROJECT } from '../../../core/domain/project.ts'
 import { AppError } from '../../../core/errors.ts'
 import { parsedJson } from '../../../core/json.ts'
-import { refuseForeignLink, SQL_PATH } from '../access/link-access.ts'
 import { SQL_ANSWER } from '../answers/records/server-schemas.ts'
 import {
   type AnswerFormat,
@@ -13,6 +12,7 @@ import {
 } from '../answers/sql-answer.ts'
 import { choice, filters, queryParameters, text } from '../bodies/query-parameters.ts'
 import { resource } from '../openapi/operation.ts'
+import { refuseForeignLink, SQL_PATH } from '../request/link-access.ts'
 import type { RequestScope } from '../request/running-requests.ts'
 
 /** How each format is called in an address, and the ending of a file of it. */

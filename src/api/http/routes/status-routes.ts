@@ -175,17 +175,19 @@ export const healthOperations = resource('Server', (api, context) => {
       200: ['Ready for requests', READINESS],
       503: 'Shutting down, or the database does not answer',
     },
-    async run() {
-      if (!context.isReady()) throw new AppError('shutting_down', 'The server is shutting down')
-      const { database, disk } = await deps.health()
-      if (database !== 'ok') {
-        return errorResponse(new AppError('unhealthy', WHAT_FAILS.database), deps.now())
-      }
-      const warnings: readonly ErrorCode[] = ['storage_full']
-      return disk === 'ok' ? '' : { warnings }
-    },
+    run: () => readiness(context),
   })
 })
+
+async function readiness({ deps, isReady }: RouteContext) {
+  if (!isReady()) throw new AppError('shutting_down', 'The server is shutting down')
+  const { database, disk } = await deps.health()
+  if (database !== 'ok') {
+    return errorResponse(new AppError('unhealthy', WHAT_FAILS.database), deps.now())
+  }
+  const warnings: readonly ErrorCode[] = ['storage_full']
+  return disk === 'ok' ? '' : { warnings }
+}
 
 function failingOf(checks: HealthChecks, context: RouteContext): readonly string[] {
   const failing = (['database', 'disk'] as const)

@@ -1,8 +1,8 @@
 /** Statements in addresses: whose they are, and which pages of other sites may open them. None may. */
 import { AppError } from '../../../core/errors.ts'
-import type { RouteContext } from '../request/route-context.ts'
-import type { Authentication, Identity } from './authentication.ts'
-import { keyTextOf } from './key-access.ts'
+import type { Authentication, Identity } from '../access/authentication.ts'
+import { keyTextOf } from '../access/key-access.ts'
+import type { RouteContext } from './route-context.ts'
 
 export const SQL_PATH = '/api/sql/query'
 
