@@ -3,14 +3,15 @@ import { t } from 'elysia'
 import { type Principal, ROLE_SCOPES, SCOPES } from '../../../core/domain/access/principal.ts'
 import type { AccessKey, AuditRecord } from '../../../core/domain/ports/access-ports.ts'
 import { AppError } from '../../../core/errors.ts'
-import { createKey, visibleKeys } from '../../../query/definitions/define-key.ts'
 import {
   checkedPassword,
+  createKey,
   createUser,
   type ListedUser,
   refuseFirstAdmin,
   type UserDeps,
   userChanges,
+  visibleKeys,
   visibleUsers,
 } from '../../../query/definitions/define-user.ts'
 import { recordOf } from '../answers/record-of.ts'

@@ -4,8 +4,8 @@ import { type Row, shownValue } from '../../../core/domain/document.ts'
 import { nameKey } from '../../../core/domain/identifier.ts'
 import type { StoredChunk, StoredDocument } from '../../../core/domain/ports/document-ports.ts'
 import { AppError } from '../../../core/errors.ts'
+import type { DocumentTexts } from '../../../query/documents/document-changes.ts'
 import type { ListOrder, ListPage, Selection } from '../../../query/documents/list-documents.ts'
-import type { DocumentTexts } from '../../../query/documents/one-document.ts'
 import { recordOf } from '../answers/record-of.ts'
 import {
   CHUNK_LIST,
