@@ -96,8 +96,6 @@ export const ONLY_IMPORTERS: Readonly<Record<string, readonly string[]>> = {
   'js-tiktoken': ['api/http/openai'],
   turndown: ['reading'],
   '@mixmark-io/domino': ['reading'],
-  linkedom: ['reading'],
-  '@mozilla/readability': ['reading'],
   '@embedpdf/pdfium': ['reading/documents/pdf'],
   fflate: ['reading'],
   yauzl: ['reading'],
