@@ -1,4 +1,3 @@
-import type { Elysia } from 'elysia'
 import type { AgentProbe } from '../../../agents/questions/agent-check.ts'
 import type { Answer } from '../../../agents/questions/completion-stream.ts'
 import type { AskedQuestion } from '../../../agents/questions/conversations.ts'
@@ -40,8 +39,8 @@ import type {
 import type { Preview, PreviewRequest } from '../../../ingest/pipeline/preview.ts'
 import type { UploadOutcome, UploadRequest } from '../../../ingest/pipeline/upload-files.ts'
 import type { InsertOutcome, InsertRequest } from '../../../ingest/sources/insert-request.ts'
-import type { DatabaseDeps } from '../../../query/definitions/catalog-deps.ts'
-import type { DocumentUses } from '../../../query/documents/document-uses.ts'
+import type { DatabaseDeps } from '../../../query/definitions/define-database.ts'
+import type { DocumentUses } from '../../../query/documents/document-changes.ts'
 import type { MapValues, MapValuesOf } from '../../../query/documents/map-points.ts'
 import type { TransferUses } from '../../../query/documents/move-knowledge-base.ts'
 import type { QueryRequest } from '../../../query/run/run-query.ts'
@@ -65,9 +64,6 @@ export interface RouteContext {
   /** False as soon as the server is stopping. */
   readonly isReady: () => boolean
 }
-
-/** Adds the routes of one resource. */
-export type AddRoutes = (app: Elysia, context: RouteContext) => void
 
 /** What the server is made of. `app.ts` passes the real parts; tests pass fakes. */
 export interface ServerDeps extends UseCases, AuthenticationDeps, RequestDeps {
