@@ -60,6 +60,7 @@ import {
   networkRulesOf,
   serviceKeysOf,
 } from './wiring/model-parts.ts'
+import { openPostgresPort } from './wiring/postgres-parts.ts'
 import { schedulerOf } from './wiring/schedule-parts.ts'
 import {
   environmentOfReaders,
@@ -324,12 +325,15 @@ export function createApp(options: AppOptions): App {
     document: server.document,
     listen: (address) => {
       const listener = server.listen(address)
+      const postgres = openPostgresPort(server.postgres, settings)
       const stop = async (graceMs: number) => {
         mcp.endIdleStreams()
-        await Promise.all([listener.stop(graceMs), jobs.close(graceMs)])
+        const ended = [listener.stop(graceMs), postgres?.stop(graceMs), jobs.close(graceMs)]
+        await Promise.all(ended)
       }
       const handOver = async (graceMs: number) => {
         mcp.endIdleStreams()
+        await postgres?.stop(0)
         const [handover] = await Promise.all([listener.handOver(graceMs), jobs.close(graceMs)])
         return handover
       }
