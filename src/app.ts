@@ -102,11 +102,16 @@ export interface App {
   handle(request: Request, peer?: Peer): Promise<Response>
   /** The OpenAPI document of what it answers. */
   document(): Promise<object>
-  listen(address: ListenAddress): Listener
+  listen(address: ListenAddress): AppListener
   /** Loads vectors into memory, and resumes what the last process did not finish. */
   start(): void
   /** Ends background work and threads, then closes the store. */
   close(): Promise<void>
+}
+
+export interface AppListener extends Listener {
+  /** null: the settings ask for none. */
+  readonly postgresPort: number | null
 }
 
 /** Of one knowledge base: with more vectors, memory holds only their codes, a fifth of the bytes. */
@@ -337,7 +342,7 @@ export function createApp(options: AppOptions): App {
         const [handover] = await Promise.all([listener.handOver(graceMs), jobs.close(graceMs)])
         return handover
       }
-      return { ...listener, stop, handOver }
+      return { ...listener, stop, handOver, postgresPort: postgres?.port ?? null }
     },
     start() {
       loading = setTimeout(() => {

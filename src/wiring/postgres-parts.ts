@@ -14,7 +14,7 @@ export function openPostgresPort(
   if (port === undefined) return null
   let opened: Promise<PostgresPort> | undefined
   const openScratch = async (script: string) => {
-    const { ScratchDatabase } = await import('../store/scratch-database.ts')
+    const { ScratchDatabase } = await import('../store/duckdb/scratch-database.ts')
     return ScratchDatabase.open(script, 'pgc')
   }
   const load = async () => {

@@ -125,7 +125,7 @@ export class ConnectionStatements {
     await this.#rows(portal, 0)
   }
 
-  /** Answers statements about the session. @returns false: it is the engine's */
+  /** @returns false: the statement is the engine's */
   async #control(sql: string, isSimple: boolean): Promise<boolean> {
     if (await this.#cursor(sql, isSimple)) return true
     const answer = this.#session.answer(sql)
@@ -202,12 +202,9 @@ export class ConnectionStatements {
       const message = 'cannot insert multiple commands into a prepared statement'
       throw new AppError('sql_syntax', message)
     }
-    const isNew = !this.#prepared.has(name)
-    if (isNew && this.#prepared.size >= STATEMENTS_MAX) {
-      throw new AppError(
-        'too_busy',
-        `A connection has ${STATEMENTS_MAX} prepared statements at most`,
-      )
+    if (!this.#prepared.has(name) && this.#prepared.size >= STATEMENTS_MAX) {
+      const limit = `A connection has ${STATEMENTS_MAX} prepared statements at most`
+      throw new AppError('too_busy', limit)
     }
     const oids = parameterTypes(sql, given)
     this.#prepared.set(name, { sql, oids })

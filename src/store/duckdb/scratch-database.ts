@@ -1,10 +1,10 @@
 /** A DuckDB of its own in memory, for statements that never touch stored data: no files, no network, a little memory. */
 import { type DuckDBConnection, DuckDBInstance } from '@duckdb/node-api'
-import type { ResultValue } from '../core/domain/query-result.ts'
-import { exactConverterOf } from '../core/domain/shown-values.ts'
-import { AppError, errorText } from '../core/errors.ts'
-import { onAbort, startDeadline } from '../core/runtime/cancellation.ts'
-import { SerialQueue } from '../core/runtime/serial-queue.ts'
+import type { ResultValue } from '../../core/domain/query-result.ts'
+import { exactConverterOf } from '../../core/domain/shown-values.ts'
+import { AppError, errorText } from '../../core/errors.ts'
+import { onAbort, startDeadline } from '../../core/runtime/cancellation.ts'
+import { SerialQueue } from '../../core/runtime/serial-queue.ts'
 
 const MEMORY = '64MB'
 const READ_MS = 10_000
