@@ -69,7 +69,7 @@ export class ConnectionStatements {
     this.#portals = new Portals((bound, use) => this.#run(bound, use))
   }
 
-  /** @throws ProtocolError for what is no message; the reason why the client is gone */
+  /** @throws ProtocolError; the reason why the client is gone */
   async answer(kind: string, fields: Fields): Promise<void> {
     if (this.#skips && kind !== 'S') return
     if (!isAnswered(kind)) throw new ProtocolError(`unknown message "${kind}"`)
@@ -120,8 +120,7 @@ export class ConnectionStatements {
 
   async #runSimple(sql: string): Promise<void> {
     const portal: Portal = { prepared: { sql, oids: [] }, values: [], formats: [], running: null }
-    const { columns } = await this.#portals.started(portal)
-    this.#out.rowDescription(columns, [])
+    this.#out.rowDescription((await this.#portals.started(portal)).columns, [])
     await this.#rows(portal, 0)
   }
 

@@ -2,20 +2,19 @@
 
 import type { Answer } from '../../../agents/questions/completion-stream.ts'
 import type { Agent } from '../../../core/domain/agents/agent.ts'
-import type { Backup } from '../../../core/domain/backup.ts'
-import type { InsertState } from '../../../core/domain/flow/activity.ts'
-import type { Job } from '../../../core/domain/flow/job.ts'
+import type { InsertState, Job } from '../../../core/domain/flow/job.ts'
 import {
   DEFAULT_CONTENT_COLUMNS,
   type KnowledgeBase,
+  type ReembeddingProgress,
   shownParams,
 } from '../../../core/domain/knowledge-base.ts'
 import type { Project, View } from '../../../core/domain/project.ts'
-import type { ReembeddingProgress } from '../../../core/domain/reembedding.ts'
+import type { Backup } from '../../../core/domain/server-state.ts'
 import { tablesOfFile, type UploadedFile } from '../../../core/domain/uploaded-file.ts'
 import { shownReembedding } from '../../../query/definitions/change-embedding-model.ts'
 import { agentDataFields, agentParamFields } from '../../../query/definitions/define-agent.ts'
-import { maskedModelFields } from '../../../query/definitions/model-ref-fields.ts'
+import { maskedModelFields } from '../../../query/definitions/fields.ts'
 import type { Wire } from '../request/schema-words.ts'
 import type { AGENT, ANSWER } from './records/agent-schemas.ts'
 import type { BACKUP, JOB, PROJECT, VIEW } from './records/catalog-schemas.ts'
