@@ -308,8 +308,8 @@ export const ALLOCATOR_ENVIRONMENT = {
   DUCKDB_JE_MALLOC_CONF: 'retain:false,dirty_decay_ms:1000,muzzy_decay_ms:0',
 } as const
 
-/** What the runtime and the operating system need of it. */
-const NOT_SECRET: readonly string[] = ['LD_LIBRARY_PATH', 'SystemRoot', 'TZ', 'LANG', 'LC_ALL']
+/** What the runtime and the operating system need of it; the program as one file is Bun itself with `BUN_BE_BUN`. */
+const NOT_SECRET = ['BUN_BE_BUN', 'LD_LIBRARY_PATH', 'SystemRoot', 'TZ', 'LANG', 'LC_ALL']
 
 /** Of the processes that read what others wrote: nothing of the settings, which hold keys. */
 export function environmentOfReaders(
