@@ -1,7 +1,7 @@
 /** What the first answer after a start does not need: loaded with the first request that does, or a moment later. */
 export const LATER = {
   query: () => import('../query/run/run-query.ts'),
-  documents: () => import('../query/documents/document-uses.ts'),
+  documents: () => import('../query/documents/document-changes.ts'),
   maps: () => import('../retrieval/map/computed-maps.ts'),
   mapPoints: () => import('../query/documents/map-points.ts'),
   sqlFunctions: () => import('../query/run/sql-functions.ts'),
@@ -16,12 +16,12 @@ export const LATER = {
   insertFiles: () => import('../ingest/pipeline/insert-files.ts'),
   syncRun: () => import('../ingest/sync/run-source.ts'),
   attachJob: () => import('../ingest/pipeline/attach-job.ts'),
-  insertJob: () => import('../ingest/pipeline/insert-job.ts'),
+  insertJob: () => import('../ingest/pipeline/insert.ts'),
   statementJob: () => import('../query/rows/background-insert.ts'),
   rechunkJob: () => import('../query/documents/rechunk-job.ts'),
   evaluationJob: () => import('../query/evaluate/evaluation-job.ts'),
   preview: () => import('../ingest/pipeline/preview.ts'),
-  chunkWarnings: () => import('../ingest/chunk-warnings.ts'),
+  chunkWarnings: () => import('../ingest/pipeline/preview.ts'),
   sources: () => import('./open-sources.ts'),
   uploads: () => import('../ingest/pipeline/upload-files.ts'),
 }

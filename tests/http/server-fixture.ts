@@ -1,18 +1,18 @@
 /** A server over fakes: a catalog in memory, statements and agents that answer what a test says. */
-
 import type { Answer } from '../../src/agents/questions/completion-stream.ts'
+import type { Operations } from '../../src/api/http/openapi/operation.ts'
 import type { ServerDeps } from '../../src/api/http/request/route-context.ts'
 import type { LogEntry, LoggedError } from '../../src/api/http/request/running-requests.ts'
 import { createServer, type Server } from '../../src/api/http/server.ts'
 import type { CatalogSnapshot } from '../../src/core/domain/access/catalog-snapshot.ts'
 import type { Agent } from '../../src/core/domain/agents/agent.ts'
 import type { CompletionEvent } from '../../src/core/domain/agents/completion-event.ts'
-import { NO_ACTIVITY } from '../../src/core/domain/flow/activity.ts'
+import { NO_ACTIVITY } from '../../src/core/domain/flow/job.ts'
 import type { KnowledgeBase } from '../../src/core/domain/knowledge-base.ts'
+import type { TraceStore } from '../../src/core/domain/ports/conversation-ports.ts'
+import { NOTHING_NOTED } from '../../src/core/domain/ports/engine-ports.ts'
 import type { EmbedderRegistry } from '../../src/core/domain/ports/model-ports.ts'
-import { NOTHING_NOTED } from '../../src/core/domain/ports/running-ports.ts'
 import type { Catalog } from '../../src/core/domain/ports/store-ports.ts'
-import type { TraceStore } from '../../src/core/domain/ports/trace-ports.ts'
 import type { Project } from '../../src/core/domain/project.ts'
 import { rowsOf } from '../../src/core/domain/query-result.ts'
 import { PLAIN_FILE, type UploadedFile } from '../../src/core/domain/uploaded-file.ts'
@@ -90,9 +90,7 @@ export function fakeCatalog(): Catalog {
       return altered
     },
     async keepCrawlWarnings() {},
-    async isEmpty() {
-      return true
-    },
+    isEmpty: async () => true,
     async dropKnowledgeBase(kb) {
       change({ knowledgeBases: snapshot.knowledgeBases.filter((one) => one.id !== kb.id) })
     },
@@ -199,8 +197,11 @@ export interface TestServer {
   readonly clock: { nowMs: number }
 }
 
-/** @param overrides what a test wants to be otherwise */
-export function testServer(overrides: Partial<ServerDeps> = {}): TestServer {
+/** @param over what a test wants to be otherwise; @param only the operations it has; unset: all */
+export function testServer(
+  over: Partial<ServerDeps> = {},
+  only?: readonly Operations[],
+): TestServer {
   const seen = {
     logged: [] as LogEntry[],
     errors: [] as LoggedError[],
@@ -320,9 +321,9 @@ export function testServer(overrides: Partial<ServerDeps> = {}): TestServer {
     sleep: async (ms) => {
       seen.delays.push(ms)
     },
-    ...overrides,
+    ...over,
   }
-  return { ...seen, deps, server: createServer(deps) }
+  return { ...seen, deps, server: createServer(deps, only) }
 }
 
 /** What the use case is called with. */

@@ -29,8 +29,9 @@ const COMPOSITION_ROOTS: readonly string[] = ['main.ts', 'serve.ts', 'app.ts', '
  */
 export const FOLDER_ORDER: Readonly<Record<string, readonly string[]>> = {
   core: ['text', 'domain', 'runtime'],
-  api: ['http', 'mcp'],
+  api: ['postgres', 'http', 'mcp'],
   query: [
+    'postgres',
     'run',
     'evaluate',
     'statements',
@@ -96,15 +97,13 @@ export const ONLY_IMPORTERS: Readonly<Record<string, readonly string[]>> = {
   'js-tiktoken': ['api/http/openai'],
   turndown: ['reading'],
   '@mixmark-io/domino': ['reading'],
-  linkedom: ['reading'],
-  '@mozilla/readability': ['reading'],
   '@embedpdf/pdfium': ['reading/documents/pdf'],
   fflate: ['reading'],
   yauzl: ['reading'],
   htmlparser2: ['reading'],
   'postal-mime': ['reading/documents'],
-  micromark: ['reading/documents', 'api/http/page'],
-  'micromark-extension-gfm-table': ['api/http/page'],
+  micromark: ['reading/documents', 'api/http/page', 'ui/views/agents/asking'],
+  'micromark-extension-gfm-table': ['api/http/page', 'ui/views/agents/asking'],
   yaml: ['reading/documents'],
   pg: ['sources/postgres'],
   mysql2: ['sources/mysql'],
@@ -128,7 +127,6 @@ export const ONLY_IMPORTERS: Readonly<Record<string, readonly string[]>> = {
   '@preact/signals': ['ui'],
   '@codemirror/autocomplete': ['ui'],
   '@codemirror/commands': ['ui'],
-  '@codemirror/lang-json': ['ui'],
   '@codemirror/lang-sql': ['ui'],
   '@codemirror/language': ['ui'],
   '@codemirror/lint': ['ui'],
@@ -176,7 +174,11 @@ export function serverCodeInPage(modules: readonly SourceModule[]): readonly str
     return module.runtimeImports
       .filter((target) => target.startsWith('.'))
       .map((target) => posix.join(posix.dirname(module.path), target))
-      .filter((target) => !isData(target) && !/^src\/(ui|core\/domain)\//.test(target))
+      .filter(
+        (target) =>
+          !isData(target) &&
+          !/^src\/(ui\/|core\/(domain\/|json\.ts|short-text\.ts|time\.ts))/.test(target),
+      )
       .map((target) => `${module.path} imports ${target}`)
   })
 }

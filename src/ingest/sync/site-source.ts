@@ -2,13 +2,25 @@ import { createHash } from 'node:crypto'
 import { type Row, shownValue } from '../../core/domain/document.ts'
 import type { KnowledgeBase } from '../../core/domain/knowledge-base.ts'
 import { AppError } from '../../core/errors.ts'
+import { TimeSlice } from '../../core/runtime/scheduling.ts'
+import { mapConcurrent } from '../../core/runtime/serial-queue.ts'
+import { pageAddress } from '../crawl/crawl-frontier.ts'
 import { crawledRows } from '../crawl/crawled-rows.ts'
 import { LeftOutPages } from '../crawl/left-out-pages.ts'
-import { pageAddress } from '../crawl/page-address.ts'
+import { Robots } from '../crawl/robots.ts'
+import {
+  isSitemap,
+  isSitemapIndex,
+  type ListedAddress,
+  sitemapEntries,
+  unpackedSitemap,
+} from '../crawl/sitemaps.ts'
+import { INGEST_LIMITS } from '../ingest-limits.ts'
 import { findColumn, textOf } from '../sources/document-of-row.ts'
-import type { PageFetcher } from '../sources/guarded-fetch.ts'
+import { crawlableUrl, type PageFetcher } from '../sources/guarded-fetch.ts'
 import type { CrawlRequest, InsertDeps } from '../sources/insert-request.ts'
 import type { SyncReach, SyncTask } from './sync-sink.ts'
+import { AddressReader, missPage, type WebDeps } from './web-source.ts'
 
 /**
  * The pages of a site, found by its links and sitemaps as in an insert. A page that is not found any more has vanished, unless
@@ -104,4 +116,112 @@ class WatchedPages implements PageFetcher {
       throw error
     }
   }
+}
+
+/** As the protocol limits them (sitemaps.org). */
+const SITEMAP_BYTES_MAX = 50 * 1024 * 1024
+const SITEMAPS_MAX = 1_000
+const PAGES_MAX = 1_000_000
+const PAGES_AT_ONCE = 4
+
+/**
+ * The pages that a sitemap lists, those of the sitemaps that it lists too. A page whose `lastmod` is as it was is not asked
+ * for. Every sitemap must answer: what is not listed has vanished.
+ */
+export async function readSitemap(
+  task: SyncTask,
+  deps: WebDeps,
+  signal: AbortSignal,
+): Promise<SyncReach> {
+  const robots = new Robots(deps.downloads)
+  const { parameters } = task.source
+  const texts = (name: string) => {
+    const value = parameters[name]
+    return Array.isArray(value) ? value.map((glob) => new Bun.Glob(String(glob))) : []
+  }
+  const include = texts('include')
+  const exclude = texts('exclude')
+  const isWanted = ({ url }: ListedAddress) => {
+    const ways = [url, new URL(url).pathname]
+    const isIn = (globs: readonly Bun.Glob[]) => ways.some((way) => globs.some((g) => g.match(way)))
+    return (include.length === 0 || isIn(include)) && !isIn(exclude)
+  }
+  const all = await listedPages(String(parameters.url), { deps, robots }, signal)
+  const wanted = all.filter(isWanted)
+  const limit = typeof parameters.limit === 'number' ? parameters.limit : wanted.length
+  const pages = wanted.slice(0, limit)
+  const lanes = Array.from({ length: PAGES_AT_ONCE }, (_, lane) => {
+    return pages.filter((_page, index) => index % PAGES_AT_ONCE === lane)
+  })
+  await mapConcurrent(lanes, { concurrencyMax: PAGES_AT_ONCE, signal }, async (lane, ended) => {
+    const reader = new AddressReader({ task, robots, reader: deps.reader() }, deps)
+    for (const page of lane) {
+      await reader.read(page, ended).catch((error) => missPage(task, page.url, error))
+    }
+  })
+  return { found: pages.length, mayHaveVanished: () => true }
+}
+
+async function listedPages(
+  start: string,
+  { deps, robots }: { readonly deps: WebDeps; readonly robots: Robots },
+  signal: AbortSignal,
+): Promise<readonly ListedAddress[]> {
+  const pages = new Map<string, ListedAddress>()
+  const queue = [crawlableUrl(start).href]
+  const seen = new Set<string>()
+  const slice = new TimeSlice(INGEST_LIMITS.loopSliceMs)
+  for (let next = queue.shift(); next !== undefined; next = queue.shift()) {
+    if (seen.has(next)) continue
+    seen.add(next)
+    if (seen.size > SITEMAPS_MAX) throw tooMany(start, `${SITEMAPS_MAX} sitemaps`)
+    const text = await sitemapText(next, { deps, robots }, signal)
+    const isIndex = isSitemapIndex(text)
+    for (const { url, lastmod } of sitemapEntries(text, new URL(next).origin)) {
+      if (slice.isSpent) await slice.yieldIfSpent(signal)
+      const page = isIndex ? url : pageAddress(new URL(url)).href
+      if (isIndex) queue.push(page)
+      else pages.set(page, { url: page, lastmod })
+      if (pages.size > PAGES_MAX) throw tooMany(start, `${PAGES_MAX} pages`)
+    }
+  }
+  return [...pages.values()]
+}
+
+function tooMany(start: string, what: string): AppError {
+  return new AppError('crawl_failed', `${start} lists more than ${what}`)
+}
+
+/** @throws AppError `crawl_failed` where it does not answer with a sitemap */
+async function sitemapText(
+  url: string,
+  { deps, robots }: { readonly deps: WebDeps; readonly robots: Robots },
+  signal: AbortSignal,
+): Promise<string> {
+  const { origin } = new URL(url)
+  const page = await deps.downloads.fetch(url, {
+    signal,
+    bytesMax: SITEMAP_BYTES_MAX,
+    beforeRequest: (next) => {
+      if (next.origin === origin) return robots.permit(next, signal)
+      throw new AppError('crawl_failed', `The sitemap ${url} redirects to another host`)
+    },
+  })
+  if (page.status !== 200) {
+    throw new AppError('crawl_failed', `The sitemap ${url} answered ${page.status}`)
+  }
+  // A sitemap that is cut off is none: what it does not list would have vanished.
+  const damaged = (cause?: unknown) => {
+    throw new AppError('crawl_failed', `The sitemap ${url} is cut off or damaged`, { cause })
+  }
+  const limits = { bytesMax: SITEMAP_BYTES_MAX, onDamage: damaged }
+  const bytes = await unpackedSitemap(page.bytes, limits, signal)
+  if (bytes.byteLength > SITEMAP_BYTES_MAX) {
+    const limit = `more than ${SITEMAP_BYTES_MAX} bytes`
+    throw new AppError('crawl_failed', `The sitemap ${url} has ${limit}`)
+  }
+  const text = new TextDecoder().decode(bytes)
+  if (!isSitemap(text)) throw new AppError('crawl_failed', `${url} holds no sitemap`)
+  if (!/<\/(?:\w{1,20}:)?(?:urlset|sitemapindex)>\s*$/i.test(text.slice(-200))) damaged()
+  return text
 }

@@ -2,18 +2,24 @@ import { findAgent, requireProject } from '../../core/domain/access/catalog-snap
 import { mayName, type Principal, requireScope } from '../../core/domain/access/principal.ts'
 import type { Agent, AgentChanges, AgentData, AgentParams } from '../../core/domain/agents/agent.ts'
 import { checkedName } from '../../core/domain/identifier.ts'
-import { agentModelOptionsOf } from '../../core/domain/model-options.ts'
 import {
+  agentModelOptionsOf,
   BUILTIN_CHAT_MODEL,
   BUILTIN_PROVIDER,
   type ModelRef,
   unknownProvider,
 } from '../../core/domain/model-ref.ts'
 import { AppError } from '../../core/errors.ts'
-import type { CatalogDeps } from './catalog-deps.ts'
-import { definedFields, FieldReader, type Fields, withNestedParams } from './fields.ts'
+import type { CatalogDeps } from './define-database.ts'
+import {
+  definedFields,
+  FieldReader,
+  type Fields,
+  modelRefOf,
+  refuseOptions,
+  withNestedParams,
+} from './fields.ts'
 import { mcpServersOf, shownMcpServer } from './mcp-fields.ts'
-import { modelRefOf, refuseOptions } from './model-ref-fields.ts'
 
 const INVALID_AGENT = 'invalid_agent'
 

@@ -1,7 +1,6 @@
 import { findAgent, findProject } from '../../core/domain/access/catalog-snapshot.ts'
 import type { Agent } from '../../core/domain/agents/agent.ts'
-import { chatOptionsOf } from '../../core/domain/model-options.ts'
-import { BUILTIN_PROVIDER, type ModelRef } from '../../core/domain/model-ref.ts'
+import { BUILTIN_PROVIDER, chatOptionsOf, type ModelRef } from '../../core/domain/model-ref.ts'
 import type { QueryResult, RowStream } from '../../core/domain/query-result.ts'
 import { timestampOfMillis } from '../../core/domain/timestamp.ts'
 import { AppError, notFound } from '../../core/errors.ts'
@@ -10,7 +9,7 @@ import type { EvaluateAgentStatement } from '../../sql/dialect/parse-evaluate.ts
 import type { QualifiedName } from '../../sql/dialect/statement-reader.ts'
 import { agentDataFields, checkAddresses, overriddenAgent } from '../definitions/define-agent.ts'
 import type { Fields } from '../definitions/fields.ts'
-import { modelRefOf, refuseOptions } from '../definitions/model-ref-fields.ts'
+import { modelRefOf, refuseOptions } from '../definitions/fields.ts'
 import type { QueryDeps } from '../select/query-deps.ts'
 import type { StatementRequest } from '../select/statement-request.ts'
 import {

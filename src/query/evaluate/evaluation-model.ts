@@ -1,10 +1,9 @@
 import type { KnowledgeBase } from '../../core/domain/knowledge-base.ts'
-import { chatOptionsOf } from '../../core/domain/model-options.ts'
-import { BUILTIN_PROVIDER, type ModelRef } from '../../core/domain/model-ref.ts'
+import { BUILTIN_PROVIDER, chatOptionsOf, type ModelRef } from '../../core/domain/model-ref.ts'
 import type { ChatModel } from '../../core/domain/ports/model-ports.ts'
 import { AppError } from '../../core/errors.ts'
 import type { Fields } from '../definitions/fields.ts'
-import { modelRefOf, refuseOptions } from '../definitions/model-ref-fields.ts'
+import { modelRefOf, refuseOptions } from '../definitions/fields.ts'
 import type { QueryDeps } from '../select/query-deps.ts'
 import type { EvaluationPrompt } from './metrics/evaluation-prompts.ts'
 

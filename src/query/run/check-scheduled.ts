@@ -4,14 +4,14 @@ import {
   findTable,
   requireProject,
 } from '../../core/domain/access/catalog-snapshot.ts'
-import type { ScheduleDefinition } from '../../core/domain/ports/schedule-ports.ts'
+import type { ScheduleDefinition } from '../../core/domain/ports/job-ports.ts'
 import { AppError, notFound } from '../../core/errors.ts'
 import { withDeadline } from '../../core/runtime/cancellation.ts'
 import { parseStatement } from '../../sql/dialect/parse-statement.ts'
+import { withNativeTexts } from '../../sql/lexer/database-names.ts'
 import { type LastCondition, lastCondition } from '../../sql/lexer/last-value.ts'
-import { withNativeTexts } from '../../sql/lexer/native-names.ts'
 import { tokenize } from '../../sql/lexer/tokens.ts'
-import { withoutDefaults } from '../rows/values-with-defaults.ts'
+import { withoutDefaults } from '../rows/assignments.ts'
 import { nativeNamed } from '../select/name-scope.ts'
 import type { QueryDeps } from '../select/query-deps.ts'
 import { describeSelect } from '../select/views.ts'

@@ -1,17 +1,17 @@
 /** Plans of statements that name tables elsewhere: their sources are asked for the columns first. */
 import { type CatalogSnapshot, findDataSource } from '../../core/domain/access/catalog-snapshot.ts'
-import type { DataSource, SourceTable } from '../../core/domain/flow/data-source.ts'
+import type { DataSource, SourceTable } from '../../core/domain/flow/source-parameters.ts'
 import { nameKey } from '../../core/domain/identifier.ts'
-import type { DataSources } from '../../core/domain/ports/source-ports.ts'
+import type { DataSources } from '../../core/domain/ports/engine-ports.ts'
 import { AppError, notFound } from '../../core/errors.ts'
 import { nearestName } from '../../sql/lexer/did-you-mean.ts'
+import type { SelectPlan } from './plan-cache.ts'
 import {
   type DescribedTable,
   UndescribedTable,
   type WantedTable,
   wantedTableKey,
-} from './described-tables.ts'
-import type { SelectPlan } from './plan-cache.ts'
+} from './plan-cache.ts'
 import type { Planner } from './planner.ts'
 import type { PlanRequest } from './planning-protocol.ts'
 
@@ -142,3 +142,5 @@ async function describeSimilar(
   )
   return { from: null, hint: nearest === undefined ? '' : `. Did you mean "${nearest}"?` }
 }
+
+/** What a statement must know of tables elsewhere before it can be planned. */

@@ -1,31 +1,87 @@
+import { closeSync, openSync, writeSync } from 'node:fs'
 import { literal } from '../../core/domain/identifier.ts'
 
-/** Files of rows without names, one after the other, in a dialect that can be read in one way only. */
+/** Files of rows without names, one after the other, whose lines end with `\n` and can be read in one way only. */
 export interface PlainCsv {
   readonly paths: readonly string[]
   readonly delimiter: number
   readonly quote: number
   readonly width: number
-  readonly rowCount: number
-  /** Lines that are no rows. */
-  readonly skipCount: number
   readonly rowBytesMax: number
-  /** Rows end with `\r\n`, else with `\n`. DuckDB would take the first end it meets, be it within quotes. */
-  readonly hasReturns?: boolean
   /** Rows may be narrower than the table. */
-  readonly isPadded?: boolean
+  readonly isPadded: boolean
 }
 
 const LINE_BYTES = 2 * 1024 * 1024
 
 /** What a FROM takes: columns `c0`, `c1` … of text. DuckDB decides nothing about how the files are written. */
-export function plainRowsSql(plain: PlainCsv): string {
-  const { delimiter, width, skipCount, rowBytesMax, isPadded = false, hasReturns = false } = plain
+export function plainRowsSql({ paths, delimiter, quote, width, rowBytesMax, isPadded }: PlainCsv) {
   const columns = Array.from({ length: width }, (_, index) => `'c${index}': 'VARCHAR'`)
-  const mark = literal(String.fromCharCode(plain.quote))
+  const mark = literal(String.fromCharCode(quote))
   const lineBytes = Math.max(LINE_BYTES, rowBytesMax + 1024)
-  return `read_csv([${plain.paths.map(literal).join(', ')}], auto_detect = false, header = false,
-    skip = ${skipCount}, delim = ${literal(String.fromCharCode(delimiter))}, quote = ${mark}, escape = ${mark},
-    new_line = '${hasReturns ? '\\r\\n' : '\\n'}', comment = '', columns = {${columns.join(', ')}}, max_line_size = ${lineBytes}, buffer_size = ${lineBytes * 4},
+  return `read_csv([${paths.map(literal).join(', ')}], auto_detect = false, header = false,
+    delim = ${literal(String.fromCharCode(delimiter))}, quote = ${mark}, escape = ${mark},
+    new_line = '\\n', comment = '', columns = {${columns.join(', ')}}, max_line_size = ${lineBytes}, buffer_size = ${lineBytes * 4},
     null_padding = ${isPadded}, parallel = ${!isPadded}, strict_mode = true, encoding = 'utf-8')`
+}
+
+const BLOCK_BYTES = 1024 * 1024
+
+/** Writes a file in blocks. */
+export class BlockWriter {
+  sizeBytes = 0
+  readonly #file: number
+  readonly #block = new Uint8Array(BLOCK_BYTES)
+  #filled = 0
+
+  constructor(path: string) {
+    this.#file = openSync(path, 'w', 0o600)
+  }
+
+  write(bytes: Uint8Array): void {
+    this.sizeBytes += bytes.length
+    if (bytes.length > this.#block.length - this.#filled) this.#flush()
+    if (bytes.length > this.#block.length) writeAll(this.#file, bytes)
+    else {
+      this.#block.set(bytes, this.#filled)
+      this.#filled += bytes.length
+    }
+  }
+
+  writeByte(byte: number): void {
+    if (this.#filled === this.#block.length) this.#flush()
+    this.#block[this.#filled] = byte
+    this.#filled += 1
+    this.sizeBytes += 1
+  }
+
+  writeQuoted(bytes: Uint8Array, quote: number): void {
+    this.writeByte(quote)
+    let start = 0
+    for (let at = bytes.indexOf(quote); at >= 0; at = bytes.indexOf(quote, start)) {
+      this.write(bytes.subarray(start, at + 1))
+      this.writeByte(quote)
+      start = at + 1
+    }
+    this.write(bytes.subarray(start))
+    this.writeByte(quote)
+  }
+
+  close(): void {
+    try {
+      this.#flush()
+    } finally {
+      closeSync(this.#file)
+    }
+  }
+
+  #flush(): void {
+    writeAll(this.#file, this.#block.subarray(0, this.#filled))
+    this.#filled = 0
+  }
+}
+
+function writeAll(file: number, bytes: Uint8Array): void {
+  let done = 0
+  while (done < bytes.length) done += writeSync(file, bytes, done)
 }

@@ -2,12 +2,10 @@ import type { DuckDBConnection } from '@duckdb/node-api'
 import { distinctNames, quote } from '../../../core/domain/identifier.ts'
 import type { ReadTable } from '../../../core/domain/ports/reading-ports.ts'
 import { AppError } from '../../../core/errors.ts'
-import { BlockWriter } from '../block-writer.ts'
 import { counted, shown } from '../column-types.ts'
-import { COMMA, DOUBLE_QUOTE, LINE_FEED } from '../csv-dialect.ts'
 import { layoutOf, type SampleRow } from '../csv-layout.ts'
-import { TABLE_COLUMNS_MAX } from '../csv-rows.ts'
-import { plainRowsSql } from '../plain-csv.ts'
+import { COMMA, DOUBLE_QUOTE, LINE_FEED, TABLE_COLUMNS_MAX } from '../csv-rows.ts'
+import { BlockWriter, plainRowsSql } from '../plain-csv.ts'
 import { writtenTable } from '../written-table.ts'
 
 /** What a cell holds. Its text is as DuckDB reads it. */
@@ -237,8 +235,6 @@ export class SheetTable {
       delimiter: COMMA,
       quote: DOUBLE_QUOTE,
       width: Math.max(this.#slots.size, 1),
-      rowCount: this.#writtenCount,
-      skipCount: 0,
       rowBytesMax: this.#rowBytesMax,
       isPadded: true,
     })

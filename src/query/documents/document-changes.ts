@@ -1,0 +1,268 @@
+/** Writes to whole documents: by the same ways as INSERT, UPDATE and DELETE. */
+import { chunkFacts, ownMetadata } from '../../core/domain/chunk.ts'
+import { CELL_CHARS_MAX, type Row } from '../../core/domain/document.ts'
+import type { KnowledgeBase } from '../../core/domain/knowledge-base.ts'
+import type { StoredChunk, StoredDocument } from '../../core/domain/ports/document-ports.ts'
+import { AppError, notFound } from '../../core/errors.ts'
+import { TimeSlice } from '../../core/runtime/scheduling.ts'
+import { INGEST_LIMITS } from '../../ingest/ingest-limits.ts'
+import { storeRows } from '../../ingest/pipeline/store-rows.ts'
+import { columnMappingOf, findColumn, wellFormedRow } from '../../ingest/sources/document-of-row.ts'
+import { CHUNK_KEY } from '../../sql/search/ranking.ts'
+import { quotedName } from '../search/chunk-search.ts'
+import type { QueryDeps } from '../select/query-deps.ts'
+import { runSelect } from '../select/run-select.ts'
+import {
+  type ListOrder,
+  type ListPage,
+  listChunks,
+  listCondition,
+  listDocuments,
+  type Selection,
+} from './list-documents.ts'
+import { chunksByColumn, JoinedText, type TextPlace } from './text-of-chunks.ts'
+
+export interface SentDocument {
+  readonly id: string
+  /** Content column → text; a text alone is that of the only content column. */
+  readonly content: string | Readonly<Record<string, string | null>>
+  readonly metadata: Row
+}
+
+/**
+ * Stores a document in the place of the one with its id.
+ * @returns it as it is stored, and whether there was none before
+ * @throws AppError `invalid_request` for a column that there is not, `insert_failed` for a document that cannot be stored,
+ * those of the embedder and the store
+ */
+export async function putDocument(
+  kb: KnowledgeBase,
+  sent: SentDocument,
+  deps: QueryDeps,
+  signal: AbortSignal,
+): Promise<{ readonly document: StoredDocument; readonly isNew: boolean }> {
+  const row = sentRow(kb, sent)
+  const [known] = await deps.documents.find(kb, [sent.id])
+  const counts = { storedDocuments: 0, skippedRows: 0, chunks: 0, readRows: 0 }
+  const target = { kb, source: 'document', rows: [row], isUnbounded: false, counts }
+  await storeRows(target, deps, signal)
+  if (counts.storedDocuments === 0) {
+    throw new AppError('insert_failed', 'The document has no text in its content columns')
+  }
+  const [document] = await deps.documents.find(kb, [sent.id])
+  if (document === undefined) throw notFound('document', sent.id)
+  return { document, isNew: known === undefined }
+}
+
+/** @throws AppError `invalid_request` */
+function sentRow(kb: KnowledgeBase, { id, content, metadata }: SentDocument): Row {
+  if (id.trim() === '') throw new AppError('invalid_request', 'The id of a document is not empty')
+  const { contentColumns, idColumns } = columnMappingOf(kb)
+  const row: Record<string, Row[string]> = {}
+  for (const name of contentColumns) row[name] = null
+  const [only = '', ...others] = contentColumns
+  if (typeof content === 'string') {
+    if (others.length > 0) {
+      const columns = contentColumns.join(', ')
+      throw wrongField('content', `must be an object with the content columns ${columns}`)
+    }
+    row[only] = content
+  } else {
+    for (const [name, text] of Object.entries(content)) {
+      const column = findColumn(contentColumns, name)
+      if (column === undefined) {
+        throw wrongField(`content.${name}`, `is not a content column: ${contentColumns.join(', ')}`)
+      }
+      row[column] = text
+    }
+  }
+  const [idColumn = 'id'] = idColumns
+  return { ...Object.fromEntries(metadataEntries(kb, metadata)), ...row, [idColumn]: id }
+}
+
+/** The values by the names of the metadata columns as the knowledge base writes them. @throws AppError `invalid_request` */
+function metadataEntries(kb: KnowledgeBase, metadata: Row): readonly [string, Row[string]][] {
+  const { contentColumns, idColumns, metadataColumns } = columnMappingOf(kb)
+  const row = wellFormedRow(metadata, CELL_CHARS_MAX)
+  return Object.entries(row).map(([name, value]) => {
+    if (findColumn([...contentColumns, ...idColumns], name) !== undefined) {
+      throw wrongField(`metadata.${name}`, 'is no metadata: it is a content column or the id')
+    }
+    const declared = metadataColumns === null ? name : findColumn(metadataColumns, name)
+    if (declared !== undefined) return [declared, value]
+    const columns = metadataColumns?.join(', ') || 'none'
+    throw wrongField(`metadata.${name}`, `is not a metadata column: ${columns}`)
+  })
+}
+
+function wrongField(field: string, what: string): AppError {
+  return new AppError('invalid_request', `Field "${field}" ${what}`)
+}
+
+/**
+ * Changes metadata of a document; a null takes a key away. Nothing is embedded, and text and vectors stay as they are.
+ * @throws AppError `document_not_found`, `invalid_request` for a column that there is not, `insert_failed` for a value that
+ * does not fit the declared type of its column
+ */
+export async function patchDocument(
+  kb: KnowledgeBase,
+  { id, metadata }: { readonly id: string; readonly metadata: Row },
+  deps: QueryDeps,
+): Promise<StoredDocument> {
+  const entries = metadataEntries(kb, metadata)
+  const [known] = await deps.documents.find(kb, [id])
+  if (known === undefined) throw notFound('document', id)
+  const changed = Object.fromEntries(entries)
+  refuseHuge(known, changed)
+  if (entries.length > 0) {
+    const change = { documentId: id, columns: [], chunks: [], metadata: changed, nullRemoves: true }
+    await deps.chunks.changeDocuments(kb, [change])
+  }
+  const [document] = await deps.documents.find(kb, [id])
+  if (document === undefined) throw notFound('document', id)
+  return document
+}
+
+/** Each of its chunks holds it. */
+function refuseHuge({ id, metadata, chunkCount }: StoredDocument, changed: Row): void {
+  const chars = id.length + JSON.stringify({ ...metadata, ...changed }).length
+  if (chars * chunkCount <= INGEST_LIMITS.metadataCharsMax) return
+  const found = `found ${chars} for each of its ${chunkCount} chunks`
+  const limit = `at most ${INGEST_LIMITS.metadataCharsMax} characters of id and metadata`
+  throw new AppError('insert_failed', `A document has ${limit}, ${found}`)
+}
+
+/** @throws AppError `document_not_found` */
+export async function deleteDocument(
+  kb: KnowledgeBase,
+  id: string,
+  deps: QueryDeps,
+): Promise<void> {
+  const chunks = await deps.documents.chunksOf(kb, id)
+  const keys = chunks.map(({ key }) => key)
+  const removed = keys.length === 0 ? 0 : await deps.chunks.removeChunks(kb, keys)
+  if (removed === 0) throw notFound('document', id)
+}
+
+/**
+ * Removes every document of which a chunk is selected, whole: exactly the chunks that are found, in one transaction.
+ * @throws AppError `invalid_request` for filters, those of `runSelect`
+ */
+export async function deleteDocuments(
+  kb: KnowledgeBase,
+  selection: Selection,
+  deps: QueryDeps,
+  signal: AbortSignal,
+): Promise<{ readonly documents: number; readonly chunks: number }> {
+  const condition = listCondition(kb, selection)
+  const name = quotedName(kb)
+  const sql = `SELECT ${CHUNK_KEY}, id FROM ${name} WHERE id IN (SELECT id FROM ${name} WHERE ${condition.sql})`
+  const request = { sql, database: kb.projectName, params: condition.params, readsChunkKeys: true }
+  const keys: bigint[] = []
+  const ids = new Set<string>()
+  for await (const batch of (await runSelect(request, deps, signal)).batches) {
+    for (const [key, id] of batch) {
+      keys.push(BigInt(String(key)))
+      ids.add(String(id))
+    }
+  }
+  const chunks = keys.length === 0 ? 0 : await deps.chunks.removeChunks(kb, keys)
+  return { documents: chunks === 0 ? 0 : ids.size, chunks }
+}
+
+/** What the routes of documents call. */
+
+type Kb = KnowledgeBase
+
+export interface DocumentUses {
+  list(kb: Kb, order: ListOrder, signal: AbortSignal): Promise<ListPage<StoredDocument>>
+  chunks(kb: Kb, order: ListOrder, signal: AbortSignal): Promise<ListPage<StoredChunk>>
+  /** By the keys of chunks. */
+  vectors(kb: Kb, keys: readonly bigint[]): Promise<ReadonlyMap<bigint, Float32Array>>
+  read(kb: Kb, id: string, signal: AbortSignal): Promise<DocumentTexts>
+  put(
+    kb: Kb,
+    sent: SentDocument,
+    signal: AbortSignal,
+  ): Promise<{ readonly document: StoredDocument; readonly isNew: boolean }>
+  patch(kb: Kb, change: { readonly id: string; readonly metadata: Row }): Promise<StoredDocument>
+  remove(kb: Kb, id: string): Promise<void>
+  removeAll(
+    kb: Kb,
+    selection: Selection,
+    signal: AbortSignal,
+  ): Promise<{ readonly documents: number; readonly chunks: number }>
+}
+
+/** @param depsOf what one request gets */
+export function documentUses(depsOf: () => QueryDeps): DocumentUses {
+  return {
+    list: (kb, order, signal) => listDocuments(kb, order, depsOf(), signal),
+    chunks: (kb, order, signal) => listChunks(kb, order, depsOf(), signal),
+    vectors: (kb, keys) => depsOf().documents.vectorsOf(kb, keys),
+    read: (kb, id, signal) => readDocument(kb, id, depsOf(), signal),
+    put: (kb, sent, signal) => putDocument(kb, sent, depsOf(), signal),
+    patch: (kb, change) => patchDocument(kb, change, depsOf()),
+    remove: (kb, id) => deleteDocument(kb, id, depsOf()),
+    removeAll: (kb, selection, signal) => deleteDocuments(kb, selection, depsOf(), signal),
+  }
+}
+
+/** A document with its texts, put together from its chunks. */
+export interface DocumentTexts {
+  readonly id: string
+  readonly metadata: Row
+  readonly texts: readonly DocumentText[]
+  readonly chunks: readonly PlacedChunk[]
+}
+
+export interface DocumentText {
+  readonly column: string
+  readonly text: string
+  /** False where some of it stands in no chunk, or a chunk was changed by itself. */
+  readonly isExact: boolean
+}
+
+export interface PlacedChunk {
+  readonly chunkId: string
+  readonly column: string
+  /** Code units into the text of its column. */
+  readonly startChar: number
+  readonly endChar: number
+  /** What cut it. */
+  readonly source: string
+  /** What is known of it alone, such as `page`. */
+  readonly facts: Row
+}
+
+const JOINING_SLICE_MS = 4
+
+/** @throws AppError `document_not_found`, `knowledge_base_not_found` */
+export async function readDocument(
+  kb: KnowledgeBase,
+  id: string,
+  deps: Pick<QueryDeps, 'documents'>,
+  signal: AbortSignal,
+): Promise<DocumentTexts> {
+  const stored = await deps.documents.chunksOf(kb, id)
+  const [first] = stored
+  if (first === undefined) throw notFound('document', id)
+  const slice = new TimeSlice(JOINING_SLICE_MS)
+  const texts: DocumentText[] = []
+  const chunks: PlacedChunk[] = []
+  for (const [column, placed] of chunksByColumn(stored)) {
+    const text = new JoinedText()
+    for (const chunk of placed) {
+      chunks.push(placedChunk(chunk, column, text.add(chunk)))
+      await slice.yieldIfSpent(signal)
+    }
+    texts.push({ column, text: text.text, isExact: text.isExact })
+  }
+  return { id, metadata: ownMetadata(first.metadata), texts, chunks }
+}
+
+function placedChunk(chunk: StoredChunk, column: string, { start, end }: TextPlace): PlacedChunk {
+  const { chunkId, metadata } = chunk
+  const place = { startChar: start, endChar: end }
+  return { chunkId, column, ...place, source: String(metadata.source), facts: chunkFacts(metadata) }
+}

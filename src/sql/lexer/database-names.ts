@@ -1,0 +1,269 @@
+/**
+ * SQL of a database's own, in parentheses after its name: `FROM pg (SELECT …)`. It may be in a dialect that neither we nor
+ * DuckDB can read, so that it becomes a name in quotes, `pg."…"`, before anybody else reads the statement.
+ */
+import { nameKey } from '../../core/domain/identifier.ts'
+import { AppError } from '../../core/errors.ts'
+import { lineAndColumn, nextToken, type Token, tokenize } from './tokens.ts'
+
+const MARK = '\u0001native\u0001'
+
+/** The text that such a name holds; undefined: it is a name like others. */
+export function nativeText(name: string): string | undefined {
+  return name.startsWith(MARK) ? name.slice(MARK.length) : undefined
+}
+
+/** How a database reads its texts. */
+type NativeDialect = 'postgres' | 'mysql' | 'sqlite' | 'duckdb'
+
+/**
+ * @param dialectOf of a data source, by its name; undefined: there is none
+ * @param isFunction whether DuckDB has a table function of that name, which goes on meaning that
+ * @throws AppError `sql_syntax`, `sql_not_supported` for what is no query
+ */
+export function withNativeNames(
+  sql: string,
+  dialectOf: (name: string) => NativeDialect | undefined,
+  isFunction: (name: string) => boolean = () => false,
+): string {
+  let text = ''
+  let copied = 0
+  const found = candidates(sql)
+  for (let next = found.next(); next.done !== true; ) {
+    const { name, open } = next.value
+    const dialect = dialectOf(name.value)
+    const isQuery = BEGINS_QUERY.test(sql.slice(open.end, open.end + QUERY_CHARS))
+    if (dialect === undefined || (!isQuery && isFunction(name.value))) {
+      next = found.next()
+      continue
+    }
+    if (!isQuery) throw notAQuery(name.value)
+    const end = nativeEnd(sql, open.end, dialect)
+    if (end < 0) {
+      const place = lineAndColumn(sql, open.start)
+      throw new AppError(
+        'sql_syntax',
+        `${place}: the parenthesis of the SQL for ${name.value} has no end`,
+      )
+    }
+    const native = MARK + sql.slice(open.end, end).trim()
+    text += `${sql.slice(copied, name.end)}."${native.replaceAll('"', '""')}"`
+    copied = end + 1
+    next = found.next(copied)
+  }
+  return text + sql.slice(copied)
+}
+
+/** The statement as it was written: such names as the SQL that they hold. */
+export function withNativeTexts(sql: string): string {
+  return sql.replaceAll(WRITTEN, (_name, text: string) => ` (${text.replaceAll('""', '"')})`)
+}
+
+function notAQuery(name: string): AppError {
+  const form = `FROM ${name.slice(0, 80)} (SELECT …)`
+  const message = `${form} takes one SELECT in the SQL of that database, and nothing else: it is read only here`
+  return new AppError('sql_not_supported', message)
+}
+
+/** Whether SQL of a database stands in it as a name: it is not as it was written. */
+export function hasNativeNames(sql: string): boolean {
+  return sql.includes(MARK)
+}
+
+const WRITTEN = new RegExp(`\\s*\\.\\s*"${MARK}((?:[^"]|"")*)"`, 'g')
+
+const BEGINS_QUERY = /^(?:\s|--[^\n]*\n|\/\*[^*]*\*\/|\()*(?:select|with|values|table|show)\b/i
+
+/** In which it begins. */
+const QUERY_CHARS = 1000
+
+interface Candidate {
+  readonly name: Token
+  readonly open: Token
+}
+
+/** Names in a FROM that are followed by a parenthesis, one after the other: what stands within may be nothing that we can read. */
+function* candidates(sql: string): Generator<Candidate, void, number | undefined> {
+  let before: Token | undefined
+  let name: Token | undefined
+  for (let at = 0; ; ) {
+    const token = readToken(sql, at, name)
+    if (token === null) return
+    const isAfterFrom = /^(?:from|join|lateral|,)$/i.test(before?.text ?? '')
+    if (name !== undefined && token.text === '(' && isAfterFrom && isName(name)) {
+      const end = yield { name, open: token }
+      if (end !== undefined) {
+        at = end
+        continue
+      }
+    }
+    before = name
+    name = token
+    at = token.end
+  }
+}
+
+function isName({ kind }: Token): boolean {
+  return kind === 'word' || kind === 'name'
+}
+
+/** null: the end, or what cannot be read, of which whoever reads the statement tells. */
+function readToken(sql: string, at: number, previous: Token | undefined): Token | null {
+  try {
+    return nextToken(sql, at, previous)
+  } catch {
+    return null
+  }
+}
+
+/** Where the parenthesis closes that was opened before `start`; -1: nowhere. */
+function nativeEnd(sql: string, start: number, dialect: NativeDialect): number {
+  let depth = 1
+  for (let at = start; at < sql.length; ) {
+    const quoted = quotedEnd(sql, at, dialect)
+    if (quoted < 0) return -1
+    if (quoted > at) {
+      at = quoted
+      continue
+    }
+    if (sql[at] === '(') depth += 1
+    if (sql[at] === ')') depth -= 1
+    if (depth === 0) return at
+    at += 1
+  }
+  return -1
+}
+
+/** Where the text, name or comment ends that begins here; `at`: none begins; -1: it has no end. */
+function quotedEnd(sql: string, at: number, dialect: NativeDialect): number {
+  const isMySql = dialect === 'mysql'
+  switch (sql[at]) {
+    case "'": {
+      const isEscaped = /(?:^|[^\p{L}\p{N}_])[eE]$/u.test(sql.slice(Math.max(0, at - 2), at))
+      return markedEnd(sql, at, "'", isMySql || (dialect !== 'sqlite' && isEscaped))
+    }
+    case '"':
+      return markedEnd(sql, at, '"', isMySql)
+    case '`':
+      return isMySql || dialect === 'sqlite' ? markedEnd(sql, at, '`', false) : at
+    case '[':
+      return dialect === 'sqlite' ? after(sql, ']', at) : at
+    case '$':
+      return dialect === 'postgres' || dialect === 'duckdb' ? dollarEnd(sql, at) : at
+    case '#':
+      return isMySql ? lineEnd(sql, at) : at
+    case '-': {
+      const isComment = sql[at + 1] === '-' && (!isMySql || !/[^\s]/.test(sql[at + 2] ?? ''))
+      return isComment ? lineEnd(sql, at) : at
+    }
+    case '/':
+      return sql[at + 1] === '*' ? commentEnd(sql, at, dialect) : at
+    default:
+      return at
+  }
+}
+
+/** A mark that stands twice means itself. */
+function markedEnd(sql: string, start: number, mark: string, hasEscapes: boolean): number {
+  for (let at = start + 1; at < sql.length; at += 1) {
+    if (hasEscapes && sql[at] === '\\') at += 1
+    else if (sql[at] === mark) {
+      if (sql[at + 1] !== mark) return at + 1
+      at += 1
+    }
+  }
+  return -1
+}
+
+const DOLLAR_QUOTE = /\$(?:[\p{L}_][\p{L}\p{N}_]*)?\$/uy
+
+function dollarEnd(sql: string, at: number): number {
+  if (/[\p{L}\p{N}_$]/u.test(sql[at - 1] ?? '')) return at
+  DOLLAR_QUOTE.lastIndex = at
+  const [mark] = DOLLAR_QUOTE.exec(sql) ?? []
+  return mark === undefined ? at : after(sql, mark, at + mark.length)
+}
+
+function after(sql: string, mark: string, from: number): number {
+  const at = sql.indexOf(mark, from)
+  return at < 0 ? -1 : at + mark.length
+}
+
+function lineEnd(sql: string, at: number): number {
+  const end = sql.indexOf('\n', at)
+  return end < 0 ? sql.length : end
+}
+
+/** PostgreSQL and DuckDB have comments within comments. */
+function commentEnd(sql: string, start: number, dialect: NativeDialect): number {
+  if (dialect === 'mysql' || dialect === 'sqlite') return after(sql, '*/', start + 2)
+  let depth = 0
+  for (let at = start; at < sql.length; at += 1) {
+    const pair = sql.slice(at, at + 2)
+    if (pair === '/*') depth += 1
+    if (pair === '*/') depth -= 1
+    if (pair === '/*' || pair === '*/') at += 1
+    if (depth === 0) return at + 1
+  }
+  return -1
+}
+
+const ENDS_FROM = new Set([
+  ...['select', 'where', 'group', 'having', 'qualify', 'window', 'order', 'limit', 'offset'],
+  ...['union', 'intersect', 'except', 'on', 'using'],
+])
+const QUERY_WORDS = new Set(['select', 'with', 'from', 'values'])
+
+/**
+ * The databases that a SELECT names before a relation or before SQL of their own, in lower case. It reads no more than words, so
+ * that it may find one too many (`extract(day FROM t.x)`), but it misses none.
+ */
+export function databasesNamed(sql: string): ReadonlySet<string> {
+  const tokens = tokenize(sql)
+  const found = new Set<string>()
+  // For each open parenthesis: whether a relation may follow, and whether a comma leads to one.
+  const open = [{ isNext: false, isFrom: false }]
+  for (const [index, { kind, text, value }] of tokens.entries()) {
+    const state = open.at(-1) ?? { isNext: false, isFrom: false }
+    const word = kind === 'word' ? value.toLowerCase() : ''
+    if (text === '(') open.push({ isNext: state.isNext, isFrom: state.isNext })
+    else if (text === ')') open.pop()
+    else if (text === ',') state.isNext = state.isFrom
+    else if (word === 'from' || word === 'join')
+      Object.assign(state, { isNext: true, isFrom: true })
+    else if (word === 'lateral') continue
+    else if (ENDS_FROM.has(word)) {
+      state.isNext = false
+      // After a condition of a join, a comma leads to a relation again.
+      if (word !== 'on' && word !== 'using') state.isFrom = false
+    } else if (kind === 'word' || kind === 'name') {
+      if (state.isNext && isDatabase(index)) found.add(value.toLowerCase())
+      state.isNext = false
+    }
+  }
+  return found
+
+  function isDatabase(index: number): boolean {
+    const [next, afterwards] = [tokens[index + 1], tokens[index + 2]]
+    if (next?.text === '.') return true
+    return next?.text === '(' && QUERY_WORDS.has(afterwards?.value.toLowerCase() ?? '')
+  }
+}
+
+/**
+ * Whether something of a database is named: `shop.orders`, `shop (SELECT …)`. An alias that is called so counts, too, and
+ * in a text that cannot be read every mention does.
+ */
+export function namesDatabase(sql: string, database: string): boolean {
+  const key = nameKey(database)
+  try {
+    const tokens = tokenize(sql)
+    return tokens.some(({ kind, value }, index) => {
+      if ((kind !== 'word' && kind !== 'name') || nameKey(value) !== key) return false
+      const [before, after] = [tokens[index - 1]?.text, tokens[index + 1]?.text]
+      return before !== '.' && (after === '.' || after === '(')
+    })
+  } catch {
+    return nameKey(sql).includes(key)
+  }
+}
