@@ -5,10 +5,12 @@
  */
 import { join } from 'node:path'
 import { BuiltinEmbedder } from '../../src/models/builtin/builtin-embedder.ts'
-import { JUDGE_FEATURES, judgedFeatures } from '../../src/models/builtin/chat/answer-features.ts'
 import type { Passage } from '../../src/models/builtin/chat/answer-unit.ts'
-import { callsAround, withNeighbours } from '../../src/models/builtin/chat/neighbours.ts'
-import { passagesIn } from '../../src/models/builtin/chat/observed-passages.ts'
+import {
+  callsAround,
+  passagesIn,
+  withNeighbours,
+} from '../../src/models/builtin/chat/observed-passages.ts'
 import type { QuestionTerms } from '../../src/models/builtin/chat/question-terms.ts'
 import {
   type FeaturedUnit,
@@ -17,7 +19,12 @@ import {
   RANK_FEATURES,
   withCosines,
 } from '../../src/models/builtin/chat/unit-features.ts'
-import { scoredUnits, type Weights } from '../../src/models/builtin/chat/unit-ranking.ts'
+import {
+  JUDGE_FEATURES,
+  judgedFeatures,
+  scoredUnits,
+  type Weights,
+} from '../../src/models/builtin/chat/unit-ranking.ts'
 import type { CaseKind, Gold } from './answer-cases.ts'
 import { fitLogistic, fitRanking, named } from './fitting.ts'
 import type { FoundChunk, RecordedCase } from './recorded-searches.ts'
@@ -201,7 +208,8 @@ function fitted(examples: readonly Example[], ranked: readonly Example[]): Fitte
 
 function judged({ units, terms, passages, isEnglish }: Example, { words, other }: Fitted) {
   const scored = scoredUnits(units, isEnglish ? words : other)
-  return judgedFeatures(scored, terms as QuestionTerms, passages as readonly Passage[])
+  const features = judgedFeatures(scored, terms, passages)
+  return JUDGE_FEATURES.map((name) => features?.[name] ?? 0)
 }
 
 function judgeRows(examples: readonly Example[], weights: Fitted) {

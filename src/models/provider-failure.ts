@@ -3,7 +3,7 @@ import { AppError } from '../core/errors.ts'
 import { shortened } from '../core/short-text.ts'
 import type { Endpoint } from './endpoint.ts'
 import { member } from './provider-answer.ts'
-import { isTransientStatus } from './retry.ts'
+import { isTransientStatus } from './provider-call.ts'
 
 /**
  * `provider_refused` for a definite refusal (bad key, no such model), else `provider_failed`.

@@ -5,6 +5,7 @@ import type { Passage, Ranking } from './answer-unit.ts'
 import { csvIn } from './observed-passages.ts'
 import { quotesOf } from './quotes.ts'
 import type { RowAnswer } from './row-questions.ts'
+import { bare } from './wanted-form.ts'
 
 /** What was searched for an answer, and what was found. */
 export interface Findings {
@@ -84,10 +85,6 @@ function missingNames(question: string, passages: readonly Passage[]): readonly 
     ([, quoted, plain]) => quoted ?? plain ?? '',
   )
   return [...new Set(names)].filter((name) => bare(name) !== '' && !text.includes(bare(name)))
-}
-
-function bare(text: string): string {
-  return text.toLowerCase().replace(/[^\p{L}\p{N}]+/gu, '')
 }
 
 function nothingToSearch({ names }: Findings): string {

@@ -14,12 +14,13 @@ import {
   AROUND_ID,
   CHUNK_COLUMNS,
   callsAround,
+  listedNames,
   ofBase,
+  passagesIn,
   QUERY_TOOL,
   quotedName,
   withNeighbours,
-} from './neighbours.ts'
-import { listedNames, passagesIn } from './observed-passages.ts'
+} from './observed-passages.ts'
 import { asksForRows, describedIn, rowAnswer } from './row-questions.ts'
 import { rankedUnits } from './unit-ranking.ts'
 import { optionsIn } from './wanted-form.ts'

@@ -2,10 +2,7 @@ import WORDS from '../../../../assets/answers/words.json' with { type: 'json' }
 import type { Language } from '../../../core/domain/language.ts'
 import { type Analyzer, Analyzers } from '../../../core/text/analyzer.ts'
 import { learnedLanguage } from '../../../core/text/learned-language.ts'
-import { weightOf } from '../../../core/text/word-starts.ts'
-import { isMostlyLatin, UNSPACED } from '../../../core/text/words.ts'
-import { withParts } from './keywords.ts'
-import { namedIn } from './wanted-answer.ts'
+import { isMostlyLatin, UNSPACED, weightOf } from '../../../core/text/words.ts'
 
 /** The built-in embedding model reads English; for other languages and scripts there are only words. */
 export type QuestionKind = 'english' | 'latin' | 'other'
@@ -25,7 +22,6 @@ export class QuestionTerms {
   readonly #weights: ReadonlyMap<string, number>
   /** Terms that follow each other in the question, small words aside. */
   readonly #pairs: readonly (readonly [string, string])[]
-  readonly #names: readonly string[]
   readonly #grams: ReadonlyMap<string, number>
   /** Passages and units are looked at more than once. */
   readonly #known = new Map<string, TextTerms>()
@@ -61,11 +57,6 @@ export class QuestionTerms {
       .filter((term) => weightOf(term) === 1)
       .sort((a, b) => (asked.places.get(a)?.[0] ?? 0) - (asked.places.get(b)?.[0] ?? 0))
     this.#pairs = whole.slice(1).map((term, index) => [whole[index] ?? '', term] as const)
-    this.#names = namedIn(question).flatMap((name) => {
-      return [...this.termsOf(name).places.keys()].filter((term) => {
-        return weightOf(term) === 1 && this.#weights.has(term)
-      })
-    })
     const grams = [...asked.grams].filter((gram) => !small.grams.has(gram))
     const rare = rarity(
       grams,
@@ -97,15 +88,6 @@ export class QuestionTerms {
     return shareOf(this.#weights, (term) => texts.some((text) => text.places.has(term)))
   }
 
-  /** The rarest term that a text lacks, as a share of the rarest one. */
-  rarestMissing(...texts: readonly TextTerms[]): number {
-    const most = Math.max(0.001, ...this.#weights.values())
-    const missing = [...this.#weights].flatMap(([term, weight]) => {
-      return texts.some((text) => text.places.has(term)) ? [] : [weight]
-    })
-    return Math.max(0, ...missing) / most
-  }
-
   /** The share of neighbouring terms of the question that are near each other in a text. */
   pairsHeld({ places }: TextTerms): number {
     if (this.#pairs.length === 0) return 0
@@ -116,13 +98,6 @@ export class QuestionTerms {
         ?.some((at) => seconds.some((other) => Math.abs(other - at) <= PAIR_WORDS))
     })
     return held.length / this.#pairs.length
-  }
-
-  /** The share of the question's names and numbers that some texts hold; 1 if there are none. */
-  namesHeld(...texts: readonly TextTerms[]): number {
-    if (this.#names.length === 0) return 1
-    const held = this.#names.filter((name) => texts.some((text) => text.places.has(name)))
-    return held.length / this.#names.length
   }
 
   gramsHeld({ grams }: TextTerms): number {
@@ -173,3 +148,17 @@ function questionKind(question: string, language: Language): QuestionKind {
   if (!isMostlyLatin(question)) return 'other'
   return language === 'english' ? 'english' : 'latin'
 }
+
+/** The words of a text that count in a comparison: the stems of the keyword index; names in camel case whole and in parts. */
+export function keywords(text: string): readonly string[] {
+  const terms = [...ANALYZERS.get('english').terms(withParts(text))].flat()
+  return terms.map((term) => term.text).filter((term) => weightOf(term) === 1)
+}
+
+/** `maxRetries` → `maxRetries max Retries` */
+function withParts(text: string): string {
+  return text.replaceAll(CAMEL_CASE, (name) => [name, ...name.split(HUMP)].join(' '))
+}
+
+const CAMEL_CASE = /\p{L}*\p{Ll}\p{Lu}\p{L}*/gu
+const HUMP = /(?<=\p{Ll})(?=\p{Lu})/u

@@ -1,9 +1,8 @@
 import { pageAt } from '../../../core/domain/agents/completion-event.ts'
+import { type Span, sentenceSpans, trimmedSpan } from '../../../core/text/sentence-spans.ts'
 import type { RankedUnit, StretchPiece, UnitSite } from './answer-unit.ts'
-import { keywords } from './keywords.ts'
-import { type Span, sentenceSpans, trimmedSpan } from './sentence-spans.ts'
-import { pieceOf } from './stretches.ts'
-import { QUOTE_CHARS_MAX } from './units.ts'
+import { keywords } from './question-terms.ts'
+import { pieceOf, QUOTE_CHARS_MAX } from './units.ts'
 
 /** A part of one chunk as it is shown. */
 interface Quote {
@@ -42,7 +41,7 @@ export function quotesOf(question: string, units: readonly RankedUnit[]): Quotes
     if (chosen.length >= QUOTES_MAX || unit.score < best - SCORE_GAP_MAX) break
     // The same in other words may be the answer; beside a better one it is something else.
     if (chosen.length > 0 && !unit.hasWords) continue
-    const quote = quoteOf(unit, units, chosen)
+    const quote = quoteOf(unit, units)
     if (repeats(quote, asked) || chosen.some((one) => overlap(one, quote))) continue
     chosen.push(quote)
   }
@@ -52,8 +51,7 @@ export function quotesOf(question: string, units: readonly RankedUnit[]): Quotes
 }
 
 /** The unit in the setting in which it is read, within one chunk and the length of a quote. */
-function quoteOf(unit: RankedUnit, units: readonly RankedUnit[], chosen: readonly Quote[]): Quote {
-  const known = chosen.map((quote) => withSingleSpaces(quoteText(quote)))
+function quoteOf(unit: RankedUnit, units: readonly RankedUnit[]): Quote {
   const { stretch, span, kind, lead } = unit.site
   const { text } = stretch
   const isBeside =
@@ -62,8 +60,7 @@ function quoteOf(unit: RankedUnit, units: readonly RankedUnit[], chosen: readonl
     isBeside && span.end - lead.start <= QUOTE_CHARS_MAX
       ? { start: lead.start, end: span.end }
       : span
-  const whole =
-    kind === 'sentence' || kind === 'item' ? withNeighbours(unit, led, { units, known }) : led
+  const whole = kind === 'sentence' || kind === 'item' ? withNeighbours(unit, led, units) : led
   const piece = pieceOf(stretch, whole)
   const clipped = { start: Math.max(whole.start, piece.start), end: Math.min(whole.end, piece.end) }
   const isHeld = lead !== null && lead.start < clipped.end && clipped.start < lead.end
@@ -83,7 +80,7 @@ function isOnlyMarks(between: string): boolean {
  * With the sentence before where the unit points back to it, then with those beside it while there is room, the better one
  * first: an answer often stands next to the sentence that repeats the question.
  */
-function withNeighbours({ site }: RankedUnit, span: Span, { units, known }: Beside): Span {
+function withNeighbours({ site }: RankedUnit, span: Span, units: readonly RankedUnit[]): Span {
   const { text } = site.stretch
   const worthOf = (one: Span) => worthOfSpan(one, site, units)
   let whole = span
@@ -97,14 +94,7 @@ function withNeighbours({ site }: RankedUnit, span: Span, { units, known }: Besi
       .filter((one) => one !== undefined)
       .filter((one) => {
         const isLead = one === after && /:[*_"'”’)]*$/.test(text.slice(one.start, one.end))
-        const isKnown = known.some((quote) =>
-          quote.includes(withSingleSpaces(text.slice(one.start, one.end))),
-        )
-        return (
-          !isLead &&
-          !isKnown &&
-          Math.max(end, one.end) - Math.min(start, one.start) <= QUOTE_CHARS_MAX
-        )
+        return !isLead && Math.max(end, one.end) - Math.min(start, one.start) <= QUOTE_CHARS_MAX
       })
     const [best] = fits.toSorted((a, b) => worthOf(b) - worthOf(a) || b.start - a.start)
     const next = pointsBack && before !== undefined && fits.includes(before) ? before : best
@@ -114,12 +104,6 @@ function withNeighbours({ site }: RankedUnit, span: Span, { units, known }: Besi
     count += 1
   }
   return whole
-}
-
-interface Beside {
-  readonly units: readonly RankedUnit[]
-  /** What is quoted already. */
-  readonly known: readonly string[]
 }
 
 function withSingleSpaces(text: string): string {

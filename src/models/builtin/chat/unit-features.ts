@@ -1,38 +1,19 @@
 /** What is known of a question's units before they are weighed. */
+import WEIGHTS from '../../../../assets/answers/weights.json' with { type: 'json' }
 import type { AnswerUnit, Passage } from './answer-unit.ts'
 import { QuestionTerms, type TextTerms } from './question-terms.ts'
 import { unitsOf } from './units.ts'
-import { type AnswerKind, holdsKind, wantedKind } from './wanted-answer.ts'
-import { WantedForm } from './wanted-form.ts'
+import { type AnswerKind, holdsKind, WantedForm, wantedKind } from './wanted-form.ts'
 
 /** Units that are looked at, of passages that may be long. */
 const UNITS_MAX = 2000
 
-/** Weighed for the order; docs/agents/measuring.md explains each. */
-export const RANK_FEATURES = [
-  'relevance',
-  'rank',
-  'vector',
-  'passagePairs',
-  'held',
-  'nearby',
-  'pairs',
-  'grams',
-  'names',
-  'passageNames',
-  'date',
-  'number',
-  'name',
-  'length',
-  'fragment',
-  'cosine',
-  'bestCosine',
-] as const
-/** Weighed for the answerability only. */
-const JUDGED_FEATURES = ['kind', 'missing', 'passageMissing', 'passageHeld'] as const
+/** docs/agents/measuring.md explains them. */
+export type RankFeature = keyof typeof WEIGHTS.english
+export const RANK_FEATURES = Object.keys(WEIGHTS.english) as readonly RankFeature[]
 
-export type RankFeature = (typeof RANK_FEATURES)[number]
-export type Features = Record<RankFeature | (typeof JUDGED_FEATURES)[number], number>
+/** Those of the order, and two for the answerability alone. */
+export type Features = Record<RankFeature | 'kind' | 'passageHeld', number>
 
 export interface FeaturedUnit {
   readonly unit: AnswerUnit
@@ -83,7 +64,6 @@ function featuresFor(question: string, passages: readonly Passage[], terms: Ques
     const mine = terms.termsOf(text)
     const held = terms.termsOf(inContext(unit))
     const whole = terms.termsOf(passageText(passage))
-    const around = [held, ...beside]
     const holds = wanted !== null && holdsKind(wanted, text, question)
     const has = (...kinds: readonly AnswerKind[]) => {
       return Number(holds && wanted !== null && kinds.includes(wanted))
@@ -95,11 +75,9 @@ function featuresFor(question: string, passages: readonly Passage[], terms: Ques
       passagePairs: terms.pairsHeld(whole),
       // Its setting counts half: all units below a heading share it.
       held: (terms.weightHeld(mine) + terms.weightHeld(held)) / 2,
-      nearby: terms.weightHeld(...around),
+      nearby: terms.weightHeld(held, ...beside),
       pairs: terms.pairsHeld(held),
       grams: (terms.gramsHeld(mine) + terms.gramsHeld(held)) / 2,
-      names: terms.namesHeld(...around),
-      passageNames: terms.namesHeld(whole),
       date: has('date'),
       number: has('number'),
       name: has('person', 'place', 'name'),
@@ -108,8 +86,6 @@ function featuresFor(question: string, passages: readonly Passage[], terms: Ques
       cosine: 0,
       bestCosine: 0,
       kind: wanted === null ? 0 : holds ? 1 : -1,
-      missing: terms.rarestMissing(...around),
-      passageMissing: terms.rarestMissing(whole),
       passageHeld: terms.weightHeld(whole),
     }
   }

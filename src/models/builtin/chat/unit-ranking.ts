@@ -4,7 +4,6 @@ import type {
   Embedder,
   FoundPassage,
 } from '../../../core/domain/ports/model-ports.ts'
-import { JUDGE_FEATURES, judgedFeatures, type ScoredUnit } from './answer-features.ts'
 import type { Passage, Ranking } from './answer-unit.ts'
 import type { QuestionKind, QuestionTerms } from './question-terms.ts'
 import {
@@ -21,6 +20,10 @@ const EMBEDDED_MAX = 10
 const EMBEDDED_CHARS_MAX = 240
 /** A unit without a word of the question beside it either says the same in other words, or something else. */
 const WORDLESS_COSINE_MIN = 0.4
+
+export interface ScoredUnit extends FeaturedUnit {
+  readonly score: number
+}
 
 export type Weights = Readonly<Partial<Record<RankFeature, number>>>
 
@@ -86,8 +89,8 @@ function judgement(
   passages: readonly Passage[],
 ): Answerability {
   const features = judgedFeatures(scored, terms, passages)
-  const sum = JUDGE_FEATURES.reduce((total, name, index) => {
-    return total + WEIGHTS.answerable[name] * (features[index] ?? 0)
+  const sum = JUDGE_FEATURES.reduce((total, name) => {
+    return total + WEIGHTS.answerable[name] * (features?.[name] ?? 0)
   }, 0)
   const score = 1 / (1 + Math.exp(-sum))
   const relevance = Math.max(...passages.map((passage) => passage.relevance))
@@ -116,4 +119,61 @@ async function cosinesTo(
 /** Of vectors of length 1: their cosine. */
 function dot(a: Float32Array, b: Float32Array | undefined): number {
   return a.reduce((sum, value, index) => sum + value * (b?.[index] ?? 0), 0)
+}
+
+export type JudgeFeature = keyof typeof WEIGHTS.answerable
+export const JUDGE_FEATURES = Object.keys(WEIGHTS.answerable) as readonly JudgeFeature[]
+
+const MARGIN_MAX = 3
+const TERMS_MAX = 12
+
+/**
+ * `rest…` are means over the other documents found: how similar a base is to itself.
+ * @param scored the best first, at least one
+ */
+export function judgedFeatures(
+  scored: readonly ScoredUnit[],
+  terms: Pick<QuestionTerms, 'count' | 'kind'>,
+  passages: readonly Pick<Passage, 'documentId' | 'relevance' | 'cosine'>[],
+): Readonly<Record<JudgeFeature, number>> | null {
+  const [best] = scored
+  if (best === undefined) return null
+  const { documentId } = best.unit.passage
+  const rival = scored.find(({ unit }) => unit.passage.documentId !== documentId)
+  const relevances = perDocument(passages, ({ relevance }) => relevance)
+  const vectors = perDocument(passages, ({ cosine }) => cosine ?? 0)
+  const { kind } = best.features
+  return {
+    ...best.features,
+    bias: 1,
+    relevance: relevances.best,
+    restRelevance: relevances.rest,
+    relevanceGap: relevances.gap,
+    vector: vectors.best,
+    restVector: vectors.rest,
+    score: best.score / 10,
+    margin: rival === undefined ? 1 : Math.min(1, (best.score - rival.score) / MARGIN_MAX),
+    share: 1 / scored.reduce((sum, { score }) => sum + Math.exp(score - best.score), 0),
+    kindHeld: Number(kind > 0),
+    kindMissing: Number(kind < 0),
+    mostHeld: Math.max(...scored.map((one) => one.features.held)),
+    termCount: Math.min(1, terms.count / TERMS_MAX),
+    isLatin: Number(terms.kind === 'latin'),
+    isOther: Number(terms.kind === 'other'),
+  }
+}
+
+/** A document's best passage counts. */
+function perDocument<P extends Pick<Passage, 'documentId'>>(
+  passages: readonly P[],
+  read: (passage: P) => number,
+) {
+  const byDocument = new Map<string, number>()
+  for (const passage of passages) {
+    const { documentId } = passage
+    byDocument.set(documentId, Math.max(byDocument.get(documentId) ?? 0, read(passage)))
+  }
+  const [best = 0, ...others] = [...byDocument.values()].sort((a, b) => b - a)
+  const rest = others.reduce((sum, value) => sum + value, 0) / Math.max(1, others.length)
+  return { best, rest, gap: best - (others[0] ?? 0) }
 }
