@@ -1,5 +1,5 @@
 /** The part of a chunk that says why it was found. */
-import type { Range } from '../../../components/marked-text.tsx'
+import type { Range } from '../../components/marked-text.tsx'
 
 interface Excerpt {
   readonly text: string

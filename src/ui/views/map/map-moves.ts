@@ -1,21 +1,14 @@
 /** What pointers, the wheel and keys do to a map. */
+import { moved, type Viewport, wholeMap, zoomed } from './map-model.ts'
 import type { MapPainter } from './map-painter.ts'
-import { moved, type Viewport, wholeMap, zoomed } from './viewport.ts'
-
-/** Dragging moves the map, or draws a line around points. */
-export type PointerTool = 'move' | 'lasso'
 
 type Place = readonly [number, number]
-export type Line = readonly Place[]
 
 interface PointerMoves {
-  readonly tool: PointerTool
   readonly view: () => Viewport
   readonly onView: (view: Viewport) => void
   /** null: nothing is pointed at. */
   readonly onHover: (place: Place | null) => void
-  readonly onLine: (line: Line) => void
-  readonly onLineEnd: (line: Line) => void
   readonly onClick: (x: number, y: number, isFinger: boolean) => void
 }
 
@@ -25,8 +18,6 @@ const CLICK_PIXELS = 5
 /** @returns what ends it */
 export function followPointer(element: HTMLElement, moves: PointerMoves): () => void {
   const down = new Map<number, Place>()
-  let line: Line = []
-  let isLine = false
   let dragged = 0
   const placeOf = ({ offsetX, offsetY }: PointerEvent): Place => [offsetX, offsetY]
   const pressed = (event: PointerEvent) => {
@@ -34,14 +25,10 @@ export function followPointer(element: HTMLElement, moves: PointerMoves): () => 
     element.setPointerCapture(event.pointerId)
     down.set(event.pointerId, placeOf(event))
     dragged = 0
-    line = [placeOf(event)]
-    // A second finger zooms: no line is drawn.
-    isLine = moves.tool === 'lasso' && down.size === 1
-    if (!isLine) moves.onLine([])
   }
   const went = (event: PointerEvent) => {
     // A menu that opened took the release.
-    if (event.buttons === 0 && down.has(event.pointerId)) cancelled(event)
+    if (event.buttons === 0) down.delete(event.pointerId)
     const before = down.get(event.pointerId)
     const now = placeOf(event)
     if (before === undefined) {
@@ -51,11 +38,7 @@ export function followPointer(element: HTMLElement, moves: PointerMoves): () => 
     const [dx, dy] = [now[0] - before[0], now[1] - before[1]]
     dragged += Math.hypot(dx, dy)
     if (down.size === 2) moves.onView(pinched(moves.view(), down, event.pointerId, now))
-    else if (moves.tool === 'move') moves.onView(moved(moves.view(), dx, dy))
-    else if (isLine) {
-      line = [...line, now]
-      moves.onLine(line)
-    }
+    else moves.onView(moved(moves.view(), dx, dy))
     down.set(event.pointerId, now)
     moves.onHover(null)
   }
@@ -64,9 +47,6 @@ export function followPointer(element: HTMLElement, moves: PointerMoves): () => 
     const isClick = dragged < CLICK_PIXELS && down.size === 1
     down.delete(event.pointerId)
     if (isClick) moves.onClick(...placeOf(event), event.pointerType === 'touch')
-    else if (isLine) moves.onLineEnd(line)
-    isLine = false
-    line = []
   }
   // A finger always leaves; what it read stays.
   const left = (event: PointerEvent) => {
@@ -74,8 +54,6 @@ export function followPointer(element: HTMLElement, moves: PointerMoves): () => 
   }
   const cancelled = (event: PointerEvent) => {
     down.delete(event.pointerId)
-    isLine = false
-    moves.onLine([])
   }
   const abort = new AbortController()
   const { signal } = abort
