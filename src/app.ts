@@ -67,7 +67,7 @@ import {
   healthOf,
   metricsOf,
 } from './wiring/metric-parts.ts'
-import { type App, appOf } from './wiring/running-app.ts'
+import { type App, type AppListener, appOf } from './wiring/running-app.ts'
 import { schedulerOf, sourceKeeperOf } from './wiring/schedule-parts.ts'
 import {
   environmentOfReaders,
@@ -79,7 +79,7 @@ import { databaseUses, dataSourcesOf, liveTables, sourceFilesOf } from './wiring
 import { runTracingOf } from './wiring/trace-parts.ts'
 import { mapUsesOf, useCases } from './wiring/use-cases.ts'
 
-export type { App }
+export type { App, AppListener }
 
 export interface AppLog {
   request(entry: LogEntry): void
@@ -300,7 +300,7 @@ export function createApp(options: AppOptions): App {
     newId: () => crypto.randomUUID(),
     sleep,
   })
-  return appOf(server, {
+  return appOf(server, settings, {
     ...{ store, jobs, mcp, agents, questionsKept, maps, metrics, tracing },
     ...{ vectorCaches, rowCaches, reembedding, syncSources, sources },
     ...{ schedules, backups: schedule, reader, builtin, planner },

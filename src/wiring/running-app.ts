@@ -7,16 +7,23 @@ import { settlesWithin } from '../core/runtime/cancellation.ts'
 import type { JobRunner } from '../ops/jobs/job-runner.ts'
 import type { Store } from '../store/store.ts'
 import { LATER } from './later.ts'
+import { openPostgresPort } from './postgres-parts.ts'
+import type { Settings } from './settings/settings.ts'
 
 export interface App {
   handle(request: Request, peer?: Peer): Promise<Response>
   /** The OpenAPI document of what it answers. */
   document(): Promise<object>
-  listen(address: ListenAddress): Listener
+  listen(address: ListenAddress): AppListener
   /** Loads vectors into memory, and resumes what the last process did not finish. */
   start(): void
   /** Ends background work and threads, then closes the store. */
   close(): Promise<void>
+}
+
+export interface AppListener extends Listener {
+  /** null: the settings ask for none. */
+  readonly postgresPort: number | null
 }
 
 const LATER_MS = 100
@@ -51,7 +58,11 @@ interface RunningParts {
 }
 
 /** The app around its server: what it starts, and in which order it ends. */
-export function appOf(server: ReturnType<typeof createServer>, parts: RunningParts): App {
+export function appOf(
+  server: ReturnType<typeof createServer>,
+  settings: Settings,
+  parts: RunningParts,
+): App {
   const { store, jobs, mcp, agents, vectorCaches, reembedding, syncSources, schedules } = parts
   let loading: ReturnType<typeof setTimeout> | undefined
   return {
@@ -59,16 +70,19 @@ export function appOf(server: ReturnType<typeof createServer>, parts: RunningPar
     document: server.document,
     listen: (address) => {
       const listener = server.listen(address)
+      const postgres = openPostgresPort(server.postgres, settings)
       const stop = async (graceMs: number) => {
         mcp.endIdleStreams()
-        await Promise.all([listener.stop(graceMs), jobs.close(graceMs)])
+        const ended = [listener.stop(graceMs), postgres?.stop(graceMs), jobs.close(graceMs)]
+        await Promise.all(ended)
       }
       const handOver = async (graceMs: number) => {
         mcp.endIdleStreams()
+        await postgres?.stop(0)
         const [handover] = await Promise.all([listener.handOver(graceMs), jobs.close(graceMs)])
         return handover
       }
-      return { ...listener, stop, handOver }
+      return { ...listener, stop, handOver, postgresPort: postgres?.port ?? null }
     },
     start() {
       loading = setTimeout(() => {
