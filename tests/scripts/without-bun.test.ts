@@ -7,7 +7,9 @@ import { join } from 'node:path'
 const root = join(import.meta.dir, '../..')
 const pages = [
   'README.md',
-  ...new Bun.Glob('docs/**/*.md').scanSync(root).filter((path) => !path.includes('decisions/')),
+  ...[...new Bun.Glob('docs/**/*.md').scanSync(root)].filter(
+    (path) => !path.includes('decisions/'),
+  ),
 ]
 const texts = await Promise.all(pages.map((page) => Bun.file(join(root, page)).text()))
 
