@@ -15,7 +15,7 @@ import {
 import { DEFAULT_CONTENT_COLUMNS, type KnowledgeBase } from '../../core/domain/knowledge-base.ts'
 import { AppError } from '../../core/errors.ts'
 import { isObject } from '../../core/json.ts'
-import type { TimeSlice } from '../../core/runtime/scheduling.ts'
+import type { TimeSlice } from '../../core/runtime/serial-queue.ts'
 import { INGEST_LIMITS } from '../ingest-limits.ts'
 
 /**
