@@ -5,16 +5,16 @@ import type {
 } from '../../core/domain/agents/completion-event.ts'
 import {
   type CommandContext,
+  CommandError,
   DEFAULT_PROJECT_NAME,
   type NamedObject,
   namedObject,
   pathOf,
   type RunCommand,
+  readStandardInput,
 } from '../command.ts'
-import { CommandError } from '../command-error.ts'
 import { nearest } from '../command-line.ts'
 import { connectionLost, eventsOf } from '../http-client.ts'
-import { readStandardInput } from '../standard-input.ts'
 import { FlowingText, safeLine, safeText, truncated, wrapped } from '../terminal-text.ts'
 
 export const askAgent: RunCommand = async (context) => {

@@ -1,16 +1,14 @@
 /** A shell for SQL: statements of several lines, history, completion, and commands that begin with a backslash. */
 
 import { createInterface, type Interface } from 'node:readline'
-import type { CommandContext } from '../command.ts'
-import { CommandError, EXIT } from '../command-error.ts'
+import { type CommandContext, CommandError, EXIT } from '../command.ts'
 import { nearest } from '../command-line.ts'
 import type { HttpClient } from '../http-client.ts'
 import { type Output, ReaderLeft } from '../output.ts'
 import type { TableStyle } from '../result-table.ts'
 import { readHistory, rememberStatement } from './shell-history.ts'
 import { completionsOf, SHELL_COMMANDS, ShellNames } from './shell-names.ts'
-import { showAnswer } from './shown-answer.ts'
-import { runSql } from './statement-client.ts'
+import { runSql, showAnswer } from './statement-client.ts'
 import { splitStatements } from './statement-splitter.ts'
 
 /** @returns when somebody leaves it: the exit code */
