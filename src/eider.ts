@@ -1,7 +1,8 @@
 #!/usr/bin/env bun
 /** `eider <command>`: a client of a running server, and what is done to data folders while none runs. */
 import packageJson from '../package.json' with { type: 'json' }
-import { CommandError, type CommandSpec, EXIT, usageError } from './cli/command.ts'
+import type { CommandSpec } from './cli/command.ts'
+import { CommandError, EXIT, usageError } from './cli/command-error.ts'
 import { nearest, parseLine } from './cli/command-line.ts'
 import { COMMANDS } from './cli/commands/command-table.ts'
 import { clientOptionsOf, httpClient } from './cli/http-client.ts'

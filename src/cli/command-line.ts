@@ -1,6 +1,7 @@
 /** The words and options of a command line, and help for those who mistyped one. */
 import { parseArgs } from 'node:util'
-import { type CommandSpec, type OptionSpec, Options, usageError } from './command.ts'
+import { type CommandSpec, type OptionSpec, Options } from './command.ts'
+import { usageError } from './command-error.ts'
 
 /** Every command takes these. */
 export const COMMON_OPTIONS = {

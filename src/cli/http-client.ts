@@ -1,5 +1,5 @@
 /** A client of a running server. */
-import { CommandError, usageError } from './command.ts'
+import { CommandError, usageError } from './command-error.ts'
 
 export interface ClientOptions {
   /** Of the server, without a login in it. */

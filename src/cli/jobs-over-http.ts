@@ -1,5 +1,5 @@
 /** Jobs of the server: watched until they are over. */
-import { CommandError } from './command.ts'
+import { CommandError } from './command-error.ts'
 import { connectionLost, eventsOf, type HttpClient } from './http-client.ts'
 import { counted, type Output } from './output.ts'
 import { safeLine } from './terminal-text.ts'

@@ -5,14 +5,13 @@ import type {
 } from '../../core/domain/agents/completion-event.ts'
 import {
   type CommandContext,
-  CommandError,
   DEFAULT_PROJECT_NAME,
   type NamedObject,
   namedObject,
   pathOf,
   type RunCommand,
-  readStandardInput,
 } from '../command.ts'
+import { CommandError, readStandardInput } from '../command-error.ts'
 import { nearest } from '../command-line.ts'
 import { connectionLost, eventsOf } from '../http-client.ts'
 import { FlowingText, safeLine, safeText, truncated, wrapped } from '../terminal-text.ts'

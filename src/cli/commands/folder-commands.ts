@@ -5,7 +5,8 @@ import { salvage as salvageFolder } from '../../store/backup/salvage.ts'
 import { DATABASE_FILE } from '../../store/duckdb/database.ts'
 import { acceptLoss as acceptLostLog } from '../../store/duckdb/log-mark.ts'
 import { restore as restoreBackup } from '../../store/restore.ts'
-import { CommandError, type RunCommand } from '../command.ts'
+import type { RunCommand } from '../command.ts'
+import { CommandError } from '../command-error.ts'
 import { show, shownLines } from './record-output.ts'
 
 export const restore: RunCommand = async ({ words: [backup = ''], options, output }) => {

@@ -1,14 +1,12 @@
 import {
   type CommandContext,
-  CommandError,
-  EXIT,
   type NamedObject,
   namedObject,
   type Options,
   pathOf,
   type RunCommand,
-  usageError,
 } from '../command.ts'
+import { CommandError, EXIT, usageError } from '../command-error.ts'
 import { type FileRules, fileRoots } from '../ingest/local-files.ts'
 import { ingestLocal, type LocalIngest } from '../ingest/local-ingest.ts'
 import {

@@ -3,7 +3,8 @@
  * is one message. Nothing else goes to standard output.
  */
 import { isObject, type JsonObject, parsedJson } from '../../core/json.ts'
-import { CommandError, type RunCommand } from '../command.ts'
+import type { RunCommand } from '../command.ts'
+import { CommandError } from '../command-error.ts'
 import { eventsOf, type HttpClient, streamLines } from '../http-client.ts'
 import type { Output } from '../output.ts'
 

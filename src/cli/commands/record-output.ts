@@ -1,4 +1,4 @@
-import { usageError } from '../command.ts'
+import { usageError } from '../command-error.ts'
 import { nearest } from '../command-line.ts'
 import type { Output } from '../output.ts'
 import { ResultTable } from '../result-table.ts'

@@ -1,4 +1,5 @@
-import { namedObject, pathOf, type RunCommand, usageError } from '../command.ts'
+import { namedObject, pathOf, type RunCommand } from '../command.ts'
+import { usageError } from '../command-error.ts'
 import type { Output } from '../output.ts'
 import { safeLine, safeText, truncated, wrapped } from '../terminal-text.ts'
 

@@ -1,14 +1,12 @@
 /** Commands that ask the server for one thing and print its record: status, backups, databases, sources, jobs. */
 import {
   type CommandContext,
-  CommandError,
-  EXIT,
   namedObject,
   type Options,
   pathOf,
   type RunCommand,
-  usageError,
 } from '../command.ts'
+import { CommandError, EXIT, usageError } from '../command-error.ts'
 import {
   type JobRecord,
   progressText,

@@ -1,13 +1,11 @@
 import { readFile } from 'node:fs/promises'
 import {
   type CommandContext,
-  CommandError,
   DEFAULT_PROJECT_NAME,
   type Options,
   type RunCommand,
-  readStandardInput,
-  usageError,
 } from '../command.ts'
+import { CommandError, readStandardInput, usageError } from '../command-error.ts'
 import {
   copyAsJsonList,
   copyBytes,

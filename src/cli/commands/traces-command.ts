@@ -1,4 +1,5 @@
-import { type CommandContext, CommandError, type RunCommand, usageError } from '../command.ts'
+import type { CommandContext, RunCommand } from '../command.ts'
+import { CommandError, usageError } from '../command-error.ts'
 import type { Output } from '../output.ts'
 import { safeLine, safeText, truncated } from '../terminal-text.ts'
 import { actionOf, show } from './record-output.ts'

@@ -2,13 +2,8 @@
 
 import { stat } from 'node:fs/promises'
 import { basename } from 'node:path'
-import {
-  CommandError,
-  DEFAULT_PROJECT_NAME,
-  namedObject,
-  pathOf,
-  type RunCommand,
-} from '../command.ts'
+import { DEFAULT_PROJECT_NAME, namedObject, pathOf, type RunCommand } from '../command.ts'
+import { CommandError } from '../command-error.ts'
 import { counted, sizeText } from '../output.ts'
 import { copyBytes, refuseBinaryTerminal, withTarget } from '../sql/row-files.ts'
 import { show } from './record-output.ts'

@@ -4,7 +4,7 @@ import type { Dirent } from 'node:fs'
 import { readdir, stat } from 'node:fs/promises'
 import { basename, dirname, isAbsolute, join, relative, resolve, sep } from 'node:path'
 import { errorText } from '../../core/errors.ts'
-import { CommandError, usageError } from '../command.ts'
+import { CommandError, usageError } from '../command-error.ts'
 
 export interface LocalFile {
   /** Absolute. */

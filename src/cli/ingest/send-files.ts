@@ -1,7 +1,8 @@
 /** Local files to the server: several requests at a time, small files together, each file read as it is sent. */
 import { randomUUID } from 'node:crypto'
 import { errorText } from '../../core/errors.ts'
-import { type CommandContext, CommandError, type NamedObject, pathOf } from '../command.ts'
+import { type CommandContext, type NamedObject, pathOf } from '../command.ts'
+import { CommandError } from '../command-error.ts'
 import type { HttpClient } from '../http-client.ts'
 import { runSql } from '../sql/statement-client.ts'
 import type { LeftOut, LocalFile } from './local-files.ts'

@@ -4,7 +4,7 @@ import { randomUUID } from 'node:crypto'
 import { type FileHandle, open, rename, rm, stat } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { errorText } from '../../core/errors.ts'
-import { CommandError, usageError } from '../command.ts'
+import { CommandError, usageError } from '../command-error.ts'
 import { connectionLost } from '../http-client.ts'
 import type { Output } from '../output.ts'
 

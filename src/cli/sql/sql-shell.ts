@@ -1,7 +1,8 @@
 /** A shell for SQL: statements of several lines, history, completion, and commands that begin with a backslash. */
 
 import { createInterface, type Interface } from 'node:readline'
-import { type CommandContext, CommandError, EXIT } from '../command.ts'
+import type { CommandContext } from '../command.ts'
+import { CommandError, EXIT } from '../command-error.ts'
 import { nearest } from '../command-line.ts'
 import type { HttpClient } from '../http-client.ts'
 import { type Output, ReaderLeft } from '../output.ts'

@@ -1,5 +1,5 @@
 /** One statement over HTTP: its rows as they come, or in a format of the server. */
-import { CommandError } from '../command.ts'
+import { CommandError } from '../command-error.ts'
 import { connectionLost, type HttpClient, streamLines } from '../http-client.ts'
 import type { Output } from '../output.ts'
 import { ResultTable, type TableStyle } from '../result-table.ts'
