@@ -71,6 +71,10 @@ export interface Server {
   document(): Promise<object>
   /** @throws Error of the system when the address cannot be taken */
   listen(address: ListenAddress): Listener
+  /** What the PostgreSQL port works with. */
+  readonly postgres: Pick<RouteContext, 'deps' | 'authentication' | 'snapshot'> & {
+    readonly requests: RunningRequests
+  }
 }
 
 export function createServer(deps: ServerDeps, declared = RESOURCES): Server {
@@ -102,6 +106,12 @@ export function createServer(deps: ServerDeps, declared = RESOURCES): Server {
     document,
     handle: (request, peer = UNKNOWN) => answer(request, { ...peer, onArrived() {} }),
     listen: (address) => listen(address, answer, requests),
+    postgres: {
+      deps,
+      authentication: context.authentication,
+      requests,
+      snapshot: context.snapshot,
+    },
   }
 }
 
