@@ -4,7 +4,10 @@ import type { KnowledgeBase } from '../../core/domain/knowledge-base.ts'
 import type { QueryResult } from '../../core/domain/query-result.ts'
 import { timestampOfMillis } from '../../core/domain/timestamp.ts'
 import { AppError } from '../../core/errors.ts'
-import type { EvaluateAgentStatement, EvaluateStatement } from '../../sql/dialect/parse-evaluate.ts'
+import type {
+  EvaluateAgentStatement,
+  EvaluateStatement,
+} from '../../sql/dialect/object-statements.ts'
 import { type QueryDeps, runLimits } from '../select/query-deps.ts'
 import type { KnowledgeBaseRequest, StatementRequest } from '../select/statement-request.ts'
 import { requireKnowledgeBaseNamed } from '../statements/run-knowledge-base.ts'

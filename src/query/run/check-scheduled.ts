@@ -15,7 +15,7 @@ import { withoutDefaults } from '../rows/assignments.ts'
 import { nativeNamed } from '../select/name-scope.ts'
 import type { QueryDeps } from '../select/query-deps.ts'
 import { describeSelect } from '../select/views.ts'
-import { isOfAccess, needsSomebody } from '../statements/run-access.ts'
+import { needsSomebody } from '../statements/run-access.ts'
 import { checkStatement } from './run-query.ts'
 import { BEFORE_ALL, highestOf, statementsOf, withTimes } from './run-scheduled.ts'
 
@@ -79,7 +79,7 @@ async function planStatement(
   const whole = condition === undefined ? sql : withoutLast(sql, condition)
   const named = nativeNamed(whole, snapshot)
   const statement = parseStatement(named, tokenize(named))
-  if (statement !== undefined && isOfAccess(statement)) throw needsSomebody()
+  if (/_(?:key|user)s?$/.test(statement?.kind ?? '')) throw needsSomebody()
   if (statement !== undefined && statement.kind !== 'insert') return false
   if (statement?.kind === 'insert') {
     const { project: qualifier, name } = statement.table

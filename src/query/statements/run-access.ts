@@ -5,8 +5,7 @@ import { nameKey } from '../../core/domain/identifier.ts'
 import type { AccessKey } from '../../core/domain/ports/access-ports.ts'
 import { type QueryResult, rowsOf } from '../../core/domain/query-result.ts'
 import { AppError } from '../../core/errors.ts'
-import type { AccessStatement } from '../../sql/dialect/parse-access.ts'
-import type { Statement } from '../../sql/dialect/parse-statement.ts'
+import type { AccessStatement } from '../../sql/dialect/object-statements.ts'
 import {
   createKey,
   createUser,
@@ -57,20 +56,6 @@ export async function runAccessStatement(
       await changeUsers(statement, author, deps, signal)
       return done(db)
   }
-}
-
-const ACCESS_STATEMENTS: ReadonlySet<string> = new Set<AccessStatement['kind']>([
-  'create_key',
-  'drop_key',
-  'show_keys',
-  'create_user',
-  'alter_user',
-  'drop_user',
-  'show_users',
-])
-
-export function isOfAccess(statement: Statement): statement is AccessStatement {
-  return ACCESS_STATEMENTS.has(statement.kind)
 }
 
 /** What runs by itself has nobody's rights to give away, and keeps no password in its text. */
