@@ -62,7 +62,7 @@ function selectSql(
   { snapshot }: SchemaSource,
 ): string {
   const names = columns.map((column) => quote(column.name)).join(', ')
-  const types = columns.map((column) => `${quote(column.name)}::${column.type}`).join(', ')
+  const typed = columns.map(({ name, type }) => `${quote(name)}::${type} AS ${quote(name)}`)
   const rows = select
     .replace('{asked}', () => askedCondition(name))
     .replace('{settled}', () => settledCondition(name))
@@ -72,7 +72,7 @@ function selectSql(
     : ''
   return isStored
     ? `SELECT * FROM (${rows}${visible}) AS t (${names})`
-    : `SELECT ${types} FROM (${rows}) AS t (${names})`
+    : `SELECT ${typed.join(', ')} FROM (${rows}) AS t (${names})`
 }
 
 function systemVariableRows(): readonly SchemaRow[] {
