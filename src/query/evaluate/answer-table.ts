@@ -78,16 +78,16 @@ export function shownList(texts: readonly string[]): string | null {
   return others.length === 0 ? only : JSON.stringify(texts)
 }
 
+// Its names are those of the columns.
+const NO_ANSWER = Object.fromEntries(
+  Object.keys(ANSWER_COLUMNS).map((name) => [name, null]),
+) as Record<AnswerColumn, null>
+
 /** A row without an answer. */
-export function emptyRow({
-  run,
-  agent,
-  setting,
-  settingKey,
-  question,
-  rowKey,
-}: AnswerPlace): AnswerRow {
+export function emptyRow(place: AnswerPlace): AnswerRow {
+  const { run, agent, setting, settingKey, question, rowKey } = place
   return {
+    ...NO_ANSWER,
     run,
     agent,
     setting,
@@ -96,27 +96,7 @@ export function emptyRow({
     question: question.question,
     expected: shownList(question.accepted),
     document_id: shownList(question.documentIds),
-    answer: null,
-    correct: null,
-    exact: null,
-    contains: null,
-    cited: null,
-    cited_rank: null,
-    not_found: null,
-    said_not_found: null,
-    score: null,
-    reason: null,
-    citations: null,
-    input_tokens: null,
-    output_tokens: null,
-    cost: null,
-    seconds: null,
-    trace_id: null,
-    error: null,
-    judge_error: null,
     row_key: rowKey,
     setting_key: settingKey,
-    judge_key: null,
-    created_at: null,
   }
 }

@@ -8,15 +8,18 @@ import {
   rankChunks,
   rankDocuments,
 } from './evaluation-run.ts'
-import { type EvaluationTable, evaluationTable } from './evaluation-table.ts'
+import { type Columns, type EvaluationTable, tableOf } from './evaluation-table.ts'
 import {
+  type KnownItemMetrics,
   knownItemMetrics,
+  type MeanMetrics,
   meanMetrics,
   metricsOf,
   type RetrievalMetrics,
 } from './metrics/retrieval-metrics.ts'
 import {
   type GradedQuestion,
+  type KnownItem,
   quotedColumn,
   readGradedQuestions,
   readKnownItems,
@@ -24,33 +27,51 @@ import {
 
 const QUESTIONS_MAX = 10_000
 
-const GRADED_MEANS = {
-  questions: 'BIGINT',
-  skipped_questions: 'BIGINT',
-  unknown_documents: 'BIGINT',
-  k: 'BIGINT',
-  ndcg_at_k: 'DOUBLE',
-  recall_at_k: 'DOUBLE',
-  precision_at_k: 'DOUBLE',
-  mrr: 'DOUBLE',
-  map_at_k: 'DOUBLE',
-  avg_query_time: 'DOUBLE',
-} as const
+interface GradedRun {
+  readonly means: MeanMetrics
+  readonly unknownCount: number
+  readonly k: number
+  readonly seconds: number
+}
 
-const GRADED_QUESTION = {
-  question: 'VARCHAR',
-  relevant_documents: 'BIGINT',
-  ndcg_at_k: 'DOUBLE',
-  recall_at_k: 'DOUBLE',
-  precision_at_k: 'DOUBLE',
-  reciprocal_rank: 'DOUBLE',
-  average_precision: 'DOUBLE',
-  found_documents: 'VARCHAR',
-  query_time: 'DOUBLE',
-} as const
+const GRADED_MEANS: Columns<GradedRun> = {
+  questions: ['BIGINT', ({ means }) => means.questionCount],
+  skipped_questions: ['BIGINT', ({ means }) => means.skippedCount],
+  unknown_documents: ['BIGINT', ({ unknownCount }) => unknownCount],
+  k: ['BIGINT', ({ k }) => k],
+  ndcg_at_k: ['DOUBLE', ({ means }) => means.ndcg],
+  recall_at_k: ['DOUBLE', ({ means }) => means.recall],
+  precision_at_k: ['DOUBLE', ({ means }) => means.precision],
+  mrr: ['DOUBLE', ({ means }) => means.reciprocalRank],
+  map_at_k: ['DOUBLE', ({ means }) => means.averagePrecision],
+  avg_query_time: ['DOUBLE', ({ seconds }) => seconds],
+}
+
+interface MeasuredQuestion {
+  readonly graded: GradedQuestion
+  readonly ranking: Ranking
+  /** null: no document is relevant. */
+  readonly metrics: RetrievalMetrics | null
+}
+
+const GRADED_QUESTION: Columns<MeasuredQuestion> = {
+  question: ['VARCHAR', ({ graded }) => graded.question],
+  relevant_documents: ['BIGINT', ({ graded }) => relevantCount(graded)],
+  ndcg_at_k: ['DOUBLE', ({ metrics }) => metrics?.ndcg ?? null],
+  recall_at_k: ['DOUBLE', ({ metrics }) => metrics?.recall ?? null],
+  precision_at_k: ['DOUBLE', ({ metrics }) => metrics?.precision ?? null],
+  reciprocal_rank: ['DOUBLE', ({ metrics }) => metrics?.reciprocalRank ?? null],
+  average_precision: ['DOUBLE', ({ metrics }) => metrics?.averagePrecision ?? null],
+  found_documents: ['VARCHAR', ({ ranking }) => JSON.stringify(ranking.items)],
+  query_time: ['DOUBLE', ({ ranking }) => ranking.seconds],
+}
+
+function relevantCount({ grades }: GradedQuestion): number {
+  return [...grades.values()].filter((grade) => grade > 0).length
+}
 
 export function gradesColumns(isPerQuestion: boolean): EvaluationTable {
-  return isPerQuestion ? evaluationTable(GRADED_QUESTION, []) : evaluationTable(GRADED_MEANS, [])
+  return isPerQuestion ? tableOf(GRADED_QUESTION, []) : tableOf(GRADED_MEANS, [])
 }
 
 /**
@@ -67,28 +88,9 @@ export async function measureByGrades(
   const questions = graded.map(({ question }) => question)
   const rankings = await rankDocuments(questions, evaluation, signal)
   const measured = graded.map((question, index) => measureQuestion(question, rankings[index], k))
-  if (isPerQuestion) return evaluationTable(GRADED_QUESTION, measured.map(questionRow))
+  if (isPerQuestion) return tableOf(GRADED_QUESTION, measured)
   const means = meanMetrics(measured.map(({ metrics }) => metrics))
-  const row = {
-    questions: means.questionCount,
-    skipped_questions: means.skippedCount,
-    unknown_documents: unknownCount,
-    k,
-    ndcg_at_k: means.ndcg,
-    recall_at_k: means.recall,
-    precision_at_k: means.precision,
-    mrr: means.reciprocalRank,
-    map_at_k: means.averagePrecision,
-    avg_query_time: meanSeconds(rankings),
-  }
-  return evaluationTable(GRADED_MEANS, [row])
-}
-
-interface MeasuredQuestion {
-  readonly graded: GradedQuestion
-  readonly ranking: Ranking
-  /** null: no document is relevant. */
-  readonly metrics: RetrievalMetrics | null
+  return tableOf(GRADED_MEANS, [{ means, unknownCount, k, seconds: meanSeconds(rankings) }])
 }
 
 function measureQuestion(
@@ -98,20 +100,6 @@ function measureQuestion(
 ): MeasuredQuestion {
   if (ranking === undefined) throw new Error('each question is searched')
   return { graded, ranking, metrics: metricsOf(ranking.items, graded.grades, k) }
-}
-
-function questionRow({ graded, ranking, metrics }: MeasuredQuestion) {
-  return {
-    question: graded.question,
-    relevant_documents: [...graded.grades.values()].filter((grade) => grade > 0).length,
-    ndcg_at_k: metrics?.ndcg ?? null,
-    recall_at_k: metrics?.recall ?? null,
-    precision_at_k: metrics?.precision ?? null,
-    reciprocal_rank: metrics?.reciprocalRank ?? null,
-    average_precision: metrics?.averagePrecision ?? null,
-    found_documents: JSON.stringify(ranking.items),
-    query_time: ranking.seconds,
-  }
 }
 
 /**
@@ -140,23 +128,28 @@ async function unknownDocumentCount(
   throw new AppError('invalid_request', `${message}: it has no id '${example}', for one`)
 }
 
-const KNOWN_ITEM_MEANS = {
-  total: 'BIGINT',
-  total_found: 'BIGINT',
-  retrieved_in_top_10: 'BIGINT',
-  cumulative_recall: 'VARCHAR',
-  avg_query_time: 'DOUBLE',
-} as const
+const KNOWN_ITEM_MEANS: Columns<KnownItemMetrics & { readonly seconds: number }> = {
+  total: ['BIGINT', ({ total }) => total],
+  total_found: ['BIGINT', ({ totalFound }) => totalFound],
+  retrieved_in_top_10: ['BIGINT', ({ retrievedInTop10 }) => retrievedInTop10],
+  cumulative_recall: ['VARCHAR', (run) => JSON.stringify({ ...run.cumulativeRecall })],
+  avg_query_time: ['DOUBLE', ({ seconds }) => seconds],
+}
 
-const KNOWN_ITEM = {
-  question: 'VARCHAR',
-  doc_id: 'VARCHAR',
-  position: 'BIGINT',
-  query_time: 'DOUBLE',
-} as const
+interface FoundItem extends KnownItem {
+  readonly position: number | null
+  readonly seconds: number | null
+}
+
+const KNOWN_ITEM: Columns<FoundItem> = {
+  question: ['VARCHAR', ({ question }) => question],
+  doc_id: ['VARCHAR', ({ documentId }) => documentId],
+  position: ['BIGINT', ({ position }) => position],
+  query_time: ['DOUBLE', ({ seconds }) => seconds],
+}
 
 export function knownItemColumns(isPerQuestion: boolean): EvaluationTable {
-  return isPerQuestion ? evaluationTable(KNOWN_ITEM, []) : evaluationTable(KNOWN_ITEM_MEANS, [])
+  return isPerQuestion ? tableOf(KNOWN_ITEM, []) : tableOf(KNOWN_ITEM_MEANS, [])
 }
 
 /**
@@ -171,25 +164,13 @@ export async function measureKnownItems(
   const items = await readKnownItems(testSet, deps, signal, QUESTIONS_MAX)
   const questions = items.map(({ question }) => question)
   const rankings = await rankChunks(questions, evaluation, signal, 'id')
-  const rows = items.map(({ question, documentId }, index) => {
+  const found = items.map((item, index) => {
     const { items: documents = [], seconds = null } = rankings[index] ?? {}
-    const position = documents.indexOf(documentId)
-    return {
-      question,
-      doc_id: documentId,
-      position: position === -1 ? null : position,
-      query_time: seconds,
-    }
+    const position = documents.indexOf(item.documentId)
+    return { ...item, position: position === -1 ? null : position, seconds }
   })
-  if (isPerQuestion) return evaluationTable(KNOWN_ITEM, rows)
-  const positions = rows.map(({ position }) => position)
-  const { total, totalFound, retrievedInTop10, cumulativeRecall } = knownItemMetrics(positions, k)
-  const row = {
-    total,
-    total_found: totalFound,
-    retrieved_in_top_10: retrievedInTop10,
-    cumulative_recall: JSON.stringify({ ...cumulativeRecall }),
-    avg_query_time: meanSeconds(rankings),
-  }
-  return evaluationTable(KNOWN_ITEM_MEANS, [row])
+  if (isPerQuestion) return tableOf(KNOWN_ITEM, found)
+  const positions = found.map(({ position }) => position)
+  const metrics = knownItemMetrics(positions, k)
+  return tableOf(KNOWN_ITEM_MEANS, [{ ...metrics, seconds: meanSeconds(rankings) }])
 }

@@ -1,9 +1,10 @@
 import { mapConcurrent } from '../../core/runtime/serial-queue.ts'
 import { type EvaluationModel, MODEL_CALLS_AT_ONCE } from './evaluation-model.ts'
 import { type Evaluation, meanSeconds, type Ranking, rankChunks } from './evaluation-run.ts'
-import { type EvaluationTable, evaluationTable } from './evaluation-table.ts'
+import { type Columns, type EvaluationTable, tableOf } from './evaluation-table.ts'
 import { relevancePrompt } from './metrics/evaluation-prompts.ts'
 import {
+  type MeanRelevance,
   type ModelScoredRanking,
   meanRelevance,
   modelScoredRanking,
@@ -13,32 +14,37 @@ import { readQuestions } from './test-set.ts'
 /** Each of them takes k calls of the model. */
 const QUESTIONS_MAX = 1000
 
-const MEANS = {
-  avg_relevancy: 'DOUBLE',
-  avg_relevance_score_by_k: 'VARCHAR',
-  avg_first_relevant_position: 'DOUBLE',
-  mean_mrr: 'DOUBLE',
-  hit_at_k: 'DOUBLE',
-  bin_precision_at_k: 'DOUBLE',
-  avg_entropy: 'DOUBLE',
-  avg_ndcg: 'DOUBLE',
-  avg_query_time: 'DOUBLE',
-} as const
+const MEANS: Columns<MeanRelevance & { readonly seconds: number }> = {
+  avg_relevancy: ['DOUBLE', ({ relevance }) => relevance],
+  avg_relevance_score_by_k: ['VARCHAR', ({ relevanceAt }) => JSON.stringify(relevanceAt)],
+  avg_first_relevant_position: ['DOUBLE', ({ firstRelevantPosition }) => firstRelevantPosition],
+  mean_mrr: ['DOUBLE', ({ reciprocalRank }) => reciprocalRank],
+  hit_at_k: ['DOUBLE', ({ hitRate }) => hitRate],
+  bin_precision_at_k: ['DOUBLE', ({ precision }) => precision],
+  avg_entropy: ['DOUBLE', ({ entropy }) => entropy],
+  avg_ndcg: ['DOUBLE', ({ ndcg }) => ndcg],
+  avg_query_time: ['DOUBLE', ({ seconds }) => seconds],
+}
 
-const PER_QUESTION = {
-  question: 'VARCHAR',
-  relevancy: 'DOUBLE',
-  relevance_scores: 'VARCHAR',
-  first_relevant_position: 'BIGINT',
-  reciprocal_rank: 'DOUBLE',
-  precision_at_k: 'DOUBLE',
-  entropy: 'DOUBLE',
-  ndcg: 'DOUBLE',
-  query_time: 'DOUBLE',
-} as const
+interface ScoredQuestion extends ModelScoredRanking {
+  readonly question: string
+  readonly seconds: number | null
+}
+
+const PER_QUESTION: Columns<ScoredQuestion> = {
+  question: ['VARCHAR', ({ question }) => question],
+  relevancy: ['DOUBLE', ({ relevance }) => relevance],
+  relevance_scores: ['VARCHAR', ({ scores }) => JSON.stringify(scores)],
+  first_relevant_position: ['BIGINT', ({ firstRelevantPosition }) => firstRelevantPosition],
+  reciprocal_rank: ['DOUBLE', ({ reciprocalRank }) => reciprocalRank],
+  precision_at_k: ['DOUBLE', ({ precision }) => precision],
+  entropy: ['DOUBLE', ({ entropy }) => entropy],
+  ndcg: ['DOUBLE', ({ ndcg }) => ndcg],
+  query_time: ['DOUBLE', ({ seconds }) => seconds],
+}
 
 export function modelColumns(isPerQuestion: boolean): EvaluationTable {
-  return isPerQuestion ? evaluationTable(PER_QUESTION, []) : evaluationTable(MEANS, [])
+  return isPerQuestion ? tableOf(PER_QUESTION, []) : tableOf(MEANS, [])
 }
 
 /**
@@ -56,35 +62,14 @@ export async function measureByModel(
   const rankings = await rankChunks(questions, evaluation, signal, 'content')
   const scores = await scorePassages(questions, rankings, model, signal)
   const scored = scores.map((own) => modelScoredRanking(own, k))
-  if (!isPerQuestion) return meansRow(scored, meanSeconds(rankings))
-  const rows = scored.map((metrics, index) => ({
-    question: questions[index] ?? '',
-    relevancy: metrics.relevance,
-    relevance_scores: JSON.stringify(metrics.scores),
-    first_relevant_position: metrics.firstRelevantPosition,
-    reciprocal_rank: metrics.reciprocalRank,
-    precision_at_k: metrics.precision,
-    entropy: metrics.entropy,
-    ndcg: metrics.ndcg,
-    query_time: rankings[index]?.seconds ?? null,
-  }))
-  return evaluationTable(PER_QUESTION, rows)
-}
-
-function meansRow(scored: readonly ModelScoredRanking[], seconds: number): EvaluationTable {
-  const means = meanRelevance(scored)
-  const row = {
-    avg_relevancy: means.relevance,
-    avg_relevance_score_by_k: JSON.stringify(means.relevanceAt),
-    avg_first_relevant_position: means.firstRelevantPosition,
-    mean_mrr: means.reciprocalRank,
-    hit_at_k: means.hitRate,
-    bin_precision_at_k: means.precision,
-    avg_entropy: means.entropy,
-    avg_ndcg: means.ndcg,
-    avg_query_time: seconds,
+  if (!isPerQuestion) {
+    return tableOf(MEANS, [{ ...meanRelevance(scored), seconds: meanSeconds(rankings) }])
   }
-  return evaluationTable(MEANS, [row])
+  const rows = scored.map((metrics, index) => {
+    const seconds = rankings[index]?.seconds ?? null
+    return { ...metrics, question: questions[index] ?? '', seconds }
+  })
+  return tableOf(PER_QUESTION, rows)
 }
 
 /** For each question the scores of its passages, in their order. */
