@@ -17,7 +17,6 @@ import {
   evaluateOptions,
 } from './evaluate-options.ts'
 import { runEvaluateAgent } from './evaluation-job.ts'
-import { evaluationModel } from './evaluation-model.ts'
 import {
   checkTargetColumns,
   type EvaluationTable,
@@ -27,14 +26,15 @@ import {
   tableName,
   tableTarget,
 } from './evaluation-table.ts'
-import { generateQuestions } from './generate-questions.ts'
+import { evaluationModel, generateQuestions } from './generate-questions.ts'
 import {
   gradesColumns,
   knownItemColumns,
   measureByGrades,
+  measureByModel,
   measureKnownItems,
-} from './measure-by-grades.ts'
-import { measureByModel, modelColumns } from './measure-by-model.ts'
+  modelColumns,
+} from './measures.ts'
 import {
   hasColumns,
   openTestSet,

@@ -1,7 +1,7 @@
 import { TimeSlice } from '../../core/runtime/scheduling.ts'
-import type { AnswerRow } from './answer-table.ts'
 import { type Columns, type EvaluationTable, tableOf } from './evaluation-table.ts'
 import { type PairedComparison, pairedComparison, wilsonInterval } from './metrics/proportions.ts'
+import type { AnswerRow } from './saved-answers.ts'
 
 interface Summary {
   readonly tally: Tally

@@ -2,7 +2,7 @@
 import type { CatalogSnapshot } from '../../core/domain/access/catalog-snapshot.ts'
 import { literal, quote } from '../../core/domain/identifier.ts'
 import type { Project } from '../../core/domain/project.ts'
-import { SYSTEM_VARIABLES, shownVariable } from '../variables.ts'
+import { SYSTEM_VARIABLES, shownVariable } from '../sessions.ts'
 import { OBJECT_ROWS } from './object-tables.ts'
 import { RELATION_ROWS } from './relation-tables.ts'
 import {

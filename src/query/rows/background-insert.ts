@@ -22,7 +22,7 @@ import {
   type KnowledgeBaseRequest,
   type StatementRequest,
 } from '../select/statement-request.ts'
-import { Variables } from '../variables.ts'
+import { Variables } from '../sessions.ts'
 import { insertRows, storeSelected, storingOptions } from './insert-rows.ts'
 
 type Insert = Extract<RowStatement, { kind: 'insert' }>

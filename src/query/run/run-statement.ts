@@ -21,8 +21,8 @@ import type { QueryDeps } from '../select/query-deps.ts'
 import type { StatementRequest } from '../select/statement-request.ts'
 import { done } from '../select/statement-request.ts'
 import { alterView, createView, enclosed, runComposedSelect } from '../select/views.ts'
-import { runAccessStatement } from '../statements/run-access.ts'
 import {
+  runAccessStatement,
   runAgentStatement,
   runDatabaseStatement,
   runJobStatement,

@@ -9,7 +9,7 @@ import { PhraseReader } from '../../core/text/phrase-reader.ts'
 import { type Phrase, phrasesOf, queryTerms, type TermGroup } from '../../core/text/phrases.ts'
 import { canBeFedBack, defaultAlpha } from '../../retrieval/fusion.ts'
 import { BOUND, type SearchInput } from '../../sql/search/plan-inputs.ts'
-import type { ParameterValues } from '../variables.ts'
+import type { ParameterValues } from '../sessions.ts'
 import type { SelectPlan } from './plan-cache.ts'
 import { type Holders, type RunContext, runLimits, type Verdict } from './query-deps.ts'
 

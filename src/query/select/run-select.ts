@@ -16,7 +16,7 @@ import {
 import type { Token } from '../../sql/lexer/tokens.ts'
 import { displayedName } from '../../sql/lexer/variable-names.ts'
 import { BOUND, type GivenSearch } from '../../sql/search/plan-inputs.ts'
-import { requestValues } from '../variables.ts'
+import { requestValues } from '../sessions.ts'
 import type { BoundKeywords } from './bind-keywords.ts'
 import { type Binding, bindPlan } from './bind-plan.ts'
 import { nativeNamed } from './name-scope.ts'
