@@ -7,9 +7,9 @@ import type { ChatModels, EmbedderRegistry } from '../../core/domain/ports/model
 import type { DocumentReading } from '../../core/domain/ports/reading-ports.ts'
 import type { DocumentStore, FileStore } from '../../core/domain/ports/store-ports.ts'
 import type { RowStream } from '../../core/domain/query-result.ts'
-import { timestampOfMillis } from '../../core/domain/timestamp.ts'
 import { toAppError } from '../../core/errors.ts'
 import { LruMap } from '../../core/runtime/lru-map.ts'
+import { timestampOfMillis } from '../../core/time.ts'
 import type { Chunker } from '../chunking/chunker.ts'
 import type { PageFetcher } from './guarded-fetch.ts'
 
@@ -92,6 +92,10 @@ export interface StoredCounts {
   readRows: number
   /** Rows that were skipped because they, or their batch, could not be stored. */
   failedRows?: number
+}
+
+export function noCounts(): StoredCounts {
+  return { storedDocuments: 0, skippedRows: 0, chunks: 0, readRows: 0 }
 }
 
 /** An insert while it works, and afterwards. */

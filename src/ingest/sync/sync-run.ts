@@ -11,11 +11,10 @@ import type { KnowledgeBase } from '../../core/domain/knowledge-base.ts'
 import type { SyncStore } from '../../core/domain/ports/job-ports.ts'
 import type { ChunkStore } from '../../core/domain/ports/store-ports.ts'
 import { AppError, type ErrorCode, notFound, toAppError } from '../../core/errors.ts'
-import { TimeSlice } from '../../core/runtime/scheduling.ts'
-import { SerialQueue } from '../../core/runtime/serial-queue.ts'
+import { SerialQueue, TimeSlice } from '../../core/runtime/serial-queue.ts'
 import { INGEST_LIMITS } from '../ingest-limits.ts'
 import { storeRows } from '../pipeline/store-rows.ts'
-import type { InsertDeps, StoredCounts } from '../sources/insert-request.ts'
+import { type InsertDeps, noCounts } from '../sources/insert-request.ts'
 import { CURSOR_ITEM } from './query-source.ts'
 import {
   type IdentifiedRow,
@@ -341,7 +340,7 @@ export class SyncWork implements SyncSink {
     others: readonly string[],
   ): Promise<void> {
     if (rows.length === 0) return
-    const counts: StoredCounts = { storedDocuments: 0, skippedRows: 0, chunks: 0, readRows: 0 }
+    const counts = noCounts()
     const target = {
       kb: this.#knowledgeBase(),
       source: this.#source.name,

@@ -1,4 +1,4 @@
-import { TimeSlice } from '../../core/runtime/scheduling.ts'
+import { TimeSlice } from '../../core/runtime/serial-queue.ts'
 import { type Columns, type EvaluationTable, tableOf } from './evaluation-table.ts'
 import { type PairedComparison, pairedComparison, wilsonInterval } from './metrics/proportions.ts'
 import type { AnswerRow } from './saved-answers.ts'

@@ -4,7 +4,7 @@ import {
   findTable,
   requireProject,
 } from '../../core/domain/access/catalog-snapshot.ts'
-import type { LastMark, StoredSchedule } from '../../core/domain/flow/schedule.ts'
+import type { LastMark, StoredSchedule } from '../../core/domain/flow/sync-source.ts'
 import type {
   JobWork,
   ScheduleDefinition,

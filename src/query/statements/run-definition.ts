@@ -8,7 +8,7 @@ import {
 } from '../../core/domain/access/catalog-snapshot.ts'
 import type { Principal } from '../../core/domain/access/principal.ts'
 import type { Agent } from '../../core/domain/agents/agent.ts'
-import type { StoredSchedule } from '../../core/domain/flow/schedule.ts'
+import type { StoredSchedule } from '../../core/domain/flow/sync-source.ts'
 import { nameKey } from '../../core/domain/identifier.ts'
 import type { AccessKey } from '../../core/domain/ports/access-ports.ts'
 import { type QueryResult, rowsOf } from '../../core/domain/query-result.ts'
