@@ -8,8 +8,15 @@ import type { BoundValue } from '../../core/domain/ports/engine-ports.ts'
 import type { View } from '../../core/domain/project.ts'
 import type { QueryResult, ResultValue, RowStream } from '../../core/domain/query-result.ts'
 import { AppError, notFound } from '../../core/errors.ts'
-import type { IndexStatement, ViewStatement } from '../../sql/dialect/object-statements.ts'
+import type {
+  AccessStatement,
+  EvaluateAgentStatement,
+  EvaluateStatement,
+  IndexStatement,
+  ViewStatement,
+} from '../../sql/dialect/object-statements.ts'
 import type { SessionStatement, Setting } from '../../sql/dialect/parse-session.ts'
+import type { Statement } from '../../sql/dialect/parse-statement.ts'
 import type { SourceSelect } from '../../sql/dialect/source-select.ts'
 import type { QualifiedName } from '../../sql/dialect/statement-reader.ts'
 import { createVectorIndex, dropVectorIndex } from '../definitions/define-database.ts'
@@ -45,18 +52,9 @@ export async function runStatement(
   signal: AbortSignal,
 ): Promise<QueryResult> {
   const { statement } = request
+  if (isEvaluation(statement)) return runEvaluateStatement({ ...request, statement }, deps, signal)
+  if (isOfAccess(statement)) return runAccessStatement({ ...request, statement }, deps, signal)
   switch (statement.kind) {
-    case 'evaluate_agent':
-    case 'evaluate_knowledge_base':
-      return runEvaluateStatement({ ...request, statement }, deps, signal)
-    case 'create_key':
-    case 'drop_key':
-    case 'show_keys':
-    case 'create_user':
-    case 'alter_user':
-    case 'drop_user':
-    case 'show_users':
-      return runAccessStatement({ ...request, statement }, deps, signal)
     case 'create_knowledge_base':
     case 'alter_knowledge_base':
     case 'drop_knowledge_base':
@@ -107,6 +105,16 @@ export async function runStatement(
     default:
       return runSessionStatement({ ...request, statement }, deps, signal)
   }
+}
+
+type Evaluation = EvaluateAgentStatement | EvaluateStatement
+
+function isEvaluation(statement: Statement): statement is Evaluation {
+  return statement.kind === 'evaluate_agent' || statement.kind === 'evaluate_knowledge_base'
+}
+
+function isOfAccess(statement: Statement): statement is AccessStatement {
+  return /_(?:key|user)s?$/.test(statement.kind)
 }
 
 async function runSessionStatement(
