@@ -5,7 +5,7 @@ import { Conversations } from '../agents/questions/conversations.ts'
 import { LiveTurns } from '../agents/questions/live-turns.ts'
 import type { ServerDeps, UseCases } from '../api/http/request/route-context.ts'
 import type { LoggedError } from '../api/http/request/running-requests.ts'
-import type { McpUses } from '../api/mcp/mcp-uses.ts'
+import type { McpUses } from '../api/mcp/tool.ts'
 import type { Rights } from '../core/domain/access/principal.ts'
 import {
   BUILTIN_CHAT_MODEL,
