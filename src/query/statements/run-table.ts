@@ -15,10 +15,12 @@ import type { QueryResult } from '../../core/domain/query-result.ts'
 import { checkedFileName, fileKey, type UploadedFile } from '../../core/domain/uploaded-file.ts'
 import { AppError, notFound } from '../../core/errors.ts'
 import type { TableStatement } from '../../sql/dialect/parse-table.ts'
-import type { ColumnDefinition } from '../../sql/dialect/table-definition.ts'
-import type { TableChange } from '../../sql/dialect/table-definition.ts'
-import type { TableDefinition } from '../../sql/dialect/table-definition.ts'
 import type { QualifiedName } from '../../sql/dialect/statement-reader.ts'
+import type {
+  ColumnDefinition,
+  TableChange,
+  TableDefinition,
+} from '../../sql/dialect/table-definition.ts'
 import { rowsSql, schemaColumns } from '../information-schema/schema-table.ts'
 import { storedExpression } from '../rows/assignments.ts'
 import { type QueryDeps, runLimits } from '../select/query-deps.ts'

@@ -195,9 +195,7 @@ test.each([
   const knowledgeBase = { ...current(store), ...knowledgeBaseDraft({ name: 'kb', embeddingModel }) }
   const parameters = new Set([BOUND.alpha(0), BOUND.termKeys(0)])
   const search = { textIndex: 0, text: { kind: 'constant', text }, knowledgeBase } as const
-  expect(hybridValues(search, { parameters }, { text, phrases: null })[BOUND.alpha(0)]).toBe(
-    alpha,
-  )
+  expect(hybridValues(search, { parameters }, { text, phrases: null })[BOUND.alpha(0)]).toBe(alpha)
 })
 
 test('a language is one of those there are', async () => {
