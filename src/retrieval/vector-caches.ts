@@ -22,6 +22,7 @@ import type { VectorCopy } from '../core/domain/server-state.ts'
 import { AppError } from '../core/errors.ts'
 import { abortable } from '../core/runtime/cancellation.ts'
 import { IvfAccelerator } from './ivf/ivf-accelerator.ts'
+import { hasKernel } from './kernel/open-kernel.ts'
 import { VECTOR_LIMITS } from './kernel/vector-limits.ts'
 import { Retriever } from './retriever.ts'
 import { VectorCache } from './vector-cache.ts'
@@ -95,6 +96,8 @@ export class VectorCaches implements NearestChunks, ChunkCounts, CommitListener 
   readonly #deps: VectorCachesDeps
   readonly #options: VectorCachesOptions
   readonly #retriever: Retriever
+  /** Why all searches are scans in the database; null: they are not. */
+  readonly #offReason: string | null
   readonly #entries = new Map<number, Entry>()
   #scanning: Scanning | null = null
   #lastLoad: Promise<void> = Promise.resolve()
@@ -105,6 +108,8 @@ export class VectorCaches implements NearestChunks, ChunkCounts, CommitListener 
     this.#deps = deps
     this.#options = options
     this.#retriever = new Retriever(deps.reader)
+    const noMemory = options.bytesMax === 0 ? 'EIDER_VECTOR_MEMORY is 0' : null
+    this.#offReason = noMemory ?? (hasKernel() ? null : 'this processor has no AVX')
   }
 
   /** Taken from the system for all caches; it is not given back. */
@@ -179,7 +184,7 @@ export class VectorCaches implements NearestChunks, ChunkCounts, CommitListener 
   }
 
   access(kb: KnowledgeBase, isPrefiltered = false): VectorAccess {
-    if (this.#options.bytesMax === 0) return scan('EIDER_VECTOR_MEMORY is 0')
+    if (this.#offReason !== null) return scan(this.#offReason)
     const entry = this.#entries.get(kb.id)
     if (entry?.kind === 'refused') return scan(entry.reason)
     const index = entry?.cache.index ?? null
@@ -215,7 +220,7 @@ export class VectorCaches implements NearestChunks, ChunkCounts, CommitListener 
   #reportWithoutCache(kb: KnowledgeBase, entry: Entry | undefined): IndexReport | null {
     const hasIndex = kb.vectorIndex !== null && kb.vectorIndex.type !== 'exact'
     if (!hasIndex || kb.dimensions === null) return null
-    const isPossible = entry?.kind !== 'refused' && this.#options.bytesMax > 0
+    const isPossible = entry?.kind !== 'refused' && this.#offReason === null
     const state = isPossible ? 'building' : 'unavailable'
     const { detail } = this.access(kb)
     return { state, vectorCount: null, detail: `${detail}; all vectors are compared` }
@@ -288,8 +293,7 @@ export class VectorCaches implements NearestChunks, ChunkCounts, CommitListener 
   }
 
   #load(kb: KnowledgeBase): void {
-    const { bytesMax } = this.#options
-    if (this.#isClosed || bytesMax === 0 || kb.dimensions === null) return
+    if (this.#isClosed || this.#offReason !== null || kb.dimensions === null) return
     if (this.#entries.has(kb.id)) return
     const cache = this.#newCache(kb)
     this.#loadCount += 1

@@ -58,7 +58,7 @@ describe('a search that begins near its query vector', () => {
   test.each([
     ['fastest', true],
     ['fastest', false],
-    ['scalar', true],
+    ['simd', true],
   ] as const)('finds what the plain scan finds (%s kernel, floats: %p)', async (kernel, holds) => {
     const { index, guide, memory, table, random, next, farthest } = await guided(holds, kernel)
     await index.search({ queryVector: next(), k: 1 }, signal)

@@ -10,8 +10,6 @@ export const VECTOR_LIMITS = {
   queueMax: 1024,
   /** Codes that the calling thread scans itself: up to 0.5 ms, which is less than a second look at them costs later. */
   inlineBytesMax: 8 * 1024 ** 2,
-  /** The same where there is no SIMD. */
-  scalarInlineBytesMax: 256 * 1024,
   /** A search is shared by idle threads in parts of no fewer codes. */
   partBytesMin: 8 * 1024 ** 2,
   /** Searches that one thread runs side by side. */
