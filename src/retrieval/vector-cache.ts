@@ -8,7 +8,6 @@ import type {
 import type { NearestChunk } from '../core/domain/ports/search-ports.ts'
 import { AppError } from '../core/errors.ts'
 import { yieldToEventLoop } from '../core/runtime/scheduling.ts'
-import { NearRows } from './ivf/near-rows.ts'
 import { ExactIndex } from './vectors/exact-index.ts'
 import type { FetchVectors } from './vectors/rescore.ts'
 import type { ScanRunner } from './vectors/scan.ts'
@@ -196,7 +195,6 @@ export class VectorCache {
   async #loaded({ revision, dimensions, count, batches }: VectorRows): Promise<ExactIndex> {
     const { signal } = this.#stopping
     const index = this.#newIndex(dimensions, count)
-    index.guideBy((rows) => new NearRows(rows))
     try {
       for await (const batch of batches) {
         signal.throwIfAborted()
