@@ -8,9 +8,9 @@ import { readdirSync, readFileSync, statSync } from 'node:fs'
 import { basename, join } from 'node:path'
 import { isDocumentFormat } from '../src/core/domain/uploaded-file.ts'
 import { fileFormat } from '../src/reading/file-format.ts'
-import { readDocuments } from '../src/reading/processes/read-document.ts'
+import { readDocuments } from '../src/reading/processes/read-file.ts'
 import { descendants, parseXml, textOf } from '../src/reading/xml-tree.ts'
-import { zipEntries } from '../src/reading/zip-package.ts'
+import { zipEntries } from '../src/reading/zip-file.ts'
 
 const PANDOC: Readonly<Record<string, string>> = {
   docx: 'docx',

@@ -7,11 +7,10 @@
 import { readdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import { pageDrawing } from '../src/reading/documents/pdf/page/page-glyphs.ts'
-import { PdfFile } from '../src/reading/documents/pdf/page/pdf-file.ts'
-import { Pdfium } from '../src/reading/documents/pdf/page/pdfium.ts'
+import { PdfFile, Pdfium } from '../src/reading/documents/pdf/page/pdf-file.ts'
 import { pagePieces } from '../src/reading/documents/pdf/pages-text.ts'
 import { readingOrder } from '../src/reading/documents/pdf/reading-order.ts'
-import { readDocument } from '../src/reading/processes/read-document.ts'
+import { readDocument } from '../src/reading/processes/read-file.ts'
 
 const [folder = '.', part = ''] = process.argv.slice(2)
 const pdfium = await Pdfium.load()

@@ -6,7 +6,7 @@ import { readFileSync } from 'node:fs'
 import { basename } from 'node:path'
 import { isDocumentFormat } from '../src/core/domain/uploaded-file.ts'
 import { fileFormat } from '../src/reading/file-format.ts'
-import { readDocuments } from '../src/reading/processes/read-document.ts'
+import { readDocuments } from '../src/reading/processes/read-file.ts'
 
 for (const path of process.argv.slice(2)) {
   const bytes = readFileSync(path)

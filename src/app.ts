@@ -5,18 +5,24 @@ import type { Peer } from './api/http/request/arrivals.ts'
 import type { ServerDeps } from './api/http/request/route-context.ts'
 import type { LogEntry, LoggedError } from './api/http/request/running-requests.ts'
 import { createServer } from './api/http/server.ts'
-import type { Principal } from './core/domain/access/principal.ts'
-import { type Rights, rightsOf } from './core/domain/access/rights.ts'
+import { type Principal, type Rights, rightsOf } from './core/domain/access/principal.ts'
 import { VisibleCatalogs } from './core/domain/access/visible-catalog.ts'
+import {
+  type DataSources,
+  NOTHING_NOTED,
+  type RunningWork,
+} from './core/domain/ports/engine-ports.ts'
 import type { EmbedderRegistry, RerankerRegistry } from './core/domain/ports/model-ports.ts'
-import { NOTHING_NOTED, type RunningWork } from './core/domain/ports/running-ports.ts'
-import type { DataSources } from './core/domain/ports/source-ports.ts'
-import { addressPolicy } from './core/runtime/address-policy.ts'
+import {
+  addressPolicy,
+  checkNamedAddress,
+  type Guard,
+  internet,
+} from './core/runtime/address-policy.ts'
 import { settlesWithin, sleep } from './core/runtime/cancellation.ts'
-import { checkNamedAddress, type Guard, internet } from './core/runtime/pinned-fetch.ts'
 import { Reembedding } from './ingest/pipeline/reembed.ts'
 import { DocumentReader, documentReaderOptions } from './ingest/readers/document-reader.ts'
-import { InsertLog } from './ingest/sources/insert-log.ts'
+import { InsertLog } from './ingest/sources/insert-request.ts'
 import { BuiltinEmbedder } from './models/builtin/builtin-embedder.ts'
 import { builtinTokenCounter } from './models/builtin/word-piece-counter.ts'
 import { checkModelAddress } from './models/endpoint.ts'
@@ -39,40 +45,39 @@ import { BackupSchedule } from './store/backup/backup-schedule.ts'
 import { memoryBytesOf } from './store/duckdb/memory-size.ts'
 import type { Store } from './store/store.ts'
 import { auditedInserts, auditedQueries, statementAccess } from './wiring/access-parts.ts'
-import { agentAnswers, agentPool, askedAgents } from './wiring/agent-parts.ts'
-import { healthOf } from './wiring/health-parts.ts'
-import { insertDepsOf } from './wiring/insert-parts.ts'
-import { jobRunnerOf, shownActivity } from './wiring/job-parts.ts'
+import {
+  agentAnswers,
+  agentPool,
+  askedAgents,
+  chatDefaultsOf,
+  chatModelsOf,
+  foreignToolsOf,
+  mcpDoorOf,
+  networkRulesOf,
+  serviceKeysOf,
+} from './wiring/agent-parts.ts'
+import { insertDepsOf, jobRunnerOf, shownActivity } from './wiring/job-parts.ts'
 import { LATER } from './wiring/later.ts'
-import { mapUsesOf } from './wiring/map-parts.ts'
-import { foreignToolsOf, mcpDoorOf } from './wiring/mcp-parts.ts'
 import {
   countedEmbeddings,
   countedRuns,
   countedSearches,
   countedStatements,
   countingLog,
+  diskUsage,
+  healthOf,
   metricsOf,
 } from './wiring/metric-parts.ts'
-import {
-  chatDefaultsOf,
-  chatModelsOf,
-  networkRulesOf,
-  serviceKeysOf,
-} from './wiring/model-parts.ts'
-import { schedulerOf } from './wiring/schedule-parts.ts'
+import { schedulerOf, sourceKeeperOf } from './wiring/schedule-parts.ts'
 import {
   environmentOfReaders,
   isLoopback,
   type Settings,
   shownSettings,
 } from './wiring/settings/settings.ts'
-import { dataSourcesOf, sourceFilesOf } from './wiring/source-clients.ts'
-import { databaseUses, liveTables } from './wiring/source-parts.ts'
-import { sourceKeeperOf } from './wiring/sync-parts.ts'
+import { databaseUses, dataSourcesOf, liveTables, sourceFilesOf } from './wiring/source-parts.ts'
 import { runTracingOf } from './wiring/trace-parts.ts'
-import { diskUsage } from './wiring/usage-parts.ts'
-import { useCases } from './wiring/use-cases.ts'
+import { mapUsesOf, useCases } from './wiring/use-cases.ts'
 
 export interface AppLog {
   request(entry: LogEntry): void

@@ -20,3 +20,12 @@ export function parsedArguments(text: string): JsonObject | null {
   const value = text.trim() === '' ? {} : parsedJson(text)
   return isObject(value) ? value : null
 }
+
+/** A whole number from 0 on that a double holds exactly. */
+export function isCount(value: unknown): value is number {
+  return typeof value === 'number' && Number.isSafeInteger(value) && value >= 0
+}
+
+export function sum(numbers: readonly number[]): number {
+  return numbers.reduce((total, number) => total + number, 0)
+}

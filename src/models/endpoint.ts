@@ -1,7 +1,6 @@
 import { type ChatDefaults, compatibleServer, type ModelRef } from '../core/domain/model-ref.ts'
 import { AppError } from '../core/errors.ts'
-import { isTrustedHost } from '../core/runtime/address-policy.ts'
-import { checkNamedAddress, type Guard } from '../core/runtime/pinned-fetch.ts'
+import { checkNamedAddress, type Guard, isTrustedHost } from '../core/runtime/address-policy.ts'
 
 /** Where a model is reached and with which key. */
 export interface Endpoint {

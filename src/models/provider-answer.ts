@@ -1,5 +1,5 @@
-import { isCount } from '../core/counts.ts'
-import { type Guard, pinnedFetch } from '../core/runtime/pinned-fetch.ts'
+import { isCount } from '../core/json.ts'
+import { type Guard, pinnedFetch } from '../core/runtime/address-policy.ts'
 
 /** Of the body of a failed answer: its message is short. */
 const FAILURE_BYTES_MAX = 65_536

@@ -1,4 +1,4 @@
-import { HIDDEN, withoutMarkedCredentials } from '../core/domain/credentials.ts'
+import { HIDDEN, withoutMarkedCredentials } from '../core/domain/model-ref.ts'
 import { AppError } from '../core/errors.ts'
 import { shortened } from '../core/short-text.ts'
 import type { Endpoint } from './endpoint.ts'

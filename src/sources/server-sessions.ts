@@ -1,5 +1,5 @@
 /** Sessions with databases that are servers: a few connections for each data source, each used in READ ONLY transactions. */
-import type { DataSource } from '../core/domain/flow/data-source.ts'
+import type { DataSource } from '../core/domain/flow/source-parameters.ts'
 import { abortable, onAbort } from '../core/runtime/cancellation.ts'
 import { ConnectionPool, type Lease, type PooledConnection } from './connection-pool.ts'
 import { type Endpoint, endpointOf } from './server-endpoint.ts'

@@ -5,11 +5,11 @@ import type {
   SourceColumn,
   SourceTable,
   SourceTableName,
-} from '../core/domain/flow/data-source.ts'
-import type { SourceSelect } from '../core/domain/ports/source-ports.ts'
+} from '../core/domain/flow/source-parameters.ts'
+import type { SourceSelect } from '../core/domain/ports/engine-ports.ts'
 import type { ResultColumn, ResultValue } from '../core/domain/query-result.ts'
 import { AppError } from '../core/errors.ts'
-import type { Guard } from '../core/runtime/pinned-fetch.ts'
+import type { Guard } from '../core/runtime/address-policy.ts'
 import type { StagingFolder } from './staged-csv.ts'
 
 /** What a call may take: until its signal aborts, which it does at the deadline, too. */

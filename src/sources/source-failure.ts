@@ -1,5 +1,5 @@
 /** Why a data source failed, in words for whoever asked: which one, where, and the cause, without a secret. */
-import type { DataSource } from '../core/domain/flow/data-source.ts'
+import type { DataSource } from '../core/domain/flow/source-parameters.ts'
 import { AppError } from '../core/errors.ts'
 
 const MESSAGE_CHARS_MAX = 1000

@@ -5,9 +5,13 @@ import type {
   SourceColumn,
   SourceTable,
   SourceTableName,
-} from '../core/domain/flow/data-source.ts'
-import type { RunLimits } from '../core/domain/ports/engine-ports.ts'
-import type { DataSources, SourceSelect, StagedRows } from '../core/domain/ports/source-ports.ts'
+} from '../core/domain/flow/source-parameters.ts'
+import type {
+  DataSources,
+  RunLimits,
+  SourceSelect,
+  StagedRows,
+} from '../core/domain/ports/engine-ports.ts'
 import type { ResultValue, RowStream } from '../core/domain/query-result.ts'
 import { AppError } from '../core/errors.ts'
 import { type Deadline, startDeadline } from '../core/runtime/cancellation.ts'

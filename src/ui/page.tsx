@@ -36,7 +36,7 @@ const SearchLabView = lazyView(async () => {
 const MapView = lazyView(async () => (await import('./views/map/map-view.tsx')).MapView)
 const SqlView = lazyView(async () => (await import('./views/sql/sql-view.tsx')).SqlView)
 const NewAgentView = lazyView(async () => {
-  return (await import('./views/agents/new-agent-view.tsx')).NewAgentView
+  return (await import('./views/agents/agent-settings-view.tsx')).NewAgentView
 })
 const AgentView = lazyView(async () => (await import('./views/agents/agent-view.tsx')).AgentView)
 const AgentSettingsView = lazyView(async () => {

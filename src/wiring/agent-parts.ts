@@ -1,23 +1,41 @@
+import type { McpServers } from '../agents/mcp/mcp-servers.ts'
 import { agentWarnings } from '../agents/questions/agent-check.ts'
 import { AgentPool } from '../agents/questions/agent-pool.ts'
 import { Conversations } from '../agents/questions/conversations.ts'
 import { LiveTurns } from '../agents/questions/live-turns.ts'
-import type { UseCases } from '../api/http/request/route-context.ts'
+import type { ServerDeps, UseCases } from '../api/http/request/route-context.ts'
 import type { LoggedError } from '../api/http/request/running-requests.ts'
-import type { Rights } from '../core/domain/access/rights.ts'
-import { BUILTIN_CHAT_MODEL, BUILTIN_PROVIDER } from '../core/domain/model-ref.ts'
-import type { ForeignTools } from '../core/domain/ports/foreign-tool-ports.ts'
-import type { AgentAnswers } from '../core/domain/ports/model-ports.ts'
-import type { RunningWork } from '../core/domain/ports/running-ports.ts'
-import type { RunTraces } from '../core/domain/ports/trace-ports.ts'
+import type { McpUses } from '../api/mcp/mcp-uses.ts'
+import type { Rights } from '../core/domain/access/principal.ts'
+import {
+  BUILTIN_CHAT_MODEL,
+  BUILTIN_EMBEDDING_MODEL,
+  BUILTIN_PROVIDER,
+  type ChatDefaults,
+  type ModelRef,
+  type NetworkRules,
+} from '../core/domain/model-ref.ts'
+import type { RunTraces } from '../core/domain/ports/conversation-ports.ts'
+import type { StoredDocuments } from '../core/domain/ports/document-ports.ts'
+import type { RunningWork } from '../core/domain/ports/engine-ports.ts'
+import type { ForeignTools, McpDoor } from '../core/domain/ports/foreign-tool-ports.ts'
+import type {
+  AgentAnswers,
+  ChatModels,
+  Embedder,
+  EmbedderRegistry,
+} from '../core/domain/ports/model-ports.ts'
+import { toAppError } from '../core/errors.ts'
+import type { Guard } from '../core/runtime/address-policy.ts'
 import { setStatement } from '../core/runtime/cancellation.ts'
+import { modelEndpoint } from '../models/endpoint.ts'
+import { FeatureMemories } from '../models/registries/feature-memories.ts'
 import { costOf } from '../ops/telemetry/model-prices.ts'
 import type { QueryDeps } from '../query/select/query-deps.ts'
 import type { Store } from '../store/store.ts'
-import { askerOfSignal } from './access-parts.ts'
+import { askerOfSignal, requestOf } from './access-parts.ts'
 import { LATER } from './later.ts'
-import { builtinEmbed, chatDefaultsOf, defaultChatModel } from './model-parts.ts'
-import type { Settings } from './settings/settings.ts'
+import { isLoopback, type Settings } from './settings/settings.ts'
 
 /** Threads that wait for questions: some 10 MB each. */
 const SPARE_AGENTS = 2
@@ -127,4 +145,148 @@ export function agentAnswers(
       return { ...answer, cost }
     },
   }
+}
+
+/** Tools of MCP servers. What speaks with them is loaded when an agent names one. */
+export function foreignToolsOf(guard: Guard, nowMs: () => number): ForeignTools {
+  let servers: Promise<McpServers> | undefined
+  const loaded = () => {
+    servers ??= import('../agents/mcp/mcp-servers.ts').then(
+      (module) => new module.McpServers(guard, nowMs),
+    )
+    return servers
+  }
+  return {
+    list: async (server, signal) => (await loaded()).list(server, signal),
+    call: async (call, signal) => (await loaded()).call(call, signal),
+    end: (session) => void servers?.then((known) => known.end(session)),
+  }
+}
+
+type Served = Pick<
+  ServerDeps,
+  'catalog' | 'search' | 'documents' | 'query' | 'agents' | 'insert' | 'logError'
+>
+
+/** Clients of the Model Context Protocol. What answers them is loaded with the first request of one. */
+export function mcpDoorOf(
+  served: Served,
+  {
+    documents,
+    running,
+    version,
+  }: {
+    readonly documents: Pick<StoredDocuments, 'count' | 'chunkCount'>
+    readonly running: RunningWork
+    readonly version: string
+  },
+): McpDoor {
+  const uses: McpUses = {
+    version,
+    snapshot: () => served.catalog.catalog.snapshot(),
+    search: served.search,
+    readDocument: (kb, id, signal) => served.documents.read(kb, id, signal),
+    listDocuments: (kb, order, signal) => served.documents.list(kb, order, signal),
+    async sizeOf(kb) {
+      const [count, chunks] = await Promise.all([documents.count(kb), documents.chunkCount(kb)])
+      return { documents: count, chunks }
+    },
+    async query(order, principal, signal) {
+      running.refuseSuspect(order.sql)
+      const entry = running.begin('a tool of MCP')
+      entry.statement(order.sql)
+      setStatement(signal, order.sql)
+      try {
+        return await served.query(order, principal, signal)
+      } finally {
+        entry.end()
+      }
+    },
+    ask: (question, signal) => served.agents.ask(question, signal),
+    insert: async (kb, rows, signal) => {
+      const crawl = { allowedDomains: [], patterns: [] }
+      return (await served.insert({ kb, rows, crawl }, signal)).job
+    },
+    logError: (error, signal) => {
+      served.logError({ requestId: requestOf(signal)?.id ?? 'mcp', error })
+    },
+  }
+  let loaded: Promise<McpDoor> | undefined
+  const door = () => {
+    loaded ??= import('../api/mcp/mcp-requests.ts').then(
+      (module) => new module.McpRequests(uses, () => performance.now()),
+    )
+    return loaded
+  }
+  return {
+    handle: async (request, body, caller) => (await door()).handle(request, body, caller),
+    endIdleStreams: () => void loaded?.then((known) => known.endIdleStreams()),
+    close: async () => (await loaded)?.close(),
+  }
+}
+
+/** Models as the settings name them. */
+
+/** null: agents and the server have the built-in one. */
+function defaultChatModel({ chatProvider, chatModel }: Settings): ModelRef | null {
+  if (chatProvider === BUILTIN_PROVIDER) return null
+  return { provider: chatProvider, modelName: chatModel ?? '', options: {} }
+}
+
+export function chatModelsOf(settings: Settings, embedders: EmbedderRegistry): ChatModels {
+  const memories = new FeatureMemories(() => performance.now())
+  return {
+    defaultModel: defaultChatModel(settings),
+    features: memories,
+    problemOf(ref) {
+      if (ref.provider === BUILTIN_PROVIDER) return null
+      try {
+        modelEndpoint(ref, { chat: chatDefaultsOf(settings), code: 'invalid_agent' })
+        return null
+      } catch (error) {
+        return toAppError(error).message
+      }
+    },
+    async chatModel(ref, withinMs) {
+      const { chatModelOf } = await import('../models/registries/chat-registry.ts')
+      const embed = builtinEmbed(embedders)
+      const features = memories.of(ref)
+      const within = withinMs === undefined ? {} : { withinMs }
+      return chatModelOf(ref, chatDefaultsOf(settings), { embed, features, ...within })
+    },
+  }
+}
+
+function builtinEmbed(embedders: EmbedderRegistry): Embedder['embed'] {
+  const ref = { provider: BUILTIN_PROVIDER, modelName: BUILTIN_EMBEDDING_MODEL, options: {} }
+  return (texts, signal) => embedders.embedder(ref).embed(texts, signal)
+}
+
+export function chatDefaultsOf(settings: Settings): ChatDefaults {
+  const { openaiApiKey, openaiBaseUrl, anthropicApiKey, anthropicBaseUrl } = settings
+  const network = networkRulesOf(settings)
+  const { chatProvider: operatorProvider } = settings
+  const { chatBaseUrl: operatorBaseUrl, chatApiKey: operatorApiKey } = settings
+  const operators = { operatorProvider, operatorBaseUrl, operatorApiKey }
+  const serviceKeys = serviceKeysOf(settings)
+  const own = { openaiApiKey, openaiBaseUrl, anthropicApiKey, anthropicBaseUrl }
+  return { ...own, ...operators, serviceKeys, network }
+}
+
+/** By the short names of the providers. */
+export function serviceKeysOf(settings: Settings) {
+  return {
+    gemini: settings.geminiApiKey,
+    mistral: settings.mistralApiKey,
+    groq: settings.groqApiKey,
+    deepseek: settings.deepseekApiKey,
+    openrouter: settings.openrouterApiKey,
+    together: settings.togetherApiKey,
+  }
+}
+
+/** Who alone can reach this server, without a login, may reach from it what the machine reaches. */
+export function networkRulesOf({ networkAllow, host, username }: Settings): NetworkRules {
+  const isOpen = isLoopback(host) && username === undefined
+  return { setting: 'EIDER_NETWORK_ALLOW', entries: networkAllow, isOpen }
 }

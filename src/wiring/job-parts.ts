@@ -1,10 +1,16 @@
 import type { LoggedError } from '../api/http/request/running-requests.ts'
 import type { CatalogSnapshot } from '../core/domain/access/catalog-snapshot.ts'
-import type { Rights } from '../core/domain/access/rights.ts'
-import { type Activity, insertOfJob, NO_ACTIVITY } from '../core/domain/flow/activity.ts'
+import type { Rights } from '../core/domain/access/principal.ts'
+import { type Activity, insertOfJob, NO_ACTIVITY } from '../core/domain/flow/job.ts'
+import { addressPolicy, internet } from '../core/runtime/address-policy.ts'
+import { DAY_MS } from '../core/time.ts'
+import { INGEST_LIMITS } from '../ingest/ingest-limits.ts'
 import type { AttachDeps } from '../ingest/pipeline/attach-job.ts'
-import type { InsertLog } from '../ingest/sources/insert-log.ts'
-import type { InsertDeps } from '../ingest/sources/insert-request.ts'
+import type { InsertFilesDeps } from '../ingest/pipeline/insert-files.ts'
+import type { UploadDeps } from '../ingest/pipeline/upload-files.ts'
+import type { DocumentReader } from '../ingest/readers/document-reader.ts'
+import { guardedFetch } from '../ingest/sources/guarded-fetch.ts'
+import type { InsertDeps, InsertLog } from '../ingest/sources/insert-request.ts'
 import { JobRunner } from '../ops/jobs/job-runner.ts'
 import type { JobLogEntry } from '../ops/jobs/job-runs.ts'
 import { rightsOfWork } from '../query/run/rights-deps.ts'
@@ -106,4 +112,54 @@ export function shownActivity(store: Store, inserts: InsertLog): ShownActivity {
       return shown.snapshot
     },
   }
+}
+
+interface InsertParts {
+  readonly settings: Settings
+  readonly store: Store
+  readonly version: string
+}
+
+/** The rows of an insert's query are read while others are embedded, which may take long. */
+const INSERT_READING_MS = DAY_MS
+
+export function insertDepsOf(
+  options: InsertParts,
+  queryDepsOf: (rights: Rights | null) => QueryDeps,
+  reader: DocumentReader,
+): InsertFilesDeps & UploadDeps {
+  const { settings, store } = options
+  const downloads = downloadsOf(options)
+  const queryDeps = queryDepsOf(null)
+  return {
+    snapshot: () => store.catalog.snapshot(),
+    chunks: store.chunks,
+    inserts: queryDeps.inserts,
+    embedders: queryDeps.embedders,
+    chatModels: queryDeps.chatModels,
+    files: store.files,
+    tables: store.files,
+    select: async (sql, { projectName: database, rights }, signal) => {
+      return (await LATER.select()).runSelect(
+        { sql, database, params: {} },
+        { ...queryDepsOf(rights), readingMs: INSERT_READING_MS },
+        signal,
+      )
+    },
+    pages: downloads,
+    downloads,
+    reader,
+    chunker: reader,
+    crawlPagesMax: settings.crawlPagesMax,
+    keepCrawlWarnings: (kb, warnings) => store.catalog.keepCrawlWarnings(kb, warnings),
+  }
+}
+
+function downloadsOf({ settings, version }: InsertParts) {
+  return guardedFetch({
+    policy: addressPolicy({ setting: 'EIDER_CRAWL_ALLOW', entries: settings.crawlAllow }),
+    userAgent: `Eider/${version} (+crawler)`,
+    network: internet,
+    pageMs: INGEST_LIMITS.pageMs,
+  })
 }

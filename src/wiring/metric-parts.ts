@@ -1,25 +1,30 @@
-/** What is counted of each part, by wrapping it: none of them knows that it is counted. */
-
 import type { ServerDeps, UseCases } from '../api/http/request/route-context.ts'
 import type { LogEntry, LoggedError } from '../api/http/request/running-requests.ts'
 import type { FinishedRun } from '../core/domain/agents/agent-run.ts'
 import { JOB_STATES, type Job } from '../core/domain/flow/job.ts'
 import type { SearchMode } from '../core/domain/hybrid-search.ts'
+import { nameKey } from '../core/domain/identifier.ts'
 import type { VectorIndexState } from '../core/domain/index-definition.ts'
 import type { KnowledgeBase } from '../core/domain/knowledge-base.ts'
+import type { RunSink } from '../core/domain/ports/conversation-ports.ts'
+import type { StoredDocuments } from '../core/domain/ports/document-ports.ts'
 import type { EmbedderRegistry } from '../core/domain/ports/model-ports.ts'
 import type {
   NearestChunks,
   NearestFound,
   NearestSearch,
+  VectorIndexStates,
 } from '../core/domain/ports/search-ports.ts'
-import type { RunSink } from '../core/domain/ports/trace-ports.ts'
-import { ERRORS, toAppError } from '../core/errors.ts'
+import type { KnowledgeBaseUsage, StoredSize, VectorCopy } from '../core/domain/server-state.ts'
+import { AppError, ERRORS, toAppError } from '../core/errors.ts'
+import { settlesWithin } from '../core/runtime/cancellation.ts'
 import type { JobLogEntry } from '../ops/jobs/job-runs.ts'
 import type { Measurements } from '../ops/telemetry/measurements.ts'
 import type { MetricsPage, Sources } from '../ops/telemetry/metrics-page.ts'
 import type { VectorCaches } from '../retrieval/vector-caches.ts'
 import type { Store } from '../store/store.ts'
+
+/** What is counted of each part, by wrapping it: none of them knows that it is counted. */
 
 interface AppLog {
   request(entry: LogEntry): void
@@ -257,4 +262,108 @@ function jobsUnderWay(jobs: readonly Pick<Job, 'state'>[]): Readonly<Record<stri
   const counts = Object.fromEntries(JOB_STATES.map((state) => [state, 0]))
   for (const { state } of jobs) counts[state] = (counts[state] ?? 0) + 1
   return { queued: counts.queued ?? 0, running: counts.running ?? 0 }
+}
+
+interface HealthParts {
+  /** Asks the database for next to nothing, apart from what callers run. */
+  readonly askDatabase: () => Promise<unknown>
+  readonly isDiskFull: () => boolean
+  readonly nowMs: () => number
+  /** A database that takes longer does not answer. */
+  readonly answerMs?: number
+}
+
+const ANSWER_MS = 2_000
+/** Whoever asks more often gets the answer of before. */
+const FRESH_MS = 1_000
+
+/** However often somebody asks, and however long the database takes, it is asked once at a time. */
+export function healthOf({
+  askDatabase,
+  isDiskFull,
+  nowMs,
+  answerMs = ANSWER_MS,
+}: HealthParts): ServerDeps['health'] {
+  let asked: Promise<unknown> | null = null
+  let answered: { readonly atMs: number; readonly isAlive: boolean } | null = null
+  const ask = () => {
+    asked ??= askDatabase()
+      .then(
+        () => true,
+        () => false,
+      )
+      .then((isAlive) => {
+        answered = { atMs: nowMs(), isAlive }
+        asked = null
+        return isAlive
+      })
+    return asked
+  }
+  const isAlive = async () => {
+    if (answered !== null && nowMs() - answered.atMs < FRESH_MS) return answered.isAlive
+    const asking = ask()
+    return (await settlesWithin(asking, answerMs)) && (await asking)
+  }
+  return async () => ({
+    database: (await isAlive()) ? 'ok' : 'not answering',
+    disk: isDiskFull() ? 'full' : 'ok',
+  })
+}
+
+/** What each knowledge base takes, from the parts that hold something of it. */
+
+interface UsageParts {
+  readonly documents: Pick<StoredDocuments, 'counts'>
+  readonly sizes: { of(kb: KnowledgeBase): Promise<StoredSize | null> }
+  readonly vectors: { copyOf(kb: KnowledgeBase): VectorCopy }
+  readonly rows: { bytesOf(kb: KnowledgeBase): number }
+  readonly indexes: Pick<VectorIndexStates, 'states'>
+}
+
+/** Reads one after the other: whoever looks holds nobody up. Those that go meanwhile are left out. */
+export function diskUsage({ documents, sizes, vectors, rows, indexes }: UsageParts) {
+  return async (
+    knowledgeBases: readonly KnowledgeBase[],
+    {
+      signal,
+      isDiskWanted,
+    }: {
+      readonly signal: AbortSignal
+      readonly isDiskWanted: boolean
+    },
+  ): Promise<readonly KnowledgeBaseUsage[]> => {
+    const used: KnowledgeBaseUsage[] = []
+    const states = new Map(
+      indexes.states().map((one) => [knowledgeBaseKey(one.project, one.knowledgeBase), one]),
+    )
+    for (const kb of knowledgeBases) {
+      signal.throwIfAborted()
+      const index = states.get(knowledgeBaseKey(kb.projectName, kb.name))
+      const counts = await unlessGone(documents.counts(kb))
+      if (counts === null || index === undefined) continue
+      const disk = isDiskWanted ? await sizes.of(kb) : null
+      if (isDiskWanted && disk === null) continue
+      const { projectName: project, name: knowledgeBase, dimensions } = kb
+      used.push({
+        ...{ project, knowledgeBase, dimensions, disk, index },
+        ...{ documentCount: counts.documents, chunkCount: counts.chunks },
+        vectors: vectors.copyOf(kb),
+        rowBytes: rows.bytesOf(kb),
+      })
+    }
+    return used
+  }
+}
+
+async function unlessGone<T>(read: Promise<T>): Promise<T | null> {
+  try {
+    return await read
+  } catch (error) {
+    if (error instanceof AppError && error.code === 'knowledge_base_not_found') return null
+    throw error
+  }
+}
+
+function knowledgeBaseKey(project: string, name: string): string {
+  return JSON.stringify([nameKey(project), nameKey(name)])
 }

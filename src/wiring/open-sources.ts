@@ -1,4 +1,4 @@
-import type { Guard } from '../core/runtime/pinned-fetch.ts'
+import type { Guard } from '../core/runtime/address-policy.ts'
 import { FileSource } from '../sources/files/file-source.ts'
 import { MysqlSource } from '../sources/mysql/mysql-source.ts'
 import { PostgresSource } from '../sources/postgres/postgres-source.ts'

@@ -1,13 +1,18 @@
 import type { LoggedError } from '../api/http/request/running-requests.ts'
 import type { CatalogSnapshot } from '../core/domain/access/catalog-snapshot.ts'
-import { sees } from '../core/domain/access/rights.ts'
-import { withoutSecrets } from '../core/domain/flow/hidden-secrets.ts'
-import type { ScheduleStore } from '../core/domain/ports/schedule-ports.ts'
+import { sees } from '../core/domain/access/principal.ts'
+import { withoutSecrets } from '../core/domain/flow/source-parameters.ts'
+import type { ScheduleStore } from '../core/domain/ports/job-ports.ts'
+import type { UploadDeps } from '../ingest/pipeline/upload-files.ts'
+import type { DocumentReader } from '../ingest/readers/document-reader.ts'
+import type { InsertDeps } from '../ingest/sources/insert-request.ts'
+import { SourceKeeper, WATCHING } from '../ingest/sync/source-keeper.ts'
 import { scheduleTimes } from '../ops/jobs/job-periods.ts'
 import type { JobRunner } from '../ops/jobs/job-runner.ts'
 import { Scheduler } from '../ops/jobs/scheduler.ts'
 import type { LiveRows } from '../query/information-schema/schema-table.ts'
 import type { QueryDeps } from '../query/select/query-deps.ts'
+import type { Store } from '../store/store.ts'
 import { LATER } from './later.ts'
 import type { Settings } from './settings/settings.ts'
 
@@ -78,4 +83,44 @@ export async function scheduleRows(
     }
   })
   return { rows }
+}
+
+interface SyncParts {
+  readonly settings: Settings
+  readonly store: Store
+  readonly log: { readonly failure: (error: LoggedError) => void }
+  readonly jobs: JobRunner
+  readonly reader: DocumentReader
+  readonly insertDeps: () => InsertDeps & UploadDeps
+}
+
+/** Keeps knowledge bases in step from `start` on. */
+export function sourceKeeperOf(parts: SyncParts): SourceKeeper {
+  const { settings, store, log, jobs, reader, insertDeps } = parts
+  const keeper = new SourceKeeper({
+    store: store.sources,
+    snapshot: () => store.catalog.snapshot(),
+    folders: settings.folders,
+    now: Date.now,
+    run: async (request, signal) => {
+      const deps = {
+        ...insertDeps(),
+        chunks: store.chunks,
+        chunker: reader.forRequest(),
+        syncStore: store.sources,
+        folders: settings.folders,
+        bytesMax: settings.fileBytesMax,
+        files: store.contents,
+        tables: store.files,
+        reader: () => reader.forRequest(),
+        now: Date.now,
+      }
+      return (await LATER.syncRun()).runSource(request, deps, signal)
+    },
+    jobs,
+    onFailure: (error) => log.failure({ requestId: 'source', error }),
+    watching: WATCHING,
+  })
+  jobs.handle('sync', keeper.handler)
+  return keeper
 }

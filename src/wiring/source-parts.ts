@@ -1,9 +1,9 @@
 import type { CatalogSnapshot } from '../core/domain/access/catalog-snapshot.ts'
 import type { Asker } from '../core/domain/access/principal.ts'
 import type { AuditLog } from '../core/domain/ports/access-ports.ts'
-import type { ScheduleStore } from '../core/domain/ports/schedule-ports.ts'
-import type { SourceKeeping, SyncStore } from '../core/domain/ports/sync-ports.ts'
-import type { TraceStore } from '../core/domain/ports/trace-ports.ts'
+import type { TraceStore } from '../core/domain/ports/conversation-ports.ts'
+import type { DataSources } from '../core/domain/ports/engine-ports.ts'
+import type { ScheduleStore, SourceKeeping, SyncStore } from '../core/domain/ports/job-ports.ts'
 import type { DatabaseDeps } from '../query/definitions/catalog-deps.ts'
 import type { LiveTables } from '../query/information-schema/schema-table.ts'
 import {
@@ -11,9 +11,14 @@ import {
   keptSourceRows,
   type ListedSources,
 } from '../query/information-schema/source-tables.ts'
+import type { Sources } from '../sources/sources.ts'
 import { namesDatabase } from '../sql/lexer/named-database.ts'
+import { memoryBytesOf } from '../store/duckdb/memory-size.ts'
 import { askerOfSignal, requireAuditReader } from './access-parts.ts'
+import { LATER } from './later.ts'
+import type { SourceFilesOptions, SourcesOptions } from './open-sources.ts'
 import { scheduleRows } from './schedule-parts.ts'
+import { environmentOfReaders, type Settings } from './settings/settings.ts'
 
 /** The tables of information_schema whose rows are fetched when they are read. */
 export function liveTables(
@@ -80,5 +85,40 @@ export function databaseUses(
       return [`source ${name} of ${kb.projectName}.${kb.name}`]
     })
     return [...jobs, ...kept]
+  }
+}
+
+/** The databases behind data sources. Their clients are loaded when somebody asks for one. */
+export function dataSourcesOf(options: SourcesOptions): DataSources {
+  let opened: Promise<Sources> | undefined
+  let ready: Sources | undefined
+  const sources = () => {
+    opened ??= LATER.sources().then(({ openSources }) => {
+      ready = openSources(options)
+      return ready
+    })
+    return opened
+  }
+  return {
+    check: async (...request) => (await sources()).check(...request),
+    tables: async (...request) => (await sources()).tables(...request),
+    describeTables: async (...request) => (await sources()).describeTables(...request),
+    columns: async (...request) => (await sources()).columns(...request),
+    describe: async (...request) => (await sources()).describe(...request),
+    read: async (...request) => (await sources()).read(...request),
+    stage: async (...request) => (await sources()).stage(...request),
+    forgetTables: (source) => ready?.forgetTables(source),
+    forget: async (source) => (await opened)?.forget(source),
+    close: async () => (await opened)?.close(),
+  }
+}
+
+export function sourceFilesOf(
+  settings: Pick<Settings, 'sourcesDirectory' | 'readingMemory'>,
+): SourceFilesOptions {
+  return {
+    folder: settings.sourcesDirectory ?? null,
+    memoryBytes: memoryBytesOf(settings.readingMemory),
+    environment: environmentOfReaders(),
   }
 }

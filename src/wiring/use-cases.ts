@@ -1,7 +1,6 @@
 import { probeAgent } from '../agents/questions/agent-check.ts'
-import type { Attachments, UseCases } from '../api/http/request/route-context.ts'
-import type { Principal } from '../core/domain/access/principal.ts'
-import { type Rights, rightsOf } from '../core/domain/access/rights.ts'
+import type { Attachments, MapUses, UseCases } from '../api/http/request/route-context.ts'
+import { type Principal, type Rights, rightsOf } from '../core/domain/access/principal.ts'
 import type { ImportFiles } from '../core/domain/ports/document-ports.ts'
 import type { TokenCounter } from '../core/domain/ports/model-ports.ts'
 import {
@@ -13,7 +12,7 @@ import {
   mayBeAttachJob,
 } from '../ingest/pipeline/attach-job.ts'
 import type { InsertFilesDeps } from '../ingest/pipeline/insert-files.ts'
-import type { UploadDeps } from '../ingest/pipeline/upload-file.ts'
+import type { UploadDeps } from '../ingest/pipeline/upload-files.ts'
 import type { DocumentReader } from '../ingest/readers/document-reader.ts'
 import type { JobRunner } from '../ops/jobs/job-runner.ts'
 import type { DocumentUses } from '../query/documents/document-uses.ts'
@@ -22,6 +21,7 @@ import type { QueryRequest } from '../query/run/run-query.ts'
 import type { QueryDeps } from '../query/select/query-deps.ts'
 import { Sessions } from '../query/sessions.ts'
 import { UNKNOWN_VARIABLES } from '../query/variables.ts'
+import type { ComputedMaps } from '../retrieval/map/computed-maps.ts'
 import type { Store } from '../store/store.ts'
 import { handleEvaluations, handleInserts, handleRechunks } from './job-parts.ts'
 import { LATER } from './later.ts'
@@ -239,5 +239,39 @@ function transferUsesOf(
         throw error
       })
     },
+  }
+}
+
+/** Maps of knowledge bases: what makes them is loaded with the first request for one. */
+
+export function mapUsesOf(
+  store: Pick<Store, 'vectors' | 'engine' | 'mapFiles' | 'catalog'>,
+  queryDeps: QueryDeps,
+  onFailure: (error: unknown) => void,
+): MapUses & { close(): Promise<void> } {
+  let maps: Promise<ComputedMaps> | undefined
+  const computed = () => {
+    maps ??= LATER.maps().then((module) => {
+      return new module.ComputedMaps({
+        vectors: store.vectors,
+        reader: store.engine,
+        files: store.mapFiles,
+        snapshot: () => store.catalog.snapshot(),
+        workerUrl: new URL('./threads/map-entry.ts', import.meta.url).href,
+        nowMs: queryDeps.nowMs,
+        onFailure,
+      })
+    })
+    return maps
+  }
+  return {
+    stateOf: async (...asked) => (await computed()).stateOf(...asked),
+    values: async (at, of, signal) => {
+      return (await LATER.mapPoints()).mapValues(at, of, queryDeps, signal)
+    },
+    chunks: async (at, points) => {
+      return (await LATER.mapPoints()).chunksOfPoints(at, points, queryDeps)
+    },
+    close: async () => (await maps)?.close(),
   }
 }

@@ -5,7 +5,7 @@ import {
   type AgentPoolOptions,
 } from '../../src/agents/questions/agent-pool.ts'
 import type { Agent } from '../../src/core/domain/agents/agent.ts'
-import { NO_TRACES } from '../../src/core/domain/ports/trace-ports.ts'
+import { NO_TRACES } from '../../src/core/domain/ports/conversation-ports.ts'
 import { rowsOf } from '../../src/core/domain/query-result.ts'
 import { AppError } from '../../src/core/errors.ts'
 import { fakeSources } from '../support/fake-sources.ts'

@@ -1,6 +1,6 @@
 import { afterEach, describe, expect, test } from 'bun:test'
 import { type AgentDeps, AgentPool } from '../../src/agents/questions/agent-pool.ts'
-import { NO_TRACES } from '../../src/core/domain/ports/trace-ports.ts'
+import { NO_TRACES } from '../../src/core/domain/ports/conversation-ports.ts'
 import { rowsOf } from '../../src/core/domain/query-result.ts'
 import { fakeSources } from '../support/fake-sources.ts'
 import {

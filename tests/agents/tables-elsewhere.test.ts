@@ -2,7 +2,7 @@
 import { describe, expect, test } from 'bun:test'
 import { agentData } from '../../src/agents/data/agent-data.ts'
 import { tablesElsewhere } from '../../src/agents/data/tables-elsewhere.ts'
-import type { DataSource } from '../../src/core/domain/flow/data-source.ts'
+import type { DataSource } from '../../src/core/domain/flow/source-parameters.ts'
 import { AppError } from '../../src/core/errors.ts'
 import { type FakeSource, fakeSources, fakeTable } from '../support/fake-sources.ts'
 import { agentNamed, CREATED_AT, fileNamed, snapshotOf } from './agent-fixture.ts'

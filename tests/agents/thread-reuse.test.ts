@@ -2,7 +2,7 @@
 import { afterEach, describe, expect, test } from 'bun:test'
 import { AGENT_LIMITS } from '../../src/agents/agent-limits.ts'
 import { AgentPool, type AgentPoolOptions } from '../../src/agents/questions/agent-pool.ts'
-import { NO_TRACES } from '../../src/core/domain/ports/trace-ports.ts'
+import { NO_TRACES } from '../../src/core/domain/ports/conversation-ports.ts'
 import { rowsOf } from '../../src/core/domain/query-result.ts'
 import { fakeSources } from '../support/fake-sources.ts'
 import {

@@ -3,8 +3,7 @@ import fc from 'fast-check'
 import { LANGUAGES, type Language } from '../../src/core/domain/language.ts'
 import { Analyzer, countTerms, termKey } from '../../src/core/text/analyzer.ts'
 import { holdsPhrase } from '../../src/core/text/phrase-reader.ts'
-import { phrasesOf } from '../../src/core/text/phrases.ts'
-import { queryTerms } from '../../src/core/text/query-terms.ts'
+import { phrasesOf, queryTerms } from '../../src/core/text/phrases.ts'
 import { isMostlyLatin, textToWords } from '../../src/core/text/words.ts'
 
 function terms(text: string, language: Language = 'english'): readonly string[] {

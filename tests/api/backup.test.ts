@@ -1,7 +1,7 @@
 import { expect, test } from 'bun:test'
 import { join } from 'node:path'
 import type { LoggedError } from '../../src/api/http/request/running-requests.ts'
-import type { Backup } from '../../src/core/domain/backup.ts'
+import type { Backup } from '../../src/core/domain/server-state.ts'
 import { settingsFrom } from '../../src/wiring/settings/settings.ts'
 import { temporaryFolder } from '../support/store-fixture.ts'
 import { createTestApp } from '../support/test-app.ts'

@@ -1,6 +1,6 @@
 /** A password that stands in a statement is in no answer, whatever is wrong with the statement, and wherever it is stored. */
 import { afterEach, beforeEach, expect, test } from 'bun:test'
-import { mayHoldSecrets, withoutSecrets } from '../../src/core/domain/flow/hidden-secrets.ts'
+import { mayHoldSecrets, withoutSecrets } from '../../src/core/domain/flow/source-parameters.ts'
 import { fakeSources, fakeTable } from '../support/fake-sources.ts'
 import { createTestApp, type TestApp } from '../support/test-app.ts'
 

@@ -1,6 +1,6 @@
 import { expect, test } from 'bun:test'
 import { chunkTables, withNextKeywords } from '../../src/core/domain/chunk-tables.ts'
-import { TERM_RULES_VERSION } from '../../src/core/text/term-rules.ts'
+import { TERM_RULES_VERSION } from '../../src/core/text/words.ts'
 import { MIGRATIONS } from '../../src/store/catalog/migrate.ts'
 import { current, rowsOf, temporaryFolder } from '../support/store-fixture.ts'
 import { createTestApp, type TestApp } from '../support/test-app.ts'

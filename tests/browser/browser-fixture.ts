@@ -12,7 +12,7 @@ import { chromiumPath, startChromium } from '../../scripts/chromium.ts'
 import { type ServerProcess, startServer } from '../../scripts/server-process.ts'
 
 /** How long a step may take on a busy machine. */
-const STEP_MS_MAX = 60_000
+const STEP_MS_MAX = Number(process.env.BROWSER_STEP_MS ?? 60_000)
 /** And a whole path, with the start of its server and of its browser. */
 const PATH_MS_MAX = 180_000
 

@@ -1,5 +1,5 @@
 import { expect, test } from 'bun:test'
-import { healthOf } from '../../src/wiring/health-parts.ts'
+import { healthOf } from '../../src/wiring/metric-parts.ts'
 import { send, testServer } from './server-fixture.ts'
 
 const DOWN = { database: 'not answering', disk: 'ok' } as const

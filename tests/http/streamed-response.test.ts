@@ -1,7 +1,7 @@
 import { expect, test } from 'bun:test'
 import { streamedResponse } from '../../src/api/http/answers/streamed-response.ts'
 import { RequestScope } from '../../src/api/http/request/running-requests.ts'
-import { NOTHING_NOTED } from '../../src/core/domain/ports/running-ports.ts'
+import { NOTHING_NOTED } from '../../src/core/domain/ports/engine-ports.ts'
 
 function scope(onEnd = () => {}): RequestScope {
   const request = new Request('http://localhost/x?y=z')

@@ -1,7 +1,6 @@
 import { describe, expect, test } from 'bun:test'
 import fc from 'fast-check'
-import { chunkText, type TextSpan } from '../../src/ingest/chunking/chunk-text.ts'
-import type { SpanLimits } from '../../src/ingest/chunking/span-limits.ts'
+import { chunkText, type SpanLimits, type TextSpan } from '../../src/ingest/chunking/chunk-text.ts'
 
 type ChunkSize = Omit<SpanLimits, 'tokens'>
 const DEFAULT: ChunkSize = { chunkSizeChars: 1000, chunkOverlapChars: 200 }

@@ -1,7 +1,6 @@
 import { describe, expect, test } from 'bun:test'
 import type { Row, RowValue } from '../../src/core/domain/document.ts'
-import type { ColumnMapping } from '../../src/ingest/sources/document-of-row.ts'
-import { documentOfRow } from '../../src/ingest/sources/document-of-row.ts'
+import { type ColumnMapping, documentOfRow } from '../../src/ingest/sources/document-of-row.ts'
 
 const DEFAULT: ColumnMapping = {
   contentColumns: ['content'],

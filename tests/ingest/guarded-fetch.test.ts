@@ -1,9 +1,12 @@
 import { afterAll, describe, expect, test } from 'bun:test'
 import { AppError } from '../../src/core/errors.ts'
-import { type AddressPolicy, addressPolicy } from '../../src/core/runtime/address-policy.ts'
-import { internet, type Network } from '../../src/core/runtime/pinned-fetch.ts'
-import type { FetchedPage } from '../../src/ingest/sources/guarded-fetch.ts'
-import { guardedFetch } from '../../src/ingest/sources/guarded-fetch.ts'
+import {
+  type AddressPolicy,
+  addressPolicy,
+  internet,
+  type Network,
+} from '../../src/core/runtime/address-policy.ts'
+import { type FetchedPage, guardedFetch } from '../../src/ingest/sources/guarded-fetch.ts'
 import { never } from './insert-fixture.ts'
 
 function crawling(entries: readonly string[]): AddressPolicy {

@@ -12,10 +12,9 @@ import { type ChunkingTools, chunkTexts } from '../../src/ingest/chunking/chunk-
 import type { Chunker } from '../../src/ingest/chunking/chunker.ts'
 import { answerJob } from '../../src/ingest/readers/reader-job.ts'
 import type { FetchedPage, PageFetcher } from '../../src/ingest/sources/guarded-fetch.ts'
-import { InsertLog } from '../../src/ingest/sources/insert-log.ts'
-import type { InsertDeps } from '../../src/ingest/sources/insert-request.ts'
+import { type InsertDeps, InsertLog } from '../../src/ingest/sources/insert-request.ts'
 import { builtinTokenCounter } from '../../src/models/builtin/word-piece-counter.ts'
-import { readDocument } from '../../src/reading/processes/read-document.ts'
+import { readDocument } from '../../src/reading/processes/read-file.ts'
 import { readDirectly } from '../support/direct-reading.ts'
 
 export const never = new AbortController().signal

@@ -1,7 +1,6 @@
 /** A web of two hosts, whose pages each test makes; crawled by the real fetcher. */
 
-import { addressPolicy } from '../../src/core/runtime/address-policy.ts'
-import { internet } from '../../src/core/runtime/pinned-fetch.ts'
+import { addressPolicy, internet } from '../../src/core/runtime/address-policy.ts'
 import { insert } from '../../src/ingest/pipeline/insert.ts'
 import { guardedFetch } from '../../src/ingest/sources/guarded-fetch.ts'
 import type { CrawlRequest } from '../../src/ingest/sources/insert-request.ts'

@@ -1,6 +1,5 @@
 import { expect, test } from 'bun:test'
-import { addressPolicy } from '../../src/core/runtime/address-policy.ts'
-import { internet } from '../../src/core/runtime/pinned-fetch.ts'
+import { addressPolicy, internet } from '../../src/core/runtime/address-policy.ts'
 import { embedderRegistry } from '../../src/models/registries/embedder-registry.ts'
 import { scriptedServer, thrownBy } from './fixtures/scripted-server.ts'
 

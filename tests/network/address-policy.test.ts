@@ -5,7 +5,7 @@ import {
   clientBlock,
   requireAllowed,
 } from '../../src/core/runtime/address-policy.ts'
-import { crawlableUrl } from '../../src/ingest/sources/crawlable-url.ts'
+import { crawlableUrl } from '../../src/ingest/sources/guarded-fetch.ts'
 
 function crawling(entries: readonly string[]): AddressPolicy {
   return addressPolicy({ setting: 'EIDER_CRAWL_ALLOW', entries })

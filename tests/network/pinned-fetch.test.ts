@@ -4,8 +4,12 @@ import { createServer, type Server, type Socket } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { createServer as createTlsServer } from 'node:tls'
-import { addressPolicy } from '../../src/core/runtime/address-policy.ts'
-import { type Guard, internet, pinnedFetch } from '../../src/core/runtime/pinned-fetch.ts'
+import {
+  addressPolicy,
+  type Guard,
+  internet,
+  pinnedFetch,
+} from '../../src/core/runtime/address-policy.ts'
 
 const never = new AbortController().signal
 const servers: Server[] = []

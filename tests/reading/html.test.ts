@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'bun:test'
 import type { RawDocument } from '../../src/core/domain/ports/reading-ports.ts'
-import { readDocument } from '../../src/reading/processes/read-document.ts'
+import { readDocument } from '../../src/reading/processes/read-file.ts'
 
 function page(html: string, url: string | null = 'https://a.test/dir/page') {
   const bytes = new TextEncoder().encode(html)

@@ -1,6 +1,6 @@
 /** What a PDF is read to when its limits are reached. */
 import { afterAll, expect, test } from 'bun:test'
-import { readDocuments } from '../../src/reading/processes/read-document.ts'
+import { readDocuments } from '../../src/reading/processes/read-file.ts'
 import { createTestApp } from '../support/test-app.ts'
 import { drawnPdf, line } from './drawn-pdf.ts'
 

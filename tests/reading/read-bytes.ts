@@ -1,7 +1,7 @@
 import type { ReadDocument, Recognized } from '../../src/core/domain/ports/reading-ports.ts'
 import { isDocumentFormat } from '../../src/core/domain/uploaded-file.ts'
 import { fileFormat } from '../../src/reading/file-format.ts'
-import { readDocuments } from '../../src/reading/processes/read-document.ts'
+import { readDocuments } from '../../src/reading/processes/read-file.ts'
 
 /** The documents of a file, the first of them, and what was said about it. */
 export async function read(content: Uint8Array | string, name = 'file') {

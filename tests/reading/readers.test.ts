@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'bun:test'
 import type { RawDocument } from '../../src/core/domain/ports/reading-ports.ts'
 import type { DocumentFormat } from '../../src/core/domain/uploaded-file.ts'
-import { readDocument } from '../../src/reading/processes/read-document.ts'
+import { readDocument } from '../../src/reading/processes/read-file.ts'
 import { tinyPdf } from './tiny-pdf.ts'
 
 function raw(format: DocumentFormat, content: string | Uint8Array, url: string | null = null) {

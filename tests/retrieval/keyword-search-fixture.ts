@@ -2,7 +2,7 @@ import { chunkTables } from '../../src/core/domain/chunk-tables.ts'
 import type { KeywordSearch, PhraseHits } from '../../src/core/domain/hybrid-search.ts'
 import type { KnowledgeBase } from '../../src/core/domain/knowledge-base.ts'
 import type { PrefilterSql } from '../../src/core/domain/ports/engine-ports.ts'
-import { queryTerms } from '../../src/core/text/query-terms.ts'
+import { queryTerms } from '../../src/core/text/phrases.ts'
 import {
   isPhraseFilterParameter,
   phraseBonusesParameter,

@@ -1,5 +1,5 @@
 import { expect, test } from 'bun:test'
-import { SingleFlight } from '../../src/core/runtime/single-flight.ts'
+import { SingleFlight } from '../../src/core/runtime/serial-queue.ts'
 
 test('work is seen by its name until it is over, however it ends', async () => {
   const flights = new SingleFlight()

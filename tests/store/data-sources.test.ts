@@ -2,7 +2,7 @@ import { afterEach, beforeEach, expect, test } from 'bun:test'
 import { readdirSync, readFileSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import { findDataSource } from '../../src/core/domain/access/catalog-snapshot.ts'
-import type { DataSource, DataSourceDraft } from '../../src/core/domain/flow/data-source.ts'
+import type { DataSource, DataSourceDraft } from '../../src/core/domain/flow/source-parameters.ts'
 import { openStore, type Store } from '../../src/store/store.ts'
 import { failureOf, openMemoryStore, temporaryFolder } from '../support/store-fixture.ts'
 

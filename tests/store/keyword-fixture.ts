@@ -1,7 +1,7 @@
 import type { PhraseHits } from '../../src/core/domain/hybrid-search.ts'
 import type { KnowledgeBase } from '../../src/core/domain/knowledge-base.ts'
 import { Analyzer } from '../../src/core/text/analyzer.ts'
-import { queryTerms } from '../../src/core/text/query-terms.ts'
+import { queryTerms } from '../../src/core/text/phrases.ts'
 import {
   isPhraseFilterParameter,
   phraseBonusesParameter,

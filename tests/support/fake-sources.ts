@@ -2,8 +2,8 @@ import type {
   DataSource,
   DescribedSourceTable,
   SourceColumn,
-} from '../../src/core/domain/flow/data-source.ts'
-import type { DataSources } from '../../src/core/domain/ports/source-ports.ts'
+} from '../../src/core/domain/flow/source-parameters.ts'
+import type { DataSources } from '../../src/core/domain/ports/engine-ports.ts'
 import { AppError, notFound } from '../../src/core/errors.ts'
 
 export interface FakeSources extends DataSources {

@@ -1,4 +1,4 @@
-import type { SourceKeeping } from '../../src/core/domain/ports/sync-ports.ts'
+import type { SourceKeeping } from '../../src/core/domain/ports/job-ports.ts'
 
 /** For tests in which nothing is kept in step. */
 export const NO_SOURCES: SourceKeeping = {

@@ -1,6 +1,6 @@
 import { type App, type AppLog, createApp } from '../../src/app.ts'
+import type { DataSources } from '../../src/core/domain/ports/engine-ports.ts'
 import type { EmbedderRegistry, RerankerRegistry } from '../../src/core/domain/ports/model-ports.ts'
-import type { DataSources } from '../../src/core/domain/ports/source-ports.ts'
 import type { Migration } from '../../src/store/catalog/migrate.ts'
 import { openStore, type Store } from '../../src/store/store.ts'
 import { type Environment, settingsFrom } from '../../src/wiring/settings/settings.ts'

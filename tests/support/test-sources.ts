@@ -3,13 +3,12 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { DuckDBInstance } from '@duckdb/node-api'
-import type { DataSource, DataSourceEngine } from '../../src/core/domain/flow/data-source.ts'
-import type { DataSources, StagedRows } from '../../src/core/domain/ports/source-ports.ts'
+import type { DataSource, DataSourceEngine } from '../../src/core/domain/flow/source-parameters.ts'
+import type { DataSources, StagedRows } from '../../src/core/domain/ports/engine-ports.ts'
 import type { ResultValue, RowStream } from '../../src/core/domain/query-result.ts'
-import { addressPolicy } from '../../src/core/runtime/address-policy.ts'
-import { internet } from '../../src/core/runtime/pinned-fetch.ts'
+import { addressPolicy, internet } from '../../src/core/runtime/address-policy.ts'
 import { environmentOfReaders } from '../../src/wiring/settings/settings.ts'
-import { dataSourcesOf } from '../../src/wiring/source-clients.ts'
+import { dataSourcesOf } from '../../src/wiring/source-parts.ts'
 
 export const LIMITS = { timeoutMs: 30_000 }
 

@@ -1,101 +1,89 @@
 import { expect, test } from 'bun:test'
-import {
-  blocksOf,
-  inlinesOf,
-  NOTHING_READ,
-  readOn,
-} from '../../src/ui/views/agents/asking/answer-blocks.ts'
+import { answerHtml, citedIds, partsOf } from '../../src/ui/views/agents/asking/answer-html.ts'
 import { newTurn, withEvent } from '../../src/ui/views/agents/asking/asked-turn.ts'
 
-test('an answer becomes blocks, and what is no Markdown stays text', () => {
-  const kinds = blocksOf(
-    '# T\nA\n\n- b\n- c\n\n|x|y|\n|-|-|\n|1|2|\n\n```js\n<b>\n```\n> q\n---\nz',
+const html = (text: string) => answerHtml(text, (id) => `<sup>${id}</sup>`)
+
+test('an answer becomes HTML, and what is not Markdown stays text', () => {
+  const text = '# T\nA\n\n- b\n- c\n\n|x|y|\n|-|-|\n|1|2|\n\n```js\n<b>\n```\n> q\n\n---\nz'
+  const tags = [...html(text).matchAll(/<([a-z]+\d?)/g)].map(([, tag]) => tag)
+  expect(
+    tags.filter((tag) => !['tr', 'thead', 'tbody', 'div', 'button'].includes(tag ?? '')),
+  ).toEqual(
+    ['h3', 'p', 'ul', 'li', 'li', 'table', 'th', 'th', 'td', 'td', 'pre', 'code'].concat([
+      'blockquote',
+      'p',
+      'hr',
+      'p',
+    ]),
   )
-  expect(kinds.map(({ kind }) => kind)).toEqual([
-    'heading',
-    'paragraph',
-    'list',
-    'table',
-    'code',
-    'quote',
-    'rule',
-    'paragraph',
-  ])
-  expect(inlinesOf('<script>x</script> [a](javascript:alert(1))', [])).toEqual([
-    { kind: 'text', text: '<script>x</script> [a](javascript:alert(1))' },
-  ])
 })
 
-test('lists hold lists and code, and go on over empty lines', () => {
-  const text =
-    '1. one\n   - a\n     - deep\n   - b\n\n2. two\n\n   ```sh\n   ls\n   ```\n\nAfter\n7) seven'
-  expect(blocksOf(text)).toEqual([
-    {
-      kind: 'list',
-      first: 1,
-      items: [
-        {
-          text: 'one',
-          blocks: [
-            {
-              kind: 'list',
-              first: null,
-              items: [
-                {
-                  text: 'a',
-                  blocks: [{ kind: 'list', first: null, items: [{ text: 'deep', blocks: [] }] }],
-                },
-                { text: 'b', blocks: [] },
-              ],
-            },
-          ],
-        },
-        { text: 'two', blocks: [{ kind: 'code', text: 'ls', language: 'sh' }] },
-      ],
-    },
-    { kind: 'paragraph', text: 'After' },
-    { kind: 'list', first: 7, items: [{ text: 'seven', blocks: [] }] },
-  ])
+test('no tag, script, image or address of another kind gets through', () => {
+  const hostile = [
+    '<script>x</script> <img src=x onerror=alert(1)> &lt;b&gt;',
+    '<div onclick="x">\n\n<!-- c -->\n\n[a](javascript:alert(1)) [b](data:text/html,x) [c](/api/x)',
+    '![i](https://spy.example/p.png) <https://e.org/"onclick=x> [d](<https://e.org/" onclick="x>)',
+    '[`]`](https://e.org) ```<b>``` [x]: javascript:alert(1)\n\n[x]',
+    '|<b>|\n|-|\n|<i onclick=x>|',
+  ]
+  for (const text of hostile) {
+    const tags = html(text).match(/<[^>]*>/g) ?? []
+    for (const tag of tags) {
+      expect(tag).toMatch(
+        /^<\/?(p|li|table|thead|tbody|tr|th|td|code|em|strong|a|div|h3)( (dir|class|tabindex|href|target|rel)="[^"]*")*>$/,
+      )
+      if (tag.startsWith('<a')) expect(tag).toMatch(/^<a href="https:\/\/(e|spy\.example|e\.org)/)
+    }
+  }
 })
 
-test('a bar that is escaped belongs to its cell', () => {
-  expect(blocksOf('|a\\|b|c|\n|-|-|\n|1|2\\||')).toEqual([
-    {
-      kind: 'table',
-      rows: [
-        ['a|b', 'c'],
-        ['1', '2|'],
-      ],
-    },
-  ])
+test('lists hold lists and code, and continue over empty lines', () => {
+  const text = '1. one\n   - a\n     - deep\n\n2. two\n\n   ```sh\n   ls\n   ```\n\nAfter'
+  expect(partsOf(text)).toEqual([text.slice(0, -5), 'After'])
+  expect(html(text)).toMatch(/<ol>.*<ul>.*<ul>.*deep.*two.*ls\n<\/code>.*<\/ol>/s)
+})
+
+test('a link to a web address stays, others leave their words', () => {
+  const links = html('[out](https://e.org/) [in](/api/x) [mail](mailto:a@e.org)')
+  expect(links).toBe(
+    '<p dir="auto"><a href="https://e.org/" target="_blank" rel="noopener noreferrer nofollow">out</a> in mail</p>',
+  )
+})
+
+test('an escaped bar belongs to its cell', () => {
+  expect(html('|a\\|b|c|\n|-|-|\n|1|2\\||')).toMatch(/>a\|b<.*>c<.*>1<.*>2\|</s)
 })
 
 test('a text read as it grows becomes what it is as a whole, and what is over stays the same', () => {
   const text =
-    '# T\r\nA\nb\n\n- x\n\n- y\n  - z\n\nk | v\n-|-\n1 | 2\n3 | 4\nend\n\n```\n- a\n\n```\n> q\n* * *\n1. o\n\n2. p'
-  for (const size of [1, 2, 3, 5, 7]) {
-    let read = NOTHING_READ
-    for (let end = size; end < text.length + size; end += size) {
-      const before = read
-      read = readOn(read, text.slice(0, end))
-      expect(read.blocks).toEqual(blocksOf(text.slice(0, end)))
-      before.blocks.slice(0, before.keptCount).forEach((block, index) => {
-        expect(read.blocks[index]).toBe(block)
-      })
-    }
+    '# T\nA\nb\n\nB\n\n- x\n\n- y\n  - z\n\nk | v\n-|-\n1 | 2\nend\n\n```\n- a\n\nin code\n```\n> q\n\n1. o\n\n2. p\n\nEnd'
+  const whole = partsOf(text)
+  expect(whole.length).toBeGreaterThan(3)
+  expect(whole.join('')).toBe(text)
+  for (let end = 1; end < text.length; end += 1) {
+    const parts = partsOf(text.slice(0, end))
+    expect(parts.slice(0, -1)).toEqual(whole.slice(0, parts.length - 1))
   }
-  expect(readOn(readOn(NOTHING_READ, text), 'other').blocks).toEqual(blocksOf('other'))
+  const withoutSpace = (one: string) => one.replace(/\s+/g, '')
+  expect(withoutSpace(whole.map(html).join(''))).toBe(withoutSpace(html(text)))
 })
 
-test('ids that were cited become numbers, emphasis and links what they are', () => {
-  expect(inlinesOf('**a** [1:c:1of1:0to9] https://e.org/x.', ['1:c:1of1:0to9'])).toEqual([
-    { kind: 'strong', content: [{ kind: 'text', text: 'a' }] },
-    { kind: 'text', text: ' ' },
-    { kind: 'citation', index: 0 },
-    { kind: 'text', text: ' ' },
-    { kind: 'link', href: 'https://e.org/x', text: 'https://e.org/x' },
-    { kind: 'text', text: '.' },
-  ])
+test('cited ids become marks, but not in code, and addresses become links', () => {
+  const id = '_a_*b*.md:c:1of1:0to9'
+  expect(citedIds(`x [${id}] [${id}] [other]`)).toEqual([id])
+  expect(html(`**a** [${id}] https://e.org/x. \`[${id}]\``)).toBe(
+    `<p dir="auto"><strong>a</strong> <sup>${id}</sup> <a href="https://e.org/x" target="_blank" rel="noopener noreferrer nofollow">https://e.org/x</a>. <code>&#91;`.replace(
+      '&#91;',
+      `[${id}]</code></p>`,
+    ),
+  )
+})
+
+test('hostile sizes take time in proportion to their length', () => {
+  const startedAt = performance.now()
+  for (const text of ['*'.repeat(50_000), '[a]('.repeat(10_000), '> '.repeat(20_000)]) html(text)
+  expect(performance.now() - startedAt).toBeLessThan(10_000)
 })
 
 test('steps end in the order of their calls, and text before a call is no answer', () => {

@@ -7,9 +7,9 @@ import {
   MASKED,
   withoutKey,
 } from '../../src/ui/views/agents/agent-draft.ts'
-import { drawnChart } from '../../src/ui/views/agents/asking/agent-chart.ts'
-import { isCovered } from '../../src/ui/views/agents/pick-group.tsx'
-import { callsOf } from '../../src/ui/views/agents/waterfall.tsx'
+import { isCovered } from '../../src/ui/views/agents/agent-form.tsx'
+import { drawnChart } from '../../src/ui/views/agents/asking/findings.tsx'
+import { callsOf } from '../../src/ui/views/agents/trace-view.tsx'
 
 const AGENT: Agent = {
   id: 1,

@@ -1,5 +1,5 @@
 import { expect, test } from 'bun:test'
-import { pickedFiles } from '../../src/ui/uploads/picked-files.ts'
+import { pickedFiles } from '../../src/ui/uploads/picked-files.tsx'
 
 test('a folder is taken without its hidden files, and without what is in its hidden folders', () => {
   const paths = [

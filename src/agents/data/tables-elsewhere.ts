@@ -2,8 +2,8 @@
 
 import type { CatalogSnapshot } from '../../core/domain/access/catalog-snapshot.ts'
 import type { Agent } from '../../core/domain/agents/agent.ts'
-import type { DataSource, SourceTable } from '../../core/domain/flow/data-source.ts'
-import type { DataSources } from '../../core/domain/ports/source-ports.ts'
+import type { DataSource, SourceTable } from '../../core/domain/flow/source-parameters.ts'
+import type { DataSources } from '../../core/domain/ports/engine-ports.ts'
 import { AppError, toAppError } from '../../core/errors.ts'
 import { abortable, withDeadline } from '../../core/runtime/cancellation.ts'
 import { AGENT_LIMITS } from '../agent-limits.ts'

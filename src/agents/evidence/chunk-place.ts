@@ -1,6 +1,6 @@
 /** Where in its document a chunk stands, beyond its offsets. */
 
-import { type ChunkPages, pagesIn } from '../../core/domain/agents/chunk-pages.ts'
+import { type ChunkPages, pagesIn } from '../../core/domain/agents/completion-event.ts'
 import { nameKey } from '../../core/domain/identifier.ts'
 import type { KnowledgeBase } from '../../core/domain/knowledge-base.ts'
 import type { ResultValue } from '../../core/domain/query-result.ts'

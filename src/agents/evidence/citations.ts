@@ -1,5 +1,4 @@
-import { pageAt } from '../../core/domain/agents/chunk-pages.ts'
-import type { Citation } from '../../core/domain/agents/completion-event.ts'
+import { type Citation, pageAt } from '../../core/domain/agents/completion-event.ts'
 import type { KnowledgeBase } from '../../core/domain/knowledge-base.ts'
 import { fullName } from '../../core/domain/project.ts'
 import { AppError } from '../../core/errors.ts'

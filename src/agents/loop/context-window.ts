@@ -1,6 +1,6 @@
-import { sum } from '../../core/counts.ts'
 import type { ChatMessage, ToolSpec } from '../../core/domain/ports/model-ports.ts'
 import { AppError, toAppError } from '../../core/errors.ts'
+import { sum } from '../../core/json.ts'
 import { firstChars } from '../agent-limits.ts'
 import { withDataFence } from './data-fence.ts'
 import { charsWithin, estimatedTokens, mostTokens } from './token-estimate.ts'

@@ -1,5 +1,4 @@
-import { isTrustedHost } from '../../core/runtime/address-policy.ts'
-import { type Guard, pinnedFetch } from '../../core/runtime/pinned-fetch.ts'
+import { type Guard, isTrustedHost, pinnedFetch } from '../../core/runtime/address-policy.ts'
 
 /** Of one answer, a list of tools as well as a result. */
 const ANSWER_BYTES_MAX = 1_048_576

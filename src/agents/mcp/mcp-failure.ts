@@ -1,6 +1,6 @@
 import { StreamableHTTPError } from '@modelcontextprotocol/sdk/client/streamableHttp.js'
 import { McpError } from '@modelcontextprotocol/sdk/types.js'
-import type { McpServer } from '../../core/domain/agents/mcp-server.ts'
+import type { McpServer } from '../../core/domain/agents/agent.ts'
 import type { ForeignFailure } from '../../core/domain/ports/foreign-tool-ports.ts'
 import { AppError } from '../../core/errors.ts'
 import { CUT_OFF } from './bounded-fetch.ts'

@@ -2,7 +2,7 @@ import { isDeepStrictEqual } from 'node:util'
 import { Client } from '@modelcontextprotocol/sdk/client/index.js'
 import { StreamableHTTPClientTransport } from '@modelcontextprotocol/sdk/client/streamableHttp.js'
 import { ResultSchema } from '@modelcontextprotocol/sdk/types.js'
-import { type McpServer, secretsOfMcpServer } from '../../core/domain/agents/mcp-server.ts'
+import { type McpServer, secretsOfMcpServer } from '../../core/domain/agents/agent.ts'
 import type {
   ForeignCall,
   ForeignFailure,
@@ -13,8 +13,8 @@ import type {
 } from '../../core/domain/ports/foreign-tool-ports.ts'
 import { AppError } from '../../core/errors.ts'
 import { isObject, type JsonObject, parsedJson } from '../../core/json.ts'
+import type { Guard } from '../../core/runtime/address-policy.ts'
 import { settlesWithin, withDeadline } from '../../core/runtime/cancellation.ts'
-import type { Guard } from '../../core/runtime/pinned-fetch.ts'
 import { Semaphore } from '../../core/runtime/semaphore.ts'
 import { MINUTE_MS } from '../../core/time.ts'
 import { boundedFetch } from './bounded-fetch.ts'

@@ -8,10 +8,10 @@ import {
   type ModelRef,
   unknownProvider,
 } from '../../core/domain/model-ref.ts'
+import type { RunTraces } from '../../core/domain/ports/conversation-ports.ts'
 import type { ForeignTools } from '../../core/domain/ports/foreign-tool-ports.ts'
 import type { ToolSpec } from '../../core/domain/ports/model-ports.ts'
 import type { Catalog } from '../../core/domain/ports/store-ports.ts'
-import type { RunTraces } from '../../core/domain/ports/trace-ports.ts'
 import { AppError, toAppError } from '../../core/errors.ts'
 import type { AgentTask } from '../actors/worker-messages.ts'
 import { type AvailableData, agentData } from '../data/agent-data.ts'

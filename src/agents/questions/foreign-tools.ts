@@ -1,5 +1,4 @@
-import type { Agent } from '../../core/domain/agents/agent.ts'
-import type { McpServer } from '../../core/domain/agents/mcp-server.ts'
+import type { Agent, McpServer } from '../../core/domain/agents/agent.ts'
 import type { ForeignTool, ForeignTools } from '../../core/domain/ports/foreign-tool-ports.ts'
 import type { JsonSchema, ToolCall, ToolSpec } from '../../core/domain/ports/model-ports.ts'
 import { parsedArguments } from '../../core/json.ts'

@@ -1,6 +1,9 @@
 /** A question of a kept conversation while it is answered, for all who watch it: those that come later are told all of it. */
-import type { CompletionEvent, DeltaEvent } from '../../core/domain/agents/completion-event.ts'
-import { conversationTitle } from '../../core/domain/agents/conversation-title.ts'
+import {
+  type CompletionEvent,
+  conversationTitle,
+  type DeltaEvent,
+} from '../../core/domain/agents/completion-event.ts'
 import type { ConversationSummary } from '../../core/domain/ports/conversation-ports.ts'
 import { AppError } from '../../core/errors.ts'
 import { abortable } from '../../core/runtime/cancellation.ts'

@@ -1,5 +1,5 @@
-import { pageAt } from '../../core/domain/agents/chunk-pages.ts'
-import { nameMeant, notAvailable } from '../../core/domain/agents/named-data.ts'
+import { nameMeant, notAvailable } from '../../core/domain/agents/agent.ts'
+import { pageAt } from '../../core/domain/agents/completion-event.ts'
 import { literal } from '../../core/domain/identifier.ts'
 import type { KnowledgeBase } from '../../core/domain/knowledge-base.ts'
 import { fullName } from '../../core/domain/project.ts'

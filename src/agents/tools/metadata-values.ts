@@ -1,4 +1,4 @@
-import { nameMeant, notAvailable } from '../../core/domain/agents/named-data.ts'
+import { nameMeant, notAvailable } from '../../core/domain/agents/agent.ts'
 import { literal, nameKey, quote } from '../../core/domain/identifier.ts'
 import { fullName } from '../../core/domain/project.ts'
 import { AppError } from '../../core/errors.ts'

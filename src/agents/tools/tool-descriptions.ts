@@ -1,4 +1,4 @@
-import { nameMeant, notAvailable } from '../../core/domain/agents/named-data.ts'
+import { nameMeant, notAvailable } from '../../core/domain/agents/agent.ts'
 import { quote } from '../../core/domain/identifier.ts'
 import type { KnowledgeBase } from '../../core/domain/knowledge-base.ts'
 import { fullName } from '../../core/domain/project.ts'

@@ -1,6 +1,6 @@
 /** Statements as models write them, and what they are told when one fails. */
 
-import { nameMeant } from '../../core/domain/agents/named-data.ts'
+import { nameMeant } from '../../core/domain/agents/agent.ts'
 import { nameKey } from '../../core/domain/identifier.ts'
 import { KNOWLEDGE_BASE_COLUMNS } from '../../core/domain/knowledge-base.ts'
 import { fullName } from '../../core/domain/project.ts'

@@ -2,7 +2,7 @@
 
 import { WebStandardStreamableHTTPServerTransport } from '@modelcontextprotocol/sdk/server/webStandardStreamableHttp.js'
 import { AjvJsonSchemaValidator } from '@modelcontextprotocol/sdk/validation/ajv-provider.js'
-import type { McpCaller, McpDoor } from '../../core/domain/ports/mcp-ports.ts'
+import type { McpCaller, McpDoor } from '../../core/domain/ports/foreign-tool-ports.ts'
 import { isObject, type JsonObject } from '../../core/json.ts'
 import { ToolCalls } from './call-tool.ts'
 import { McpSessions, ownerOf, type Session } from './mcp-sessions.ts'

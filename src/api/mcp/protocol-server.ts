@@ -17,7 +17,7 @@ import {
   type ServerRequest,
 } from '@modelcontextprotocol/sdk/types.js'
 import type { jsonSchemaValidator } from '@modelcontextprotocol/sdk/validation'
-import type { McpCaller } from '../../core/domain/ports/mcp-ports.ts'
+import type { McpCaller } from '../../core/domain/ports/foreign-tool-ports.ts'
 import { AppError, ERRORS, toAppError } from '../../core/errors.ts'
 import {
   abortOrigin,

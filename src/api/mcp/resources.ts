@@ -1,6 +1,5 @@
 /** Schemas and documents as resources, page by page, and the completion of their addresses. */
-import type { Principal } from '../../core/domain/access/principal.ts'
-import { mayDo, requireScope } from '../../core/domain/access/principal.ts'
+import { mayDo, type Principal, requireScope } from '../../core/domain/access/principal.ts'
 import { nameKey } from '../../core/domain/identifier.ts'
 import { AppError, notFound } from '../../core/errors.ts'
 import { documentTitle, wholeText } from './document-texts.ts'

@@ -2,7 +2,7 @@ import { SEARCH_MODES, type SearchMode } from '../../core/domain/hybrid-search.t
 import type { KnowledgeBase } from '../../core/domain/knowledge-base.ts'
 import { fullName } from '../../core/domain/project.ts'
 import { toAppError } from '../../core/errors.ts'
-import { mapConcurrent } from '../../core/runtime/map-concurrent.ts'
+import { mapConcurrent } from '../../core/runtime/serial-queue.ts'
 import { documentTitle, linkOf } from './document-texts.ts'
 import { documentUri } from './eider-uri.ts'
 import type { FoundPassage, SearchOrder } from './mcp-uses.ts'

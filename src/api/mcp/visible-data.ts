@@ -8,7 +8,7 @@ import {
   requireNamespace,
 } from '../../core/domain/access/principal.ts'
 import type { Agent } from '../../core/domain/agents/agent.ts'
-import type { DataSource } from '../../core/domain/flow/data-source.ts'
+import type { DataSource } from '../../core/domain/flow/source-parameters.ts'
 import { nameKey } from '../../core/domain/identifier.ts'
 import type { KnowledgeBase } from '../../core/domain/knowledge-base.ts'
 import {

@@ -1,3 +1,4 @@
+import { AppError } from '../errors.ts'
 import type { SearchDefaults } from './hybrid-search.ts'
 import { nameKey } from './identifier.ts'
 import type { VectorIndexDefinition } from './index-definition.ts'
@@ -272,4 +273,111 @@ export const RERANK_CANDIDATES = 50
 export function rerankCandidateCount(model: ModelRef | null): number {
   const candidates = model?.options.candidates
   return typeof candidates === 'number' ? candidates : RERANK_CANDIDATES
+}
+
+/** Chunks that have no vector of the next embedding model yet. */
+export interface MissingVectors {
+  /** In the order of their keys, with what is embedded of each. */
+  readonly chunks: readonly { readonly chunkKey: bigint; readonly content: string }[]
+  /** Vectors that are there already; some may be of chunks that are gone. */
+  readonly doneCount: number
+  /** Of all chunks. */
+  readonly chunkCount: number
+}
+
+export interface NextVector {
+  readonly chunkKey: bigint
+  readonly vector: Float32Array
+}
+
+export type SwitchOutcome =
+  | { readonly kind: 'switched' }
+  /** Chunks came meanwhile: nothing has changed. */
+  | { readonly kind: 'missing'; readonly count: number }
+  /** There is no next model any more. */
+  | { readonly kind: 'settled' }
+
+/** How far a change of the embedding model has come. */
+export interface ReembeddingProgress {
+  readonly doneCount: number
+  /** null: not counted yet. */
+  readonly chunkCount: number | null
+  /** Of the last attempt, where it failed; the next one follows. */
+  readonly error: string | null
+}
+
+const EMBEDDING_ATTEMPTS_MAX = 3
+
+/** A write was refused, as another embedding model has taken over since its vectors were made. */
+export class SupersededVectors extends AppError {
+  /** As it is now. */
+  readonly knowledgeBase: KnowledgeBase
+
+  constructor(knowledgeBase: KnowledgeBase) {
+    const what = `Another embedding model has taken over ${knowledgeBase.name} meanwhile`
+    super('insert_failed', `${what}: nothing was stored, write again`)
+    this.knowledgeBase = knowledgeBase
+  }
+}
+
+/** Embeds and writes; once more with the model that has taken over where one did so in between. */
+export async function withModelInForce<T>(
+  kb: KnowledgeBase,
+  embedAndWrite: (kb: KnowledgeBase) => Promise<T>,
+): Promise<T> {
+  let inForce = kb
+  for (let attempt = 1; ; attempt += 1) {
+    try {
+      return await embedAndWrite(inForce)
+    } catch (error) {
+      if (!(error instanceof SupersededVectors) || attempt === EMBEDDING_ATTEMPTS_MAX) throw error
+      inForce = error.knowledgeBase
+    }
+  }
+}
+
+/** A knowledge base as a file: one Parquet file, its rows the chunks, its definition under the key `eider`. */
+
+export const EXPORT_FORMAT = 1
+export const EXPORT_NOTE_KEY = 'eider'
+
+/** The columns that every such file has, in this order. Those of metadata follow, each under its name after a prefix. */
+export const EXPORT_COLUMNS = [
+  'document_id',
+  'chunk_id',
+  'chunk_content',
+  'metadata',
+  'vector',
+  'context',
+  'is_cut',
+] as const
+
+/** Of the names of columns that hold typed metadata. */
+export const EXPORT_METADATA_PREFIX = 'metadata.'
+
+/** A metadata column of a file. */
+export interface ExportedColumn {
+  readonly name: string
+  /** As `typeText` writes it. */
+  readonly type: string
+}
+
+/** What a file says of itself, checked. */
+export interface ExportDefinition {
+  /** The fields with which such a knowledge base is created, without its name and without secrets. */
+  readonly fields: Readonly<Record<string, unknown>>
+  readonly embeddingModel: { readonly provider: string; readonly modelName: string }
+  /** null: it holds no chunk. */
+  readonly dimensions: number | null
+  readonly chunkCount: number
+  readonly columns: readonly ExportedColumn[]
+}
+
+/** `openai/text-embedding-3-small (1536 dimensions)` */
+export function vectorsText(
+  { provider, modelName }: Pick<KnowledgeBase['embeddingModel'], 'provider' | 'modelName'>,
+  dimensions: number | null,
+): string {
+  const name = modelName === '' ? provider : `${provider}/${modelName}`
+  return dimensions === null ? name : `${name} (${dimensions} dimensions)`
 }

@@ -44,10 +44,10 @@ export function isSameSource(one: ModelRef, other: ModelRef): boolean {
   return isDeepStrictEqual(source, otherSource)
 }
 
-export type ModelApi = 'builtin' | 'openai' | 'anthropic'
+type ModelApi = 'builtin' | 'openai' | 'anthropic'
 
 /** A server or a service with OpenAI's API that has a name of its own. */
-export interface CompatibleServer {
+interface CompatibleServer {
   /** Where it listens unless a model says otherwise; null: everybody has another one. */
   readonly address: string | null
   /** A service that wants a key. Its own address may be connected to by everybody. */
@@ -124,3 +124,87 @@ export const EMBED_PROBE_MS = 3_000
 
 /** Of a vector: no model gives more. */
 export const DIMENSIONS_MAX = 65_536
+
+/** Texts of others may hold credentials: what of them may be kept and shown. Every pattern is bounded, as texts are long and hostile. */
+
+export const HIDDEN = '******'
+
+/** Each with what stays of it. */
+const CREDENTIALS: readonly (readonly [RegExp, string])[] = [
+  // The user and the password of an address.
+  [/(:\/\/)[^\s/@"']{1,1000}@/g, `$1${HIDDEN}@`],
+  [/([?&](?:key|token|sig|signature|code)=)[^\s&"'#]+/gi, `$1${HIDDEN}`],
+  [
+    /\b((?:proxy-)?authorization["']?\s{0,20}[:=]\s{0,20}["']?)(?:\w+ {1,20})?[^\s"',;}]+/gi,
+    `$1${HIDDEN}`,
+  ],
+  [
+    /((?:api[-_]?key|access[-_]?key|token|secret|password)["']?\s{0,20}[:=]\s{0,20}["']?)[^\s"',;}&]{8,}/gi,
+    `$1${HIDDEN}`,
+  ],
+  [/\b(bearer|basic) {1,20}(?=[\w.~+/=-]*[\d=])[\w.~+/=-]{8,}/gi, `$1 ${HIDDEN}`],
+  // Keys as their makers mark them, and JSON web tokens.
+  [/\b((?:sk|pk|rk|hf|gsk|gh[a-z]|xox[a-z]|glpat)[-_])[\w-]{8,}/g, `$1${HIDDEN}`],
+  [/\b(AIza|AKIA|ASIA)[\w-]{12,}/g, `$1${HIDDEN}`],
+  [/\beyJ[\w-]{8,}(?:\.[\w-]+){0,2}/g, HIDDEN],
+]
+
+/** The text without what is marked as a credential: in addresses and headers, by its name, or by how its maker begins it. */
+export function withoutMarkedCredentials(text: string): string {
+  return CREDENTIALS.reduce((shown, [pattern, kept]) => shown.replace(pattern, kept), text)
+}
+
+/** What may be said of a model beside its name, key and address, by what it is used for. */
+
+/** What a chat request takes over as it is. */
+export const OPENAI_SAMPLING = [
+  'temperature',
+  'top_p',
+  'seed',
+  'stop',
+  'presence_penalty',
+  'frequency_penalty',
+  'reasoning_effort',
+] as const
+
+export const ANTHROPIC_SAMPLING = [
+  'temperature',
+  'top_p',
+  'top_k',
+  'stop_sequences',
+  'thinking',
+] as const
+
+export const EMBEDDING_OPTIONS = ['dimensions', 'api_version'] as const
+
+/** `rerankOptionsOf` says what each may be. */
+export const RERANKING_OPTIONS = [
+  'candidates',
+  'filtering_threshold',
+  'num_docs_to_keep',
+  'method',
+  'mode',
+  'max_concurrent_requests',
+  'max_retries',
+  'retry_delay',
+  'request_timeout',
+  'timeout',
+  'logprobs',
+  'top_logprobs',
+  'max_tokens',
+  'raw_scores',
+  'api_version',
+] as const
+
+/** What an agent's model may be told. */
+export function agentModelOptionsOf(provider: string): readonly string[] {
+  const options = chatOptionsOf(provider)
+  return options.length === 0 ? [] : [...options, 'context_tokens']
+}
+
+/** The built-in model has none: it only quotes. */
+export function chatOptionsOf(provider: string): readonly string[] {
+  if (provider === 'builtin') return []
+  if (provider === 'anthropic') return [...ANTHROPIC_SAMPLING, 'max_tokens']
+  return [...OPENAI_SAMPLING, 'max_tokens', 'max_completion_tokens', 'api_version']
+}

@@ -1,5 +1,4 @@
 import { oneLine, shortened } from '../short-text.ts'
-import type { BackupState } from './backup.ts'
 import type { VectorIndexState } from './index-definition.ts'
 
 /** What whoever runs the server wants to know of it. `/api/status` shows it to those who are logged in. */
@@ -68,7 +67,7 @@ export interface StatementCounts {
 }
 
 /** Its client was answered or is gone, and DuckDB has not stopped yet. */
-export interface AbandonedStatement {
+interface AbandonedStatement {
   readonly since: string
   /** The first words, without values. */
   readonly statement: string
@@ -156,4 +155,27 @@ const QUERY = new RegExp(`${BEFORE_STATEMENT}(?:select|with|from|values)\\b`, 'i
 /** A SELECT in any of its forms, which changes nothing. */
 export function isQuery(sql: string): boolean {
   return QUERY.test(sql.slice(0, READ_CHARS_MAX))
+}
+
+/** A copy of everything that is stored, as of one moment. */
+export interface Backup {
+  /** Of its folder within the folder of backups; made of the time, so that names sort by age. */
+  readonly name: string
+  readonly sizeBytes: number
+  /** The moment as of which everything was copied. */
+  readonly createdAt: string
+  /** False where secrets cannot be read after a restore, as the key files were left out. */
+  readonly hasKeys: boolean
+  /** Rows that were copied. */
+  readonly rowCount: number
+}
+
+/** What `/api/status` says about backups. */
+export interface BackupState {
+  /** The newest one that there is. */
+  readonly last: Backup | null
+  /** When the schedule makes the next one. */
+  readonly next: string | null
+  /** The last attempt, where it failed. */
+  readonly failed: { readonly at: string; readonly message: string } | null
 }

@@ -1,12 +1,11 @@
-import { ptr } from 'bun:ffi'
+import { dlopen, ptr } from 'bun:ffi'
 import { readFileSync } from 'node:fs'
-import { LIBC } from './libc.ts'
 
 /** Of setrlimit(2): private writable memory, as `VmData` in `/proc/self/status` counts it. */
 const RLIMIT_DATA = 2
 
 /** What the process may hold and holds, in bytes as the kernel counts private writable memory. */
-export interface CeilingState {
+interface CeilingState {
   /** Most of it is address space that JavaScript reserves when it starts. null: the system does not say. */
   readonly data: number | null
   /** `data` when the ceiling was set. */
@@ -85,4 +84,33 @@ export function forbidFileWrites(): boolean {
   // Otherwise the first attempt would end the process.
   process.on('SIGXFSZ', () => {})
   return setSoftLimit(RLIMIT_FSIZE, 0n)
+}
+
+/** What Linux does for a process that asks. */
+const CALLS = {
+  prctl: { args: ['i32', 'u64', 'u64', 'u64', 'u64'], returns: 'i32' },
+  getrlimit: { args: ['i32', 'ptr'], returns: 'i32' },
+  setrlimit: { args: ['i32', 'ptr'], returns: 'i32' },
+} as const
+
+const MUSL_NAMES: Readonly<Record<string, string>> = { x64: 'x86_64', arm64: 'aarch64' }
+
+/** Of the GNU library or musl; null on other systems. */
+export const LIBC = process.platform === 'linux' ? opened() : null
+
+function opened() {
+  for (const name of ['libc.so.6', `libc.musl-${MUSL_NAMES[process.arch]}.so.1`]) {
+    try {
+      return dlopen(name, CALLS).symbols
+    } catch {
+      // The other one, perhaps.
+    }
+  }
+  return null
+}
+
+/** Processor time of the whole process since its start, in milliseconds. */
+export function processorMs(): number {
+  const { user, system } = process.cpuUsage()
+  return (user + system) / 1000
 }

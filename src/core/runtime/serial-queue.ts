@@ -1,3 +1,5 @@
+import { callerOf, setCaller } from './cancellation.ts'
+
 /** Runs one piece of work after the other, in the order in which they came. A failed one does not stop the next. */
 export class SerialQueue {
   #last: Promise<unknown> = Promise.resolve()
@@ -23,4 +25,58 @@ export class SerialQueue {
   async idle(): Promise<void> {
     await this.#last
   }
+}
+
+/** Work that many want at once is done by the first of them, and left for the others to find. */
+export class SingleFlight {
+  readonly #running = new Map<string, Promise<unknown>>()
+
+  /** The work of that name under way: it settles when that is over, whatever becomes of it. */
+  of(name: string): Promise<unknown> | undefined {
+    return this.#running.get(name)
+  }
+
+  /** From now on others can wait for this work. */
+  async run<T>(name: string, work: () => Promise<T>): Promise<T> {
+    const { promise, resolve } = Promise.withResolvers<void>()
+    this.#running.set(name, promise)
+    try {
+      return await work()
+    } finally {
+      if (this.#running.get(name) === promise) this.#running.delete(name)
+      resolve()
+    }
+  }
+}
+
+/**
+ * The results of `work` on each item, in the order of the items, with at most `concurrencyMax` at work at
+ * once. The first failure stops the others and is thrown when all have ended.
+ */
+export async function mapConcurrent<Item, Result>(
+  items: readonly Item[],
+  bounds: { readonly concurrencyMax: number; readonly signal: AbortSignal },
+  work: (item: Item, signal: AbortSignal) => Promise<Result>,
+): Promise<readonly Result[]> {
+  const results = new Map<number, Result>()
+  const remaining = items.entries()
+  const stop = new AbortController()
+  const signal = AbortSignal.any([bounds.signal, stop.signal])
+  setCaller(signal, callerOf(bounds.signal))
+  // The lanes share one iterator: each takes the next item that nobody has taken.
+  const lane = async (): Promise<void> => {
+    for (const [index, item] of remaining) {
+      signal.throwIfAborted()
+      results.set(index, await work(item, signal))
+    }
+  }
+  const lanes = Array.from({ length: Math.min(bounds.concurrencyMax, items.length) }, lane)
+  try {
+    await Promise.all(lanes)
+  } catch (error) {
+    stop.abort(error)
+    await Promise.allSettled(lanes)
+    throw error
+  }
+  return [...results].toSorted(([first], [second]) => first - second).map(([, result]) => result)
 }

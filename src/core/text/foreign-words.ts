@@ -1,5 +1,4 @@
-import { stopWordsOf } from './term-rules.ts'
-import { textToWords } from './words.ts'
+import { stopWordsOf, textToWords } from './words.ts'
 
 /**
  * Whether a text in Latin letters is in another language than English, by its small words: more of them are foreign than

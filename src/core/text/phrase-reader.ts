@@ -1,8 +1,7 @@
 import type { Language } from '../domain/language.ts'
 import { formsOf, localeOf, type Phrase } from './phrases.ts'
-import { stopWordsOf } from './term-rules.ts'
 import type { WordForms, WordPieces } from './word-forms.ts'
-import { normalText, textPieces, wordsOfNormal } from './words.ts'
+import { normalText, stopWordsOf, textPieces, wordsOfNormal } from './words.ts'
 
 /** Of each language: what is not there is made anew. */
 const KNOWN_WORDS_MAX = 25_000

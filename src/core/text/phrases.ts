@@ -1,8 +1,8 @@
+import type { QueryTerms } from '../domain/hybrid-search.ts'
 import type { Language } from '../domain/language.ts'
-import { termKey } from './analyzer.ts'
-import { queryTerms } from './query-terms.ts'
+import { Analyzer, termKey } from './analyzer.ts'
 import { WordForms, type WordPieces } from './word-forms.ts'
-import { joinedWordsOf, normalText } from './words.ts'
+import { joinedWordsOf, normalText, weightOf } from './words.ts'
 
 const PHRASES_MAX = 16
 
@@ -29,7 +29,7 @@ export interface TermGroup {
   readonly or: bigint | null
 }
 
-export interface QuotedPhrases {
+interface QuotedPhrases {
   readonly phrases: readonly Phrase[]
   /** Nothing but phrases has a term. */
   readonly isWhole: boolean
@@ -123,4 +123,20 @@ export function formsOf(language: Language, of: 'chunk' | 'query'): WordForms {
 /** A capital I is another letter's in Turkish. */
 export function localeOf(language: Language): string | undefined {
   return language === 'turkish' ? 'tr' : undefined
+}
+
+/** Distinct terms of one searched text: what comes after them adds time and no sense. */
+const QUERY_TERMS_MAX = 256
+
+/** A searched text's distinct terms, and how much each counts: as often as it stands there, as far as the
+ * text is read, and the start of a word half as much. */
+export function queryTerms(text: string, language: Language): QueryTerms {
+  const counts = new Map<bigint, number>()
+  for (const terms of new Analyzer(language, 'query').terms(text)) {
+    for (const { key, text: term } of terms)
+      counts.set(key, (counts.get(key) ?? 0) + weightOf(term))
+    if (counts.size >= QUERY_TERMS_MAX) break
+  }
+  const first = [...counts].slice(0, QUERY_TERMS_MAX)
+  return { keys: first.map(([key]) => key), counts: first.map(([, count]) => count) }
 }

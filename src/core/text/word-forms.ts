@@ -1,16 +1,8 @@
-/** A word of a text → the forms under which it is found. */
 import type { Language } from '../domain/language.ts'
-import {
-  withoutAccents,
-  withoutElision,
-  withPlainDigits,
-  withPlainLetters,
-  withUmlauts,
-} from './spellings.ts'
 import { hasOtherScript, type Stem, stemOf, stemsOfLatin } from './stems.ts'
-import { stopWordsOf } from './term-rules.ts'
-import { stemStart } from './word-starts.ts'
-import { hyphenatedParts, segmentsOf } from './words.ts'
+import { hyphenatedParts, segmentsOf, stemStart, stopWordsOf } from './words.ts'
+
+/** A word of a text → the forms under which it is found. */
 
 /** Longer words are cut: they are not words of a language, and equal starts are enough to find them. */
 const FORM_CHARS_MAX = 64
@@ -24,7 +16,7 @@ const SHORT_PART_CHARS = 2
 export type FormsOf = 'chunk' | 'query'
 
 /** A form that stands for so many pieces of a word, from one of them on. */
-export interface WordStep {
+interface WordStep {
   readonly at: number
   readonly length: number
   readonly form: string
@@ -294,3 +286,67 @@ function addWords(run: string, runLength: number, forms: string[]): void {
 function clipped(word: string): string {
   return word.length > FORM_CHARS_MAX ? word.slice(0, FORM_CHARS_MAX) : word
 }
+
+/** Spellings of one word that meet: each function gives the one that stands for all. */
+
+/** `café` → `cafe`, `straße` → `strasse`: Latin letters only, since other scripts write vowels as marks. */
+export function withoutAccents(word: string): string {
+  if (!/[\u00c0-\u024f]/.test(word)) return word
+  const plain = word.normalize('NFD').replaceAll(/[\u0300-\u036f]/g, '')
+  return plain.replaceAll(/[æœøłđðþßı]/g, (letter) => PLAIN_LETTERS[letter] ?? letter)
+}
+
+const PLAIN_LETTERS: Readonly<Record<string, string>> = {
+  æ: 'ae',
+  œ: 'oe',
+  ø: 'o',
+  ł: 'l',
+  đ: 'd',
+  ð: 'd',
+  þ: 'th',
+  ß: 'ss',
+  ı: 'i',
+}
+
+/** `mueller` → `müller`, as those write who have no umlauts; the `ue` of `neue`, `bauer` and `quelle` stays. */
+function withUmlauts(word: string): string {
+  if (!/[aou]e/.test(word)) return word
+  return word
+    .replaceAll('ae', 'ä')
+    .replaceAll('oe', 'ö')
+    .replaceAll(/(?<![aeioäöq])ue/g, 'ü')
+}
+
+/** Digits of all scripts as those of ASCII: `٢٠٢٠` → `2020`. */
+function withPlainDigits(word: string): string {
+  return word.replaceAll(/\p{Nd}/gu, (digit) => {
+    const code = digit.codePointAt(0) ?? 0
+    if (code < 0x80) return digit
+    // Unicode's decimal digits stand in runs of ten. Most begin at a multiple of 16, or at six after one.
+    let zero = code
+    while (code - zero < 9 && /\p{Nd}/u.test(String.fromCodePoint(zero - 1))) zero -= 1
+    return String(code - zero)
+  })
+}
+
+/** `ё` → `е`; Persian and Urdu letters that only look another way in Arabic; letters that are stretched. */
+function withPlainLetters(word: string): string {
+  return word.replaceAll(/[ёیکۀەہ\u0640]/g, (letter) => OTHER_LETTERS[letter] ?? '')
+}
+
+const OTHER_LETTERS: Readonly<Record<string, string>> = {
+  ё: 'е',
+  ی: 'ي',
+  ک: 'ك',
+  ۀ: 'ه',
+  ە: 'ه',
+  ہ: 'ه',
+}
+
+/** `l'eau` → `eau`, `dell'acqua` → `acqua` */
+function withoutElision(word: string): string {
+  return word.replace(ELIDED, '')
+}
+
+const ELIDED =
+  /^(?:[cdjlmnst]|qu|jusqu|lorsqu|puisqu|quoiqu|all|agl|coll|dall|dell|nell|sull|un|gl)'(?=.)/

@@ -1,6 +1,5 @@
 import type { LimitsUnder } from './chunk-markdown.ts'
-import { fits } from './span-limits.ts'
-import { chunkLines, lineEnd, type TextPiece, trimmedSpan } from './text-piece.ts'
+import { chunkLines, fits, lineEnd, type TextPiece, trimmedSpan } from './chunk-text.ts'
 
 /** Lines of code by number, from 0. */
 interface CodeLines {

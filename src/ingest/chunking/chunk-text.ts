@@ -1,6 +1,9 @@
-import { fits, reachOf, type SpanLimits } from './span-limits.ts'
+import type { SentenceWindows } from '../../core/domain/knowledge-base.ts'
+import type { TokenCounter } from '../../core/domain/ports/model-ports.ts'
 import {
   afterSpace,
+  BOUNDARY,
+  boundaryBefore,
   firstBoundary,
   isSpace,
   lastBoundary,
@@ -140,4 +143,170 @@ function restartOf(text: string, { start, covered }: Progress, limits: SpanLimit
   if (overlap === 0 || earliest >= covered) return covered
   const boundary = firstBoundary(text, earliest, covered)
   return boundary ?? Math.min(covered, safeCut(text, earliest - 1, earliest))
+}
+
+/** How long a span of text may be. */
+export interface SpanLimits {
+  readonly chunkSizeChars: number
+  readonly chunkOverlapChars: number
+  /** null: only characters count. */
+  readonly tokens: TokenBudget | null
+  /** Where to cut, the best first; '' is anywhere. Missing: at paragraphs, lines, sentences and words. */
+  readonly separators?: readonly string[]
+}
+
+interface TokenBudget {
+  readonly counter: TokenCounter
+  readonly tokensMax: number
+  /** What stands before a chunk has a share of these. */
+  readonly tokensAtOnce: number
+}
+
+/** How far a span from `start` may reach, at most `end`. `start`: its first word has more tokens than there may be. */
+function reachOf(text: string, start: number, end: number, limits: SpanLimits): number {
+  const last = Math.min(end, start + limits.chunkSizeChars)
+  if (limits.tokens === null) return last
+  const { counter, tokensMax } = limits.tokens
+  return counter.fit(text, start, last, tokensMax)
+}
+
+export function fits(text: string, start: number, end: number, limits: SpanLimits): boolean {
+  return end - start <= limits.chunkSizeChars && reachOf(text, start, end, limits) >= end
+}
+
+/** What is left for the content where this stands before it. */
+export function limitsBelow(limits: SpanLimits, context: string): SpanLimits {
+  if (limits.tokens === null || context === '') return limits
+  const { counter, tokensMax, tokensAtOnce } = limits.tokens
+  const taken = counter.count(context)
+  const [left, leftAtOnce] = [tokensMax, tokensAtOnce].map((max) => Math.max(1, max - taken))
+  return { ...limits, tokens: { counter, tokensMax: left ?? 1, tokensAtOnce: leftAtOnce ?? 1 } }
+}
+
+/** A token has a byte at least. */
+export const BYTE_COUNTER: TokenCounter = {
+  count: (text) => Buffer.byteLength(text),
+  fit(text, start, end, tokensMax) {
+    let bytes = 0
+    for (let at = start; at < end; ) {
+      const code = text.codePointAt(at) ?? 0
+      bytes += code < 0x80 ? 1 : code < 0x800 ? 2 : code < 0x10000 ? 3 : 4
+      if (bytes > tokensMax) return at
+      at += code > 0xffff ? 2 : 1
+    }
+    return end
+  },
+}
+
+/** A span with what is known about where it stands. */
+export interface TextPiece extends TextSpan {
+  /** The headings above its first character, the outermost first, without those that it begins with. */
+  readonly above: readonly string[]
+  /** All of them. */
+  readonly headings: readonly string[]
+  /** Further text that is repeated before it when it is embedded, such as the header of its table. */
+  readonly repeated: string
+}
+
+/** The end of the line that begins there, with its line feed. */
+export function lineEnd(text: string, start: number): number {
+  const newline = text.indexOf('\n', start)
+  return newline === -1 ? text.length : newline + 1
+}
+
+/** The span without white space at its end; null: there is nothing else. */
+export function trimmedSpan(text: string, { startChar, endChar }: TextSpan): TextSpan | null {
+  let end = endChar
+  while (end > startChar && isSpace(text.charCodeAt(end - 1))) end -= 1
+  return end === startChar ? null : { startChar, endChar: end }
+}
+
+/** Spans of whole lines, as many in each as fit; a line that does not fit is cut as text is. */
+export function* chunkLines(
+  text: string,
+  { startChar, endChar }: TextSpan,
+  limitsAt: (startChar: number) => SpanLimits,
+): Generator<TextSpan> {
+  let start = startChar
+  let end = startChar
+  for (let line = startChar; line < endChar; ) {
+    const next = Math.min(lineEnd(text, line), endChar)
+    const trimmed = trimmedSpan(text, { startChar: start, endChar: next })
+    if (trimmed === null) {
+      start = next
+      end = next
+    } else if (fits(text, start, trimmed.endChar, limitsAt(start))) end = next
+    else {
+      yield* spansBetween(text, start, end)
+      const own = trimmedSpan(text, { startChar: line, endChar: next })
+      const isWhole = own !== null && fits(text, line, own.endChar, limitsAt(line))
+      if (!isWhole) yield* shifted(chunkText(text.slice(line, next), limitsAt(line)), line)
+      start = isWhole ? line : next
+      end = next
+    }
+    line = next
+  }
+  yield* spansBetween(text, start, end)
+}
+
+function* spansBetween(text: string, startChar: number, endChar: number): Generator<TextSpan> {
+  const span = trimmedSpan(text, { startChar, endChar })
+  if (span !== null) yield span
+}
+
+export function* shifted(spans: Iterable<TextSpan>, by: number): Generator<TextSpan> {
+  for (const { startChar, endChar } of spans) {
+    yield { startChar: startChar + by, endChar: endChar + by }
+  }
+}
+
+/** Windows of sentences, each with some of the one before; a sentence that does not fit is cut as text is. */
+export function* chunkSentences(
+  text: string,
+  { windowSize, windowOverlap }: SentenceWindows,
+  limits: SpanLimits,
+): Generator<TextSpan> {
+  let window: TextSpan[] = []
+  let hasNew = false
+  const span = (): TextSpan[] => {
+    const [first, last] = [window[0], window.at(-1)]
+    if (first === undefined || last === undefined || !hasNew) return []
+    hasNew = false
+    return [{ startChar: first.startChar, endChar: last.endChar }]
+  }
+  for (const sentence of sentencesOf(text)) {
+    const { startChar, endChar } = sentence
+    if (!fits(text, startChar, endChar, limits)) {
+      yield* span()
+      window = []
+      yield* shifted(chunkText(text.slice(startChar, endChar), limits), startChar)
+      continue
+    }
+    const isFull = window.length >= windowSize
+    if (isFull || !fits(text, window[0]?.startChar ?? startChar, endChar, limits)) {
+      yield* span()
+      window = windowOverlap === 0 ? [] : window.slice(-windowOverlap)
+      while (!fits(text, window[0]?.startChar ?? startChar, endChar, limits)) window.shift()
+    }
+    window.push(sentence)
+    hasNew = true
+  }
+  yield* span()
+}
+
+/** The sentences of a text, without white space around them; a line that ends a paragraph ends one too. */
+function* sentencesOf(text: string): Generator<TextSpan> {
+  let start = 0
+  for (let at = 1; at <= text.length; at += 1) {
+    if (at < text.length) {
+      if (isSpace(text.charCodeAt(at))) continue
+      const strength = boundaryBefore(text, at)
+      if (strength !== BOUNDARY.sentence && strength !== BOUNDARY.paragraph) continue
+    }
+    let first = start
+    while (first < at && isSpace(text.charCodeAt(first))) first += 1
+    const span = trimmedSpan(text, { startChar: first, endChar: at })
+    if (span !== null) yield span
+    start = at
+  }
 }

@@ -9,13 +9,17 @@ import { AppError, type ErrorCode } from '../../core/errors.ts'
 import type { Analyzers } from '../../core/text/analyzer.ts'
 import { INGEST_LIMITS } from '../ingest-limits.ts'
 import { chunkCode } from './chunk-code.ts'
-import { ChunkContext } from './chunk-context.ts'
 import { chunkJson } from './chunk-json.ts'
-import { chunkMarkdown } from './chunk-markdown.ts'
-import { chunkSentences } from './chunk-sentences.ts'
-import { chunkText, type TextSpan } from './chunk-text.ts'
-import { BYTE_COUNTER, type SpanLimits } from './span-limits.ts'
-import { shifted, type TextPiece } from './text-piece.ts'
+import { ChunkContext, chunkMarkdown } from './chunk-markdown.ts'
+import {
+  BYTE_COUNTER,
+  chunkSentences,
+  chunkText,
+  type SpanLimits,
+  shifted,
+  type TextPiece,
+  type TextSpan,
+} from './chunk-text.ts'
 
 export interface ChunkableText {
   readonly text: string

@@ -3,13 +3,13 @@
  * done where the text is not in anybody's way: what crosses to that thread and back are strings and arrays of numbers.
  */
 
-import { startsName } from '../../core/domain/agents/chunk-pages.ts'
+import { startsName } from '../../core/domain/agents/completion-event.ts'
 import type { Chunk, ChunkSource, EmbeddedChunk, TermCounts } from '../../core/domain/chunk.ts'
 import type { Document, DocumentText, Row, TextParts } from '../../core/domain/document.ts'
 import type { KnowledgeBase, Preprocessing } from '../../core/domain/knowledge-base.ts'
 import type { EmbedderReach, EmbedderRegistry } from '../../core/domain/ports/model-ports.ts'
 import { AppError } from '../../core/errors.ts'
-import { HEADING_JOINT } from './chunk-context.ts'
+import { HEADING_JOINT } from './chunk-markdown.ts'
 import type { TextSpan } from './chunk-text.ts'
 import type { ChunkableText, ChunkedTexts, ChunkingFailure, ChunkingRules } from './chunk-texts.ts'
 

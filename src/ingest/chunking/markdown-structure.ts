@@ -1,4 +1,4 @@
-import { lineEnd } from './text-piece.ts'
+import { lineEnd } from './chunk-text.ts'
 
 /** Consecutive lines of Markdown that belong together. */
 export interface MarkdownBlock {

@@ -1,6 +1,8 @@
+import { AppError } from '../../core/errors.ts'
+import { withoutDot } from '../../core/runtime/address-policy.ts'
 import { INGEST_LIMITS } from '../ingest-limits.ts'
+import type { CrawlRequest } from '../sources/insert-request.ts'
 import type { LeftOutPages } from './left-out-pages.ts'
-import { isEndless } from './page-address.ts'
 
 /** An address to visit; links of pages with depth 0 have depth 1. */
 export interface Target {
@@ -84,4 +86,101 @@ export class CrawlFrontier {
     this.#variants.set(page, count)
     return count > variantsPerPath ? `beyond ${variantsPerPath} variants of one address` : null
   }
+}
+
+/** Parameters that say where a reader came from, or who he is: they name no other page. */
+const NO_PAGE =
+  /^(?:utm_\w+|gclid|gbraid|wbraid|dclid|fbclid|msclkid|yclid|twclid|igshid|mc_[ce]id|_ga|_gl|_hs(?:enc|mi)|hsctatracking|mkt_tok|oly_(?:enc|anon)_id|vero_id|phpsessid|jsessionid|aspsessionid\w*|sessionid|session_id|sid|cfid|cftoken)$/i
+const SESSION_IN_PATH = /;(?:jsessionid|phpsessid|sid)=[^/;]*/gi
+
+/** The address of a page: without fragment, and without parameters that name no other page. */
+export function pageAddress(address: URL): URL {
+  const url = new URL(address)
+  url.hash = ''
+  url.pathname = url.pathname.replace(SESSION_IN_PATH, '')
+  if (url.search === '') return url
+  // Each parameter as it is written: a server may tell `?a` from `?a=`.
+  const parts = url.search.slice(1).split('&')
+  const kept = parts.filter((part) => !NO_PAGE.test(part.split('=', 1)[0] ?? ''))
+  if (kept.length < parts.length) url.search = kept.join('&')
+  return url
+}
+
+const SEGMENTS_MAX = 30
+const REPEATS_MAX = 3
+
+/** Paths such as `/a/b/a/b/a/b/a/b` come from links that lead ever deeper and nowhere. */
+function isEndless(url: URL): boolean {
+  const segments = url.pathname.split('/').filter((segment) => segment !== '')
+  if (segments.length > SEGMENTS_MAX) return true
+  const counts = new Map<string, number>()
+  for (const segment of segments) counts.set(segment, (counts.get(segment) ?? 0) + 1)
+  return Math.max(0, ...counts.values()) > REPEATS_MAX
+}
+
+/** Which links a crawl follows. */
+export interface CrawlScope {
+  readonly allowedDomains: readonly string[]
+  /** Hosts of the start addresses, where no domains are named; a redirect of a start address adds its own. */
+  readonly sites: Set<string>
+}
+
+/** @throws AppError `insert_failed` for a start address outside of the domains, for too many or too long patterns */
+export function crawlScope(starts: readonly string[], crawl: CrawlRequest): CrawlScope {
+  refuseLargePatterns(crawl.patterns)
+  const urls = starts.map((start) => new URL(start))
+  const allowedDomains = crawl.allowedDomains.map((domain) => withoutDot(domain.toLowerCase()))
+  const scope = { allowedDomains, sites: new Set(urls.map(siteOf)) }
+  const outside = urls.find((url) => !isInScope(url, scope))
+  if (outside === undefined) return scope
+  throw new AppError('insert_failed', `${outside.href} is outside of ${domainsShown(scope)}`)
+}
+
+/**
+ * A start address may redirect to another site, as one that has moved does: unless domains are named, that site is then
+ * crawled in its place.
+ * @throws AppError `crawl_failed`
+ */
+export function refuseRedirect(start: string, url: URL, scope: CrawlScope): void {
+  if (scope.allowedDomains.length === 0 || isInScope(url, scope)) return
+  const where = `${url.href}, which is outside of ${domainsShown(scope)}`
+  throw new AppError('crawl_failed', `${start} redirects to ${where}`)
+}
+
+function domainsShown({ allowedDomains }: CrawlScope): string {
+  return `the allowed domains (${allowedDomains.join(', ').slice(0, 500)})`
+}
+
+function refuseLargePatterns(patterns: readonly string[]): void {
+  const { patternsMax, patternCharsMax } = INGEST_LIMITS
+  const longest = Math.max(0, ...patterns.slice(0, patternsMax).map(({ length }) => length))
+  if (patterns.length > patternsMax) {
+    const found = `found ${patterns.length}`
+    throw new AppError('insert_failed', `A crawl has at most ${patternsMax} patterns, ${found}`)
+  }
+  if (longest > patternCharsMax) {
+    const found = `found one of ${longest}`
+    throw new AppError(
+      'insert_failed',
+      `A pattern has at most ${patternCharsMax} characters, ${found}`,
+    )
+  }
+}
+
+/** Of the web, without credentials. */
+export function isOpenAddress(url: URL): boolean {
+  if (url.protocol !== 'http:' && url.protocol !== 'https:') return false
+  return url.username === '' && url.password === ''
+}
+
+export function isInScope(url: URL, { allowedDomains, sites }: CrawlScope): boolean {
+  if (!isOpenAddress(url)) return false
+  if (allowedDomains.length === 0) return sites.has(siteOf(url))
+  const host = withoutDot(url.hostname)
+  return allowedDomains.some((domain) => host === domain || host.endsWith(`.${domain}`))
+}
+
+/** A host and its port: `www.` makes no other site. */
+export function siteOf(url: URL): string {
+  return withoutDot(url.hostname).replace(/^www\./, '') + (url.port === '' ? '' : `:${url.port}`)
 }

@@ -4,17 +4,17 @@ import type { KnowledgeBase } from '../../core/domain/knowledge-base.ts'
 import type { ReadDocument } from '../../core/domain/ports/reading-ports.ts'
 import { AppError } from '../../core/errors.ts'
 import { INGEST_LIMITS } from '../ingest-limits.ts'
-import { crawlableUrl } from '../sources/crawlable-url.ts'
 import {
   type ColumnMapping,
   columnMappingOf,
   documentRow,
   findColumn,
+  LAYOUT_COLUMN,
+  layoutValue,
 } from '../sources/document-of-row.ts'
+import { crawlableUrl } from '../sources/guarded-fetch.ts'
 import type { CrawlRequest, InsertDeps } from '../sources/insert-request.ts'
-import { LAYOUT_COLUMN, layoutValue } from '../sources/row-layout.ts'
-import { CrawlFrontier } from './crawl-frontier.ts'
-import { crawlScope } from './crawl-scope.ts'
+import { CrawlFrontier, crawlScope } from './crawl-frontier.ts'
 import { isOfPage, type LeftOutPages } from './left-out-pages.ts'
 import { linksToFollow, type VisitedPage, type VisitPlan, visitor } from './page-visit.ts'
 import { Robots } from './robots.ts'

@@ -1,7 +1,6 @@
 import { AppError } from '../../core/errors.ts'
 import { INGEST_LIMITS } from '../ingest-limits.ts'
-import { crawlableUrl } from '../sources/crawlable-url.ts'
-import type { FetchedPage, PageFetcher } from '../sources/guarded-fetch.ts'
+import { crawlableUrl, type FetchedPage, type PageFetcher } from '../sources/guarded-fetch.ts'
 import type { Robots } from './robots.ts'
 
 interface SitemapDeps {

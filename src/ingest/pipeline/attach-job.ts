@@ -12,10 +12,8 @@ import {
 import { AppError, type ErrorCode, notFound, toAppError } from '../../core/errors.ts'
 import { TimeSlice } from '../../core/runtime/scheduling.ts'
 import { INGEST_LIMITS } from '../ingest-limits.ts'
-import { columnMappingOf, documentRow, textOf } from '../sources/document-of-row.ts'
-import type { StoredCounts } from '../sources/insert-log.ts'
-import type { InsertDeps } from '../sources/insert-request.ts'
-import { LAYOUT_COLUMN } from '../sources/row-layout.ts'
+import { columnMappingOf, documentRow, LAYOUT_COLUMN, textOf } from '../sources/document-of-row.ts'
+import type { InsertDeps, StoredCounts } from '../sources/insert-request.ts'
 import { storeRows } from './store-rows.ts'
 
 export interface FileToAttach {

@@ -8,7 +8,7 @@ import type {
 } from '../../core/domain/ports/model-ports.ts'
 import type { DocumentStore } from '../../core/domain/ports/store-ports.ts'
 import { AppError } from '../../core/errors.ts'
-import { mapConcurrent } from '../../core/runtime/map-concurrent.ts'
+import { mapConcurrent } from '../../core/runtime/serial-queue.ts'
 import { oneLine } from '../../core/short-text.ts'
 import { Analyzer } from '../../core/text/analyzer.ts'
 import { type ChunkedDocument, type Chunker, cutTexts } from '../chunking/chunker.ts'

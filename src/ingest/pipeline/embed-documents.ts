@@ -4,11 +4,10 @@ import {
   type EmbeddedDocument,
   embeddedText,
 } from '../../core/domain/chunk.ts'
-import type { KnowledgeBase } from '../../core/domain/knowledge-base.ts'
+import { type KnowledgeBase, withModelInForce } from '../../core/domain/knowledge-base.ts'
 import type { JobMark } from '../../core/domain/ports/job-ports.ts'
 import type { ChatModels, Embedder, EmbedderRegistry } from '../../core/domain/ports/model-ports.ts'
 import type { DocumentStore } from '../../core/domain/ports/store-ports.ts'
-import { withModelInForce } from '../../core/domain/reembedding.ts'
 import { AppError } from '../../core/errors.ts'
 import { LruMap } from '../../core/runtime/lru-map.ts'
 import { TimeSlice } from '../../core/runtime/scheduling.ts'

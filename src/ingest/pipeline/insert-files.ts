@@ -2,17 +2,20 @@
 import { basename } from 'node:path'
 import type { Row } from '../../core/domain/document.ts'
 import type { KnowledgeBase } from '../../core/domain/knowledge-base.ts'
+import type { TableRows } from '../../core/domain/ports/job-ports.ts'
 import type { ReadArchive, ReadFile } from '../../core/domain/ports/reading-ports.ts'
 import type { IncomingFile } from '../../core/domain/ports/store-ports.ts'
-import type { TableRows } from '../../core/domain/ports/sync-ports.ts'
 import { type FileFormat, isDocumentFormat } from '../../core/domain/uploaded-file.ts'
 import { AppError, type ErrorCode, toAppError } from '../../core/errors.ts'
-import { mapConcurrent } from '../../core/runtime/map-concurrent.ts'
-import { columnMappingOf, documentRow } from '../sources/document-of-row.ts'
+import { mapConcurrent } from '../../core/runtime/serial-queue.ts'
+import {
+  columnMappingOf,
+  documentRow,
+  LAYOUT_COLUMN,
+  layoutValue,
+} from '../sources/document-of-row.ts'
 import { rowsOfTable } from '../sources/file-rows.ts'
-import type { StoredCounts } from '../sources/insert-log.ts'
-import type { InsertDeps } from '../sources/insert-request.ts'
-import { LAYOUT_COLUMN, layoutValue } from '../sources/row-layout.ts'
+import type { InsertDeps, StoredCounts } from '../sources/insert-request.ts'
 import { READING_FIELDS, uploadOptions } from '../upload-options.ts'
 import { storeRows } from './store-rows.ts'
 

@@ -1,15 +1,27 @@
+import { isDeepStrictEqual } from 'node:util'
+import {
+  requireFileTable,
+  requireKnowledgeBase,
+} from '../../core/domain/access/catalog-snapshot.ts'
 import type { Row } from '../../core/domain/document.ts'
 import type { JobError } from '../../core/domain/flow/job.ts'
 import type { KnowledgeBase } from '../../core/domain/knowledge-base.ts'
+import type { JobDraft, JobWork } from '../../core/domain/ports/job-ports.ts'
+import type { FileTable } from '../../core/domain/uploaded-file.ts'
+import { notFound } from '../../core/errors.ts'
 import { crawledRows } from '../crawl/crawled-rows.ts'
 import { LeftOutPages } from '../crawl/left-out-pages.ts'
-import { rowsOfFiles } from '../sources/file-rows.ts'
-import type { InsertDeps, InsertReport, InsertRequest } from '../sources/insert-request.ts'
-import { rowsOfQuery } from '../sources/query-rows.ts'
-import { JobInsert } from './job-insert.ts'
+import { rowsOfFiles, rowsOfQuery } from '../sources/file-rows.ts'
+import type {
+  InsertDeps,
+  InsertOutcome,
+  InsertReport,
+  InsertRequest,
+} from '../sources/insert-request.ts'
+import { insertOrJob, JobInsert, type LongInsertDeps } from './job-insert.ts'
 import { storeRows } from './store-rows.ts'
 
-export interface InsertSource {
+interface InsertSource {
   /** Its name in the request. */
   readonly source: 'rows' | 'files' | 'urls' | 'query'
   readonly rows: AsyncIterable<Row> | readonly Row[]
@@ -53,7 +65,7 @@ interface SourcesRequest extends InsertRequest {
 }
 
 /** In the order in which they are stored. Nothing is read before somebody asks for rows. */
-export function insertSourcesOf(
+function insertSourcesOf(
   request: SourcesRequest,
   deps: InsertDeps,
   signal: AbortSignal,
@@ -78,10 +90,201 @@ export function insertSourcesOf(
   return { sources, leftOutPages: leftOut }
 }
 
-export function keepLeftOutPages(
+function keepLeftOutPages(
   kb: KnowledgeBase,
   leftOut: LeftOutPages,
   deps: InsertDeps,
 ): Promise<void> {
   return deps.keepCrawlWarnings(kb, leftOut.warnings())
+}
+
+/** An insert that nobody waits for, or no longer: stored batch by batch, and gone on with after a restart. */
+
+/** A PUT, as its job keeps it. The rows are the job's items. */
+interface StoredRequest extends Omit<InsertRequest, 'kb' | 'rows'> {
+  readonly source: 'put'
+  /** A knowledge base of the same name is not the one that was meant. */
+  readonly knowledgeBaseId: number
+  /** null: none came with it. */
+  readonly rowCount: number | null
+  /** Of `files`: one that was replaced since is another. */
+  readonly fileIds: readonly number[]
+}
+
+/** @throws AppError for what is known to be wrong before anything is read: `unknown_provider`, `file_not_found` */
+export function insertJobOf(
+  request: InsertRequest,
+  deps: Pick<InsertDeps, 'embedders' | 'snapshot'>,
+): JobDraft {
+  deps.embedders.embedder(request.kb.embeddingModel)
+  return draftOf(request, tablesOf(request, deps))
+}
+
+/**
+ * Inserts while somebody waits, and becomes a job where that takes too long.
+ * @throws AppError as `insert`
+ */
+export async function insertWaitedFor(
+  request: InsertRequest,
+  deps: InsertDeps & LongInsertDeps,
+  signal: AbortSignal,
+): Promise<InsertOutcome> {
+  const { kb } = request
+  // Whatever is wrong with the files is said when their turn has come.
+  const tables = knownTablesOf(request, deps)
+  const total = totalOf(request, tables)
+  const outcome = await insertOrJob(
+    {
+      ...{ kb, total },
+      run: (tracked, stopping) => insert(request, deps, stopping, tracked),
+      draft: () => draftOf(request, tables),
+    },
+    deps,
+    signal,
+  )
+  if (outcome.kind === 'job') return { job: outcome.job, skippedRows: null }
+  return { job: null, skippedRows: outcome.value.skippedRows }
+}
+
+function draftOf(
+  { kb, rows, ...others }: InsertRequest,
+  tables: readonly Pick<FileTable, 'file'>[],
+): JobDraft {
+  const request: StoredRequest = {
+    ...others,
+    source: 'put',
+    knowledgeBaseId: kb.id,
+    rowCount: rows?.length ?? null,
+    fileIds: tables.map(({ file }) => file.id),
+  }
+  return {
+    kind: 'insert',
+    projectName: kb.projectName,
+    knowledgeBase: kb.name,
+    title: titleOf({ kb, ...(rows === undefined ? {} : { rows }), ...others }),
+    request,
+    ...(rows === undefined ? {} : { items: rows }),
+  }
+}
+
+function titleOf({ kb, rows, files, urls, query }: Partial<InsertRequest>): string {
+  const parts = [
+    ...(rows === undefined ? [] : [counted(rows.length, 'row')]),
+    ...(files === undefined ? [] : [counted(files.length, 'file')]),
+    ...(urls === undefined ? [] : [counted(urls.length, 'address', 'addresses')]),
+    ...(query === undefined ? [] : ['the rows of a query']),
+  ]
+  return `Insert ${parts.join(', ')} into ${kb?.name}`
+}
+
+function counted(count: number, noun: string, plural = `${noun}s`): string {
+  return `${count} ${count === 1 ? noun : plural}`
+}
+
+/** @throws AppError as `insert`; `knowledge_base_not_found` where it was dropped meanwhile */
+export async function runInsertJob(
+  work: JobWork,
+  deps: InsertDeps,
+  signal: AbortSignal,
+): Promise<void> {
+  // Only `insertJobOf` makes these requests, and a job's request is authentic.
+  const { knowledgeBaseId, rowCount, fileIds, source: _, ...stored } = work.request as StoredRequest
+  const kb = knowledgeBaseOf(work, knowledgeBaseId, deps)
+  // A model that cannot be called is refused before anything is read.
+  deps.embedders.embedder(kb.embeddingModel)
+  const request = { ...stored, kb, ...(rowCount === null ? {} : { rows: [] }) }
+  const tables = tablesOf(request, deps)
+  const total = totalOf({ ...request, rows: { length: rowCount ?? 0 } }, tables)
+  const tracked = await JobInsert.begin(work, { kb, total }, deps.chunks)
+  const known = tables.map(({ file }) => file.id)
+  const areFilesSame = isDeepStrictEqual(fileIds, known)
+  await deps.inserts.during(kb, tracked, () => {
+    return storeSources({ work, tracked, request, areFilesSame }, deps, signal)
+  })
+}
+
+async function storeSources(
+  {
+    work,
+    tracked,
+    request,
+    areFilesSame,
+  }: {
+    readonly work: JobWork
+    readonly tracked: JobInsert
+    readonly request: InsertRequest
+    readonly areFilesSame: boolean
+  },
+  deps: InsertDeps,
+  signal: AbortSignal,
+): Promise<void> {
+  const { kb, onBadDocument } = request
+  const onLeftOut = (one: JobError) => tracked.leaveOut(one)
+  const { sources, leftOutPages } = insertSourcesOf({ ...request, onLeftOut }, deps, signal)
+  for (const [index, source] of sources.entries()) {
+    // The rows of these come in the same order whenever they are read.
+    const isInOrder = source.source === 'rows' || (source.source === 'files' && areFilesSame)
+    await tracked.store({ index, isInOrder }, (run) => {
+      const rows = rowsAfter(source, run.doneRows, work)
+      const options = { ...run.storing, skipsFailed: onBadDocument === 'skip' }
+      const target = { ...source, rows, isUnbounded: true, kb, counts: run.counts }
+      return storeRows(target, deps, signal, options)
+    })
+    if (source.source === 'urls') await keepLeftOutPages(kb, leftOutPages, deps)
+  }
+}
+
+/** null: nobody knows how many rows a query or a site has. */
+function totalOf(
+  { rows, urls, query }: Pick<InsertRequest, 'urls' | 'query'> & { readonly rows?: Counted },
+  tables: readonly Pick<FileTable, 'rowCount'>[],
+): number | null {
+  if (urls !== undefined || query !== undefined) return null
+  return tables.reduce((sum, { rowCount }) => sum + rowCount, rows?.length ?? 0)
+}
+
+interface Counted {
+  readonly length: number
+}
+
+function knowledgeBaseOf({ job }: JobWork, id: number, deps: InsertDeps): KnowledgeBase {
+  const { projectName, knowledgeBase } = job
+  const kb = requireKnowledgeBase(deps.snapshot(), projectName, knowledgeBase ?? '')
+  if (kb.id !== id) throw notFound('knowledge_base', kb.name)
+  return kb
+}
+
+/** @throws AppError `file_not_found` */
+function tablesOf(
+  { files = [] }: Pick<InsertRequest, 'files'>,
+  deps: Pick<InsertDeps, 'snapshot'>,
+): readonly FileTable[] {
+  const snapshot = deps.snapshot()
+  return files.map((name) => requireFileTable(snapshot, name))
+}
+
+function knownTablesOf(request: InsertRequest, deps: InsertDeps): readonly FileTable[] {
+  try {
+    return tablesOf(request, deps)
+  } catch {
+    return []
+  }
+}
+
+function rowsAfter(source: InsertSource, done: number, work: JobWork): AsyncIterable<Row> {
+  if (source.source === 'rows') return itemsOf(work, done)
+  return without(source.rows, done)
+}
+
+/** What the schema of the PUT let in. */
+function itemsOf(work: JobWork, firstIndex: number): AsyncIterable<Row> {
+  return work.items(firstIndex) as AsyncIterable<Row>
+}
+
+async function* without(rows: InsertSource['rows'], count: number): AsyncGenerator<Row> {
+  let index = 0
+  for await (const row of rows) {
+    if (index >= count) yield row
+    index += 1
+  }
 }

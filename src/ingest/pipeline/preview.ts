@@ -1,10 +1,10 @@
-import type { Chunk } from '../../core/domain/chunk.ts'
-import { embeddedText } from '../../core/domain/chunk.ts'
+import { type Chunk, embeddedText } from '../../core/domain/chunk.ts'
 import type { Document, Row, TextSyntax } from '../../core/domain/document.ts'
 import type { KnowledgeBase } from '../../core/domain/knowledge-base.ts'
+import type { EmbedderReach, EmbedderRegistry } from '../../core/domain/ports/model-ports.ts'
+import type { ChunkStore, CutCounts } from '../../core/domain/ports/store-ports.ts'
 import { AppError } from '../../core/errors.ts'
 import { TimeSlice } from '../../core/runtime/scheduling.ts'
-import { cutWarning } from '../chunk-warnings.ts'
 import { chunkDocuments } from '../chunking/chunker.ts'
 import { INGEST_LIMITS } from '../ingest-limits.ts'
 import {
@@ -12,10 +12,11 @@ import {
   contentId,
   documentOfRow,
   documentRow,
+  LAYOUT_COLUMN,
+  layoutValue,
 } from '../sources/document-of-row.ts'
 import { rowsOfFiles } from '../sources/file-rows.ts'
 import type { InsertDeps } from '../sources/insert-request.ts'
-import { LAYOUT_COLUMN, layoutValue } from '../sources/row-layout.ts'
 
 export interface PreviewRequest {
   /** How it is chunked and for which model; nothing is stored in it. */
@@ -131,4 +132,37 @@ async function* rowsOf(
     const columns = { title, [LAYOUT_COLUMN]: layoutValue({ syntax, parts: null }) }
     yield documentRow({ id: 'preview', content, columns }, columnMappingOf(kb))
   }
+}
+
+/** What is to be said of the stored chunks of a knowledge base. Costs little where nothing was written since. */
+export async function chunkWarnings(
+  kb: KnowledgeBase,
+  {
+    chunks,
+    embedders,
+  }: {
+    readonly chunks: Pick<ChunkStore, 'cutCounts'>
+    readonly embedders: Pick<EmbedderRegistry, 'embedder'>
+  },
+): Promise<readonly string[]> {
+  try {
+    const { reach } = embedders.embedder(kb.embeddingModel)
+    return reach === undefined ? [] : cutWarning(await chunks.cutCounts(kb), reach)
+  } catch (error) {
+    // The model cannot be called, or the knowledge base is gone: others say so.
+    if (error instanceof AppError) return []
+    throw error
+  }
+}
+
+/** Nothing where every chunk is read whole. */
+function cutWarning(
+  { cutCount, chunkCount }: CutCounts,
+  { tokensMax }: EmbedderReach,
+): readonly string[] {
+  if (cutCount === 0) return []
+  const share = `${cutCount} of ${chunkCount} chunks are longer than the ${tokensMax} tokens`
+  const what = 'that the embedding model reads, and what comes after these is in no vector'
+  const how = 'set a smaller chunk_size or leave it out, and insert the documents again'
+  return [`${share} ${what}: ${how}`]
 }

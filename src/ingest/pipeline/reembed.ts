@@ -1,9 +1,12 @@
 import type { CatalogSnapshot } from '../../core/domain/access/catalog-snapshot.ts'
-import type { KnowledgeBase } from '../../core/domain/knowledge-base.ts'
+import type {
+  KnowledgeBase,
+  MissingVectors,
+  ReembeddingProgress,
+} from '../../core/domain/knowledge-base.ts'
 import type { ModelRef } from '../../core/domain/model-ref.ts'
 import type { EmbedderRegistry } from '../../core/domain/ports/model-ports.ts'
 import type { ReembeddingStore, Reembeddings } from '../../core/domain/ports/store-ports.ts'
-import type { MissingVectors, ReembeddingProgress } from '../../core/domain/reembedding.ts'
 import { AppError } from '../../core/errors.ts'
 import { INGEST_LIMITS } from '../ingest-limits.ts'
 import { embedTexts } from './embed-documents.ts'

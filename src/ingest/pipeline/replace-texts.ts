@@ -1,9 +1,8 @@
 import type { DocumentChange, EmbeddedDocument } from '../../core/domain/chunk.ts'
 import type { Document, Row } from '../../core/domain/document.ts'
-import type { KnowledgeBase } from '../../core/domain/knowledge-base.ts'
+import { type KnowledgeBase, withModelInForce } from '../../core/domain/knowledge-base.ts'
 import type { ChatModels, EmbedderRegistry } from '../../core/domain/ports/model-ports.ts'
 import type { ChunkStore } from '../../core/domain/ports/store-ports.ts'
-import { withModelInForce } from '../../core/domain/reembedding.ts'
 import { AppError } from '../../core/errors.ts'
 import {
   type ChunkedDocument,

@@ -5,13 +5,14 @@ import type { Embedder } from '../../core/domain/ports/model-ports.ts'
 import { AppError, type ErrorCode } from '../../core/errors.ts'
 import { callerOf, setCaller } from '../../core/runtime/cancellation.ts'
 import { TimeSlice } from '../../core/runtime/scheduling.ts'
-import { BatchPipeline, oneAhead } from '../batch-pipeline.ts'
 import { type ChunkedDocument, type ChunkingTarget, chunkDocuments } from '../chunking/chunker.ts'
 import { INGEST_LIMITS } from '../ingest-limits.ts'
 import { columnMappingOf, contentId, documentOfRow } from '../sources/document-of-row.ts'
 import { rememberingEmbedder, VectorsAhead } from './embed-documents.ts'
 import {
   type Batch,
+  BatchPipeline,
+  oneAhead,
   type RowsToStore,
   type StoreDeps,
   type StoringOptions,

@@ -8,13 +8,15 @@ import {
   type RowValue,
   shownValue,
   type TextLayout,
+  type TextParts,
+  type TextSyntax,
   TypedValue,
 } from '../../core/domain/document.ts'
 import { DEFAULT_CONTENT_COLUMNS, type KnowledgeBase } from '../../core/domain/knowledge-base.ts'
 import { AppError } from '../../core/errors.ts'
+import { isObject } from '../../core/json.ts'
 import type { TimeSlice } from '../../core/runtime/scheduling.ts'
 import { INGEST_LIMITS } from '../ingest-limits.ts'
-import { LAYOUT_COLUMN, layoutIn } from './row-layout.ts'
 
 /**
  * One row as a document, without texts if its content is empty. Its id is null where the row has none: see `contentId`.
@@ -202,7 +204,7 @@ function wellFormed(value: RowValue, depth: number): RowValue {
   return Object.fromEntries(entries)
 }
 
-function isList(value: object): value is readonly RowValue[] {
+function isList(value: unknown): value is readonly RowValue[] {
   return Array.isArray(value)
 }
 
@@ -237,4 +239,41 @@ export function documentRow(
 /** The content column that holds the text of a document. */
 function mainColumn({ contentColumns }: ColumnMapping): string {
   return findColumn(contentColumns, TEXT_COLUMN) ?? contentColumns[0] ?? TEXT_COLUMN
+}
+
+/** The column `layout` of a document's row: how its text is laid out, as JSON. Chunking follows it. */
+
+export const LAYOUT_COLUMN = 'layout'
+
+const SYNTAXES: readonly TextSyntax[] = ['text', 'markdown', 'code']
+const UNITS: readonly TextParts['unit'][] = ['page', 'slide', 'chapter', 'cell']
+
+/** `{"syntax": "markdown", "parts": {"unit": "page", "starts": [0, 812]}}`; the title has a column of its own. */
+export function layoutValue({ syntax, parts }: Omit<TextLayout, 'title'>): RowValue {
+  return { syntax, parts: parts === null ? null : { unit: parts.unit, starts: [...parts.starts] } }
+}
+
+/** null: the row has no such column, or one that means something else. */
+function layoutIn(row: Row): TextLayout | null {
+  const value = shownValue(row[LAYOUT_COLUMN] ?? null)
+  if (!isObject(value) || Object.keys(value).some((key) => key !== 'syntax' && key !== 'parts')) {
+    return null
+  }
+  const syntax = SYNTAXES.find((one) => one === value.syntax)
+  const parts = partsIn(value.parts ?? null)
+  if (syntax === undefined || parts === undefined) return null
+  const { title } = row
+  return { title: typeof title === 'string' && title !== '' ? title : null, syntax, parts }
+}
+
+/** undefined: not what we write. */
+function partsIn(value: RowValue): TextParts | null | undefined {
+  if (value === null) return null
+  if (!isObject(value)) return undefined
+  const unit = UNITS.find((one) => one === value.unit)
+  const { starts } = value
+  if (unit === undefined || !isList(starts)) return undefined
+  const offsets = starts.filter((start): start is number => Number.isSafeInteger(start))
+  const isRising = offsets.every((start, index) => start >= (offsets[index - 1] ?? 0))
+  return isRising && offsets.length === starts.length ? { unit, starts: offsets } : undefined
 }

@@ -1,11 +1,14 @@
 import { AppError } from '../../core/errors.ts'
-import type { AddressPolicy } from '../../core/runtime/address-policy.ts'
+import {
+  type AddressPolicy,
+  type Network,
+  pinnedFetch,
+  withoutDot,
+} from '../../core/runtime/address-policy.ts'
 import { sleep } from '../../core/runtime/cancellation.ts'
-import { type Network, pinnedFetch } from '../../core/runtime/pinned-fetch.ts'
 import { INGEST_LIMITS } from '../ingest-limits.ts'
-import { crawlableUrl } from './crawlable-url.ts'
 
-export interface GuardedFetchOptions {
+interface GuardedFetchOptions {
   readonly policy: AddressPolicy
   readonly userAgent: string
   readonly network: Network
@@ -41,7 +44,7 @@ export interface Validators {
   readonly lastModified: string | null
 }
 
-export interface FetchOptions {
+interface FetchOptions {
   readonly signal: AbortSignal
   readonly bytesMax: number
   /** What comes after `bytesMax` is left; else that many are an error. */
@@ -267,4 +270,28 @@ async function pageOf(response: Response, url: URL, each: FetchOptions): Promise
 
 function reasonOf(error: unknown): string {
   return error instanceof Error ? error.message : String(error)
+}
+
+/**
+ * An address as it is fetched: http or https, without credentials, without fragment.
+ * @throws AppError `address_refused`
+ */
+export function crawlableUrl(text: string, base?: string): URL {
+  const shown = JSON.stringify(text.slice(0, 200))
+  if (text.length > INGEST_LIMITS.urlCharsMax) {
+    const limit = `has more than ${INGEST_LIMITS.urlCharsMax} characters`
+    throw new AppError('address_refused', `The address ${shown} ${limit}`)
+  }
+  const url = URL.parse(text, base)
+  if (url === null) throw new AppError('address_refused', `${shown} is not an address`)
+  if (url.username !== '' || url.password !== '') {
+    // The address is not shown: it holds a secret.
+    throw new AppError('address_refused', `An address of ${url.hostname} holds a user or password`)
+  }
+  if (url.protocol !== 'http:' && url.protocol !== 'https:') {
+    throw new AppError('address_refused', `The address ${shown} is neither http nor https`)
+  }
+  url.hash = ''
+  url.hostname = withoutDot(url.hostname)
+  return url
 }

@@ -1,13 +1,20 @@
 import { createHash } from 'node:crypto'
 import { constants } from 'node:fs'
 import { type FileHandle, open, realpath } from 'node:fs/promises'
+import type { TableRows } from '../../core/domain/ports/job-ports.ts'
 import type { DocumentReading, ReadFile } from '../../core/domain/ports/reading-ports.ts'
 import type { FileBytes } from '../../core/domain/ports/store-ports.ts'
-import type { TableRows } from '../../core/domain/ports/sync-ports.ts'
 import { AppError, systemCodeOf } from '../../core/errors.ts'
-import { mapConcurrent } from '../../core/runtime/map-concurrent.ts'
-import { isWithin, type OpenFolder, openFolder, REASONS } from './folder-roots.ts'
-import { type FoundFile, factsOf, listFolder } from './folder-walk.ts'
+import { mapConcurrent } from '../../core/runtime/serial-queue.ts'
+import {
+  type FoundFile,
+  factsOf,
+  isWithin,
+  listFolder,
+  type OpenFolder,
+  openFolder,
+  REASONS,
+} from './folder-walk.ts'
 import { rowsOfItem } from './item-rows.ts'
 import type { SyncReach, SyncTask } from './sync-sink.ts'
 

@@ -1,8 +1,7 @@
 import { createHash } from 'node:crypto'
 import { type FSWatcher, watch } from 'node:fs'
 import { AppError, systemCodeOf } from '../../core/errors.ts'
-import { openFolder } from './folder-roots.ts'
-import { type FolderRules, listFolder } from './folder-walk.ts'
+import { type FolderRules, listFolder, openFolder } from './folder-walk.ts'
 
 export interface FolderWatchOptions {
   readonly path: string

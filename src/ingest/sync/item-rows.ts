@@ -1,12 +1,12 @@
 /** What a file or page holds as rows of a knowledge base, each with the id of its document. */
 import type { Row } from '../../core/domain/document.ts'
+import type { TableRows } from '../../core/domain/ports/job-ports.ts'
 import type {
   DocumentReading,
   ReadDocument,
   ReadFile,
   ReadTable,
 } from '../../core/domain/ports/reading-ports.ts'
-import type { TableRows } from '../../core/domain/ports/sync-ports.ts'
 import { isDocumentFormat } from '../../core/domain/uploaded-file.ts'
 import { AppError } from '../../core/errors.ts'
 import {
@@ -14,9 +14,10 @@ import {
   documentRow,
   findColumn,
   ID_COLUMN,
+  LAYOUT_COLUMN,
+  layoutValue,
   textOf,
 } from '../sources/document-of-row.ts'
-import { LAYOUT_COLUMN, layoutValue } from '../sources/row-layout.ts'
 
 export interface ItemReading {
   readonly reader: DocumentReading

@@ -7,8 +7,8 @@ import { TimeSlice } from '../../core/runtime/scheduling.ts'
 import { INGEST_LIMITS } from '../ingest-limits.ts'
 import { EMPTY } from '../pipeline/store-rows.ts'
 import { contentId, documentOfRow, findColumn, textOf } from '../sources/document-of-row.ts'
+import { rowsOfQuery } from '../sources/file-rows.ts'
 import type { InsertDeps } from '../sources/insert-request.ts'
-import { rowsOfQuery } from '../sources/query-rows.ts'
 import type { SyncReach, SyncTask } from './sync-sink.ts'
 
 /** Where the greatest value of a column that only grows is remembered: no id of a row begins like this. */

@@ -2,13 +2,18 @@ import { createHash } from 'node:crypto'
 import { type Row, shownValue } from '../../core/domain/document.ts'
 import type { KnowledgeBase } from '../../core/domain/knowledge-base.ts'
 import { AppError } from '../../core/errors.ts'
+import { TimeSlice } from '../../core/runtime/scheduling.ts'
+import { mapConcurrent } from '../../core/runtime/serial-queue.ts'
+import { pageAddress } from '../crawl/crawl-frontier.ts'
 import { crawledRows } from '../crawl/crawled-rows.ts'
 import { LeftOutPages } from '../crawl/left-out-pages.ts'
-import { pageAddress } from '../crawl/page-address.ts'
+import { Robots } from '../crawl/robots.ts'
+import { INGEST_LIMITS } from '../ingest-limits.ts'
 import { findColumn, textOf } from '../sources/document-of-row.ts'
-import type { PageFetcher } from '../sources/guarded-fetch.ts'
+import { crawlableUrl, type PageFetcher } from '../sources/guarded-fetch.ts'
 import type { CrawlRequest, InsertDeps } from '../sources/insert-request.ts'
 import type { SyncReach, SyncTask } from './sync-sink.ts'
+import { AddressReader, type ListedAddress, missPage, type WebDeps } from './web-source.ts'
 
 /**
  * The pages of a site, found by its links and sitemaps as in an insert. A page that is not found any more has vanished, unless
@@ -103,5 +108,142 @@ class WatchedPages implements PageFetcher {
       if (!isRefused) this.isWhole = false
       throw error
     }
+  }
+}
+
+/** As the protocol limits them (sitemaps.org). */
+const SITEMAP_BYTES_MAX = 50 * 1024 * 1024
+const SITEMAPS_MAX = 1_000
+const PAGES_MAX = 1_000_000
+const PAGES_AT_ONCE = 4
+
+/**
+ * The pages that a sitemap lists, those of the sitemaps that it lists too. A page whose `lastmod` is as it was is not asked
+ * for. Every sitemap must answer: what is not listed has vanished.
+ */
+export async function readSitemap(
+  task: SyncTask,
+  deps: WebDeps,
+  signal: AbortSignal,
+): Promise<SyncReach> {
+  const robots = new Robots(deps.downloads)
+  const { parameters } = task.source
+  const texts = (name: string) => {
+    const value = parameters[name]
+    return Array.isArray(value) ? value.map((glob) => new Bun.Glob(String(glob))) : []
+  }
+  const include = texts('include')
+  const exclude = texts('exclude')
+  const isWanted = ({ url }: ListedAddress) => {
+    const ways = [url, new URL(url).pathname]
+    const isIn = (globs: readonly Bun.Glob[]) => ways.some((way) => globs.some((g) => g.match(way)))
+    return (include.length === 0 || isIn(include)) && !isIn(exclude)
+  }
+  const all = await listedPages(String(parameters.url), { deps, robots }, signal)
+  const wanted = all.filter(isWanted)
+  const limit = typeof parameters.limit === 'number' ? parameters.limit : wanted.length
+  const pages = wanted.slice(0, limit)
+  const lanes = Array.from({ length: PAGES_AT_ONCE }, (_, lane) => {
+    return pages.filter((_page, index) => index % PAGES_AT_ONCE === lane)
+  })
+  await mapConcurrent(lanes, { concurrencyMax: PAGES_AT_ONCE, signal }, async (lane, ended) => {
+    const reader = new AddressReader({ task, robots, reader: deps.reader() }, deps)
+    for (const page of lane) {
+      await reader.read(page, ended).catch((error) => missPage(task, page.url, error))
+    }
+  })
+  return { found: pages.length, mayHaveVanished: () => true }
+}
+
+async function listedPages(
+  start: string,
+  { deps, robots }: { readonly deps: WebDeps; readonly robots: Robots },
+  signal: AbortSignal,
+): Promise<readonly ListedAddress[]> {
+  const pages = new Map<string, ListedAddress>()
+  const queue = [crawlableUrl(start).href]
+  const seen = new Set<string>()
+  const slice = new TimeSlice(INGEST_LIMITS.loopSliceMs)
+  for (let next = queue.shift(); next !== undefined; next = queue.shift()) {
+    if (seen.has(next)) continue
+    seen.add(next)
+    if (seen.size > SITEMAPS_MAX) throw tooMany(start, `${SITEMAPS_MAX} sitemaps`)
+    const text = await sitemapText(next, { deps, robots }, signal)
+    const isIndex = /<(?:\w{1,20}:)?sitemapindex[\s>]/i.test(text.slice(0, 4000))
+    for (const entry of entriesIn(text, next)) {
+      if (slice.isSpent) await slice.yieldIfSpent(signal)
+      if (isIndex) queue.push(entry.url)
+      else pages.set(entry.url, entry)
+      if (pages.size > PAGES_MAX) throw tooMany(start, `${PAGES_MAX} pages`)
+    }
+  }
+  return [...pages.values()]
+}
+
+function tooMany(start: string, what: string): AppError {
+  return new AppError('crawl_failed', `${start} lists more than ${what}`)
+}
+
+/** @throws AppError `crawl_failed` where it does not answer with a sitemap */
+async function sitemapText(
+  url: string,
+  { deps, robots }: { readonly deps: WebDeps; readonly robots: Robots },
+  signal: AbortSignal,
+): Promise<string> {
+  const { origin } = new URL(url)
+  const page = await deps.downloads.fetch(url, {
+    signal,
+    bytesMax: SITEMAP_BYTES_MAX,
+    beforeRequest: (next) => {
+      if (next.origin === origin) return robots.permit(next, signal)
+      throw new AppError('crawl_failed', `The sitemap ${url} redirects to another host`)
+    },
+  })
+  if (page.status !== 200) {
+    throw new AppError('crawl_failed', `The sitemap ${url} answered ${page.status}`)
+  }
+  const text = new TextDecoder().decode(await unpacked(page.bytes, url, signal))
+  if (/<(?:\w{1,20}:)?(?:urlset|sitemapindex)[\s>]/i.test(text.slice(0, 4000))) return text
+  throw new AppError('crawl_failed', `${url} holds no sitemap`)
+}
+
+/** A sitemap that is cut off is none: what it does not list would have vanished. */
+async function unpacked(bytes: Uint8Array, url: string, signal: AbortSignal): Promise<Uint8Array> {
+  if (bytes[0] !== 0x1f || bytes[1] !== 0x8b) return bytes
+  const parts: Uint8Array[] = []
+  let length = 0
+  try {
+    const packed = new Response(new Uint8Array(bytes)).body
+    for await (const part of packed?.pipeThrough(new DecompressionStream('gzip')) ?? []) {
+      signal.throwIfAborted()
+      parts.push(part)
+      length += part.byteLength
+      if (length > SITEMAP_BYTES_MAX) break
+    }
+  } catch (cause) {
+    signal.throwIfAborted()
+    throw new AppError('crawl_failed', `The sitemap ${url} is cut off or damaged`, { cause })
+  }
+  if (length <= SITEMAP_BYTES_MAX) return Buffer.concat(parts)
+  throw new AppError('crawl_failed', `The sitemap ${url} has more than ${SITEMAP_BYTES_MAX} bytes`)
+}
+
+const ENTRY = /<(?:\w{1,20}:)?(url|sitemap)>(.{1,20000}?)<\/(?:\w{1,20}:)?\1>/gis
+const LOCATION = /<(?:\w{1,20}:)?loc>\s*(?:<!\[CDATA\[)?\s*([^<\]]{1,2048}?)\s*(?:\]\]>)?\s*<\//i
+const LAST_CHANGE =
+  /<(?:\w{1,20}:)?lastmod>\s*(?:<!\[CDATA\[)?\s*([^<\]]{1,60}?)\s*(?:\]\]>)?\s*<\//i
+
+/** Only addresses of the sitemap's own host, as the protocol wants it. */
+function* entriesIn(text: string, sitemap: string): Generator<ListedAddress> {
+  const { origin } = new URL(sitemap)
+  if (!/<\/(?:\w{1,20}:)?(?:urlset|sitemapindex)>\s*$/i.test(text.slice(-200))) {
+    throw new AppError('crawl_failed', `The sitemap ${sitemap} is cut off or damaged`)
+  }
+  for (const [, , entry = ''] of text.matchAll(ENTRY)) {
+    const location = LOCATION.exec(entry)?.[1]?.replace(/&amp;|&#38;/g, '&') ?? ''
+    const lastmod = LAST_CHANGE.exec(entry)?.[1] ?? null
+    if (!URL.canParse(location)) continue
+    const url = new URL(location)
+    if (url.origin === origin && url.username === '') yield { url: pageAddress(url).href, lastmod }
   }
 }

@@ -1,6 +1,5 @@
 import type { CatalogSnapshot } from '../../core/domain/access/catalog-snapshot.ts'
-import type { Job } from '../../core/domain/flow/job.ts'
-import { isOver } from '../../core/domain/flow/job.ts'
+import { isOver, type Job } from '../../core/domain/flow/job.ts'
 import type {
   RunTrigger,
   SyncRun,
@@ -9,13 +8,19 @@ import type {
   SyncSourceDraft,
 } from '../../core/domain/flow/sync-source.ts'
 import type { KnowledgeBase } from '../../core/domain/knowledge-base.ts'
-import type { JobHandler, Jobs, JobWork } from '../../core/domain/ports/job-ports.ts'
-import type { SourceKeeping, SourceState, SyncStore } from '../../core/domain/ports/sync-ports.ts'
+import type {
+  JobHandler,
+  Jobs,
+  JobWork,
+  SourceKeeping,
+  SourceState,
+  SyncStore,
+} from '../../core/domain/ports/job-ports.ts'
 import { timestampOfMillis } from '../../core/domain/timestamp.ts'
 import { AppError, notFound, toAppError } from '../../core/errors.ts'
 import { nextTime } from '../../core/runtime/schedule-times.ts'
 import { HOUR_MS } from '../../core/time.ts'
-import { openFolder } from './folder-roots.ts'
+import { openFolder } from './folder-walk.ts'
 import { FolderWatch } from './folder-watch.ts'
 import type { EndedRun, SourceRunRequest } from './run-source.ts'
 import type { SyncProgressReport } from './sync-run.ts'

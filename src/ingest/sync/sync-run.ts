@@ -8,25 +8,27 @@ import type {
   SyncSource,
 } from '../../core/domain/flow/sync-source.ts'
 import type { KnowledgeBase } from '../../core/domain/knowledge-base.ts'
+import type { SyncStore } from '../../core/domain/ports/job-ports.ts'
 import type { ChunkStore } from '../../core/domain/ports/store-ports.ts'
-import type { SyncStore } from '../../core/domain/ports/sync-ports.ts'
 import { AppError, type ErrorCode, notFound, toAppError } from '../../core/errors.ts'
 import { TimeSlice } from '../../core/runtime/scheduling.ts'
 import { SerialQueue } from '../../core/runtime/serial-queue.ts'
 import { INGEST_LIMITS } from '../ingest-limits.ts'
 import { storeRows } from '../pipeline/store-rows.ts'
-import type { StoredCounts } from '../sources/insert-log.ts'
-import type { InsertDeps } from '../sources/insert-request.ts'
+import type { InsertDeps, StoredCounts } from '../sources/insert-request.ts'
 import { CURSOR_ITEM } from './query-source.ts'
 import {
   type IdentifiedRow,
+  type ItemContent,
+  type ItemFailure,
   identified,
+  type SyncReach,
+  type SyncSink,
   staleIds,
   type WholeItem,
   wasStored,
   withTextsOf,
-} from './sync-batch.ts'
-import type { ItemContent, ItemFailure, SyncReach, SyncSink } from './sync-sink.ts'
+} from './sync-sink.ts'
 
 export interface SyncDeps extends Omit<InsertDeps, 'chunks' | 'reader' | 'files'> {
   readonly chunks: ChunkStore

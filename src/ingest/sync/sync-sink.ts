@@ -1,7 +1,16 @@
-/** What the readers of sources tell about the files, pages or rows that they meet. */
-import type { CellValue, Row } from '../../core/domain/document.ts'
+import type { CellValue, Document, Row } from '../../core/domain/document.ts'
 import type { SyncItem, SyncSource } from '../../core/domain/flow/sync-source.ts'
-import type { ColumnMapping } from '../sources/document-of-row.ts'
+import type { KnowledgeBase } from '../../core/domain/knowledge-base.ts'
+import type { DocumentStore } from '../../core/domain/ports/store-ports.ts'
+import type { TimeSlice } from '../../core/runtime/scheduling.ts'
+import {
+  type ColumnMapping,
+  columnMappingOf,
+  contentId,
+  documentOfRow,
+} from '../sources/document-of-row.ts'
+
+/** What the readers of sources tell about the files, pages or rows that they meet. */
 
 export interface SyncSink {
   /** It is as it is remembered. @param stamp a new one by which it is known the next time */
@@ -50,4 +59,74 @@ export interface SyncTask {
   /** What is remembered, by items. */
   readonly known: ReadonlyMap<string, SyncItem>
   readonly sink: SyncSink
+}
+
+/** Items on their way into a knowledge base. */
+
+/** An item with all its rows. */
+export interface WholeItem {
+  readonly item: string
+  readonly hash: string
+  readonly stamp: string | null
+  readonly rows: readonly IdentifiedRow[]
+  readonly chars: number
+  /** What is remembered of it; null: nothing. */
+  readonly known: SyncItem | null
+}
+
+export interface IdentifiedRow {
+  readonly row: Row
+  readonly documentId: string
+}
+
+/**
+ * The row with the id of its document; null where it has no content, and so no document.
+ * @throws AppError `insert_failed` where it lacks a content column
+ */
+export async function identified(
+  row: Row,
+  kb: KnowledgeBase,
+  slice: TimeSlice,
+  signal: AbortSignal,
+): Promise<(IdentifiedRow & { readonly chars: number }) | null> {
+  const document = documentOfRow(row, 0, columnMappingOf(kb))
+  if (document.texts.length === 0) return null
+  const chars = charsOf(document)
+  const { id, texts } = document
+  return { row, documentId: id ?? (await contentId(texts, slice, signal)), chars }
+}
+
+/** Of what an item had what it does not have any more. */
+export function staleIds(items: readonly WholeItem[]): readonly string[] {
+  return items.flatMap(({ known, rows }) => {
+    const own = new Set(rows.map(({ documentId }) => documentId))
+    return (known?.documentIds ?? []).filter((id) => !own.has(id))
+  })
+}
+
+/** False: it never could be read, or nobody knows whether its first text came to be stored. No run has counted it. */
+export function wasStored(known: SyncItem | null): known is SyncItem {
+  return known !== null && (known.hash !== null || known.outcome === 'changed')
+}
+
+function charsOf({ texts }: Pick<Document, 'texts'>): number {
+  return texts.reduce((sum, { text }) => sum + text.length, 0)
+}
+
+/** So that a file that was moved, or copied, keeps its vectors: its text is stored under another id. */
+export function withTextsOf<Store extends DocumentStore>(
+  store: Store,
+  others: readonly string[],
+): Store {
+  if (others.length === 0) return store
+  const storedTexts: DocumentStore['storedTexts'] = (kb, documentIds) => {
+    return store.storedTexts(kb, [...documentIds, ...others])
+  }
+  return new Proxy(store, {
+    get(target, name) {
+      if (name === 'storedTexts') return storedTexts
+      const value: unknown = Reflect.get(target, name)
+      return typeof value === 'function' ? value.bind(target) : value
+    },
+  })
 }

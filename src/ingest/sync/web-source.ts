@@ -1,10 +1,10 @@
 import { createHash } from 'node:crypto'
+import type { TableRows } from '../../core/domain/ports/job-ports.ts'
 import type { DocumentReading, ReadFile } from '../../core/domain/ports/reading-ports.ts'
 import type { FileBytes } from '../../core/domain/ports/store-ports.ts'
-import type { TableRows } from '../../core/domain/ports/sync-ports.ts'
 import { AppError } from '../../core/errors.ts'
+import { pageAddress } from '../crawl/crawl-frontier.ts'
 import { isOfPage, PageError } from '../crawl/left-out-pages.ts'
-import { pageAddress } from '../crawl/page-address.ts'
 import { Robots } from '../crawl/robots.ts'
 import type {
   DownloadedFile,

@@ -5,7 +5,7 @@ import type {
   Tool,
 } from '@anthropic-ai/sdk/resources/messages'
 import type { ModelFeature } from '../../core/domain/model-features.ts'
-import { ANTHROPIC_SAMPLING } from '../../core/domain/model-options.ts'
+import { ANTHROPIC_SAMPLING } from '../../core/domain/model-ref.ts'
 import type {
   ChatMessage,
   ChatModel,

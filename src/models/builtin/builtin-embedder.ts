@@ -4,7 +4,7 @@ import type { Embedder } from '../../core/domain/ports/model-ports.ts'
 import { AppError } from '../../core/errors.ts'
 import { onAbort } from '../../core/runtime/cancellation.ts'
 import { LruMap } from '../../core/runtime/lru-map.ts'
-import { mapConcurrent } from '../../core/runtime/map-concurrent.ts'
+import { mapConcurrent } from '../../core/runtime/serial-queue.ts'
 import { WorkerHost } from '../../core/runtime/worker-host.ts'
 import {
   type EmbeddingAnswer,

@@ -4,7 +4,7 @@ import type {
   ChatCompletionMessageParam,
 } from 'openai/resources/chat/completions'
 import type { ModelFeature } from '../../core/domain/model-features.ts'
-import { OPENAI_SAMPLING } from '../../core/domain/model-options.ts'
+import { OPENAI_SAMPLING } from '../../core/domain/model-ref.ts'
 import type {
   ChatMessage,
   ChatModel,

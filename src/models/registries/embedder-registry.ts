@@ -12,7 +12,7 @@ import type {
   EmbedderRegistry,
 } from '../../core/domain/ports/model-ports.ts'
 import { AppError } from '../../core/errors.ts'
-import type { Guard } from '../../core/runtime/pinned-fetch.ts'
+import type { Guard } from '../../core/runtime/address-policy.ts'
 import { MINI_LM_DIMENSIONS } from '../builtin/embedding-protocol.ts'
 import { type Endpoint, modelEndpoint } from '../endpoint.ts'
 import {

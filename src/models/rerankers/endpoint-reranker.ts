@@ -1,6 +1,6 @@
 import type { Reranker } from '../../core/domain/ports/model-ports.ts'
 import { parsedJson } from '../../core/json.ts'
-import { mapConcurrent } from '../../core/runtime/map-concurrent.ts'
+import { mapConcurrent } from '../../core/runtime/serial-queue.ts'
 import type { Endpoint } from '../endpoint.ts'
 import { providerFetch } from '../provider-answer.ts'
 import { refusalWithin } from '../provider-call.ts'

@@ -1,4 +1,4 @@
-import { sum } from '../../core/counts.ts'
+import { sum } from '../../core/json.ts'
 import type { AnswerToken, JudgeAnswer, TokenChoice } from './judge.ts'
 
 /** A word that a model may answer with, as `plainWord` gives it, and the score that it stands for. */

@@ -1,6 +1,6 @@
 import type { Reranker } from '../../core/domain/ports/model-ports.ts'
 import { AppError } from '../../core/errors.ts'
-import { mapConcurrent } from '../../core/runtime/map-concurrent.ts'
+import { mapConcurrent } from '../../core/runtime/serial-queue.ts'
 import {
   type CallForm,
   isCallRefusal,

@@ -1,4 +1,4 @@
-import type { ScheduleTimes } from '../../core/domain/ports/schedule-ports.ts'
+import type { ScheduleTimes } from '../../core/domain/ports/job-ports.ts'
 import { AppError } from '../../core/errors.ts'
 import { checkedSchedule, nextTime } from '../../core/runtime/schedule-times.ts'
 

@@ -1,13 +1,15 @@
 import { isOver } from '../../core/domain/flow/job.ts'
 import type { StoredSchedule } from '../../core/domain/flow/schedule.ts'
 import { checkedName } from '../../core/domain/identifier.ts'
-import type { JobHandler, Jobs, JobWork } from '../../core/domain/ports/job-ports.ts'
 import type {
+  JobHandler,
+  Jobs,
+  JobWork,
   ScheduleDefinition,
   ScheduleStore,
   Schedules,
   ScheduleTimes,
-} from '../../core/domain/ports/schedule-ports.ts'
+} from '../../core/domain/ports/job-ports.ts'
 import { timestampOfMillis } from '../../core/domain/timestamp.ts'
 import { AppError, toAppError } from '../../core/errors.ts'
 import { HOUR_MS } from '../../core/time.ts'

@@ -1,6 +1,6 @@
 import { readFileSync, renameSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import type { RunningEntry, RunningWork } from '../../core/domain/ports/running-ports.ts'
+import type { RunningEntry, RunningWork } from '../../core/domain/ports/engine-ports.ts'
 import type { LastRestart, RestartState } from '../../core/domain/server-state.ts'
 import { timestampOfMillis } from '../../core/domain/timestamp.ts'
 import { AppError } from '../../core/errors.ts'

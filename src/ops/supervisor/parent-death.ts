@@ -1,4 +1,4 @@
-import { LIBC } from '../../core/runtime/libc.ts'
+import { LIBC } from '../../core/runtime/process-limits.ts'
 
 /** Of prctl(2). */
 const PR_SET_PDEATHSIG = 1

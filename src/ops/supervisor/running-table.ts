@@ -4,7 +4,7 @@
  */
 import { readFileSync, renameSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import type { RunningEntry } from '../../core/domain/ports/running-ports.ts'
+import type { RunningEntry } from '../../core/domain/ports/engine-ports.ts'
 import {
   BEFORE_STATEMENT,
   isQuery,

@@ -1,5 +1,4 @@
-import { HIDDEN, withoutMarkedCredentials } from '../../core/domain/credentials.ts'
-import type { ModelRef } from '../../core/domain/model-ref.ts'
+import { HIDDEN, type ModelRef, withoutMarkedCredentials } from '../../core/domain/model-ref.ts'
 
 export type HideSecrets = (text: string) => string
 

@@ -24,7 +24,7 @@ import type {
   TokenUsage,
   ToolStep,
 } from '../../core/domain/agents/agent-run.ts'
-import type { RunSink } from '../../core/domain/ports/trace-ports.ts'
+import type { RunSink } from '../../core/domain/ports/conversation-ports.ts'
 
 export interface OtlpOptions {
   /** Of the traces, whole. */

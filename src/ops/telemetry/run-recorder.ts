@@ -6,7 +6,7 @@ import type {
   TokenUsage,
   ToolStep,
 } from '../../core/domain/agents/agent-run.ts'
-import type { RunSink, RunTrace, RunTraces } from '../../core/domain/ports/trace-ports.ts'
+import type { RunSink, RunTrace, RunTraces } from '../../core/domain/ports/conversation-ports.ts'
 import { shortened } from '../../core/short-text.ts'
 import { type HideSecrets, hideSecrets, secretsOfModel } from './hide-secrets.ts'
 import { costOf, type ModelPrice } from './model-prices.ts'

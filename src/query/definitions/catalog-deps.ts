@@ -1,8 +1,8 @@
 import type { Principal } from '../../core/domain/access/principal.ts'
-import type { DataSource } from '../../core/domain/flow/data-source.ts'
+import type { DataSource } from '../../core/domain/flow/source-parameters.ts'
 import type { ModelRef } from '../../core/domain/model-ref.ts'
+import type { DataSources } from '../../core/domain/ports/engine-ports.ts'
 import type { EmbedderRegistry, RerankerRegistry } from '../../core/domain/ports/model-ports.ts'
-import type { DataSources } from '../../core/domain/ports/source-ports.ts'
 import type {
   Catalog,
   DataSourceCatalog,

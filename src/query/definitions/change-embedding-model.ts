@@ -1,13 +1,16 @@
-import type { KnowledgeBase, KnowledgeBaseChanges } from '../../core/domain/knowledge-base.ts'
-import { EMBEDDING_OPTIONS } from '../../core/domain/model-options.ts'
+import type {
+  KnowledgeBase,
+  KnowledgeBaseChanges,
+  ReembeddingProgress,
+} from '../../core/domain/knowledge-base.ts'
 import {
   BUILTIN_EMBEDDING_MODEL,
   BUILTIN_PROVIDER,
   EMBED_PROBE_MS,
+  EMBEDDING_OPTIONS,
   type ModelRef,
 } from '../../core/domain/model-ref.ts'
 import type { EmbedderProbe } from '../../core/domain/ports/model-ports.ts'
-import type { ReembeddingProgress } from '../../core/domain/reembedding.ts'
 import { AppError } from '../../core/errors.ts'
 import type { CatalogDeps } from './catalog-deps.ts'
 import type { Fields } from './fields.ts'

@@ -2,8 +2,8 @@ import { findAgent, requireProject } from '../../core/domain/access/catalog-snap
 import { mayName, type Principal, requireScope } from '../../core/domain/access/principal.ts'
 import type { Agent, AgentChanges, AgentData, AgentParams } from '../../core/domain/agents/agent.ts'
 import { checkedName } from '../../core/domain/identifier.ts'
-import { agentModelOptionsOf } from '../../core/domain/model-options.ts'
 import {
+  agentModelOptionsOf,
   BUILTIN_CHAT_MODEL,
   BUILTIN_PROVIDER,
   type ModelRef,

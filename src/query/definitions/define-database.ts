@@ -1,10 +1,8 @@
 import { findDataSource } from '../../core/domain/access/catalog-snapshot.ts'
-import type {
-  DataSource,
-  DataSourceDraft,
-  DataSourceEngine,
-} from '../../core/domain/flow/data-source.ts'
 import {
+  type DataSource,
+  type DataSourceDraft,
+  type DataSourceEngine,
   MASK,
   maskedParameters,
   SOURCE_PARAMETERS,

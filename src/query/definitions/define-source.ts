@@ -11,7 +11,7 @@ import {
 } from '../../core/domain/flow/sync-source.ts'
 import { checkedName, nameKey } from '../../core/domain/identifier.ts'
 import type { KnowledgeBase } from '../../core/domain/knowledge-base.ts'
-import type { SourceKeeping } from '../../core/domain/ports/sync-ports.ts'
+import type { SourceKeeping } from '../../core/domain/ports/job-ports.ts'
 import { AppError, notFound } from '../../core/errors.ts'
 import { isObject } from '../../core/json.ts'
 import { checkedSchedule } from '../../core/runtime/schedule-times.ts'

@@ -1,17 +1,17 @@
 /** The definition of a knowledge base in a file, and back. */
 
-import { isCount } from '../../core/counts.ts'
 import { parseColumnType, typeText } from '../../core/domain/column-type.ts'
+import { nameKey } from '../../core/domain/identifier.ts'
 import {
   EXPORT_FORMAT,
   type ExportDefinition,
   type ExportedColumn,
-} from '../../core/domain/flow/exported-knowledge-base.ts'
-import { nameKey } from '../../core/domain/identifier.ts'
-import { type KnowledgeBase, sentMetadataColumns } from '../../core/domain/knowledge-base.ts'
+  type KnowledgeBase,
+  sentMetadataColumns,
+} from '../../core/domain/knowledge-base.ts'
 import { DIMENSIONS_MAX } from '../../core/domain/model-ref.ts'
 import { AppError } from '../../core/errors.ts'
-import { isObject, parsedJson } from '../../core/json.ts'
+import { isCount, isObject, parsedJson } from '../../core/json.ts'
 import type { Fields } from './fields.ts'
 import { maskedModelFields, withoutMasked } from './model-ref-fields.ts'
 

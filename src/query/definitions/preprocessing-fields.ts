@@ -9,7 +9,7 @@ import {
   type Preprocessing,
   type SentenceWindows,
 } from '../../core/domain/knowledge-base.ts'
-import { chatOptionsOf } from '../../core/domain/model-options.ts'
+import { chatOptionsOf } from '../../core/domain/model-ref.ts'
 import { AppError } from '../../core/errors.ts'
 import { FieldReader, type Fields, INVALID_KNOWLEDGE_BASE } from './fields.ts'
 import { maskedModelFields, modelRefOf, refuseOptions } from './model-ref-fields.ts'

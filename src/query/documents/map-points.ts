@@ -3,7 +3,7 @@
 import { nameKey, quote } from '../../core/domain/identifier.ts'
 import type { KnowledgeBase, MetadataColumn } from '../../core/domain/knowledge-base.ts'
 import type { StoredChunk } from '../../core/domain/ports/document-ports.ts'
-import type { ChunkMap } from '../../core/domain/ports/map-ports.ts'
+import type { ChunkMap } from '../../core/domain/ports/search-ports.ts'
 import { AppError } from '../../core/errors.ts'
 import { CHUNK_KEY } from '../../sql/search/ranking.ts'
 import { quotedName } from '../search/chunk-search.ts'

@@ -1,13 +1,13 @@
 /** A knowledge base out into a file and in from one. */
 
 import { findKnowledgeBase, requireProject } from '../../core/domain/access/catalog-snapshot.ts'
-import type { Rights } from '../../core/domain/access/rights.ts'
+import type { Rights } from '../../core/domain/access/principal.ts'
+import type { Job } from '../../core/domain/flow/job.ts'
 import {
   type ExportDefinition,
+  type KnowledgeBase,
   vectorsText,
-} from '../../core/domain/flow/exported-knowledge-base.ts'
-import type { Job } from '../../core/domain/flow/job.ts'
-import type { KnowledgeBase } from '../../core/domain/knowledge-base.ts'
+} from '../../core/domain/knowledge-base.ts'
 import type { ImportFiles } from '../../core/domain/ports/document-ports.ts'
 import type { ExportedRows } from '../../core/domain/ports/engine-ports.ts'
 import type { JobDraft, JobWork } from '../../core/domain/ports/job-ports.ts'

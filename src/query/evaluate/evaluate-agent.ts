@@ -1,7 +1,6 @@
 import { findAgent, findProject } from '../../core/domain/access/catalog-snapshot.ts'
 import type { Agent } from '../../core/domain/agents/agent.ts'
-import { chatOptionsOf } from '../../core/domain/model-options.ts'
-import { BUILTIN_PROVIDER, type ModelRef } from '../../core/domain/model-ref.ts'
+import { BUILTIN_PROVIDER, chatOptionsOf, type ModelRef } from '../../core/domain/model-ref.ts'
 import type { QueryResult, RowStream } from '../../core/domain/query-result.ts'
 import { timestampOfMillis } from '../../core/domain/timestamp.ts'
 import { AppError, notFound } from '../../core/errors.ts'

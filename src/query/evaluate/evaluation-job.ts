@@ -1,6 +1,6 @@
 /** `EVALUATE AGENT … USING background = true`: a job that asks the questions, whose row of information_schema.queries is the answer. */
 
-import type { Rights } from '../../core/domain/access/rights.ts'
+import type { Rights } from '../../core/domain/access/principal.ts'
 import { NO_PROGRESS } from '../../core/domain/flow/job.ts'
 import type { BoundValue } from '../../core/domain/ports/engine-ports.ts'
 import type { JobWork } from '../../core/domain/ports/job-ports.ts'

@@ -1,6 +1,5 @@
 import type { KnowledgeBase } from '../../core/domain/knowledge-base.ts'
-import { chatOptionsOf } from '../../core/domain/model-options.ts'
-import { BUILTIN_PROVIDER, type ModelRef } from '../../core/domain/model-ref.ts'
+import { BUILTIN_PROVIDER, chatOptionsOf, type ModelRef } from '../../core/domain/model-ref.ts'
 import type { ChatModel } from '../../core/domain/ports/model-ports.ts'
 import { AppError } from '../../core/errors.ts'
 import type { Fields } from '../definitions/fields.ts'

@@ -1,4 +1,4 @@
-import { mapConcurrent } from '../../core/runtime/map-concurrent.ts'
+import { mapConcurrent } from '../../core/runtime/serial-queue.ts'
 import { type EvaluationModel, MODEL_CALLS_AT_ONCE } from './evaluation-model.ts'
 import { type Evaluation, meanSeconds, type Ranking, rankChunks } from './evaluation-run.ts'
 import { type EvaluationTable, evaluationTable } from './evaluation-table.ts'

@@ -1,7 +1,7 @@
 /** The tables of information_schema over what the catalog defines. Secrets are masked. */
 
 import type { CatalogSnapshot } from '../../core/domain/access/catalog-snapshot.ts'
-import { sees } from '../../core/domain/access/rights.ts'
+import { sees } from '../../core/domain/access/principal.ts'
 import type { Agent } from '../../core/domain/agents/agent.ts'
 import {
   type Activity,
@@ -9,17 +9,20 @@ import {
   lastInsertInto,
   NO_ACTIVITY,
   storedRowsOf,
-} from '../../core/domain/flow/activity.ts'
-import type { DataSourceEngine } from '../../core/domain/flow/data-source.ts'
-import { isSourceEngine, SOURCE_PARAMETERS } from '../../core/domain/flow/source-parameters.ts'
+} from '../../core/domain/flow/job.ts'
+import {
+  type DataSourceEngine,
+  isSourceEngine,
+  SOURCE_PARAMETERS,
+} from '../../core/domain/flow/source-parameters.ts'
 import { nameKey } from '../../core/domain/identifier.ts'
 import {
   DEFAULT_CONTENT_COLUMNS,
   type KnowledgeBase,
+  type ReembeddingProgress,
   shownParams,
 } from '../../core/domain/knowledge-base.ts'
 import { FILES_DATABASE } from '../../core/domain/project.ts'
-import type { ReembeddingProgress } from '../../core/domain/reembedding.ts'
 import { shownReembedding } from '../definitions/change-embedding-model.ts'
 import { agentDataFields, agentParamFields } from '../definitions/define-agent.ts'
 import { shownParameters } from '../definitions/define-database.ts'

@@ -6,12 +6,12 @@ import type {
   SourceColumn,
   SourceTable,
   SourceTableName,
-} from '../../core/domain/flow/data-source.ts'
-import type { DataSources } from '../../core/domain/ports/source-ports.ts'
-import type { SourceKeeping } from '../../core/domain/ports/sync-ports.ts'
+} from '../../core/domain/flow/source-parameters.ts'
+import type { DataSources } from '../../core/domain/ports/engine-ports.ts'
+import type { SourceKeeping } from '../../core/domain/ports/job-ports.ts'
 import { AppError, toAppError } from '../../core/errors.ts'
 import { startDeadline } from '../../core/runtime/cancellation.ts'
-import { mapConcurrent } from '../../core/runtime/map-concurrent.ts'
+import { mapConcurrent } from '../../core/runtime/serial-queue.ts'
 import { sourceRecord } from '../definitions/define-source.ts'
 import type { LiveRows, SchemaRow } from './schema-table.ts'
 

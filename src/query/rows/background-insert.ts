@@ -1,15 +1,14 @@
 /** `INSERT INTO … USING background = true`, or one that takes too long: a job, whose row of information_schema.queries is the answer. */
 
 import { requireKnowledgeBase } from '../../core/domain/access/catalog-snapshot.ts'
-import type { Rights } from '../../core/domain/access/rights.ts'
+import type { Rights } from '../../core/domain/access/principal.ts'
 import type { Job } from '../../core/domain/flow/job.ts'
 import type { BoundValue } from '../../core/domain/ports/engine-ports.ts'
 import type { JobDraft, JobWork } from '../../core/domain/ports/job-ports.ts'
 import type { QueryResult } from '../../core/domain/query-result.ts'
 import { notFound } from '../../core/errors.ts'
 import { oneLine } from '../../core/short-text.ts'
-import { JobInsert } from '../../ingest/pipeline/job-insert.ts'
-import { insertOrJob } from '../../ingest/pipeline/long-insert.ts'
+import { insertOrJob, JobInsert } from '../../ingest/pipeline/job-insert.ts'
 import type { QueryControlStatement } from '../../sql/dialect/parse-query-control.ts'
 import type { RowStatement } from '../../sql/dialect/parse-rows.ts'
 import { withNativeTexts } from '../../sql/lexer/native-names.ts'

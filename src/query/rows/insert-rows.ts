@@ -14,7 +14,7 @@ import {
   columnMappingOf,
   findColumn,
 } from '../../ingest/sources/document-of-row.ts'
-import type { StoredCounts } from '../../ingest/sources/insert-log.ts'
+import type { StoredCounts } from '../../ingest/sources/insert-request.ts'
 import type { RowStatement } from '../../sql/dialect/parse-rows.ts'
 import { FieldReader, type Fields } from '../definitions/fields.ts'
 import type { QueryDeps } from '../select/query-deps.ts'

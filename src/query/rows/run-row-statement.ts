@@ -11,10 +11,13 @@ import {
 import { type ChunkChange, embeddedText } from '../../core/domain/chunk.ts'
 import { shownValue } from '../../core/domain/document.ts'
 import { nameKey } from '../../core/domain/identifier.ts'
-import { DEFAULT_CONTENT_COLUMNS, type KnowledgeBase } from '../../core/domain/knowledge-base.ts'
+import {
+  DEFAULT_CONTENT_COLUMNS,
+  type KnowledgeBase,
+  withModelInForce,
+} from '../../core/domain/knowledge-base.ts'
 import { FILES_DATABASE, type Project, type ProjectTable } from '../../core/domain/project.ts'
 import type { QueryResult, ResultValue } from '../../core/domain/query-result.ts'
-import { withModelInForce } from '../../core/domain/reembedding.ts'
 import { AppError } from '../../core/errors.ts'
 import { cutTexts } from '../../ingest/chunking/chunker.ts'
 import { INGEST_LIMITS } from '../../ingest/ingest-limits.ts'

@@ -4,7 +4,7 @@ import {
   findTable,
   requireProject,
 } from '../../core/domain/access/catalog-snapshot.ts'
-import type { ScheduleDefinition } from '../../core/domain/ports/schedule-ports.ts'
+import type { ScheduleDefinition } from '../../core/domain/ports/job-ports.ts'
 import { AppError, notFound } from '../../core/errors.ts'
 import { withDeadline } from '../../core/runtime/cancellation.ts'
 import { parseStatement } from '../../sql/dialect/parse-statement.ts'

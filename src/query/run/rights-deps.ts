@@ -1,6 +1,5 @@
 /** What a statement is given that runs for somebody who may not see or read everything. */
-import type { Principal } from '../../core/domain/access/principal.ts'
-import { covers, type Rights, sees } from '../../core/domain/access/rights.ts'
+import { covers, type Principal, type Rights, sees } from '../../core/domain/access/principal.ts'
 import type { VisibleCatalogs } from '../../core/domain/access/visible-catalog.ts'
 import type { Job } from '../../core/domain/flow/job.ts'
 import type { JobStore, Jobs } from '../../core/domain/ports/job-ports.ts'

@@ -1,6 +1,5 @@
 import { requireDatabase } from '../../core/domain/access/catalog-snapshot.ts'
-import { mayDo, type Principal, requireScope } from '../../core/domain/access/principal.ts'
-import { sees } from '../../core/domain/access/rights.ts'
+import { mayDo, type Principal, requireScope, sees } from '../../core/domain/access/principal.ts'
 import { nameKey } from '../../core/domain/identifier.ts'
 import type { ExportedRows } from '../../core/domain/ports/engine-ports.ts'
 import { DEFAULT_PROJECT } from '../../core/domain/project.ts'

@@ -1,7 +1,6 @@
 /** One run of a schedule: its statements, one after the other, each over what came since the last run. */
 import type { LastMark, StoredSchedule } from '../../core/domain/flow/schedule.ts'
-import type { JobWork } from '../../core/domain/ports/job-ports.ts'
-import type { ScheduleStore } from '../../core/domain/ports/schedule-ports.ts'
+import type { JobWork, ScheduleStore } from '../../core/domain/ports/job-ports.ts'
 import { type LastCondition, lastCondition } from '../../sql/lexer/last-value.ts'
 import { tokenize } from '../../sql/lexer/tokens.ts'
 import type { QueryDeps } from '../select/query-deps.ts'

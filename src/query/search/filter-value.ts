@@ -1,5 +1,4 @@
-import { type ColumnType, parseColumnType } from '../../core/domain/column-type.ts'
-import { isNumberType } from '../../core/domain/common-type.ts'
+import { type ColumnType, isNumberType, parseColumnType } from '../../core/domain/column-type.ts'
 import { AppError } from '../../core/errors.ts'
 import { parsedJson } from '../../core/json.ts'
 

@@ -8,8 +8,7 @@ import type { BoundValue } from '../../core/domain/ports/engine-ports.ts'
 import type { CommittedStates, WatchedState } from '../../core/domain/ports/search-ports.ts'
 import { SLICE_MS, TimeSlice, yieldToEventLoop } from '../../core/runtime/scheduling.ts'
 import { PhraseReader } from '../../core/text/phrase-reader.ts'
-import { type Phrase, phrasesOf, type TermGroup } from '../../core/text/phrases.ts'
-import { queryTerms } from '../../core/text/query-terms.ts'
+import { type Phrase, phrasesOf, queryTerms, type TermGroup } from '../../core/text/phrases.ts'
 import { canBeFedBack, defaultAlpha } from '../../retrieval/fusion.ts'
 import {
   alphaParameter,

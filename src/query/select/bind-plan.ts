@@ -6,7 +6,7 @@ import type { BoundValue } from '../../core/domain/ports/engine-ports.ts'
 import type { AgentAnswer, AgentAnswers } from '../../core/domain/ports/model-ports.ts'
 import { AppError } from '../../core/errors.ts'
 import { isObject } from '../../core/json.ts'
-import { mapConcurrent } from '../../core/runtime/map-concurrent.ts'
+import { mapConcurrent } from '../../core/runtime/serial-queue.ts'
 import type { Options } from '../../sql/dialect/statement-reader.ts'
 import { parameterOf } from '../../sql/guard/untyped-parameters.ts'
 import {

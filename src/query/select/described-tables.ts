@@ -1,5 +1,5 @@
 /** What a statement must know of tables elsewhere before it can be planned. */
-import type { SourceColumn } from '../../core/domain/flow/data-source.ts'
+import type { SourceColumn } from '../../core/domain/flow/source-parameters.ts'
 import type { SourceFrom } from '../../sql/pushdown/source-read.ts'
 
 /** A table as a statement names it, or the text of a SELECT for the source. */

@@ -13,10 +13,9 @@ import {
   seenDataSource,
   viewsOf,
 } from '../../core/domain/access/catalog-snapshot.ts'
-import { requireRight } from '../../core/domain/access/rights.ts'
+import { requireRight } from '../../core/domain/access/principal.ts'
 import { HIDDEN_VIEW } from '../../core/domain/access/visible-catalog.ts'
-import type { AllowedData } from '../../core/domain/agents/agent.ts'
-import { nameMeant, notAvailable } from '../../core/domain/agents/named-data.ts'
+import { type AllowedData, nameMeant, notAvailable } from '../../core/domain/agents/agent.ts'
 import {
   FILES_SCHEMA,
   fileTable,

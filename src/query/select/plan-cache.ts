@@ -1,10 +1,10 @@
 import type { CatalogSnapshot } from '../../core/domain/access/catalog-snapshot.ts'
-import type { SourceColumn } from '../../core/domain/flow/data-source.ts'
+import type { SourceColumn } from '../../core/domain/flow/source-parameters.ts'
 import type { KnowledgeBase } from '../../core/domain/knowledge-base.ts'
 import type { RowStream } from '../../core/domain/query-result.ts'
 import { abortable } from '../../core/runtime/cancellation.ts'
 import { LruMap } from '../../core/runtime/lru-map.ts'
-import { SingleFlight } from '../../core/runtime/single-flight.ts'
+import { SingleFlight } from '../../core/runtime/serial-queue.ts'
 import type { TreeNode } from '../../sql/ast/select-ast.ts'
 import type { DirectAnswer, SourceRead } from '../../sql/pushdown/source-read.ts'
 import type {

@@ -1,8 +1,8 @@
 /** Plans of statements that name tables elsewhere: their sources are asked for the columns first. */
 import { type CatalogSnapshot, findDataSource } from '../../core/domain/access/catalog-snapshot.ts'
-import type { DataSource, SourceTable } from '../../core/domain/flow/data-source.ts'
+import type { DataSource, SourceTable } from '../../core/domain/flow/source-parameters.ts'
 import { nameKey } from '../../core/domain/identifier.ts'
-import type { DataSources } from '../../core/domain/ports/source-ports.ts'
+import type { DataSources } from '../../core/domain/ports/engine-ports.ts'
 import { AppError, notFound } from '../../core/errors.ts'
 import { nearestName } from '../../sql/lexer/did-you-mean.ts'
 import {

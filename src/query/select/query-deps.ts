@@ -1,16 +1,15 @@
 import type { CatalogSnapshot } from '../../core/domain/access/catalog-snapshot.ts'
-import type { Rights } from '../../core/domain/access/rights.ts'
-import type { Activity } from '../../core/domain/flow/activity.ts'
+import type { Rights } from '../../core/domain/access/principal.ts'
+import type { Activity } from '../../core/domain/flow/job.ts'
 import type { KnowledgeBaseFiles, StoredDocuments } from '../../core/domain/ports/document-ports.ts'
-import type { RunLimits, SqlEngine } from '../../core/domain/ports/engine-ports.ts'
-import type { Jobs } from '../../core/domain/ports/job-ports.ts'
+import type { DataSources, RunLimits, SqlEngine } from '../../core/domain/ports/engine-ports.ts'
+import type { Jobs, Schedules, SourceKeeping } from '../../core/domain/ports/job-ports.ts'
 import type {
   AgentAnswer,
   AgentAnswers,
   ChatModels,
   RerankerRegistry,
 } from '../../core/domain/ports/model-ports.ts'
-import type { Schedules } from '../../core/domain/ports/schedule-ports.ts'
 import type {
   ChunkCounts,
   ChunkRows,
@@ -18,16 +17,14 @@ import type {
   NearestChunks,
   VectorIndexStates,
 } from '../../core/domain/ports/search-ports.ts'
-import type { DataSources } from '../../core/domain/ports/source-ports.ts'
 import type {
   ChunkStore,
   FileStore,
   StorageUpkeep,
   TableStore,
 } from '../../core/domain/ports/store-ports.ts'
-import type { SourceKeeping } from '../../core/domain/ports/sync-ports.ts'
 import type { Chunker } from '../../ingest/chunking/chunker.ts'
-import type { InsertLog } from '../../ingest/sources/insert-log.ts'
+import type { InsertLog } from '../../ingest/sources/insert-request.ts'
 import type { DatabaseDeps } from '../definitions/catalog-deps.ts'
 import type { AccessDeps } from '../definitions/define-key.ts'
 import type { UserDeps } from '../definitions/define-user.ts'

@@ -1,11 +1,10 @@
 /** Rows of databases elsewhere, brought here before the statement that reads them runs. */
 import { findDataSource } from '../../core/domain/access/catalog-snapshot.ts'
 import { quote } from '../../core/domain/identifier.ts'
-import type { RunLimits } from '../../core/domain/ports/engine-ports.ts'
-import type { SourceSelect, StagedRows } from '../../core/domain/ports/source-ports.ts'
+import type { RunLimits, SourceSelect, StagedRows } from '../../core/domain/ports/engine-ports.ts'
 import type { RowStream } from '../../core/domain/query-result.ts'
 import { notFound } from '../../core/errors.ts'
-import { mapConcurrent } from '../../core/runtime/map-concurrent.ts'
+import { mapConcurrent } from '../../core/runtime/serial-queue.ts'
 import { renderDirect, renderRead } from '../../sql/pushdown/render-read.ts'
 import type { SourceRead, SourceTotal } from '../../sql/pushdown/source-read.ts'
 import type { ParameterValues } from '../variables.ts'

@@ -4,9 +4,9 @@ import {
   findDataSource,
   seenDataSource,
 } from '../../core/domain/access/catalog-snapshot.ts'
-import type { DataSource, SourceTableName } from '../../core/domain/flow/data-source.ts'
+import type { DataSource, SourceTableName } from '../../core/domain/flow/source-parameters.ts'
 import { nameKey } from '../../core/domain/identifier.ts'
-import type { DataSources } from '../../core/domain/ports/source-ports.ts'
+import type { DataSources } from '../../core/domain/ports/engine-ports.ts'
 import type { ShowStatement } from '../../sql/dialect/parse-show.ts'
 import type { QualifiedName } from '../../sql/dialect/statement-reader.ts'
 import { informationSchemaSql } from '../information-schema/information-schema.ts'

@@ -10,7 +10,7 @@ import {
   parseXml,
   type XmlElement,
 } from '../xml-tree.ts'
-import { zipEntries } from '../zip-package.ts'
+import { zipEntries } from '../zip-file.ts'
 import { markdownOfHtml } from './html.ts'
 import { documentProperties, resolvedPath } from './office/office-package.ts'
 

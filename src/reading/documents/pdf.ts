@@ -3,8 +3,7 @@ import { AppError } from '../../core/errors.ts'
 import { type ReadingNotes, wholeDocument } from '../document-format.ts'
 import { READING_LIMITS } from '../reading-limits.ts'
 import { pageDrawing } from './pdf/page/page-glyphs.ts'
-import { PdfFile } from './pdf/page/pdf-file.ts'
-import { PdfiumKeeper } from './pdf/page/pdfium.ts'
+import { PdfFile, PdfiumKeeper } from './pdf/page/pdf-file.ts'
 import { type PagePieces, pagePieces, pagesText } from './pdf/pages-text.ts'
 
 const library = new PdfiumKeeper()

@@ -1,6 +1,15 @@
 import type { RawDocument, ReadDocument } from '../../core/domain/ports/reading-ports.ts'
 import { type ReadingNotes, wholeDocument } from '../document-format.ts'
+import { languageOfName, languageOfShebang } from '../programming-languages.ts'
 import { decodeText } from '../text-encoding.ts'
+import {
+  descendants,
+  elementsOf,
+  isElement,
+  parseXml,
+  textOf,
+  type XmlElement,
+} from '../xml-tree.ts'
 
 /** A longer text is several documents: nobody replaces or asks for a document of this length as a whole. */
 const DOCUMENT_CHARS = 2_000_000
@@ -37,4 +46,71 @@ function documentEnd(text: string, start: number): number {
   if (line > limit - LINE_CHARS_MAX) return line
   const isInsidePair = (text.charCodeAt(limit) & 0xfc00) === 0xdc00
   return isInsidePair ? limit - 1 : limit
+}
+
+/** Source code as it is. */
+export function* readCode(
+  { bytes, charset, name = '' }: RawDocument,
+  notes: ReadingNotes,
+): Generator<ReadDocument> {
+  const content = decodeText(bytes, charset)
+  const language = languageOfName(name) ?? languageOfShebang(content)
+  if (language !== null) notes.recognize({ language })
+  yield wholeDocument({
+    content,
+    title: name === '' ? null : name,
+    syntax: 'code',
+    columns: language === null ? {} : { language },
+  })
+}
+
+const TIMING = /^(\d+:)?\d+:\d\d[.,]\d+[ \t]*-->/
+
+/** What is said (SRT, WebVTT), without numbers, times and tags; a line for each cue. */
+export function* readSubtitles({ bytes, charset }: RawDocument): Generator<ReadDocument> {
+  const cues = decodeText(bytes, charset).split(/\n[ \t]*\n/)
+  const lines = cues.flatMap((cue) => {
+    const rows = cue.split('\n')
+    const timing = rows.findIndex((row) => TIMING.test(row.trim()))
+    if (timing === -1) return []
+    const said = rows.slice(timing + 1).join(' ')
+    return [
+      said
+        .replace(/<[^>]{0,200}>|\{\\[^}]{0,200}\}/g, '')
+        .replace(/\s+/g, ' ')
+        .trim(),
+    ]
+  })
+  const content = lines.filter((line) => line !== '').join('\n')
+  yield wholeDocument({ content, title: null, syntax: 'text' })
+}
+
+/** Elements whose names say nothing about the text in them. */
+const TEXT_NAMES =
+  /^(p|para|simpara|text|t|li|item|entry|td|th|title|h\d|line|l|div|span|programlisting|screen)$/i
+const NAMED_CHARS_MAX = 200
+
+/** The text of any XML: a line for each element that holds text, with its name where it is a value. */
+export function* readXml({ bytes }: RawDocument): Generator<ReadDocument> {
+  const root = parseXml(bytes)
+  const [title] = descendants(root, 'title')
+  yield wholeDocument({
+    content: linesOf(root).join('\n'),
+    title: line(title) || null,
+    syntax: 'text',
+  })
+}
+
+function linesOf(element: XmlElement): string[] {
+  if (/^(script|style)$/i.test(element.name)) return []
+  const hasOwnText = element.children.some((node) => !isElement(node) && node.trim() !== '')
+  if (!hasOwnText) return elementsOf(element).flatMap(linesOf)
+  const text = line(element)
+  const isValue = elementsOf(element).length === 0
+  const isNamed = isValue && text.length <= NAMED_CHARS_MAX && !TEXT_NAMES.test(element.name)
+  return [isNamed ? `${element.name}: ${text}` : text]
+}
+
+function line(element: XmlElement | undefined): string {
+  return textOf(element).replace(/\s+/g, ' ').trim()
 }

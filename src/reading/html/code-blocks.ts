@@ -1,5 +1,4 @@
-import { all, ancestor, holds, isElement, namesOf, oneLine } from './elements.ts'
-import { MARKS } from './page-tree.ts'
+import { all, ancestor, holds, isElement, MARKS, namesOf, oneLine } from './elements.ts'
 
 /** Code of a page that was taken out of its tree, where a mark stands for it. */
 export interface CodeBlock {

@@ -3,6 +3,7 @@ import {
   ancestor,
   holds,
   isElement,
+  namesOf,
   oneLine,
   renamed,
   replaceWithText,
@@ -130,4 +131,137 @@ function isButton(image: Element): boolean {
   if (anchor === null || href === null || oneLine(anchor.textContent) !== '') return false
   const path = href.split(/[?#]/, 1)[0] ?? ''
   return !FILE_NAME.test(path) && all(anchor, 'img').length === 1
+}
+
+/** Formulas as TeX where the page holds it, else as one line of text. Before scripts and hidden parts are taken out. */
+export function writeFormulas(root: Element): void {
+  for (const script of all(root, 'script[type^="math/tex"]')) {
+    const isDisplay = (script.getAttribute('type') ?? '').includes('display')
+    replaceWithText(script, texOf(script.textContent ?? '', isDisplay))
+  }
+  for (const drawn of all(root, '.MathJax, .MathJax_Preview, .MathJax_Display, .katex-html'))
+    drawn.remove()
+  for (const math of all(root, 'math')) {
+    const tex = math.querySelector('annotation[encoding="application/x-tex"]')?.textContent
+    const text = tex ?? math.getAttribute('alttext')
+    const isDisplay = math.getAttribute('display') === 'block'
+    replaceWithText(
+      math,
+      text === null || text === undefined ? lineOf(math) : texOf(text, isDisplay),
+    )
+  }
+  for (const image of all(root, 'img.math, img.latex, img.tex, img[class*="mwe-math"]')) {
+    const tex = image.getAttribute('alt') ?? ''
+    if (tex.trim() !== '') replaceWithText(image, texOf(tex, false))
+  }
+  for (const element of all(root, 'span.math, div.math')) writeDelimited(element)
+}
+
+/** Sphinx and pandoc leave `\(…\)` for a script to draw. */
+function writeDelimited(element: Element): void {
+  const found = /^\s*\\([([])([\s\S]*)\\[)\]]\s*$/.exec(element.textContent ?? '')
+  if (found !== null) element.textContent = texOf(found[2] ?? '', found[1] === '[')
+}
+
+function texOf(tex: string, isDisplay: boolean): string {
+  const line = oneLine(tex).replace(/^\{\\(?:displaystyle|textstyle)\s+([\s\S]*)\}$/, '$1')
+  return isDisplay ? `$$${line}$$` : `$${line}$`
+}
+
+/** MathML without TeX: fractions and scripts in a row. */
+function lineOf(math: Element): string {
+  return oneLine(rowOf(math))
+}
+
+function rowOf(element: Element): string {
+  const children = Array.from(element.childNodes).filter(
+    (node) => isElement(node) || node.nodeType === 3,
+  )
+  const parts = children.map((node) => (isElement(node) ? partOf(node) : (node.nodeValue ?? '')))
+  return parts.join('')
+}
+
+function partOf(element: Element): string {
+  const [first = '', second = '', third = ''] = Array.from(element.children).map(partOf)
+  switch (element.nodeName.toLowerCase()) {
+    case 'annotation':
+    case 'annotation-xml':
+      return ''
+    case 'mfrac':
+      return `${grouped(first)}/${grouped(second)}`
+    case 'msup':
+      return `${first}^${grouped(second)}`
+    case 'msub':
+      return `${first}_${grouped(second)}`
+    case 'msubsup':
+      return `${first}_${grouped(second)}^${grouped(third)}`
+    case 'msqrt':
+      return `sqrt(${rowOf(element)})`
+    case 'mo':
+      return operator(element.textContent ?? '')
+    default:
+      return rowOf(element)
+  }
+}
+
+function operator(text: string): string {
+  const sign = text.trim()
+  return /^[=<>+−≤≥≠≈→∈-]$/.test(sign) ? ` ${sign} ` : sign
+}
+
+function grouped(text: string): string {
+  const bare = text.trim()
+  return /^[\p{L}\p{N}.]*$/u.test(bare) ? bare : `(${bare})`
+}
+
+/** `ttc`: what Doxygen shows beside the mouse. */
+const NO_TEXT =
+  'script, style, noscript, template, iframe, frame, object, embed, applet, svg, canvas, audio, video, map, link, meta, title, base, dialog, datalist, noembed, div.ttc'
+
+/** Takes out what a reader of the page never sees. */
+export function removeUnseen(root: Element): void {
+  for (const element of all(root, NO_TEXT)) element.remove()
+  const length = textLength(root)
+  for (const element of all(root, '[hidden], [aria-hidden="true"], [style]')) {
+    if (element === root || /^(?:HTML|BODY|MAIN)$/.test(element.nodeName)) continue
+    // A page that shows itself by a script hides all of itself first.
+    if (isHidden(element) && textLength(element) * 2 <= length) element.remove()
+  }
+  for (const element of all(root, '[class]')) if (isForScreenReaders(element)) element.remove()
+  removeComments(root)
+}
+
+function isHidden(element: Element): boolean {
+  // Tabs and folded parts are shown on demand: they are part of the text.
+  const role = element.getAttribute('role')
+  const hidden = element.getAttribute('hidden')
+  if (role === 'tabpanel' || hidden === 'until-found') return false
+  if (hidden !== null) return true
+  if (element.getAttribute('aria-hidden') === 'true' && element.nodeName !== 'PRE') return true
+  const style = element.getAttribute('style') ?? ''
+  return /(?:^|[;\s])(?:display\s*:\s*none|visibility\s*:\s*hidden)/i.test(style)
+}
+
+const SCREEN_READERS_ONLY =
+  /(?:^|\s)(?:sr-only|visually-?hidden|screen-reader-text|visuallyHidden_\w+|show-for-sr)(?:\s|$)/
+
+function isForScreenReaders(element: Element): boolean {
+  if (!SCREEN_READERS_ONLY.test(namesOf(element))) return false
+  return ancestor(element, (at) => /^H[1-6]$/.test(at.nodeName)) === null
+}
+
+function removeComments(root: Element): void {
+  const remove: Node[] = []
+  const visit = (node: Node): void => {
+    for (let child = node.firstChild; child !== null; child = child.nextSibling) {
+      if (child.nodeType === 8) remove.push(child)
+      else if (isElement(child)) visit(child)
+    }
+  }
+  visit(root)
+  for (const node of remove) node.parentNode?.removeChild(node)
+}
+
+function textLength(element: Element): number {
+  return (element.textContent ?? '').length
 }

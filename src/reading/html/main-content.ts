@@ -1,9 +1,7 @@
 import { Readability } from '@mozilla/readability'
 import { parseHTML } from 'linkedom'
-import { removeClutter } from './clutter.ts'
-import { all, ancestor, holds, isElement, oneLine } from './elements.ts'
-import { pageTree } from './page-tree.ts'
-import { type TextWeight, TextWeights } from './text-weights.ts'
+import { removeClutter, type TextWeight, TextWeights } from './clutter.ts'
+import { all, ancestor, holds, isElement, oneLine, pageTree } from './elements.ts'
 
 /** An article that was guessed has more text than this. */
 const MAIN_CHARS_MIN = 200

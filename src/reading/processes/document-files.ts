@@ -3,10 +3,10 @@
 import { closeSync, openSync, writeSync } from 'node:fs'
 import { type FileHandle, open } from 'node:fs/promises'
 import { join } from 'node:path'
-import { isCount } from '../../core/counts.ts'
 import type { Row, TextParts, TextSyntax } from '../../core/domain/document.ts'
 import type { ReadDocument } from '../../core/domain/ports/reading-ports.ts'
 import { AppError } from '../../core/errors.ts'
+import { isCount } from '../../core/json.ts'
 import { CONTENTS_FILE, DOCUMENTS_FILE } from './reading-messages.ts'
 
 /** What a document says beside its content. Parsed in one go, within a few milliseconds. */

@@ -1,7 +1,14 @@
+import { createReadStream, createWriteStream } from 'node:fs'
 import { open } from 'node:fs/promises'
+import { basename, join } from 'node:path'
+import { Transform } from 'node:stream'
+import { pipeline } from 'node:stream/promises'
+import { createGunzip, createZstdDecompress } from 'node:zlib'
 import type {
+  RawDocument,
   ReadArchive,
   ReadDocument,
+  ReadMember,
   ReadTable,
   SourceFile,
 } from '../../core/domain/ports/reading-ports.ts'
@@ -11,14 +18,20 @@ import {
   isDocumentFormat,
 } from '../../core/domain/uploaded-file.ts'
 import { AppError } from '../../core/errors.ts'
-import type { ReadingNotes } from '../document-format.ts'
+import { processorMs } from '../../core/runtime/process-limits.ts'
+import { type DocumentReader, type ReadingNotes, wholeDocument } from '../document-format.ts'
 import { fileFormat, hasDirectory } from '../file-format.ts'
 import { READING_LIMITS } from '../reading-limits.ts'
-import { unpackedFile } from '../unpacked-file.ts'
-import { beginsLikeZip } from '../zip-package.ts'
-import { readDocuments } from './read-document.ts'
+import { beginsLikeZip } from '../zip-file.ts'
+import { DocumentWriter } from './document-files.ts'
+import {
+  isReadingErrorCode,
+  type ReadingAnswer,
+  type ReadingJob,
+  shownWarnings,
+} from './reading-messages.ts'
 
-export interface FileContents {
+interface FileContents {
   readonly format: FileFormat
   /** Their files lie in the folder. */
   readonly tables: readonly ReadTable[]
@@ -102,4 +115,172 @@ async function ends(path: string): Promise<Uint8Array> {
   } finally {
     await file.close()
   }
+}
+
+/** The large parsers are loaded with the first document that needs them. */
+const READERS: Readonly<Record<DocumentFormat, () => Promise<DocumentReader>>> = {
+  pdf: async () => (await import('../documents/pdf.ts')).readPdf,
+  docx: async () => (await import('../documents/office/docx.ts')).readDocx,
+  pptx: async () => (await import('../documents/office/pptx.ts')).readPptx,
+  odt: async () => (await import('../documents/office/odf.ts')).readOdt,
+  odp: async () => (await import('../documents/office/odf.ts')).readOdp,
+  rtf: async () => (await import('../documents/office/rtf.ts')).readRtf,
+  epub: async () => (await import('../documents/epub.ts')).readEpub,
+  eml: async () => (await import('../documents/mail.ts')).readEml,
+  mbox: async () => (await import('../documents/mail.ts')).readMbox,
+  ipynb: async () => (await import('../documents/notebook.ts')).readNotebook,
+  code: async () => (await import('../documents/text.ts')).readCode,
+  html: async () => (await import('../documents/html.ts')).readHtml,
+  markdown: async () => (await import('../documents/markdown.ts')).readMarkdown,
+  asciidoc: async () => (await import('../documents/markup.ts')).readAsciidoc,
+  rst: async () => (await import('../documents/markup.ts')).readRst,
+  org: async () => (await import('../documents/markup.ts')).readOrg,
+  latex: async () => (await import('../documents/markup.ts')).readLatex,
+  subtitles: async () => (await import('../documents/text.ts')).readSubtitles,
+  xml: async () => (await import('../documents/text.ts')).readXml,
+  text: async () => (await import('../documents/text.ts')).readText,
+}
+
+/** Bytes → documents. @throws AppError `file_unreadable` */
+export async function* readDocuments(
+  document: RawDocument,
+  notes: ReadingNotes,
+): AsyncGenerator<ReadDocument, void> {
+  const read = await READERS[document.format]()
+  yield* read(document, notes)
+}
+
+const UNHEARD: ReadingNotes = { recognize: () => {}, warn: () => {} }
+
+/** The first document of a file, as pages are read; an empty one where there is none. @throws AppError `file_unreadable` */
+export async function readDocument(
+  document: RawDocument,
+  notes: ReadingNotes = UNHEARD,
+): Promise<ReadDocument> {
+  for await (const read of readDocuments(document, notes)) return read
+  return wholeDocument({ content: '', title: null, syntax: 'text' })
+}
+
+const REASON_CHARS_MAX = 500
+/** Of the processor time for a file; the rest is for what becomes of the pages that were read. */
+const SPENT_SHARE = 0.7
+
+/** The work of a reader process: every failure that it survives is an answer. */
+export async function answerJob({
+  id,
+  source,
+  folder,
+  limits,
+}: ReadingJob): Promise<ReadingAnswer> {
+  const warnings: string[] = []
+  let recognized = {}
+  const spentAt = processorMs() + SPENT_SHARE * (limits.cpuMs ?? Infinity)
+  const notes: ReadingNotes = {
+    recognize: (found) => {
+      recognized = { ...recognized, ...found }
+    },
+    warn: (sentence) => {
+      warnings.push(sentence)
+    },
+    isSpent: () => processorMs() >= spentAt,
+  }
+  try {
+    const { format, tables, documents, archive } = await readFile(source, folder, notes)
+    // Documents are read here, one by one, and may say more.
+    const documentCount = await writeDocuments(documents, folder)
+    const summary = {
+      format,
+      recognized,
+      warnings: shownWarnings(warnings),
+      tables: tables.map((table) => ({ ...table, path: table.path.slice(folder.length + 1) })),
+      documentCount,
+      archive: archive && { ...archive, members: archive.members.map(inFolder) },
+    }
+    return { kind: 'read', id, summary }
+  } catch (error) {
+    return failure(id, error)
+  }
+}
+
+/** Its path as a name in the job's folder. */
+function inFolder(member: ReadMember): ReadMember {
+  return { ...member, path: basename(member.path) }
+}
+
+async function writeDocuments(
+  documents: Iterable<ReadDocument> | AsyncIterable<ReadDocument>,
+  folder: string,
+): Promise<number> {
+  const writer = new DocumentWriter(folder)
+  for await (const document of documents) writer.write(document)
+  writer.end()
+  return writer.count
+}
+
+function failure(id: number, error: unknown): ReadingAnswer {
+  if (error instanceof AppError && isReadingErrorCode(error.code)) {
+    return { kind: 'failed', id, code: error.code, message: error.message }
+  }
+  const reason = (error instanceof Error ? error.message : String(error)).slice(0, REASON_CHARS_MAX)
+  const message = `The file could not be read: ${reason}`
+  return { kind: 'failed', id, code: 'file_unreadable', message }
+}
+
+/**
+ * A file without the compression around it, as another file in the folder; the file itself where there is none.
+ * @throws AppError `file_unreadable` for a file that is damaged or becomes too large
+ */
+async function unpackedFile(
+  source: SourceFile,
+  folder: string,
+  notes: ReadingNotes,
+): Promise<SourceFile> {
+  const file = Bun.file(source.path)
+  const compression = compressionOf(await file.slice(0, 4).bytes())
+  if (compression === null) return source
+  const { unpackedBytesMax, unpackedFreely, unpackedPerByte } = READING_LIMITS
+  const sizeMax = Math.min(unpackedBytesMax, Math.max(unpackedFreely, file.size * unpackedPerByte))
+  const path = join(folder, 'unpacked')
+  try {
+    await pipeline(
+      createReadStream(source.path),
+      compression === 'gzip' ? createGunzip() : createZstdDecompress(),
+      bounded(sizeMax),
+      createWriteStream(path, { flags: 'wx', mode: 0o600 }),
+    )
+  } catch (error) {
+    if (error instanceof AppError) throw error
+    const why = error instanceof Error ? error.message : String(error)
+    throw new AppError(
+      'file_unreadable',
+      `The file could not be read: its ${compression} compression is damaged (${why})`,
+      { cause: error },
+    )
+  }
+  if (Bun.file(path).size === 0) throw new AppError('file_unreadable', 'The file is empty')
+  notes.recognize({ compression })
+  return { ...source, path, name: source.name.replace(/\.(gz|gzip|zst|zstd)$/i, '') }
+}
+
+function compressionOf(begin: Uint8Array): 'gzip' | 'zstd' | null {
+  const [first, second, third, fourth] = begin
+  if (first === 0x1f && second === 0x8b && third === 8) return 'gzip'
+  const isZstd = first === 0x28 && second === 0xb5 && third === 0x2f && fourth === 0xfd
+  return isZstd ? 'zstd' : null
+}
+
+function bounded(sizeMax: number): Transform {
+  let size = 0
+  return new Transform({
+    transform(piece: Uint8Array, _encoding, done) {
+      size += piece.length
+      if (size <= sizeMax) return done(null, piece)
+      done(
+        new AppError(
+          'file_unreadable',
+          `The file could not be read: unpacked it is larger than ${Math.floor(sizeMax / 1024 ** 2)} MiB, which is the most for its size`,
+        ),
+      )
+    },
+  })
 }

@@ -1,6 +1,5 @@
 /** What the server and a reader process say to each other. What a process says is checked: it read what others wrote. */
 
-import { isCount } from '../../core/counts.ts'
 import type {
   ReadArchive,
   ReadMember,
@@ -10,7 +9,7 @@ import type {
 } from '../../core/domain/ports/reading-ports.ts'
 import { type FileFormat, isFileFormat } from '../../core/domain/uploaded-file.ts'
 import type { ErrorCode } from '../../core/errors.ts'
-import { isObject } from '../../core/json.ts'
+import { isCount, isObject } from '../../core/json.ts'
 
 /** One file to read. What comes of it lies in the folder, which is this job's own. */
 export interface ReadingJob {

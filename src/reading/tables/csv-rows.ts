@@ -1,13 +1,12 @@
 import { closeSync, openSync, readSync } from 'node:fs'
 import { AppError } from '../../core/errors.ts'
-import { BACKSLASH, CARRIAGE_RETURN, type CsvDialect, LINE_FEED, SPACE } from './csv-dialect.ts'
 
 const BLOCK_BYTES = 1024 * 1024
 
 /** DuckDB holds 2048 values of each column at once, for each thread: 4000 columns do not fit into the memory it has here. */
 export const TABLE_COLUMNS_MAX = 2000
 /** A longer line is a quote that was never closed, or no table. */
-export const ROW_BYTES_MAX = 32 * 1024 * 1024
+const ROW_BYTES_MAX = 32 * 1024 * 1024
 
 /** A quote that is opened and never closed. */
 export class OpenQuote extends AppError {
@@ -304,7 +303,7 @@ function oddlyQuoted(text: string, sign: string): string {
 }
 
 /** Where bytes come from, a piece at a time. */
-export interface ByteSource {
+interface ByteSource {
   /** Fills the begin of `target`; 0: there is nothing more. */
   read(target: Uint8Array): number
 }
@@ -334,3 +333,28 @@ export function fileSource(path: string, startByte: number): ByteSource & { clos
     close: () => closeSync(file),
   }
 }
+
+/** How a delimited file is written. All signs are bytes of ASCII: they mean the same wherever they stand in UTF-8. */
+export interface CsvDialect {
+  /** null: a line is one value. */
+  readonly delimiter: number | null
+  /** Several delimiters in a row are one, as in columns that are aligned with spaces. */
+  readonly isRun: boolean
+  /** null: quotes are letters like others. */
+  readonly quote: number | null
+  /** Before a quote within quotes: the quote itself, or a backslash. */
+  readonly escapedBy: number | null
+  /** Spaces between a delimiter and a quote. */
+  readonly skipsSpace: boolean
+  /** `\n` (with or without `\r` before it) or `\r` alone. */
+  readonly lineEnd: number
+}
+
+export const LINE_FEED = 0x0a
+export const CARRIAGE_RETURN = 0x0d
+export const SPACE = 0x20
+export const DOUBLE_QUOTE = 0x22
+export const HASH = 0x23
+export const SINGLE_QUOTE = 0x27
+export const COMMA = 0x2c
+export const BACKSLASH = 0x5c

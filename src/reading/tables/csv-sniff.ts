@@ -1,13 +1,16 @@
 import {
   BACKSLASH,
+  bytesOf,
   CARRIAGE_RETURN,
   type CsvDialect,
+  CsvRows,
   DOUBLE_QUOTE,
   LINE_FEED,
+  OpenQuote,
   SINGLE_QUOTE,
   SPACE,
-} from './csv-dialect.ts'
-import { bytesOf, CsvRows, OpenQuote, TooWide } from './csv-rows.ts'
+  TooWide,
+} from './csv-rows.ts'
 
 /** Signs that are tried, the more common first: it decides between equals. */
 const DELIMITERS = [',', ';', '\t', '|', ':', '^', '~', '\x01', '\x1f', '#', '§']

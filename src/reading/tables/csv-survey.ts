@@ -1,8 +1,15 @@
 import { AppError } from '../../core/errors.ts'
-import type { CsvDialect } from './csv-dialect.ts'
-import { CARRIAGE_RETURN, DOUBLE_QUOTE, HASH, LINE_FEED } from './csv-dialect.ts'
 import type { CsvLayout, SampleRow } from './csv-layout.ts'
-import { CsvRows, fileSource, TABLE_COLUMNS_MAX } from './csv-rows.ts'
+import {
+  CARRIAGE_RETURN,
+  type CsvDialect,
+  CsvRows,
+  DOUBLE_QUOTE,
+  fileSource,
+  HASH,
+  LINE_FEED,
+  TABLE_COLUMNS_MAX,
+} from './csv-rows.ts'
 
 /** Where the bytes of a table are: a file of UTF-8 without compression. */
 export interface CsvFile {

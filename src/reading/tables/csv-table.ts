@@ -5,13 +5,11 @@ import type { ReadingOptions, ReadTable } from '../../core/domain/ports/reading-
 import { AppError } from '../../core/errors.ts'
 import type { ReadingNotes } from '../document-format.ts'
 import { columnPlans, counted, shown } from './column-types.ts'
-import type { CsvDialect } from './csv-dialect.ts'
 import { type CsvLayout, layoutOf, type SampleRow } from './csv-layout.ts'
-import { plainCopy } from './csv-plain-copy.ts'
-import { OpenQuote } from './csv-rows.ts'
+import { type CsvDialect, OpenQuote } from './csv-rows.ts'
 import { sniffedDialect } from './csv-sniff.ts'
 import { type CsvFile, type CsvSurvey, sampleRows, surveyed } from './csv-survey.ts'
-import { type PlainCsv, plainRowsSql } from './plain-csv.ts'
+import { type PlainCsv, plainCopy, plainRowsSql } from './plain-csv.ts'
 import { writtenTable } from './written-table.ts'
 
 const SNIFFED_BYTES = 512 * 1024

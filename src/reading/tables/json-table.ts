@@ -1,3 +1,4 @@
+import { createReadStream } from 'node:fs'
 import { join } from 'node:path'
 import type { DuckDBConnection } from '@duckdb/node-api'
 import { literal, quote } from '../../core/domain/identifier.ts'
@@ -5,12 +6,11 @@ import type { ReadTable } from '../../core/domain/ports/reading-ports.ts'
 import { AppError } from '../../core/errors.ts'
 import type { ReadingNotes } from '../document-format.ts'
 import { counted, shown } from './column-types.ts'
-import { withLongFractionsAsText } from './json-numbers.ts'
-import { jsonMistake } from './json-syntax.ts'
-import { checkJsonShape } from './table-shape.ts'
+import { BlockWriter } from './plain-csv.ts'
+import { checkJsonShape, EXACT_DIGITS } from './table-shape.ts'
 import { writtenTable } from './written-table.ts'
 
-export interface JsonFile {
+interface JsonFile {
   readonly path: string
   readonly format: 'json' | 'jsonl'
 }
@@ -158,4 +158,119 @@ async function exactSql(
     return type === undefined ? quote(name) : `CAST(${quote(name)} AS ${type}) AS ${quote(name)}`
   })
   return `(SELECT ${selected.join(', ')} FROM ${rows})`
+}
+
+const STRING_OR_NUMBER = /"(?:[^"\\\n]|\\.)*"|-?\d+\.\d+(?:[eE][+-]?\d+)?/g
+const LONG_FRACTION = new RegExp(`^-?\\d{${EXACT_DIGITS + 1},}\\.`)
+
+/**
+ * A copy with quotes around numbers such as `9007199254740993.5`: DuckDB reads each number with a fraction as a DOUBLE,
+ * even into text. It goes by lines, so that texts and numbers are whole.
+ */
+async function withLongFractionsAsText(path: string, copy: string): Promise<string> {
+  const writer = new BlockWriter(copy)
+  const encoder = new TextEncoder()
+  const decoder = new TextDecoder()
+  let rest = ''
+  const write = (text: string) => {
+    const quoted = text.replace(STRING_OR_NUMBER, (found) =>
+      LONG_FRACTION.test(found) ? `"${found}"` : found,
+    )
+    writer.write(encoder.encode(quoted))
+  }
+  for await (const piece of createReadStream(path, { highWaterMark: 1024 * 1024 })) {
+    rest += decoder.decode(piece, { stream: true })
+    const end = rest.lastIndexOf('\n') + 1
+    write(rest.slice(0, end))
+    rest = rest.slice(end)
+  }
+  write(rest + decoder.decode())
+  writer.close()
+  return copy
+}
+
+/** Larger files are not looked through again for a mistake. */
+const LOOKED_AT_BYTES = 64 * 1024 * 1024
+
+const LITERAL = /true|false|null|-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?|NaN|-?Infinity/y
+const STRING = /"(?:[^"\\\n]|\\.)*"/y
+const SPACE = /[ \t\r\n]*/y
+
+/** Where JSON is not JSON, by line and column from 1; null: nothing was found. Values may follow each other. */
+async function jsonMistake(path: string): Promise<string | null> {
+  const file = Bun.file(path)
+  if (file.size > LOOKED_AT_BYTES) return null
+  const text = (await file.text()).replace(/^\ufeff/, '')
+  const mistake = new JsonWalk(text).mistake()
+  if (mistake === null) return null
+  const before = text.slice(0, mistake.at)
+  const line = before.split('\n').length
+  const column = mistake.at - before.lastIndexOf('\n')
+  const found =
+    mistake.at >= text.length ? 'the end' : JSON.stringify(text.slice(mistake.at, mistake.at + 1))
+  return `line ${line}, column ${column}: expected ${mistake.expected}, found ${found}`
+}
+
+type Expected = 'a value' | 'a name in quotes' | '":"' | '"," or "]"' | '"," or "}"'
+
+class JsonWalk {
+  readonly #text: string
+  #at = 0
+
+  constructor(text: string) {
+    this.#text = text
+  }
+
+  mistake(): { at: number; expected: string } | null {
+    const open: ('[' | '{')[] = []
+    let expected: Expected = 'a value'
+    /** A list or object that has just begun may end at once. */
+    let isFirst = false
+    for (;;) {
+      this.#skip(SPACE)
+      if (this.#at >= this.#text.length) {
+        return open.length === 0 ? null : { at: this.#at, expected }
+      }
+      const sign = this.#text.charAt(this.#at)
+      const container = open.at(-1)
+      const closes = container === '[' ? ']' : '}'
+      const mayClose = isFirst || expected.startsWith('","')
+      if (container !== undefined && sign === closes && mayClose) {
+        this.#at += 1
+        open.pop()
+        isFirst = false
+        expected = after(open.at(-1))
+      } else if (expected === 'a value') {
+        isFirst = false
+        if (sign === '[' || sign === '{') {
+          this.#at += 1
+          open.push(sign)
+          isFirst = true
+          expected = sign === '[' ? 'a value' : 'a name in quotes'
+        } else if (this.#skip(sign === '"' ? STRING : LITERAL)) expected = after(container)
+        else return { at: this.#at, expected }
+      } else if (expected === 'a name in quotes') {
+        isFirst = false
+        if (!this.#skip(STRING)) return { at: this.#at, expected }
+        expected = '":"'
+      } else if (sign === (expected === '":"' ? ':' : ',')) {
+        this.#at += 1
+        const isName: boolean = expected !== '":"' && container === '{'
+        expected = isName ? 'a name in quotes' : 'a value'
+      } else return { at: this.#at, expected }
+    }
+  }
+
+  #skip(pattern: RegExp): boolean {
+    pattern.lastIndex = this.#at
+    const found = pattern.exec(this.#text)
+    if (found === null) return false
+    this.#at += found[0].length
+    return true
+  }
+}
+
+function after(container: '[' | '{' | undefined): Expected {
+  if (container === undefined) return 'a value'
+  return container === '[' ? '"," or "]"' : '"," or "}"'
 }

@@ -3,10 +3,10 @@ import { closeSync, openSync, readSync, writeSync } from 'node:fs'
 import { join } from 'node:path'
 import { AppError } from '../../core/errors.ts'
 import type { ReadingNotes } from '../document-format.ts'
-import { guessedEncoding } from '../encoding-guess.ts'
 import {
   declaredEncoding,
   detectedEncoding,
+  guessedEncoding,
   markedEncoding,
   streamingDecoder,
   type TextEncoding,

@@ -4,7 +4,7 @@ import type { ColumnReader } from '../../core/domain/ports/retrieval-ports.ts'
 import { abortable } from '../../core/runtime/cancellation.ts'
 import { LruMap } from '../../core/runtime/lru-map.ts'
 import { SLICE_MS, TimeSlice } from '../../core/runtime/scheduling.ts'
-import { SingleFlight } from '../../core/runtime/single-flight.ts'
+import { SingleFlight } from '../../core/runtime/serial-queue.ts'
 import {
   type CorpusState,
   type PartialList,

@@ -3,13 +3,13 @@
 import { chunkTables } from '../../core/domain/chunk-tables.ts'
 import type { KnowledgeBase } from '../../core/domain/knowledge-base.ts'
 import type { RunLimits } from '../../core/domain/ports/engine-ports.ts'
-import type { ChunkMap, MapProgress } from '../../core/domain/ports/map-ports.ts'
 import type {
   RowReader,
   VectorBatch,
   VectorRows,
   VectorSource,
 } from '../../core/domain/ports/retrieval-ports.ts'
+import type { ChunkMap, MapProgress } from '../../core/domain/ports/search-ports.ts'
 import { WorkerHost } from '../../core/runtime/worker-host.ts'
 import { type FromMapThread, type ToMapThread, WAY, type WantedTexts } from './map-protocol.ts'
 import type { RegionText } from './region-words.ts'

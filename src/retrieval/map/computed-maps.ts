@@ -1,13 +1,13 @@
 import type { CatalogSnapshot } from '../../core/domain/access/catalog-snapshot.ts'
 import type { KnowledgeBase } from '../../core/domain/knowledge-base.ts'
+import type { DerivedFiles } from '../../core/domain/ports/retrieval-ports.ts'
 import type {
   ChunkMap,
   ChunkMaps,
   MapAsking,
   MapProgress,
   MapState,
-} from '../../core/domain/ports/map-ports.ts'
-import type { DerivedFiles } from '../../core/domain/ports/retrieval-ports.ts'
+} from '../../core/domain/ports/search-ports.ts'
 import { LruMap } from '../../core/runtime/lru-map.ts'
 import { type ComputeMapDeps, computeMap, versionOf } from './compute-map.ts'
 import { fileOf } from './map-files.ts'

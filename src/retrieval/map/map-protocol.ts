@@ -1,6 +1,6 @@
 /** What the thread that makes a map is told, in this order, and what it says to each. */
 import type { Language } from '../../core/domain/language.ts'
-import type { ChunkMap, MapProgress } from '../../core/domain/ports/map-ports.ts'
+import type { ChunkMap, MapProgress } from '../../core/domain/ports/search-ports.ts'
 import type { RegionText } from './region-words.ts'
 
 export type ToMapThread =

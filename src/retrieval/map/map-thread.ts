@@ -1,5 +1,5 @@
 /** One thread's side of a map: vectors come in, points with named regions go out. What it throws ends the thread. */
-import { MAP_SIDE, type MapProgress } from '../../core/domain/ports/map-ports.ts'
+import { MAP_SIDE, type MapProgress } from '../../core/domain/ports/search-ports.ts'
 import { layOut } from './layout/lay-out.ts'
 import { type Components, principalComponents, projectRows } from './layout/principal-components.ts'
 import { SeededRandom } from './layout/seeded-random.ts'

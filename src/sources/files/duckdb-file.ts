@@ -4,9 +4,9 @@ import type {
   DescribedSourceTable,
   SourceColumn,
   SourceTableName,
-} from '../../core/domain/flow/data-source.ts'
+} from '../../core/domain/flow/source-parameters.ts'
 import { literal } from '../../core/domain/identifier.ts'
-import type { SourceSelect } from '../../core/domain/ports/source-ports.ts'
+import type { SourceSelect } from '../../core/domain/ports/engine-ports.ts'
 import { converterOf, numberFields, typeName } from '../../core/domain/shown-values.ts'
 import { tablesOf } from '../source-engine.ts'
 import { columnTypeHere, type FileJob, STAGED_FILES, type StagedAnswer } from './file-messages.ts'

@@ -1,8 +1,7 @@
 /** Where the file of a data source lies: below one folder, and nowhere else. */
 import { lstat, realpath, stat } from 'node:fs/promises'
 import { isAbsolute, join, sep } from 'node:path'
-import type { DataSource } from '../../core/domain/flow/data-source.ts'
-import { sourceParameters } from '../../core/domain/flow/source-parameters.ts'
+import { type DataSource, sourceParameters } from '../../core/domain/flow/source-parameters.ts'
 import { AppError, systemCodeOf } from '../../core/errors.ts'
 
 export interface FilePlace {

@@ -5,9 +5,9 @@ import type {
   DescribedSourceTable,
   SourceColumn,
   SourceTableName,
-} from '../../core/domain/flow/data-source.ts'
+} from '../../core/domain/flow/source-parameters.ts'
 import { literal, quote } from '../../core/domain/identifier.ts'
-import type { SourceSelect } from '../../core/domain/ports/source-ports.ts'
+import type { SourceSelect } from '../../core/domain/ports/engine-ports.ts'
 import { AppError } from '../../core/errors.ts'
 import { ConnectionPool, type Lease } from '../connection-pool.ts'
 import { DUCKDB_DIALECT, oneSelect, SQLITE_DIALECT } from '../native-select.ts'

@@ -3,8 +3,8 @@ import type {
   DescribedSourceTable,
   SourceColumn,
   SourceTableName,
-} from '../../core/domain/flow/data-source.ts'
-import type { SourceSelect } from '../../core/domain/ports/source-ports.ts'
+} from '../../core/domain/flow/source-parameters.ts'
+import type { SourceSelect } from '../../core/domain/ports/engine-ports.ts'
 import type { ResultColumn, ResultValue } from '../../core/domain/query-result.ts'
 import type { StagedAnswer } from './file-messages.ts'
 

@@ -5,9 +5,9 @@ import type {
   DescribedSourceTable,
   SourceColumn,
   SourceTableName,
-} from '../../core/domain/flow/data-source.ts'
+} from '../../core/domain/flow/source-parameters.ts'
 import { quote } from '../../core/domain/identifier.ts'
-import type { SourceSelect, SourceValue } from '../../core/domain/ports/source-ports.ts'
+import type { SourceSelect, SourceValue } from '../../core/domain/ports/engine-ports.ts'
 import { StagedCsv } from '../staged-csv.ts'
 import { type FileJob, STAGED_FILES, type StagedAnswer } from './file-messages.ts'
 import { COLUMNS_MAX, type FileRows, type OpenedFile } from './opened-file.ts'

@@ -1,7 +1,7 @@
 /** One connection to a MySQL or MariaDB. Rows come as the server's own texts. */
 import mysql from 'mysql2'
+import type { Guard } from '../../core/runtime/address-policy.ts'
 import { abortable } from '../../core/runtime/cancellation.ts'
-import type { Guard } from '../../core/runtime/pinned-fetch.ts'
 import { addressOf, type Endpoint, pinnedSocket } from '../server-endpoint.ts'
 import type { RowReader } from '../streamed-rows.ts'
 import { broken, checkedFields, WireMessages, type WireStream } from '../wire-messages.ts'

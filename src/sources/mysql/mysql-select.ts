@@ -1,5 +1,5 @@
 /** A SELECT for MySQL: checked, and with its values in its text. */
-import type { SourceValue } from '../../core/domain/ports/source-ports.ts'
+import type { SourceValue } from '../../core/domain/ports/engine-ports.ts'
 import { AppError } from '../../core/errors.ts'
 import { MYSQL_DIALECT, nativeTokens, oneSelect } from '../native-select.ts'
 

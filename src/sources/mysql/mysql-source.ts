@@ -3,10 +3,10 @@ import type {
   DescribedSourceTable,
   SourceColumn,
   SourceTableName,
-} from '../../core/domain/flow/data-source.ts'
-import type { SourceSelect } from '../../core/domain/ports/source-ports.ts'
+} from '../../core/domain/flow/source-parameters.ts'
+import type { SourceSelect } from '../../core/domain/ports/engine-ports.ts'
 import { AppError } from '../../core/errors.ts'
-import type { Guard } from '../../core/runtime/pinned-fetch.ts'
+import type { Guard } from '../../core/runtime/address-policy.ts'
 import { endpointOf } from '../server-endpoint.ts'
 import { failureOf, type ServerProtocol, ServerSessions } from '../server-sessions.ts'
 import {

@@ -1,5 +1,5 @@
 /** What PostgreSQL says of its tables, and of a statement before it runs. */
-import type { SourceColumn } from '../../core/domain/flow/data-source.ts'
+import type { SourceColumn } from '../../core/domain/flow/source-parameters.ts'
 import {
   type PostgresConnection,
   type PostgresField,

@@ -1,10 +1,10 @@
 /** One connection to a PostgreSQL: what its library leaves out stands here, too. */
 import { connect } from 'node:net'
 import pg from 'pg'
-import type { SourceValue } from '../../core/domain/ports/source-ports.ts'
+import type { SourceValue } from '../../core/domain/ports/engine-ports.ts'
 import { AppError } from '../../core/errors.ts'
+import type { Guard } from '../../core/runtime/address-policy.ts'
 import { abortable } from '../../core/runtime/cancellation.ts'
-import type { Guard } from '../../core/runtime/pinned-fetch.ts'
 import { addressOf, type Endpoint, pinnedSocket, tlsOptions } from '../server-endpoint.ts'
 import type { RowReader } from '../streamed-rows.ts'
 import { broken, checkedFields, WireMessages, type WireStream } from '../wire-messages.ts'

@@ -1,5 +1,5 @@
 /** A SELECT for PostgreSQL: checked, and with its values in its text where a command takes none. */
-import type { SourceValue } from '../../core/domain/ports/source-ports.ts'
+import type { SourceValue } from '../../core/domain/ports/engine-ports.ts'
 import { AppError } from '../../core/errors.ts'
 import { nativeTokens, oneSelect, POSTGRES_DIALECT } from '../native-select.ts'
 

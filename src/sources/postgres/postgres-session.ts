@@ -1,5 +1,5 @@
 /** What a session with PostgreSQL begins and ends with. */
-import type { Guard } from '../../core/runtime/pinned-fetch.ts'
+import type { Guard } from '../../core/runtime/address-policy.ts'
 import type { ServerProtocol, ServerSession } from '../server-sessions.ts'
 import { PostgresConnection } from './postgres-connection.ts'
 import { PostgresTypes } from './postgres-types.ts'

@@ -1,4 +1,4 @@
-import { mayHoldSecrets } from '../../core/domain/flow/hidden-secrets.ts'
+import { mayHoldSecrets } from '../../core/domain/flow/source-parameters.ts'
 import { AppError } from '../../core/errors.ts'
 import { hasNativeNames } from '../lexer/native-names.ts'
 import { lineAndColumn } from '../lexer/tokens.ts'

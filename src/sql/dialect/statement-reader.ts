@@ -1,4 +1,4 @@
-import { mayHoldSecrets } from '../../core/domain/flow/hidden-secrets.ts'
+import { mayHoldSecrets } from '../../core/domain/flow/source-parameters.ts'
 import { FILES_DATABASE } from '../../core/domain/project.ts'
 import { AppError } from '../../core/errors.ts'
 import { caretAt } from '../ast/placed-error.ts'

@@ -1,4 +1,4 @@
-import type { DataSourceEngine, SourceColumn } from '../../core/domain/flow/data-source.ts'
+import type { DataSourceEngine, SourceColumn } from '../../core/domain/flow/source-parameters.ts'
 
 /** How values of a column compare there: only where that is known to be the same here. */
 export type ColumnKind =

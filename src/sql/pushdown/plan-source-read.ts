@@ -1,5 +1,5 @@
 /** One reference to a source in the FROM of a SELECT: what of it the statement needs. */
-import type { SourceColumn } from '../../core/domain/flow/data-source.ts'
+import type { SourceColumn } from '../../core/domain/flow/source-parameters.ts'
 import { nameKey } from '../../core/domain/identifier.ts'
 import {
   columnNames,

@@ -1,5 +1,5 @@
 /** A condition in the source's own SQL. What is not known to mean the same is left out, so that too many rows come and never too few. */
-import type { SourceColumn } from '../../core/domain/flow/data-source.ts'
+import type { SourceColumn } from '../../core/domain/flow/source-parameters.ts'
 import { type ColumnKind, columnKind, isSameDecimal } from './column-kinds.ts'
 import type { CompareOperator, Operand, SourceCondition } from './source-read.ts'
 import type { SourceText } from './source-sql.ts'

@@ -1,6 +1,6 @@
 /** A read as the SELECT that is sent to its source. */
-import type { SourceColumn } from '../../core/domain/flow/data-source.ts'
-import type { SourceSelect } from '../../core/domain/ports/source-ports.ts'
+import type { SourceColumn } from '../../core/domain/flow/source-parameters.ts'
+import type { SourceSelect } from '../../core/domain/ports/engine-ports.ts'
 import { columnKind } from './column-kinds.ts'
 import {
   type GivenValues,

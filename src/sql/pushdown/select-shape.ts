@@ -1,5 +1,5 @@
 /** What a SELECT does with the rows of one reference in its FROM, seen from its tree alone. */
-import type { SourceColumn } from '../../core/domain/flow/data-source.ts'
+import type { SourceColumn } from '../../core/domain/flow/source-parameters.ts'
 import { nameKey } from '../../core/domain/identifier.ts'
 import {
   columnNames,

@@ -1,5 +1,5 @@
 /** Conditions of DuckDB's tree as conditions that a source may be asked for. */
-import type { SourceColumn } from '../../core/domain/flow/data-source.ts'
+import type { SourceColumn } from '../../core/domain/flow/source-parameters.ts'
 import {
   constantTruth,
   isColumn,

@@ -3,7 +3,7 @@ import type {
   DataSource,
   SourceColumn,
   SourceTableName,
-} from '../../core/domain/flow/data-source.ts'
+} from '../../core/domain/flow/source-parameters.ts'
 
 /** A data source without what it holds of secrets. */
 export type SourceRef = Pick<DataSource, 'id' | 'name' | 'engine'>

@@ -1,6 +1,6 @@
 /** Text of the source's own SQL: names, values, and texts compared byte by byte. */
-import type { DataSourceEngine, SourceTableName } from '../../core/domain/flow/data-source.ts'
-import type { SourceValue } from '../../core/domain/ports/source-ports.ts'
+import type { DataSourceEngine, SourceTableName } from '../../core/domain/flow/source-parameters.ts'
+import type { SourceValue } from '../../core/domain/ports/engine-ports.ts'
 
 /** Collects the values of a statement's placeholders. */
 export class SourceText {

@@ -1,5 +1,5 @@
 import type { Agent } from '../../core/domain/agents/agent.ts'
-import type { SourceColumn } from '../../core/domain/flow/data-source.ts'
+import type { SourceColumn } from '../../core/domain/flow/source-parameters.ts'
 import type { KnowledgeBase } from '../../core/domain/knowledge-base.ts'
 import type { SourceFrom, SourceRef } from '../pushdown/source-read.ts'
 

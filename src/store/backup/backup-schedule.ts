@@ -1,5 +1,5 @@
 import { Cron } from 'croner'
-import type { BackupState } from '../../core/domain/backup.ts'
+import type { BackupState } from '../../core/domain/server-state.ts'
 import { timestampOfMillis } from '../../core/domain/timestamp.ts'
 import type { StoredBackups } from './backups.ts'
 

@@ -1,7 +1,7 @@
 /** The catalog's rows ⇄ what the domain talks about: all of them at the start, and one by one. */
 import { asc } from 'drizzle-orm'
 import type { Agent, AgentData } from '../../core/domain/agents/agent.ts'
-import type { DataSource } from '../../core/domain/flow/data-source.ts'
+import type { DataSource } from '../../core/domain/flow/source-parameters.ts'
 import {
   DEFAULT_FUSION,
   fusionNamed,

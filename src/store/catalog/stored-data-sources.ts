@@ -5,7 +5,7 @@ import type {
   DataSource,
   DataSourceChanges,
   DataSourceDraft,
-} from '../../core/domain/flow/data-source.ts'
+} from '../../core/domain/flow/source-parameters.ts'
 import { nameKey } from '../../core/domain/identifier.ts'
 import type { DataSourceCatalog } from '../../core/domain/ports/store-ports.ts'
 import { timestampOfMillis } from '../../core/domain/timestamp.ts'

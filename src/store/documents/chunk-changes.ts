@@ -17,8 +17,7 @@ import {
 import type { Row } from '../../core/domain/document.ts'
 import { nameKey } from '../../core/domain/identifier.ts'
 import { yieldToEventLoop } from '../../core/runtime/scheduling.ts'
-import type { Analyzer, Term } from '../../core/text/analyzer.ts'
-import { countTerms } from '../../core/text/analyzer.ts'
+import { type Analyzer, countTerms, type Term } from '../../core/text/analyzer.ts'
 import {
   type ChunkRow,
   chunkMetadata,

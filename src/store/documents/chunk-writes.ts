@@ -1,9 +1,12 @@
 /** Writes to the chunks of knowledge bases: each one transaction, of which the catalog and the caches are told. */
 import type { DuckDBConnection } from '@duckdb/node-api'
-import type { KnowledgeBase, MetadataColumn } from '../../core/domain/knowledge-base.ts'
+import {
+  type KnowledgeBase,
+  type MetadataColumn,
+  SupersededVectors,
+} from '../../core/domain/knowledge-base.ts'
 import type { JobMark } from '../../core/domain/ports/job-ports.ts'
 import type { ChunkChanges } from '../../core/domain/ports/retrieval-ports.ts'
-import { SupersededVectors } from '../../core/domain/reembedding.ts'
 import { timestampOfMillis } from '../../core/domain/timestamp.ts'
 import { AppError, notFound } from '../../core/errors.ts'
 import { knowledgeBaseOf } from '../catalog/catalog-rows.ts'

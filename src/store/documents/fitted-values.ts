@@ -8,8 +8,12 @@ import {
   listValue,
   VARCHAR,
 } from '@duckdb/node-api'
-import { type ColumnType, typeText } from '../../core/domain/column-type.ts'
-import { integerRange, isNumberType } from '../../core/domain/common-type.ts'
+import {
+  type ColumnType,
+  integerRange,
+  isNumberType,
+  typeText,
+} from '../../core/domain/column-type.ts'
 import { type CellValue, shownValue, TypedValue } from '../../core/domain/document.ts'
 import { nameKey } from '../../core/domain/identifier.ts'
 import type { MetadataColumn } from '../../core/domain/knowledge-base.ts'

@@ -12,7 +12,7 @@ import {
   type TableIds,
 } from '../../core/domain/chunk-tables.ts'
 import { literal } from '../../core/domain/identifier.ts'
-import { TERM_RULES_VERSION } from '../../core/text/term-rules.ts'
+import { TERM_RULES_VERSION } from '../../core/text/words.ts'
 import { APPENDED_ROWS_MAX, type AppendedColumns, appendColumns } from '../duckdb/columns.ts'
 import {
   POSTING_COLUMNS,

@@ -1,6 +1,12 @@
 /** Under which type and in which physical column each metadata column can be compared. Pure. */
-import { type ColumnType, parseColumnType, typeText } from '../../core/domain/column-type.ts'
-import { commonType, decimalWith, integerRange } from '../../core/domain/common-type.ts'
+import {
+  type ColumnType,
+  commonType,
+  decimalWith,
+  integerRange,
+  parseColumnType,
+  typeText,
+} from '../../core/domain/column-type.ts'
 import { type CellValue, type Row, TypedValue } from '../../core/domain/document.ts'
 import { nameKey } from '../../core/domain/identifier.ts'
 import type { MetadataColumn } from '../../core/domain/knowledge-base.ts'

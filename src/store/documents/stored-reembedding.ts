@@ -14,10 +14,14 @@ import {
   type TableIds,
   withNextVectors,
 } from '../../core/domain/chunk-tables.ts'
-import type { KnowledgeBase } from '../../core/domain/knowledge-base.ts'
+import type {
+  KnowledgeBase,
+  MissingVectors,
+  NextVector,
+  SwitchOutcome,
+} from '../../core/domain/knowledge-base.ts'
 import { isSameSource, type ModelRef } from '../../core/domain/model-ref.ts'
 import type { ReembeddingStore } from '../../core/domain/ports/store-ports.ts'
-import type { MissingVectors, NextVector, SwitchOutcome } from '../../core/domain/reembedding.ts'
 import { timestampOfMillis } from '../../core/domain/timestamp.ts'
 import { AppError, notFound } from '../../core/errors.ts'
 import { queriesOver } from '../catalog/catalog-queries.ts'

@@ -1,4 +1,4 @@
-import { mayHoldSecrets } from '../../core/domain/flow/hidden-secrets.ts'
+import { mayHoldSecrets } from '../../core/domain/flow/source-parameters.ts'
 import { AppError, type ErrorCode, StartError, systemCodeOf } from '../../core/errors.ts'
 import { TOO_COSTLY } from './step-limits.ts'
 

@@ -9,7 +9,7 @@ import type {
   StoredSchedule,
 } from '../../core/domain/flow/schedule.ts'
 import { nameKey } from '../../core/domain/identifier.ts'
-import type { ClaimedRun, ScheduleStore } from '../../core/domain/ports/schedule-ports.ts'
+import type { ClaimedRun, ScheduleStore } from '../../core/domain/ports/job-ports.ts'
 import { timestampOfMillis } from '../../core/domain/timestamp.ts'
 import { AppError, notFound } from '../../core/errors.ts'
 import { currentProject, isSameRelation } from '../catalog/catalog-checks.ts'

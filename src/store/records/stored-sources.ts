@@ -11,7 +11,7 @@ import type {
 import { NO_COUNTS } from '../../core/domain/flow/sync-source.ts'
 import { nameKey } from '../../core/domain/identifier.ts'
 import type { KnowledgeBase } from '../../core/domain/knowledge-base.ts'
-import type { SyncStore } from '../../core/domain/ports/sync-ports.ts'
+import type { SyncStore } from '../../core/domain/ports/job-ports.ts'
 import { timestampOfMillis } from '../../core/domain/timestamp.ts'
 import { AppError, notFound } from '../../core/errors.ts'
 import { nextId, queriesOver } from '../catalog/catalog-queries.ts'

@@ -7,7 +7,7 @@ import type {
   TraceFilter,
   TracePage,
   TraceStore,
-} from '../../core/domain/ports/trace-ports.ts'
+} from '../../core/domain/ports/conversation-ports.ts'
 import { timestampOfMillis } from '../../core/domain/timestamp.ts'
 import { DAY_MS } from '../../core/time.ts'
 import { queriesOver } from '../catalog/catalog-queries.ts'

@@ -3,7 +3,11 @@ import type { DuckDBConnection } from '@duckdb/node-api'
 import { getTableConfig, type PgTable } from 'drizzle-orm/pg-core'
 import type { FinishedRun, ModelTurn, ToolStep } from '../../core/domain/agents/agent-run.ts'
 import { literal } from '../../core/domain/identifier.ts'
-import type { Feedback, StoredTrace, TraceSummary } from '../../core/domain/ports/trace-ports.ts'
+import type {
+  Feedback,
+  StoredTrace,
+  TraceSummary,
+} from '../../core/domain/ports/conversation-ports.ts'
 import { timestampOfMillis } from '../../core/domain/timestamp.ts'
 import type { traceSteps, traces } from '../catalog/schema.ts'
 

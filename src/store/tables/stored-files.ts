@@ -4,9 +4,9 @@ import { FILES_SCHEMA, fileTable } from '../../core/domain/chunk-tables.ts'
 import type { Row } from '../../core/domain/document.ts'
 import { quote } from '../../core/domain/identifier.ts'
 import type { BoundSql, RunLimits } from '../../core/domain/ports/engine-ports.ts'
+import type { TableRows } from '../../core/domain/ports/job-ports.ts'
 import type { ReadTable } from '../../core/domain/ports/reading-ports.ts'
 import type { FileStore, NewFile, NewSelectedFile } from '../../core/domain/ports/store-ports.ts'
-import type { TableRows } from '../../core/domain/ports/sync-ports.ts'
 import { timestampOfMillis } from '../../core/domain/timestamp.ts'
 import {
   type FileTable,

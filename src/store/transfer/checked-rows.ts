@@ -1,11 +1,10 @@
 /** Rows of a file that says it is an export, looked at one by one. */
 
 import type { DuckDBConnection } from '@duckdb/node-api'
-import { isCount } from '../../core/counts.ts'
 import { STANDARD_METADATA_KEYS } from '../../core/domain/chunk.ts'
 import { CELL_CHARS_MAX } from '../../core/domain/document.ts'
 import { AppError } from '../../core/errors.ts'
-import { parsedJson } from '../../core/json.ts'
+import { isCount, parsedJson } from '../../core/json.ts'
 import { TimeSlice } from '../../core/runtime/scheduling.ts'
 
 const ID_CHARS_MAX = 4096

@@ -1,14 +1,15 @@
 import type { DuckDBConnection } from '@duckdb/node-api'
 import { chunkTables } from '../../core/domain/chunk-tables.ts'
 import { TypedValue } from '../../core/domain/document.ts'
+import { literal, nameKey, quote } from '../../core/domain/identifier.ts'
 import {
   EXPORT_COLUMNS,
   EXPORT_METADATA_PREFIX,
   EXPORT_NOTE_KEY,
   type ExportedColumn,
-} from '../../core/domain/flow/exported-knowledge-base.ts'
-import { literal, nameKey, quote } from '../../core/domain/identifier.ts'
-import type { KnowledgeBase, MetadataColumn } from '../../core/domain/knowledge-base.ts'
+  type KnowledgeBase,
+  type MetadataColumn,
+} from '../../core/domain/knowledge-base.ts'
 import type { ChunkFile, KnowledgeBaseFiles } from '../../core/domain/ports/document-ports.ts'
 import type { ExportedRows } from '../../core/domain/ports/engine-ports.ts'
 import { AppError } from '../../core/errors.ts'

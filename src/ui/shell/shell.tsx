@@ -18,8 +18,7 @@ import { EVERYWHERE, Keyboard, useShortcuts } from './keyboard.tsx'
 import { Navigation } from './navigation.tsx'
 import { Notices, tellFailed } from './notices.tsx'
 import { Palette } from './palette.tsx'
-import { ThemeButton } from './theme.tsx'
-import { TopBar, useMenu } from './top-bar.tsx'
+import { ThemeButton, TopBar, useMenu } from './top-bar.tsx'
 
 export function Shell({ children }: { readonly children: ComponentChildren }) {
   const { route, path } = useLocation()

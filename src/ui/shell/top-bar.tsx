@@ -1,15 +1,17 @@
 /** The bar at the top, and the menu of a narrow window: over the view while it is open, closed by Escape or by going somewhere. */
+
+import { effect, signal } from '@preact/signals'
 import type { RefObject } from 'preact'
 import { useEffect, useLayoutEffect, useRef, useState } from 'preact/hooks'
 import { useLocation } from 'preact-iso/router'
 import { hasKept, logOut } from '../api/login.ts'
 import { type Account, account, loginState, roleOf } from '../api/session.ts'
+import { remember, remembered } from '../components/browser-storage.ts'
 import { Button, Icon } from '../components/button.tsx'
 import { ConfirmDialog } from '../components/dialog.tsx'
 import { nameOf, showKeys } from './keyboard.tsx'
 import { tellFailed } from './notices.tsx'
 import { openPalette } from './palette.tsx'
-import { ThemeButton } from './theme.tsx'
 
 export function TopBar({ menu }: { readonly menu: Menu }) {
   const goToKeys = `${nameOf('Mod')} ${nameOf('k')}`
@@ -150,5 +152,43 @@ function AccountMenu({ here }: { readonly here: Account }) {
         </ConfirmDialog>
       )}
     </>
+  )
+}
+
+type Theme = 'system' | 'light' | 'dark'
+
+const KEY = 'eider.theme'
+const NEXT = { system: 'light', light: 'dark', dark: 'system' } as const
+const WORDS = { system: 'as the system', light: 'light', dark: 'dark' }
+
+const theme = signal<Theme>(themeOf(remembered(KEY)))
+
+effect(() => {
+  document.documentElement.dataset.theme = theme.value
+})
+// Windows beside this one change with it.
+window.addEventListener('storage', ({ key, newValue }) => {
+  if (key === KEY) theme.value = themeOf(newValue)
+})
+
+function themeOf(stored: string | null): Theme {
+  return stored === 'light' || stored === 'dark' ? stored : 'system'
+}
+
+function changeTheme(): void {
+  theme.value = NEXT[theme.value]
+  remember(KEY, theme.value)
+}
+
+export function ThemeButton() {
+  const now = theme.value
+  return (
+    <Button
+      look="quiet icon-only"
+      icon={now === 'dark' ? 'moon' : now === 'light' ? 'sun' : 'contrast'}
+      aria-label={`Colours: ${WORDS[now]}. Change to ${WORDS[NEXT[now]]}`}
+      title={`Colours: ${WORDS[now]}`}
+      onClick={changeTheme}
+    />
   )
 }

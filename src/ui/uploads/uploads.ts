@@ -10,7 +10,7 @@ import { insertInBackground } from '../api/knowledge-bases.ts'
 import type { Job, UploadedFiles } from '../api/records.ts'
 import { ApiError, asError } from '../api/request.ts'
 import { isLeaving } from '../api/session.ts'
-import type { NamedFile } from './picked-files.ts'
+import type { NamedFile } from './picked-files.tsx'
 
 const SENDING_MAX = 2
 /** Of more files than these the first are stored while the rest is sent. */

@@ -1,4 +1,3 @@
-/** Settings of agents and of the chat models that answer for them. */
 import { COMPATIBLE_PROVIDERS } from '../../core/domain/model-ref.ts'
 import {
   headerList,
@@ -11,6 +10,8 @@ import {
   setting,
   truth,
 } from './setting-values.ts'
+
+/** Settings of agents and of the chat models that answer for them. */
 
 const DAY_SECONDS = 86_400
 
@@ -189,5 +190,30 @@ export const AGENT_SETTINGS = {
     default: '',
     help: 'What a million tokens cost, for the cost of each run: JSON such as {"gpt-4.1*": {"input": 2, "output": 8, "cached": 0.5}}, or the path of a file with it',
     parse: modelPrices,
+  }),
+}
+
+/** Settings of who may come in, and of the doors. */
+
+export const ACCESS_SETTINGS = {
+  keyRequestsPerMinute: setting('EIDER_KEY_REQUESTS_PER_MINUTE', {
+    default: '0',
+    help: 'Requests that each key may make in a minute, unless it says otherwise; 0: without a limit',
+    parse: integer(0, 1_000_000),
+  }),
+  auditKeepDays: setting('EIDER_AUDIT_KEEP_DAYS', {
+    default: '365',
+    help: 'For how many days the audit log is kept',
+    parse: integer(1, 36_500),
+  }),
+  auditRowsMax: setting('EIDER_AUDIT_ROWS_MAX', {
+    default: '1000000',
+    help: 'Maximum number of entries of the audit log; then the oldest go',
+    parse: integer(1000, 1_000_000_000),
+  }),
+  urlKeys: setting('EIDER_URL_KEYS', {
+    default: '0',
+    help: '1: a key that may read and nothing else may stand in the address of a statement (`GET /api/sql/query?key=…`), for programs that send no headers. Addresses are kept in histories and logs of others',
+    parse: truth,
   }),
 }

@@ -4,8 +4,7 @@
  */
 
 import { AppError } from '../../core/errors.ts'
-import { ACCESS_SETTINGS } from './access-settings.ts'
-import { AGENT_SETTINGS } from './agent-settings.ts'
+import { ACCESS_SETTINGS, AGENT_SETTINGS } from './agent-settings.ts'
 import {
   BadValue,
   byteSize,

@@ -7,7 +7,7 @@ import { Worker } from 'node:worker_threads'
 import { MemoryCeiling } from '../../core/runtime/process-limits.ts'
 import { endWithParent } from '../../ops/supervisor/parent-death.ts'
 import type { GuardedJob } from '../../reading/processes/process-guard.ts'
-import { answerJob } from '../../reading/processes/reading-loop.ts'
+import { answerJob } from '../../reading/processes/read-file.ts'
 import type { ReadingJob } from '../../reading/processes/reading-messages.ts'
 
 /** Behind the server, which answers others meanwhile. */

@@ -1,6 +1,6 @@
 /** A thread of a reader process that ends it in time. */
 import { parentPort } from 'node:worker_threads'
-import { processorMs } from '../../core/runtime/processor-time.ts'
+import { processorMs } from '../../core/runtime/process-limits.ts'
 import { type GuardedJob, ProcessGuard } from '../../reading/processes/process-guard.ts'
 
 const processGuard = new ProcessGuard({

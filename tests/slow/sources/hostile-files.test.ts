@@ -16,7 +16,10 @@ import {
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { DuckDBInstance } from '@duckdb/node-api'
-import type { DataSource, DataSourceEngine } from '../../../src/core/domain/flow/data-source.ts'
+import type {
+  DataSource,
+  DataSourceEngine,
+} from '../../../src/core/domain/flow/source-parameters.ts'
 import {
   allRows,
   dataSource,

@@ -3,7 +3,7 @@ import { afterAll, describe, expect, test } from 'bun:test'
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import type { DataSourceEngine } from '../../../src/core/domain/flow/data-source.ts'
+import type { DataSourceEngine } from '../../../src/core/domain/flow/source-parameters.ts'
 import { testMariadb, testPostgres } from '../../support/database-servers.ts'
 import { allRows, dataSource, LIMITS, testSources } from '../../support/test-sources.ts'
 

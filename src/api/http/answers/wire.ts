@@ -2,16 +2,15 @@
 
 import type { Answer } from '../../../agents/questions/completion-stream.ts'
 import type { Agent } from '../../../core/domain/agents/agent.ts'
-import type { Backup } from '../../../core/domain/backup.ts'
-import type { InsertState } from '../../../core/domain/flow/activity.ts'
-import type { Job } from '../../../core/domain/flow/job.ts'
+import type { InsertState, Job } from '../../../core/domain/flow/job.ts'
 import {
   DEFAULT_CONTENT_COLUMNS,
   type KnowledgeBase,
+  type ReembeddingProgress,
   shownParams,
 } from '../../../core/domain/knowledge-base.ts'
 import type { Project, View } from '../../../core/domain/project.ts'
-import type { ReembeddingProgress } from '../../../core/domain/reembedding.ts'
+import type { Backup } from '../../../core/domain/server-state.ts'
 import { tablesOfFile, type UploadedFile } from '../../../core/domain/uploaded-file.ts'
 import { shownReembedding } from '../../../query/definitions/change-embedding-model.ts'
 import { agentDataFields, agentParamFields } from '../../../query/definitions/define-agent.ts'

@@ -8,21 +8,21 @@ import type { CatalogSnapshot } from '../../../core/domain/access/catalog-snapsh
 import type { Asker, Principal } from '../../../core/domain/access/principal.ts'
 import type { Agent } from '../../../core/domain/agents/agent.ts'
 import type { CompletionEvent } from '../../../core/domain/agents/completion-event.ts'
-import type { Activity } from '../../../core/domain/flow/activity.ts'
-import type { Job } from '../../../core/domain/flow/job.ts'
+import type { Activity, Job } from '../../../core/domain/flow/job.ts'
 import type { KnowledgeBase } from '../../../core/domain/knowledge-base.ts'
 import type { AuditLog, Users } from '../../../core/domain/ports/access-ports.ts'
+import type { TraceStore } from '../../../core/domain/ports/conversation-ports.ts'
 import type { StoredChunk } from '../../../core/domain/ports/document-ports.ts'
 import type { ExportedRows } from '../../../core/domain/ports/engine-ports.ts'
-import type { Jobs } from '../../../core/domain/ports/job-ports.ts'
-import type { ChunkMap, ChunkMaps } from '../../../core/domain/ports/map-ports.ts'
-import type { McpDoor } from '../../../core/domain/ports/mcp-ports.ts'
+import type { McpDoor } from '../../../core/domain/ports/foreign-tool-ports.ts'
+import type { Jobs, Schedules, SourceKeeping } from '../../../core/domain/ports/job-ports.ts'
 import type { EmbedderRegistry, TokenCounter } from '../../../core/domain/ports/model-ports.ts'
-import type { Schedules } from '../../../core/domain/ports/schedule-ports.ts'
-import type { VectorIndexStates } from '../../../core/domain/ports/search-ports.ts'
+import type {
+  ChunkMap,
+  ChunkMaps,
+  VectorIndexStates,
+} from '../../../core/domain/ports/search-ports.ts'
 import type { BackupStore, FileBytes } from '../../../core/domain/ports/store-ports.ts'
-import type { SourceKeeping } from '../../../core/domain/ports/sync-ports.ts'
-import type { TraceStore } from '../../../core/domain/ports/trace-ports.ts'
 import type { View } from '../../../core/domain/project.ts'
 import type { QueryResult } from '../../../core/domain/query-result.ts'
 import type {

@@ -1,5 +1,5 @@
 import { ANYONE, type Principal } from '../../../core/domain/access/principal.ts'
-import type { RunningEntry, RunningWork } from '../../../core/domain/ports/running-ports.ts'
+import type { RunningEntry, RunningWork } from '../../../core/domain/ports/engine-ports.ts'
 import { shownStatement } from '../../../core/domain/server-state.ts'
 import { AppError, type ErrorCode } from '../../../core/errors.ts'
 import { onAbort, setCaller, setOrigin } from '../../../core/runtime/cancellation.ts'

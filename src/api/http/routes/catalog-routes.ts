@@ -5,7 +5,7 @@ import {
   knowledgeBasesOf,
   viewsOf,
 } from '../../../core/domain/access/catalog-snapshot.ts'
-import { mapConcurrent } from '../../../core/runtime/map-concurrent.ts'
+import { mapConcurrent } from '../../../core/runtime/serial-queue.ts'
 import { AGENT } from '../answers/records/agent-schemas.ts'
 import { PROJECT, SCHEDULE } from '../answers/records/catalog-schemas.ts'
 import { KNOWLEDGE_BASE } from '../answers/records/knowledge-base-schemas.ts'

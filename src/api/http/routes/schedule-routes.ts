@@ -2,8 +2,8 @@
 
 import { t } from 'elysia'
 import { requireProject } from '../../../core/domain/access/catalog-snapshot.ts'
-import { withoutSecrets } from '../../../core/domain/flow/hidden-secrets.ts'
 import type { ScheduleRun, StoredSchedule } from '../../../core/domain/flow/schedule.ts'
+import { withoutSecrets } from '../../../core/domain/flow/source-parameters.ts'
 import { nameKey } from '../../../core/domain/identifier.ts'
 import { notFound } from '../../../core/errors.ts'
 import { SCHEDULE, SCHEDULE_RUN } from '../answers/records/catalog-schemas.ts'

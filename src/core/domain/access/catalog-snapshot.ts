@@ -1,12 +1,12 @@
 import { AppError, notFound } from '../../errors.ts'
 import type { Agent } from '../agents/agent.ts'
-import type { Activity } from '../flow/activity.ts'
-import type { DataSource } from '../flow/data-source.ts'
+import type { Activity } from '../flow/job.ts'
+import type { DataSource } from '../flow/source-parameters.ts'
 import { nameKey } from '../identifier.ts'
 import type { KnowledgeBase } from '../knowledge-base.ts'
 import { FILES_DATABASE, type Project, type ProjectTable, type View } from '../project.ts'
 import { type FileTable, fileTableNamed, type UploadedFile } from '../uploaded-file.ts'
-import { type Rights, requireSeen } from './rights.ts'
+import { type Rights, requireSeen } from './principal.ts'
 
 /** Everything that has a name, as of the last committed change. Case does not matter in names. */
 export interface CatalogSnapshot {

@@ -1,6 +1,6 @@
 import { FILES_DATABASE } from '../project.ts'
 import type { CatalogSnapshot } from './catalog-snapshot.ts'
-import { type Rights, sees } from './rights.ts'
+import { type Rights, sees } from './principal.ts'
 
 /** Rights under which a catalog is looked at, at the same time. */
 const VIEWS_MAX = 64

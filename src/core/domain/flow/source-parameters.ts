@@ -1,8 +1,8 @@
-/** What `CREATE DATABASE … PARAMETERS` takes, engine by engine: which names, of which kind, which are secret. */
 import { AppError } from '../../errors.ts'
-import type { DataSourceEngine } from './data-source.ts'
 
-export interface SourceParameter {
+/** What `CREATE DATABASE … PARAMETERS` takes, engine by engine: which names, of which kind, which are secret. */
+
+interface SourceParameter {
   readonly name: string
   /** Other names that existing clients send for it. */
   readonly aliases: readonly string[]
@@ -23,7 +23,7 @@ function parameter(name: string, help: string, extra: Extra = {}): SourceParamet
 }
 
 /** Of PostgreSQL's clients. `require` checks the certificate and its name, as `verify-full` does. */
-export const SSL_MODES = [
+const SSL_MODES = [
   'disable',
   'allow',
   'prefer',
@@ -309,4 +309,85 @@ function requirePlace(
     engine === 'sqlite' || engine === 'duckdb' ? ['db_file', ''] : ['host', ', or url']
   if (found.has(needed) || (how !== '' && found.has('url'))) return
   throw new AppError('missing_field', `Engine ${engine} needs the parameter ${needed}${how}`)
+}
+
+/** A database elsewhere, or a file of one, whose tables SQL reads as `<data source>.<table>`. */
+export interface DataSource {
+  readonly id: number
+  readonly name: string
+  readonly engine: DataSourceEngine
+  /** As they were given, their names in lower case. Holds secrets in clear: answers show `******` for them. */
+  readonly parameters: Readonly<Record<string, unknown>>
+  /** `YYYY-MM-DD HH:MM:SS.ffffff`, UTC. */
+  readonly createdAt: string
+  readonly updatedAt: string
+}
+
+export type DataSourceDraft = Pick<DataSource, 'name' | 'engine' | 'parameters'>
+
+export type DataSourceChanges = Partial<Pick<DataSource, 'engine' | 'parameters'>>
+
+/** MariaDB is a `mysql`. */
+export type DataSourceEngine = 'postgres' | 'mysql' | 'sqlite' | 'duckdb'
+
+export interface SourceTableName {
+  /** null: the one that the source looks in first, or that it has no schemas. */
+  readonly schema: string | null
+  readonly name: string
+}
+
+export interface SourceTable extends SourceTableName {
+  readonly kind: 'table' | 'view'
+}
+
+export interface DescribedSourceTable extends SourceTable {
+  readonly columns: readonly SourceColumn[]
+}
+
+export interface SourceColumn {
+  readonly name: string
+  /** DuckDB's name of the type that its values get here. */
+  readonly type: string
+  /** The source's own name of its type. */
+  readonly nativeType: string
+  readonly isNullable: boolean
+}
+
+/** Statements may hold secrets: what of them people are shown. Every pattern is bounded, as texts are long and hostile. */
+
+const SECRET_NAME = String.raw`(?:(?:key|secret|token|passw|pasw|pwd|credential|authorization|cookie)[\w-]{0,40}["'\`]?|\bidentified\s{1,20}by)\s{0,20}`
+
+/** `'password': 'x'`, `api_key = "x"`, also where the sign between them was forgotten, and `password: x`. */
+const NAMED = new RegExp(
+  String.raw`(${SECRET_NAME}[:=]?\s{0,20})('(?:[^']|'')*'|"(?:[^"\\]|\\.)*")|(${SECRET_NAME}:(?!:)\s{0,20})([^\s,'"(){}[\]]{1,2000})`,
+  'gi',
+)
+
+/** `scheme://user:password@host`. */
+const USER_OF_URL = /(:\/\/)[^\s'"/]{1,300}@/g
+
+const PARAMETER_OF_URL =
+  /([?&][\w-]{0,40}(?:key|token|secret|passw|pwd|signature)[\w-]{0,40}=)[^&\s'"]{1,2000}/gi
+
+/** The statement with `******` for what stands under the name of a secret or logs in by an address. */
+export function withoutSecrets(sql: string): string {
+  return sql
+    .replaceAll(NAMED, (_all, quoted: string | undefined, _text, bare: string | undefined) => {
+      return quoted === undefined ? `${bare}******` : `${quoted}'******'`
+    })
+    .replaceAll(USER_OF_URL, '$1******@')
+    .replaceAll(PARAMETER_OF_URL, '$1******')
+}
+
+/** As other databases write it. */
+const OF_USERS = String.raw`\b(?:create|alter)\s{1,20}(?:users?|role)\b|\bset\s{1,20}password\b`
+
+const HOLDING = new RegExp(
+  String.raw`${OF_USERS}|${SECRET_NAME}[:=]?\s{0,20}["']|${SECRET_NAME}:(?!:)|parameters["'\`]?\s{0,20}[=:]?\s{0,20}["'{]`,
+  'i',
+)
+
+/** Whether no part of the text may be shown, as it may be torn anywhere: a mistake in it is told by its place alone. */
+export function mayHoldSecrets(sql: string): boolean {
+  return HOLDING.test(sql) || withoutSecrets(sql) !== sql
 }

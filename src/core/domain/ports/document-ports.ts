@@ -1,7 +1,6 @@
 /** What is stored in a knowledge base, document by document and chunk by chunk, without a search. */
 import type { Row, TextLayout } from '../document.ts'
-import type { ExportDefinition } from '../flow/exported-knowledge-base.ts'
-import type { KnowledgeBase } from '../knowledge-base.ts'
+import type { ExportDefinition, KnowledgeBase } from '../knowledge-base.ts'
 import type { ExportedRows } from './engine-ports.ts'
 import type { ReadTable } from './reading-ports.ts'
 

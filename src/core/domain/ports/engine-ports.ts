@@ -1,5 +1,14 @@
-/** What running SQL needs of the engine below it: statements in, rows out. `store/duckdb/` implements it. */
+import type {
+  DataSource,
+  DescribedSourceTable,
+  SourceColumn,
+  SourceTable,
+  SourceTableName,
+} from '../flow/source-parameters.ts'
 import type { RowStream } from '../query-result.ts'
+import type { RestartState } from '../server-state.ts'
+
+/** What running SQL needs of the engine below it: statements in, rows out. `store/duckdb/` implements it. */
 
 /** A value bound to a placeholder `$name`. A Float32Array is a vector. */
 export type BoundValue =
@@ -61,4 +70,87 @@ export interface SqlEngine {
 /** A file that is made already and has no name any more: whoever begins to read must read to its end, or return. */
 export interface ExportedRows {
   readonly pieces: AsyncGenerator<Uint8Array, void, void>
+}
+
+/** Where it is noted what runs, so that it can be told after a crash. Noting costs a microsecond. */
+export interface RunningWork {
+  /** @param what a method and a path, for people */
+  begin(what: string): RunningEntry
+  /** @throws AppError `sql_too_costly` for a statement like one that ended the server, for a while */
+  refuseSuspect(sql: string): void
+  restarts(): RestartState
+}
+
+export interface RunningEntry {
+  /** From now on it runs this statement. Values are not noted, and of what is not a SELECT two words. */
+  statement(sql: string): void
+  end(): void
+}
+
+const NO_ENTRY: RunningEntry = { statement: () => {}, end: () => {} }
+
+/** Nothing is noted. */
+export const NOTHING_NOTED: RunningWork = {
+  begin: () => NO_ENTRY,
+  refuseSuspect: () => {},
+  restarts: () => ({ count: 0, last: null }),
+}
+
+/** What SQL needs of databases elsewhere. `sources/` implements it. Everything is read only. */
+
+/** A SELECT in the source's own SQL. */
+export interface SourceSelect {
+  readonly sql: string
+  /** Of its placeholders, in the source's own way of writing them. */
+  readonly values: readonly SourceValue[]
+}
+
+export type SourceValue = null | boolean | number | bigint | string
+
+/**
+ * Each method throws AppError `source_failed` that names the source and the cause without a secret, `address_refused`,
+ * `timeout`; a signal that aborts ends the work at the server, too, within a second.
+ */
+export interface DataSources {
+  /** Connects and asks for nothing. */
+  check(source: DataSource, signal: AbortSignal): Promise<void>
+  tables(source: DataSource, signal: AbortSignal): Promise<readonly SourceTable[]>
+  /** All tables with their columns, asked for together where the source can. */
+  describeTables(source: DataSource, signal: AbortSignal): Promise<readonly DescribedSourceTable[]>
+  /** @throws AppError `table_not_found` */
+  columns(
+    source: DataSource,
+    table: SourceTableName,
+    signal: AbortSignal,
+  ): Promise<readonly SourceColumn[]>
+  /** What a caller's own SELECT would give, without running it. */
+  describe(source: DataSource, sql: string, signal: AbortSignal): Promise<readonly SourceColumn[]>
+  /** Streams rows from a cursor, their values as answers show them. A reader that leaves early closes it. */
+  read(
+    source: DataSource,
+    select: SourceSelect,
+    limits: RunLimits,
+    signal: AbortSignal,
+  ): Promise<RowStream>
+  /** Writes the rows into a file that DuckDB reads: for statements that read more than this. */
+  stage(
+    source: DataSource,
+    select: SourceSelect,
+    limits: RunLimits,
+    signal: AbortSignal,
+  ): Promise<StagedRows>
+  /** Forgets what is known of this source's tables: they may have been changed there. */
+  forgetTables(source: Pick<DataSource, 'id'>): void
+  /** Forgets connections and what is known of this source's tables: it was changed or dropped. */
+  forget(source: Pick<DataSource, 'id'>): Promise<void>
+  close(): Promise<void>
+}
+
+export interface StagedRows {
+  /** A SELECT of DuckDB over the file, with these columns and types. */
+  readonly select: string
+  readonly columns: readonly SourceColumn[]
+  readonly sizeBytes: number
+  /** Removes the file. */
+  release(): Promise<void>
 }

@@ -1,8 +1,10 @@
+import type { Principal } from '../access/principal.ts'
+import type { McpServer } from '../agents/agent.ts'
+
 /**
  * Tools that others offer, as agents use them. `mcp/` implements it. Nothing here throws but the reason of an aborted signal:
  * what a server of somebody else does wrong is told, not thrown.
  */
-import type { McpServer } from '../agents/mcp-server.ts'
 
 /** As the server describes it: data of somebody else. */
 export interface ForeignTool {
@@ -44,4 +46,28 @@ export interface ForeignTools {
   call(call: ForeignCall, signal: AbortSignal): Promise<ForeignResult | ForeignFailure>
   /** Leaves the servers of a session, and ends what still runs for it. */
   end(session: string): void
+}
+
+/** The door for clients of the Model Context Protocol, as the HTTP server sees it. */
+
+/** Who makes one request of the protocol. */
+export interface McpCaller {
+  readonly principal: Principal
+  /** The client's network address. */
+  readonly address: string
+  /** Aborted when the client goes away or the server stops. */
+  readonly signal: AbortSignal
+  /** Scheme, host and port by which the client found the server: links in answers begin with it. */
+  readonly origin: string
+}
+
+export interface McpDoor {
+  /**
+   * Answers one request; its body may be a stream of server-sent events. Never rejects for what a client sent.
+   * @param body the parsed JSON of a POST
+   */
+  handle(request: Request, body: unknown, caller: McpCaller): Promise<Response>
+  /** Ends the streams on which nothing is answered: the server stops. */
+  endIdleStreams(): void
+  close(): Promise<void>
 }

@@ -1,4 +1,4 @@
-/** What the use cases need of jobs. `jobs/` runs them, the store keeps them. */
+import type { Row } from '../document.ts'
 import type {
   Job,
   JobError,
@@ -8,6 +8,26 @@ import type {
   LeftOutItems,
   StoredJob,
 } from '../flow/job.ts'
+import type {
+  LastMark,
+  Schedule,
+  ScheduleDraft,
+  ScheduleRun,
+  StoredSchedule,
+} from '../flow/schedule.ts'
+import type {
+  RunTrigger,
+  SyncItem,
+  SyncRun,
+  SyncSource,
+  SyncSourceChanges,
+  SyncSourceDraft,
+} from '../flow/sync-source.ts'
+import type { KnowledgeBase } from '../knowledge-base.ts'
+import type { Project } from '../project.ts'
+import type { ReadTable } from './reading-ports.ts'
+
+/** What the use cases need of jobs. `jobs/` runs them, the store keeps them. */
 
 export interface JobDraft {
   readonly kind: JobKind
@@ -130,4 +150,126 @@ export interface JobStore {
   remove(ids: readonly number[]): Promise<void>
   /** From now on this one is told of each change after its commit, alone. */
   onChange(listener: (job: StoredJob) => void): void
+}
+
+/** What the use cases need of schedules. The store keeps them, `jobs/` knows when they are due. */
+
+/** Schedules on disk, and all of them in memory. */
+export interface ScheduleStore {
+  list(): readonly StoredSchedule[]
+  get(id: number): StoredSchedule | undefined
+  /** @throws AppError `schedule_exists`, `too_many_schedules`, `project_not_found` */
+  create(draft: ScheduleDraft, nextRunAt: string | null): Promise<StoredSchedule>
+  /** With its history. @throws AppError `schedule_not_found` */
+  drop(schedule: Pick<Schedule, 'id' | 'name'>): Promise<void>
+  /**
+   * A job begins the run that is due, or goes on with it.
+   * @returns false where another job had this run
+   */
+  claim(id: number, run: ClaimedRun): Promise<boolean>
+  /** What LAST stands for from now on. */
+  setMark(id: number, place: string, mark: LastMark): Promise<void>
+  /** Ends a run. The oldest of the schedule's history go. */
+  addRun(run: Omit<ScheduleRun, 'id'>): Promise<void>
+  /** Of one schedule or of all, the newest first. */
+  runs(scheduleId?: number): Promise<readonly ScheduleRun[]>
+}
+
+export interface ClaimedRun {
+  readonly jobId: number
+  readonly dueAt: string
+  readonly startedAt: string
+  readonly nextRunAt: string | null
+}
+
+/** When schedules run. */
+export interface ScheduleTimes {
+  /** @throws AppError `invalid_schedule` for what is no period, or too short a one */
+  check(every: string): void
+  /** The first time after `afterMs`, in milliseconds since 1970; null: there is none. */
+  next(schedule: Pick<Schedule, 'startAt' | 'endAt' | 'every'>, afterMs: number): number | null
+}
+
+/** What statements and requests do with schedules. */
+export interface Schedules {
+  readonly store: Pick<ScheduleStore, 'list' | 'runs'>
+  /** @throws AppError `invalid_schedule`, `schedule_exists`, `too_many_schedules` */
+  create(definition: ScheduleDefinition): Promise<StoredSchedule>
+  /** What runs is ended. @throws AppError `schedule_not_found` */
+  drop(schedule: StoredSchedule): Promise<void>
+}
+
+export interface ScheduleDefinition {
+  readonly project: Project
+  readonly name: string
+  readonly query: string
+  readonly ifQuery: string | null
+  /** As they were written; null: now, and never. */
+  readonly start: string | null
+  readonly end: string | null
+  readonly every: string | null
+}
+
+/** What keeping knowledge bases in step needs of the store. */
+
+/** Sources of knowledge bases, what is remembered of their items, and the history of their runs. */
+export interface SyncStore {
+  /** Of all knowledge bases that there are, as of the last committed change. */
+  sources(): readonly SyncSource[]
+  /** The newest one; null: it never ran. */
+  lastRun(source: Pick<SyncSource, 'id'>): SyncRun | null
+  /** @throws AppError `source_exists`, `knowledge_base_not_found` */
+  create(draft: SyncSourceDraft): Promise<SyncSource>
+  /** By other parameters each item is read again. @throws AppError `source_exists`, `source_not_found` */
+  change(source: SyncSource, changes: SyncSourceChanges): Promise<SyncSource>
+  /** With its history; its documents stay. @throws AppError `source_not_found` */
+  drop(source: SyncSource): Promise<void>
+  beginRun(source: SyncSource, trigger: RunTrigger, jobId: number | null): Promise<SyncRun>
+  /** Nothing happens where the source is gone. */
+  saveRun(run: SyncRun): Promise<void>
+  /** The newest first. */
+  runs(source: Pick<SyncSource, 'id'>, limit: number): Promise<readonly SyncRun[]>
+  /** By their names. */
+  items(source: Pick<SyncSource, 'id'>): Promise<Map<string, SyncItem>>
+  /** Instead of what was remembered of these items. */
+  remember(source: Pick<SyncSource, 'id'>, items: readonly SyncItem[]): Promise<void>
+  /** In one transaction with what the run counts. */
+  forget(run: SyncRun, items: readonly string[]): Promise<void>
+  /** Those of the documents that another source of the knowledge base has as well. It will read them again. */
+  release(source: SyncSource, documentIds: readonly string[]): Promise<ReadonlySet<string>>
+  /** Items with a document that is not stored any more, as somebody has deleted it. */
+  itemsWithout(source: Pick<SyncSource, 'id'>, kb: KnowledgeBase): Promise<ReadonlySet<string>>
+}
+
+/** Tables that were read elsewhere and are not stored. */
+export interface TableRows {
+  /** Its Parquet file is taken away. */
+  rowsOfTable(table: ReadTable, signal: AbortSignal): AsyncIterable<Row>
+}
+
+/** Keeps knowledge bases in step with their sources: on request, by their schedules, or when a folder changes. */
+export interface SourceKeeping {
+  list(kb: Pick<KnowledgeBase, 'id'>): readonly SyncSource[]
+  /** @throws AppError `source_exists`, `folder_refused`, `folder_unreadable` */
+  create(draft: SyncSourceDraft): Promise<SyncSource>
+  /** @throws AppError as `create`, and `source_not_found` */
+  change(source: SyncSource, changes: SyncSourceChanges): Promise<SyncSource>
+  /** Its documents stay. A run of it is cancelled. @throws AppError `source_not_found` */
+  drop(source: SyncSource): Promise<void>
+  /** The job that does it: one that waits or runs already, where there is one. @throws AppError `too_busy` */
+  run(source: SyncSource, options?: { readonly isFull?: boolean }): Promise<Job>
+  runs(source: SyncSource, limit: number): Promise<readonly SyncRun[]>
+  stateOf(source: SyncSource): SourceState
+}
+
+export interface SourceState {
+  readonly lastRun: SyncRun | null
+  /** Waits or runs; null: none. */
+  readonly jobId: number | null
+  /** `YYYY-MM-DD HH:MM:SS.ffffff`, UTC; null: by no schedule. */
+  readonly nextRunAt: string | null
+  /** How changes of a folder are noticed; null: not at all. */
+  readonly watching: 'events' | 'polling' | null
+  /** Why by polling; null: there is nothing to say. */
+  readonly watchNote: string | null
 }

@@ -5,19 +5,21 @@
 
 import type { CatalogSnapshot } from '../access/catalog-snapshot.ts'
 import type { Agent, AgentChanges, AgentDraft } from '../agents/agent.ts'
-import type { Backup } from '../backup.ts'
 import type { ChunkChange, DocumentChange, EmbeddedDocument, StoredChunkText } from '../chunk.ts'
 import type { Document, Row } from '../document.ts'
-import type { DataSource, DataSourceChanges, DataSourceDraft } from '../flow/data-source.ts'
-import type { KnowledgeBase, KnowledgeBaseChanges, KnowledgeBaseDraft } from '../knowledge-base.ts'
-import type { Project, ProjectTable, View, ViewChanges, ViewDraft } from '../project.ts'
-import type { RowStream } from '../query-result.ts'
+import type { DataSource, DataSourceChanges, DataSourceDraft } from '../flow/source-parameters.ts'
 import type {
+  KnowledgeBase,
+  KnowledgeBaseChanges,
+  KnowledgeBaseDraft,
   MissingVectors,
   NextVector,
   ReembeddingProgress,
   SwitchOutcome,
-} from '../reembedding.ts'
+} from '../knowledge-base.ts'
+import type { Project, ProjectTable, View, ViewChanges, ViewDraft } from '../project.ts'
+import type { RowStream } from '../query-result.ts'
+import type { Backup } from '../server-state.ts'
 import type { FileTable, UploadedFile } from '../uploaded-file.ts'
 import type { BoundSql, RunLimits } from './engine-ports.ts'
 import type { JobMark } from './job-ports.ts'

@@ -1,5 +1,5 @@
 /** What the built-in agent's two halves hand each other: one cuts passages into units, the other ranks them. */
-import type { ChunkPages } from '../../../core/domain/agents/chunk-pages.ts'
+import type { ChunkPages } from '../../../core/domain/agents/completion-event.ts'
 import type { Span } from './sentence-spans.ts'
 
 /** A chunk as a search showed it. */

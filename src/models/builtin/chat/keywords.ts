@@ -1,6 +1,5 @@
-import { withoutAccents } from '../../../core/text/spellings.ts'
-import { stopWordsOf } from '../../../core/text/term-rules.ts'
-import { words } from '../../../core/text/words.ts'
+import { withoutAccents } from '../../../core/text/word-forms.ts'
+import { stopWordsOf, words } from '../../../core/text/words.ts'
 
 /**
  * The words of a text that count in a comparison: those of the keyword index, without English stop words and endings;

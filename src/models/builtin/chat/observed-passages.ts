@@ -1,4 +1,4 @@
-import { pagesIn } from '../../../core/domain/agents/chunk-pages.ts'
+import { pagesIn } from '../../../core/domain/agents/completion-event.ts'
 import { parseCsv } from '../../../core/domain/csv.ts'
 import type { ChunkPlace, Passage } from './answer-unit.ts'
 

@@ -1,4 +1,4 @@
-import { pageAt } from '../../../core/domain/agents/chunk-pages.ts'
+import { pageAt } from '../../../core/domain/agents/completion-event.ts'
 import type { RankedUnit, StretchPiece, UnitSite } from './answer-unit.ts'
 import { keywords } from './keywords.ts'
 import { type Span, sentenceSpans, trimmedSpan } from './sentence-spans.ts'

@@ -4,7 +4,7 @@
  */
 
 import { literal, quote } from '../../../core/domain/identifier.ts'
-import { withoutAccents } from '../../../core/text/spellings.ts'
+import { withoutAccents } from '../../../core/text/word-forms.ts'
 
 /** A knowledge base as its description tells it. */
 export interface DescribedKnowledgeBase {

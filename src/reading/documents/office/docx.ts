@@ -10,10 +10,8 @@ import {
   textOf,
   type XmlElement,
 } from '../../xml-tree.ts'
-import { DocxNumbering, type Marked } from './docx-numbering.ts'
-import { DocxStyles, numberingOf, outlineLevel } from './docx-styles.ts'
-import { isHidden, placedText, symbolText } from './docx-text.ts'
-import { equationText } from './equation.ts'
+import { DocxNumbering, DocxStyles, type Marked, numberingOf, outlineLevel } from './docx-styles.ts'
+import { equationText, isHidden, placedText, symbolText } from './docx-text.ts'
 import { type Block, markdownOfBlocks, titleOfBlocks, withWholeTitle } from './markdown-blocks.ts'
 import { OfficePackage } from './office-package.ts'
 

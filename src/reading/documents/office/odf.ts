@@ -6,15 +6,22 @@ import {
   child,
   descendants,
   elementsOf,
+  isElement,
   parseXml,
+  textOf,
   type XmlElement,
 } from '../../xml-tree.ts'
-import { zipEntries } from '../../zip-package.ts'
-import { type Block, markdownOfBlocks, titleOfBlocks, withWholeTitle } from './markdown-blocks.ts'
-import { formulaText, OdfBody } from './odf-body.ts'
+import { zipEntries } from '../../zip-file.ts'
+import { formatted } from './docx-styles.ts'
+import {
+  type Block,
+  markdownOfBlocks,
+  oneLine,
+  titleOfBlocks,
+  withWholeTitle,
+} from './markdown-blocks.ts'
 import { documentProperties } from './office-package.ts'
-import { withNotesMark } from './pptx.ts'
-import { joinedSlides } from './slides.ts'
+import { joinedSlides, withNotesMark } from './pptx.ts'
 
 /** A text of LibreOffice and others (OpenDocument) as Markdown. */
 export function* readOdt(document: RawDocument): Generator<ReadDocument> {
@@ -95,4 +102,255 @@ function blocksOfPage(page: XmlElement, reader: OdfBody): readonly Block[] {
 
 function isDecoration(shape: XmlElement): boolean {
   return /^(date-time|footer|page-number|header)$/.test(attribute(shape, 'class') ?? '')
+}
+
+/** They hold no text of the document: deletions, remarks, generated lists, programs. */
+const LEFT_OUT = new Set([
+  ...['tracked-changes', 'annotation', 'annotation-end', 'table-of-content', 'forms'],
+  ...['alphabetical-index', 'illustration-index', 'table-index', 'object-index', 'user-index'],
+  ...['bibliography', 'sequence-decls', 'event-listeners', 'script', 'ruby-text', 'image'],
+  ...['plugin', 'applet', 'object-ole', 'desc', 'title', 'settings', 'variable-decls'],
+  ...['user-field-decls', 'presentation-notes', 'page-number', 'note-citation'],
+])
+
+const COLUMNS_MAX = 200
+const ROWS_REPEATED_MAX = 100
+
+interface ListKind {
+  /** By depth: null for a bullet, else format and what stands around the number. */
+  readonly levels: readonly (ListNumber | null | undefined)[]
+}
+
+interface ListNumber {
+  readonly format: string
+  readonly prefix: string
+  readonly suffix: string
+  readonly start: number
+}
+
+/** Blocks of an OpenDocument text, and of the shapes of a slide. */
+class OdfBody {
+  readonly #parents = new Map<string, string>()
+  readonly #lists = new Map<string, ListKind>()
+  /** Equations are documents of their own, by their folder. */
+  readonly #formulas: ReadonlyMap<string, string>
+  #after: Block[] = []
+  #noteCount = 0
+
+  /** Styles of the text and those that it shares with others. */
+  constructor(parts: readonly (XmlElement | undefined)[], formulas: ReadonlyMap<string, string>) {
+    this.#formulas = formulas
+    const styles = parts.flatMap((part) => [child(part, 'styles'), child(part, 'automatic-styles')])
+    for (const one of styles.flatMap(elementsOf)) {
+      const name = attribute(one, 'name') ?? ''
+      if (one.name === 'style') {
+        this.#parents.set(name, attribute(one, 'parent-style-name') ?? '')
+      }
+      if (one.name === 'list-style') this.#lists.set(name, listKind(one))
+    }
+  }
+
+  read(container: XmlElement): Block[] {
+    return elementsOf(container).flatMap((one) => this.#blocksOf(one))
+  }
+
+  readShape(shape: XmlElement): Block[] {
+    return this.#blocksOf(shape)
+  }
+
+  #blocksOf(element: XmlElement): Block[] {
+    if (LEFT_OUT.has(element.name)) return []
+    if (element.name === 'h') return this.#heading(element)
+    if (element.name === 'p') return this.#paragraph(element)
+    if (element.name === 'list') return this.#list(element, 0, undefined)
+    if (element.name === 'table') return [this.#table(element)]
+    if (element.name === 'math') return [{ kind: 'paragraph', text: formulaText(element) }]
+    return this.read(element)
+  }
+
+  #heading(heading: XmlElement): Block[] {
+    const level = Number.parseInt(attribute(heading, 'outline-level') ?? '1', 10) || 1
+    return this.#withAfter((): Block => ({ kind: 'heading', level, text: this.#text(heading) }))
+  }
+
+  #paragraph(paragraph: XmlElement): Block[] {
+    const style = this.#styleNames(paragraph)
+    return this.#withAfter((): Block => {
+      if (style.some((name) => /^(Preformatted_20_Text|Source_20_Code)$/.test(name))) {
+        return { kind: 'code', text: this.#inline(paragraph).replaceAll('\u00a0', ' ') }
+      }
+      const text = this.#text(paragraph)
+      if (!style.includes('Title') || text === '') return { kind: 'paragraph', text }
+      return { kind: 'heading', level: 1, text, isTitle: true }
+    })
+  }
+
+  /** Notes and text boxes follow the block that they stand in. */
+  #withAfter(read: () => Block): Block[] {
+    const outer = this.#after
+    this.#after = []
+    const blocks = [read(), ...this.#after]
+    this.#after = outer
+    return blocks
+  }
+
+  /** The style of a paragraph and those that it is derived from. */
+  #styleNames(element: XmlElement): readonly string[] {
+    const names: string[] = []
+    let at = attribute(element, 'style-name')
+    while (at !== undefined && at !== '' && !names.includes(at)) {
+      names.push(at)
+      at = this.#parents.get(at)
+    }
+    return names
+  }
+
+  #list(list: XmlElement, depth: number, inherited: ListKind | undefined): Block[] {
+    const own = this.#lists.get(attribute(list, 'style-name') ?? '')
+    const kind = own ?? inherited
+    const level = kind?.levels[depth] ?? null
+    let number = (level?.start ?? 1) - 1
+    return elementsOf(list).flatMap((item) => {
+      if (item.name !== 'list-item' && item.name !== 'list-header') return []
+      if (item.name === 'list-item' && hasOwnText(item)) {
+        number = Number.parseInt(attribute(item, 'start-value') ?? '', 10) || number + 1
+      }
+      const marker = level === null ? '-' : markerOf(level, number)
+      return this.#item(item, { depth, marker, kind })
+    })
+  }
+
+  #item(
+    item: XmlElement,
+    { depth, marker, kind }: { depth: number; marker: string; kind: ListKind | undefined },
+  ): Block[] {
+    const blocks: Block[] = []
+    let isMarked = item.name === 'list-header'
+    for (const one of elementsOf(item)) {
+      if (one.name === 'list') {
+        blocks.push(...this.#list(one, Math.min(depth + 1, 9), kind))
+        continue
+      }
+      for (const block of this.#blocksOf(one)) {
+        const isText = block.kind === 'paragraph' && block.text !== ''
+        blocks.push(isText && !isMarked ? { ...block, kind: 'item', depth, marker } : block)
+        if (isText) isMarked = true
+      }
+    }
+    return blocks
+  }
+
+  #text(element: XmlElement): string {
+    const text = this.#inline(element)
+    const lines = text.replace(/ {2,}/g, ' ').replaceAll('\u00a0', ' ')
+    return lines.replace(/[ \t]*\n[ \t]*/g, '\n').trim()
+  }
+
+  /** White space is one space in ODF; more is written as elements. */
+  #inline(element: XmlElement): string {
+    return element.children
+      .map((node) => (isElement(node) ? this.#piece(node) : node.replace(/\s+/g, ' ')))
+      .join('')
+  }
+
+  #piece(piece: XmlElement): string {
+    if (LEFT_OUT.has(piece.name)) return ''
+    if (piece.name === 's') {
+      return '\u00a0'.repeat(Math.min(Number.parseInt(attribute(piece, 'c') ?? '1', 10) || 1, 1000))
+    }
+    if (piece.name === 'tab') return '\t'
+    if (piece.name === 'line-break') return '\n'
+    if (piece.name === 'note') return this.#note(piece)
+    if (piece.name === 'object') return this.#formula(piece)
+    if (BLOCK_HOLDERS.has(piece.name)) {
+      this.#after.push(...this.read(piece))
+      return ''
+    }
+    return this.#inline(piece)
+  }
+
+  #formula(object: XmlElement): string {
+    const folder = (attribute(object, 'href') ?? '').replace(/^\.\/|\/$/g, '')
+    return this.#formulas.get(folder) ?? formulaText(object)
+  }
+
+  #note(note: XmlElement): string {
+    this.#noteCount += 1
+    const mark = `[^${this.#noteCount}]`
+    const outer = this.#after
+    this.#after = []
+    const body = child(note, 'note-body')
+    const [first, ...rest] = body === undefined ? [] : this.read(body)
+    const begin = first !== undefined && 'text' in first ? first.text : ''
+    this.#after = [...outer, { kind: 'paragraph', text: `${mark}: ${begin}` }, ...rest]
+    return mark
+  }
+
+  #table(table: XmlElement): Block {
+    const rows = [...descendants(table, 'table-row')].flatMap((row) => {
+      const cells = this.#cells(row)
+      const repeated = Number.parseInt(attribute(row, 'number-rows-repeated') ?? '1', 10) || 1
+      const isEmpty = cells.every((cell) => cell.length === 0)
+      const count = isEmpty ? 1 : Math.min(Math.max(repeated, 1), ROWS_REPEATED_MAX)
+      return Array.from({ length: count }, () => cells)
+    })
+    return { kind: 'table', rows }
+  }
+
+  #cells(row: XmlElement): (readonly Block[])[] {
+    const cells: (readonly Block[])[] = []
+    for (const cell of elementsOf(row)) {
+      if (cell.name !== 'table-cell' && cell.name !== 'covered-table-cell') continue
+      const blocks = cell.name === 'table-cell' ? this.read(cell) : []
+      const repeated = Number.parseInt(attribute(cell, 'number-columns-repeated') ?? '1', 10) || 1
+      const count = Math.min(Math.max(repeated, 1), COLUMNS_MAX)
+      for (let at = 0; at < count && cells.length < COLUMNS_MAX; at += 1) cells.push(blocks)
+    }
+    return cells
+  }
+}
+
+/** What stands in a paragraph and holds paragraphs itself. */
+const BLOCK_HOLDERS = new Set(['text-box', 'custom-shape', 'rect', 'ellipse', 'g', 'polygon'])
+
+function hasOwnText(item: XmlElement): boolean {
+  return elementsOf(item).some((one) => one.name === 'p' || one.name === 'h')
+}
+
+function listKind(style: XmlElement): ListKind {
+  const levels: (ListNumber | null)[] = []
+  for (const one of elementsOf(style)) {
+    const at = (Number.parseInt(attribute(one, 'level') ?? '', 10) || 0) - 1
+    if (at < 0 || at > 9) continue
+    const format = attribute(one, 'num-format') ?? ''
+    const isNumber = one.name === 'list-level-style-number' && format !== ''
+    levels[at] = isNumber ? listNumber(one, format) : null
+  }
+  return { levels }
+}
+
+const FORMATS: Readonly<Record<string, string>> = {
+  a: 'lowerLetter',
+  A: 'upperLetter',
+  i: 'lowerRoman',
+  I: 'upperRoman',
+}
+
+function listNumber(level: XmlElement, format: string): ListNumber {
+  return {
+    format: FORMATS[format] ?? 'decimal',
+    prefix: attribute(level, 'num-prefix') ?? '',
+    suffix: attribute(level, 'num-suffix') ?? '.',
+    start: Number.parseInt(attribute(level, 'start-value') ?? '1', 10) || 1,
+  }
+}
+
+function markerOf(level: ListNumber, number: number): string {
+  return `${level.prefix}${formatted(number, level.format)}${level.suffix}`.trim()
+}
+
+/** MathML in the document: what StarMath calls it where that is there, else its signs. */
+function formulaText(element: XmlElement): string {
+  const [annotation] = descendants(element, 'annotation')
+  return oneLine(annotation === undefined ? textOf(element) : textOf(annotation))
 }

@@ -1,6 +1,6 @@
 import type { Row } from '../../../core/domain/document.ts'
 import { child, parseXml, textOf, type XmlElement } from '../../xml-tree.ts'
-import { zipEntries } from '../../zip-package.ts'
+import { zipEntries } from '../../zip-file.ts'
 import { oneLine } from './markdown-blocks.ts'
 
 /** An Office file (OOXML): XML parts that name each other by relationships. */

@@ -1,8 +1,7 @@
 import type { Headings } from './headings.ts'
 import { joined, type Vocabulary, withoutSoftHyphens } from './joined-lines.ts'
-import type { Line } from './page/lines.ts'
-import { MARKER } from './tables/aligned-tables.ts'
-import { withoutSpareColumns } from './tables/spare-columns.ts'
+import type { Line } from './page/fragments.ts'
+import { MARKER, withoutSpareColumns } from './tables/aligned-tables.ts'
 
 /** A paragraph, a heading, a list's entry, a table or a piece of code, as Markdown. */
 export interface Block {

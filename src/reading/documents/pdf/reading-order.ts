@@ -1,5 +1,4 @@
-import type { Fragment } from './page/fragments.ts'
-import { type Line, linesOf } from './page/lines.ts'
+import { type Fragment, type Line, linesOf } from './page/fragments.ts'
 
 /** Lines that one reads from top to bottom before going on elsewhere on the page. */
 export interface Region {

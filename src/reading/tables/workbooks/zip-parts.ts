@@ -2,8 +2,14 @@ import { Parser } from 'htmlparser2'
 import type { Entry } from 'yauzl'
 import { AppError } from '../../../core/errors.ts'
 import { READING_LIMITS } from '../../reading-limits.ts'
-import { DamagedEntry, isLocked, nameOfEntry, piecesAgain, zipFileEntries } from '../../zip-file.ts'
-import { damagedPart } from '../../zip-package.ts'
+import {
+  DamagedEntry,
+  damagedPart,
+  isLocked,
+  nameOfEntry,
+  piecesAgain,
+  zipFileEntries,
+} from '../../zip-file.ts'
 
 /** The parts of an Office package, which are read as streams: a sheet may be larger than the memory. */
 export class ZipParts {

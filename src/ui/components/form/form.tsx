@@ -1,5 +1,6 @@
 /** A form that sends itself: what was typed stays, and why it failed is shown above its button. */
 import type { ComponentChildren, FormHTMLAttributes } from 'preact'
+import { useState } from 'preact/hooks'
 import { Button } from '../button.tsx'
 import { Dialog } from '../dialog.tsx'
 import { Failure } from '../failure.tsx'
@@ -84,4 +85,14 @@ export function FormDialog(props: FormDialogProps) {
       </form>
     </Dialog>
   )
+}
+
+/** What is typed into the fields of a form, by their names. */
+export function useFields<T extends Readonly<Record<string, string>>>(empty: T) {
+  const [typed, setTyped] = useState(empty)
+  const bind = (name: keyof T) => ({
+    value: typed[name] ?? '',
+    onText: (text: string) => setTyped((before) => ({ ...before, [name]: text })),
+  })
+  return { typed, bind, clear: () => setTyped(empty) }
 }

@@ -18,7 +18,7 @@ import { KnowledgeBaseFrame } from '../knowledge-base/knowledge-base-frame.tsx'
 import { AddFiles } from './add-files.tsx'
 import { AddRows } from './add-rows.tsx'
 import { Sources } from './source-list.tsx'
-import { useBegin, useDraft, type WayInProps } from './use-begin.ts'
+import { useBegin, useDraft, type WayInProps } from './use-insert.ts'
 
 const WAYS = [
   { from: 'files', label: 'Files' },

@@ -2,8 +2,9 @@
 import type { KnowledgeBaseName } from '../../api/knowledge-bases.ts'
 import { Button, Icon } from '../../components/button.tsx'
 import { counted, shownBytes } from '../../components/numbers.ts'
-import { FilePicker } from '../../uploads/file-picker.tsx'
-import type { NamedFile } from '../../uploads/picked-files.ts'
+import { WindowDrop } from '../../uploads/drop-anywhere.tsx'
+import type { NamedFile } from '../../uploads/picked-files.tsx'
+import { FilePicker } from '../../uploads/picked-files.tsx'
 import { SendingProgress } from '../../uploads/sending-progress.tsx'
 import {
   addUploads,
@@ -17,7 +18,6 @@ import {
   type Upload,
   uploads,
 } from '../../uploads/uploads.ts'
-import { WindowDrop } from '../../uploads/window-drop.tsx'
 
 /** Of more files than these the rest is counted. */
 const FAILED_MAX = 100

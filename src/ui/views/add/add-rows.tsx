@@ -8,7 +8,7 @@ import { Failure } from '../../components/failure.tsx'
 import { TextAreaField } from '../../components/form/field.tsx'
 import { RecordTable } from '../../components/record-list.tsx'
 import { useResource } from '../../components/resource.ts'
-import { useBegin, useDraft, type WayInProps } from './use-begin.ts'
+import { useBegin, useDraft, type WayInProps } from './use-insert.ts'
 
 const PREVIEW_ROWS = 5
 const CELL_CHARS_MAX = 200

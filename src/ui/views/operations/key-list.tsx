@@ -1,28 +1,34 @@
-/** Keys of programs: made, shown once, revoked. */
+/** Keys of programs: made, shown once, revoked; and which projects a key or a user may name. */
+import type { ComponentChildren } from 'preact'
 import { useState } from 'preact/hooks'
-import type { Key, NewKey as MadeKey, NewKey } from '../../api/records.ts'
-import { path, request } from '../../api/request.ts'
+import type { Key, NamedDatabase, NewKey } from '../../api/records.ts'
+import { request } from '../../api/request.ts'
+import { account } from '../../api/session.ts'
 import { Button, CopyButton } from '../../components/button.tsx'
 import { ConfirmButton, Dialog } from '../../components/dialog.tsx'
-import { EmptyState } from '../../components/failure.tsx'
+import { EmptyState, Failure } from '../../components/failure.tsx'
 import { Check, TextField } from '../../components/form/field.tsx'
-import { FormDialog } from '../../components/form/form.tsx'
+import { FormDialog, useFields } from '../../components/form/form.tsx'
 import { counted, shownAge, shownTime, timeOf } from '../../components/numbers.ts'
-import { RecordList, Section } from '../../components/record-list.tsx'
+import { Entry, RecordList, Section } from '../../components/record-list.tsx'
 import { useRequest } from '../../components/resource.ts'
-import { ProjectChoice, widestChoice } from './project-choice.tsx'
 
 export function KeyList() {
   const keys = useRequest<readonly Key[]>('/api/keys')
   const [isMaking, setIsMaking] = useState(false)
-  const [made, setMade] = useState<MadeKey>()
+  const [made, setMade] = useState<NewKey>()
+  const empty = (
+    <EmptyState icon="key" title="No keys yet">
+      <p>A key lets a program in: a notebook, a chat client, a script.</p>
+    </EmptyState>
+  )
   return (
     <Section title="Keys" buttons={<Button label="New key" onClick={() => setIsMaking(true)} />}>
-      <RecordList of={keys} what="the keys" empty={<NoKeys />}>
+      <RecordList of={keys} what="the keys" empty={empty}>
         {(items) => (
           <ul class="operations-list">
             {items.map((one) => (
-              <KeyRow key={one.id} of={one} onRevoked={keys.reload} />
+              <KeyEntry key={one.id} of={one} onRevoked={keys.reload} />
             ))}
           </ul>
         )}
@@ -42,69 +48,51 @@ export function KeyList() {
   )
 }
 
-function NoKeys() {
-  return (
-    <EmptyState icon="key" title="No keys yet">
-      <p>A key lets a program in: a notebook, a chat client, a script.</p>
-    </EmptyState>
-  )
-}
-
-function KeyRow({ of: key, onRevoked }: { readonly of: Key; readonly onRevoked: () => void }) {
+function KeyEntry({ of: key, onRevoked }: { readonly of: Key; readonly onRevoked: () => void }) {
   const now = Date.now()
-  const uses = key.last_used_at === null ? 'never used' : `used ${shownAge(key.last_used_at, now)}`
   const hasEnded = key.expires_at !== null && timeOf(key.expires_at).getTime() <= now
-  const ends =
+  const limit = key.requests_per_minute
+  const about = [
+    key.projects === null ? 'All projects' : key.projects.join(', '),
+    key.last_used_at === null ? 'never used' : `used ${shownAge(key.last_used_at, now)}`,
     key.expires_at === null
       ? 'never expires'
-      : `${hasEnded ? 'expired' : 'expires'} ${shownTime(key.expires_at)}`
-  const revoke = async () => {
-    await request(path`/api/keys/${String(key.id)}`, { method: 'DELETE' })
-    onRevoked()
-  }
-  return (
-    <li class="panel operations-job">
-      <div class="row">
-        <span class="grow">
-          <strong dir="auto">{key.name}</strong> <code>{key.prefix}…</code>
+      : `${hasEnded ? 'expired' : 'expires'} ${shownTime(key.expires_at)}`,
+    limit === null
+      ? ''
+      : limit === 0
+        ? 'no request limit'
+        : `${counted(limit, 'request')} a minute`,
+    `made by ${key.created_by} ${shownAge(key.created_at, now)}`,
+  ]
+  const title = (
+    <>
+      {key.name} <code>{key.prefix}…</code>
+    </>
+  )
+  const beside = (
+    <>
+      {hasEnded && <span class="badge bad">expired</span>}
+      {key.scopes.map((scope) => (
+        <span key={scope} class="badge">
+          {scope}
         </span>
-        {hasEnded && <span class="badge bad">expired</span>}
-        {key.scopes.map((scope) => (
-          <span key={scope} class="badge">
-            {scope}
-          </span>
-        ))}
-        <ConfirmButton
-          look="small"
-          label="Revoke"
-          aria-label={`Revoke ${key.name}`}
-          asks={`Revoke ${key.name}?`}
-          onConfirm={revoke}
-        >
-          <p>Programs that use it are refused from their next request on. This cannot be undone.</p>
-        </ConfirmButton>
-      </div>
+      ))}
+      <Remove verb="Revoke" name={key.name} address={`/api/keys/${key.id}`} onDone={onRevoked}>
+        Programs that use it are refused from their next request on. This cannot be undone.
+      </Remove>
+    </>
+  )
+  return (
+    <Entry title={title} beside={beside}>
       <p class="small quiet" dir="auto">
-        {key.projects === null ? 'All projects' : key.projects.join(', ')} · {uses} · {ends} ·{' '}
-        {limitWords(key)}made by {key.created_by} {shownAge(key.created_at, now)}
+        {about.filter(Boolean).join(' · ')}
       </p>
-    </li>
+    </Entry>
   )
 }
 
-function limitWords({ requests_per_minute: limit }: Key): string {
-  if (limit === null) return ''
-  return limit === 0
-    ? 'as many requests as it wants · '
-    : `${counted(limit, 'request')} a minute · `
-}
-
-interface MadeKeyProps {
-  readonly made: MadeKey
-  readonly onClose: () => void
-}
-
-function MadeKeyDialog({ made, onClose }: MadeKeyProps) {
+function MadeKeyDialog({ made, onClose }: { readonly made: NewKey; readonly onClose: () => void }) {
   return (
     <Dialog title={`Key ${made.name}`} onClose={onClose} staysOnClickBeside>
       <div class="stack">
@@ -136,24 +124,18 @@ interface NewKeyProps {
   readonly onClose: () => void
 }
 
-/** What a new key may do, and for how long. */
 function NewKeyDialog({ onMade, onClose }: NewKeyProps) {
-  const [name, setName] = useState('')
+  const { typed, bind } = useFields({ name: '', expires: '', perMinute: '' })
   const [scopes, setScopes] = useState<readonly string[]>(['read'])
   const [projects, setProjects] = useState(widestChoice)
-  const [expires, setExpires] = useState('')
-  const [perMinute, setPerMinute] = useState('')
   const make = async () => {
+    const { name, expires, perMinute } = typed
     const json = {
       ...{ name, scopes, projects },
       expires_at: expires === '' ? null : new Date(expires).toISOString(),
       requests_per_minute: perMinute === '' ? null : Number(perMinute),
     }
     onMade(await request<NewKey>('/api/keys', { method: 'POST', json }))
-  }
-  const toggle = (scope: string) => {
-    const has = scopes.includes(scope)
-    setScopes(has ? scopes.filter((one) => one !== scope) : [...scopes, scope])
   }
   return (
     <FormDialog
@@ -163,17 +145,15 @@ function NewKeyDialog({ onMade, onClose }: NewKeyProps) {
       onSubmit={make}
       onClose={onClose}
     >
-      <TextField
-        label="Name"
-        hint="What it is for, such as notebook"
-        required
-        value={name}
-        onText={setName}
-      />
+      <TextField label="Name" hint="What it is for, such as notebook" required {...bind('name')} />
       <fieldset class="operations-scopes">
         <legend>It may</legend>
         {SCOPES.map(([scope, words]) => (
-          <Check key={scope} checked={scopes.includes(scope)} onCheck={() => toggle(scope)}>
+          <Check
+            key={scope}
+            checked={scopes.includes(scope)}
+            onCheck={() => setScopes(toggled(scopes, scope))}
+          >
             {words}
           </Check>
         ))}
@@ -183,8 +163,7 @@ function NewKeyDialog({ onMade, onClose }: NewKeyProps) {
         label="Expires"
         hint="In the time of your computer. Leave empty for never."
         type="datetime-local"
-        value={expires}
-        onText={setExpires}
+        {...bind('expires')}
       />
       <TextField
         label="Requests per minute"
@@ -193,9 +172,109 @@ function NewKeyDialog({ onMade, onClose }: NewKeyProps) {
         inputMode="numeric"
         min="0"
         max="1000000"
-        value={perMinute}
-        onText={setPerMinute}
+        {...bind('perMinute')}
       />
     </FormDialog>
   )
+}
+
+interface RemoveProps {
+  readonly verb: 'Delete' | 'Revoke'
+  readonly name: string
+  readonly address: string
+  readonly onDone: () => void
+  readonly children: ComponentChildren
+}
+
+export function Remove({ verb, name, address, onDone, children }: RemoveProps) {
+  return (
+    <ConfirmButton
+      look="small"
+      label={verb}
+      aria-label={`${verb} ${name}`}
+      asks={`${verb} ${name}?`}
+      onConfirm={() => request<void>(address, { method: 'DELETE' }).then(onDone)}
+    >
+      <p>{children}</p>
+    </ConfirmButton>
+  )
+}
+
+function toggled(all: readonly string[], name: string): readonly string[] {
+  return all.includes(name) ? all.filter((one) => one !== name) : [...all, name]
+}
+
+/** At first: a key or a user gets no more than its maker has. */
+export function widestChoice(): readonly string[] | null {
+  return account.value?.projects === null ? null : []
+}
+
+/** From this many on, they are found by typing. */
+const FOUND_BY_TYPING = 12
+
+interface ProjectChoiceProps {
+  /** null: all. */
+  readonly chosen: readonly string[] | null
+  readonly onChoose: (names: readonly string[] | null) => void
+}
+
+/** Which projects a key or a user may name: all, including later ones, or those that are chosen. */
+export function ProjectChoice({ chosen, onChoose }: ProjectChoiceProps) {
+  const named = useRequest<readonly NamedDatabase[]>('/api/databases')
+  const [typed, setTyped] = useState('')
+  const known = new Map(
+    (named.data ?? [])
+      .filter(({ type }) => type !== 'system')
+      .map((one) => [one.name, kindOf(one)]),
+  )
+  const gone = (chosen ?? []).filter((name) => !known.has(name))
+  const all = [...known, ...gone.map((name) => [name, 'deleted'] as const)]
+  const found = all.filter(([name]) => name.toLowerCase().includes(typed.trim().toLowerCase()))
+  const radio = { type: 'radio', name: 'projects' } as const
+  return (
+    <fieldset class="operations-scopes">
+      <legend>Projects</legend>
+      <Check
+        {...radio}
+        checked={chosen === null}
+        disabled={widestChoice() !== null}
+        onCheck={() => onChoose(null)}
+      >
+        All, also those that come later
+      </Check>
+      <Check {...radio} checked={chosen !== null} onCheck={() => onChoose([])}>
+        Only some
+      </Check>
+      {chosen !== null && named.failure && <Failure error={named.failure} onRetry={named.reload} />}
+      {chosen !== null && all.length >= FOUND_BY_TYPING && (
+        <input
+          type="search"
+          aria-label="Find a project"
+          placeholder="Find a project"
+          value={typed}
+          onInput={({ currentTarget }) => setTyped(currentTarget.value)}
+        />
+      )}
+      {chosen !== null && named.data && (
+        <div class="operations-choices">
+          {found.length === 0 && <p class="small quiet">None has this name.</p>}
+          {found.map(([name, kind]) => (
+            <Check
+              key={name}
+              checked={chosen.includes(name)}
+              onCheck={() => onChoose(toggled(chosen, name))}
+            >
+              <span dir="auto">{name}</span>
+              {kind !== '' && <span class="small quiet">{kind}</span>}
+            </Check>
+          ))}
+        </div>
+      )}
+    </fieldset>
+  )
+}
+
+function kindOf({ type, engine }: NamedDatabase): string {
+  if (type === 'project') return ''
+  return engine === 'files' ? 'uploaded files' : 'database'
 }

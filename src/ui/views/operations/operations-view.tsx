@@ -1,19 +1,12 @@
 /** What the server does, and who may use it: each part has an address of its own. */
 import type { FunctionComponent } from 'preact'
-import { useState } from 'preact/hooks'
 import { useLocation, useRoute } from 'preact-iso/router'
-import type {
-  AuditList as AuditPage,
-  Backup,
-  RunningRequest,
-  ShownSetting,
-} from '../../api/records.ts'
+import type { Backup, RunningRequest, ShownSetting } from '../../api/records.ts'
 import { ApiError, path, request } from '../../api/request.ts'
-import { account, loginState, may, mayRunServer } from '../../api/session.ts'
+import { mayRunServer } from '../../api/session.ts'
 import { Button, type IconName } from '../../components/button.tsx'
 import { EmptyState, Failure, Progress } from '../../components/failure.tsx'
 import { TextField } from '../../components/form/field.tsx'
-import { Form } from '../../components/form/form.tsx'
 import { shownBytes, shownCount, shownDuration, shownTime } from '../../components/numbers.ts'
 import { PageHeader } from '../../components/page-header.tsx'
 import {
@@ -21,18 +14,16 @@ import {
   Loaded,
   RecordList,
   RecordTable,
-  Section,
   type TableColumn,
 } from '../../components/record-list.tsx'
 import { useAction, usePolling, useRequest } from '../../components/resource.ts'
 import { Tabs } from '../../components/tabs.tsx'
 import { NotFoundView } from '../../shell/not-found-view.tsx'
 import { tellDone, tellFailed } from '../../shell/notices.tsx'
+import { AccessPane } from './access-pane.tsx'
 import { JobsPane } from './jobs-pane.tsx'
-import { KeyList } from './key-list.tsx'
 import { OverviewPane } from './overview-pane.tsx'
 import { RequestsPane } from './requests-pane.tsx'
-import { UserList } from './user-list.tsx'
 
 interface Part {
   readonly name: string
@@ -79,65 +70,6 @@ export function OperationsView() {
         <Pane />
       )}
     </>
-  )
-}
-
-/** Who may use the server: keys, users, the own password, and what was changed by whom. */
-function AccessPane() {
-  const here = account.value
-  const isOn = loginState.value !== 'off'
-  return (
-    <div class="stack">
-      {isOn && here?.kind === 'user' && here.id !== '0' && <OwnPassword />}
-      {isOn && here?.kind === 'user' && here.id === '0' && (
-        <p class="quiet">Your password comes from the server's settings. Change it there.</p>
-      )}
-      {may('admin') ? (
-        <>
-          <KeyList />
-          <UserList isLoginOn={isOn} />
-        </>
-      ) : (
-        <p class="quiet">Keys and users are shown to admins.</p>
-      )}
-      {mayRunServer() && <AuditList />}
-    </div>
-  )
-}
-
-/** Another password for the user who is logged in. */
-function OwnPassword() {
-  const [current, setCurrent] = useState('')
-  const [next, setNext] = useState('')
-  const change = async () => {
-    const json = { current_password: current, password: next }
-    await request('/api/password', { method: 'POST', json })
-    setCurrent('')
-    setNext('')
-    tellDone('Your password is changed, and your other sessions have ended')
-  }
-  return (
-    <Section title="Your password" class="panel stack operations-form">
-      <Form verb="Change password" look="" onSend={change}>
-        <TextField
-          label="Current password"
-          type="password"
-          required
-          autocomplete="current-password"
-          value={current}
-          onText={setCurrent}
-        />
-        <TextField
-          label="New password"
-          hint="At least 8 characters"
-          type="password"
-          required
-          autocomplete="new-password"
-          value={next}
-          onText={setNext}
-        />
-      </Form>
-    </Section>
   )
 }
 
@@ -268,56 +200,6 @@ function RunningRow({ running, onCancelled }: RunningRowProps) {
     </Entry>
   )
 }
-
-const PAGE = 50
-const PAGES_MAX = 1000
-
-/** What was changed by whom, the newest first. */
-function AuditList() {
-  const [limit, setLimit] = useState(PAGE)
-  const audit = useRequest<AuditPage>(`/api/audit?limit=${limit}`)
-  return (
-    <Section
-      title="Audit log"
-      buttons={<Button look="small" label="Refresh" onClick={audit.reload} />}
-    >
-      <Loaded of={audit} what="the audit log">
-        {({ items, next }) => (
-          <>
-            {items.length === 0 && <p class="quiet">Nothing has been changed yet.</p>}
-            {items.length > 0 && (
-              <RecordTable label="Entries" rows={items} columns={AUDIT_COLUMNS} />
-            )}
-            {next !== null && limit < PAGES_MAX && (
-              <Button label="Show more" onClick={() => setLimit(Math.min(limit * 4, PAGES_MAX))} />
-            )}
-          </>
-        )}
-      </Loaded>
-    </Section>
-  )
-}
-
-const AUDIT_COLUMNS: readonly TableColumn<AuditPage['items'][number]>[] = [
-  { title: 'When', look: 'operations-when', cell: (one) => shownTime(one.happened_at) },
-  { title: 'Who', cell: ({ principal }) => principal.name || principal.kind },
-  {
-    title: 'Action',
-    cell: ({ action, occurrences }) => (
-      <>
-        {action}
-        {occurrences > 1 && <span class="quiet"> ×{occurrences}</span>}
-      </>
-    ),
-  },
-  { title: 'On', look: 'stacked-first', cell: ({ targets }) => targets.join(', ') },
-  {
-    title: 'Outcome',
-    cell: ({ outcome }) => (
-      <span class={`badge ${outcome === 'ok' ? 'good' : 'bad'}`}>{outcome}</span>
-    ),
-  },
-]
 
 /** The settings as they are: they are environment variables, so that nothing is changed here. */
 function SettingsPane() {

@@ -1,6 +1,6 @@
 /** The map of a knowledge base as answers show it. */
 import { t } from 'elysia'
-import { MAP_STAGES } from '../../../../core/domain/ports/map-ports.ts'
+import { MAP_STAGES } from '../../../../core/domain/ports/search-ports.ts'
 import { COUNT, FIELDS, oneOf, orNull } from '../../request/schema-words.ts'
 
 const REGION = t.Object({

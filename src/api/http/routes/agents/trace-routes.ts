@@ -12,7 +12,7 @@ import type {
   StoredTrace,
   TraceFilter,
   TraceSummary,
-} from '../../../../core/domain/ports/trace-ports.ts'
+} from '../../../../core/domain/ports/conversation-ports.ts'
 import { AppError } from '../../../../core/errors.ts'
 import {
   DELETED,

@@ -5,14 +5,14 @@ import {
 } from '../../../../core/domain/access/catalog-snapshot.ts'
 import {
   type Principal,
+  type Rights,
   requireEverything,
   requireNamespace,
   requireScope,
+  rightsOf,
 } from '../../../../core/domain/access/principal.ts'
-import { type Rights, rightsOf } from '../../../../core/domain/access/rights.ts'
 import type { Row } from '../../../../core/domain/document.ts'
-import { lastInsertInto } from '../../../../core/domain/flow/activity.ts'
-import type { Job } from '../../../../core/domain/flow/job.ts'
+import { type Job, lastInsertInto } from '../../../../core/domain/flow/job.ts'
 import type { KnowledgeBase } from '../../../../core/domain/knowledge-base.ts'
 import { FILES_DATABASE } from '../../../../core/domain/project.ts'
 import { AppError } from '../../../../core/errors.ts'

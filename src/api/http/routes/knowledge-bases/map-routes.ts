@@ -1,5 +1,5 @@
 import type { KnowledgeBase } from '../../../../core/domain/knowledge-base.ts'
-import type { ChunkMap, MapState } from '../../../../core/domain/ports/map-ports.ts'
+import type { ChunkMap, MapState } from '../../../../core/domain/ports/search-ports.ts'
 import { AppError } from '../../../../core/errors.ts'
 import type { MapValues, MapValuesOf } from '../../../../query/documents/map-points.ts'
 import { MAP, MAP_CHUNKS, MAP_VALUES } from '../../answers/records/map-schemas.ts'

@@ -10,7 +10,7 @@ import {
 } from '../../../../core/domain/access/principal.ts'
 import type { Agent } from '../../../../core/domain/agents/agent.ts'
 import type { KnowledgeBase } from '../../../../core/domain/knowledge-base.ts'
-import type { StoredTrace } from '../../../../core/domain/ports/trace-ports.ts'
+import type { StoredTrace } from '../../../../core/domain/ports/conversation-ports.ts'
 import { AppError } from '../../../../core/errors.ts'
 import { readJson } from '../../bodies/body.ts'
 import { answerPieces } from '../../openai/answer-pieces.ts'

@@ -7,7 +7,7 @@ import {
   requireDatabase,
   requireDataSource,
 } from '../../../../core/domain/access/catalog-snapshot.ts'
-import type { DataSource, DataSourceDraft } from '../../../../core/domain/flow/data-source.ts'
+import type { DataSource, DataSourceDraft } from '../../../../core/domain/flow/source-parameters.ts'
 import { nameKey, quote } from '../../../../core/domain/identifier.ts'
 import type { ResultValue } from '../../../../core/domain/query-result.ts'
 import { AppError, notFound } from '../../../../core/errors.ts'

@@ -10,8 +10,8 @@ import {
   requireProject,
   viewsOf,
 } from '../../../../core/domain/access/catalog-snapshot.ts'
-import { sees } from '../../../../core/domain/access/rights.ts'
-import type { DataSource, SourceTable } from '../../../../core/domain/flow/data-source.ts'
+import { sees } from '../../../../core/domain/access/principal.ts'
+import type { DataSource, SourceTable } from '../../../../core/domain/flow/source-parameters.ts'
 import { nameKey } from '../../../../core/domain/identifier.ts'
 import { DEFAULT_PROJECT, FILES_DATABASE, type Project } from '../../../../core/domain/project.ts'
 import { tablesOfFile } from '../../../../core/domain/uploaded-file.ts'

@@ -1,6 +1,3 @@
-import { cyrillic } from './cyrillic-words.ts'
-import type { Glyph } from './glyph.ts'
-
 interface Line {
   readonly baseline: number
   readonly size: number
@@ -209,3 +206,153 @@ const LTR_ALL = /[\p{Script=Latin}\p{Script=Greek}\p{Script=Cyrillic}]/gu
 const WIDE = /[\u2e80-\u9fff\uf900-\ufaff\uff00-\uffef]|[\u{20000}-\u{3ffff}]/u
 const SHAPES = /[\ufb00-\ufdff\ufe70-\ufefc\u2e80-\u2fdf]/
 const SHAPES_ALL = new RegExp(SHAPES.source, 'g')
+
+/** One character as it stands on a page, in points, upright. `baseline` grows downwards. */
+export interface Glyph {
+  readonly text: string
+  readonly x0: number
+  readonly x1: number
+  readonly baseline: number
+  /** Height of its type. */
+  readonly size: number
+  readonly font: Font
+  /** Its place among the characters that the page draws. */
+  readonly order: number
+  /** The library, too, takes the gap before it for a space. */
+  readonly isAfterGap: boolean
+}
+
+export interface Font {
+  readonly name: string
+  readonly bold: boolean
+  readonly monospace: boolean
+}
+
+/**
+ * Some fonts draw a Cyrillic letter with the Latin one that looks the same, and say so in their tables: nobody who types the
+ * word finds it then. In a word that is Cyrillic otherwise such letters become Cyrillic.
+ */
+function cyrillic(text: string): string {
+  if (!CYRILLIC.test(text) || !LATIN.test(text)) return text
+  const repaired = text.replace(WORDS, (word) => {
+    if (!CYRILLIC.test(word) || !LATIN.test(word)) return word
+    const own = word.replace(BESIDE_CYRILLIC, inCyrillic)
+    const others = own.match(LATIN_ALL) ?? []
+    // A word of both: a unit after a number, a program's name with an ending.
+    const isMeant = others.some((letter) => LOOKALIKES[letter] === undefined)
+    if (isMeant || others.length > word.length / 2 || NAME.test(own)) return own
+    return own.replace(LATIN_ALL, inCyrillic)
+  })
+  // The word for "and"; in Russian text the letter is one of a formula.
+  return UKRAINIAN.test(repaired) ? repaired.replace(ALONE, inCyrillic) : repaired
+}
+
+function inCyrillic(letter: string): string {
+  return LOOKALIKES[letter] ?? letter
+}
+
+const CYRILLIC = /[\u0400-\u04ff]/
+const LATIN = /[A-Za-z]/
+const LATIN_ALL = /[A-Za-z]/g
+const WORDS = /[A-Za-z\u0400-\u04ff]+/g
+const NAME = /[A-Za-z]{2}/
+const UKRAINIAN = /[\u0404\u0406\u0407\u0454\u0456\u0457\u0490\u0491\u040e\u045e]/
+const BESIDE_CYRILLIC = /(?<=[\u0400-\u04ff])[iI]|[iI](?=[\u0400-\u04ff])/g
+const ALONE = /(?<=^|\s)[iI](?=\s[\u0400-\u04ff])|(?<=[\u0400-\u04ff,;:»]\s)[iI](?=\s|$)/g
+const LOOKALIKES: Readonly<Record<string, string>> = {
+  A: 'А',
+  B: 'В',
+  C: 'С',
+  E: 'Е',
+  H: 'Н',
+  I: 'І',
+  J: 'Ј',
+  K: 'К',
+  M: 'М',
+  O: 'О',
+  P: 'Р',
+  S: 'Ѕ',
+  T: 'Т',
+  X: 'Х',
+  a: 'а',
+  c: 'с',
+  e: 'е',
+  i: 'і',
+  j: 'ј',
+  o: 'о',
+  p: 'р',
+  s: 'ѕ',
+  x: 'х',
+  y: 'у',
+}
+
+/**
+ * In which direction a line's letters run, as the library goes through them. What runs from right to left it gives in the order
+ * of reading, its brackets turned round; ours are turned round where the whole line is. So the codes here are those of the
+ * shapes that the page draws.
+ */
+export class LineDirection {
+  readonly #codeOf: (index: number) => number
+  /** Of the letters before; null: none yet. */
+  #isFromRight: boolean | null = null
+
+  constructor(codeOf: (index: number) => number) {
+    this.#codeOf = codeOf
+  }
+
+  /** A character that the library has made up: a space, or the end of the line. */
+  pass(index: number): void {
+    if (isLineEnd(this.#codeOf(index))) this.#isFromRight = null
+  }
+
+  codeAt(index: number): number {
+    const code = this.#codeOf(index)
+    // Letters of Latin text come first: this runs for every character.
+    if (code >= 0x41 && code < 0x590) {
+      if (BRACKETS.has(code)) return this.#drawn(code, index)
+      if (code !== 0x5c && code !== 0x5e && code !== 0x5f && code !== 0x7c)
+        this.#isFromRight = false
+    } else if (code >= 0x30 && code <= 0x39) this.#isFromRight = false
+    else if (isFromRight(code)) this.#isFromRight = true
+    else if (code >= 0x3040 && code < 0xfb00) this.#isFromRight = false
+    else if (BRACKETS.has(code)) return this.#drawn(code, index)
+    return code
+  }
+
+  #drawn(code: number, index: number): number {
+    this.#isFromRight ??= this.#nextIsFromRight(index)
+    return this.#isFromRight ? (BRACKETS.get(code) ?? code) : code
+  }
+
+  #nextIsFromRight(index: number): boolean {
+    for (let at = index + 1; at < index + LOOKED_AT; at += 1) {
+      const code = this.#codeOf(at)
+      if (isFromRight(code)) return true
+      const isOther = code >= 0x30 && !BRACKETS.has(code)
+      if (isOther || isLineEnd(code)) return false
+    }
+    return false
+  }
+}
+
+/** Hebrew, Arabic and their kin, without digits, which run from left to right everywhere. */
+function isFromRight(code: number): boolean {
+  if (code < 0x590 || (code > 0x8ff && code < 0xfb1d)) return false
+  if (code > 0x8ff) return code <= 0xfdff || (code >= 0xfe70 && code <= 0xfefc)
+  return !(code >= 0x660 && code <= 0x669) && !(code >= 0x6f0 && code <= 0x6f9)
+}
+
+function isLineEnd(code: number): boolean {
+  return code === 10 || code === 13
+}
+
+const BRACKETS: ReadonlyMap<number, number> = new Map(
+  ['()', '[]', '{}', '<>', '«»'].flatMap((pair) => {
+    const [open, close] = [pair.charCodeAt(0), pair.charCodeAt(1)]
+    return [
+      [open, close],
+      [close, open],
+    ] as const
+  }),
+)
+const LOOKED_AT = 20

@@ -1,6 +1,4 @@
-import type { Fragment } from '../page/fragments.ts'
-import type { Line } from '../page/lines.ts'
-import { ANYWHERE, bordersBetween, freeGaps, tableLine } from './cell-gaps.ts'
+import type { Fragment, Line } from '../page/fragments.ts'
 
 /** Lines of one column, in which rows whose cells stand below each other have become tables. */
 export function withAlignedTables(lines: readonly Line[]): Line[] {
@@ -116,3 +114,84 @@ const FORMULA = /[∑∏∫√∂∇≤≥≈≡∈∀∃⊤⊗⊕]|^[-−+]?\p{
 const ROWS_MIN = 3
 const CONTINUED_LINES_MAX = 3
 const CELL_CHARS_USUAL = 45
+
+/** A strip from top to bottom in which nothing stands. */
+type Gap = readonly [number, number]
+
+const ANYWHERE: readonly Gap[] = [[Number.NEGATIVE_INFINITY, Number.POSITIVE_INFINITY]]
+
+/** What is left of the gaps below these cells. */
+function freeGaps(gaps: readonly Gap[], cells: readonly Fragment[]): readonly Gap[] {
+  let free = [...gaps]
+  for (const { x0, x1, size } of cells) {
+    free = free.flatMap(([a, b]): Gap[] => {
+      if (x1 <= a || x0 >= b) return [[a, b]]
+      const parts: Gap[] = [
+        [a, x0],
+        [x1, b],
+      ]
+      return parts.filter(([from, to]) => to - from > size * 0.7)
+    })
+  }
+  return free
+}
+
+/** The middle of each gap that all lines leave free. */
+export function bordersBetween(lines: readonly Line[]): number[] {
+  let gaps = ANYWHERE
+  for (const { cells } of lines) gaps = freeGaps(gaps, cells)
+  return gaps
+    .filter(([from, to]) => Number.isFinite(from) && Number.isFinite(to))
+    .map(([from, to]) => (from + to) / 2)
+    .sort((a, b) => a - b)
+}
+
+/** Rows of cells in the place of the lines that they were. */
+export function tableLine(
+  table: readonly (readonly string[])[],
+  box: Pick<Fragment, 'x0' | 'x1' | 'top' | 'bottom'>,
+  parts: readonly Pick<Fragment, 'order' | 'size' | 'font'>[],
+): Line {
+  const [one] = parts
+  return {
+    ...box,
+    text: '',
+    baseline: box.top,
+    size: one?.size ?? 0,
+    font: one?.font ?? { name: '', bold: false, monospace: false },
+    isMonospace: false,
+    order: parts.reduce((least, { order }) => Math.min(least, order), Number.POSITIVE_INFINITY),
+    cells: [],
+    table,
+  }
+}
+
+type Rows = readonly (readonly string[])[]
+
+/**
+ * Rows without columns that hold nothing. Where the rules of the head stand elsewhere than those of the rows below, the head's
+ * cell and the cells that it is the name of are in two columns beside each other: these become one.
+ */
+export function withoutSpareColumns(rows: Rows): Rows {
+  const width = Math.max(...rows.map(({ length }) => length))
+  const columns: string[][] = []
+  for (let at = 0; at < width; at += 1) {
+    const column = rows.map((row) => row[at] ?? '')
+    if (column.every((cell) => cell === '')) continue
+    const before = columns.at(-1)
+    if (before !== undefined && (isHeadOf(before, column) || isHeadOf(column, before))) {
+      for (const [row, cell] of column.entries()) if (cell !== '') before[row] = cell
+    } else columns.push(column)
+  }
+  return rows.map((_, row) => columns.map((column) => column[row] ?? ''))
+}
+
+/** The one has nothing but its first cell, which the other has not. */
+function isHeadOf([head, ...empty]: readonly string[], [missing, ...cells]: readonly string[]) {
+  return (
+    head !== '' &&
+    missing === '' &&
+    empty.every((cell) => cell === '') &&
+    cells.some((cell) => cell !== '')
+  )
+}

@@ -1,8 +1,7 @@
-import { type Fragment, fragmentsOf } from '../page/fragments.ts'
-import type { Glyph } from '../page/glyph.ts'
-import { type Line, linesOf } from '../page/lines.ts'
+import type { Glyph } from '../page/fragment-text.ts'
+import { type Fragment, fragmentsOf, type Line, linesOf } from '../page/fragments.ts'
 import type { Rule } from '../page/page-objects.ts'
-import { bordersBetween, tableLine } from './cell-gaps.ts'
+import { bordersBetween, tableLine } from './aligned-tables.ts'
 
 /** Tables whose lines are drawn, and the characters outside of them. */
 export interface RuledTables {

@@ -7,12 +7,12 @@ import type { ConversationList } from '../../../api/records.ts'
 import { ApiError } from '../../../api/request.ts'
 import { Button, Icon } from '../../../components/button.tsx'
 import { ConfirmDialog } from '../../../components/dialog.tsx'
-import { Failure, Loading } from '../../../components/failure.tsx'
+import { EmptyState, Failure, Loading } from '../../../components/failure.tsx'
+import { useAction, usePolling } from '../../../components/resource.ts'
 import { addressOf } from '../../../shell/addresses.ts'
 import { tellFailed } from '../../../shell/notices.tsx'
 import type { AskedTurn } from './asked-turn.ts'
 import { Composer, draftAt, keepDraft } from './composer.tsx'
-import { EarlierButton, Invitation, MissingConversation } from './conversation-states.tsx'
 import {
   type KeptTurn,
   type KeptTurns,
@@ -334,4 +334,60 @@ function isMissing(error: unknown): boolean {
 
 function addressAt({ project, name }: AgentName, id: string): string {
   return id === 'new' ? addressOf.agent(project, name) : addressOf.conversation(project, name, id)
+}
+
+function Invitation({ agent, hasData }: Pick<ConversationPaneProps, 'agent' | 'hasData'>) {
+  return (
+    <EmptyState icon="chat" title={`Ask ${agent.name}`}>
+      <p class="quiet">
+        {hasData
+          ? 'The answer comes with its steps and its sources, and the conversation is kept.'
+          : 'It has nothing to read yet, so it cannot answer anything.'}
+      </p>
+      {!hasData && (
+        <a class="button" href={addressOf.agentSettings(agent.project, agent.name)}>
+          Choose what it may read
+        </a>
+      )}
+    </EmptyState>
+  )
+}
+
+function EarlierButton({ readEarlier }: { readonly readEarlier: () => Promise<void> }) {
+  const { act, failure, isBusy } = useAction()
+  return (
+    <div class="row">
+      <Button
+        look="small"
+        label="Show earlier questions"
+        aria-disabled={isBusy}
+        onClick={() => act(readEarlier)}
+      />
+      {failure && <Failure error={failure} />}
+    </div>
+  )
+}
+
+const POLL_MS = 2000
+
+interface MissingProps {
+  readonly agent: AgentName
+  readonly onRetry: () => void
+}
+
+function MissingConversation({ agent, onRetry }: MissingProps) {
+  usePolling(onRetry, POLL_MS)
+  return (
+    <EmptyState icon="chat" title="This conversation is not there">
+      <p class="quiet">
+        It was deleted or has expired, or its first question is still being answered.
+      </p>
+      <div class="row">
+        <Button label="Look again" onClick={onRetry} />
+        <a class="button" href={addressOf.agent(agent.project, agent.name)}>
+          New conversation
+        </a>
+      </div>
+    </EmptyState>
+  )
 }

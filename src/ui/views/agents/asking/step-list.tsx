@@ -1,18 +1,89 @@
-/** What an agent did before it answered: each call, folded, with its input, what came back, and its time. */
+/** What an agent did before it answered: one folded line, and in it each call with its input, what came back, and its time. */
 import { useState } from 'preact/hooks'
+import { readTrace } from '../../../api/agents.ts'
 import { Button, CopyButton } from '../../../components/button.tsx'
-import { shownDuration } from '../../../components/numbers.ts'
+import { counted, shownDuration } from '../../../components/numbers.ts'
+import { Loaded } from '../../../components/record-list.tsx'
+import { useResource } from '../../../components/resource.ts'
 import type { AskedStep } from './asked-turn.ts'
 
-export function StepList({
-  steps,
-  project,
-}: {
+interface StepListProps {
   readonly steps: readonly AskedStep[]
   readonly project: string
-}) {
+}
+
+export function StepList({ steps, project }: StepListProps) {
   return (
-    <ol class="agents-steps" aria-label="Steps">
+    <details class="agents-steps small">
+      <summary class="quiet">{summaryOf(steps)}</summary>
+      <Steps steps={steps} project={project} />
+    </details>
+  )
+}
+
+interface KeptStepsProps {
+  readonly traceId: string
+  readonly count: number
+  readonly project: string
+}
+
+/** The steps of a turn that this page did not watch: its trace has them. */
+export function KeptSteps({ traceId, count, project }: KeptStepsProps) {
+  const [isOpen, setIsOpen] = useState(false)
+  return (
+    <details class="agents-steps small" onToggle={(event) => setIsOpen(event.currentTarget.open)}>
+      <summary class="quiet">{counted(count, 'step')}</summary>
+      {isOpen && <TraceSteps traceId={traceId} project={project} />}
+    </details>
+  )
+}
+
+function TraceSteps({ traceId, project }: Omit<KeptStepsProps, 'count'>) {
+  const trace = useResource((signal) => readTrace(traceId, signal), [traceId])
+  return (
+    <Loaded of={trace} what="the steps">
+      {({ steps }) => {
+        const shown = steps.map((step) => ({
+          action: { tool: step.tool, tool_input: step.input, log: '' },
+          observation: step.observation,
+          startedAtMs: step.start_ms,
+          endedAtMs: step.start_ms + step.took_ms,
+        }))
+        return <Steps steps={shown} project={project} />
+      }}
+    </Loaded>
+  )
+}
+
+/** `Searched 2 knowledge bases, ran 1 statement, 0.4 s`. */
+export function summaryOf(steps: readonly AskedStep[]): string {
+  const inputs = (tool: string) => steps.filter(({ action }) => action.tool === tool)
+  const searches = inputs('kb_query_tool')
+  const names = searches.flatMap(({ action }) => {
+    return [...action.tool_input.matchAll(/\bFROM\s+([\w."`$-]+)/gi)].map(([, name = '']) => {
+      return name.replace(/["`]/g, '').toLowerCase()
+    })
+  })
+  const searched = Math.max(new Set(names).size, Math.min(1, searches.length))
+  const ran = inputs('sql_db_query').length
+  const others = steps.length - searches.length - ran
+  const isRunning = steps.some(({ endedAtMs }) => endedAtMs === undefined)
+  const tookMs = steps.reduce((sum, { startedAtMs, endedAtMs = startedAtMs }) => {
+    return sum + endedAtMs - startedAtMs
+  }, 0)
+  const words = [
+    searched > 0 ? `searched ${counted(searched, 'knowledge base')}` : '',
+    ran > 0 ? `ran ${counted(ran, 'statement')}` : '',
+    others > 0 ? `took ${counted(others, ran + searched > 0 ? 'other step' : 'step')}` : '',
+    isRunning ? '…' : shownDuration(tookMs),
+  ]
+  const text = words.filter(Boolean).join(', ')
+  return text.charAt(0).toUpperCase() + text.slice(1)
+}
+
+function Steps({ steps, project }: StepListProps) {
+  return (
+    <ol aria-label="Steps">
       {steps.map((step, index) => (
         <li key={index}>
           <details>
@@ -44,7 +115,7 @@ export function StepList({
   )
 }
 
-/** What the model said before the call; the call itself stands below it. */
+/** What the model said before the call; the call itself is shown below it. */
 function thoughtOf(log: string): string {
   return log.split(/^Action: /m, 1)[0]?.trim() ?? ''
 }
@@ -81,7 +152,7 @@ export function ToolInput({
   )
 }
 
-/** A statement stands in the input as it is, or as a field of it. */
+/** The input is a statement, or has one in a field. */
 function sqlOf(input: string): string | undefined {
   if (/^\s*(SELECT|WITH|EXPLAIN)\b/i.test(input)) return input
   try {

@@ -1,21 +1,19 @@
 /** One question with its steps, its answer, where that comes from, and what can be done with it. */
 import type { ComponentChildren } from 'preact'
-import { useEffect, useRef, useState } from 'preact/hooks'
-import type { Citation, Evidence } from '../../../../core/domain/agents/completion-event.ts'
-import { rateTrace, readTrace } from '../../../api/agents.ts'
+import { useEffect, useState } from 'preact/hooks'
+import type { Citation } from '../../../../core/domain/agents/completion-event.ts'
+import { rateTrace } from '../../../api/agents.ts'
 import { Button, CopyButton, Icon } from '../../../components/button.tsx'
-import { Chart } from '../../../components/chart/chart.tsx'
-import { Failure } from '../../../components/failure.tsx'
-import { counted, shownDuration } from '../../../components/numbers.ts'
-import { RecordTable } from '../../../components/record-list.tsx'
-import { useAction, useResource } from '../../../components/resource.ts'
+import { shownDuration } from '../../../components/numbers.ts'
+import { useAction } from '../../../components/resource.ts'
 import { addressOf } from '../../../shell/addresses.ts'
 import { tellDone, tellFailed } from '../../../shell/notices.tsx'
-import { drawnChart } from './agent-chart.ts'
-import { AnswerText, addressOfCitation, CitationChip } from './answer-text.tsx'
-import { type AskedTurn, type Found, NEXT_STEPS, usageOf } from './asked-turn.ts'
+import { AnswerText } from './answer-text.tsx'
+import { type AskedTurn, NEXT_STEPS, usageOf } from './asked-turn.ts'
+import { Findings } from './findings.tsx'
 import type { TraceSummary } from './kept-turns.ts'
-import { gistOf, StepList, ToolInput } from './step-list.tsx'
+import { Sources } from './sources.tsx'
+import { KeptSteps, StepList } from './step-list.tsx'
 
 interface TurnCardProps {
   readonly turn: AskedTurn
@@ -24,7 +22,7 @@ interface TurnCardProps {
   readonly summary?: TraceSummary | undefined
   readonly sharedChunks?: ReadonlySet<string>
   readonly actions?: ComponentChildren
-  /** The question, time and tokens stand somewhere else. */
+  /** The question, time and tokens are shown elsewhere. */
   readonly isBare?: boolean
 }
 
@@ -36,9 +34,9 @@ export function TurnCard(props: TurnCardProps) {
   return (
     <article class="agents-turn" aria-busy={isRunning}>
       {!isBare && (
-        <p class="agents-question pre" dir="auto">
+        <h2 class="agents-question pre" dir="auto">
           {turn.question}
-        </p>
+        </h2>
       )}
       {turn.steps.length > 0 && <StepList steps={turn.steps} project={project} />}
       {turn.steps.length === 0 && summary !== undefined && summary.step_count > 0 && (
@@ -53,7 +51,10 @@ export function TurnCard(props: TurnCardProps) {
         </p>
       ))}
       {turn.found && <Findings found={turn.found} project={project} />}
-      <Sources citations={sources} shared={sharedChunks} />
+      <Sources citations={sources} shared={sharedChunks} answer={turn.text} />
+      {citesNothing(turn) && (
+        <p class="small quiet">This answer cites nothing: check it before you rely on it.</p>
+      )}
       {!isRunning && (
         <div class="row small">
           {!isBare && <Spent turn={turn} summary={summary} />}
@@ -72,6 +73,13 @@ export function TurnCard(props: TurnCardProps) {
 }
 
 const NO_CITATIONS: readonly Citation[] = []
+
+/** Neither a document nor rows: what the model says is its own. */
+function citesNothing({ state, found }: AskedTurn): boolean {
+  if (state !== 'answered' || found === undefined) return false
+  const { citations, evidence = [], charts = [], result } = found
+  return citations.length + evidence.length + charts.length === 0 && !result
+}
 
 /** How long it took, and the tokens that the model counted. */
 function Spent({
@@ -134,84 +142,6 @@ function HowItEnded({ turn }: { readonly turn: AskedTurn }) {
       </div>
     </div>
   )
-}
-
-function Sources({
-  citations,
-  shared,
-}: {
-  readonly citations: readonly Citation[]
-  readonly shared: ReadonlySet<string> | undefined
-}) {
-  if (citations.length === 0) return null
-  const ids = [...new Set(citations.map(({ chunk_id }) => chunk_id))]
-  return (
-    <ol class="agents-sources small" aria-label="Sources">
-      {citations.map((citation, index) => (
-        <li key={index}>
-          <CitationChip
-            number={ids.indexOf(citation.chunk_id) + 1}
-            citation={citation}
-            isShared={shared?.has(`${citation.knowledge_base} ${citation.chunk_id}`) ?? false}
-          />
-          <a href={addressOfCitation(citation)} dir="auto">
-            {citation.document_id}
-          </a>
-          {citation.page !== null && <span class="quiet">page {citation.page}</span>}
-          {shared?.has(`${citation.knowledge_base} ${citation.chunk_id}`) && (
-            <span class="badge accent">In both</span>
-          )}
-          <q class="quiet" dir="auto">
-            {citation.text}
-          </q>
-        </li>
-      ))}
-    </ol>
-  )
-}
-
-interface KeptStepsProps {
-  readonly traceId: string
-  readonly count: number
-  readonly project: string
-}
-
-/** The steps of a turn that this page did not watch: read from its trace when they come into sight. */
-function KeptSteps({ traceId, count, project }: KeptStepsProps) {
-  const place = useRef<HTMLOListElement>(null)
-  const [isSeen, setIsSeen] = useState(false)
-  useEffect(() => {
-    if (place.current === null) return
-    const seen = new IntersectionObserver((entries) => {
-      if (entries.some(({ isIntersecting }) => isIntersecting)) setIsSeen(true)
-    })
-    seen.observe(place.current)
-    return () => seen.disconnect()
-  }, [])
-  const found = useResource(
-    async (signal) => (isSeen ? readTrace(traceId, signal) : undefined),
-    [traceId, isSeen],
-  )
-  if (found.failure) return <Failure error={found.failure} onRetry={found.reload} />
-  if (found.data === undefined) {
-    // As high as what comes in its place.
-    return (
-      <ol class="agents-steps" ref={place} aria-label="Steps" aria-busy="true">
-        {Array.from({ length: count }, (_, index) => (
-          <li key={index} class="agents-step-to-come quiet small">
-            {index === 0 ? `${counted(count, 'step')} …` : ''}
-          </li>
-        ))}
-      </ol>
-    )
-  }
-  const steps = found.data.steps.map((step) => ({
-    action: { tool: step.tool, tool_input: step.input, log: '' },
-    observation: step.observation,
-    startedAtMs: step.start_ms,
-    endedAtMs: step.start_ms + step.took_ms,
-  }))
-  return <StepList steps={steps} project={project} />
 }
 
 interface FeedbackProps {
@@ -278,80 +208,4 @@ function Feedback({ traceId, summary }: FeedbackProps) {
       )}
     </fieldset>
   )
-}
-
-/** What an answer leans on besides its sources: charts, and the rows of statements. */
-function Findings({ found, project }: { readonly found: Found; readonly project: string }) {
-  const { charts = [], evidence = [], result } = found
-  return (
-    <>
-      {charts.map((chart, index) => {
-        const drawn = drawnChart(chart)
-        return (
-          <section key={index} class="panel stack" aria-label={drawn?.title || 'Chart'}>
-            {drawn?.title && <h3 dir="auto">{drawn.title}</h3>}
-            {drawn && (
-              <Chart
-                choice={drawn.choice}
-                columns={drawn.columns.map((name) => ({ name, type: '' }))}
-                rows={drawn.rows}
-              />
-            )}
-            <Rows label="Rows of the chart" rows={{ ...chart, is_cut: false }} project={project} />
-          </section>
-        )
-      })}
-      {result && <Rows label="Result" rows={result} project={project} isOpen />}
-      {evidence.map((rows, index) => (
-        <Rows key={index} label="Rows that were read" rows={rows} project={project} />
-      ))}
-    </>
-  )
-}
-
-const ROWS_SHOWN_MAX = 100
-const CELL_CHARS_MAX = 200
-
-interface RowsProps {
-  readonly label: string
-  readonly rows: Evidence
-  readonly project: string
-  readonly isOpen?: boolean
-}
-
-function Rows({ label, rows, project, isOpen = false }: RowsProps) {
-  const { sql, column_names: columns, data, is_cut: isCut } = rows
-  const shown = data.slice(0, ROWS_SHOWN_MAX)
-  const hasMore = isCut || shown.length < data.length
-  return (
-    <details class="agents-rows" open={isOpen}>
-      <summary>
-        {label}{' '}
-        <span class="small quiet">
-          {counted(shown.length, 'row')}
-          {hasMore && ', the first of more'}
-        </span>
-        <span class="one-line quiet small mono" dir="auto">
-          {gistOf(sql)}
-        </span>
-      </summary>
-      <ToolInput input={sql} project={project} />
-      <RecordTable
-        label={label}
-        class="agents-wide"
-        look=""
-        rows={shown}
-        columns={columns.map((title, at) => ({
-          title,
-          cell: (row: readonly unknown[]) => shownCell(row[at]),
-        }))}
-      />
-    </details>
-  )
-}
-
-function shownCell(cell: unknown) {
-  if (cell === null) return <span class="quiet">null</span>
-  const text = typeof cell === 'object' ? JSON.stringify(cell) : String(cell)
-  return text.length > CELL_CHARS_MAX ? `${text.slice(0, CELL_CHARS_MAX)} …` : text
 }

@@ -1,4 +1,6 @@
 /** Files as a person gives them, by a drop or a picker, folders with all that is in them. */
+import { useRef } from 'preact/hooks'
+import { Button } from '../components/button.tsx'
 
 export interface NamedFile {
   /** As it is stored: with the folders before it, without what no name may hold or begin with. */
@@ -71,4 +73,39 @@ function named(path: string, content: File): NamedFile {
 /** A file or a folder. Not what systems leave in folders, nor hidden folders as `.git` with all that is in them. */
 function isVisible(name: string): boolean {
   return !name.startsWith('.') && name !== 'Thumbs.db'
+}
+
+/** Every browser knows it by this name; the types of the page do not. */
+const FOLDER = { webkitdirectory: true }
+
+export function FilePicker({ onFiles }: { readonly onFiles: (files: NamedFile[]) => void }) {
+  const files = useRef<HTMLInputElement>(null)
+  const folder = useRef<HTMLInputElement>(null)
+  const take = (field: HTMLInputElement) => {
+    onFiles(pickedFiles(field.files))
+    // The same file may be chosen again.
+    field.value = ''
+  }
+  return (
+    <div class="row">
+      <Button icon="file" label="Choose files" onClick={() => files.current?.click()} />
+      <Button look="quiet" label="Choose a folder" onClick={() => folder.current?.click()} />
+      <input
+        ref={files}
+        type="file"
+        multiple
+        hidden
+        aria-label="Files to add"
+        onChange={(event) => take(event.currentTarget)}
+      />
+      <input
+        ref={folder}
+        type="file"
+        {...FOLDER}
+        hidden
+        aria-label="Folder to add"
+        onChange={(event) => take(event.currentTarget)}
+      />
+    </div>
+  )
 }

@@ -1,0 +1,97 @@
+/** A model's Markdown as safe HTML: no tags, images or scripts of its own, links only to web addresses. Pure. */
+import { micromark } from 'micromark'
+import { gfmTable, gfmTableHtml } from 'micromark-extension-gfm-table'
+
+const MARKDOWN = {
+  // Tags stay text. An image would tell its server who reads the answer.
+  extensions: [gfmTable(), { disable: { null: ['htmlFlow', 'htmlText', 'labelStartImage'] } }],
+  htmlExtensions: [gfmTableHtml()],
+}
+
+/** `[sencha:content:1of1:0to67]`: the id of a chunk. */
+const CITED = /\[([^\][\n]{1,300}:\d+of\d+:\d+to\d+)\]/g
+/** Characters of private use, which no answer needs: a mark survives Markdown between them. */
+const MARK = /\ue000(\d+)\ue001/g
+const ADDRESS = /https?:\/\/[^\s<>"'`|)\]\ue000]{1,2000}/g
+/** The time of micromark grows with the square of the depth. */
+const DEEP_QUOTE = /^(?:[ \t]*>){100}/m
+
+/** The ids that an answer cites, in the order in which they are numbered. */
+export function citedIds(text: string): readonly string[] {
+  return [...new Set([...text.matchAll(CITED)].map(([, id = '']) => id))]
+}
+
+/** @param markOf the HTML of the mark of an id */
+export function answerHtml(text: string, markOf: (id: string) => string): string {
+  if (DEEP_QUOTE.test(text)) return `<p>${escaped(text)}</p>`
+  const ids: string[] = []
+  const marked = text.replace(/[\ue000\ue001]/g, '').replace(CITED, (_, id: string) => {
+    return `\ue000${ids.push(id) - 1}\ue001`
+  })
+  const idOf = (index: string) => ids[Number(index)] ?? ''
+  let isCode = false
+  let isLink = false
+  // micromark escapes `<` and `>` everywhere else.
+  const parts = micromark(marked, MARKDOWN).split(/(<[^>]*>)/)
+  return parts
+    .map((part) => {
+      if (part.startsWith('<')) {
+        if (/^<\/?code/.test(part)) isCode = !part.startsWith('</')
+        if (part === '</a>' && !isLink) return ''
+        if (/^<\/?a\b/.test(part)) isLink = part.startsWith('<a href="http')
+        return tagOf(part)
+      }
+      if (isCode) return part.replace(MARK, (_, index) => escaped(`[${idOf(index)}]`))
+      const linked = isLink ? part : part.replace(ADDRESS, linkOf)
+      return linked.replace(MARK, (_, index) => markOf(idOf(index)))
+    })
+    .join('')
+}
+
+const TAGS: readonly (readonly [RegExp, string])[] = [
+  // The title of the view and the question are above them.
+  [/^<(\/?)h[1-6]/, '<$1h3'],
+  [
+    /^<a href="(https?:[^"]*)".*$/,
+    '<a href="$1" target="_blank" rel="noopener noreferrer nofollow">',
+  ],
+  [/^<a (?!href="https?:).*$/, ''],
+  [/^<table>/, '<div class="agents-wide" tabindex="0"><table>'],
+  [/^<\/table>/, '</table></div>'],
+  [
+    /^<pre>/,
+    '<div class="agents-code"><button type="button" class="button small">Copy the code</button><pre tabindex="0" dir="ltr">',
+  ],
+  [/^<\/pre>/, '</pre></div>'],
+  [/^<(p|li|th|td|h3)\b/, '<$1 dir="auto"'],
+]
+
+function tagOf(tag: string): string {
+  return TAGS.reduce((now, [pattern, other]) => now.replace(pattern, other), tag)
+}
+
+function linkOf(address: string): string {
+  const [href = '', end = ''] = address.split(/((?:[.,;:!?]|&quot;|&gt;)+)$/)
+  return `<a href="${href}" target="_blank" rel="noopener noreferrer nofollow">${href}</a>${end}`
+}
+
+export function escaped(text: string): string {
+  return text.replace(/[&<>"]/g, (one) => `&#${one.charCodeAt(0)};`)
+}
+
+/** Parts that are read by themselves, cut where a paragraph begins: while an answer grows, only its last part changes. */
+export function partsOf(text: string): readonly string[] {
+  const parts = ['']
+  let fence: string | undefined
+  for (const line of text.split(/(?<=\n)/)) {
+    const [mark] = /^ {0,3}(`{3,}|~{3,})/.exec(line) ?? []
+    if (mark !== undefined && (fence === undefined || line.startsWith(fence))) {
+      fence = fence === undefined ? mark : undefined
+    }
+    const before = parts.at(-1) ?? ''
+    const isNew = fence === undefined && /\n\s*\n$/.test(before) && /^\p{L}/u.test(line)
+    if (isNew) parts.push(line)
+    else parts[parts.length - 1] = before + line
+  }
+  return parts
+}

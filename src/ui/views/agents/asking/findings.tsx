@@ -1,0 +1,130 @@
+/** What an answer is made of besides its sources: charts, and the rows of statements. */
+import type {
+  Chart as AnswerChart,
+  Evidence,
+} from '../../../../core/domain/agents/completion-event.ts'
+import type { Cell } from '../../../api/sql.ts'
+import { Chart } from '../../../components/chart/chart.tsx'
+import type { ChartChoice, ChartKind } from '../../../components/chart/chart-choice.ts'
+import { counted } from '../../../components/numbers.ts'
+import { RecordTable } from '../../../components/record-list.tsx'
+import type { Found } from './asked-turn.ts'
+import { gistOf, ToolInput } from './step-list.tsx'
+
+export function Findings({ found, project }: { readonly found: Found; readonly project: string }) {
+  const { charts = [], evidence = [], result } = found
+  return (
+    <>
+      {charts.map((chart, index) => {
+        const drawn = drawnChart(chart)
+        return (
+          <section key={index} class="panel stack" aria-label={drawn?.title || 'Chart'}>
+            {drawn?.title && <h3 dir="auto">{drawn.title}</h3>}
+            {drawn && (
+              <Chart
+                choice={drawn.choice}
+                columns={drawn.columns.map((name) => ({ name, type: '' }))}
+                rows={drawn.rows}
+              />
+            )}
+            <Rows label="Rows of the chart" rows={{ ...chart, is_cut: false }} project={project} />
+          </section>
+        )
+      })}
+      {result && <Rows label="Result" rows={result} project={project} isOpen />}
+      {evidence.map((rows, index) => (
+        <Rows key={index} label="Rows that were read" rows={rows} project={project} />
+      ))}
+    </>
+  )
+}
+
+const ROWS_SHOWN_MAX = 100
+const CELL_CHARS_MAX = 200
+
+interface RowsProps {
+  readonly label: string
+  readonly rows: Evidence
+  readonly project: string
+  readonly isOpen?: boolean
+}
+
+function Rows({ label, rows, project, isOpen = false }: RowsProps) {
+  const { sql, column_names: columns, data, is_cut: isCut } = rows
+  const shown = data.slice(0, ROWS_SHOWN_MAX)
+  const hasMore = isCut || shown.length < data.length
+  return (
+    <details class="agents-rows" open={isOpen}>
+      <summary>
+        {label}{' '}
+        <span class="small quiet">
+          {counted(shown.length, 'row')}
+          {hasMore && ', the first of more'}
+        </span>
+        <span class="one-line quiet small mono" dir="auto">
+          {gistOf(sql)}
+        </span>
+      </summary>
+      <ToolInput input={sql} project={project} />
+      <RecordTable
+        label={label}
+        class="agents-wide"
+        look=""
+        rows={shown}
+        columns={columns.map((title, at) => ({
+          title,
+          cell: (row: readonly unknown[]) => shownCell(row[at]),
+        }))}
+      />
+    </details>
+  )
+}
+
+function shownCell(cell: unknown) {
+  if (cell === null) return <span class="quiet">null</span>
+  const text = typeof cell === 'object' ? JSON.stringify(cell) : String(cell)
+  return text.length > CELL_CHARS_MAX ? `${text.slice(0, CELL_CHARS_MAX)} …` : text
+}
+
+interface DrawnChart {
+  readonly title: string
+  readonly choice: ChartChoice
+  readonly columns: readonly string[]
+  readonly rows: readonly (readonly Cell[])[]
+}
+
+const KINDS: Readonly<Record<string, ChartKind>> = {
+  line: 'line',
+  bar: 'bar',
+  point: 'scatter',
+  arc: 'bar',
+}
+
+/** @returns undefined for a chart that we cannot draw: its rows say the same */
+export function drawnChart({
+  spec,
+  column_names: columns,
+  data,
+}: AnswerChart): DrawnChart | undefined {
+  const title = typeof spec.title === 'string' ? spec.title : ''
+  const kind = KINDS[String(fieldOf(spec.mark, 'type'))]
+  const along = (channel: string) => {
+    return columns.indexOf(String(fieldOf(fieldOf(spec.encoding, channel), 'title')))
+  }
+  const isPie = fieldOf(spec.mark, 'type') === 'arc'
+  const x = along(isPie ? 'color' : 'x')
+  const y = along(isPie ? 'theta' : 'y')
+  if (kind === undefined || x < 0) return
+  if (fieldOf(fieldOf(spec.encoding, 'x'), 'bin') === true) {
+    return { title, choice: { kind: 'histogram', x, y: [] }, columns, rows: data }
+  }
+  if (y < 0) return
+  const series = isPie ? -1 : along('color')
+  if (series < 0) return { title, choice: { kind, x, y: [y] }, columns, rows: data }
+  return { title, choice: { kind, x, y: [y], by: series }, columns, rows: data }
+}
+
+function fieldOf(value: unknown, field: string): unknown {
+  if (typeof value !== 'object' || value === null) return
+  return Object.hasOwn(value, field) ? Reflect.get(value, field) : undefined
+}

@@ -1,0 +1,96 @@
+/** The sources below an answer: each with its title, its place and one passage, which opens in its document. */
+import type { Citation } from '../../../../core/domain/agents/completion-event.ts'
+import { listDocuments } from '../../../api/documents.ts'
+import { MarkedText } from '../../../components/marked-text.tsx'
+import { useResource } from '../../../components/resource.ts'
+import { addressOfCitation, chunkIds } from './answer-text.tsx'
+
+interface SourcesProps {
+  readonly citations: readonly Citation[]
+  /** The chunks that the other answer cites, too. */
+  readonly shared: ReadonlySet<string> | undefined
+  /** What the passage of a source need not say again. */
+  readonly answer: string
+}
+
+export function Sources({ citations, shared, answer }: SourcesProps) {
+  const titles = useTitles(citations)
+  if (citations.length === 0) return null
+  const plain = bare(answer)
+  return (
+    <section aria-label="Sources">
+      <ol class="agents-sources small">
+        {chunkIds(citations).map((id, index) => {
+          const quotes = citations.filter(({ chunk_id }) => chunk_id === id)
+          const [first] = quotes
+          if (first === undefined) return null
+          const isShared = shared?.has(`${first.knowledge_base} ${id}`) ?? false
+          const unsaid = quotes
+            .map(({ text }) => text)
+            .filter((text) => !plain.includes(bare(text)))
+          return (
+            <li key={id}>
+              <a
+                class={`agents-source ${isShared ? 'shared' : ''}`}
+                href={addressOfCitation(first)}
+              >
+                <span class="agents-chip" aria-hidden="true">
+                  {index + 1}
+                </span>
+                <bdi class="agents-source-title">
+                  {titles.get(documentKey(first)) ?? first.document_id}
+                </bdi>
+                <bdi class="quiet">{placeIn(first)}</bdi>
+              </a>
+              {isShared && <span class="badge accent">In both</span>}
+              {unsaid.length > 0 && <Passage text={unsaid.join(' … ')} />}
+            </li>
+          )
+        })}
+      </ol>
+    </section>
+  )
+}
+
+function Passage({ text }: { readonly text: string }) {
+  return (
+    <q class="quiet">
+      <MarkedText text={text} ranges={[[0, text.length]]} />
+    </q>
+  )
+}
+
+/** `Brewing › Water, page 4`. */
+function placeIn({ heading, page }: Citation): string {
+  return [heading ?? '', page === null ? '' : `page ${page}`].filter(Boolean).join(', ')
+}
+
+/** As Markdown and typography differ, not as the words do. */
+function bare(text: string): string {
+  return text.replace(/[\s*_`>#“”"]+/g, ' ').toLowerCase()
+}
+
+function documentKey({ knowledge_base, document_id }: Citation): string {
+  return JSON.stringify([knowledge_base, document_id])
+}
+
+/** The titles of the documents that have one, in one request for each knowledge base. */
+function useTitles(citations: readonly Citation[]): ReadonlyMap<string, string> {
+  const keys = [...new Set(citations.map(documentKey))]
+  const { data } = useResource(async (signal) => {
+    const groups = Map.groupBy(citations, ({ knowledge_base }) => knowledge_base)
+    const found = await Promise.all(
+      [...groups].map(async ([knowledgeBase, cited]) => {
+        const [project = '', ...rest] = knowledgeBase.split('.')
+        const ids = [...new Set(cited.map(({ document_id }) => document_id))]
+        const part = { limit: ids.length, filters: { id: { in: ids } } }
+        const list = await listDocuments({ project, name: rest.join('.') }, part, signal)
+        return list.items.flatMap(({ id, title }) => {
+          return title === null ? [] : [[JSON.stringify([knowledgeBase, id]), title] as const]
+        })
+      }),
+    )
+    return found.flat()
+  }, keys)
+  return new Map(data)
+}
