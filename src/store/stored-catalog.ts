@@ -14,13 +14,6 @@ import type { Catalog } from '../core/domain/ports/store-ports.ts'
 import type { Project, View, ViewChanges, ViewDraft } from '../core/domain/project.ts'
 import { timestampOfMillis } from '../core/domain/timestamp.ts'
 import { notFound } from '../core/errors.ts'
-import {
-  checkAgentName,
-  checkDatabaseName,
-  checkKnowledgeBase,
-  checkRelationName,
-  currentProject,
-} from './catalog/catalog-checks.ts'
 import { type CatalogQueries, deleteRow, nextId, queriesOver } from './catalog/catalog-queries.ts'
 import {
   agentOf,
@@ -35,18 +28,27 @@ import {
   storedParamsOf,
   viewOf,
 } from './catalog/catalog-rows.ts'
-import { type StoreParts, withoutId, withReplaced } from './catalog/catalog-state.ts'
+import {
+  checkAgentName,
+  checkDatabaseName,
+  checkKnowledgeBase,
+  checkRelationName,
+  currentProject,
+  type StoreParts,
+  withoutId,
+  withReplaced,
+} from './catalog/catalog-state.ts'
 import { agents, knowledgeBases, projects, tables, views } from './catalog/schema.ts'
 import { createChunkTables } from './documents/chunk-columns.ts'
-import { declareColumns } from './documents/declared-columns.ts'
 import { dropKeywordTables } from './documents/keyword-index.ts'
 import type { KeywordLanguages } from './documents/keyword-languages.ts'
+import { declareColumns } from './documents/stored-metadata.ts'
 import {
   applyEmbeddingChange,
   dropNextVectors,
   hasNoChunks,
   reembeddingRow,
-} from './documents/reembedding-tables.ts'
+} from './documents/stored-vectors.ts'
 import { deleteConversationsOf } from './records/stored-conversations.ts'
 import { dropSourcesOf } from './records/stored-items.ts'
 import { deleteTracesOf } from './records/trace-rows.ts'

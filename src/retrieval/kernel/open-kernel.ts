@@ -1,7 +1,12 @@
 import type { Kernel, KernelOperations } from './kernel.ts'
 import { RELAXED_KERNEL_BASE64, SIMD_KERNEL_BASE64 } from './kernel-module.ts'
-import { CANDIDATE_BYTES, CANDIDATES_MAX, ROW_LIST_MAX, slotLayout } from './memory-layout.ts'
-import { VECTOR_LIMITS } from './vector-limits.ts'
+import {
+  CANDIDATE_BYTES,
+  CANDIDATES_MAX,
+  ROW_LIST_MAX,
+  slotLayout,
+  VECTOR_LIMITS,
+} from './memory-layout.ts'
 
 /** `simd`: without relaxed SIMD. */
 export type KernelChoice = 'fastest' | 'simd'

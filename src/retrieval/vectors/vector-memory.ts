@@ -1,8 +1,7 @@
 import { AppError } from '../../core/errors.ts'
 import type { Kernel } from '../kernel/kernel.ts'
-import { PAGE_BYTES, slotLayout } from '../kernel/memory-layout.ts'
+import { PAGE_BYTES, slotLayout, VECTOR_LIMITS } from '../kernel/memory-layout.ts'
 import { type KernelChoice, openKernel } from '../kernel/open-kernel.ts'
-import { VECTOR_LIMITS } from '../kernel/vector-limits.ts'
 
 /** Who scans: the calling thread a little, threads the rest. */
 export interface ScanSharing {

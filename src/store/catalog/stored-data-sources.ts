@@ -10,10 +10,9 @@ import { nameKey } from '../../core/domain/identifier.ts'
 import type { DataSourceCatalog } from '../../core/domain/ports/store-ports.ts'
 import { timestampOfMillis } from '../../core/domain/timestamp.ts'
 import { notFound } from '../../core/errors.ts'
-import { checkDatabaseName } from './catalog-checks.ts'
 import { deleteRow, nextId, queriesOver } from './catalog-queries.ts'
 import { dataSourceOf, sealedJson } from './catalog-rows.ts'
-import { type StoreParts, withoutId, withReplaced } from './catalog-state.ts'
+import { checkDatabaseName, type StoreParts, withoutId, withReplaced } from './catalog-state.ts'
 import { dataSources } from './schema.ts'
 
 /** Databases elsewhere over DuckDB. Each write is one turn of the write queue. */

@@ -17,9 +17,9 @@ import { APPENDED_ROWS_MAX, type AppendedColumns, appendColumns } from '../duckd
 import {
   POSTING_COLUMNS,
   RECENT_POSTING_COLUMNS,
+  type RecentPostings,
   TERM_COUNT_COLUMNS,
-} from '../upkeep/keyword-columns.ts'
-import type { RecentPostings } from '../upkeep/posting-sorter.ts'
+} from '../upkeep/posting-sorter.ts'
 
 /** A chunk by its key, and its terms. */
 export interface KeywordRow {

@@ -4,6 +4,7 @@ import type { KnowledgeBase } from '../../core/domain/knowledge-base.ts'
 import { AppError } from '../../core/errors.ts'
 import { SerialQueue } from '../../core/runtime/serial-queue.ts'
 import { learnedLanguage } from '../../core/text/learned-language.ts'
+import { type KnowledgeBaseRow, KnownRows } from '../catalog/catalog-queries.ts'
 import {
   knowledgeBaseOf,
   type StoredParams,
@@ -11,7 +12,6 @@ import {
   storedParamsOf,
 } from '../catalog/catalog-rows.ts'
 import { type StoreParts, withReplaced } from '../catalog/catalog-state.ts'
-import { type KnowledgeBaseRow, KnownRows } from '../catalog/known-rows.ts'
 import { KeywordRebuild, OlderIndexes } from './keyword-rebuild.ts'
 
 /** The first chunks, and so much of each, show the language. */

@@ -17,7 +17,7 @@ import type { Language } from '../../core/domain/language.ts'
 import { SLICE_MS, TimeSlice } from '../../core/runtime/scheduling.ts'
 import { Analyzer } from '../../core/text/analyzer.ts'
 import type { Database } from '../duckdb/database.ts'
-import { POSTING_COLUMNS, RECENT_POSTING_COLUMNS } from '../upkeep/keyword-columns.ts'
+import { POSTING_COLUMNS, RECENT_POSTING_COLUMNS } from '../upkeep/posting-sorter.ts'
 import {
   appendKeywords,
   createKeywordTables,

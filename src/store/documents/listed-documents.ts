@@ -18,10 +18,10 @@ import { LruMap } from '../../core/runtime/lru-map.ts'
 import { yieldToEventLoop } from '../../core/runtime/scheduling.ts'
 import { columnBatchOf } from '../duckdb/columns.ts'
 import type { Database } from '../duckdb/database.ts'
-import { runWithKeys } from '../duckdb/key-lists.ts'
-import { cutsOf, NOTHING_KNOWN } from './chunk-contexts.ts'
+import { runWithKeys } from '../duckdb/typed-values.ts'
+import { cutsOf, NOTHING_KNOWN } from './chunk-columns.ts'
+import { keysOfDocuments } from './document-ids.ts'
 import { readMetadata } from './stored-metadata.ts'
-import { keysOfDocuments } from './stored-texts.ts'
 
 interface Counted {
   readonly revision: number

@@ -25,15 +25,19 @@ import {
   preparedChunks,
   preparedDocuments,
 } from './chunk-changes.ts'
-import { contextsOf, cutCounts } from './chunk-contexts.ts'
+import { contextsOf, cutCounts } from './chunk-columns.ts'
 import { chunkRowsOf, type Incoming } from './chunk-rows.ts'
-import { ChunkWrites, type JobMarks, NOTHING_COMES, type RowsWritten } from './chunk-writes.ts'
-import { DocumentIds } from './document-ids.ts'
+import {
+  ChunkWrites,
+  GroupedInserts,
+  type JobMarks,
+  NOTHING_COMES,
+  type RowsWritten,
+} from './chunk-writes.ts'
+import { DocumentIds, keysOfDocuments, storedTexts } from './document-ids.ts'
 import { fitValues } from './fitted-values.ts'
-import { GroupedInserts } from './grouped-inserts.ts'
 import type { KeywordLanguages } from './keyword-languages.ts'
 import { valuesByKey } from './metadata-columns.ts'
-import { keysOfDocuments, storedTexts } from './stored-texts.ts'
 import { type OpenTables, removeChunkRows, StaleVectors } from './write-chunk-rows.ts'
 
 /** Knowledge bases whose cut chunks are remembered. */

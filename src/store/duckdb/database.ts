@@ -4,11 +4,25 @@ import { join } from 'node:path'
 import type { DuckDBConnection, DuckDBInstance, DuckDBPreparedStatement } from '@duckdb/node-api'
 import { AppError, StartError } from '../../core/errors.ts'
 import { isInvalidated, resourceError, unusable } from './database-error.ts'
-import { expectLog, expectNoLog, expectsLog } from './expected-log.ts'
-import { type LockNote, lockConflict, removeLockNote, writeLockNote } from './lock-note.ts'
-import { connectTo, lockedInstance, spillDirectory } from './locked-instance.ts'
-import { checkLog, copiedAlone, LogMark, MARK_FILE } from './log-mark.ts'
-import { memoryLimitOf } from './memory-size.ts'
+import {
+  connectTo,
+  type LockNote,
+  lockConflict,
+  lockedInstance,
+  removeLockNote,
+  spillDirectory,
+  writeLockNote,
+} from './locked-instance.ts'
+import {
+  checkLog,
+  copiedAlone,
+  expectLog,
+  expectNoLog,
+  expectsLog,
+  LogMark,
+  MARK_FILE,
+} from './log-mark.ts'
+import { memoryLimitOf } from './memory-watchdog.ts'
 import { trimCache, withoutCaching } from './step-limits.ts'
 
 export const DATABASE_FILE = 'eider-data.duckdb'

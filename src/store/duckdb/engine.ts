@@ -12,10 +12,8 @@ import { AppError } from '../../core/errors.ts'
 import { callerOf, type Deadline } from '../../core/runtime/cancellation.ts'
 import { columnBatchOf } from './columns.ts'
 import type { Database } from './database.ts'
-import { encodedValues } from './encoded-rows.ts'
 import { type MemoryLimits, MemoryWatchdog, type WatchedMemory } from './memory-watchdog.ts'
 import { type OpenStatement, OpenStatements, type StuckStatement } from './open-statements.ts'
-import { type FileNote, newExportFile } from './parquet-export.ts'
 import { type Caller, type NewStatement, type Place, Places } from './places.ts'
 import { PreparedStatements, ReadConnections } from './read-connections.ts'
 import {
@@ -25,10 +23,15 @@ import {
   statementDeadline,
   TOO_LONG,
 } from './read-session.ts'
-import { readyRows } from './result-rows.ts'
-import { resultStream } from './result-stream.ts'
+import { encodedValues, readyRows, resultStream } from './result-rows.ts'
 import { SqlParser } from './sql-parser.ts'
-import { type StagedSelect, stagedSelect, stagingOf } from './staged-select.ts'
+import {
+  type FileNote,
+  newExportFile,
+  type StagedSelect,
+  stagedSelect,
+  stagingOf,
+} from './staged-select.ts'
 
 const CLOSE_GRACE_MS = 2_000
 

@@ -17,7 +17,7 @@ import type { DiskState } from '../../core/domain/server-state.ts'
 import { SerialQueue } from '../../core/runtime/serial-queue.ts'
 import type { Database } from '../duckdb/database.ts'
 import type { DiskSpace } from './disk-space.ts'
-import { definition } from './keyword-columns.ts'
+import { definition } from './posting-sorter.ts'
 
 /** Between two looks at what is stored, while something is written. */
 const LOOK_MS = 3_000
