@@ -197,19 +197,18 @@ export class StoredEngine implements SqlEngine, ColumnReader {
   }
 
   /**
-   * Runs a statement up to its first rows: in a place for short ones where no other is free, and again where it was too
-   * long for that; once more, too, where it lacks memory that others hold.
+   * Runs a statement up to its first rows: in a place for short ones where no other is free, then in a long one where it was
+   * too long for that; once more, too, where it lacks memory that others hold.
    */
   async #begin(statement: BoundSql, deadline: Deadline): Promise<Begun> {
-    let tries = 0
+    let turn: WantedSession['turn'] = 'new'
     for (let roomTries = 0; ; ) {
-      const turn = tries === 0 ? 'new' : 'again'
-      const session = await this.#admit(deadline, { sql: statement.sql, turn, tries })
+      const session = await this.#admit(deadline, { sql: statement.sql, turn })
       try {
         return { session, ...(await session.begin(statement)) }
       } catch (error) {
         if (error === TOO_LONG) {
-          tries += 1
+          turn = 'long'
           continue
         }
         roomTries += 1
@@ -304,14 +303,10 @@ export class StoredEngine implements SqlEngine, ColumnReader {
     }
   }
 
-  async #enter(
-    deadline: Deadline,
-    { turn, tries = 0 }: WantedSession,
-    onTooLong: () => void,
-  ): Promise<Place> {
+  async #enter(deadline: Deadline, { turn }: WantedSession, onTooLong: () => void): Promise<Place> {
     try {
       const caller = callerOf(deadline.signal)
-      return await this.#places.enter({ caller, turn, tries, onTooLong }, deadline.signal)
+      return await this.#places.enter({ caller, turn, onTooLong }, deadline.signal)
     } catch (error) {
       this.#end(deadline)
       throw error
@@ -332,7 +327,6 @@ interface WantedSession {
   /** For the eyes of whoever runs the server. */
   readonly sql: string
   readonly turn: NewStatement['turn']
-  readonly tries?: number
   /** Gets the connection when the statement is over, its transaction ended, instead of the pool. */
   readonly giveBack?: (connection: DuckDBConnection) => void
   /** Called when DuckDB has let go of a statement that did not come to its end. */

@@ -1,5 +1,4 @@
 /** The instance of DuckDB over the file of a data folder. */
-
 import {
   closeSync,
   existsSync,
@@ -9,9 +8,13 @@ import {
   rmSync,
   writeFileSync,
 } from 'node:fs'
-import { hostname } from 'node:os'
+import { hostname, tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { type DuckDBConnection, DuckDBInstance } from '@duckdb/node-api'
+import {
+  type DuckDBConnection,
+  DuckDBInstance,
+  type DuckDBPreparedStatement,
+} from '@duckdb/node-api'
 import { literal, quote } from '../../core/domain/identifier.ts'
 import { timestampOfMillis } from '../../core/domain/timestamp.ts'
 import { StartError } from '../../core/errors.ts'
@@ -115,8 +118,56 @@ export async function connectTo(
   return connection
 }
 
+/** Where DuckDB may write what an answer is read from. */
+export function exportsDirectoryOf({
+  directory,
+  note,
+}: {
+  readonly directory: string | null
+  readonly note: LockNote
+}): string {
+  return directory === null
+    ? join(tmpdir(), `eider-exports-${note.processId}-${crypto.randomUUID()}`)
+    : join(directory, 'exports')
+}
+
 export function spillDirectory(directory: string): string {
   return join(directory, 'spill')
+}
+
+/** Runs work as one transaction: where it fails, nothing of it stays. */
+export async function transaction<T>(
+  connection: DuckDBConnection,
+  work: (connection: DuckDBConnection) => Promise<T>,
+): Promise<T> {
+  const { begin, commit } = await controlOf(connection)
+  await begin.run()
+  try {
+    const result = await work(connection)
+    await commit.run()
+    return result
+  } catch (error) {
+    // A failed COMMIT has ended the transaction already, and ROLLBACK then fails.
+    await connection.run('ROLLBACK').catch(() => {})
+    throw error
+  }
+}
+
+interface Control {
+  readonly begin: DuckDBPreparedStatement
+  readonly commit: DuckDBPreparedStatement
+}
+
+const CONTROL = new WeakMap<DuckDBConnection, Control>()
+
+/** They read nothing, so their plans never go stale. */
+async function controlOf(connection: DuckDBConnection): Promise<Control> {
+  const known = CONTROL.get(connection)
+  if (known !== undefined) return known
+  const begin = await connection.prepare('BEGIN TRANSACTION')
+  const control = { begin, commit: await connection.prepare('COMMIT') }
+  CONTROL.set(connection, control)
+  return control
 }
 
 // Who has the data folder open: a note for people. The lock itself is DuckDB's, and the only truth.

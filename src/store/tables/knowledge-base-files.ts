@@ -30,8 +30,8 @@ import { type OpenTables, removeChunkRows } from '../documents/write-chunk-rows.
 import type { Database } from '../duckdb/database.ts'
 import type { StoredEngine } from '../duckdb/engine.ts'
 import { interruptible } from '../duckdb/interruptible.ts'
-import { withinReach } from '../tables/parquet-import.ts'
 import { checkRows, checkSeal, chunksOfFile, sealedBytes } from './checked-rows.ts'
+import { withinReach } from './parquet-import.ts'
 
 interface Parts {
   readonly database: Database
