@@ -7,9 +7,18 @@ import type { LogEntry, LoggedError } from './api/http/request/running-requests.
 import { createServer } from './api/http/server.ts'
 import { type Principal, type Rights, rightsOf } from './core/domain/access/principal.ts'
 import { VisibleCatalogs } from './core/domain/access/visible-catalog.ts'
-import { type DataSources, NOTHING_NOTED, type RunningWork } from './core/domain/ports/engine-ports.ts'
+import {
+  type DataSources,
+  NOTHING_NOTED,
+  type RunningWork,
+} from './core/domain/ports/engine-ports.ts'
 import type { EmbedderRegistry, RerankerRegistry } from './core/domain/ports/model-ports.ts'
-import { addressPolicy, checkNamedAddress, type Guard, internet } from './core/runtime/address-policy.ts'
+import {
+  addressPolicy,
+  checkNamedAddress,
+  type Guard,
+  internet,
+} from './core/runtime/address-policy.ts'
 import { settlesWithin, sleep } from './core/runtime/cancellation.ts'
 import { Reembedding } from './ingest/pipeline/reembed.ts'
 import { DocumentReader, documentReaderOptions } from './ingest/readers/document-reader.ts'
@@ -23,25 +32,51 @@ import { rerankerRegistry } from './models/registries/reranker-registry.ts'
 import type { JobLogEntry } from './ops/jobs/job-runs.ts'
 import { Measurements } from './ops/telemetry/measurements.ts'
 import { depsFor, limitedJobs } from './query/run/rights-deps.ts'
-import { KnownPhrases } from './query/select/known-phrases.ts'
 import { PlanCache } from './query/select/plan-cache.ts'
 import type { Planner, PlannerOptions } from './query/select/planner.ts'
 import type { QueryDeps } from './query/select/query-deps.ts'
+import { KnownPhrases } from './query/select/query-deps.ts'
 import { SharedPlans } from './query/select/shared-plans.ts'
 import { NO_VARIABLES } from './query/variables.ts'
 import { MapFileUpkeep } from './retrieval/map/map-files.ts'
 import { openRetrieval } from './retrieval/open-retrieval.ts'
-import { databasesNamed } from './sql/lexer/named-databases.ts'
+
+import { databasesNamed } from './sql/lexer/database-names.ts'
 import { BackupSchedule } from './store/backup/backups.ts'
 import { memoryBytesOf } from './store/duckdb/memory-watchdog.ts'
+
 import type { Store } from './store/store.ts'
 import { auditedInserts, auditedQueries, statementAccess } from './wiring/access-parts.ts'
-import { agentAnswers, agentPool, askedAgents, chatDefaultsOf, chatModelsOf, foreignToolsOf, mcpDoorOf, networkRulesOf, serviceKeysOf } from './wiring/agent-parts.ts'
+import {
+  agentAnswers,
+  agentPool,
+  askedAgents,
+  chatDefaultsOf,
+  chatModelsOf,
+  foreignToolsOf,
+  mcpDoorOf,
+  networkRulesOf,
+  serviceKeysOf,
+} from './wiring/agent-parts.ts'
 import { insertDepsOf, jobRunnerOf, shownActivity } from './wiring/job-parts.ts'
 import { LATER } from './wiring/later.ts'
-import { countedEmbeddings, countedRuns, countedSearches, countedStatements, countingLog, diskUsage, healthOf, metricsOf } from './wiring/metric-parts.ts'
+import {
+  countedEmbeddings,
+  countedRuns,
+  countedSearches,
+  countedStatements,
+  countingLog,
+  diskUsage,
+  healthOf,
+  metricsOf,
+} from './wiring/metric-parts.ts'
 import { schedulerOf, sourceKeeperOf } from './wiring/schedule-parts.ts'
-import { environmentOfReaders, isLoopback, type Settings, shownSettings } from './wiring/settings/settings.ts'
+import {
+  environmentOfReaders,
+  isLoopback,
+  type Settings,
+  shownSettings,
+} from './wiring/settings/settings.ts'
 import { databaseUses, dataSourcesOf, liveTables, sourceFilesOf } from './wiring/source-parts.ts'
 import { runTracingOf } from './wiring/trace-parts.ts'
 import { mapUsesOf, useCases } from './wiring/use-cases.ts'

@@ -1,11 +1,39 @@
 /** The nearest chunks of a plan's searches, found in memory before its statement runs, as bound lists. */
 
-import { type KeywordSearch, PART_CHUNKS, type PhraseHits } from '../../core/domain/hybrid-search.ts'
+import {
+  type KeywordSearch,
+  PART_CHUNKS,
+  type PhraseHits,
+} from '../../core/domain/hybrid-search.ts'
 import type { KnowledgeBase } from '../../core/domain/knowledge-base.ts'
 import type { BoundSql, BoundValue } from '../../core/domain/ports/engine-ports.ts'
-import type { NearestChunk, NearestFound, NearestSearch } from '../../core/domain/ports/search-ports.ts'
-import { exactFusion, type FusionWeights, fusedHits, type RankedHit, bestFedBack, type FedBackSearch } from '../../retrieval/fusion.ts'
-import { alphaParameter, candidateDistancesParameter, candidateKeysParameter, candidateRelevancesParameter, isFedBackParameter, isPhraseFilterParameter, phraseBonusesParameter, phraseBoundParameter, phraseKeysParameter, termCountsParameter, termKeysParameter, vectorParameter } from '../../sql/search/plan-inputs.ts'
+import type {
+  NearestChunk,
+  NearestFound,
+  NearestSearch,
+} from '../../core/domain/ports/search-ports.ts'
+import {
+  bestFedBack,
+  exactFusion,
+  type FedBackSearch,
+  type FusionWeights,
+  fusedHits,
+  type RankedHit,
+} from '../../retrieval/fusion.ts'
+import {
+  alphaParameter,
+  candidateDistancesParameter,
+  candidateKeysParameter,
+  candidateRelevancesParameter,
+  isFedBackParameter,
+  isPhraseFilterParameter,
+  phraseBonusesParameter,
+  phraseBoundParameter,
+  phraseKeysParameter,
+  termCountsParameter,
+  termKeysParameter,
+  vectorParameter,
+} from '../../sql/search/plan-inputs.ts'
 import type { HybridEdit } from '../../sql/subquery/knowledge-base-subquery.ts'
 import type { BoundValues } from './bind-plan.ts'
 import type { CandidatePlan, CandidateRequest } from './plan-cache.ts'
