@@ -192,20 +192,14 @@ export class ExactIndex implements ExactVectors {
     }
   }
 
-  /** Copies of the vectors that memory holds: of the keys that are there, where it holds floats. */
-  vectorsOf(keys: readonly bigint[]): ReadonlyMap<bigint, Float32Array> {
-    const vectors = new Map<bigint, Float32Array>()
-    if (!this.#shape.holdsFloats) return vectors
-    const { buffer } = this.#options.memory.memory
-    for (const key of keys) {
-      const row = this.#keyRows.get(Number(key))
-      if (row === undefined) continue
-      const { extent, first } = this.#rows.extentOf(row)
-      const { floats } = extentLayout(extent, this.#shape.stride)
-      const address = floats + (row - first) * this.#shape.stride * 4
-      vectors.set(key, new Float32Array(buffer, address, this.#options.dimensions).slice())
-    }
-    return vectors
+  /** A view of a vector in memory, valid until the next change. undefined: it is not there, or only its codes are. */
+  viewOf(key: bigint): Float32Array | undefined {
+    const row = this.#shape.holdsFloats ? this.#keyRows.get(Number(key)) : undefined
+    if (row === undefined) return undefined
+    const { extent, first } = this.#rows.extentOf(row)
+    const { floats } = extentLayout(extent, this.#shape.stride)
+    const address = floats + (row - first) * this.#shape.stride * 4
+    return new Float32Array(this.#options.memory.memory.buffer, address, this.#options.dimensions)
   }
 
   /** Gives the memory back; searches that run end with `shutting_down`. */
