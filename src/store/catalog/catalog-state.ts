@@ -14,6 +14,15 @@ import type { Secrets } from './secrets.ts'
 
 type CatalogParts = Omit<CatalogSnapshot, 'version' | 'definitionsVersion'>
 
+type ListName =
+  | 'projects'
+  | 'knowledgeBases'
+  | 'agents'
+  | 'files'
+  | 'views'
+  | 'tables'
+  | 'dataSources'
+
 /** What everything that is stored shares. */
 export interface StoreParts {
   readonly database: Database
@@ -50,6 +59,20 @@ export class CatalogState {
     const definitionsVersion = before.definitionsVersion + (isNew ? 1 : 0)
     this.#snapshot = deepFrozen({ ...before, ...parts, version, definitionsVersion })
     this.#listener.catalogChanged(this.#snapshot)
+  }
+
+  /** Puts a thing in the place of the one with its id, or at the end where there is none. */
+  put<K extends ListName>(list: K, thing: CatalogParts[K][number]): void {
+    this.#setList(list, withReplaced<Identified>(this.#snapshot[list], thing))
+  }
+
+  remove(list: ListName, id: number): void {
+    this.#setList(list, withoutId<Identified>(this.#snapshot[list], id))
+  }
+
+  #setList(list: ListName, things: readonly Identified[]): void {
+    // Each list gets things of its own kind only: see `put`.
+    this.change({ [list]: things } as Partial<CatalogParts>)
   }
 
   /** For what is derived from the stored things. */

@@ -12,7 +12,7 @@ import { timestampOfMillis } from '../../core/domain/timestamp.ts'
 import { AppError, notFound } from '../../core/errors.ts'
 import { type KnowledgeBaseRow, KnownRows } from '../catalog/catalog-queries.ts'
 import { knowledgeBaseOf } from '../catalog/catalog-rows.ts'
-import { type StoreParts, withReplaced } from '../catalog/catalog-state.ts'
+import type { StoreParts } from '../catalog/catalog-state.ts'
 import { PostingSorter } from '../upkeep/posting-sorter.ts'
 import { applyMetadataPlan, createVectorTable } from './chunk-columns.ts'
 import type { ChunkRow, Incoming } from './chunk-rows.ts'
@@ -85,7 +85,7 @@ export class ChunkWrites {
           return outcome
         },
         ({ changed, row, vectors, marks }) => {
-          state.change({ knowledgeBases: withReplaced(state.snapshot().knowledgeBases, changed) })
+          state.put('knowledgeBases', changed)
           this.#rows.remember(changed, row)
           state.listener.endCommit(changed, vectors)
           this.#languages.wake(changed)

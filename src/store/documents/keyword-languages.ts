@@ -167,7 +167,7 @@ export class KeywordLanguages {
       (outcome) => {
         if (outcome === null) return
         const { changed, isRebuilt } = outcome
-        state.change({ knowledgeBases: withReplaced(state.snapshot().knowledgeBases, changed) })
+        state.put('knowledgeBases', changed)
         if (!isRebuilt) return
         const write = { revision: changed.revision, changed: NOTHING_CHANGED, hasOtherTerms: true }
         state.listener.endCommit(changed, write)

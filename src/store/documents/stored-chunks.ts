@@ -19,6 +19,7 @@ import { notFound } from '../../core/errors.ts'
 import { LruMap } from '../../core/runtime/lru-map.ts'
 import { Analyzers } from '../../core/text/analyzer.ts'
 import type { StoreParts } from '../catalog/catalog-state.ts'
+import { countOf } from '../duckdb/columns.ts'
 import {
   changeChunkRows,
   changeDocumentRows,
@@ -91,12 +92,9 @@ export class StoredChunks implements ChunkStore {
 
   /** How many chunks are stored. @throws AppError `knowledge_base_not_found` */
   async chunkCount(kb: KnowledgeBase): Promise<number> {
-    return this.#read(kb, async (connection) => {
-      const reader = await connection.runAndReadAll(
-        `SELECT count(*) FROM ${chunkTables(kb).chunks}`,
-      )
-      return Number(reader.getRows()[0]?.[0] ?? 0)
-    })
+    return this.#read(kb, (connection) =>
+      countOf(connection, `SELECT count(*) FROM ${chunkTables(kb).chunks}`),
+    )
   }
 
   async contextsOf(

@@ -17,7 +17,7 @@ import { queriesOver } from '../catalog/catalog-queries.ts'
 import { sealedJson, unsealedOrNull } from '../catalog/catalog-rows.ts'
 import { knowledgeBases } from '../catalog/schema.ts'
 import type { Secrets } from '../catalog/secrets.ts'
-import { columnBatchOf, wholeStream } from '../duckdb/columns.ts'
+import { columnBatchOf, countOf, wholeStream } from '../duckdb/columns.ts'
 import type { Database } from '../duckdb/database.ts'
 import { createVectorTable } from './chunk-columns.ts'
 
@@ -35,7 +35,7 @@ export class StoredVectors implements VectorSource {
       const { vectors } = chunkTables(ids)
       const result = await read({
         ...(await tableDefinition(connection, ids)),
-        count: await vectorCount(connection, vectors),
+        count: await countOf(connection, `SELECT count(*) FROM ${vectors}`),
         batches: vectorBatches(connection, `SELECT chunk_key, vector FROM ${vectors}`),
       })
       await connection.run('COMMIT')
@@ -56,11 +56,6 @@ async function tableDefinition(connection: DuckDBConnection, { id }: TableIds) {
     throw new AppError('knowledge_base_not_found', 'The knowledge base has no vectors any more')
   }
   return { revision: Number(revision), dimensions: Number(dimensions) }
-}
-
-async function vectorCount(connection: DuckDBConnection, table: string): Promise<number> {
-  const reader = await connection.runAndReadAll(`SELECT count(*) FROM ${table}`)
-  return Number(reader.getRows()[0]?.[0] ?? 0)
 }
 
 /** The vectors from that key on: those that a write has just stored. */
@@ -120,7 +115,7 @@ export async function applyEmbeddingChange(
   secrets: Secrets,
 ): Promise<Partial<KnowledgeBaseRow>> {
   if (embeddingModel === undefined && reembedding === undefined) return {}
-  const row = await reembeddingRow(connection, kb)
+  const row = await rowOfKnowledgeBase(connection, kb)
   // Whoever updates the row finds out.
   if (row === undefined) return {}
   if (row.vectorsNumber !== kb.vectorsNumber) {
@@ -145,7 +140,7 @@ export async function applyEmbeddingChange(
   return { ...own, sealedNextEmbeddingModel: sealedJson(reembedding.model, secrets) }
 }
 
-export async function reembeddingRow(
+export async function rowOfKnowledgeBase(
   connection: DuckDBConnection,
   { id }: Pick<KnowledgeBase, 'id'>,
 ): Promise<KnowledgeBaseRow | undefined> {

@@ -10,7 +10,7 @@ import type { RowStream } from '../../core/domain/query-result.ts'
 import type { MemoryState, StatementCounts } from '../../core/domain/server-state.ts'
 import { AppError } from '../../core/errors.ts'
 import { callerOf, type Deadline } from '../../core/runtime/cancellation.ts'
-import { columnBatchOf } from './columns.ts'
+import { columnBatchOf, countOf } from './columns.ts'
 import type { Database } from './database.ts'
 import { type MemoryLimits, MemoryWatchdog, type WatchedMemory } from './memory-watchdog.ts'
 import { type OpenStatement, OpenStatements, type StuckStatement } from './open-statements.ts'
@@ -183,7 +183,8 @@ export class StoredEngine implements SqlEngine, ColumnReader {
 
   /** What DuckDB holds in memory, in bytes. It waits for no place among the statements. */
   memoryUsed(): Promise<number> {
-    return bufferBytes(this.#database)
+    const sql = 'SELECT sum(memory_usage_bytes)::DOUBLE FROM duckdb_memory()'
+    return this.#database.lease((connection) => countOf(connection, sql))
   }
 
   /** Ends what runs, with `shutting_down`, and waits a little for DuckDB to let go of it. */
@@ -338,12 +339,6 @@ function placesOf(statementsMax: number) {
   const shortMax = Math.min(2, Math.floor(statementsMax / 2))
   const longMax = statementsMax - shortMax
   return { longMax, shortMax, othersMin: Math.min(2, Math.floor(longMax / 3)) }
-}
-
-async function bufferBytes(database: Database): Promise<number> {
-  const sql = 'SELECT sum(memory_usage_bytes)::DOUBLE FROM duckdb_memory()'
-  const reader = await database.lease((connection) => connection.runAndReadAll(sql))
-  return Number(reader.getRows()[0]?.[0] ?? 0)
 }
 
 function isUnread({ place: { parkedMs } }: OpenStatement, ms: number): boolean {

@@ -6,6 +6,7 @@ import { literal, quote } from '../../core/domain/identifier.ts'
 import type { BoundSql, ExportedRows } from '../../core/domain/ports/engine-ports.ts'
 import type { RelationColumn } from '../../core/domain/project.ts'
 import { AppError } from '../../core/errors.ts'
+import { countOf } from './columns.ts'
 import type { Database } from './database.ts'
 import { statementError } from './database-error.ts'
 import { runInterruptibly } from './interruptible.ts'
@@ -63,7 +64,7 @@ export async function stagedSelect(
 ): Promise<StagedSelect> {
   const release = () => database.discard(connection)
   try {
-    const counted = await connection.runAndReadAll(`SELECT count(*) FROM ${STAGED_ROWS}`)
+    const rowCount = await countOf(connection, `SELECT count(*) FROM ${STAGED_ROWS}`)
     const described = await connection.runAndReadAll(
       `SELECT column_name, data_type FROM duckdb_columns()
         WHERE database_name = 'temp' AND table_name = ${literal(STAGED)} ORDER BY column_index`,
@@ -73,7 +74,7 @@ export async function stagedSelect(
       columns: described.getRows().map(([name, type]) => {
         return { name: String(name), type: String(type) }
       }),
-      rowCount: Number(counted.getRows()[0]?.[0] ?? 0),
+      rowCount,
       moveInto: (table, signal) => {
         return runInterruptibly(connection, signal, `CREATE TABLE ${table} AS FROM ${STAGED_ROWS}`)
       },

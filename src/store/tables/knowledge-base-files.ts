@@ -27,6 +27,7 @@ import { appendKeywords, type KeywordRow } from '../documents/keyword-index.ts'
 import { SeenColumns } from '../documents/metadata-columns.ts'
 import type { StoredChunks } from '../documents/stored-chunks.ts'
 import { type OpenTables, removeChunkRows } from '../documents/write-chunk-rows.ts'
+import { countOf } from '../duckdb/columns.ts'
 import type { Database } from '../duckdb/database.ts'
 import type { StoredEngine } from '../duckdb/engine.ts'
 import { interruptible } from '../duckdb/interruptible.ts'
@@ -54,11 +55,8 @@ export class StoredKnowledgeBaseFiles implements KnowledgeBaseFiles {
     const limits = { timeoutMs: EXPORT_MS, setting: 'an export' }
     const note = { key: EXPORT_NOTE_KEY, text: definition, sealed: sealedBytes }
     return database.withoutCaching(async () => {
-      const [lastKey = 0] = await database.lease((connection) => {
-        return counted(
-          connection,
-          `SELECT coalesce(max(chunk_key), 0) FROM ${chunkTables(kb).chunks}`,
-        )
+      const lastKey = await database.lease((connection) => {
+        return countOf(connection, `SELECT max(chunk_key) FROM ${chunkTables(kb).chunks}`)
       })
       const select = { sql: exportSelect(kb, lastKey), values: {} }
       return engine.exportParquet(select, limits, signal, note)
@@ -245,10 +243,7 @@ async function copyRows(
   await connection.run(`INSERT INTO ${contexts} (chunk_key, context, is_cut)
     SELECT ${key}, coalesce(context, ''), coalesce(is_cut, FALSE) FROM ${source}
     WHERE context <> '' OR is_cut`)
-  const counted = await connection.runAndReadAll(
-    `SELECT count(DISTINCT document_id) FROM ${source}`,
-  )
-  return Number(counted.getRows()[0]?.[0] ?? 0)
+  return countOf(connection, `SELECT count(DISTINCT document_id) FROM ${source}`)
 }
 
 interface FittedColumn {

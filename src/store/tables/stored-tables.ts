@@ -23,7 +23,6 @@ import {
   currentProject,
   isSameRelation,
   type StoreParts,
-  withoutId,
   withReplaced,
 } from '../catalog/catalog-state.ts'
 import { tables } from '../catalog/schema.ts'
@@ -179,7 +178,7 @@ export class StoredTables implements TableStore {
     const { database, state } = this.#parts
     return database.writeFreeing(
       (connection) => dropWithin(connection, table),
-      () => state.change({ tables: withoutId(state.snapshot().tables, table.id) }),
+      () => state.remove('tables', table.id),
     )
   }
 

@@ -14,6 +14,7 @@ import { AppError } from '../../core/errors.ts'
 import { withDeadline } from '../../core/runtime/cancellation.ts'
 import { queriesOver } from '../catalog/catalog-queries.ts'
 import { tables } from '../catalog/schema.ts'
+import { countOf } from '../duckdb/columns.ts'
 import { interruptible } from '../duckdb/interruptible.ts'
 import { madeRows } from '../duckdb/result-rows.ts'
 import { STAGED_ROWS } from '../duckdb/staged-select.ts'
@@ -50,7 +51,7 @@ export async function writtenRows(
   const result = isComputed ? await withDeadline({ ...COMPUTING, signal }, run) : await run(signal)
   if (returning !== null && result.rowCount > RETURNED_ROWS_MAX) throw tooManyReturned()
   const changed = returning === null ? result.rowsChanged : result.rowCount
-  const rowCount = await storedCount(table, connection)
+  const rowCount = await countOf(connection, `SELECT count(*) FROM ${tableName(table)}`)
   if (rowCount !== table.rowCount) {
     const queries = queriesOver(connection)
     await queries.update(tables).set({ rowCount }).where(eq(tables.id, table.id))
@@ -80,11 +81,6 @@ async function meantRows(write: RowWrite, connection: DuckDBConnection): Promise
   const reader = await connection.runAndReadAll(identityCheck(write))
   const [meant, moved] = reader.getRows()[0] ?? []
   return Number(moved) > 0 ? 'moved' : Number(meant)
-}
-
-async function storedCount(table: ProjectTable, connection: DuckDBConnection): Promise<number> {
-  const reader = await connection.runAndReadAll(`SELECT count(*) FROM ${tableName(table)}`)
-  return Number(reader.getRows()[0]?.[0] ?? 0)
 }
 
 // SQL for a change of a table's rows: what is read of it first, how the change is made of that, and whether it still fits.
