@@ -1,7 +1,6 @@
 import { join } from 'node:path'
 import { pino } from 'pino'
-import type { Listener } from './api/http/listen.ts'
-import type { AppLog } from './app.ts'
+import type { AppListener, AppLog } from './app.ts'
 import { AppError, errorText, StartError, systemCodeOf } from './core/errors.ts'
 import { forbidFileWrites, MemoryCeiling } from './core/runtime/process-limits.ts'
 import { DAY_MS } from './core/time.ts'
@@ -61,7 +60,7 @@ export async function serve(
   crashes = crashReportsOf(settings, restarts, logger)
   const noted = crashes === null ? {} : { running: crashes }
   const app = createApp({ settings, store, version, log: logOver(logger), ...noted })
-  let listener: Listener
+  let listener: AppListener
   try {
     const isShared = restarts.last?.isPlanned === true
     listener = app.listen({ hostname: settings.host, port: settings.port, isShared })
@@ -73,7 +72,7 @@ export async function serve(
   // JavaScript has reserved its own space by now.
   ceiling.set(memoryRoomOf(settings))
   onReady(Number(listener.url.port))
-  process.stdout.write(readyText({ version, address: listener.url.origin, settings }, style))
+  process.stdout.write(readyText({ version, listener, settings }, style))
   app.start()
   const reason = await Promise.race([stopped, fatal.promise, stuck.promise])
   crashes?.endInOrder()
@@ -149,19 +148,22 @@ function loggerTo(
 
 interface Ready {
   readonly version: string
-  readonly address: string
+  readonly listener: AppListener
   readonly settings: Settings
 }
 
 /** Whatever the level of the log is: who starts a server wants to know where it is. */
-function readyText({ version, address, settings }: Ready, { isText }: LogStyle): string {
+function readyText({ version, listener, settings }: Ready, { isText }: LogStyle): string {
+  const { url, postgresPort } = listener
+  const address = url.origin
   const { dataDirectory: data, username, host } = settings
   const said = `Eider ${version} is ready at ${address}, data in ${data}`
   const facts = { address, dataDirectory: data, login: username !== undefined }
   if (!isText) return `${JSON.stringify({ level: 30, time: Date.now(), ...facts, msg: said })}\n`
   const everyone = isLoopback(host) ? 'everyone on this machine' : 'everyone who reaches it'
   const login = username === undefined ? `off: ${everyone} may do everything` : 'on'
-  return [said, `  login: ${login}`, `  documentation: ${address}/docs`, ''].join('\n')
+  const postgres = postgresPort === null ? [] : [`  PostgreSQL clients: ${host}:${postgresPort}`]
+  return [said, `  login: ${login}`, `  documentation: ${address}/docs`, ...postgres, ''].join('\n')
 }
 
 /** For models, threads, and what functions make for one set of rows: none of it is in the engine's buffers. */

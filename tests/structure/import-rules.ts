@@ -29,8 +29,9 @@ const COMPOSITION_ROOTS: readonly string[] = ['main.ts', 'serve.ts', 'app.ts', '
  */
 export const FOLDER_ORDER: Readonly<Record<string, readonly string[]>> = {
   core: ['text', 'domain', 'runtime'],
-  api: ['http', 'mcp'],
+  api: ['postgres', 'http', 'mcp'],
   query: [
+    'postgres',
     'run',
     'evaluate',
     'statements',
@@ -94,8 +95,6 @@ export const ONLY_IMPORTERS: Readonly<Record<string, readonly string[]>> = {
   'js-tiktoken': ['api/http/openai'],
   turndown: ['reading'],
   '@mixmark-io/domino': ['reading'],
-  linkedom: ['reading'],
-  '@mozilla/readability': ['reading'],
   '@embedpdf/pdfium': ['reading/documents/pdf'],
   fflate: ['reading'],
   yauzl: ['reading'],
