@@ -1,8 +1,7 @@
 import { AppError } from '../../core/errors.ts'
 import { TimeSlice } from '../../core/runtime/scheduling.ts'
 import type { IndexRows } from '../vectors/exact-index.ts'
-import { assignRows, type Centroids } from './centroids.ts'
-import { LIST_LIMITS } from './list-limits.ts'
+import { assignRows, type Centroids, LIST_LIMITS } from './centroids.ts'
 
 /** How many lists are to be read for up to `depth` neighbours. */
 export interface Probing {

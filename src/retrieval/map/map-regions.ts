@@ -2,7 +2,7 @@
  * The regions of a map: points that lie together, by k-means (Lloyd 1982, seeded as k-means++, Arthur and Vassilvitskii
  * 2007), and for a view from farther away fewer of them, joined as Ward (1963) joins clusters.
  */
-import type { SeededRandom } from './layout/seeded-random.ts'
+import type { SeededRandom } from './layout/principal-components.ts'
 
 export interface MapRegion {
   /** 0: the one seen from farthest away. */

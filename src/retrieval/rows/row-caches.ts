@@ -12,10 +12,9 @@ import type {
 } from '../../core/domain/ports/search-ports.ts'
 import { AppError } from '../../core/errors.ts'
 import { yieldToEventLoop } from '../../core/runtime/scheduling.ts'
-import { numbersOfKeys } from '../vectors/key-rows.ts'
-import { nextKey, readRange, readRecords } from './read-records.ts'
+import { numbersOfKeys } from '../vectors/row-table.ts'
 import { type RecordBlock, RecordTable } from './record-table.ts'
-import { RecordRow } from './row-records.ts'
+import { nextKey, RecordRow, readRange, readRecords } from './row-records.ts'
 
 /** A statement reads rows of more columns itself. */
 const CACHED_COLUMNS_MAX = 64

@@ -3,8 +3,8 @@ import type { DuckDBConnection } from '@duckdb/node-api'
 import { literal, quote } from '../../core/domain/identifier.ts'
 import { onAbort } from '../../core/runtime/cancellation.ts'
 import type { Database } from '../duckdb/database.ts'
-import { LOG_EXPECTED } from '../duckdb/expected-log.ts'
-import { definition } from '../upkeep/keyword-columns.ts'
+import { LOG_EXPECTED } from '../duckdb/log-mark.ts'
+import { definition } from '../upkeep/posting-sorter.ts'
 
 export interface CopiedTable {
   readonly schema: string

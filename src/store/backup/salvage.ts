@@ -10,7 +10,7 @@ import {
 import { quote } from '../../core/domain/identifier.ts'
 import { StartError, systemCodeOf } from '../../core/errors.ts'
 import { DATABASE_FILE } from '../duckdb/database.ts'
-import { lockConflict } from '../duckdb/lock-note.ts'
+import { lockConflict } from '../duckdb/locked-instance.ts'
 import type { ExportedTable, FoundTable, FoundTables } from './salvage-reader.ts'
 
 export interface SalvagedTable {

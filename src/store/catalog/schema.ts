@@ -2,8 +2,10 @@
 import {
   bigint,
   boolean,
+  customType,
   doublePrecision,
   integer,
+  pgSchema,
   text,
   timestamp,
   unique,
@@ -25,7 +27,24 @@ import type { VectorIndexDefinition } from '../../core/domain/index-definition.t
 import type { MetadataColumn } from '../../core/domain/knowledge-base.ts'
 import type { RelationColumn } from '../../core/domain/project.ts'
 import type { FileFormat, FileSheet, Recognized } from '../../core/domain/uploaded-file.ts'
-import { count, eider, json, moment } from './schema-columns.ts'
+
+export const eider = pgSchema('eider')
+
+/**
+ * JSON text in the database, a value outside. Only this program writes it, so it is trusted.
+ */
+export const json = <T>(name: string) =>
+  customType<{ data: T; driverData: string }>({
+    dataType: () => 'JSON',
+    toDriver: (value) => JSON.stringify(value),
+    // The catalog's JSON is only ever written by `toDriver`, so that it has the column's type.
+    fromDriver: (value) => JSON.parse(value) as T,
+  })(name)
+
+/** Microseconds, UTC, as `YYYY-MM-DD HH:MM:SS.ffffff`. */
+export const moment = (name: string) => timestamp(name, { precision: 6, mode: 'string' }).notNull()
+
+export const count = (name: string) => bigint(name, { mode: 'number' }).notNull()
 
 export const counters = eider.table('counters', {
   name: text('name').primaryKey(),

@@ -4,6 +4,7 @@ import type { KnowledgeBase } from '../../core/domain/knowledge-base.ts'
 import { AppError } from '../../core/errors.ts'
 import { SerialQueue } from '../../core/runtime/serial-queue.ts'
 import { learnedLanguage } from '../../core/text/learned-language.ts'
+import { type KnowledgeBaseRow, KnownRows } from '../catalog/catalog-queries.ts'
 import {
   knowledgeBaseOf,
   type StoredParams,
@@ -11,7 +12,6 @@ import {
   storedParamsOf,
 } from '../catalog/catalog-rows.ts'
 import { type StoreParts, withReplaced } from '../catalog/catalog-state.ts'
-import { type KnowledgeBaseRow, KnownRows } from '../catalog/known-rows.ts'
 import { KeywordRebuild, OlderIndexes } from './keyword-rebuild.ts'
 
 /** The first chunks, and so much of each, show the language. */
@@ -167,7 +167,7 @@ export class KeywordLanguages {
       (outcome) => {
         if (outcome === null) return
         const { changed, isRebuilt } = outcome
-        state.change({ knowledgeBases: withReplaced(state.snapshot().knowledgeBases, changed) })
+        state.put('knowledgeBases', changed)
         if (!isRebuilt) return
         const write = { revision: changed.revision, changed: NOTHING_CHANGED, hasOtherTerms: true }
         state.listener.endCommit(changed, write)

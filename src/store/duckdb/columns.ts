@@ -154,3 +154,13 @@ export async function* wholeStream(
   }
   await connection.run(PROBE)
 }
+
+/** The one number that a SELECT gives; 0 where it is NULL. */
+export async function countOf(
+  connection: DuckDBConnection,
+  sql: string,
+  values?: Readonly<Record<string, string>>,
+): Promise<number> {
+  const reader = await connection.runAndReadAll(sql, values)
+  return Number(reader.getRows()[0]?.[0] ?? 0)
+}

@@ -11,10 +11,9 @@ import { type Deadline, onAbort, startDeadline } from '../../core/runtime/cancel
 import { PROBE } from './columns.ts'
 import { checkCharacters, statementError } from './database-error.ts'
 import { startInterrupting } from './interruptible.ts'
-import { withListedKeys } from './key-lists.ts'
 import type { Place } from './places.ts'
 import type { PreparedStatements } from './read-connections.ts'
-import { typedValueOf } from './typed-values.ts'
+import { typedValueOf, withListedKeys } from './typed-values.ts'
 
 const BEGIN = 'BEGIN TRANSACTION READ ONLY'
 const COMMIT = 'COMMIT'
@@ -300,6 +299,9 @@ export class ReadSession {
     onEnd()
   }
 }
+
+/** `stop` frees the connection; `next` does so after the last chunk. */
+export type ChunkSource = Pick<ReadSession, 'next' | 'stop'>
 
 /** One statement's time: for waiting, running and reading its rows. */
 export function statementDeadline(

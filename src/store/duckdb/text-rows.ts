@@ -11,7 +11,7 @@ import {
   isText,
   written,
 } from './columnar/text-cells.ts'
-import type { ChunkSource } from './result-rows.ts'
+import type { ChunkSource } from './read-session.ts'
 
 /** A piece is sent when it has so many bytes, at the end of a vector, or when it took so long. */
 const PIECE_BYTES_MAX = 2 ** 18

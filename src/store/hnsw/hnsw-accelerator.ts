@@ -17,7 +17,7 @@ import type {
   VectorChange,
 } from '../../core/domain/ports/retrieval-ports.ts'
 import type { MemoryCeiling } from '../../core/runtime/process-limits.ts'
-import { memoryBytesOf } from '../duckdb/memory-size.ts'
+import { memoryBytesOf } from '../duckdb/memory-watchdog.ts'
 import type { Extensions } from './extensions.ts'
 import { HnswDatabase } from './hnsw-database.ts'
 import { HnswIndex } from './hnsw-index.ts'

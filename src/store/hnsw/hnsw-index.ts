@@ -11,7 +11,7 @@ import {
   HnswTable,
   type HnswTableOptions,
   type NumberedVector,
-} from './hnsw-table.ts'
+} from './hnsw-database.ts'
 
 /** Vectors that lie in a table without a graph at a time. */
 const STAGED_MAX = 256

@@ -15,9 +15,10 @@ import type {
 } from '../../core/domain/ports/store-ports.ts'
 import type { DiskState } from '../../core/domain/server-state.ts'
 import { SerialQueue } from '../../core/runtime/serial-queue.ts'
+import { countOf } from '../duckdb/columns.ts'
 import type { Database } from '../duckdb/database.ts'
 import type { DiskSpace } from './disk-space.ts'
-import { definition } from './keyword-columns.ts'
+import { definition } from './posting-sorter.ts'
 
 /** Between two looks at what is stored, while something is written. */
 const LOOK_MS = 3_000
@@ -228,8 +229,7 @@ async function storedRows(
 /** How many rows can be read; null: the table is gone. */
 async function liveRows(connection: DuckDBConnection, table: TableName): Promise<number | null> {
   try {
-    const reader = await connection.runAndReadAll(`SELECT count(*) FROM ${quotedTable(table)}`)
-    return Number(reader.getRows()[0]?.[0] ?? 0)
+    return await countOf(connection, `SELECT count(*) FROM ${quotedTable(table)}`)
   } catch (error) {
     if (error instanceof Error && /^Catalog Error: Table/.test(error.message)) return null
     throw error
@@ -237,12 +237,12 @@ async function liveRows(connection: DuckDBConnection, table: TableName): Promise
 }
 
 /** Of the blocks of the database file, 0 to 1. */
-async function freeShare(connection: DuckDBConnection): Promise<number> {
-  const reader = await connection.runAndReadAll(
+function freeShare(connection: DuckDBConnection): Promise<number> {
+  return countOf(
+    connection,
     `SELECT free_blocks / greatest(total_blocks, 1) FROM pragma_database_size()
       WHERE database_name = current_database()`,
   )
-  return Number(reader.getRows()[0]?.[0] ?? 0)
 }
 
 /**
