@@ -33,7 +33,7 @@ import { VectorMemory } from './vectors/vector-memory.ts'
 /** More threads only wait for memory. */
 const THREADS_MAX = 8
 
-/** A search that has waited so long for its vectors to be loaded is answered by a scan. */
+/** A search that has waited this long for its vectors to be loaded is answered by a scan. */
 const LOAD_WAIT_MS = 5_000
 
 export interface VectorCachesDeps {

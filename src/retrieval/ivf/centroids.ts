@@ -105,7 +105,7 @@ function centroidBytes(stride: number): number {
 /**
  * Finds the nearest list of each row, in the threads that scan: in tasks so short that searches get
  * their turn in between.
- * @param take is told of a few rows at a time, from index `from` on, and of the nearest list of each
+ * @param take gets a few rows at a time, from index `from` on, and the nearest list of each
  * @throws AppError as `ScanRunner.assign`; the signal's reason
  */
 export async function assignRows(
@@ -166,10 +166,10 @@ export const LIST_LIMITS = {
   pendingMin: 1024,
   /** Of these, this many are given their lists before the next are looked at. */
   pendingMax: 8192,
-  /** Of all vectors, so many must be in lists of before, */
+  /** The share of all vectors that must be in lists of before, */
   keptShareMin: 0.6,
-  /** and so many of a sample in that of the nearest centroid. */
+  /** and of a sample that must be in the list of the nearest centroid. */
   agreementMin: 0.8,
-  /** Lists are kept anew when so many vectors have come since. */
+  /** Lists are saved again when the vectors have grown by this factor. */
   keptGrowth: 1.125,
 } as const

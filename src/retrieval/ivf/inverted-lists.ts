@@ -156,7 +156,7 @@ export class InvertedLists {
     return { keys: Float64Array.from(keys), lists: Uint16Array.from(lists) }
   }
 
-  /** Of some rows, the share whose list is that of the nearest centroid: lists of other vectors are told by it. */
+  /** Of some rows, the share whose list is that of the nearest centroid: this recognizes lists of other vectors. */
   async agreement(rows: Int32Array, signal: AbortSignal): Promise<number> {
     const slice = new TimeSlice(LIST_LIMITS.busyMsMax)
     let [looked, same] = [0, 0]

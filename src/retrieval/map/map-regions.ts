@@ -24,7 +24,7 @@ export interface MapRegions {
 const POINTS_PER_REGION = 20
 const REGIONS_MAX = 150
 const REGIONS_MIN = 3
-/** Of the view from farthest away: as many as there are colours that are told apart. */
+/** Of the view from farthest away: as many as there are distinct colours. */
 const FIRST_REGIONS_MAX = 8
 /** With fewer regions, a level between the first and the last would be as one of them. */
 const THREE_LEVELS_MIN = 30

@@ -30,7 +30,7 @@ const READ_BLOCK_BYTES = 1024 * 1024
 const BLOCK_KEYS_MIN = 16
 const BLOCK_KEYS_MAX = 4_096
 
-/** After so many writes that came in between, it waits for the next reason. */
+/** After this many writes in between, it waits for the next reason. */
 const OVERTAKEN_MAX = 100
 
 export interface RowCachesDeps {
@@ -132,7 +132,7 @@ export class RowCaches implements ChunkRows, CommitListener {
     const cache = this.#caches.get(id)
     if (cache === undefined) return
     cache.isCommitting = false
-    // Whoever began to read before now may have seen the state before.
+    // A read that began before now may have seen the state before.
     cache.commitCount += 1
     if (write === null) return
     // It came between the question and the write.
@@ -218,7 +218,7 @@ export class RowCaches implements ChunkRows, CommitListener {
     cache.missedCount += count
     if (cache.missedCount < MISSED_MAX) return
     cache.missedCount = Number.NEGATIVE_INFINITY
-    // Whatever prevents it, rows are read when they are wanted.
+    // If it fails, rows are read when they are wanted.
     this.#filling = this.#filling.then(() => this.#fill(kb, cache)).catch(() => {})
   }
 

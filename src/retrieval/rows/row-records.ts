@@ -162,7 +162,7 @@ export async function readRecords(
   return records
 }
 
-/** Nobody waits for the rows that are read in the background. */
+/** For rows that are read in the background. */
 const READ_LIMITS = { timeoutMs: 60_000 }
 
 /** The least key from here on; null: there is none. */

@@ -55,7 +55,7 @@ export interface BackupParts {
 }
 
 const PARTIAL = '.partial-'
-/** Left free on the disk, whatever a backup takes. */
+/** Left free on the disk beside a backup. */
 const SPARE_BYTES = 64 * 1024 * 1024
 
 const NEXT_STEP = 'make room, or name another folder in EIDER_BACKUP_DIR'
@@ -318,7 +318,7 @@ function mebibytes(bytes: number): number {
 }
 
 export interface ScheduleOptions {
-  /** A cron expression, in the time zone of the machine; undefined: nobody makes a backup by itself. */
+  /** A cron expression, in the time zone of the machine; undefined: no automatic backups. */
   readonly pattern: string | undefined
   /** Told of a backup of the schedule that failed. */
   readonly onFailure: (error: unknown) => void

@@ -17,7 +17,7 @@ export interface SalvagedTable {
   /** Relative to the target. */
   readonly file: string
   readonly rows: number
-  /** That cannot be read; null: nobody knows how many. */
+  /** That cannot be read; null if unknown. */
   readonly lostRows: number | null
 }
 
@@ -172,7 +172,7 @@ function definitionsOf({ catalog }: FoundTables) {
   return { definitions, names }
 }
 
-/** A part of a path, whatever the name. */
+/** Any name as a part of a path. */
 function safe(name: string): string {
   return name
     .replaceAll(/[^\p{L}\p{N}._-]/gu, '_')

@@ -15,7 +15,7 @@ import { agents, counters, dataSources, files, knowledgeBases, tables, views } f
 
 export type CatalogQueries = PgRemoteDatabase<Record<string, never>>
 
-/** Typed queries over one connection, within whatever transaction it has open. */
+/** Typed queries over one connection, within the transaction it has open. */
 export function queriesOver(connection: DuckDBConnection): CatalogQueries {
   return drizzle(async (sql, params, method) => {
     const reader = await connection.runAndReadAll(sql, params.map(bound))
@@ -115,7 +115,7 @@ const ADD = `INSERT INTO ${TABLE} (${KNOWN_COLUMNS.map(([, { name }]) => quote(n
 
 /**
  * Rows as this process wrote them last, so that a write need not read its own again. Each belongs to the knowledge base in
- * the catalog that it became: whatever else changes the row puts another one there.
+ * the catalog that it became: any other change of the row puts another one there.
  */
 export class KnownRows {
   readonly #rows = new WeakMap<KnowledgeBase, KnowledgeBaseRow>()

@@ -201,7 +201,7 @@ export function checkAgentName(snapshot: CatalogSnapshot, agent: Scoped, ownId?:
 }
 
 /**
- * What can stand in a FROM shares its names within a project. @throws AppError `relation_exists`
+ * Relations that a FROM can name share their names within a project. @throws AppError `relation_exists`
  */
 export function checkRelationName(snapshot: CatalogSnapshot, draft: Scoped): void {
   const kinds = [

@@ -308,7 +308,7 @@ export const traces = eider.table('traces', {
   citations: json<readonly Citation[]>('citations').notNull(),
   warnings: json<readonly string[]>('warnings').notNull(),
   byteCount: count('byte_count'),
-  /** `key 3`; null: nobody knows. */
+  /** `key 3`; null if unknown. */
   askedBy: text('asked_by'),
 })
 
@@ -353,7 +353,7 @@ export const conversationTurns = eider.table('conversation_turns', {
   citations: json<readonly Citation[]>('citations').notNull(),
   startedAt: moment('started_at'),
   endedAt: moment('ended_at'),
-  /** Of the conversation: whoever asked its first question. */
+  /** Who asked the first question of the conversation. */
   askedBy: text('asked_by'),
   /** JSON of `KeptFindings`. */
   findings: text('findings'),

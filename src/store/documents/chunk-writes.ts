@@ -1,4 +1,4 @@
-/** Writes to the chunks of knowledge bases: each one transaction, of which the catalog and the caches are told. */
+/** Writes to the chunks of knowledge bases: each one transaction, followed by the catalog and the caches. */
 import type { DuckDBConnection } from '@duckdb/node-api'
 import {
   type KnowledgeBase,
@@ -168,12 +168,12 @@ export class ChunkWrites {
     return { row, known, tables }
   }
 
-  /** What the write has done to the chunks and their vectors; null: nobody needs to know. */
+  /** What the write has done to the chunks and their vectors; null: no listener needs to know. */
   async #chunkChanges(
     tables: OpenTables,
     { newRows, removedKeys, rewrittenKeys = [], copied }: RowsWritten<unknown>,
   ): Promise<ChunkChanges | null> {
-    // Too many to be held here: whoever has the others in memory reads them anew.
+    // Too many to be held here: caches of the others read them again.
     if (copied !== undefined) return null
     if (!this.#parts.state.listener.needsChange(tables)) return null
     const { connection, dimensions, nextChunkKey } = tables

@@ -92,7 +92,7 @@ const SLOTS_MIN = 1024
 
 /** Of numbers below 2^31, in at most 16 bytes each. */
 class HashSet {
-  /** Each the number and one, 0 where there is none: a number stands where it belongs, or in a slot after that. */
+  /** Each the number and one, 0 where there is none: a number is in its own slot, or in one after that. */
   #slots = new Uint32Array(SLOTS_MIN)
   #count = 0
 
@@ -121,7 +121,7 @@ class HashSet {
   }
 }
 
-/** Where the number stands, or is going to. @param slots a power of two of them, not all taken */
+/** The slot of the number, or the one it would get. @param slots a power of two of them, not all taken */
 function slotFor(slots: Uint32Array, hash: number): number {
   const mask = slots.length - 1
   let slot = hash & mask
@@ -177,7 +177,7 @@ export async function keysOfDocuments(
   return reader.getRows().map(([key]) => BigInt(String(key)))
 }
 
-/** Ids are compared within the scan, which takes a fifth of the time of a join; so many at most. */
+/** Ids are compared within the scan, which takes a fifth of the time of a join; at most this many. */
 const LISTED_IDS_MAX = 16
 
 /** A condition on `document_id`, and what is bound to it. */

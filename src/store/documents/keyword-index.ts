@@ -163,7 +163,7 @@ export async function sortPostings(
   await connection.run(`DROP TABLE ${formerTable}; DELETE FROM ${recentPostings}`)
 }
 
-/** Conditions that divide all terms into so many parts, in their order. */
+/** Conditions that divide all terms into `count` parts, in their order. */
 export function termRanges(count: number): readonly string[] {
   const bounds = Array.from({ length: Math.max(0, count - 1) }, (_, index) => {
     return (BigInt(index + 1) * 2n ** 64n) / BigInt(count) - 2n ** 63n

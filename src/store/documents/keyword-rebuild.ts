@@ -1,6 +1,6 @@
 /**
- * A keyword index that is made anew beside the one that searches read. Keys of chunks ascend and a new text is a new key, so
- * writes need not know of it: it is filled in the order of the keys, batch by batch, and whatever comes meanwhile comes at
+ * A keyword index that is rebuilt beside the one that searches read. Keys of chunks ascend and a new text is a new key, so
+ * writes need not know of it: it is filled in the order of the keys, batch by batch, and new chunks come at
  * its end. Each batch is a short transaction, and what a crash leaves is gone on with.
  */
 

@@ -33,7 +33,7 @@ interface Counted {
 
 /**
  * With more chunks, one that is written to all the time is not counted anew for everybody who looks: counting takes a tenth
- * of the time at most, so that what nobody asks for again is wrong by no more than that.
+ * of the time at most, so that an old count is wrong by no more than that.
  */
 const LARGE_CHUNKS = 100_000
 const PAUSE_TIMES = 9

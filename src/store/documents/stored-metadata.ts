@@ -90,7 +90,7 @@ function withTypes(
   return Object.fromEntries(entries)
 }
 
-/** A value whose name is that of a standard key is not shown: it stands in its own column alone. */
+/** A value whose name is that of a standard key is not shown: it is in its own column alone. */
 function withHidden(
   shown: Row,
   columns: readonly MetadataColumn[],
@@ -105,7 +105,7 @@ function withHidden(
   return { ...shown, ...Object.fromEntries(hidden) }
 }
 
-/** Appending holds the main thread: so many rows at a time. */
+/** Appending blocks the main thread: at most this many rows at a time. */
 const METADATA_PER_APPEND = 512
 
 /** Rows that are held before they are appended. */

@@ -34,7 +34,7 @@ import { contextsOf, createVectorTable } from './chunk-columns.ts'
 import { sameDimensions, unitVector } from './chunk-rows.ts'
 import { rowOfKnowledgeBase, takenOver } from './stored-vectors.ts'
 
-/** Appending holds the main thread: so many rows at a time keep that under 20 ms. */
+/** Appending holds the main thread: this many rows at a time keep that under 20 ms. */
 const VECTORS_PER_APPEND = 64
 
 /**

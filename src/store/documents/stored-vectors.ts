@@ -41,7 +41,7 @@ export class StoredVectors implements VectorSource {
       await connection.run('COMMIT')
       return result
     })
-    // Whoever reads them all keeps them.
+    // The reader keeps a copy of them all.
     return reading.finally(() => this.#database.trimCache())
   }
 }
@@ -116,7 +116,7 @@ export async function applyEmbeddingChange(
 ): Promise<Partial<KnowledgeBaseRow>> {
   if (embeddingModel === undefined && reembedding === undefined) return {}
   const row = await rowOfKnowledgeBase(connection, kb)
-  // Whoever updates the row finds out.
+  // The update of the row fails then.
   if (row === undefined) return {}
   if (row.vectorsNumber !== kb.vectorsNumber) {
     const what = `Another embedding model has just taken over ${kb.name}`

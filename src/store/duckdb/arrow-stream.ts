@@ -15,7 +15,7 @@ import {
 } from './columnar/arrow-messages.ts'
 import type { ChunkSource } from './read-session.ts'
 
-/** A batch is sent when it has so many rows, or bytes. */
+/** A batch is sent when it has this many rows, or bytes. */
 const BATCH_ROWS_MAX = 32_768
 const BATCH_BYTES_MAX = 2 ** 20
 /** Milliseconds that batches may hold the main thread. */

@@ -102,7 +102,7 @@ function closeAfterFailure(appender: DuckDBAppender): void {
   try {
     appender.closeSync()
   } catch {
-    // The transaction is rolled back by whoever began it.
+    // The caller rolls the transaction back.
   }
 }
 

@@ -140,7 +140,7 @@ export class Database {
     this.#checkSpace = check
   }
 
-  /** Before files are written beside the database. @throws AppError `storage_full` where there is no room for so much */
+  /** Before files are written beside the database. @throws AppError `storage_full` without room for it */
   checkSpace(wantedBytes: number): void {
     this.#checkSpace(wantedBytes)
   }
@@ -275,7 +275,7 @@ export class Database {
     })
   }
 
-  /** Work of a write: where it found no room on the disk, somebody looks whether DuckDB still answers. */
+  /** Work of a write: where it found no room on the disk, check that DuckDB still answers. */
   async #alive<T>(work: () => Promise<T>): Promise<T> {
     try {
       return await work()
@@ -299,7 +299,7 @@ export class Database {
     }
   }
 
-  /** What is thrown instead. A database that has stopped itself is told of, whoever finds out. */
+  /** What is thrown instead. Reports a database that has stopped itself. */
   #noted(error: unknown): unknown {
     const known = resourceError(error)
     if (isInvalidated(known) && known instanceof AppError) this.#end(known)

@@ -37,7 +37,7 @@ const CLOSE_GRACE_MS = 2_000
 
 /** Results that wait for their readers; of one caller half of them. Each may hold some megabytes. */
 const PARKED_MAX = 128
-/** A reader that took nothing for so long may lose its result to others. */
+/** A reader that took nothing for this long may lose its result to others. */
 const READER_MS = 2_000
 
 /** The same where memory is short: readers over a network take rows more often. */
@@ -53,7 +53,7 @@ export interface EngineOptions {
   readonly statementsMax: number
   /** How many more may wait for a place. */
   readonly waitingMax: number
-  /** When DuckDB still runs a statement so long after its client was answered, `onStuck` is told. */
+  /** `onStuck` is called when DuckDB is still running a statement this long after its client got an answer. */
   readonly stuckMs: number
   readonly onStuck: (stuck: StuckStatement) => void
   readonly memoryLimits: MemoryLimits
@@ -135,7 +135,7 @@ export class StoredEngine implements SqlEngine, ColumnReader {
     shape?: string,
   ): Promise<StagedSelect> {
     const staged = Promise.withResolvers<DuckDBConnection>()
-    // Nobody waits for it yet when the statement fails.
+    // It is not awaited yet when the statement fails.
     staged.promise.catch(() => {})
     const staging = stagingOf(select, shape)
     const session = await this.#admit(statementDeadline(limits, signal), {
@@ -221,7 +221,7 @@ export class StoredEngine implements SqlEngine, ColumnReader {
   }
 
   /**
-   * Ends the results that nobody reads, for the memory that they hold, or waits a little for statements that compute: one
+   * Ends unread results, for the memory that they hold, or waits a little for statements that compute: one
    * of them has filled it. False: there are none.
    */
   async #makeRoom(): Promise<boolean> {
@@ -325,7 +325,7 @@ interface Begun extends BegunResult {
 }
 
 interface WantedSession {
-  /** For the eyes of whoever runs the server. */
+  /** Shown to operators. */
   readonly sql: string
   readonly turn: NewStatement['turn']
   /** Gets the connection when the statement is over, its transaction ended, instead of the pool. */

@@ -54,7 +54,7 @@ const WRONG_OPTIMIZERS = [
 ] as const
 
 /**
- * An instance that reaches no file but its own and those that it exports, loads nothing and lets nobody change that.
+ * An instance that reaches no file but its own and those that it exports, loads nothing and cannot be reconfigured.
  */
 export async function lockedInstance(
   path: string,
@@ -193,7 +193,7 @@ export function lockNoteOf(nowMillis: number, address: string | undefined): Lock
 }
 
 /**
- * Replaces the note of whoever had the folder before: a process that was killed leaves it behind.
+ * Replaces the note of the process before: one that was killed leaves it behind.
  */
 export function writeLockNote(directory: string, note: LockNote): void {
   const path = join(directory, NOTE_NAME)

@@ -3,7 +3,7 @@
  * word, and all that the log held is gone.
  *
  * After each commit a small file beside the database says how long the log was at least, and after how many checkpoints. The
- * number of checkpoints stands in the header of the database file: where it has grown since, what the log held is in the
+ * number of checkpoints is in the header of the database file: where it has grown since, what the log held is in the
  * file. Where it has not, the log must still be that long.
  */
 import {

@@ -85,7 +85,7 @@ export class MemoryWatchdog {
     this.#idleLooks = isComputing ? 0 : this.#idleLooks + 1
     if (this.#idleLooks < IDLE_LOOKS) return
     if (this.#idleLooks === IDLE_LOOKS && rss - this.#restingBytes > KEPT_BYTES_MAX) {
-      // An insert may be at work all the same, so nobody waits for it.
+      // Not awaited: an insert may be running all the same.
       this.#memory.collectSoon()
       if (this.#statements.size === 0) void this.#memory.trim().catch(() => {})
     }

@@ -5,7 +5,7 @@ import { onAbort } from '../../core/runtime/cancellation.ts'
 const READING_MS = 20
 const LOOK_EVERY_MS = 20
 /**
- * A short statement is over within so many looks. Where the cores are so busy that this thread hardly runs, looks come late
+ * A short statement is over within this many looks. Where the cores are so busy that this thread hardly runs, looks come late
  * too: so it is not stopped for what others do.
  */
 const SHORT_LOOKS = 10
@@ -114,7 +114,7 @@ export class Places {
     this.#waiting.add(waiting)
     this.#look()
     const stopListening = onAbort(signal, () => {
-      // Whoever has entered already holds a place, which only its release gives back.
+      // A statement that has entered holds a place, which only its release gives back.
       if (this.#waiting.delete(waiting)) entered.reject(signal.reason)
     })
     try {

@@ -29,7 +29,7 @@ interface SessionParts {
   readonly statements: PreparedStatements
   readonly deadline: Deadline
   readonly place: Place
-  /** Told when nobody waits for the statement any more and DuckDB is still at work on it. */
+  /** Called when DuckDB is still running the statement after its caller got an answer. */
   readonly onAbandoned: () => void
   readonly onOutOfMemory: () => void
   /** Told when DuckDB has let go of the statement. */
@@ -64,7 +64,7 @@ export class ReadSession {
   #prepared: DuckDBPreparedStatement | null = null
   #chunksRead = 0
   #ahead: DuckDBDataChunk | null = null
-  /** Why nobody waits for it any more. */
+  /** Why its caller no longer waits. */
   #abandonedFor: unknown = null
   readonly #stopListening: () => void
 
@@ -171,7 +171,7 @@ export class ReadSession {
     return this.#ahead !== null
   }
 
-  /** All rows were read from DuckDB, or nobody waits for them. */
+  /** All rows were read from DuckDB, or are no longer wanted. */
   get isOver(): boolean {
     return this.#isOver
   }
@@ -195,7 +195,7 @@ export class ReadSession {
     return data
   }
 
-  /** All rows are read. Nobody waits for the COMMIT: a transaction that only read has nothing to lose. */
+  /** All rows are read. The COMMIT is not awaited: a transaction that only read has nothing to lose. */
   #end(): void {
     this.#isOver = true
     const leave = () => this.#leave('give back')

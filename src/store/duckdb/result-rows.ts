@@ -206,7 +206,7 @@ export async function* encodedValues(
   { encoding, names }: Omit<Encoding, 'types' | 'isExact'>,
   { batches }: RowStream,
 ): AsyncGenerator<Uint8Array, void, void> {
-  if (encoding !== 'arrow') throw new Error('these are written by whoever has the values')
+  if (encoding !== 'arrow') throw new Error('these are written from the values')
   const { arrowOfValues } = await import('./arrow-stream.ts')
   const rows = []
   for await (const batch of batches) rows.push(...batch)

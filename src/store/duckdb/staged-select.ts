@@ -107,7 +107,7 @@ export interface FileNote {
   readonly sealed: (file: FileHandle) => AsyncGenerator<Uint8Array, void, void>
 }
 
-/** Rows with vectors: a group of them is held in memory as a whole, by whoever writes or reads it. */
+/** Rows with vectors: a group of them is held in memory as a whole while it is written or read. */
 const WIDE_ROWS = 'COMPRESSION zstd, ROW_GROUP_SIZE 8192'
 
 /** A file that DuckDB writes and an answer is read from. */

@@ -73,7 +73,7 @@ export class HnswFactory implements AcceleratorFactory {
 }
 
 const PAGE_ROWS = 1024
-/** Searches that measure the recall, by one of so many vectors. */
+/** Searches that measure the recall, and how many vectors apart their query vectors are. */
 const QUESTIONS = 100
 const QUESTION_ROWS = 50
 const NEIGHBOURS = 10

@@ -8,7 +8,7 @@ const IDLE_CONNECTIONS_MAX = 8
 
 /**
  * A DuckDB instance of its own for graphs, in memory: it shares no file and no lock with the data, it alone pays for the
- * extension, and whatever the extension does to a table does it to a copy. Only statements of ours run in it. Main
+ * extension, and the extension changes only copies of tables. Only statements of ours run in it. Main
  * thread only.
  */
 export class HnswDatabase {

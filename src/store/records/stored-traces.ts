@@ -74,7 +74,7 @@ export class StoredTraces implements TraceStore {
     return stored
   }
 
-  /** From now on this one is told when runs could not be stored. */
+  /** Calls the listener when runs could not be stored. */
   onFailure(listener: (error: unknown) => void): void {
     this.#onFailure = listener
   }

@@ -248,7 +248,7 @@ async function copyRows(
 
 interface FittedColumn {
   readonly column: MetadataColumn
-  /** As it stands in the file. */
+  /** Its column in the file. */
   readonly sent: string
   /** Under the type of its column; null where it does not fit. */
   readonly cast: string
@@ -268,7 +268,7 @@ function fittedColumns(
   })
 }
 
-/** Values that do not fit a declared type end the import; others stand in `metadata` alone, and are counted. */
+/** Values that do not fit a declared type end the import; others are in `metadata` alone, and are counted. */
 async function refuseMisfits(
   tables: OpenTables,
   source: string,

@@ -75,7 +75,7 @@ function unreadable(error: unknown): unknown {
 /** Names, numbers, quoted names and texts, and the signs between them. */
 const TYPE_PARTS = /[A-Za-z_][\w ]*|\d+|"(?:[^"]|"")*"|'(?:[^']|'')*'|[(),[\] ]/gy
 
-/** A reader's word for a type stands in a statement: it must be nothing but a type. @throws AppError `file_unreadable` */
+/** A reader's word for a type becomes part of a statement: it must be nothing but a type. @throws AppError `file_unreadable` */
 function checkedType(type: string): string {
   let depth = 0
   let end = 0
@@ -130,7 +130,7 @@ export class RowsTable {
   }
 
   /**
-   * Makes the table, within a transaction. What stands in columns that came too late is left out, and said.
+   * Makes the table, within a transaction. Values of columns that came too late are left out, with a warning.
    * @param target quoted
    */
   async make(connection: DuckDBConnection, target: string, signal: AbortSignal) {

@@ -26,7 +26,7 @@ export interface RecentPostings {
 export interface PostingSorterOptions {
   /** Sorts those of a knowledge base, if there are enough still. */
   readonly sort: (kb: KnowledgeBase) => Promise<unknown>
-  /** Calls back after so long, unless what it returns is called first. */
+  /** Calls back after the pause, unless what it returns is called first. */
   readonly after?: (pauseMs: number, work: () => void) => () => void
 }
 
@@ -79,7 +79,7 @@ export class PostingSorter {
   #run(kb: KnowledgeBase): void {
     this.#waits.delete(kb.id)
     this.#sorting.add(kb.id)
-    // Searches only take longer without it: whatever prevents it, the next insert tries again.
+    // Searches only take longer without it, and the next insert tries again.
     void this.#sort(kb)
       .catch(() => {})
       .finally(() => {
@@ -117,7 +117,7 @@ const BY_TABLE: readonly (readonly [name: RegExp, columns: string])[] = [
 ]
 
 /**
- * Columns and constraints of a table that is to be made anew. DuckDB 1.5.5 does not tell how a column is compressed.
+ * Columns and constraints of a table that is rebuilt. DuckDB 1.5.5 does not tell how a column is compressed.
  * @param createSql as DuckDB says it; what follows the name, which is one of ours and has no parenthesis
  */
 export function definition(table: string, createSql: string): string {

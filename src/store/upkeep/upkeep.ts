@@ -29,7 +29,7 @@ const LOOKING_SHARE = 0.02
 /** Fewer deleted rows are not worth a rebuild. */
 const DEAD_ROWS_MIN = 2_000
 
-/** After a rebuild of so many rows their blocks are given back at once, not with the next checkpoint of DuckDB's own. */
+/** After a rebuild of this many rows their blocks are given back at once, not with the next checkpoint of DuckDB's own. */
 const ROWS_FOR_CHECKPOINT = 10_000
 
 /**
@@ -197,7 +197,7 @@ function sizeBytesOf(path: string): number {
 }
 
 // Rows that a table still stores though they were deleted. DuckDB 1.5.5 gives back those of a table without an index at a
-// checkpoint during which nobody reads, and those of a table with a primary key never. So such a table is rebuilt.
+// checkpoint without readers, and those of a table with a primary key never. So such a table is rebuilt.
 
 interface TableName {
   readonly schema: string
@@ -212,7 +212,7 @@ interface TableRows extends TableName {
 
 const NEW_TABLE = 'eider_rebuilt'
 
-/** The tables that store at least so many rows. */
+/** The tables that store at least `storedMin` rows. */
 async function storedRows(
   connection: DuckDBConnection,
   storedMin: number,
@@ -246,7 +246,7 @@ function freeShare(connection: DuckDBConnection): Promise<number> {
 }
 
 /**
- * Within a write: the table is made anew with its rows in their order. Whoever reads sees the old one until the commit.
+ * Within a write: the table is rebuilt with its rows in their order. Readers see the old one until the commit.
  * @returns its rows before; null: it is gone
  */
 async function rebuild(connection: DuckDBConnection, table: TableName): Promise<TableRows | null> {

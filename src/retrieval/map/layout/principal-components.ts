@@ -52,7 +52,7 @@ function meanOf({ values, dimensions }: VectorTable, rowCount: number): Float32A
 }
 
 /**
- * Where rows stand along each component: `count` numbers for each.
+ * Where rows lie along each component: `count` numbers for each.
  * @param placed gets them, from `firstRow` on
  */
 export function projectRows(
