@@ -1,4 +1,4 @@
-import { chunkTables, type TableIds } from '../core/domain/chunk-tables.ts'
+import { chunkTables, type TableIds } from '../core/domain/chunk.ts'
 import type { RunLimits } from '../core/domain/ports/engine-ports.ts'
 import type {
   Accelerator,
@@ -9,7 +9,7 @@ import type {
 } from '../core/domain/ports/retrieval-ports.ts'
 import type { NearestChunk } from '../core/domain/ports/search-ports.ts'
 import { AppError } from '../core/errors.ts'
-import { yieldToEventLoop } from '../core/runtime/scheduling.ts'
+import { yieldToEventLoop } from '../core/runtime/serial-queue.ts'
 import { ExactIndex } from './vectors/exact-index.ts'
 import { databaseDistance } from './vectors/quantized-rows.ts'
 import type { FetchVectors, ScanRunner } from './vectors/scan.ts'

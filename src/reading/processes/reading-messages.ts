@@ -108,7 +108,7 @@ export function answerOf(message: unknown, job: ReadingJob): ReadingAnswer | nul
 function summaryOf(summary: Readonly<Record<string, unknown>>, folder: string) {
   const { format, recognized, warnings, tables, documentCount } = summary
   const archive = archiveOf(summary.archive, folder)
-  const { scans } = summary
+  const { scans = [] } = summary
   if (typeof format !== 'string' || !isFileFormat(format)) return null
   if (!isObject(recognized) || JSON.stringify(recognized).length > RECOGNIZED_CHARS_MAX) return null
   if (!isListOf(warnings, isText) || warnings.length > WARNINGS_MAX + 1) return null

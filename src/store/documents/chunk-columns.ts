@@ -5,7 +5,7 @@ import {
   chunkTables,
   projectSchema,
   type TableIds,
-} from '../../core/domain/chunk-tables.ts'
+} from '../../core/domain/chunk.ts'
 import type { TextLayout } from '../../core/domain/document.ts'
 import { quote } from '../../core/domain/identifier.ts'
 import type { KnowledgeBase, MetadataColumn } from '../../core/domain/knowledge-base.ts'

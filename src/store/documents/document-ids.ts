@@ -8,9 +8,9 @@ import {
   VARCHAR,
 } from '@duckdb/node-api'
 import type { StoredChunkText } from '../../core/domain/chunk.ts'
-import { chunkTables, type TableIds } from '../../core/domain/chunk-tables.ts'
+import { chunkTables, type TableIds } from '../../core/domain/chunk.ts'
 import { LruMap } from '../../core/runtime/lru-map.ts'
-import { yieldToEventLoop } from '../../core/runtime/scheduling.ts'
+import { yieldToEventLoop } from '../../core/runtime/serial-queue.ts'
 import { columnBatchOf, wholeStream } from '../duckdb/columns.ts'
 
 /** Of all knowledge bases together: 64 MB, for four to eight million documents. */

@@ -1,7 +1,7 @@
 /** The rows of a result as an Arrow stream, in batches that follow each other as they are read. */
 import type { DuckDBDataChunk, DuckDBType } from '@duckdb/node-api'
 import type { ResultValue } from '../../core/domain/query-result.ts'
-import { TimeSlice, yieldToEventLoop } from '../../core/runtime/scheduling.ts'
+import { TimeSlice, yieldToEventLoop } from '../../core/runtime/serial-queue.ts'
 import { batchOf, type ChunkRows, rowsBytes } from './columnar/arrow-batches.ts'
 import {
   type ArrowField,

@@ -16,8 +16,8 @@ import {
   type DuckDBPreparedStatement,
 } from '@duckdb/node-api'
 import { literal, quote } from '../../core/domain/identifier.ts'
-import { timestampOfMillis } from '../../core/domain/timestamp.ts'
 import { StartError } from '../../core/errors.ts'
+import { timestampOfMillis } from '../../core/time.ts'
 import { memoryLimitOf } from './memory-watchdog.ts'
 import { giveMemoryBack, registerStepLimits } from './step-limits.ts'
 

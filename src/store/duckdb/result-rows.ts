@@ -24,7 +24,7 @@ import {
   numberFields,
   typeName,
 } from '../../core/domain/shown-values.ts'
-import { yieldToEventLoop } from '../../core/runtime/scheduling.ts'
+import { yieldToEventLoop } from '../../core/runtime/serial-queue.ts'
 import type { ChunkSource } from './read-session.ts'
 import { textPieces } from './text-rows.ts'
 

@@ -2,7 +2,7 @@ import { mkdir, readdir, rename, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { DuckDBConnection } from '@duckdb/node-api'
-import { chunkTables } from '../../core/domain/chunk-tables.ts'
+import { chunkTables } from '../../core/domain/chunk.ts'
 import { TypedValue } from '../../core/domain/document.ts'
 import { literal, nameKey, quote } from '../../core/domain/identifier.ts'
 import {

@@ -1,6 +1,6 @@
 import type { DuckDBConnection } from '@duckdb/node-api'
 import { eq } from 'drizzle-orm'
-import { projectSchema, projectTable } from '../../core/domain/chunk-tables.ts'
+import { projectSchema, projectTable } from '../../core/domain/chunk.ts'
 import { quote } from '../../core/domain/identifier.ts'
 import type { RowWrite, WrittenRows } from '../../core/domain/ports/store-ports.ts'
 import {

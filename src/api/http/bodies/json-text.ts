@@ -1,6 +1,6 @@
 /** JSON text to values, a large one in pieces, so that other requests are answered meanwhile. */
 import { AppError } from '../../../core/errors.ts'
-import { TimeSlice } from '../../../core/runtime/scheduling.ts'
+import { TimeSlice } from '../../../core/runtime/serial-queue.ts'
 import { type JsonMistake, jsonMistake } from './json-mistake.ts'
 
 /** Deeper JSON is refused: code that walks a value would run out of stack. */

@@ -10,7 +10,7 @@ import {
 } from '../../../core/domain/model-ref.ts'
 import type { EmbedderReach, TokenCounter } from '../../../core/domain/ports/model-ports.ts'
 import { AppError } from '../../../core/errors.ts'
-import { TimeSlice } from '../../../core/runtime/scheduling.ts'
+import { TimeSlice } from '../../../core/runtime/serial-queue.ts'
 import { findReadable, idOf } from './named-models.ts'
 
 export interface EmbeddingModel {

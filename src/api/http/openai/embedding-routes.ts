@@ -1,7 +1,7 @@
 /** OpenAI's `/v1/embeddings`. */
 import { type Static, t } from 'elysia'
 import { AppError } from '../../../core/errors.ts'
-import { TimeSlice } from '../../../core/runtime/scheduling.ts'
+import { TimeSlice } from '../../../core/runtime/serial-queue.ts'
 import { bodySchema } from '../bodies/body.ts'
 import { resource } from '../openapi/operation.ts'
 import { maybe, open } from '../request/schema-words.ts'
