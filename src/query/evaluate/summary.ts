@@ -1,5 +1,5 @@
 import type { ResultValue } from '../../core/domain/query-result.ts'
-import { TimeSlice } from '../../core/runtime/scheduling.ts'
+import { TimeSlice } from '../../core/runtime/serial-queue.ts'
 import type { AnswerRow } from './answer-table.ts'
 import { type EvaluationTable, evaluationTable } from './evaluation-table.ts'
 import { pairedComparison, wilsonInterval } from './metrics/proportions.ts'

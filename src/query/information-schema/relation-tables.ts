@@ -1,12 +1,7 @@
 /** The tables of information_schema over all that can stand in a FROM, with the columns that MySQL's have. */
 import type { CatalogSnapshot } from '../../core/domain/access/catalog-snapshot.ts'
 import { sees } from '../../core/domain/access/principal.ts'
-import {
-  FILES_SCHEMA,
-  fileTable,
-  projectSchema,
-  projectTable,
-} from '../../core/domain/chunk-tables.ts'
+import { FILES_SCHEMA, fileTable, projectSchema, projectTable } from '../../core/domain/chunk.ts'
 import { literal, quote } from '../../core/domain/identifier.ts'
 import type { KnowledgeBase } from '../../core/domain/knowledge-base.ts'
 import {

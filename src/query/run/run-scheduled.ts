@@ -1,5 +1,5 @@
 /** One run of a schedule: its statements, one after the other, each over what came since the last run. */
-import type { LastMark, StoredSchedule } from '../../core/domain/flow/schedule.ts'
+import type { LastMark, StoredSchedule } from '../../core/domain/flow/sync-source.ts'
 import type { JobWork, ScheduleStore } from '../../core/domain/ports/job-ports.ts'
 import { type LastCondition, lastCondition } from '../../sql/lexer/last-value.ts'
 import { tokenize } from '../../sql/lexer/tokens.ts'

@@ -7,7 +7,7 @@ import {
   requireProject,
 } from '../../core/domain/access/catalog-snapshot.ts'
 import type { Agent } from '../../core/domain/agents/agent.ts'
-import type { StoredSchedule } from '../../core/domain/flow/schedule.ts'
+import type { StoredSchedule } from '../../core/domain/flow/sync-source.ts'
 import { nameKey } from '../../core/domain/identifier.ts'
 import { type QueryResult, rowsOf } from '../../core/domain/query-result.ts'
 import { AppError, notFound } from '../../core/errors.ts'

@@ -1,5 +1,5 @@
 /** The sub-query that takes the place of a knowledge base's name. */
-import { chunkTables } from '../../core/domain/chunk-tables.ts'
+import { chunkTables } from '../../core/domain/chunk.ts'
 import { quote } from '../../core/domain/identifier.ts'
 import { KNOWLEDGE_BASE_COLUMNS, type KnowledgeBase } from '../../core/domain/knowledge-base.ts'
 import { LATERAL_COLUMNS, unmeasuredChunks } from '../search/lateral-search.ts'
