@@ -5,7 +5,12 @@
 import { join } from 'node:path'
 import { BuiltinEmbedder } from '../src/models/builtin/builtin-embedder.ts'
 import { layOut } from '../src/retrieval/map/layout/lay-out.ts'
-import { principalComponents, projectRows, type VectorTable, SeededRandom } from '../src/retrieval/map/layout/principal-components.ts'
+import {
+  principalComponents,
+  projectRows,
+  SeededRandom,
+  type VectorTable,
+} from '../src/retrieval/map/layout/principal-components.ts'
 import type { Measure } from './scenario.ts'
 
 const SAMPLE = join(import.meta.dir, '../assets/sample/encyclopedia.json')
