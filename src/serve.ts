@@ -1,18 +1,18 @@
 import { join } from 'node:path'
 import { pino } from 'pino'
-import type { AppListener, AppLog } from './app.ts'
+import type { AppLog } from './app.ts'
 import { AppError, errorText, StartError, systemCodeOf } from './core/errors.ts'
 import { forbidFileWrites, MemoryCeiling } from './core/runtime/process-limits.ts'
 import { DAY_MS } from './core/time.ts'
 import { CrashReports } from './ops/supervisor/crash-reports.ts'
-import { PLANNED_RESTART_CODE } from './ops/supervisor/restart-policy.ts'
-import type { Restarts } from './ops/supervisor/restarts.ts'
+import { PLANNED_RESTART_CODE, type Restarts } from './ops/supervisor/restart-policy.ts'
 import { failureFields, type LogStyle, logStyleOf, logText } from './ops/telemetry/log-text.ts'
 import { DATABASE_FILE } from './store/duckdb/database.ts'
-import { releaseLocks } from './store/duckdb/lock-note.ts'
-import { machineBytes, memoryBytesOf } from './store/duckdb/memory-size.ts'
+import { releaseLocks } from './store/duckdb/locked-instance.ts'
+import { machineBytes, memoryBytesOf } from './store/duckdb/memory-watchdog.ts'
 import type { StuckStatement } from './store/duckdb/open-statements.ts'
 import { openStore, type StoreOptions } from './store/store.ts'
+import type { AppListener } from './wiring/running-app.ts'
 import { isLoopback, type Settings } from './wiring/settings/settings.ts'
 
 export interface ServeOptions {
@@ -27,6 +27,9 @@ export interface ServeOptions {
   readonly replace: (() => Promise<boolean>) | null
 }
 
+/** Lines go out together, after a tenth of a second at the latest. */
+const LOG_LINES = { dest: 1, sync: false, minLength: 8192, periodicFlush: 100 } as const
+
 /**
  * Serves until somebody stops it, then lets running requests finish and closes the store. Returns the exit code: 0, or 1
  * when the database could not go on; `PLANNED_RESTART_CODE` when only another process stops a statement.
@@ -36,8 +39,8 @@ export async function serve(
   settings: Settings,
   { version, stopSignals, restarts, onReady, replace }: ServeOptions,
 ): Promise<number> {
-  // Lines that come while others are being written go out together.
-  const destination = pino.destination({ dest: 1, sync: false })
+  const destination = pino.destination(LOG_LINES)
+  process.on('exit', () => destination.flushSync())
   const style = logStyleOf(settings, Bun.env)
   const logger = loggerTo(destination, settings, style)
   const fatal = Promise.withResolvers<AppError>()
@@ -245,6 +248,7 @@ function logOver(logger: pino.Logger): AppLog {
     },
     failure: ({ requestId, traceId, error }) => {
       logger.error({ requestId, ...(traceId && { traceId }), ...failureFields(error) }, 'failure')
+      logger.flush()
     },
   }
 }

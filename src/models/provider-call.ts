@@ -1,7 +1,7 @@
 import { AppError } from '../core/errors.ts'
 import { abortable, sleep, withDeadline } from '../core/runtime/cancellation.ts'
 import { MINUTE_MS } from '../core/time.ts'
-import { statusOf } from './provider-failure.ts'
+import { isTransientStatus, statusOf } from './provider-failure.ts'
 
 /** How often and how long a provider is asked for one answer. */
 export interface CallLimits {
@@ -151,13 +151,6 @@ function tooLong({ error, retryAfterMs }: FailedTry, waitMsMax: number): AppErro
 export function withWait({ code, message, cause }: AppError, waitMs: number): AppError {
   const retryAfterSeconds = Math.max(1, Math.ceil(waitMs / 1000))
   return new AppError(code, message, { cause, retryAfterSeconds })
-}
-
-const TRANSIENT_STATUSES: ReadonlySet<number> = new Set([408, 409, 425, 429])
-
-/** What another try may change; every other status from 300 to 499 is a definite refusal. null: no answer came. */
-export function isTransientStatus(status: number | null): boolean {
-  return status === null || TRANSIENT_STATUSES.has(status) || status >= 500
 }
 
 /** `retry-after-ms` as OpenAI sends it, else `retry-after` in seconds or as a date (RFC 9110, 10.2.3). */

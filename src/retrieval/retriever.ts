@@ -1,4 +1,4 @@
-import type { TableIds } from '../core/domain/chunk-tables.ts'
+import type { TableIds } from '../core/domain/chunk.ts'
 import type { KeywordSearch } from '../core/domain/hybrid-search.ts'
 import type { ColumnReader, CommittedWrite } from '../core/domain/ports/retrieval-ports.ts'
 import type {
@@ -9,10 +9,9 @@ import type {
   NearestSearch,
 } from '../core/domain/ports/search-ports.ts'
 import { KeywordRetriever } from './keyword-retriever.ts'
-import { Prefilter, type PrefilteredChunks } from './prefilter.ts'
+import { float32Margin, Prefilter, type PrefilteredChunks, topKWithMargin } from './prefilter.ts'
 import type { VectorCache } from './vector-cache.ts'
 import type { ExactIndex } from './vectors/exact-index.ts'
-import { float32Margin, topKWithMargin } from './vectors/top-k-with-margin.ts'
 
 /** DuckDB rounds differently, so ask the accelerator for a few more. */
 const MORE_OF_ACCELERATOR = 4
@@ -128,7 +127,7 @@ export class Retriever {
     }
   }
 
-  /** With all that DuckDB, which rounds otherwise, could find nearer than the last of them. */
+  /** As DuckDB measures them, which rounds otherwise: the nearest, and those equally near to the last of them. */
   async #nearest(
     { cache, index }: CacheSnapshot,
     search: RequestedSearch,
@@ -151,7 +150,11 @@ export class Retriever {
             prefiltered.keys,
             signal,
           )
-    return near && cache.withDistances(queryVector, near, signal)
+    const measured = near && (await cache.withDistances(queryVector, near, signal))
+    const last = measured?.[k - 1]
+    return last === undefined
+      ? measured
+      : (measured?.filter((one) => one.distance <= last.distance) ?? null)
   }
 }
 

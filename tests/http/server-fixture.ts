@@ -149,9 +149,8 @@ export async function* answerEvents(question: string): AsyncGenerator<Completion
     trace_id,
   }
   yield { type: 'delta', content: 'Ro', trace_id }
-  const output = 'Rooibos'
   const found = { citations: [], evidence: 'answer', warnings: [] } as const
-  yield { output, messages: [{ content: output }], trace_id, ...found }
+  yield { output: 'Rooibos', messages: [{ content: 'Rooibos' }], trace_id, ...found }
   yield { type: 'end' }
 }
 

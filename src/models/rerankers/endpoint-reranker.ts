@@ -5,14 +5,18 @@ import type { Endpoint } from '../endpoint.ts'
 import { providerFetch } from '../provider-answer.ts'
 import {
   type FailedTry,
-  isTransientStatus,
   type RetryPolicy,
   refusalWithin,
   retry,
   retryAfterMs,
   type TryResult,
 } from '../provider-call.ts'
-import { plainDetail, providerFailure, rerankErrorText } from '../provider-failure.ts'
+import {
+  isTransientStatus,
+  plainDetail,
+  providerFailure,
+  rerankErrorText,
+} from '../provider-failure.ts'
 import type { RerankOptions } from './rerank-options.ts'
 import { RERANK_LIMITS, type ShownTexts, shownTexts, withRerankDeadline } from './rerank-prompts.ts'
 import {

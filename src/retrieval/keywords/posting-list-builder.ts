@@ -1,4 +1,4 @@
-import { chunkTables, type TableIds } from '../../core/domain/chunk-tables.ts'
+import { chunkTables, type TableIds } from '../../core/domain/chunk.ts'
 import type { BoundSql } from '../../core/domain/ports/engine-ports.ts'
 import type { ColumnBatch } from '../../core/domain/ports/retrieval-ports.ts'
 import type { Corpus, PostingList } from './term-scorer.ts'
@@ -21,7 +21,7 @@ export interface CorpusState {
   readonly corpus: Corpus
 }
 
-/** Makes the lists of terms out of the rows of `postingsSql`, in whatever order these come. */
+/** Makes the lists of terms out of the rows of `postingsSql`, in any order. */
 export class PostingListBuilder {
   readonly #growing: ReadonlyMap<bigint, GrowingList>
   readonly #postingsMax: number

@@ -1,6 +1,6 @@
 /** The main thread's side of one map: it reads vectors and texts, and a thread does the rest. */
 
-import { chunkTables } from '../../core/domain/chunk-tables.ts'
+import { chunkTables } from '../../core/domain/chunk.ts'
 import type { KnowledgeBase } from '../../core/domain/knowledge-base.ts'
 import type { RunLimits } from '../../core/domain/ports/engine-ports.ts'
 import type {
@@ -168,7 +168,7 @@ function unexpected({ kind }: FromMapThread): Error {
   return new Error(`the thread of a map answered "${kind}" to something else`)
 }
 
-/** A thread that is asked one thing after the other, and ended at once when nobody wants the map any more. */
+/** A thread that is asked one thing after the other, and ended at once when the map is no longer wanted. */
 class MapWorker {
   readonly #host: WorkerHost
   readonly #signal: AbortSignal

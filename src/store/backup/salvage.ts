@@ -1,23 +1,18 @@
 import { existsSync } from 'node:fs'
 import { copyFile, link, mkdir, readdir, rm, writeFile } from 'node:fs/promises'
 import { join, resolve } from 'node:path'
-import {
-  chunkTableName,
-  fileTable,
-  projectSchema,
-  projectTable,
-} from '../../core/domain/chunk-tables.ts'
+import { chunkTableName, fileTable, projectSchema, projectTable } from '../../core/domain/chunk.ts'
 import { quote } from '../../core/domain/identifier.ts'
 import { StartError, systemCodeOf } from '../../core/errors.ts'
 import { DATABASE_FILE } from '../duckdb/database.ts'
-import { lockConflict } from '../duckdb/lock-note.ts'
+import { lockConflict } from '../duckdb/locked-instance.ts'
 import type { ExportedTable, FoundTable, FoundTables } from './salvage-reader.ts'
 
 export interface SalvagedTable {
   /** Relative to the target. */
   readonly file: string
   readonly rows: number
-  /** That cannot be read; null: nobody knows how many. */
+  /** That cannot be read; null if unknown. */
   readonly lostRows: number | null
 }
 
@@ -172,7 +167,7 @@ function definitionsOf({ catalog }: FoundTables) {
   return { definitions, names }
 }
 
-/** A part of a path, whatever the name. */
+/** Any name as a part of a path. */
 function safe(name: string): string {
   return name
     .replaceAll(/[^\p{L}\p{N}._-]/gu, '_')

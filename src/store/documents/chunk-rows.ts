@@ -12,7 +12,7 @@ import type { CellValue, Document, Row } from '../../core/domain/document.ts'
 import { nameKey } from '../../core/domain/identifier.ts'
 import { DIMENSIONS_MAX } from '../../core/domain/model-ref.ts'
 import { AppError } from '../../core/errors.ts'
-import { yieldToEventLoop } from '../../core/runtime/scheduling.ts'
+import { yieldToEventLoop } from '../../core/runtime/serial-queue.ts'
 import { SeenColumns, valuesByKey } from './metadata-columns.ts'
 
 /** Rows that are made between two looks at what else waits. */
@@ -112,7 +112,7 @@ export function* rowsOfDocument(
   }
 }
 
-/** How its text is laid out, and what of it stands in no chunk. */
+/** How its text is laid out, and the text between its chunks. */
 function storedLayout({ layout, between }: Chunk): string | null {
   if (layout === undefined && between === undefined) return null
   return jsonText(between === undefined ? layout : { ...layout, between })

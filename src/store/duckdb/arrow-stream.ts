@@ -1,21 +1,24 @@
 /** The rows of a result as an Arrow stream, in batches that follow each other as they are read. */
 import type { DuckDBDataChunk, DuckDBType } from '@duckdb/node-api'
-import { TimeSlice, yieldToEventLoop } from '../../core/runtime/scheduling.ts'
-import type { ArrowColumn, ArrowParts, RowRange } from './columnar/arrow-column.ts'
-import { columnFor } from './columnar/arrow-columns.ts'
+import type { ResultValue } from '../../core/domain/query-result.ts'
+import { TimeSlice, yieldToEventLoop } from '../../core/runtime/serial-queue.ts'
+import { batchOf, type ChunkRows, rowsBytes } from './columnar/arrow-batches.ts'
 import {
+  type ArrowField,
+  type ArrowNode,
+  type ArrowType,
   batchMessage,
   dictionaryMessage,
   END_OF_STREAM,
+  fieldsOf,
   schemaMessage,
 } from './columnar/arrow-messages.ts'
-import { type ArrowField, fieldsOf } from './columnar/arrow-types.ts'
-import type { ChunkSource } from './result-rows.ts'
+import type { ChunkSource } from './read-session.ts'
 
-/** A batch is sent when it has so many rows, or bytes. */
+/** A batch is sent when it has this many rows, or bytes. */
 const BATCH_ROWS_MAX = 32_768
 const BATCH_BYTES_MAX = 2 ** 20
-/** Milliseconds that collecting rows may hold the main thread. */
+/** Milliseconds that batches may hold the main thread. */
 const SLICE_MS = 4
 
 /** Pieces of one stream: the first has its schema, and a failure comes in the place of its end. */
@@ -25,23 +28,28 @@ export async function* arrowPieces(
   first: DuckDBDataChunk | null,
 ): AsyncGenerator<Uint8Array, void, void> {
   const fields = fieldsOf(names, types)
-  const head = [schemaMessage(fields), ...fields.flatMap(dictionariesOf)]
-  const collector = new BatchCollector(fields.map(columnFor))
-  let waiting: readonly Uint8Array[] = head
+  let waiting = [schemaMessage(fields), ...fields.flatMap(dictionariesOf)]
+  let batch: ChunkRows[] = []
+  let rowCount = 0
+  let bytes = 0
   let slice = new TimeSlice(SLICE_MS)
   for (let data = first; data !== null; data = await source.next()) {
-    for (const rows of collector.partsOf(data)) {
-      collector.append(data, rows)
-      if (collector.isFull) {
-        yield joined([...waiting, collector.take()])
-        waiting = []
-      }
+    for (const part of partsOf(fields, data)) {
+      batch.push(part.rows)
+      rowCount += part.rows.count
+      bytes += part.bytes
+      if (rowCount < BATCH_ROWS_MAX && bytes < BATCH_BYTES_MAX) continue
+      yield joined([...waiting, batchMessage(batchOf(fields, batch))])
+      waiting = []
+      batch = []
+      rowCount = 0
+      bytes = 0
       if (!slice.isSpent) continue
       await yieldToEventLoop()
       slice = new TimeSlice(SLICE_MS)
     }
   }
-  const rest = collector.rowCount === 0 ? [] : [collector.take()]
+  const rest = rowCount === 0 ? [] : [batchMessage(batchOf(fields, batch))]
   yield joined([...waiting, ...rest, END_OF_STREAM])
 }
 
@@ -54,57 +62,72 @@ function joined(parts: readonly Uint8Array[]): Uint8Array {
   return parts.length === 1 && parts[0] !== undefined ? parts[0] : Buffer.concat(parts)
 }
 
-/** The columns of the batch that is being made. */
-class BatchCollector {
-  readonly #columns: readonly ArrowColumn[]
-  rowCount = 0
-  #bytes = 0
-
-  constructor(columns: readonly ArrowColumn[]) {
-    this.#columns = columns
-  }
-
-  get isFull(): boolean {
-    return this.rowCount >= BATCH_ROWS_MAX || this.#bytes >= BATCH_BYTES_MAX
-  }
-
-  /** The rows of a chunk in parts that are no larger than a batch: one value may stand in all of its rows. */
-  *partsOf(data: DuckDBDataChunk): Generator<RowRange, void, void> {
-    const { rowCount } = data
-    for (let start = 0; start < rowCount; ) {
-      let count = rowCount - start
-      while (count > 1 && this.#bytesOf(data, { start, count }) > BATCH_BYTES_MAX) {
-        count = Math.ceil(count / 2)
-      }
-      yield { start, count }
-      start += count
+/** The rows of a chunk in parts that are no larger than a batch: all of its rows may have one long value. */
+function* partsOf(fields: readonly ArrowField[], data: DuckDBDataChunk) {
+  for (let start = 0; start < data.rowCount; ) {
+    let rows = { data, start, count: data.rowCount - start }
+    let bytes = rowsBytes(fields, rows)
+    while (rows.count > 1 && bytes > BATCH_BYTES_MAX) {
+      rows = { ...rows, count: Math.ceil(rows.count / 2) }
+      bytes = rowsBytes(fields, rows)
     }
+    yield { rows, bytes }
+    start += rows.count
   }
+}
 
-  #bytesOf(data: DuckDBDataChunk, rows: RowRange): number {
-    let bytes = 0
-    for (const [index, column] of this.#columns.entries()) {
-      bytes += column.bytesOf(data.getColumnVector(index), rows)
-    }
-    return bytes
-  }
+// Rows of JSON's values as an Arrow stream: each column has the type that holds all of its values.
 
-  append(data: DuckDBDataChunk, rows: RowRange): void {
-    this.#bytes += this.#bytesOf(data, rows)
-    for (const [index, column] of this.#columns.entries()) {
-      column.append(data.getColumnVector(index), rows)
-    }
-    this.rowCount += rows.count
-  }
+type Rows = readonly (readonly ResultValue[])[]
 
-  /** The batch as a message; the next one begins empty. */
-  take(): Uint8Array {
-    const parts: ArrowParts = { nodes: [], buffers: [] }
-    for (const column of this.#columns) column.finish(parts)
-    const message = batchMessage({ rowCount: this.rowCount, ...parts })
-    for (const column of this.#columns) column.clear()
-    this.rowCount = 0
-    this.#bytes = 0
-    return message
+export function arrowOfValues(names: readonly string[], rows: Rows): Uint8Array {
+  const fields = names.map((name, index): ArrowField => {
+    return { name, type: typeOf(rows, index), isNullable: true, children: [] }
+  })
+  const nodes: ArrowNode[] = []
+  const buffers: Uint8Array[] = []
+  for (const [index, { type }] of fields.entries()) {
+    const values = rows.map((row) => row[index] ?? null)
+    const nullCount = values.filter((value) => value === null).length
+    nodes.push({ length: rows.length, nullCount })
+    buffers.push(bits(values.map((value) => value !== null)), ...buffersOf(values, type))
   }
+  const batches = rows.length === 0 ? [] : [batchMessage({ rowCount: rows.length, nodes, buffers })]
+  return Buffer.concat([schemaMessage(fields), ...batches, END_OF_STREAM])
+}
+
+function typeOf(rows: Rows, index: number): ArrowType {
+  const values = rows.map((row) => row[index] ?? null).filter((value) => value !== null)
+  if (values.length === 0) return { kind: 'utf8' }
+  if (values.every((value) => typeof value === 'boolean')) return { kind: 'bool' }
+  if (values.every(Number.isSafeInteger)) return { kind: 'int', bits: 64, isSigned: true }
+  const isNumber = values.every((value) => typeof value === 'number')
+  return isNumber ? { kind: 'float', bits: 64 } : { kind: 'utf8' }
+}
+
+function buffersOf(values: readonly ResultValue[], { kind }: ArrowType): readonly Uint8Array[] {
+  if (kind === 'bool') return [bits(values.map((value) => value === true))]
+  if (kind === 'int') return [bytes(BigInt64Array.from(values, (value) => BigInt(Number(value))))]
+  if (kind === 'float') return [bytes(Float64Array.from(values, Number))]
+  const texts = values.map((value) => Buffer.from(textOf(value)))
+  const ends = new Int32Array(values.length + 1)
+  for (const [index, { length }] of texts.entries()) ends[index + 1] = (ends[index] ?? 0) + length
+  return [bytes(ends), Buffer.concat(texts)]
+}
+
+function textOf(value: ResultValue): string {
+  if (value === null) return ''
+  return typeof value === 'string' ? value : JSON.stringify(value)
+}
+
+function bytes({ buffer }: { readonly buffer: ArrayBufferLike }): Uint8Array {
+  return new Uint8Array(buffer)
+}
+
+function bits(items: readonly boolean[]): Uint8Array {
+  const packed = new Uint8Array(Math.ceil(items.length / 8))
+  for (const [index, item] of items.entries()) {
+    if (item) packed[index >> 3] = (packed[index >> 3] ?? 0) | (1 << (index & 7))
+  }
+  return packed
 }

@@ -8,7 +8,7 @@ import {
   type DuckDBVector,
 } from '@duckdb/node-api'
 import type { ColumnBatch } from '../../core/domain/ports/retrieval-ports.ts'
-import { TimeSlice, yieldToEventLoop } from '../../core/runtime/scheduling.ts'
+import { TimeSlice, yieldToEventLoop } from '../../core/runtime/serial-queue.ts'
 
 /** A column of numbers without NULL is copied as it is, one of FLOAT[n] as the numbers of all rows; else value by value. */
 export type AppendedColumn = readonly DuckDBValue[] | BigInt64Array | Int32Array | Float32Array
@@ -102,7 +102,7 @@ function closeAfterFailure(appender: DuckDBAppender): void {
   try {
     appender.closeSync()
   } catch {
-    // The transaction is rolled back by whoever began it.
+    // The caller rolls the transaction back.
   }
 }
 
@@ -153,4 +153,14 @@ export async function* wholeStream(
     yield data
   }
   await connection.run(PROBE)
+}
+
+/** The one number that a SELECT gives; 0 where it is NULL. */
+export async function countOf(
+  connection: DuckDBConnection,
+  sql: string,
+  values?: Readonly<Record<string, string>>,
+): Promise<number> {
+  const reader = await connection.runAndReadAll(sql, values)
+  return Number(reader.getRows()[0]?.[0] ?? 0)
 }

@@ -1,4 +1,4 @@
-import { chunkTables, type TableIds } from '../../core/domain/chunk-tables.ts'
+import { chunkTables, type TableIds } from '../../core/domain/chunk.ts'
 import {
   fewVectors,
   HNSW_DEFAULTS,
@@ -17,7 +17,7 @@ import type {
   VectorChange,
 } from '../../core/domain/ports/retrieval-ports.ts'
 import type { MemoryCeiling } from '../../core/runtime/process-limits.ts'
-import { memoryBytesOf } from '../duckdb/memory-size.ts'
+import { memoryBytesOf } from '../duckdb/memory-watchdog.ts'
 import type { Extensions } from './extensions.ts'
 import { HnswDatabase } from './hnsw-database.ts'
 import { HnswIndex } from './hnsw-index.ts'
@@ -73,7 +73,7 @@ export class HnswFactory implements AcceleratorFactory {
 }
 
 const PAGE_ROWS = 1024
-/** Searches that measure the recall, by one of so many vectors. */
+/** Searches that measure the recall, and how many vectors apart their query vectors are. */
 const QUESTIONS = 100
 const QUESTION_ROWS = 50
 const NEIGHBOURS = 10
@@ -111,8 +111,14 @@ class HnswAccelerator implements Accelerator {
   }
 
   apply(change: VectorChange): void {
-    if (this.#graph === null) this.#buildWhereDue()
-    else this.#graph.apply(change)
+    const graph = this.#graph
+    graph?.apply(change)
+    if (graph === null) this.#buildWhereDue()
+    else if (graph.isWorn && this.#building === null) {
+      // Until there is another one, all vectors are compared.
+      this.#graph = null
+      this.#buildWhereDue(graph.close())
+    }
   }
 
   report(): IndexReport {
@@ -145,10 +151,11 @@ class HnswAccelerator implements Accelerator {
     await this.#building
   }
 
-  #buildWhereDue(): void {
+  #buildWhereDue(closed: Promise<void> = Promise.resolve()): void {
     const isDue = this.#parts.vectors.count >= INDEXED_VECTORS_MIN
     if (!isDue || this.#building !== null || this.#failure !== null) return
-    this.#building = this.#build()
+    this.#building = closed
+      .then(() => this.#build())
       .catch(() => {
         if (this.#closing.signal.aborted) return
         this.#failure = 'the graph could not be built'

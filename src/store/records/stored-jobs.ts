@@ -8,8 +8,8 @@ import type {
   JobStore,
   OngoingWork,
 } from '../../core/domain/ports/job-ports.ts'
-import { timestampOfMillis } from '../../core/domain/timestamp.ts'
 import { AppError } from '../../core/errors.ts'
+import { timestampOfMillis } from '../../core/time.ts'
 import { nextId, queriesOver } from '../catalog/catalog-queries.ts'
 import { jobStates, jobs } from '../catalog/schema.ts'
 import type { Secrets } from '../catalog/secrets.ts'
@@ -129,7 +129,7 @@ export class StoredJobs implements JobStore {
       ...(error === undefined ? {} : { error }),
       ...(leftOut ?? {}),
       ...(isReset ? NOTHING_DONE : {}),
-      // Somebody has asked for it, or it is over.
+      // It was asked for, or it is over.
       ...(state === 'running' ? {} : { startCount: 0 }),
     })
     try {

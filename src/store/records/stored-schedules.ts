@@ -7,15 +7,14 @@ import type {
   ScheduleRun,
   ScheduleState,
   StoredSchedule,
-} from '../../core/domain/flow/schedule.ts'
+} from '../../core/domain/flow/sync-source.ts'
 import { nameKey } from '../../core/domain/identifier.ts'
 import type { ClaimedRun, ScheduleStore } from '../../core/domain/ports/job-ports.ts'
-import { timestampOfMillis } from '../../core/domain/timestamp.ts'
 import { AppError, notFound } from '../../core/errors.ts'
-import { currentProject, isSameRelation } from '../catalog/catalog-checks.ts'
+import { timestampOfMillis } from '../../core/time.ts'
 import { bound, nextId, queriesOver } from '../catalog/catalog-queries.ts'
 import { sealedJson } from '../catalog/catalog-rows.ts'
-import type { StoreParts } from '../catalog/catalog-state.ts'
+import { currentProject, isSameRelation, type StoreParts } from '../catalog/catalog-state.ts'
 import { scheduleRuns, scheduleStates, schedules } from '../catalog/schema.ts'
 
 export interface ScheduleLimits {

@@ -16,7 +16,7 @@ interface Told {
 }
 
 describe.each([
-  ['xquad-en', { first: 0.78, inThree: 0.88, lost: 0.09, removed: 0.65 }],
+  ['xquad-en', { first: 0.78, inThree: 0.88, lost: 0.09, removed: 0.58 }],
   ['xquad-de', { first: 0.68, inThree: 0.83, lost: 0.09, removed: 0.65 }],
 ] as const)('%s', (name, floors) => {
   const rates = new Map<CaseKind, Rates>()

@@ -187,7 +187,9 @@ export interface TraceSummary {
 }
 
 /** A whole run. */
-export interface StoredTrace extends TraceSummary, Pick<FinishedRun, 'answer' | 'evidence' | 'errorMessage'> {
+export interface StoredTrace
+  extends TraceSummary,
+    Pick<FinishedRun, 'answer' | 'evidence' | 'errorMessage'> {
   readonly citations: FinishedRun['citations']
   readonly warnings: readonly string[]
   readonly turns: readonly ModelTurn[]

@@ -24,13 +24,8 @@ export interface FeaturedUnit {
   readonly features: Features
 }
 
-export interface FeaturedQuestion {
-  readonly terms: QuestionTerms
-  /** The same words only once, since chunks overlap. */
-  readonly units: readonly FeaturedUnit[]
-}
-
-export function featuredQuestion(question: string, passages: readonly Passage[]): FeaturedQuestion {
+/** A question's units; the same words only once, since chunks overlap. */
+export function featuredQuestion(question: string, passages: readonly Passage[]) {
   const units = unitsOf(passages).slice(0, UNITS_MAX)
   const texts = units.map(({ text }) => text)
   const terms = new QuestionTerms(question, passages.map(passageText), texts)

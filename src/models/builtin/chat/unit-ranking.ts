@@ -106,22 +106,20 @@ async function cosinesTo(
   signal: AbortSignal,
 ): Promise<readonly number[]> {
   // Alone, so that its vector is the search's own one, which the embedder still remembers.
-  const [questionVectors, vectors] = await Promise.all([
+  const [[asked], vectors] = await Promise.all([
     embed([question], signal),
     embed(
       embedded.map(({ unit }) => inContext(unit).slice(0, EMBEDDED_CHARS_MAX)),
       signal,
     ),
   ])
-  return vectors.map((vector) => dot(vector, questionVectors[0]))
-}
-
-/** Of vectors of length 1: their cosine. */
-function dot(a: Float32Array, b: Float32Array | undefined): number {
-  return a.reduce((sum, value, index) => sum + value * (b?.[index] ?? 0), 0)
+  return vectors.map((vector) => {
+    return vector.reduce((sum, value, at) => sum + value * (asked?.[at] ?? 0), 0)
+  })
 }
 
 export type JudgeFeature = keyof typeof WEIGHTS.answerable
+// The keys of the table.
 export const JUDGE_FEATURES = Object.keys(WEIGHTS.answerable) as readonly JudgeFeature[]
 
 const MARGIN_MAX = 3

@@ -1,6 +1,6 @@
 import { type Span, sentenceSpans, trimmedSpan } from '../../../core/text/sentence-spans.ts'
 import type { AnswerUnit, Passage, Stretch, StretchPiece, UnitSite } from './answer-unit.ts'
-import { plainTitle, type TextBlock, textBlocks } from './text-blocks.ts'
+import { MARKUP, plainTitle, type TextBlock, textBlocks } from './text-blocks.ts'
 
 /** Of one quote. */
 export const QUOTE_CHARS_MAX = 400
@@ -240,8 +240,6 @@ class UnitCutter {
     return isRest || !hasThreeWords(text)
   }
 }
-
-const MARKUP = /<[^<>]{0,500}>|!?\[[^[\]]{0,300}\]\([^()\s]{0,500}\)|https?:\S+/g
 
 /** Words of running text; of scripts without spaces two characters are as good as one. */
 function hasThreeWords(text: string): boolean {

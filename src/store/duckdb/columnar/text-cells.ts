@@ -1,4 +1,4 @@
-/** Values of DuckDB's vectors as they stand in a line of text: of frequent types without a value of JavaScript for each. */
+/** Values of DuckDB's vectors as text in a line: of frequent types without a value of JavaScript for each. */
 import {
   DuckDBDecimalType,
   type DuckDBType,
@@ -7,8 +7,14 @@ import {
 } from '@duckdb/node-api'
 import type { ResultValue } from '../../../core/domain/query-result.ts'
 import { converterOf, exactConverterOf } from '../../../core/domain/shown-values.ts'
-import type { RowRange } from './arrow-column.ts'
-import { ByteBuffer, copyTexts, isValid, itemBytes, validBits } from './raw-vectors.ts'
+import {
+  ByteBuffer,
+  copyTexts,
+  isValid,
+  itemBytes,
+  type RowRange,
+  validBits,
+} from './raw-vectors.ts'
 
 /** How a kind of lines writes its cells. */
 export interface CellFormat {
@@ -100,7 +106,7 @@ function exactAt(view: DataView, row: number): number | null {
   return high * HIGH + view.getUint32(row * 8, true)
 }
 
-/** A double gives back so many digits as they were. */
+/** A double preserves this many digits. */
 const EXACT_WIDTH = 15
 
 /** As DuckDB casts it, while its digits are a number of JavaScript. */

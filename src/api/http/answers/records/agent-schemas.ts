@@ -106,10 +106,14 @@ const ROWS = {
   data: t.Array(t.Array(t.Unknown())),
 }
 
-const STATEMENT_ROWS = named('StatementRows', 'A statement over tables whose rows the answer is made of', {
-  ...ROWS,
-  is_cut: t.Boolean({ description: 'There are more rows than these' }),
-})
+const STATEMENT_ROWS = named(
+  'StatementRows',
+  'A statement over tables whose rows the answer is made of',
+  {
+    ...ROWS,
+    is_cut: t.Boolean({ description: 'There are more rows than these' }),
+  },
+)
 
 const CHART = named('Chart', {
   spec: t.Record(t.String(), t.Unknown(), { description: 'Vega-Lite 5' }),
@@ -123,7 +127,9 @@ const EVIDENCE = oneOf(EVIDENCE_LEVELS, {
 const FINDINGS = {
   statements: t.Optional(t.Array(STATEMENT_ROWS)),
   charts: t.Optional(t.Array(CHART)),
-  result: maybe(STATEMENT_ROWS, { description: 'The last statement of an agent of the mode `sql`' }),
+  result: maybe(STATEMENT_ROWS, {
+    description: 'The last statement of an agent of the mode `sql`',
+  }),
 }
 
 /** Of an answer that a model gave. */
