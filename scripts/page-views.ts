@@ -110,6 +110,7 @@ const COMMON: readonly ShownView[] = [
   { name: 'new-agent', address: addressOf.newAgent() },
   { name: 'sql', address: '/sql' },
   { name: 'compare', address: '/compare' },
+  { name: 'connections', address: '/connections' },
   { name: 'traces', address: '/traces' },
   { name: 'operations', address: '/operations' },
   ...['jobs', 'running', 'requests', 'backups', 'access', 'settings'].map((part) => {

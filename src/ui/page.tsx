@@ -17,6 +17,9 @@ const AGENT = '/projects/:project/agents/:name'
 const NewKnowledgeBaseView = lazyView(async () => {
   return (await import('./views/add/new-knowledge-base-view.tsx')).NewKnowledgeBaseView
 })
+const ConnectionsView = lazyView(async () => {
+  return (await import('./views/add/connections-view.tsx')).ConnectionsView
+})
 const AddDocumentsView = lazyView(async () => {
   return (await import('./views/add/add-documents-view.tsx')).AddDocumentsView
 })
@@ -61,6 +64,7 @@ function Page() {
         <Router>
           <Route path="/" component={HomeView} />
           <Route path="/create/knowledge-base" component={NewKnowledgeBaseView} />
+          <Route path="/connections" component={ConnectionsView} />
           <Route path="/create/agent" component={NewAgentView} />
           <Route path={KNOWLEDGE_BASE} component={DocumentsView} />
           <Route path={`${KNOWLEDGE_BASE}/documents/:id`} component={DocumentView} />

@@ -138,7 +138,7 @@ browserTest('an answer goes on over a reload and in a second window, with its ch
     await other.getByText('Ann has').waitFor()
     await page.reload()
     await main.getByText('Ann has').waitFor()
-    await main.getByText('Took 1 step').click()
+    await main.getByText(/^1 step/).click()
     await main.getByText('chart_tool', { exact: true }).waitFor()
     await main.getByRole('button', { name: 'Stop' }).waitFor()
     go.resolve()

@@ -2,6 +2,7 @@
 import { signal } from '@preact/signals'
 import type { Wire } from '../../api/http/request/schema-words.ts'
 import type { CATALOG } from '../../api/http/routes/catalog-routes.ts'
+import { DEFAULT_PROJECT } from '../../core/domain/project.ts'
 import type { Agent, KnowledgeBase, Schedule } from './records.ts'
 import { path, request } from './request.ts'
 
@@ -40,7 +41,7 @@ export async function refreshCatalog(abort?: AbortSignal): Promise<void> {
     .map(({ project, knowledge_bases: knowledgeBases, agents, views, jobs }) => {
       return { name: project.name, knowledgeBases, agents, views, schedules: jobs }
     })
-    .sort((a, b) => Number(b.name === 'mindsdb') - Number(a.name === 'mindsdb'))
+    .sort((a, b) => Number(b.name === DEFAULT_PROJECT) - Number(a.name === DEFAULT_PROJECT))
 }
 
 /** @throws ApiError */
@@ -53,4 +54,15 @@ export async function createProject(name: string): Promise<void> {
 export async function deleteProject(name: string): Promise<void> {
   await request(path`/api/projects/${name}`, { method: 'DELETE' })
   await refreshCatalog()
+}
+
+/** A project's name for people: programs know the default one by the name that existing clients use. */
+export function projectTitle(name: string): string {
+  return name === DEFAULT_PROJECT ? 'default' : name
+}
+
+/** The projects as choices of a field, also one that is not known yet. */
+export function projectChoices(chosen: string): readonly (readonly [string, string])[] {
+  const names = new Set([chosen, ...(projects.value ?? []).map(({ name }) => name)])
+  return Array.from(names, (name) => [name, projectTitle(name)] as const)
 }

@@ -58,6 +58,17 @@ export function isJobOver({ state }: Job): boolean {
   return state === 'done' || state === 'failed' || state === 'cancelled'
 }
 
+/** It ran as scheduled and found nothing to do: only its source says so. */
+export function isUnchangedSync({
+  kind,
+  state,
+  rows,
+  documents,
+  error_count: leftOut,
+}: Job): boolean {
+  return kind === 'sync' && state === 'done' && rows + documents + leftOut === 0
+}
+
 /**
  * Shows a job now and after each change, until it is over. A connection that is lost is made again; a window that nobody
  * sees asks nothing.

@@ -1,12 +1,12 @@
-/** Everywhere that one can go to by its name, and what of it some typed words mean. */
-import type { ProjectContents } from '../api/catalog.ts'
+/** Every place with a name, and which of them the typed words mean. */
+import { type ProjectContents, projectTitle } from '../api/catalog.ts'
 import type { IconName } from '../components/button.tsx'
 import { addressOf, isForWriting } from './addresses.ts'
 
 export interface Destination {
   readonly href: string
   readonly label: string
-  /** What it is, and where: `knowledge base in mindsdb`. */
+  /** What it is, and where: `knowledge base in default`. */
   readonly about: string
   readonly icon: IconName
   /** A part of something else: found by typing, and not in the way before. */
@@ -16,6 +16,7 @@ export interface Destination {
 const VIEWS: readonly Destination[] = [
   { href: '/', label: 'Home', about: 'view', icon: 'home' },
   { href: '/sql', label: 'SQL', about: 'view', icon: 'sql' },
+  { href: addressOf.connections(), label: 'Connections', about: 'view', icon: 'link' },
   { href: '/operations', label: 'Operations', about: 'view', icon: 'gauge' },
   { href: '/compare', label: 'Compare two agents', about: 'view', icon: 'agent' },
   {
@@ -44,7 +45,7 @@ function ofProject({ name, knowledgeBases, agents }: ProjectContents): readonly 
 }
 
 function ofKnowledgeBase(project: string, name: string): readonly Destination[] {
-  const about = `knowledge base in ${project}`
+  const about = `knowledge base in ${projectTitle(project)}`
   const part = (label: string, href: string, icon: IconName) => {
     return { href, label: `${name} › ${label}`, about, icon, isPart: true }
   }
@@ -58,7 +59,7 @@ function ofKnowledgeBase(project: string, name: string): readonly Destination[] 
 }
 
 function ofAgent(project: string, name: string): readonly Destination[] {
-  const about = `agent in ${project}`
+  const about = `agent in ${projectTitle(project)}`
   const part = (label: string, href: string, icon: IconName) => {
     return { href, label: `${name} › ${label}`, about, icon, isPart: true }
   }

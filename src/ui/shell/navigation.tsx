@@ -1,7 +1,7 @@
 /** The way to every view: the tools, and each project with what is in it. */
 import { useEffect, useRef, useState } from 'preact/hooks'
 import { useLocation } from 'preact-iso/router'
-import { type ProjectContents, projects } from '../api/catalog.ts'
+import { type ProjectContents, projects, projectTitle } from '../api/catalog.ts'
 import { may } from '../api/session.ts'
 import { Icon, type IconName } from '../components/button.tsx'
 import { addressOf } from './addresses.ts'
@@ -25,6 +25,7 @@ export function Navigation() {
       <ul>
         <Entry href="/" icon="home" label="Home" />
         <Entry href="/sql" icon="sql" label="SQL" />
+        <Entry href={addressOf.connections()} icon="link" label="Connections" />
         <Entry href="/operations" icon="gauge" label="Operations" />
       </ul>
       {count > UNFILTERED_MAX && (
@@ -79,8 +80,8 @@ function ProjectEntries({ project, typed }: ProjectEntriesProps) {
   if (typed !== '' && matching.length === 0) return null
   const moreCount = matching.length - SHOWN_MAX
   return (
-    <section aria-label={`Project ${name}`}>
-      <h2 dir="auto">{name}</h2>
+    <section aria-label={`Project ${projectTitle(name)}`}>
+      <h2 dir="auto">{projectTitle(name)}</h2>
       <ul>
         {matching.slice(0, SHOWN_MAX).map((entry) => (
           <Entry key={entry.href} {...entry} />

@@ -3,7 +3,7 @@ import { useEffect, useState } from 'preact/hooks'
 import { useLocation } from 'preact-iso/router'
 import { refreshCatalog } from '../../api/catalog.ts'
 import { documentChanges } from '../../api/documents.ts'
-import { listJobs } from '../../api/jobs.ts'
+import { isUnchangedSync, listJobs } from '../../api/jobs.ts'
 import { getKnowledgeBase, type KnowledgeBaseName } from '../../api/knowledge-bases.ts'
 import type { Job, JobList } from '../../api/records.ts'
 import { mayUpload } from '../../api/session.ts'
@@ -25,7 +25,7 @@ const WAYS = [
   { from: 'pages', label: 'Web pages' },
   { from: 'sql', label: 'SQL' },
   { from: 'text', label: 'Paste text' },
-  { from: 'sources', label: 'Keep in step' },
+  { from: 'sources', label: 'Sync' },
 ] as const
 
 export function AddDocumentsView({ project, name }: KnowledgeBaseName) {
@@ -117,13 +117,13 @@ function AddText(props: WayInProps) {
 
 const SHOWN_MAX = 5
 
-/** The settings show those that cut what is there anew. */
+/** Without re-chunking, which the settings show, and syncs that changed nothing, which their source shows. */
 async function lastInserts({ project, name }: KnowledgeBaseName, signal: AbortSignal) {
   const found: Job[] = []
   for (let offset: number | null = 0; offset !== null && found.length < SHOWN_MAX; ) {
     const page = { project, knowledgeBase: name, limit: 4 * SHOWN_MAX, offset }
     const { items, next }: JobList = await listJobs(page, signal)
-    found.push(...items.filter(({ kind }) => kind !== 'rechunk'))
+    found.push(...items.filter((job) => job.kind !== 'rechunk' && !isUnchangedSync(job)))
     offset = next
   }
   return { items: found.slice(0, SHOWN_MAX) }

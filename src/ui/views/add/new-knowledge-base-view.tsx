@@ -1,7 +1,8 @@
 /** A new knowledge base: its name is enough, everything else has a default that fits most documents. */
 import { useEffect, useRef, useState } from 'preact/hooks'
 import { useLocation } from 'preact-iso/router'
-import { projects, refreshCatalog } from '../../api/catalog.ts'
+import { DEFAULT_PROJECT } from '../../../core/domain/project.ts'
+import { projectChoices, projects, refreshCatalog } from '../../api/catalog.ts'
 import { createKnowledgeBase, type KnowledgeBaseDefinition } from '../../api/knowledge-bases.ts'
 import { ApiError } from '../../api/request.ts'
 import { Button } from '../../components/button.tsx'
@@ -21,7 +22,7 @@ export function NewKnowledgeBaseView() {
   const { route, query } = useLocation()
   const [draft, setDraft] = useState({ ...EMPTY_DRAFT, project: query.project ?? '' })
   // Some may use other projects alone, which are known a moment after the page.
-  const project = draft.project || (projects.value?.[0]?.name ?? 'mindsdb')
+  const project = draft.project || (projects.value?.[0]?.name ?? DEFAULT_PROJECT)
   const { act, failure, isBusy } = useAction()
   const field = failure && fieldOf(failure)
   const form: DraftProps = {
@@ -43,7 +44,7 @@ export function NewKnowledgeBaseView() {
       route(addressOf.addDocuments(project, name))
     })
   }
-  const names = [...new Set([project, ...(projects.value ?? []).map(({ name }) => name)])]
+  const choices = projectChoices(project)
   return (
     <>
       <PageHeader title="New knowledge base" above={[{ label: 'Home', href: '/' }]} />
@@ -55,12 +56,12 @@ export function NewKnowledgeBaseView() {
           hint="A name is enough. You add documents in the next step."
           isRequired
         />
-        {names.length > 1 && (
+        {choices.length > 1 && (
           <SelectField
             label="Project"
             value={project}
             onChoose={(value) => form.set({ project: value })}
-            options={names}
+            options={choices}
           />
         )}
         <Options {...form} />
@@ -229,7 +230,7 @@ interface Draft {
 }
 
 const EMPTY_DRAFT: Draft = {
-  project: 'mindsdb',
+  project: DEFAULT_PROJECT,
   name: '',
   contentColumns: '',
   metadataColumns: '',

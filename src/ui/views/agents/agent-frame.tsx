@@ -41,7 +41,7 @@ export function AgentFrame({ project, name, children }: AgentFrameProps) {
         title={name}
         part={tab?.label}
         above={[{ label: 'Home', href: '/' }]}
-        lead={agent && <About agent={agent} />}
+        lead={agent && <About agent={agent} project={project} />}
       >
         <a class="button" href={compare}>
           Compare
@@ -79,10 +79,13 @@ function Missing({ project, name }: AgentName) {
 
 const NAMED_MAX = 4
 
-function About({ agent }: { readonly agent: Agent }) {
+function About({ agent, project }: { readonly agent: Agent; readonly project: string }) {
   const { knowledge_bases: knowledgeBases = [], tables = [], mcp = [] } = agent.data
   const model = 'provider' in agent.model ? agent.model.model_name : ''
-  const all = [...knowledgeBases, ...tables, ...mcp.map(({ name }) => name)]
+  const names = [...knowledgeBases, ...tables, ...mcp.map(({ name }) => name)]
+  const all = names.map((one) => {
+    return one.startsWith(`${project}.`) ? one.slice(project.length + 1) : one
+  })
   const more = all.length - NAMED_MAX
   return (
     <span class="small" dir="auto">

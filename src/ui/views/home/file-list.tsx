@@ -10,7 +10,7 @@ import { Failure } from '../../components/failure.tsx'
 import { counted, shownBytes } from '../../components/numbers.ts'
 import { usePolling, useResource } from '../../components/resource.ts'
 import { addressOf } from '../../shell/addresses.ts'
-import { sampleLoading } from './load-sample.ts'
+import { sampleLoading } from './sample.tsx'
 
 const SHOWN_AT_FIRST = 8
 const SHOWN_MAX = 500

@@ -1,6 +1,12 @@
 /** A project: its knowledge bases with what is in them, its agents, views and jobs. It can be deleted, but for the first one. */
 import type { ComponentChildren } from 'preact'
-import { deleteProject, type ListedView, type ProjectContents } from '../../api/catalog.ts'
+import { DEFAULT_PROJECT } from '../../../core/domain/project.ts'
+import {
+  deleteProject,
+  type ListedView,
+  type ProjectContents,
+  projectTitle,
+} from '../../api/catalog.ts'
 import type { UsageByName } from '../../api/knowledge-bases.ts'
 import type { Agent, KnowledgeBase, Schedule, Usage } from '../../api/records.ts'
 import { may } from '../../api/session.ts'
@@ -9,9 +15,6 @@ import { Icon } from '../../components/button.tsx'
 import { ConfirmButton } from '../../components/dialog.tsx'
 import { counted, shownAge, shownTime } from '../../components/numbers.ts'
 import { addressOf } from '../../shell/addresses.ts'
-
-/** The project that is always there. */
-const FIRST_PROJECT = 'mindsdb'
 
 interface ProjectPanelProps {
   readonly project: ProjectContents
@@ -22,12 +25,12 @@ export function ProjectPanel({ project, usage }: ProjectPanelProps) {
   const { name, knowledgeBases, agents, views, schedules } = project
   const newHere = `?${new URLSearchParams({ project: name })}`
   return (
-    <section class="panel stack" aria-label={`Project ${name}`}>
+    <section class="panel stack" aria-label={`Project ${projectTitle(name)}`}>
       <div class="row">
         <h2 class="grow" dir="auto">
-          {name}
+          {projectTitle(name)}
         </h2>
-        {may('write') && name !== FIRST_PROJECT && (
+        {may('write') && name !== DEFAULT_PROJECT && (
           <ConfirmButton
             look="small quiet"
             icon="trash"

@@ -1,6 +1,7 @@
 /** How the server is: well or not, how busy, its memory and disk, and whether it had to be started again. */
 
 import { useState } from 'preact/hooks'
+import { projectTitle } from '../../api/catalog.ts'
 import type { Health, ServerStatus, Usage, UsageList } from '../../api/records.ts'
 import { ApiError, request } from '../../api/request.ts'
 import { loginCount, may, mayRunServer, noteStatus } from '../../api/session.ts'
@@ -263,7 +264,7 @@ const COLUMNS: readonly TableColumn<Usage>[] = [
         <a href={addressOf.knowledgeBase(project, name)}>
           <bdi>{name}</bdi>
         </a>{' '}
-        <bdi class="small quiet">{project}</bdi>
+        <bdi class="small quiet">{projectTitle(project)}</bdi>
       </>
     ),
   },
@@ -281,7 +282,7 @@ const COLUMNS: readonly TableColumn<Usage>[] = [
       </>
     ),
   },
-  { title: 'Disk', look: 'number', label: 'Disk', cell: ({ disk }) => <UsedDisk of={disk} /> },
+  { title: 'Disk', look: 'number', label: 'Disk', cell: (one) => <UsedDisk of={one} /> },
   { title: 'Vectors', look: 'stacked-last', cell: (one) => <Vectors of={one} /> },
 ]
 
@@ -298,8 +299,12 @@ function Vectors({ of: usage }: { readonly of: Usage }) {
   )
 }
 
-function UsedDisk({ of: disk }: { readonly of: Usage['disk'] }) {
+function UsedDisk({ of: { disk, chunks } }: { readonly of: Usage }) {
   const { texts, vectors, keywords } = disk ?? NO_DISK
+  if (texts + vectors + keywords === 0 && chunks > 0) {
+    // The database counts whole blocks, and moves what was stored last out of its log from time to time.
+    return <>In the database's log</>
+  }
   return (
     <>
       {shownBytes(texts + vectors + keywords)}
@@ -317,16 +322,17 @@ const INDEX_LOOKS: Readonly<Record<Usage['index']['state'], string>> = {
 }
 
 function copyWords({ vectors: { copy, count }, dimensions }: Usage): string {
-  const size = dimensions === null ? '' : ` of ${shownCount(dimensions)} numbers`
+  const size = dimensions === null ? '' : ` of ${counted(dimensions, 'dimension')}`
+  const all = `${counted(count, 'vector')}${size}`
   switch (copy) {
     case 'whole':
-      return `${shownCount(count)}${size}, on disk and whole in memory`
+      return `${all}, on disk and whole in memory`
     case 'codes':
-      return `${shownCount(count)}${size}, on disk; a fifth of each in memory`
+      return `${all}, on disk; a fifth of each in memory`
     case 'loading':
-      return 'On disk; they are being loaded into memory'
+      return `${all}, on disk; loading into memory`
     case 'none':
-      return 'On disk alone'
+      return `${all}, only on disk`
   }
 }
 

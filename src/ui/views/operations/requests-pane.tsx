@@ -15,8 +15,9 @@ const FILTERS = ['status', 'route', 'ms_min', 'from'] as const
 const SHOWN_MAX = 200
 const STATUSES = [
   ['', 'Any'],
+  ['failed', 'Failed, under any status'],
   ['2xx', '2xx, answered'],
-  ['3xx', '3xx, elsewhere'],
+  ['3xx', '3xx, redirected'],
   ['4xx', '4xx, refused'],
   ['5xx', '5xx, failed'],
 ] as const
@@ -129,7 +130,9 @@ function summaryOf(items: readonly AnsweredRequest[]): string {
   const count = (from: number, to: number) => {
     return items.filter(({ status }) => status >= from && status < to).length
   }
-  const [refused, failed] = [count(400, 500), count(500, 600)]
+  const refused = count(400, 500)
+  const failed =
+    count(500, 600) + items.filter(({ status, code }) => status < 400 && code !== null).length
   const rate = items.length * (1000 / spanMs)
   return [
     counted(items.length, 'request'),
@@ -181,7 +184,9 @@ const COLUMNS: readonly TableColumn<AnsweredRequest>[] = [
   {
     title: 'Status',
     cell: ({ status, code }) => (
-      <span class={`badge ${lookOf(status)}`}>{code === null ? status : `${status} ${code}`}</span>
+      <span class={`badge ${lookOf(status, code)}`}>
+        {code === null ? status : `${status} ${code}`}
+      </span>
     ),
   },
   {
@@ -197,7 +202,8 @@ function whoOf({ principal, is_from_page: isFromPage }: AnsweredRequest): string
   return [principal ?? '', page].filter((words) => words !== '').join(' · ') || '–'
 }
 
-function lookOf(status: number): string {
-  if (status >= 500) return 'bad'
+/** A statement that failed is answered with 200 as clients expect it, and an error in the answer. */
+function lookOf(status: number, code: string | null): string {
+  if (status >= 500 || (status < 400 && code !== null)) return 'bad'
   return status >= 400 ? 'warn' : 'good'
 }

@@ -9,7 +9,12 @@ import {
 import type { Agent } from '../../../../core/domain/agents/agent.ts'
 import { AppError } from '../../../../core/errors.ts'
 import { isObject } from '../../../../core/json.ts'
-import { alterAgent, createAgent, dropAgent } from '../../../../query/definitions/define-agent.ts'
+import {
+  alterAgent,
+  createAgent,
+  dropAgent,
+  modelToTry,
+} from '../../../../query/definitions/define-agent.ts'
 import type { Fields } from '../../../../query/definitions/fields.ts'
 import { AGENT, AGENT_PROBE, SAVED_AGENT } from '../../answers/records/agent-schemas.ts'
 import { agentRecord } from '../../answers/wire.ts'
@@ -160,6 +165,25 @@ export const addAgentRoutes: AddRoutes = (app, context) => {
       answers: {
         200: { description: 'What the call has shown, also where it failed', schema: AGENT_PROBE },
         ...missing,
+      },
+    }),
+  )
+  app.post(
+    '/api/agents/probe',
+    async ({ request }) => {
+      const { agent: sent } = await readJson(context, request, UPDATE)
+      const catalog = deps.catalogFor(context.scopeOf(request).principal)
+      const model = await modelToTry(sent, catalog)
+      return Response.json(await deps.probeAgent({ model }, request.signal))
+    },
+    route({
+      needs: 'write',
+      id: 'probeNewAgent',
+      summary: 'Try the model of an agent before it is created: one tiny call',
+      tag,
+      body: UPDATE,
+      answers: {
+        200: { description: 'What the call has shown, also where it failed', schema: AGENT_PROBE },
       },
     }),
   )

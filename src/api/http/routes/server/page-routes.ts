@@ -33,6 +33,7 @@ const ADDRESSES = [
   '/projects/*',
   '/sql',
   '/compare',
+  '/connections',
   '/traces',
   '/traces/*',
   '/operations',

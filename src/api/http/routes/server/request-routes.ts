@@ -14,7 +14,9 @@ import type { RecentRequest, RequestScope } from '../../request/running-requests
 const tag = 'Server'
 
 const QUERY = queryParameters({
-  status: choice(['2xx', '3xx', '4xx', '5xx'], { description: 'Those with such a status' }),
+  status: choice(['2xx', '3xx', '4xx', '5xx', 'failed'], {
+    description: 'Those with such a status; `failed`: answered with an error, under any status',
+  }),
   route: text({ description: 'Those whose route or path holds this', charsMax: 300 }),
   ms_min: wholeNumber({
     ...{ min: 0, max: DAY_MS, unset: 0 },
@@ -105,7 +107,9 @@ interface Filter {
 
 function fits(one: RecentRequest, { status, route: part = '', ms_min: msMin, from }: Filter) {
   if (from !== undefined && one.isFromPage !== (from === 'page')) return false
-  const isOfStatus = status === undefined || String(one.status).startsWith(status.slice(0, 1))
+  const isFailed = one.code !== null || one.status >= 400
+  const isOfStatus =
+    status === 'failed' ? isFailed : String(one.status).startsWith(status?.slice(0, 1) ?? '')
   return isOfStatus && one.ms >= msMin && (one.route.includes(part) || one.path.includes(part))
 }
 

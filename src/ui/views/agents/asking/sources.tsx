@@ -25,6 +25,7 @@ export function Sources({ citations, shared, answer }: SourcesProps) {
           const [first] = quotes
           if (first === undefined) return null
           const isShared = shared?.has(`${first.knowledge_base} ${id}`) ?? false
+          const title = titles.get(documentKey(first))
           const unsaid = quotes
             .map(({ text }) => text)
             .filter((text) => !plain.includes(bare(text)))
@@ -37,10 +38,8 @@ export function Sources({ citations, shared, answer }: SourcesProps) {
                 <span class="agents-chip" aria-hidden="true">
                   {index + 1}
                 </span>
-                <bdi class="agents-source-title">
-                  {titles.get(documentKey(first)) ?? first.document_id}
-                </bdi>
-                <bdi class="quiet">{placeIn(first)}</bdi>
+                <bdi class="agents-source-title">{title ?? first.document_id}</bdi>
+                <bdi class="quiet">{placeIn(first, title)}</bdi>
               </a>
               {isShared && <span class="badge accent">In both</span>}
               {unsaid.length > 0 && <Passage text={unsaid.join(' … ')} />}
@@ -61,8 +60,11 @@ function Passage({ text }: { readonly text: string }) {
 }
 
 /** `Brewing › Water, page 4`. */
-function placeIn({ heading, page }: Citation): string {
-  return [heading ?? '', page === null ? '' : `page ${page}`].filter(Boolean).join(', ')
+function placeIn({ heading, page }: Citation, title = ''): string {
+  const headings = (heading ?? '').split(' > ')
+  const below = headings[0] === title ? headings.slice(1) : headings
+  const place = [below.join(' › '), page === null ? '' : `page ${page}`]
+  return place.filter(Boolean).join(', ')
 }
 
 /** As Markdown and typography differ, not as the words do. */
