@@ -175,7 +175,7 @@ function useTarget() {
   })
   const fields = (
     <>
-      {places.length > 0 && (
+      {(places.length > 0 || !isKnown) && (
         <SelectField
           label="Knowledge base"
           value={place?.key ?? NEW}

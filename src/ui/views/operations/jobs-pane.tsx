@@ -1,5 +1,6 @@
 /** Jobs: what runs as it goes on, what is over, and the scheduled jobs. */
 import { useLocation } from 'preact-iso/router'
+import { projectTitle } from '../../api/catalog.ts'
 import {
   changeJob,
   forgetJob,
