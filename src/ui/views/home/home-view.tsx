@@ -1,6 +1,5 @@
 /** Home: the ways to add something, what is running, what failed, what is new, and the projects with what is in them. */
 import { useEffect, useRef, useState } from 'preact/hooks'
-import { DAY_MS } from '../../../core/time.ts'
 import { createProject, type ProjectContents, projects, refreshCatalog } from '../../api/catalog.ts'
 import { isUnchangedSync, listJobs } from '../../api/jobs.ts'
 import { usageByName } from '../../api/knowledge-bases.ts'
@@ -148,7 +147,7 @@ const READ_MAX = 20
 const SHOWN_MAX = 3
 const LAST_JOBS_AGAIN_MS = 15_000
 /** What failed longer ago is in the list of all jobs. */
-const FAILED_DAYS = 7
+const FAILED_MS_MAX = 7 * 86_400_000
 
 /** What was stored last, of all projects. A sync that changed nothing is shown only with its source. */
 function LastJobs() {
@@ -177,7 +176,7 @@ function Failed() {
   usePolling(reload, LAST_JOBS_AGAIN_MS)
   if (data === undefined) return null
   const jobs = data.jobs.filter(({ finished_at: end, created_at: begin }) => {
-    return Date.now() - timeOf(end ?? begin).getTime() < FAILED_DAYS * DAY_MS
+    return Date.now() - timeOf(end ?? begin).getTime() < FAILED_MS_MAX
   })
   const { disk, backups } = data.status
   const troubles = [
