@@ -1,6 +1,6 @@
 import type { BoundValue } from '../core/domain/ports/engine-ports.ts'
 import { AppError } from '../core/errors.ts'
-import { DATABASE_PARAMETER } from '../sql/guard/system-functions.ts'
+import { DATABASE_PARAMETER } from '../sql/guard/placeholders.ts'
 import { variableOf } from '../sql/lexer/variable-names.ts'
 
 const VARIABLES_MAX = 1000

@@ -1,4 +1,5 @@
-import type { RawDocument, ReadDocument, Recognized } from '../core/domain/ports/reading-ports.ts'
+import type { RawDocument, ReadDocument } from '../core/domain/ports/reading-ports.ts'
+import type { Recognized } from '../core/domain/uploaded-file.ts'
 
 /** Reads the documents of one format. It runs in a reader process: what it throws is one error of one request. */
 export type DocumentReader = (

@@ -74,41 +74,28 @@ const ENDINGS: Readonly<Record<string, string>> = {
   zig: 'zig',
 }
 
-const LANGUAGES: ReadonlyMap<string, string> = new Map(
-  Object.entries(ENDINGS).flatMap(([language, endings]) => {
-    return endings.split(' ').map((ending) => [ending, language] as const)
-  }),
-)
+const LANGUAGES = byWord(ENDINGS)
 
 /** Files that are named by custom instead of an ending. */
-const NAMES: ReadonlyMap<string, string> = new Map([
-  ['makefile', 'makefile'],
-  ['gnumakefile', 'makefile'],
-  ['dockerfile', 'dockerfile'],
-  ['containerfile', 'dockerfile'],
-  ['rakefile', 'ruby'],
-  ['gemfile', 'ruby'],
-  ['cmakelists.txt', 'cmake'],
-  ['jenkinsfile', 'groovy'],
-  ['vagrantfile', 'ruby'],
-  ['build.bazel', 'python'],
-])
+const NAMES = byWord({
+  makefile: 'makefile gnumakefile',
+  dockerfile: 'dockerfile containerfile',
+  ruby: 'rakefile gemfile vagrantfile',
+  cmake: 'cmakelists.txt',
+  groovy: 'jenkinsfile',
+  python: 'build.bazel',
+})
 
 /** The programs after `#!`, where they are not named like their language. */
-const INTERPRETERS: ReadonlyMap<string, string> = new Map([
-  ['sh', 'bash'],
-  ['zsh', 'bash'],
-  ['ksh', 'bash'],
-  ['dash', 'bash'],
-  ['node', 'javascript'],
-  ['bun', 'typescript'],
-  ['deno', 'typescript'],
-  ['rscript', 'r'],
-  ['tclsh', 'tcl'],
-  ['wish', 'tcl'],
-  ['pwsh', 'powershell'],
-  ['runghc', 'haskell'],
-])
+const INTERPRETERS = byWord({
+  bash: 'sh zsh ksh dash',
+  javascript: 'node',
+  typescript: 'bun deno',
+  r: 'rscript',
+  tcl: 'tclsh wish',
+  powershell: 'pwsh',
+  haskell: 'runghc',
+})
 
 /** The programming language of a file by its name; null: the name says none. */
 export function languageOfName(name: string): string | null {
@@ -131,4 +118,12 @@ export function languageOfShebang(text: string): string | null {
       ?.toLowerCase()
       .replace(/[\d.]+$/, '') ?? ''
   return INTERPRETERS.get(bare) ?? (Object.hasOwn(ENDINGS, bare) ? bare : 'text')
+}
+
+function byWord(wordsOf: Readonly<Record<string, string>>): ReadonlyMap<string, string> {
+  return new Map(
+    Object.entries(wordsOf).flatMap(([language, words]) => {
+      return words.split(' ').map((word) => [word, language] as const)
+    }),
+  )
 }

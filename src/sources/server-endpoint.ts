@@ -1,14 +1,14 @@
 /** Where a server is and how to log in, out of the parameters of a data source. */
 import { Socket } from 'node:net'
+import type { DataSource } from '../core/domain/flow/source-parameters.ts'
 import {
-  type DataSource,
   type SourceParameters,
   type SourceParameterValue,
   sourceParameters,
 } from '../core/domain/flow/source-parameters.ts'
 import { AppError } from '../core/errors.ts'
 import { checkedAddress, type Guard } from '../core/runtime/address-policy.ts'
-import type { SourcePlace } from './source-failure.ts'
+import type { SourcePlace } from './source-engine.ts'
 
 export interface Endpoint {
   readonly host: string

@@ -1,7 +1,7 @@
 /** What the first answer after a start does not need: loaded with the first request that does, or a moment later. */
 export const LATER = {
   query: () => import('../query/run/run-query.ts'),
-  documents: () => import('../query/documents/document-uses.ts'),
+  documents: () => import('../query/documents/document-changes.ts'),
   maps: () => import('../retrieval/map/computed-maps.ts'),
   mapPoints: () => import('../query/documents/map-points.ts'),
   sqlFunctions: () => import('../query/run/sql-functions.ts'),

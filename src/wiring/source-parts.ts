@@ -4,7 +4,7 @@ import type { AuditLog } from '../core/domain/ports/access-ports.ts'
 import type { TraceStore } from '../core/domain/ports/conversation-ports.ts'
 import type { DataSources } from '../core/domain/ports/engine-ports.ts'
 import type { ScheduleStore, SourceKeeping, SyncStore } from '../core/domain/ports/job-ports.ts'
-import type { DatabaseDeps } from '../query/definitions/catalog-deps.ts'
+import type { DatabaseDeps } from '../query/definitions/define-database.ts'
 import type { LiveTables } from '../query/information-schema/schema-table.ts'
 import {
   allSourceRows,
@@ -12,7 +12,7 @@ import {
   type ListedSources,
 } from '../query/information-schema/source-tables.ts'
 import type { Sources } from '../sources/sources.ts'
-import { namesDatabase } from '../sql/lexer/named-database.ts'
+import { namesDatabase } from '../sql/lexer/database-names.ts'
 import { memoryBytesOf } from '../store/duckdb/memory-size.ts'
 import { askerOfSignal, requireAuditReader } from './access-parts.ts'
 import { LATER } from './later.ts'

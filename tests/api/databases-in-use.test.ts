@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test'
-import { namesDatabase } from '../../src/sql/lexer/named-database.ts'
+import { namesDatabase } from '../../src/sql/lexer/database-names.ts'
 import { fakeSources, fakeTable } from '../support/fake-sources.ts'
 import { createTestApp, type TestApp } from '../support/test-app.ts'
 

@@ -44,7 +44,7 @@ browserTest(
         return (await navigator.clipboard.readText()) === 'tea 4\t40\ntea 3\t30'
       })
       await page.getByRole('button', { name: 'Chart', exact: true }).click()
-      await page.getByText('bar of 5 values along name: amount from 0 to 40').waitFor()
+      await page.getByText('amount by name: 5 bars, from 0 to 40.').waitFor()
       await page.getByRole('button', { name: 'Export' }).click()
       const [download] = await Promise.all([
         page.waitForEvent('download'),
@@ -55,7 +55,7 @@ browserTest(
       await page.locator('.cm-content', { hasText: 'range(5)' }).waitFor()
       expect(await page.getByLabel(':factor', { exact: true }).inputValue()).toBe('10')
       // What only reads runs again by itself.
-      await page.getByText('bar of 5 values along name: amount from 0 to 40').waitFor()
+      await page.getByText('amount by name: 5 bars, from 0 to 40.').waitFor()
     })
   },
 )
@@ -63,7 +63,7 @@ browserTest(
 browserTest('a link opens statement and result; what writes does not run by itself', async () => {
   const chart = link('SELECT * FROM range(:n) AS t(a)', { 'p.n': '30', as: 'Chart' })
   await browser.visit(chart, {}, async ({ page }) => {
-    await page.getByText('histogram of 30 values along a').waitFor()
+    await page.getByText('How often each a occurs, in 30 bars.').waitFor()
     await page.goto(link('SELECT 41 + 1 AS answer'))
     await page.getByRole('gridcell', { name: '42' }).waitFor()
     const long = `SELECT 7 AS seven -- ${'long '.repeat(2000)}`
@@ -125,6 +125,23 @@ browserTest(
   },
 )
 
+browserTest('a search is sorted by the server, next to its chart', async () => {
+  const kb = '/api/projects/mindsdb/knowledge_bases'
+  await browser.send('POST', kb, { knowledge_base: { name: 'cups', metadata_columns: ['price'] } })
+  const rows = [7, 2, 9].map((price) => ({ id: `cup ${price}`, content: `A cup ${price}`, price }))
+  await browser.send('PUT', `${kb}/cups`, { knowledge_base: { rows } })
+  const search = "SELECT id, price FROM cups WHERE content = 'cup' LIMIT 3 -- all"
+  await browser.visit(link(search, { as: 'Both' }), {}, async ({ page }) => {
+    await page.getByText('price by id: 3 bars, from 2 to 9.').waitFor()
+    const price = page.getByRole('columnheader', { name: 'price' }).getByRole('button')
+    await price.click()
+    const first = page.getByRole('gridcell').first()
+    await first.filter({ hasText: 'cup 2' }).waitFor()
+    await price.click()
+    await first.filter({ hasText: 'cup 9' }).waitFor()
+  })
+})
+
 browserTest('100,000 rows scroll to their end, and a long statement is cancelled', async () => {
   await browser.visit(link('SELECT i FROM range(100000) AS t(i)'), {}, async ({ page }) => {
     await page.getByText('100,000 rows in').waitFor()
@@ -145,7 +162,7 @@ browserTest('100,000 rows scroll to their end, and a long statement is cancelled
   })
 })
 
-browserTest('a cell of 50 MB is shown in part, and a million rows to their end', async () => {
+browserTest('a cell of 50 MB is shown in part, and half a million rows to their end', async () => {
   const large = link("SELECT repeat('<b>wide</b> ', 4500000) AS cell")
   await browser.visit(large, {}, async ({ page }) => {
     const grid = page.getByRole('grid')
@@ -159,8 +176,12 @@ browserTest('a cell of 50 MB is shown in part, and a million rows to their end',
     await page.keyboard.press('Escape')
     await whole.waitFor({ state: 'detached' })
     await page.goto(link('SELECT i FROM range(1000000) AS t(i)'))
-    await page.getByText('1,000,000 rows in').waitFor()
+    await page.getByText('The first 500,000 rows. Export it to get all').waitFor()
     await grid.evaluate((element) => element.scrollTo(0, element.scrollHeight))
+    await page.getByRole('gridcell', { name: '499999' }).waitFor()
+    await page.getByRole('columnheader', { name: 'i' }).getByRole('button').click()
+    await page.getByRole('columnheader', { name: 'i' }).getByRole('button').click()
+    await grid.evaluate((element) => element.scrollTo(0, 0))
     await page.getByRole('gridcell', { name: '999999' }).waitFor()
     expect(await page.getByRole('gridcell').count()).toBeLessThan(100)
   })

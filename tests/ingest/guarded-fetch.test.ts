@@ -155,7 +155,7 @@ describe('a page', () => {
     const script = `
       import { guardedFetch } from '${import.meta.dir}/../../src/ingest/sources/guarded-fetch.ts'
       import { addressPolicy } from '${import.meta.dir}/../../src/core/runtime/address-policy.ts'
-      import { internet } from '${import.meta.dir}/../../src/core/runtime/pinned-fetch.ts'
+      import { internet } from '${import.meta.dir}/../../src/core/runtime/address-policy.ts'
       const policy = addressPolicy({ setting: 'X', entries: ['127.0.0.1'] })
       const pages = guardedFetch({ policy, userAgent: 'x', network: internet, pageMs: 5000 })
       const signal = new AbortController().signal

@@ -1,5 +1,5 @@
 import { expect, test } from 'bun:test'
-import { maskedModelFields, modelRefOf } from '../../src/query/definitions/model-ref-fields.ts'
+import { maskedModelFields, modelRefOf } from '../../src/query/definitions/fields.ts'
 
 test('a model that is read and sent back keeps its secrets, nested ones too', () => {
   const defaults = { provider: 'openai', code: 'invalid_request' } as const

@@ -1,5 +1,5 @@
 import { expect, test } from 'bun:test'
-import { isDefault, valuesWithDefaults } from '../../src/query/rows/values-with-defaults.ts'
+import { isDefault, valuesWithDefaults } from '../../src/query/rows/assignments.ts'
 
 const COLUMNS = ['a', 'b', 'c']
 const DEFAULTS = new Map([

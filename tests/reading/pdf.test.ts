@@ -1,5 +1,6 @@
 import { expect, test } from 'bun:test'
-import type { ReadDocument, Recognized } from '../../src/core/domain/ports/reading-ports.ts'
+import type { ReadDocument } from '../../src/core/domain/ports/reading-ports.ts'
+import type { Recognized } from '../../src/core/domain/uploaded-file.ts'
 import { readDocument } from '../../src/reading/processes/read-file.ts'
 import { type DrawnPdf, drawnPdf, hexLine, line } from './drawn-pdf.ts'
 

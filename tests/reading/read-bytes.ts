@@ -1,4 +1,5 @@
-import type { ReadDocument, Recognized } from '../../src/core/domain/ports/reading-ports.ts'
+import type { ReadDocument } from '../../src/core/domain/ports/reading-ports.ts'
+import type { Recognized } from '../../src/core/domain/uploaded-file.ts'
 import { isDocumentFormat } from '../../src/core/domain/uploaded-file.ts'
 import { fileFormat } from '../../src/reading/file-format.ts'
 import { readDocuments } from '../../src/reading/processes/read-file.ts'

@@ -2,7 +2,8 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { DuckDBInstance } from '@duckdb/node-api'
-import type { ReadingOptions, Recognized } from '../../src/core/domain/ports/reading-ports.ts'
+import type { ReadingOptions } from '../../src/core/domain/ports/reading-ports.ts'
+import type { Recognized } from '../../src/core/domain/uploaded-file.ts'
 import { readFile } from '../../src/reading/processes/read-file.ts'
 
 interface FoundTable {

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'bun:test'
-import { mysqlSelect, withValues } from '../../src/sources/mysql/mysql-select.ts'
+import { mysqlSelect, withValues } from '../../src/sources/mysql/mysql-source.ts'
 import { postgresSelect, withLiterals } from '../../src/sources/postgres/postgres-select.ts'
 
 describe('native SQL for PostgreSQL', () => {

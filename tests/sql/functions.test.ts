@@ -1,15 +1,13 @@
 import { expect, test } from 'bun:test'
 import { DuckDBInstance } from '@duckdb/node-api'
 import {
+  CLOCK_FUNCTIONS,
   isAggregateFunction,
   isScalarFunction,
   isWindowFunction,
-} from '../../src/sql/guard/function-lists.ts'
-import {
-  CLOCK_FUNCTIONS,
   type Stability,
   stabilityOfFunction,
-} from '../../src/sql/guard/stability.ts'
+} from '../../src/sql/guard/function-lists.ts'
 import { tokenize } from '../../src/sql/lexer/tokens.ts'
 
 /**

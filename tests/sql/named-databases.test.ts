@@ -1,5 +1,5 @@
 import { expect, test } from 'bun:test'
-import { databasesNamed } from '../../src/sql/lexer/named-databases.ts'
+import { databasesNamed } from '../../src/sql/lexer/database-names.ts'
 
 test.each([
   ['SELECT t.id, u.x FROM a.t, B.u WHERE t.id = u.id', ['a', 'b']],

@@ -1,5 +1,5 @@
 import { expect, test } from 'bun:test'
-import { parameterizeSearchLiterals } from '../../src/sql/lexer/search-literals.ts'
+import { parameterizeSearchLiterals } from '../../src/sql/lexer/statement-shape.ts'
 
 const LIFTED: readonly (readonly [string, string, readonly string[]])[] = [
   [

@@ -96,8 +96,6 @@ export const ONLY_IMPORTERS: Readonly<Record<string, readonly string[]>> = {
   'js-tiktoken': ['api/http/openai'],
   turndown: ['reading'],
   '@mixmark-io/domino': ['reading'],
-  linkedom: ['reading'],
-  '@mozilla/readability': ['reading'],
   '@embedpdf/pdfium': ['reading/documents/pdf'],
   fflate: ['reading'],
   yauzl: ['reading'],
@@ -128,7 +126,6 @@ export const ONLY_IMPORTERS: Readonly<Record<string, readonly string[]>> = {
   '@preact/signals': ['ui'],
   '@codemirror/autocomplete': ['ui'],
   '@codemirror/commands': ['ui'],
-  '@codemirror/lang-json': ['ui'],
   '@codemirror/lang-sql': ['ui'],
   '@codemirror/language': ['ui'],
   '@codemirror/lint': ['ui'],
@@ -176,7 +173,11 @@ export function serverCodeInPage(modules: readonly SourceModule[]): readonly str
     return module.runtimeImports
       .filter((target) => target.startsWith('.'))
       .map((target) => posix.join(posix.dirname(module.path), target))
-      .filter((target) => !isData(target) && !/^src\/(ui|core\/domain)\//.test(target))
+      .filter(
+        (target) =>
+          !isData(target) &&
+          !/^src\/(ui\/|core\/(domain\/|json\.ts|short-text\.ts|time\.ts))/.test(target),
+      )
       .map((target) => `${module.path} imports ${target}`)
   })
 }

@@ -1,15 +1,15 @@
 import { expect, test } from 'bun:test'
-import { chooseChart } from '../../src/ui/components/chart/chart-choice.ts'
-import { binned, chartData } from '../../src/ui/components/chart/chart-data.ts'
-import { statementsOf } from '../../src/ui/components/editor/sql-code.ts'
-import { sqlCompletion } from '../../src/ui/components/editor/sql-completion.ts'
+import { captionOf, chartData, chooseChart } from '../../src/ui/components/chart/chart-data.ts'
+import { endsInText, statementsOf } from '../../src/ui/components/editor/sql-code.ts'
+import { optionsAt } from '../../src/ui/components/editor/sql-words.ts'
 import {
   isReading,
   meantStatement,
   parametersOf,
   placeOfError,
+  sortedStatement,
   statementAtHand,
-} from '../../src/ui/views/sql/statement-at.ts'
+} from '../../src/ui/views/sql/statement.ts'
 
 test('statements end at semicolons that are code', () => {
   const text = 'SELECT \';\' AS a; -- no; end\nSELECT "b;" /* ; */ FROM t;\n'
@@ -83,77 +83,34 @@ test('what changes names is told from what reads', () => {
   ])
 })
 
-const NAMES = {
-  functions: [
-    { name: 'sum', kind: 'aggregate', signatures: ['sum(arg)'], description: null, example: null },
-  ],
-  tables: [
-    {
-      schema: 'mindsdb',
-      name: 'teas',
-      kind: 'KNOWLEDGE BASE',
-      columns: [{ name: 'price', type: 'BIGINT' }],
-    },
-    { schema: 'mindsdb', name: 'guide', kind: 'AGENT', columns: [{ name: 'answer', type: '' }] },
-    {
-      schema: 'files',
-      name: 'my list',
-      kind: 'BASE TABLE',
-      columns: [{ name: 'a b', type: 'VARCHAR' }],
-    },
-  ],
-}
-const complete = (text: string) => sqlCompletion(NAMES)(text, text.length)
-const labels = (text: string) => complete(text)?.options.map(({ label }) => label)
-
-test('completion knows tables after FROM, columns after a name, aliases, and quotes', () => {
-  expect(labels('SELECT * FROM te')).toEqual(['teas', 'guide', 'my list', 'mindsdb', 'files'])
-  expect(complete('SELECT * FROM ')?.options[2]?.insert).toBe('files."my list"')
-  expect(labels('SELECT * FROM files.')).toEqual(['my list'])
-  expect(labels('SELECT * FROM teas AS t WHERE t.')?.slice(0, 2)).toEqual(['price', 'content'])
-  expect(labels('SELECT * FROM files."my list" AS l WHERE l.')).toEqual(['a b'])
-  expect(complete('SELECT p FROM teas WHERE ')?.options[0]).toMatchObject({
-    label: 'price',
-    detail: 'BIGINT',
-  })
-  expect(labels('WITH cheap AS (SELECT 1) SELECT * FROM ')).toContain('cheap')
+test('rows are sorted by the server, where a statement is a query', () => {
+  expect(sortedStatement('SELECT a FROM t -- all', { column: 1, isDescending: true })).toBe(
+    'SELECT * FROM (SELECT a FROM t -- all\n) ORDER BY 2 DESC NULLS LAST',
+  )
+  expect(sortedStatement('SHOW TABLES', { column: 0, isDescending: false })).toBeUndefined()
 })
 
-test('completion knows columns of what follows the cursor, and of what the statement makes for itself', () => {
-  const at = (text: string) => {
-    const place = text.indexOf('|')
-    const found = sqlCompletion(NAMES)(text.replace('|', ''), place)
-    return found?.options.map(({ label }) => label)
-  }
-  expect(at('SELECT t.| FROM teas t')?.[0]).toBe('price')
-  expect(at('SELECT t.| FROM mindsdb.teas AS t, teas u WHERE t.price > 1')?.[0]).toBe('price')
-  expect(at('SELECT l.| FROM files."my list" l')).toEqual(['a b'])
-  expect(at('WITH q AS (SELECT max(price) AS top, id FROM teas) SELECT q.| FROM q')).toEqual([
-    'top',
-    'id',
+test('completion is silent in texts and comments', () => {
+  expect(["SELECT 'te", 'SELECT 1 -- FROM ', "SELECT '--' AS a"].map(endsInText)).toEqual([
+    true,
+    true,
+    false,
   ])
-  expect(at('WITH q AS (SELECT 1 AS one) SELECT z.| FROM q AS z')).toEqual(['one'])
-  expect(at('SELECT s.| FROM (SELECT (1 + 2) AS three FROM teas) s')).toEqual(['three'])
 })
 
-test('completion is silent in texts and comments, and knows where they end', () => {
-  expect(labels("SELECT 'te")).toBeUndefined()
-  expect(labels('SELECT 1 -- FROM ')).toBeUndefined()
-  expect(labels("SELECT '--' AS a\n FROM ")).toContain('teas')
-})
-
-test('completion knows the options of searches, of statements, and functions', () => {
-  expect(labels('SELECT * FROM teas WHERE ')).toContain('hybrid_search_fusion')
-  expect(labels('SELECT * FROM guide WHERE ')).toContain('question')
-  expect(labels('SELECT 1; SELECT ')).not.toContain('hybrid_search')
-  expect(labels('SELECT s')).toContain('sum')
-  expect(labels('cr')).toContain('CREATE KNOWLEDGE_BASE')
-  expect(complete('SELECT 1; show know')).toMatchObject({ from: 10 })
-  expect(labels('SELECT 1;\n')).toContain('EVALUATE KNOWLEDGE_BASE')
-  expect(labels('CREATE KNOWLEDGE_BASE x USING ')).toContain('content_columns')
-  expect(labels("CREATE KNOWLEDGE_BASE x USING id_column = 'a', ")).toContain('content_columns')
-  expect(labels('EVALUATE KNOWLEDGE_BASE ')).toEqual(['teas'])
-  expect(labels('EVALUATE KNOWLEDGE_BASE teas USING ')?.[0]).toBe('test_table')
+test('completion knows the options of searches and statements', () => {
+  const names = (lead: string, ...kinds: string[]) => {
+    return optionsAt(lead, new Set(kinds)).map(({ name }) => name)
+  }
+  const search = names('SELECT * FROM teas WHERE ', 'KNOWLEDGE BASE')
+  expect(search).toContain('hybrid_search_fusion')
+  expect(names("SELECT * FROM teas WHERE content = 'x' AND ", 'KNOWLEDGE BASE')).toEqual(search)
+  expect(names('SELECT * FROM guide WHERE ', 'AGENT')).toEqual(['question'])
+  expect(names('SELECT ', 'KNOWLEDGE BASE')).toEqual([])
+  expect(names('CREATE KNOWLEDGE_BASE x USING ')).toContain('content_columns')
+  expect(names("CREATE KNOWLEDGE_BASE x USING id_column = 'a', ")).toContain('content_columns')
+  expect(names('CREATE KNOWLEDGE_BASE x USING id_column = ')).toEqual([])
+  expect(names('EVALUATE KNOWLEDGE_BASE teas USING ')[0]).toBe('test_table')
 })
 
 const named = (names: string, type = '') => {
@@ -215,7 +172,7 @@ test('NaN and infinity leave a gap, and a column of numbers one of numbers', () 
   ])
 })
 
-test('no row of a group is lost: bars add values that share a place, lines draw each', () => {
+test('no row of a group is lost: bars and lines add values that share a place, points are drawn each', () => {
   const columns = named('x group n')
   const drawn = (kind: 'bar' | 'line' | 'scatter', [a, b]: readonly [string, string]) => {
     const rows = [
@@ -228,7 +185,7 @@ test('no row of a group is lost: bars add values that share a place, lines draw 
     const { x, y, left } = chartData({ kind, x: 0, y: [2], by: 1 }, columns, rows)
     return { x, y: y.map(({ values }) => values), left }
   }
-  const added = '2 rows share a place: their values are added up'
+  const added = '1 rows share a place; their values are added up.'
   const sums = [
     [3, 8],
     [4, null],
@@ -236,12 +193,7 @@ test('no row of a group is lost: bars add values that share a place, lines draw 
   expect(drawn('bar', ['tea', 'cup'])).toEqual({ x: [0, 1], y: sums, left: added })
   expect(drawn('line', ['tea', 'cup'])).toEqual({ x: [0, 1], y: sums, left: added })
   expect(drawn('line', ['1970-01-01', '1970-01-02'])).toEqual({
-    x: [0, 0, 86_400, 86_400],
-    y: [
-      [1, 2, 8, null],
-      [4, null, null, null],
-    ],
-    left: '',
+    ...{ x: [0, 86_400], y: sums, left: added },
   })
   expect(drawn('scatter', ['tea', 'cup'])).toEqual({
     x: [0, 1, 2, 3, 4],
@@ -258,25 +210,42 @@ test('more bars than can be read are drawn where the first ones are the largest'
   const columns = named('name n')
   const choice = chooseChart(columns, rows)
   expect(choice?.kind).toBe('bar')
-  expect(choice && chartData(choice, columns, rows).left).toBe('the first 60 of 100 are drawn')
+  expect(choice && chartData(choice, columns, rows).left).toBe(
+    'Only the first 60 of 100 are shown.',
+  )
   expect(chooseChart(columns, rows.toReversed())?.kind).toBe('histogram')
 })
 
 test('bins have round borders and hold every number once', () => {
-  const { labels, counts } = binned([0, 1, 2, 99, 100])
-  expect(labels[0]).toBe('0')
-  expect(counts.reduce((sum, one) => sum + one, 0)).toBe(5)
-  expect(binned([7, 7]).counts).toEqual([2])
-  // What is no number is left out, as what is not there.
-  expect(binned([7, 'NaN', 7, '-Infinity', null])).toMatchObject({
-    counts: [2],
-    left: '3 without a value',
-  })
-  expect(binned(['a', 'b', 'a', null])).toMatchObject({
-    labels: ['a', 'b', 'null'],
+  const bins = (cells: readonly unknown[]) => {
+    const columns = named('a')
+    const rows = cells.map((cell) => [cell])
+    const { words, y, left } = chartData({ kind: 'histogram', x: 0, y: [] }, columns, rows)
+    return { words, counts: y[0]?.values ?? [], left }
+  }
+  const { words, counts } = bins([0, 1, 2, 99, 100])
+  expect(words?.[0]).toBe('0')
+  expect(counts.reduce<number>((sum, one) => sum + (one ?? 0), 0)).toBe(5)
+  expect(bins([7, 7]).counts).toEqual([2])
+  expect(bins(['a', 'b', 'a', null])).toMatchObject({
+    words: ['a', 'b', 'null'],
     counts: [2, 1, 1],
   })
-  expect(binned(['2024-01-01', '2024-01-31 10:00:00+02', '0001-01-01'], true).counts).toHaveLength(
-    21,
+  expect(bins(['2024-01-01', '2024-01-31 10:00:00+02', '2023-01-01']).words?.[0]).toMatch(
+    /^2022-1\d-\d\d$/,
+  )
+})
+
+test('scales that are more than 20 times apart get two axes, and the caption says so', () => {
+  const columns = named('day price amount')
+  const rows = [
+    ['2024-01-01', 3, 1000],
+    ['2024-01-02', 4, 3000],
+  ]
+  const choice = chooseChart(columns, rows)
+  const data = choice && chartData(choice, columns, rows)
+  expect(data?.y.map(({ isSecond }) => isSecond)).toEqual([true, false])
+  expect(choice && data && captionOf(choice, columns, data)).toBe(
+    'price and amount over day: 2 points, from 3 to 3000. price on the right axis.',
   )
 })

@@ -53,24 +53,24 @@ export function listen(
       return response
     },
   }
-  // Bun's default shares a port on Linux: a second process would take half of the first one's requests.
-  const server = Bun.serve({ ...options, port, reusePort: isShared })
+  // Shares its port with the process that comes after it, and with no other server.
+  if (port !== 0 && !isShared) claim(options, port)
+  const server = Bun.serve({ ...options, port, reusePort: true })
   return {
     url: server.url,
     async handOver(graceMs) {
       const waiting = new Handover()
       handover = waiting
-      void server.stop(false)
-      const gap = Bun.serve({ ...options, port: Number(server.url.port), reusePort: true })
       await requests.drain(graceMs)
       return {
         async end(isThere) {
-          void gap.stop(false)
           waiting.end(isThere ? loopbackOf(server.url) : null)
+          // Not before: connections that are open would be reset under their clients' next requests.
+          void server.stop(false)
           const deadline = performance.now() + FORWARD_MS_MAX
           // A request may still be on its way over a connection that is open.
           for (let quiet = 0; quiet < QUIET_LOOKS && performance.now() < deadline; quiet += 1) {
-            if (server.pendingRequests + gap.pendingRequests > 0) quiet = 0
+            if (server.pendingRequests > 0) quiet = 0
             await Bun.sleep(FORWARD_LOOK_MS)
           }
         },
@@ -83,6 +83,12 @@ export function listen(
       await closed
     },
   }
+}
+
+/** @throws Error where another process listens at the port: sharing it would take half of that one's requests */
+function claim(options: { readonly hostname: string }, port: number): void {
+  const alone = Bun.serve({ ...options, port, reusePort: false, fetch: () => new Response() })
+  void alone.stop(true)
 }
 
 /** For answers that are passed on from the next process. */

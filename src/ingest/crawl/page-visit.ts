@@ -3,7 +3,7 @@ import { type DocumentFormat, isDocumentFormat } from '../../core/domain/uploade
 import { AppError } from '../../core/errors.ts'
 import { fileFormat, formatOfBytes } from '../../reading/file-format.ts'
 import { INGEST_LIMITS } from '../ingest-limits.ts'
-import type { FetchedPage } from '../sources/guarded-fetch.ts'
+import { type FetchedPage, fileNameOf } from '../sources/guarded-fetch.ts'
 import type { CrawlRequest, InsertDeps } from '../sources/insert-request.ts'
 import {
   type CrawlScope,
@@ -193,7 +193,7 @@ async function pageDocuments(
     if (/^(?:html|markdown|text)$/.test(format)) {
       return [await reader.read({ bytes, format, charset, url }, signal)]
     }
-    const sent = { bytes, name: nameOf(url), contentType, url, options: { format } }
+    const sent = { bytes, name: fileNameOf({ url }), contentType, url, options: { format } }
     const take = async ({ documents, warnings }: ReadFile) => {
       const found = await some(documents, (sentence) => leftOut.note(`${url}: ${sentence}`))
       for (const warning of warnings) leftOut.note(`${url}: ${warning}`)
@@ -220,15 +220,6 @@ async function some(
     found.push(document)
   }
   return found
-}
-
-function nameOf(url: string): string {
-  const last = new URL(url).pathname.split('/').at(-1) ?? ''
-  try {
-    return decodeURIComponent(last)
-  } catch {
-    return last
-  }
 }
 
 const FORMATS: Readonly<Record<string, DocumentFormat>> = {
@@ -271,7 +262,7 @@ function formatOf(
   const isText = formatOfBytes(new Uint8Array(bytes.subarray(0, 4096))) !== null
   if (known !== null && isText && !isMarked(bytes)) return known
   try {
-    const format = fileFormat(nameOf(url), bytes)
+    const format = fileFormat(fileNameOf({ url }), bytes)
     if (isDocumentFormat(format)) return format
     return format === 'parquet' || isMarked(bytes) ? null : 'text'
   } catch {

@@ -19,7 +19,7 @@ export async function pagesOfSite(
   return pagesListed({ origin, queue }, deps, signal)
 }
 
-const ROOT = /^\s*(?:<[?!][^>]{0,2000}>\s*){0,20}<(?:\w{1,20}:)?(?:urlset|sitemapindex)[\s>]/i
+const BEGIN = /^\s*(?:<[?!][^>]{0,2000}>\s*){0,20}</
 
 /** The pages that a sitemap lists; null: the page is not a sitemap. */
 export async function pagesOfSitemap(
@@ -28,8 +28,8 @@ export async function pagesOfSitemap(
   signal: AbortSignal,
 ): Promise<readonly string[] | null> {
   if (page.status !== 200) return null
-  const text = new TextDecoder().decode(await unpacked(page, signal))
-  if (!ROOT.test(text)) return null
+  const text = await textOf(page, signal)
+  if (!BEGIN.test(text) || !isSitemap(text)) return null
   const known = new Map([[page.url, text]])
   const { origin } = new URL(page.url)
   return pagesListed({ origin, queue: [page.url] }, deps, signal, known)
@@ -51,8 +51,8 @@ async function pagesListed(
     if (seen.has(next) || seen.size >= INGEST_LIMITS.sitemapsMax) continue
     seen.add(next)
     const text = known.get(next) ?? (await sitemapText(next, { origin, robots, pages }, signal))
-    const addresses = addressesIn(text, origin)
-    if (/<(?:\w{1,20}:)?sitemapindex[\s>]/i.test(text.slice(0, 4000))) queue.push(...addresses)
+    const addresses = [...sitemapEntries(text, origin)].map(({ url }) => url)
+    if (isSitemapIndex(text)) queue.push(...addresses)
     else for (const address of addresses) found.add(address)
     if (found.size >= INGEST_LIMITS.sitemapUrlsMax) break
   }
@@ -75,7 +75,7 @@ async function sitemapText(
       },
     })
     if (page.status !== 200) return ''
-    return new TextDecoder().decode(await unpacked(page, signal))
+    return await textOf(page, signal)
   } catch (error) {
     if (error instanceof AppError && /^(?:crawl_failed|address_refused)$/.test(error.code))
       return ''
@@ -83,37 +83,74 @@ async function sitemapText(
   }
 }
 
-/** What gzip unpacks, no more than the limit of it; a file that is cut off or broken as far as it goes. */
-async function unpacked({ bytes }: FetchedPage, signal: AbortSignal): Promise<Uint8Array> {
+async function textOf({ bytes }: FetchedPage, signal: AbortSignal): Promise<string> {
+  const { sitemapBytesMax: bytesMax } = INGEST_LIMITS
+  const unpacked = await unpackedSitemap(bytes, { bytesMax }, signal)
+  return new TextDecoder().decode(unpacked.subarray(0, bytesMax))
+}
+
+/**
+ * What gzip unpacks, up to a limit. A file that is cut off or broken is unpacked as far as it goes.
+ * @param onDamage called where that is not all; what it throws ends it
+ */
+export async function unpackedSitemap(
+  bytes: Uint8Array,
+  {
+    bytesMax,
+    onDamage,
+  }: { readonly bytesMax: number; readonly onDamage?: (cause: unknown) => void },
+  signal: AbortSignal,
+): Promise<Uint8Array> {
   if (bytes[0] !== 0x1f || bytes[1] !== 0x8b) return bytes
   const parts: Uint8Array[] = []
   let length = 0
   try {
-    const stream = new Response(new Uint8Array(bytes)).body?.pipeThrough(
-      new DecompressionStream('gzip'),
-    )
-    for await (const part of stream ?? []) {
+    const packed = new Response(new Uint8Array(bytes)).body
+    for await (const part of packed?.pipeThrough(new DecompressionStream('gzip')) ?? []) {
       signal.throwIfAborted()
       parts.push(part)
       length += part.byteLength
-      if (length >= INGEST_LIMITS.sitemapBytesMax) break
+      if (length > bytesMax) break
     }
-  } catch {
+  } catch (cause) {
     signal.throwIfAborted()
+    onDamage?.(cause)
   }
-  return Buffer.concat(parts).subarray(0, INGEST_LIMITS.sitemapBytesMax)
+  return Buffer.concat(parts)
 }
 
-const LOCATION = /<(?:\w{1,20}:)?loc>\s*(?:<!\[CDATA\[)?\s*([^<\]]{1,2048}?)\s*(?:\]\]>)?\s*<\//gi
+const ROOT = /<(?:\w{1,20}:)?(?:urlset|sitemapindex)[\s>]/i
 
-function addressesIn(text: string, origin: string): readonly string[] {
-  return Array.from(text.matchAll(LOCATION)).flatMap(([, location = '']) => {
-    const address = location.replace(/&amp;/g, '&').replace(/&#38;/g, '&')
+export function isSitemap(text: string): boolean {
+  return ROOT.test(text.slice(0, 4000))
+}
+
+export function isSitemapIndex(text: string): boolean {
+  return /<(?:\w{1,20}:)?sitemapindex[\s>]/i.test(text.slice(0, 4000))
+}
+
+const ENTRY = /<(?:\w{1,20}:)?(url|sitemap)>(.{1,20000}?)<\/(?:\w{1,20}:)?\1>/gis
+const LOCATION = /<(?:\w{1,20}:)?loc>\s*(?:<!\[CDATA\[)?\s*([^<\]]{1,2048}?)\s*(?:\]\]>)?\s*<\//i
+const LAST_CHANGE =
+  /<(?:\w{1,20}:)?lastmod>\s*(?:<!\[CDATA\[)?\s*([^<\]]{1,60}?)\s*(?:\]\]>)?\s*<\//i
+
+export interface ListedAddress {
+  readonly url: string
+  /** As the sitemap writes it. */
+  readonly lastmod: string | null
+}
+
+/** The addresses in a sitemap; only those of its own host, as the protocol wants it. */
+export function* sitemapEntries(text: string, origin: string): Generator<ListedAddress> {
+  for (const [, , entry = ''] of text.matchAll(ENTRY)) {
+    const location = LOCATION.exec(entry)?.[1]?.replace(/&amp;|&#38;/g, '&') ?? ''
     try {
-      const url = crawlableUrl(address)
-      return url.origin === origin ? [url.href] : []
+      const url = crawlableUrl(location)
+      if (url.origin === origin) {
+        yield { url: url.href, lastmod: LAST_CHANGE.exec(entry)?.[1] ?? null }
+      }
     } catch {
-      return []
+      // Not an address that could be asked for.
     }
-  })
+  }
 }

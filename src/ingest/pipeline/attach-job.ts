@@ -12,7 +12,13 @@ import {
 import { AppError, type ErrorCode, notFound, toAppError } from '../../core/errors.ts'
 import { TimeSlice } from '../../core/runtime/scheduling.ts'
 import { INGEST_LIMITS } from '../ingest-limits.ts'
-import { columnMappingOf, documentRow, LAYOUT_COLUMN, textOf } from '../sources/document-of-row.ts'
+import {
+  columnMappingOf,
+  documentRow,
+  LAYOUT_COLUMN,
+  rowText,
+  textOf,
+} from '../sources/document-of-row.ts'
 import type { InsertDeps, StoredCounts } from '../sources/insert-request.ts'
 import { storeRows } from './store-rows.ts'
 
@@ -167,7 +173,7 @@ async function wholeText(
   for (const table of tablesOfFile(file)) {
     for await (const row of deps.files.rows(table, signal)) {
       const { id: _, content = null, links: __, [LAYOUT_COLUMN]: layout = null, ...others } = row
-      const text = isDocument ? textOf(content) : textOfRow(row)
+      const text = isDocument ? textOf(content) : rowText(row)
       if (isSingle) columns = { ...others, [LAYOUT_COLUMN]: shownValue(layout) }
       texts.push(text)
       chars += text.length
@@ -179,10 +185,4 @@ async function wholeText(
     }
   }
   return { content: texts.join(isDocument ? '\n\n' : '\n'), columns }
-}
-
-/** `{tea: 'green', price: 9}` → `tea: green, price: 9`. */
-function textOfRow(row: Row): string {
-  const filled = Object.entries(row).filter(([, value]) => textOf(value) !== '')
-  return filled.map(([name, value]) => `${name}: ${textOf(value)}`).join(', ')
 }

@@ -15,7 +15,7 @@ import {
   layoutValue,
 } from '../sources/document-of-row.ts'
 import { rowsOfTable } from '../sources/file-rows.ts'
-import type { InsertDeps, StoredCounts } from '../sources/insert-request.ts'
+import { type InsertDeps, noCounts } from '../sources/insert-request.ts'
 import { READING_FIELDS, uploadOptions } from '../upload-options.ts'
 import { storeRows } from './store-rows.ts'
 
@@ -117,7 +117,7 @@ async function insertRead(
   signal: AbortSignal,
 ): Promise<InsertedFile> {
   if (read.archive !== null) throw archiveRefused(read.archive)
-  const counts: StoredCounts = { storedDocuments: 0, skippedRows: 0, chunks: 0, readRows: 0 }
+  const counts = noCounts()
   const hash = await hashOf(file.path)
   const known = { file_path: file.name, file_hash: hash }
   const rows = isDocumentFormat(read.format)

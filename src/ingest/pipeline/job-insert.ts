@@ -21,7 +21,7 @@ import { timestampOfMillis } from '../../core/domain/timestamp.ts'
 import { AppError } from '../../core/errors.ts'
 import { callerOf, onAbort, setCaller, settlesWithin } from '../../core/runtime/cancellation.ts'
 import { SerialQueue } from '../../core/runtime/serial-queue.ts'
-import type { StoredCounts } from '../sources/insert-request.ts'
+import { noCounts, type StoredCounts } from '../sources/insert-request.ts'
 import type { StoringOptions } from './storing-stages.ts'
 
 /** Where the job of an insert is. */
@@ -117,7 +117,7 @@ export class JobInsert {
 
   /** Of one that somebody waits for. */
   static waitedFor(target: InsertTarget, store: Store): JobInsert {
-    const counts = { storedDocuments: 0, chunks: 0, skippedRows: 0, readRows: 0 }
+    const counts = noCounts()
     return new JobInsert(target, { checkpoint: atBeginning(NOTHING_LEFT_OUT), counts }, store)
   }
 

@@ -17,7 +17,13 @@ import {
 import { AppError, type ErrorCode, toAppError } from '../../core/errors.ts'
 import { Robots } from '../crawl/robots.ts'
 import { LAYOUT_COLUMN, layoutValue } from '../sources/document-of-row.ts'
-import type { DownloadedFile, FileFetcher, PageFetcher } from '../sources/guarded-fetch.ts'
+import {
+  type DownloadedFile,
+  type FileFetcher,
+  fileNameOf,
+  lastPart,
+  type PageFetcher,
+} from '../sources/guarded-fetch.ts'
 import type { InsertDeps } from '../sources/insert-request.ts'
 import { type UploadOptions, uploadOptions } from '../upload-options.ts'
 
@@ -141,7 +147,7 @@ async function withFetched(
   const robots = new Robots(deps.downloads)
   const use = async ({ url, contentType, contentDisposition, content }: DownloadedFile) => {
     const { path, sizeBytes } = await request.folder.write(limited(content, request.bytesMax, url))
-    const sentName = nameOfAddress(url, contentDisposition)
+    const sentName = fileNameOf({ url, contentDisposition }) || 'page.html'
     return { ...request, url, files: [{ path, sizeBytes, contentType, sentName }] }
   }
   const beforeRequest = (url: URL) => robots.permit(url, signal)
@@ -161,17 +167,6 @@ async function* limited(
       throw new AppError('body_too_large', `${url} ${limit}; EIDER_FILE_BYTES_MAX sets it`)
     }
     yield piece
-  }
-}
-
-/** What the server calls it, else the last part of its path. */
-function nameOfAddress(url: string, disposition: string | null): string {
-  const named = /;\s*filename="?([^";]+)/i.exec(disposition ?? '')?.[1]
-  const last = named ?? new URL(url).pathname.split('/').at(-1) ?? ''
-  try {
-    return lastPart(decodeURIComponent(last)) || 'page.html'
-  } catch {
-    return lastPart(last)
   }
 }
 
@@ -204,11 +199,6 @@ function uploadsOf(
       replaces: replace,
     }
   })
-}
-
-/** Some clients send the path of a file. */
-function lastPart(path: string): string {
-  return path.split(/[/\\]/).at(-1)?.trim() ?? path
 }
 
 /** Failures of the server or the request end it; those of one file are its own. @throws what is not */

@@ -109,6 +109,12 @@ export function textOf(cell: CellValue): string {
   return typeof value === 'object' ? JSON.stringify(value) : String(value)
 }
 
+/** `{tea: 'green', price: 9}` → `tea: green, price: 9`. */
+export function rowText(row: Row): string {
+  const filled = Object.entries(row).filter(([, value]) => textOf(value) !== '')
+  return filled.map(([name, value]) => `${name}: ${textOf(value)}`).join(', ')
+}
+
 /** Replacing lone surrogates would make one id of several. */
 function idOf(value: CellValue): string | null {
   const id = textOf(value)

@@ -16,6 +16,7 @@ import {
   documentRow,
   findColumn,
   type MappedColumns,
+  rowText,
   textOf,
 } from './document-of-row.ts'
 import type { InsertDeps } from './insert-request.ts'
@@ -81,13 +82,9 @@ function documentFileRow(file: UploadedFile, row: Row, rule: ColumnMapping): Row
   )
 }
 
-/** `{tea: 'green', price: 9}` → `tea: green, price: 9`. */
 function textOfRow(row: Row, ownId: string, rule: ColumnMapping): Row {
   const idColumn = rule.idColumns.map((name) => findColumn(Object.keys(row), name)).find(Boolean)
-  const content = Object.entries(row)
-    .filter(([, value]) => textOf(value) !== '')
-    .map(([name, value]) => `${name}: ${textOf(value)}`)
-    .join(', ')
+  const content = rowText(row)
   const named = idColumn === undefined ? '' : textOf(row[idColumn] ?? null)
   return documentRow({ id: named || ownId, content, columns: row }, rule)
 }

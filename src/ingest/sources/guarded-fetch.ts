@@ -295,3 +295,20 @@ export function crawlableUrl(text: string, base?: string): URL {
   url.hostname = withoutDot(url.hostname)
   return url
 }
+
+/** What the server calls a file, else the last part of its address; some servers send a whole path. */
+export function fileNameOf({ url, contentDisposition }: NamedFile): string {
+  const named = /;\s*filename="?([^";]+)/i.exec(contentDisposition ?? '')?.[1]
+  const last = named ?? new URL(url).pathname.split('/').at(-1) ?? ''
+  try {
+    return lastPart(decodeURIComponent(last))
+  } catch {
+    return lastPart(last)
+  }
+}
+
+type NamedFile = Pick<DownloadedFile, 'url'> & Partial<Pick<DownloadedFile, 'contentDisposition'>>
+
+export function lastPart(path: string): string {
+  return path.split(/[/\\]/).at(-1)?.trim() ?? path
+}

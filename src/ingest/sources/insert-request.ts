@@ -94,6 +94,10 @@ export interface StoredCounts {
   failedRows?: number
 }
 
+export function noCounts(): StoredCounts {
+  return { storedDocuments: 0, skippedRows: 0, chunks: 0, readRows: 0 }
+}
+
 /** An insert while it works, and afterwards. */
 interface NotedInsert {
   /** Grow meanwhile. */

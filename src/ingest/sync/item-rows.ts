@@ -16,6 +16,7 @@ import {
   ID_COLUMN,
   LAYOUT_COLUMN,
   layoutValue,
+  rowText,
   textOf,
 } from '../sources/document-of-row.ts'
 
@@ -123,8 +124,7 @@ async function* rowsOfTable(
       const others = Object.entries(row).filter(([name]) => name !== idColumn)
       yield { [ownIdColumn]: id, ...Object.fromEntries(others) }
     } else {
-      const texts = Object.entries(row).filter(([, value]) => textOf(value) !== '')
-      const content = texts.map(([name, value]) => `${name}: ${textOf(value)}`).join(', ')
+      const content = rowText(row)
       yield documentRow({ id, content, columns: row }, mapping)
     }
   }

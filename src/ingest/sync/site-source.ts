@@ -8,12 +8,19 @@ import { pageAddress } from '../crawl/crawl-frontier.ts'
 import { crawledRows } from '../crawl/crawled-rows.ts'
 import { LeftOutPages } from '../crawl/left-out-pages.ts'
 import { Robots } from '../crawl/robots.ts'
+import {
+  isSitemap,
+  isSitemapIndex,
+  type ListedAddress,
+  sitemapEntries,
+  unpackedSitemap,
+} from '../crawl/sitemaps.ts'
 import { INGEST_LIMITS } from '../ingest-limits.ts'
 import { findColumn, textOf } from '../sources/document-of-row.ts'
 import { crawlableUrl, type PageFetcher } from '../sources/guarded-fetch.ts'
 import type { CrawlRequest, InsertDeps } from '../sources/insert-request.ts'
 import type { SyncReach, SyncTask } from './sync-sink.ts'
-import { AddressReader, type ListedAddress, missPage, type WebDeps } from './web-source.ts'
+import { AddressReader, missPage, type WebDeps } from './web-source.ts'
 
 /**
  * The pages of a site, found by its links and sitemaps as in an insert. A page that is not found any more has vanished, unless
@@ -169,11 +176,12 @@ async function listedPages(
     seen.add(next)
     if (seen.size > SITEMAPS_MAX) throw tooMany(start, `${SITEMAPS_MAX} sitemaps`)
     const text = await sitemapText(next, { deps, robots }, signal)
-    const isIndex = /<(?:\w{1,20}:)?sitemapindex[\s>]/i.test(text.slice(0, 4000))
-    for (const entry of entriesIn(text, next)) {
+    const isIndex = isSitemapIndex(text)
+    for (const { url, lastmod } of sitemapEntries(text, new URL(next).origin)) {
       if (slice.isSpent) await slice.yieldIfSpent(signal)
-      if (isIndex) queue.push(entry.url)
-      else pages.set(entry.url, entry)
+      const page = isIndex ? url : pageAddress(new URL(url)).href
+      if (isIndex) queue.push(page)
+      else pages.set(page, { url: page, lastmod })
       if (pages.size > PAGES_MAX) throw tooMany(start, `${PAGES_MAX} pages`)
     }
   }
@@ -202,48 +210,18 @@ async function sitemapText(
   if (page.status !== 200) {
     throw new AppError('crawl_failed', `The sitemap ${url} answered ${page.status}`)
   }
-  const text = new TextDecoder().decode(await unpacked(page.bytes, url, signal))
-  if (/<(?:\w{1,20}:)?(?:urlset|sitemapindex)[\s>]/i.test(text.slice(0, 4000))) return text
-  throw new AppError('crawl_failed', `${url} holds no sitemap`)
-}
-
-/** A sitemap that is cut off is none: what it does not list would have vanished. */
-async function unpacked(bytes: Uint8Array, url: string, signal: AbortSignal): Promise<Uint8Array> {
-  if (bytes[0] !== 0x1f || bytes[1] !== 0x8b) return bytes
-  const parts: Uint8Array[] = []
-  let length = 0
-  try {
-    const packed = new Response(new Uint8Array(bytes)).body
-    for await (const part of packed?.pipeThrough(new DecompressionStream('gzip')) ?? []) {
-      signal.throwIfAborted()
-      parts.push(part)
-      length += part.byteLength
-      if (length > SITEMAP_BYTES_MAX) break
-    }
-  } catch (cause) {
-    signal.throwIfAborted()
+  // A sitemap that is cut off is none: what it does not list would have vanished.
+  const damaged = (cause?: unknown) => {
     throw new AppError('crawl_failed', `The sitemap ${url} is cut off or damaged`, { cause })
   }
-  if (length <= SITEMAP_BYTES_MAX) return Buffer.concat(parts)
-  throw new AppError('crawl_failed', `The sitemap ${url} has more than ${SITEMAP_BYTES_MAX} bytes`)
-}
-
-const ENTRY = /<(?:\w{1,20}:)?(url|sitemap)>(.{1,20000}?)<\/(?:\w{1,20}:)?\1>/gis
-const LOCATION = /<(?:\w{1,20}:)?loc>\s*(?:<!\[CDATA\[)?\s*([^<\]]{1,2048}?)\s*(?:\]\]>)?\s*<\//i
-const LAST_CHANGE =
-  /<(?:\w{1,20}:)?lastmod>\s*(?:<!\[CDATA\[)?\s*([^<\]]{1,60}?)\s*(?:\]\]>)?\s*<\//i
-
-/** Only addresses of the sitemap's own host, as the protocol wants it. */
-function* entriesIn(text: string, sitemap: string): Generator<ListedAddress> {
-  const { origin } = new URL(sitemap)
-  if (!/<\/(?:\w{1,20}:)?(?:urlset|sitemapindex)>\s*$/i.test(text.slice(-200))) {
-    throw new AppError('crawl_failed', `The sitemap ${sitemap} is cut off or damaged`)
+  const limits = { bytesMax: SITEMAP_BYTES_MAX, onDamage: damaged }
+  const bytes = await unpackedSitemap(page.bytes, limits, signal)
+  if (bytes.byteLength > SITEMAP_BYTES_MAX) {
+    const limit = `more than ${SITEMAP_BYTES_MAX} bytes`
+    throw new AppError('crawl_failed', `The sitemap ${url} has ${limit}`)
   }
-  for (const [, , entry = ''] of text.matchAll(ENTRY)) {
-    const location = LOCATION.exec(entry)?.[1]?.replace(/&amp;|&#38;/g, '&') ?? ''
-    const lastmod = LAST_CHANGE.exec(entry)?.[1] ?? null
-    if (!URL.canParse(location)) continue
-    const url = new URL(location)
-    if (url.origin === origin && url.username === '') yield { url: pageAddress(url).href, lastmod }
-  }
+  const text = new TextDecoder().decode(bytes)
+  if (!isSitemap(text)) throw new AppError('crawl_failed', `${url} holds no sitemap`)
+  if (!/<\/(?:\w{1,20}:)?(?:urlset|sitemapindex)>\s*$/i.test(text.slice(-200))) damaged()
+  return text
 }

@@ -15,7 +15,7 @@ import { TimeSlice } from '../../core/runtime/scheduling.ts'
 import { SerialQueue } from '../../core/runtime/serial-queue.ts'
 import { INGEST_LIMITS } from '../ingest-limits.ts'
 import { storeRows } from '../pipeline/store-rows.ts'
-import type { InsertDeps, StoredCounts } from '../sources/insert-request.ts'
+import { type InsertDeps, noCounts } from '../sources/insert-request.ts'
 import { CURSOR_ITEM } from './query-source.ts'
 import {
   type IdentifiedRow,
@@ -341,7 +341,7 @@ export class SyncWork implements SyncSink {
     others: readonly string[],
   ): Promise<void> {
     if (rows.length === 0) return
-    const counts: StoredCounts = { storedDocuments: 0, skippedRows: 0, chunks: 0, readRows: 0 }
+    const counts = noCounts()
     const target = {
       kb: this.#knowledgeBase(),
       source: this.#source.name,

@@ -6,11 +6,13 @@ import { AppError } from '../../core/errors.ts'
 import { pageAddress } from '../crawl/crawl-frontier.ts'
 import { isOfPage, PageError } from '../crawl/left-out-pages.ts'
 import { Robots } from '../crawl/robots.ts'
-import type {
-  DownloadedFile,
-  FileFetcher,
-  PageFetcher,
-  Validators,
+import type { ListedAddress } from '../crawl/sitemaps.ts'
+import {
+  type DownloadedFile,
+  type FileFetcher,
+  fileNameOf,
+  type PageFetcher,
+  type Validators,
 } from '../sources/guarded-fetch.ts'
 import { rowsOfItem } from './item-rows.ts'
 import type { SyncReach, SyncTask } from './sync-sink.ts'
@@ -40,11 +42,6 @@ export async function readAddress(
   const reader = deps.reader()
   await new AddressReader({ task, robots, reader }, deps).read({ url, lastmod: null }, signal)
   return { found: 1, mayHaveVanished: (item) => item !== url }
-}
-
-export interface ListedAddress {
-  readonly url: string
-  readonly lastmod: string | null
 }
 
 /** Pages and files by their addresses; what they are called is the address that they are found at. */
@@ -123,7 +120,7 @@ export class AddressReader {
         return sink.content({ item: url, hash, stamp, rows })
       }
       const { contentType } = file
-      const name = nameOf(file)
+      const name = fileNameOf(file) || 'page'
       await this.#reader
         .readFile({ path, name, contentType, url: file.url, options: optionsOf(file) }, use, signal)
         .catch((error: unknown) => Promise.reject(ofAddress(error, url)))
@@ -136,16 +133,6 @@ function optionsOf({ contentType }: DownloadedFile) {
   const [type = ''] = (contentType ?? '').split(';')
   const isPage = /^(?:text\/html|application\/xhtml\+xml)$/i.test(type.trim())
   return isPage ? { format: 'html' as const } : {}
-}
-
-function nameOf({ url, contentDisposition }: DownloadedFile): string {
-  const named = /;\s*filename="?([^";]+)/i.exec(contentDisposition ?? '')?.[1]
-  const last = named ?? new URL(url).pathname.split('/').at(-1) ?? ''
-  try {
-    return decodeURIComponent(last).split(/[/\\]/).at(-1) || 'page'
-  } catch {
-    return 'page'
-  }
 }
 
 function tooLarge(url: string, bytesMax: number): AppError {

@@ -12,10 +12,9 @@ import {
 } from '../../core/domain/model-ref.ts'
 import type { EmbedderProbe } from '../../core/domain/ports/model-ports.ts'
 import { AppError } from '../../core/errors.ts'
-import type { CatalogDeps } from './catalog-deps.ts'
+import type { CatalogDeps } from './define-database.ts'
 import type { Fields } from './fields.ts'
-import { INVALID_KNOWLEDGE_BASE } from './fields.ts'
-import { mergedFields, modelRefOf, refuseOptions } from './model-ref-fields.ts'
+import { INVALID_KNOWLEDGE_BASE, mergedFields, modelRefOf, refuseOptions } from './fields.ts'
 
 export interface EmbeddingChange {
   readonly changes: Pick<KnowledgeBaseChanges, 'embeddingModel' | 'reembedding'>

@@ -10,10 +10,16 @@ import {
   unknownProvider,
 } from '../../core/domain/model-ref.ts'
 import { AppError } from '../../core/errors.ts'
-import type { CatalogDeps } from './catalog-deps.ts'
-import { definedFields, FieldReader, type Fields, withNestedParams } from './fields.ts'
+import type { CatalogDeps } from './define-database.ts'
+import {
+  definedFields,
+  FieldReader,
+  type Fields,
+  modelRefOf,
+  refuseOptions,
+  withNestedParams,
+} from './fields.ts'
 import { mcpServersOf, shownMcpServer } from './mcp-fields.ts'
-import { modelRefOf, refuseOptions } from './model-ref-fields.ts'
 
 const INVALID_AGENT = 'invalid_agent'
 

@@ -1,8 +1,11 @@
 import { findDataSource } from '../../core/domain/access/catalog-snapshot.ts'
+import type { Principal } from '../../core/domain/access/principal.ts'
+import type {
+  DataSource,
+  DataSourceDraft,
+  DataSourceEngine,
+} from '../../core/domain/flow/source-parameters.ts'
 import {
-  type DataSource,
-  type DataSourceDraft,
-  type DataSourceEngine,
   MASK,
   maskedParameters,
   SOURCE_PARAMETERS,
@@ -10,11 +13,20 @@ import {
   sourceParameters,
 } from '../../core/domain/flow/source-parameters.ts'
 import { checkedName } from '../../core/domain/identifier.ts'
+import type { VectorIndexDefinition, VectorIndexType } from '../../core/domain/index-definition.ts'
+import type { KnowledgeBase } from '../../core/domain/knowledge-base.ts'
+import type { ModelRef } from '../../core/domain/model-ref.ts'
+import type { DataSources } from '../../core/domain/ports/engine-ports.ts'
+import type { EmbedderRegistry, RerankerRegistry } from '../../core/domain/ports/model-ports.ts'
+import type {
+  Catalog,
+  DataSourceCatalog,
+  Reembeddings,
+} from '../../core/domain/ports/store-ports.ts'
+import { DEFAULT_PROJECT, FILES_DATABASE, type Project } from '../../core/domain/project.ts'
 import { AppError, toAppError } from '../../core/errors.ts'
 import { startDeadline } from '../../core/runtime/cancellation.ts'
-import type { DatabaseDeps } from './catalog-deps.ts'
-import { checkReserved } from './define-project.ts'
-import type { Fields } from './fields.ts'
+import { FieldReader, type Fields } from './fields.ts'
 
 /** Of a connection that somebody waits for. */
 const CHECK_MS = 10_000
@@ -188,4 +200,154 @@ function refuseMasks(parameters: Fields): void {
   if (masked === undefined) return
   const message = `Parameter ${masked[0].slice(0, 80)} is ${MASK}, which hides a value; send the value itself`
   throw new AppError('invalid_database', message)
+}
+
+/** Names that mean something else in SQL, so no database may have them. */
+const RESERVED_NAMES = new Set([
+  FILES_DATABASE,
+  'information_schema',
+  'log',
+  'main',
+  'temp',
+  'system',
+])
+
+/** @throws AppError `invalid_name`, `project_exists`, `database_exists` */
+export async function createProject(name: string, deps: CatalogDeps): Promise<Project> {
+  checkedName('project', name)
+  checkReserved(name)
+  return deps.catalog.createProject(name)
+}
+
+/** @throws AppError `invalid_name` for what neither a project nor a data source may be called */
+function checkReserved(name: string): void {
+  if (!RESERVED_NAMES.has(name.toLowerCase())) return
+  throw new AppError('invalid_name', `The name "${name}" is reserved; choose another one`)
+}
+
+/** Drops the project with its knowledge bases and agents. @throws AppError `project_not_deletable` */
+export async function dropProject(project: Project, deps: CatalogDeps): Promise<void> {
+  if (project.name === DEFAULT_PROJECT) {
+    throw new AppError('project_not_deletable', `Project ${project.name} cannot be deleted`)
+  }
+  await deps.catalog.dropProject(project)
+}
+
+const INVALID_INDEX = 'invalid_request'
+
+interface Bounds {
+  readonly min: number
+  readonly max: number
+}
+
+/** The options of each type, beside the metric. */
+const INDEX_OPTIONS: Readonly<Record<VectorIndexType, Readonly<Record<string, Bounds>>>> = {
+  exact: {},
+  ivf: {
+    nlist: { min: 1, max: 65_536 },
+    train_count: { min: 1, max: 100_000_000 },
+  },
+  hnsw: {
+    m: { min: 2, max: 100 },
+    ef_construction: { min: 4, max: 2000 },
+    ef_search: { min: 1, max: 4096 },
+  },
+}
+
+const INDEX_TYPES = 'hnsw, ivf, exact and auto'
+
+/**
+ * Says how the vectors of a knowledge base are searched; without a type Eider chooses again. Whatever the index, results
+ * stay those of the exact search, or nearly.
+ * @throws AppError `invalid_request`, `unknown_field`, `knowledge_base_not_found`
+ */
+export async function createVectorIndex(
+  kb: KnowledgeBase,
+  sent: Fields,
+  deps: CatalogDeps,
+): Promise<void> {
+  await deps.catalog.alterKnowledgeBase(kb, { vectorIndex: vectorIndexOf(sent) })
+}
+
+/** Eider chooses again. @throws AppError `knowledge_base_not_found` */
+export async function dropVectorIndex(kb: KnowledgeBase, deps: CatalogDeps): Promise<void> {
+  await deps.catalog.alterKnowledgeBase(kb, { vectorIndex: null })
+}
+
+function vectorIndexOf(sent: Fields): VectorIndexDefinition | null {
+  const read = new FieldReader(sent, INVALID_INDEX)
+  const type = indexType(read.text('type'), sent)
+  const known = type === null ? {} : INDEX_OPTIONS[type]
+  const names = ['type', 'metric', ...Object.keys(known)]
+  read.allowOnly(new Set(names), (name) => {
+    const what = `An index of the type ${type ?? 'auto'} has no option "${name}"`
+    return `${what}; there are ${names.join(', ')}`
+  })
+  checkMetric(read.text('metric'))
+  if (type === null) return null
+  const options = Object.entries(known).flatMap(([name, bounds]) => {
+    const value = read.integer(name, bounds)
+    return value === undefined ? [] : [[name, value] as const]
+  })
+  return { type, options: Object.fromEntries(options) }
+}
+
+/** null: Eider chooses. */
+function indexType(text: string | undefined, sent: Fields): VectorIndexType | null {
+  if (text === undefined) {
+    const [first] = Object.keys(sent)
+    if (first === undefined) return null
+    if (Object.hasOwn(sent, 'type'))
+      throw new AppError(INVALID_INDEX, `"type" is null; there are ${INDEX_TYPES}`)
+    throw new AppError(
+      INVALID_INDEX,
+      `"${first}" needs a "type" beside it; there are ${INDEX_TYPES}`,
+    )
+  }
+  const type = text.toLowerCase()
+  if (type === 'auto') return null
+  // `ivf_file` is what an existing client calls lists that lie in a file.
+  if (type === 'ivf' || type === 'ivf_file') return 'ivf'
+  if (type === 'hnsw' || type === 'exact') return type
+  throw new AppError(
+    INVALID_INDEX,
+    `There is no index of the type "${text.slice(0, 80)}"; there are ${INDEX_TYPES}`,
+  )
+}
+
+function checkMetric(metric: string | undefined): void {
+  if (metric === undefined || metric.toLowerCase() === 'cosine') return
+  const message = `The metric "${metric.slice(0, 80)}" is not supported; there is cosine`
+  throw new AppError(INVALID_INDEX, message)
+}
+
+/** What creating, altering and dropping needs. */
+export interface CatalogDeps {
+  readonly catalog: Catalog
+  readonly embedders: EmbedderRegistry
+  readonly rerankers: RerankerRegistry
+  /** The providers an agent's model may name. */
+  readonly chatProviders: readonly string[]
+  /**
+   * Whether this server may connect to the address that a model names. One that nobody resolves passes: it is checked again
+   * at each connection.
+   * @throws AppError `address_refused`
+   */
+  readonly checkAddress: (ref: ModelRef) => Promise<void>
+  /** The same for the address of a server whose tools an agent may call. @throws AppError `address_refused` */
+  readonly checkServerAddress: (url: URL) => Promise<void>
+  readonly reembeddings: Reembeddings
+  /** Who defines things; unset: the server itself. */
+  readonly author?: Principal
+  /** Told of the model that an agent was given; null: the server's default. */
+  readonly agentHasModel?: (ref: ModelRef | null) => void
+}
+
+/** What databases need as well. */
+export interface DatabaseDeps extends CatalogDeps {
+  readonly dataSources: DataSourceCatalog
+  /** The databases behind the data sources. */
+  readonly sources: DataSources
+  /** What reads this data source by itself, as `job mindsdb.j`: it cannot be dropped. */
+  readonly databaseUses: (source: DataSource) => Promise<readonly string[]>
 }

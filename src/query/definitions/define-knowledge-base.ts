@@ -9,13 +9,13 @@ import type {
 import { DEFAULT_LANGUAGE } from '../../core/domain/language.ts'
 import { BUILTIN_PROVIDER, EMBED_PROBE_MS } from '../../core/domain/model-ref.ts'
 import { AppError } from '../../core/errors.ts'
-import type { CatalogDeps } from './catalog-deps.ts'
 import {
   checkedDimensions,
   type EmbeddingChange,
   embeddingChangeOf,
   embeddingModelOf,
 } from './change-embedding-model.ts'
+import type { CatalogDeps } from './define-database.ts'
 import { FieldReader, type Fields, INVALID_KNOWLEDGE_BASE, withNestedParams } from './fields.ts'
 import {
   columnFields,

@@ -13,7 +13,7 @@ import { DIMENSIONS_MAX } from '../../core/domain/model-ref.ts'
 import { AppError } from '../../core/errors.ts'
 import { isCount, isObject, parsedJson } from '../../core/json.ts'
 import type { Fields } from './fields.ts'
-import { maskedModelFields, withoutMasked } from './model-ref-fields.ts'
+import { maskedModelFields, withoutMasked } from './fields.ts'
 
 /** As JSON. No secret is in it. */
 export function exportDefinition(kb: KnowledgeBase, chunkCount: number): string {

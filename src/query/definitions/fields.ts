@@ -1,12 +1,13 @@
-export const INVALID_KNOWLEDGE_BASE = 'invalid_knowledge_base'
-
 /**
  * Reads the contract's fields (docs/contract.md) out of what a client sent: the object under the wrapper of a REST body, or the
  * options of a SQL statement. Both edges share the names and so share this.
  */
-
+import { MASK } from '../../core/domain/flow/source-parameters.ts'
+import type { ModelRef } from '../../core/domain/model-ref.ts'
 import { AppError, ERRORS, type ErrorCode } from '../../core/errors.ts'
 import { isObject } from '../../core/json.ts'
+
+export const INVALID_KNOWLEDGE_BASE = 'invalid_knowledge_base'
 
 /** Field name of the contract → value as it was sent. */
 export type Fields = Readonly<Record<string, unknown>>
@@ -143,4 +144,159 @@ export class FieldReader {
     const message = `Field "${name}" must be ${expected}, not ${kindOfValue(value)}`
     return new AppError(this.#code, message)
   }
+}
+
+const OWN_FIELDS = new Set(['provider', 'model_name', 'api_key', 'base_url'])
+
+/**
+ * `{provider, model_name, api_key, base_url, …}` as a model reference.
+ * @param stored the reference that this one replaces. Its secrets stand in for masked ones, but only at the address they
+ * were given for: a caller who names another address must know them
+ */
+export function modelRefOf(
+  fields: Fields,
+  defaults: { readonly provider: string; readonly code: ErrorCode },
+  stored: ModelRef | null = null,
+): ModelRef {
+  const read = new FieldReader(fields, defaults.code)
+  // Clients send the empty text for "not set".
+  const provider = (read.text('provider')?.trim() || defaults.provider).toLowerCase()
+  const { baseUrl, version } = withoutVersion(read.text('base_url'))
+  const unmasked = (name: string, value: unknown, secret: unknown): unknown => {
+    if (isObject(value) && isObject(secret)) {
+      const entries = Object.entries(value)
+      return Object.fromEntries(
+        entries.map(([inner, one]) => [inner, unmasked(`${name}.${inner}`, one, secret[inner])]),
+      )
+    }
+    if (Array.isArray(value) && Array.isArray(secret)) {
+      return value.map((one, index) => unmasked(`${name}[${index}]`, one, secret[index]))
+    }
+    if (value !== MASK || secret === undefined) return value
+    if (stored !== null && isSameAddress(stored, { provider, baseUrl })) return secret
+    const why = 'provider or base_url is another one than that for which it was given'
+    throw new AppError(defaults.code, `Field "${name}" must be sent again: ${why}`)
+  }
+  const apiKey = unmasked('api_key', read.text('api_key'), stored?.apiKey)
+  const options: Record<string, unknown> = {}
+  for (const [name, value] of Object.entries(fields)) {
+    if (OWN_FIELDS.has(name) || value === null || value === undefined) continue
+    options[name] = unmasked(name, value, stored?.options[name])
+  }
+  if (version !== null) options.api_version ??= version
+  return {
+    provider,
+    modelName: read.text('model_name') ?? '',
+    ...(typeof apiKey === 'string' && apiKey !== '' && apiKey !== MASK ? { apiKey } : {}),
+    ...(baseUrl !== undefined && baseUrl !== ''
+      ? { baseUrl: checkedUrl(baseUrl, defaults.code) }
+      : {}),
+    options,
+  }
+}
+
+/**
+ * A model takes nothing but its own fields and options that have an effect.
+ * @param sent what a client wrote: options stored earlier stay
+ * @throws AppError `unknown_field`
+ */
+export function refuseOptions(sent: Fields, known: readonly string[], code: ErrorCode): void {
+  const fields = [...OWN_FIELDS, ...known]
+  new FieldReader(sent, code).allowOnly(new Set(fields), (name) => {
+    return `A model here has no option "${name.slice(0, 60)}"; there are ${fields.join(', ')}`
+  })
+}
+
+/** Azure shows its addresses with the version of the API behind them, which is an option of its own. */
+function withoutVersion(sent: string | undefined): {
+  readonly baseUrl: string | undefined
+  readonly version: string | null
+} {
+  const url = URL.parse(sent ?? '')
+  const version = url?.searchParams.get('api-version') ?? null
+  if (url === null || version === null) return { baseUrl: sent, version: null }
+  url.searchParams.delete('api-version')
+  return { baseUrl: url.href, version }
+}
+
+/** The same provider at the same origin, which knows the stored secret already. */
+function isSameAddress(
+  stored: ModelRef,
+  sent: { readonly provider: string; readonly baseUrl: string | undefined },
+): boolean {
+  return stored.provider === sent.provider && originOf(stored.baseUrl) === originOf(sent.baseUrl)
+}
+
+function originOf(url: string | undefined): string {
+  return url !== undefined && URL.canParse(url) ? new URL(url).origin : ''
+}
+
+function checkedUrl(text: string, code: ErrorCode): string {
+  const url = URL.canParse(text) ? new URL(text) : undefined
+  if (url === undefined || !/^https?:$/.test(url.protocol)) {
+    throw new AppError(code, 'Field "base_url" must be an http or https address')
+  }
+  if (url.username !== '' || url.password !== '' || url.search !== '' || url.hash !== '') {
+    const parts = 'a user name, a password or a query'
+    throw new AppError(code, `Field "base_url" must not hold ${parts}; a key belongs in "api_key"`)
+  }
+  return text
+}
+
+const SECRET_NAME = /key|secret|token|password|credential|authorization|connection|dsn/i
+
+/** A model reference as the contract shows it: the way back, with every secret masked, nested ones too. */
+export function maskedModelFields(ref: ModelRef) {
+  return {
+    provider: ref.provider,
+    model_name: ref.modelName,
+    // Clients expect the field; the empty text says that no key is stored.
+    api_key: ref.apiKey === undefined ? '' : MASK,
+    ...(ref.baseUrl === undefined ? {} : { base_url: ref.baseUrl }),
+    ...maskedOptions(ref),
+  }
+}
+
+/** The fields of a stored model, its secrets masked, with those that were sent on top. */
+export function mergedFields(stored: ModelRef, sent: Fields): Fields {
+  return {
+    provider: stored.provider,
+    model_name: stored.modelName,
+    ...(stored.apiKey === undefined ? {} : { api_key: MASK }),
+    ...(stored.baseUrl === undefined ? {} : { base_url: stored.baseUrl }),
+    ...maskedOptions(stored),
+    ...sent,
+  }
+}
+
+/** What a reference holds beside its own fields, with every secret masked. */
+function maskedOptions(ref: ModelRef): Fields {
+  return maskedFields(ref.options)
+}
+
+/** A number under such a name is a limit (`max_tokens`), not a secret. */
+function maskedFields(fields: Fields): Fields {
+  const entries = Object.entries(fields).map(([name, value]) => {
+    const isSecret = SECRET_NAME.test(name) && typeof value === 'string'
+    return [name, isSecret ? MASK : masked(value)]
+  })
+  return Object.fromEntries(entries)
+}
+
+/** Fields without what is masked in them, nested ones too, and without secrets that nobody masked. */
+export function withoutMasked(fields: Fields): Fields {
+  const kept = Object.entries(maskedFields(fields)).flatMap(([name, value]) => {
+    return value === MASK ? [] : [[name, withoutMaskedValue(value)] as const]
+  })
+  return Object.fromEntries(kept)
+}
+
+function withoutMaskedValue(value: unknown): unknown {
+  if (Array.isArray(value)) return value.map(withoutMaskedValue)
+  return isObject(value) ? withoutMasked(value) : value
+}
+
+function masked(value: unknown): unknown {
+  if (Array.isArray(value)) return value.map(masked)
+  return isObject(value) ? maskedFields(value) : value
 }

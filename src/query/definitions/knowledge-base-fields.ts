@@ -10,9 +10,16 @@ import { type ModelRef, RERANKING_OPTIONS } from '../../core/domain/model-ref.ts
 import { FILES_DATABASE } from '../../core/domain/project.ts'
 import { AppError } from '../../core/errors.ts'
 import { isObject } from '../../core/json.ts'
-import type { CatalogDeps } from './catalog-deps.ts'
-import { definedFields, FieldReader, type Fields, INVALID_KNOWLEDGE_BASE } from './fields.ts'
-import { mergedFields, modelRefOf, refuseOptions } from './model-ref-fields.ts'
+import type { CatalogDeps } from './define-database.ts'
+import {
+  definedFields,
+  FieldReader,
+  type Fields,
+  INVALID_KNOWLEDGE_BASE,
+  mergedFields,
+  modelRefOf,
+  refuseOptions,
+} from './fields.ts'
 
 /** The defaults of searches that do not say otherwise. */
 export const SEARCH_FIELDS = [

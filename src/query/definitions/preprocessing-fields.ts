@@ -11,8 +11,14 @@ import {
 } from '../../core/domain/knowledge-base.ts'
 import { chatOptionsOf } from '../../core/domain/model-ref.ts'
 import { AppError } from '../../core/errors.ts'
-import { FieldReader, type Fields, INVALID_KNOWLEDGE_BASE } from './fields.ts'
-import { maskedModelFields, modelRefOf, refuseOptions } from './model-ref-fields.ts'
+import {
+  FieldReader,
+  type Fields,
+  INVALID_KNOWLEDGE_BASE,
+  maskedModelFields,
+  modelRefOf,
+  refuseOptions,
+} from './fields.ts'
 
 const CHUNK_SIZE_CHARS_MAX = 100_000
 const SENTENCES_MAX = 100

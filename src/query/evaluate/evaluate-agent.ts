@@ -9,7 +9,7 @@ import type { EvaluateAgentStatement } from '../../sql/dialect/parse-evaluate.ts
 import type { QualifiedName } from '../../sql/dialect/statement-reader.ts'
 import { agentDataFields, checkAddresses, overriddenAgent } from '../definitions/define-agent.ts'
 import type { Fields } from '../definitions/fields.ts'
-import { modelRefOf, refuseOptions } from '../definitions/model-ref-fields.ts'
+import { modelRefOf, refuseOptions } from '../definitions/fields.ts'
 import type { QueryDeps } from '../select/query-deps.ts'
 import type { StatementRequest } from '../select/statement-request.ts'
 import {

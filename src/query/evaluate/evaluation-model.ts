@@ -3,7 +3,7 @@ import { BUILTIN_PROVIDER, chatOptionsOf, type ModelRef } from '../../core/domai
 import type { ChatModel } from '../../core/domain/ports/model-ports.ts'
 import { AppError } from '../../core/errors.ts'
 import type { Fields } from '../definitions/fields.ts'
-import { modelRefOf, refuseOptions } from '../definitions/model-ref-fields.ts'
+import { modelRefOf, refuseOptions } from '../definitions/fields.ts'
 import type { QueryDeps } from '../select/query-deps.ts'
 import type { EvaluationPrompt } from './metrics/evaluation-prompts.ts'
 

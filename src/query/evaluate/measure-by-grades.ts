@@ -1,6 +1,6 @@
 import { quote } from '../../core/domain/identifier.ts'
 import { AppError } from '../../core/errors.ts'
-import { runComposedSelect } from '../select/composed-select.ts'
+import { runComposedSelect } from '../select/views.ts'
 import {
   type Evaluation,
   meanSeconds,

@@ -1,7 +1,7 @@
 import { nameKey, quote } from '../../core/domain/identifier.ts'
 import { AppError } from '../../core/errors.ts'
-import { runComposedSelect } from '../select/composed-select.ts'
 import { type QueryDeps, runLimits } from '../select/query-deps.ts'
+import { runComposedSelect } from '../select/views.ts'
 import { ANSWER_COLUMNS, type AnswerColumn, type AnswerRow } from './answer-table.ts'
 import {
   checkTargetColumns,

@@ -2,8 +2,8 @@ import { nameKey, quote } from '../../core/domain/identifier.ts'
 import type { ResultValue } from '../../core/domain/query-result.ts'
 import { AppError } from '../../core/errors.ts'
 import type { QualifiedName } from '../../sql/dialect/statement-reader.ts'
-import { runComposedSelect } from '../select/composed-select.ts'
 import type { QueryDeps } from '../select/query-deps.ts'
+import { runComposedSelect } from '../select/views.ts'
 
 /** The table of an evaluation's questions, with what is right for each of them. */
 export interface TestSet {

@@ -26,8 +26,7 @@ import { FILES_DATABASE } from '../../core/domain/project.ts'
 import { shownReembedding } from '../definitions/change-embedding-model.ts'
 import { agentDataFields, agentParamFields } from '../definitions/define-agent.ts'
 import { shownParameters } from '../definitions/define-database.ts'
-import { definedFields } from '../definitions/fields.ts'
-import { maskedModelFields } from '../definitions/model-ref-fields.ts'
+import { definedFields, maskedModelFields } from '../definitions/fields.ts'
 import {
   type Cell,
   emptyTable,

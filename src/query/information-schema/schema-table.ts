@@ -120,3 +120,10 @@ export function rowsJson(rows: readonly SchemaRow[]): string {
     return typeof value === 'string' ? value.toWellFormed() : value
   })
 }
+
+export const ENGINE = 'DuckDB'
+
+export const CHARACTER_SET = 'utf8mb4'
+
+/** Texts are compared by their code points. */
+export const COLLATION = 'utf8mb4_bin'

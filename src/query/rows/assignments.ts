@@ -1,15 +1,21 @@
 import { ownMetadata } from '../../core/domain/chunk.ts'
 import { CELL_CHARS_MAX, type CellValue, type Row, shownValue } from '../../core/domain/document.ts'
-import { nameKey } from '../../core/domain/identifier.ts'
+import { literal, nameKey } from '../../core/domain/identifier.ts'
 import { DEFAULT_CONTENT_COLUMNS, type KnowledgeBase } from '../../core/domain/knowledge-base.ts'
+import type { BoundSql } from '../../core/domain/ports/engine-ports.ts'
 import type { ResultValue } from '../../core/domain/query-result.ts'
 import { AppError } from '../../core/errors.ts'
 import { parsedJson } from '../../core/json.ts'
 import { findColumn, wellFormedRow } from '../../ingest/sources/document-of-row.ts'
 import type { Assignment, RowStatement } from '../../sql/dialect/parse-rows.ts'
+import { tokenize } from '../../sql/lexer/tokens.ts'
+import type { QueryDeps } from '../select/query-deps.ts'
+import { planAndBind } from '../select/run-select.ts'
+import type { StatementRequest } from '../select/statement-request.ts'
+import { enclosed } from '../select/views.ts'
 
 /** What a column of SET is in the knowledge base. */
-export type AssignmentTarget =
+type AssignmentTarget =
   | { readonly kind: 'content'; readonly column: string }
   | { readonly kind: 'metadata'; readonly name: string }
   /** The whole object: the keys it has are set, others stay. */
@@ -137,4 +143,142 @@ function metadataObject(value: ResultValue): Row {
     return ownMetadata(object as Row)
   }
   throw new AppError('insert_failed', 'metadata is set to a JSON object')
+}
+
+/** A caller's expressions as parts of a statement that writes: each was a SELECT that passed the planner's guard. */
+
+/** The name of an expression's column, so that the planner gives it none of its own. */
+const VALUE = 'eider_value'
+
+interface ExpressionScope extends Pick<StatementRequest, 'db' | 'params'> {
+  /** What its columns are of, as SQL after FROM; null: it has none. */
+  readonly from: string | null
+}
+
+/** @throws AppError those of the planner; `sql_not_supported` for a sub-query */
+export async function guardedExpression(
+  expression: string,
+  scope: ExpressionScope,
+  deps: QueryDeps,
+  signal: AbortSignal,
+): Promise<string> {
+  return guardedList(`${enclosed(expression)} AS ${VALUE}`, scope, deps, signal)
+}
+
+/** The same for what follows SELECT, or RETURNING. */
+export async function guardedList(
+  list: string,
+  { from, db: database, params }: ExpressionScope,
+  deps: QueryDeps,
+  signal: AbortSignal,
+): Promise<string> {
+  refuseQueries(list)
+  const source = from === null ? '' : ` FROM ${from}`
+  const sql = `SELECT ${list}\n${source}`
+  const { statement, release, plan } = await planAndBind({ sql, database, params }, deps, signal)
+  await release()
+  // As DuckDB prints it: the same text behind whatever is selected.
+  const other = await planAndBind({ sql: `SELECT 0${source}`, database, params }, deps, signal)
+  await other.release()
+  const end = other.statement.sql.slice('SELECT 0'.length)
+  const isWhole = plan.sql.startsWith('SELECT ') && plan.sql.endsWith(end)
+  if (!isWhole) throw new AppError('sql_syntax', `Expected expressions, found ${list.slice(0, 80)}`)
+  const own = plan.sql.slice('SELECT '.length, plan.sql.length - end.length)
+  refuseQueries(own)
+  return withValues(own.replace(new RegExp(` AS ${VALUE}$`), ''), statement.values)
+}
+
+/** DuckDB takes no parameters in RETURNING and in what it stores with a table. @throws AppError `sql_not_supported` */
+function withValues(sql: string, values: BoundSql['values']): string {
+  const parameters = tokenize(sql).filter(({ kind }) => kind === 'parameter')
+  let text = ''
+  let taken = 0
+  for (const { value: name, start, end } of parameters) {
+    text += sql.slice(taken, start) + valueSql(values[name])
+    taken = end
+  }
+  return text + sql.slice(taken)
+}
+
+function valueSql(value: BoundSql['values'][string] | undefined): string {
+  if (value === null || typeof value === 'boolean') return String(value)
+  if (typeof value === 'number') {
+    return Number.isInteger(value) ? value.toFixed(0) : `CAST('${value}' AS DOUBLE)`
+  }
+  if (typeof value === 'string' && !value.includes('\0'))
+    return `CAST(${literal(value)} AS VARCHAR)`
+  const message = 'A parameter here is a text, a number, true, false or null'
+  throw new AppError('sql_not_supported', message)
+}
+
+/** They would be computed while all other writes wait. @throws AppError `sql_not_supported` */
+function refuseQueries(sql: string): void {
+  const isQuery = tokenize(sql, sql.includes("\\'") ? 'backslash' : 'standard').some((token) => {
+    return token.kind === 'word' && token.text.toLowerCase() === 'select'
+  })
+  if (!isQuery) return
+  const message = 'RETURNING, ON CONFLICT, DEFAULT and CHECK have no sub-queries'
+  throw new AppError('sql_not_supported', message)
+}
+
+/**
+ * The same for what is stored with a table, and must mean the same later: nothing in it is limited by functions of ours.
+ * @throws AppError `sql_not_supported`
+ */
+export async function storedExpression(
+  expression: string,
+  scope: ExpressionScope,
+  deps: QueryDeps,
+  signal: AbortSignal,
+): Promise<string> {
+  const sql = await guardedExpression(expression, scope, deps, signal)
+  if (!/\beider_(room|steps)/.test(sql)) return sql
+  const what = 'DEFAULT and CHECK have constants and simple functions'
+  const message = `"${expression.slice(0, 80)}" may compute too much: ${what}`
+  throw new AppError('sql_not_supported', message)
+}
+
+/** Whether a value is the word DEFAULT. */
+export function isDefault(value: string): boolean {
+  return /^\s*default\s*$/i.test(value)
+}
+
+/** The same source for one who only wants to know whether it can be read. */
+export function withoutDefaults(source: string): string {
+  return valuesWithDefaults(source, ['a'], new Map())
+}
+
+/**
+ * `VALUES (1, DEFAULT)` as a query: the word becomes the value of its column. `DEFAULT VALUES` is one row of them. Any other
+ * source stays as it is.
+ * @param columns of the values, in their order
+ * @param defaults SQL by the names of columns
+ */
+export function valuesWithDefaults(
+  source: string,
+  columns: readonly string[],
+  defaults: ReadonlyMap<string, string>,
+): string {
+  const sqlOf = (column: string | undefined) => `(${defaults.get(column ?? '') ?? 'NULL'})`
+  if (/^\s*default\s+values\s*$/i.test(source)) return `VALUES (${columns.map(sqlOf).join(', ')})`
+  if (!/^\s*values\b/i.test(source) || !/\bdefault\b/i.test(source)) return source
+  const tokens = tokenize(source, source.includes("\\'") ? 'backslash' : 'standard')
+  let sql = ''
+  let taken = 0
+  let depth = 0
+  let column = 0
+  for (const [index, { kind, text, start, end }] of tokens.entries()) {
+    const isBefore = '(,'.includes(tokens[index - 1]?.text ?? ' ')
+    const isAfter = '),'.includes(tokens[index + 1]?.text ?? ' ')
+    if (depth === 1 && kind === 'word' && isDefault(text) && isBefore && isAfter) {
+      sql += source.slice(taken, start) + sqlOf(columns[column])
+      taken = end
+    }
+    if (kind !== 'symbol') continue
+    if ('([{'.includes(text)) depth += 1
+    if (')]}'.includes(text)) depth -= 1
+    if (depth === 1 && text === ',') column += 1
+    if (depth === 0) column = 0
+  }
+  return sql + source.slice(taken)
 }

@@ -7,12 +7,11 @@ import type { QueryResult } from '../../core/domain/query-result.ts'
 import { AppError, notFound } from '../../core/errors.ts'
 import type { Assignment, ConflictAction, RowStatement } from '../../sql/dialect/parse-rows.ts'
 import { tokenize } from '../../sql/lexer/tokens.ts'
-import { composing, enclosed } from '../select/composed-select.ts'
 import { type QueryDeps, runLimits } from '../select/query-deps.ts'
 import { withBoundSelect } from '../select/run-select.ts'
 import { done, type StatementRequest } from '../select/statement-request.ts'
-import { guardedExpression, guardedList } from './guarded-expressions.ts'
-import { isDefault, valuesWithDefaults } from './values-with-defaults.ts'
+import { composing, enclosed } from '../select/views.ts'
+import { guardedExpression, guardedList, isDefault, valuesWithDefaults } from './assignments.ts'
 
 type StatementOf<K extends RowStatement['kind']> = Extract<RowStatement, { kind: K }>
 

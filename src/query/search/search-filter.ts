@@ -4,7 +4,7 @@ import type { KnowledgeBase } from '../../core/domain/knowledge-base.ts'
 import { AppError } from '../../core/errors.ts'
 import { isObject } from '../../core/json.ts'
 import { shortened } from '../../core/short-text.ts'
-import { isTakenName } from '../../sql/search/source-columns.ts'
+import { isTakenName } from '../../sql/search/search-options.ts'
 import {
   castFor,
   columnKind,

@@ -1,8 +1,6 @@
 /** The terms and phrases of a plan's hybrid searches, of one state of each knowledge base. */
-
 import { chunkTables } from '../../core/domain/chunk-tables.ts'
-import type { PhraseHits, QueryTerms } from '../../core/domain/hybrid-search.ts'
-import { BM25 } from '../../core/domain/hybrid-search.ts'
+import { BM25, type PhraseHits, type QueryTerms } from '../../core/domain/hybrid-search.ts'
 import type { KnowledgeBase } from '../../core/domain/knowledge-base.ts'
 import type { BoundValue } from '../../core/domain/ports/engine-ports.ts'
 import type { CommittedStates, WatchedState } from '../../core/domain/ports/search-ports.ts'
@@ -22,10 +20,8 @@ import {
   termKeysParameter,
 } from '../../sql/search/plan-inputs.ts'
 import type { ParameterValues } from '../variables.ts'
-import type { Holders, Verdict } from './known-phrases.ts'
 import type { SelectPlan } from './plan-cache.ts'
-import type { RunContext } from './query-deps.ts'
-import { runLimits } from './query-deps.ts'
+import { type Holders, type RunContext, runLimits, type Verdict } from './query-deps.ts'
 
 export interface BoundKeywords {
   readonly values: Readonly<Record<string, BoundValue>>

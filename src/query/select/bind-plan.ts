@@ -8,7 +8,7 @@ import { AppError } from '../../core/errors.ts'
 import { isObject } from '../../core/json.ts'
 import { mapConcurrent } from '../../core/runtime/serial-queue.ts'
 import type { Options } from '../../sql/dialect/statement-reader.ts'
-import { parameterOf } from '../../sql/guard/untyped-parameters.ts'
+import { parameterOf } from '../../sql/guard/placeholders.ts'
 import {
   answersParameter,
   type PlannedText,

@@ -26,10 +26,10 @@ import { FILES_DATABASE, type Project } from '../../core/domain/project.ts'
 import { namesWithoutEnding, tablesOfFile } from '../../core/domain/uploaded-file.ts'
 import { AppError } from '../../core/errors.ts'
 import { TABLE_FUNCTIONS } from '../../sql/guard/guard.ts'
+import { nativeText, withNativeNames } from '../../sql/lexer/database-names.ts'
 import { nearestName } from '../../sql/lexer/did-you-mean.ts'
-import { nativeText, withNativeNames } from '../../sql/lexer/native-names.ts'
 import type { SourceFrom } from '../../sql/pushdown/source-read.ts'
-import type { NameScope, Relation } from '../../sql/search/relation.ts'
+import type { NameScope, Relation } from '../../sql/search/plan-inputs.ts'
 import {
   INFORMATION_SCHEMA,
   INFORMATION_SCHEMA_TABLES,
@@ -41,7 +41,7 @@ import {
   UndescribedTable,
   type WantedTable,
   wantedTableKey,
-} from './described-tables.ts'
+} from './plan-cache.ts'
 
 /**
  * The tables that a statement may name: those of the catalog, or only those that are allowed, which makes it an agent's.

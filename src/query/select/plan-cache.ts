@@ -6,7 +6,7 @@ import { abortable } from '../../core/runtime/cancellation.ts'
 import { LruMap } from '../../core/runtime/lru-map.ts'
 import { SingleFlight } from '../../core/runtime/serial-queue.ts'
 import type { TreeNode } from '../../sql/ast/select-ast.ts'
-import type { DirectAnswer, SourceRead } from '../../sql/pushdown/source-read.ts'
+import type { DirectAnswer, SourceFrom, SourceRead } from '../../sql/pushdown/source-read.ts'
 import type {
   AgentInput,
   MeasuredScan,
@@ -15,7 +15,6 @@ import type {
 } from '../../sql/search/plan-inputs.ts'
 import type { HybridEdit } from '../../sql/subquery/knowledge-base-subquery.ts'
 import type { PlainAnswer } from '../../sql/subquery/plain-answer.ts'
-import type { WantedTable } from './described-tables.ts'
 
 /** A statement ready to run, but for the values of its parameters, the vectors of its searches and agents' answers. */
 export interface SelectPlan {
@@ -158,4 +157,36 @@ export class PlanCache {
 /** Whoever sees another part of the catalog has plans of their own. */
 function planKey(statement: string, { definitionsVersion, limits }: Versions): string {
   return `${definitionsVersion}\0${limits?.key ?? ''}\0${statement}`
+}
+
+/** A table as a statement names it, or the text of a SELECT for the source. */
+export interface WantedTable {
+  readonly sourceId: number
+  readonly sourceName: string
+  readonly wanted:
+    | { readonly kind: 'table'; readonly names: readonly string[] }
+    | { readonly kind: 'native'; readonly sql: string }
+}
+
+export type DescribedTable =
+  | { readonly from: SourceFrom; readonly columns: readonly SourceColumn[] }
+  /** There is no such table; the hint ends the message. */
+  | { readonly from: null; readonly hint: string }
+
+/** By `wantedTableKey` the table that was wanted. */
+export type DescribedTables = ReadonlyMap<string, DescribedTable>
+
+export function wantedTableKey({ sourceId, wanted }: WantedTable): string {
+  const names = wanted.kind === 'table' ? wanted.names : [wanted.sql]
+  return JSON.stringify([sourceId, wanted.kind, ...names])
+}
+
+/** Planning cannot go on before this table is described. */
+export class UndescribedTable extends Error {
+  readonly table: WantedTable
+
+  constructor(table: WantedTable) {
+    super(`${table.sourceName} is to be asked for its columns`)
+    this.table = table
+  }
 }

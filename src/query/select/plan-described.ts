@@ -5,13 +5,13 @@ import { nameKey } from '../../core/domain/identifier.ts'
 import type { DataSources } from '../../core/domain/ports/engine-ports.ts'
 import { AppError, notFound } from '../../core/errors.ts'
 import { nearestName } from '../../sql/lexer/did-you-mean.ts'
+import type { SelectPlan } from './plan-cache.ts'
 import {
   type DescribedTable,
   UndescribedTable,
   type WantedTable,
   wantedTableKey,
-} from './described-tables.ts'
-import type { SelectPlan } from './plan-cache.ts'
+} from './plan-cache.ts'
 import type { Planner } from './planner.ts'
 import type { PlanRequest } from './planning-protocol.ts'
 
@@ -142,3 +142,5 @@ async function describeSimilar(
   )
   return { from: null, hint: nearest === undefined ? '' : `. Did you mean "${nearest}"?` }
 }
+
+/** What a statement must know of tables elsewhere before it can be planned. */

@@ -13,14 +13,11 @@ import {
   treeText,
   walk,
 } from '../../sql/ast/select-ast.ts'
+import { isConstantQuery } from '../../sql/guard/function-lists.ts'
 import { guard } from '../../sql/guard/guard.ts'
-import { likesAsRegexps } from '../../sql/guard/like-patterns.ts'
-import { limitSteps, type UnnamedItem } from '../../sql/guard/limit-steps.ts'
-import { isConstantQuery } from '../../sql/guard/stability.ts'
-import { checkExpandedSize, limitJson } from '../../sql/guard/statement-limits.ts'
-import { checkTokens } from '../../sql/guard/statement-size.ts'
-import { bindSystemFunctions } from '../../sql/guard/system-functions.ts'
-import { separateParameters } from '../../sql/guard/untyped-parameters.ts'
+import { likesAsRegexps, limitSteps, type UnnamedItem } from '../../sql/guard/limit-steps.ts'
+import { bindSystemFunctions, separateParameters } from '../../sql/guard/placeholders.ts'
+import { checkExpandedSize, checkTokens, limitJson } from '../../sql/guard/statement-limits.ts'
 import { holdsMarks } from '../../sql/lexer/statement-shape.ts'
 import {
   parameterNamesOf,
@@ -28,8 +25,8 @@ import {
   tokenize,
   withoutClosingSemicolons,
 } from '../../sql/lexer/tokens.ts'
+import type { NameScope } from '../../sql/search/plan-inputs.ts'
 import { type GivenSearch, PlanInputs, type PlannedText } from '../../sql/search/plan-inputs.ts'
-import type { NameScope } from '../../sql/search/relation.ts'
 import { isShortAnswer } from '../../sql/search/top-k.ts'
 import type { CandidateEdit } from '../../sql/subquery/knowledge-base-subquery.ts'
 import { type Rewriting, rewrite, type StatementEdit } from '../../sql/subquery/rewrite.ts'

@@ -1,14 +1,14 @@
 /** What the main thread and the planning thread say to each other. */
-
 import type { CatalogSnapshot } from '../../core/domain/access/catalog-snapshot.ts'
 import type { AllowedData } from '../../core/domain/agents/agent.ts'
+import type { SqlEngine } from '../../core/domain/ports/engine-ports.ts'
 import { AppError, type ErrorCode } from '../../core/errors.ts'
-import type { GivenSearch } from '../../sql/search/plan-inputs.ts'
-import type { NameScope } from '../../sql/search/relation.ts'
+import type { GivenSearch, NameScope } from '../../sql/search/plan-inputs.ts'
 import { INFORMATION_SCHEMA } from '../information-schema/information-schema.ts'
-import { type DescribedTables, UndescribedTable, type WantedTable } from './described-tables.ts'
 import { nameScope } from './name-scope.ts'
 import type { SelectPlan } from './plan-cache.ts'
+import { type DescribedTables, UndescribedTable, type WantedTable } from './plan-cache.ts'
+import { planSelect } from './plan-select.ts'
 
 /** A SELECT to be planned. */
 export interface PlanRequest {
@@ -65,7 +65,7 @@ export type FromPlanningThread =
   | { readonly kind: 'failed'; readonly failure: PlanFailure }
 
 /** An error between threads. */
-export interface PlanFailure {
+interface PlanFailure {
   /** null: a bug. */
   readonly code: ErrorCode | null
   readonly message: string
@@ -95,4 +95,51 @@ export function errorOf({ code, message, title, excerpt, stack, undescribed }: P
     ...(title === undefined ? {} : { title }),
     ...(excerpt === undefined ? {} : { excerpt }),
   })
+}
+
+/** The thread's side of planning: one statement at a time. The main thread reads and prints SQL for it. */
+export class PlanningThread {
+  readonly #post: (message: FromPlanningThread) => void
+  readonly #calls = new Map<number, PromiseWithResolvers<string>>()
+  #snapshot: CatalogSnapshot | null = null
+  #lastCall = 0
+
+  constructor(post: (message: FromPlanningThread) => void) {
+    this.#post = post
+  }
+
+  async receive(message: ToPlanningThread): Promise<void> {
+    if (message.kind === 'plan') {
+      this.#snapshot = message.snapshot ?? this.#snapshot
+      await this.#plan(message.request)
+      return
+    }
+    const call = this.#calls.get(message.call)
+    this.#calls.delete(message.call)
+    if (message.kind === 'text') call?.resolve(message.text)
+    else call?.reject(errorOf(message.failure))
+  }
+
+  async #plan(request: PlanRequest): Promise<void> {
+    try {
+      if (this.#snapshot === null) throw new Error('a plan is made of a catalog')
+      const { sql, search } = request
+      const names = requestScope(request, this.#snapshot)
+      const engine: Pick<SqlEngine, 'parse' | 'print'> = {
+        parse: (text) => this.#call('parse', text),
+        print: (text) => this.#call('print', text),
+      }
+      this.#post({ kind: 'planned', plan: await planSelect(sql, names, engine, search) })
+    } catch (error) {
+      this.#post({ kind: 'failed', failure: planFailure(error) })
+    }
+  }
+
+  #call(kind: 'parse' | 'print', text: string): Promise<string> {
+    this.#lastCall += 1
+    const answer = Promise.withResolvers<string>()
+    this.#calls.set(this.#lastCall, answer)
+    this.#post({ kind, call: this.#lastCall, text })
+    return answer.promise
+  }
 }

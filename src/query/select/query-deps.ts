@@ -23,14 +23,13 @@ import type {
   StorageUpkeep,
   TableStore,
 } from '../../core/domain/ports/store-ports.ts'
+import { LruMap } from '../../core/runtime/lru-map.ts'
 import type { Chunker } from '../../ingest/chunking/chunker.ts'
 import type { InsertLog } from '../../ingest/sources/insert-request.ts'
-import type { DatabaseDeps } from '../definitions/catalog-deps.ts'
-import type { AccessDeps } from '../definitions/define-key.ts'
-import type { UserDeps } from '../definitions/define-user.ts'
+import type { DatabaseDeps } from '../definitions/define-database.ts'
+import type { AccessDeps, UserDeps } from '../definitions/define-user.ts'
 import type { LiveTables } from '../information-schema/schema-table.ts'
 import type { VariableScope } from '../variables.ts'
-import type { KnownPhrases } from './known-phrases.ts'
 import type { PlanCache } from './plan-cache.ts'
 import type { Planner } from './planner.ts'
 import type { SharedPlans } from './shared-plans.ts'
@@ -167,5 +166,35 @@ export class StageTimer {
     } finally {
       this.times[stage] += this.#nowMs() - startMs
     }
+  }
+}
+
+export const KNOWN_BYTES_MAX = 16 * 1024 ** 2
+
+/** What is known of one phrase in one knowledge base. */
+export interface KnownPhrase {
+  readonly holders: Holders
+  /** Of the state for which the holders were found. */
+  readonly stateNumber: number
+  /** Of each text that was read: a chunk's text never changes under its key. */
+  readonly verdicts: ReadonlyMap<bigint, Verdict>
+  readonly bytes: number
+}
+
+export interface Verdict {
+  readonly isHeld: boolean
+  readonly charCount: number
+}
+
+export interface Holders {
+  readonly keys: readonly bigint[]
+  /** Of the knowledge base. */
+  readonly chunkCount: number
+}
+
+/** The phrases that were searched for last. */
+export class KnownPhrases extends LruMap<string, KnownPhrase> {
+  constructor() {
+    super({ sizeMax: KNOWN_BYTES_MAX, sizeOf: ({ bytes }) => bytes })
   }
 }

@@ -8,18 +8,17 @@ import type { RowStream } from '../../core/domain/query-result.ts'
 import { AppError, ERRORS } from '../../core/errors.ts'
 import { hasPivot, pivotColumns, withPivotValues } from '../../sql/dialect/pivot-values.ts'
 import type { Options } from '../../sql/dialect/statement-reader.ts'
-import { checkStatementSize } from '../../sql/guard/statement-size.ts'
+import { checkStatementSize } from '../../sql/guard/statement-limits.ts'
 import {
   type ParameterizedStatement,
   parameterizeSearchLiterals,
-} from '../../sql/lexer/search-literals.ts'
+} from '../../sql/lexer/statement-shape.ts'
 import type { Token } from '../../sql/lexer/tokens.ts'
 import { displayedName } from '../../sql/lexer/variable-names.ts'
 import { type GivenSearch, termKeysParameter } from '../../sql/search/plan-inputs.ts'
 import { requestValues } from '../variables.ts'
 import type { BoundKeywords } from './bind-keywords.ts'
 import { type Binding, bindPlan } from './bind-plan.ts'
-import { withColumnHint } from './column-errors.ts'
 import { nativeNamed } from './name-scope.ts'
 import type { SelectPlan } from './plan-cache.ts'
 import { hasChanged, isStillDescribed, planDescribed } from './plan-described.ts'
@@ -28,6 +27,7 @@ import { type QueryDeps, type RunContext, StageTimer, type StageTimes } from './
 import { rerank } from './rerank.ts'
 import { runPlan } from './run-plan.ts'
 import { directRows, planWithoutRows, readsOf, rowsUntilOver, SourceRows } from './source-reads.ts'
+import { withColumnHint } from './statement-errors.ts'
 
 /** Values of `:name` parameters as they came in JSON. */
 export type Parameters = Readonly<Record<string, unknown>>

@@ -1,11 +1,12 @@
 import { type CatalogSnapshot, requireProject } from '../../core/domain/access/catalog-snapshot.ts'
 import { checkedName, nameKey, quote } from '../../core/domain/identifier.ts'
 import type { RelationColumn, View } from '../../core/domain/project.ts'
+import type { RowStream } from '../../core/domain/query-result.ts'
 import { AppError } from '../../core/errors.ts'
-import { withNativeTexts } from '../../sql/lexer/native-names.ts'
+import { withNativeTexts } from '../../sql/lexer/database-names.ts'
 import { planDescribed } from './plan-described.ts'
 import { type QueryDeps, runLimits, withoutModelCalls } from './query-deps.ts'
-import { withBoundSelect } from './run-select.ts'
+import { runSelect, type SelectRequest, withBoundSelect } from './run-select.ts'
 
 export interface NewView {
   readonly project: string
@@ -94,4 +95,42 @@ export async function describeSelect(
     const message = `${error.message}: what is stored has no parameters`
     throw new AppError('sql_not_supported', message, { cause: error })
   }
+}
+
+/** Runs a SELECT that is made of parts of a statement: its failures name no places, which would not be the caller's. */
+export async function runComposedSelect(
+  request: SelectRequest,
+  deps: QueryDeps,
+  signal: AbortSignal,
+): Promise<RowStream> {
+  return composing(() => runSelect(request, deps, signal))
+}
+
+/** Work on such a SELECT. */
+export async function composing<T>(work: () => Promise<T>): Promise<T> {
+  try {
+    return await work()
+  } catch (error) {
+    if (!(error instanceof AppError)) throw error
+    const { code, title, cause } = error
+    throw new AppError(code, withoutPlace(error.message), { title, cause })
+  }
+}
+
+/**
+ * An expression of the caller as a part of a SELECT: in parentheses of its own, so that it stays one, and before the
+ * end of the line, where a comment ends.
+ */
+export function enclosed(expression: string): string {
+  return `(${expression}\n)`
+}
+
+/** DuckDB's own message: the place, what is wrong, then the line and a caret. */
+const PLACED = /^line \d+, column (\d+): ([^\n]*)[\s\S]*$/
+
+function withoutPlace(message: string): string {
+  const [, column, text] = PLACED.exec(message) ?? []
+  if (text === undefined) return message
+  const isOurParenthesis = column === '1' && text.endsWith('at or near ")"')
+  return isOurParenthesis ? 'syntax error at the end of the expression' : text
 }

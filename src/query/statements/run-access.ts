@@ -7,21 +7,22 @@ import { type QueryResult, rowsOf } from '../../core/domain/query-result.ts'
 import { AppError } from '../../core/errors.ts'
 import type { AccessStatement } from '../../sql/dialect/parse-access.ts'
 import type { Statement } from '../../sql/dialect/parse-statement.ts'
-import { createKey, visibleKeys } from '../definitions/define-key.ts'
 import {
+  createKey,
   createUser,
   type ListedUser,
   refuseFirstAdmin,
   type UserDeps,
   userChanges,
+  visibleKeys,
   visibleUsers,
 } from '../definitions/define-user.ts'
 import { rowsSql, schemaColumns } from '../information-schema/schema-table.ts'
-import { runComposedSelect } from '../select/composed-select.ts'
 import type { QueryDeps } from '../select/query-deps.ts'
 import { done, type StatementRequest } from '../select/statement-request.ts'
+import { runComposedSelect } from '../select/views.ts'
+import { withStatementName } from './run-definition.ts'
 import { narrowedSelect, type Shown } from './show-select.ts'
-import { withStatementName } from './statement-name.ts'
 
 /** @throws AppError `sql_not_supported` where nobody asks, and those of the definitions */
 export async function runAccessStatement(

@@ -1,5 +1,4 @@
 /** CREATE, ALTER, DROP and DESCRIBE of agents, databases (data sources and projects) and jobs that run by themselves. */
-
 import {
   findAgent,
   findDataSource,
@@ -11,19 +10,23 @@ import type { Agent } from '../../core/domain/agents/agent.ts'
 import type { StoredSchedule } from '../../core/domain/flow/schedule.ts'
 import { nameKey } from '../../core/domain/identifier.ts'
 import { type QueryResult, rowsOf } from '../../core/domain/query-result.ts'
-import { notFound } from '../../core/errors.ts'
+import { AppError, notFound } from '../../core/errors.ts'
 import type { AgentStatement } from '../../sql/dialect/parse-agent.ts'
 import type { DatabaseStatement } from '../../sql/dialect/parse-database.ts'
 import type { JobStatement } from '../../sql/dialect/parse-job.ts'
 import type { QualifiedName } from '../../sql/dialect/statement-reader.ts'
-import { withNativeTexts } from '../../sql/lexer/native-names.ts'
+import { withNativeTexts } from '../../sql/lexer/database-names.ts'
 import { alterAgent, createAgent, dropAgent } from '../definitions/define-agent.ts'
-import { alterDatabase, createDatabase, dropDatabase } from '../definitions/define-database.ts'
-import { createProject, dropProject } from '../definitions/define-project.ts'
+import {
+  alterDatabase,
+  createDatabase,
+  createProject,
+  dropDatabase,
+  dropProject,
+} from '../definitions/define-database.ts'
 import { describedAgent, describedDatabase } from '../information-schema/object-tables.ts'
 import type { QueryDeps } from '../select/query-deps.ts'
 import { done, type StatementRequest } from '../select/statement-request.ts'
-import { withStatementName } from './statement-name.ts'
 
 export async function runDatabaseStatement(
   { statement, db }: StatementRequest<DatabaseStatement>,
@@ -144,4 +147,13 @@ export async function runJobStatement(
   } else if (known !== undefined) await deps.schedules.drop(known)
   else if (!statement.ifExists) throw notFound('schedule', name)
   return done(db)
+}
+
+/** The options after USING with the name before it. @throws AppError `invalid_request` where they name another */
+export function withStatementName(
+  options: Readonly<Record<string, unknown>>,
+  name: string,
+): Readonly<Record<string, unknown>> {
+  if (options.name === undefined || options.name === null) return { ...options, name }
+  throw new AppError('invalid_request', 'The name comes before USING; leave out the option "name"')
 }

@@ -18,7 +18,7 @@ import { describedKnowledgeBase } from '../information-schema/object-tables.ts'
 import { queryRow } from '../rows/background-insert.ts'
 import type { QueryDeps } from '../select/query-deps.ts'
 import { done, type StatementRequest } from '../select/statement-request.ts'
-import { withStatementName } from './statement-name.ts'
+import { withStatementName } from './run-definition.ts'
 
 type StatementOf<K extends KnowledgeBaseStatement['kind']> = Extract<
   KnowledgeBaseStatement,

@@ -6,15 +6,20 @@ import { notFound } from '../../core/errors.ts'
 import type { ShowStatement } from '../../sql/dialect/parse-show.ts'
 import type { QualifiedName } from '../../sql/dialect/statement-reader.ts'
 import { SHOWN_PARAMS } from '../definitions/define-knowledge-base.ts'
-import { maskedModelFields } from '../definitions/model-ref-fields.ts'
+import { maskedModelFields } from '../definitions/fields.ts'
 import { agentOptions } from '../information-schema/object-tables.ts'
-import { runComposedSelect } from '../select/composed-select.ts'
 import { nameScope } from '../select/name-scope.ts'
 import type { QueryDeps } from '../select/query-deps.ts'
 import type { StatementRequest } from '../select/statement-request.ts'
+import { runComposedSelect } from '../select/views.ts'
 import { SYSTEM_VARIABLES } from '../variables.ts'
-import { columnsCondition, type ShowScope, shownSelect } from './show-select.ts'
-import { givenRows, shownSource } from './shown-source.ts'
+import {
+  columnsCondition,
+  givenRows,
+  type ShowScope,
+  shownSelect,
+  shownSource,
+} from './show-select.ts'
 
 /** A SHOW is a SELECT over information_schema, so that its LIKE, WHERE, ORDER BY and LIMIT are those of any SELECT. */
 export async function runShowStatement(
@@ -143,3 +148,5 @@ function usingText(options: Readonly<Record<string, unknown>>): string {
   })
   return lines.length === 0 ? '' : ` USING\n${lines.join(',\n')}`
 }
+
+/** SHOW and DESCRIBE of what is in a data source: its tables are asked for, and its failure is that of the statement. */

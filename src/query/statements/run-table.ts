@@ -8,7 +8,7 @@ import {
   refuseToWrite,
   requireProject,
 } from '../../core/domain/access/catalog-snapshot.ts'
-import { checkedName, quote } from '../../core/domain/identifier.ts'
+import { checkedName, nameKey, quote } from '../../core/domain/identifier.ts'
 import type { VacuumScope } from '../../core/domain/ports/store-ports.ts'
 import { FILES_DATABASE, type Project, type ProjectTable } from '../../core/domain/project.ts'
 import type { QueryResult } from '../../core/domain/query-result.ts'
@@ -16,12 +16,17 @@ import { checkedFileName, fileKey, type UploadedFile } from '../../core/domain/u
 import { AppError, notFound } from '../../core/errors.ts'
 import type { TableStatement } from '../../sql/dialect/parse-table.ts'
 import type { QualifiedName } from '../../sql/dialect/statement-reader.ts'
+import type {
+  ColumnDefinition,
+  TableChange,
+  TableDefinition,
+} from '../../sql/dialect/table-definition.ts'
 import { rowsSql, schemaColumns } from '../information-schema/schema-table.ts'
-import { runComposedSelect } from '../select/composed-select.ts'
+import { storedExpression } from '../rows/assignments.ts'
 import { type QueryDeps, runLimits } from '../select/query-deps.ts'
 import { withBoundSelect } from '../select/run-select.ts'
 import { done, type StatementRequest } from '../select/statement-request.ts'
-import { changeSql, tableSql } from './define-table.ts'
+import { composing, describeSelect, runComposedSelect } from '../select/views.ts'
 
 type StatementOf<K extends TableStatement['kind']> = Extract<TableStatement, { kind: K }>
 
@@ -210,4 +215,83 @@ function findExactly(name: QualifiedName, db: string, deps: QueryDeps): TableOrF
 
 function exists({ name }: QualifiedName): AppError {
   return new AppError('relation_exists', `A table with name ${name} already exists`)
+}
+
+/** `CREATE TABLE t (…)` and `ALTER TABLE`: each type and expression is checked as a part of a SELECT. */
+
+type Place = Pick<StatementRequest, 'db' | 'params'>
+
+/** DuckDB's SQL for the columns and constraints, in parentheses. @throws AppError those of the planner */
+async function tableSql(
+  { columns, keys, checks }: TableDefinition,
+  place: Place,
+  deps: QueryDeps,
+  signal: AbortSignal,
+): Promise<string> {
+  const parts = [
+    ...(await columnsSql(columns, place, deps, signal)),
+    ...keys.map((key) => `${key.kind} (${key.columns.map(quote).join(', ')})`),
+  ]
+  for (const check of checks) {
+    const scope = { ...place, from: '(SELECT 1) AS checked' }
+    const sql = await composing(() => storedExpression(check, scope, deps, signal))
+    parts.push(`CHECK (${sql})`)
+  }
+  return `(${parts.join(', ')})`
+}
+
+interface ColumnChange {
+  readonly change: Exclude<TableChange, { kind: 'rename' }>
+  readonly table: ProjectTable
+}
+
+/** What follows `ALTER TABLE name`; null: it is so already. @throws AppError those of the planner */
+async function changeSql(
+  { change, table }: ColumnChange,
+  place: Place,
+  deps: QueryDeps,
+  signal: AbortSignal,
+): Promise<string | null> {
+  const has = (name: string) => table.columns.some((own) => nameKey(own.name) === nameKey(name))
+  if (change.kind === 'drop') {
+    if (change.ifExists && !has(change.column)) return null
+    return `DROP COLUMN ${quote(change.column)}`
+  }
+  if (change.kind === 'rename_column') {
+    refuseRowId(change.to)
+    return `RENAME COLUMN ${quote(change.column)} TO ${quote(change.to)}`
+  }
+  if (change.ifNotExists && has(change.column.name)) return null
+  const [column] = await columnsSql([change.column], place, deps, signal)
+  return `ADD COLUMN ${column}`
+}
+
+async function columnsSql(
+  columns: readonly ColumnDefinition[],
+  { db, params }: Place,
+  deps: QueryDeps,
+  signal: AbortSignal,
+): Promise<readonly string[]> {
+  const nulls = columns.map(({ type, name }) => `CAST(NULL AS ${type}) AS ${quote(name)}`)
+  const typed = { sql: `SELECT ${nulls.join(', ')}`, database: db }
+  const described = await composing(() => describeSelect(typed, deps, signal))
+  const list: string[] = []
+  for (const [index, { name, key, isNotNull, default: value }] of columns.entries()) {
+    refuseRowId(name)
+    const parts = [quote(name), described[index]?.type, ...(isNotNull ? ['NOT NULL'] : [])]
+    if (value !== null) {
+      const scope = { db, params, from: null }
+      const sql = await composing(() => storedExpression(value, scope, deps, signal))
+      parts.push(`DEFAULT (${sql})`)
+    }
+    if (key !== null) parts.push(key)
+    list.push(parts.join(' '))
+  }
+  return list
+}
+
+/** DuckDB's own name for the place of a row, by which an UPDATE finds it. @throws AppError `invalid_name` */
+function refuseRowId(name: string): void {
+  if (nameKey(name) !== 'rowid') return
+  throw new AppError('invalid_name', 'A column cannot be called rowid: choose another name')
 }

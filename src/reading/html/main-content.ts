@@ -1,19 +1,9 @@
-import { Readability } from '@mozilla/readability'
-import { parseHTML } from 'linkedom'
 import { removeClutter, type TextWeight, TextWeights } from './clutter.ts'
-import { all, ancestor, holds, isElement, oneLine, pageTree } from './elements.ts'
+import { all, ancestor, holds, isElement, oneLine } from './elements.ts'
 
-/** An article that was guessed has more text than this. */
-const MAIN_CHARS_MIN = 200
 const MARKED_CHARS_MIN = 30
 /** An element that the page calls its main one holds so much of the text that is not in links. */
 const MAIN_SHARE = 0.25
-/** An article that was guessed is taken where it holds nearly all of the page's prose. */
-const PROSE_SHARE = 0.95
-/** It leaves out headings and short lines too, so it is taken only where that makes a difference. */
-const CLEANER = 1.3
-/** With fewer links than this, no clutter is left over: nothing needs to be guessed. */
-const LEFT_OVER_SHARE = 0.2
 
 /** The text of a page. */
 export interface MainContent {
@@ -32,8 +22,7 @@ export function mainContent(document: Document, title: string | null): MainConte
   removeClutter(whole)
   if (heading !== null) whole.insertBefore(heading, whole.firstChild)
   const links = indexLinks(before, { whole, isMarked: marked !== null }, title)
-  const main = links === null ? (marked ?? articleOf(document) ?? body) : whole
-  return { main, indexLinks: links }
+  return { main: whole, indexLinks: links }
 }
 
 const MARKED = [
@@ -69,33 +58,6 @@ function titleOutside(body: Element, main: Element): Element | null {
   if (titles.length !== 1 || title === undefined) return null
   const copy = title.cloneNode(true)
   return isElement(copy) ? copy : null
-}
-
-/** What Readability finds, where it loses no paragraph, code or table of the page. */
-function articleOf(document: Document): Element | null {
-  const weights = new TextWeights(document.body)
-  if (weights.linkShare(document.body) < LEFT_OVER_SHARE) return null
-  const prose = proseOf(document.body)
-  if (prose < MAIN_CHARS_MIN) return null
-  // Readability 0.6 goes through lists that domino's are not; linkedom need not parse well here, the tree is whole.
-  const copy = parseHTML(`<html><body>${document.body.innerHTML}</body></html>`)
-  const found = new Readability(copy.document, { charThreshold: MAIN_CHARS_MIN }).parse()
-  if (typeof found?.content !== 'string') return null
-  const article = pageTree(found.content).body
-  const isFull = proseOf(article) >= PROSE_SHARE * prose
-  return isFull && lengthOf(article) * CLEANER < lengthOf(document.body) ? article : null
-}
-
-const PROSE = 'p, li, dd, td, pre, blockquote, h1, h2, h3, h4, h5, h6, figcaption'
-const PROSE_CHARS_MIN = 30
-
-/** Characters in paragraphs, items, cells and code. */
-function proseOf(root: Element): number {
-  return all(root, PROSE)
-    .filter((element) => !holds(element, PROSE))
-    .map(lengthOf)
-    .filter((length) => length >= PROSE_CHARS_MIN)
-    .reduce((sum, length) => sum + length, 0)
 }
 
 function lengthOf(element: Element): number {

@@ -4,9 +4,9 @@ import type {
   ReadArchive,
   ReadMember,
   ReadTable,
-  Recognized,
   SourceFile,
 } from '../../core/domain/ports/reading-ports.ts'
+import type { Recognized } from '../../core/domain/uploaded-file.ts'
 import { type FileFormat, isFileFormat } from '../../core/domain/uploaded-file.ts'
 import type { ErrorCode } from '../../core/errors.ts'
 import { isCount, isObject } from '../../core/json.ts'

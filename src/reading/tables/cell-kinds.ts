@@ -18,24 +18,8 @@ export interface CellKind {
 const SMALL_INTEGER_DIGITS = 18
 
 /** What stands for "nothing" in columns that are something else than text. In text it may be a name, or Namibia. */
-export const NULL_MARKERS: readonly string[] = [
-  '',
-  'NA',
-  'N/A',
-  'n/a',
-  '#N/A',
-  'NULL',
-  'Null',
-  'null',
-  'None',
-  'NaN',
-  'nan',
-  '\\N',
-  '-',
-  '--',
-  '?',
-  '.',
-]
+export const NULL_MARKERS: readonly string[] =
+  ' NA N/A n/a #N/A NULL Null null None NaN nan \\N - -- ? .'.split(' ')
 
 export const IS_NULL_MARKER: ReadonlySet<string> = new Set(NULL_MARKERS)
 

@@ -47,10 +47,6 @@ export class CsvRows {
   hasOddQuote = false
   /** A value that is written otherwise than in plain CSV: DuckDB may read it differently. */
   isUnusual = false
-  /** Its line ends with `\r\n`. */
-  hasReturn = false
-  /** A line break within quotes. */
-  hasLineBreak = false
   readonly #dialect: CsvDialect
   readonly #source: ByteSource
   #buffer: Uint8Array
@@ -155,7 +151,6 @@ export class CsvRows {
     let lines = 1
     this.hasOddQuote = false
     this.isUnusual = false
-    this.hasLineBreak = false
     if (isRun) at = this.#behind(delimiter, at)
     for (;;) {
       if (count >= this.#starts.length) return this.#wider()
@@ -239,9 +234,8 @@ export class CsvRows {
 
   #endRow(at: number): void {
     const isReturn = this.#dialect.lineEnd === LINE_FEED && this.#buffer[at - 1] === CARRIAGE_RETURN
-    this.hasReturn = at > this.#at && isReturn
     this.startByte = this.#offset + this.#at
-    this.endByte = this.#offset + at - (this.hasReturn ? 1 : 0)
+    this.endByte = this.#offset + at - (at > this.#at && isReturn ? 1 : 0)
     this.#at = at + 1
   }
 
@@ -266,7 +260,6 @@ export class CsvRows {
         // The byte behind it decides.
         if (index + 1 >= filled && !this.#isAtEnd) return -1
         if (escapedBy !== quote || buffer[index + 1] !== quote) {
-          if (this.#linesWithin > 0) this.hasLineBreak = true
           return index
         }
         index += 1

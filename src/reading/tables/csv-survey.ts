@@ -2,6 +2,7 @@ import { AppError } from '../../core/errors.ts'
 import type { CsvLayout, SampleRow } from './csv-layout.ts'
 import {
   CARRIAGE_RETURN,
+  COMMA,
   type CsvDialect,
   CsvRows,
   DOUBLE_QUOTE,
@@ -10,6 +11,7 @@ import {
   LINE_FEED,
   TABLE_COLUMNS_MAX,
 } from './csv-rows.ts'
+import { BlockWriter, type PlainCsv } from './plain-csv.ts'
 
 /** Where the bytes of a table are: a file of UTF-8 without compression. */
 export interface CsvFile {
@@ -42,18 +44,13 @@ const LINES_NAMED = 10
 /** What all rows of a file are like: every byte was looked at. */
 export interface CsvSurvey {
   readonly rowCount: number
-  /** Of the widest row, or the names. */
-  readonly width: number
   readonly short: RowNotes
   readonly long: RowNotes
   readonly comments: RowNotes
   readonly blank: RowNotes
   readonly odd: RowNotes
-  /** DuckDB reads the file as it is, by its dialect and the lines to skip. */
-  readonly isPlain: boolean
-  /** Rows end with `\r\n`. */
-  readonly hasReturns: boolean
-  readonly rowBytesMax: number
+  /** The same rows, as wide as the widest or the names at most. */
+  readonly plain: PlainCsv
 }
 
 const SAMPLE_ROWS = 1000
@@ -87,84 +84,120 @@ function checkWidth(rows: CsvRows, file: CsvFile): void {
   )
 }
 
-export function isBlank(rows: CsvRows): boolean {
+function isBlank(rows: CsvRows): boolean {
   return rows.count === 1 && rows.isEmpty(0)
 }
 
 /** A comment among the rows: it would be a ragged row otherwise. */
-export function isCommentRow(rows: CsvRows, layout: CsvLayout): boolean {
+function isCommentRow(rows: CsvRows, layout: CsvLayout): boolean {
   if (!layout.hasComments || rows.count === layout.width || rows.isQuoted(0)) return false
   return rows.bytes(0)[0] === HASH
 }
 
-/** Goes through all rows. @throws AppError `file_unreadable` */
-export function surveyed(file: CsvFile, dialect: CsvDialect, layout: CsvLayout): CsvSurvey {
-  const notes = {
+/**
+ * Goes through all rows and copies them so that they can be read in one way only: those that are plain as they are, as they
+ * are. @throws AppError `file_unreadable`
+ */
+export function surveyed(
+  file: CsvFile,
+  dialect: CsvDialect,
+  layout: CsvLayout,
+  path: string,
+): CsvSurvey {
+  const notes = newNotes()
+  const { delimiter, isRun, skipsSpace } = dialect
+  const signs = { delimiter: delimiter ?? COMMA, quote: dialect.quote ?? DOUBLE_QUOTE }
+  const isCopied = delimiter !== null && !isRun && !skipsSpace && layout.width > 1
+  let rowCount = 0
+  let { width } = layout
+  let rowBytesMax = 0
+  const source = fileSource(file.path, file.startByte)
+  const target = new BlockWriter(path)
+  try {
+    const rows = new CsvRows(source, dialect)
+    for (const line of tableRows(rows, file, layout, notes)) {
+      rowCount += 1
+      if (rows.hasOddQuote) notes.odd.add(line)
+      const filled = rows.count > layout.width ? filledWidth(rows) : rows.count
+      if (rows.count < layout.width) notes.short.add(line)
+      if (filled > layout.width) notes.long.add(line)
+      width = Math.max(width, filled)
+      const start = target.sizeBytes
+      const isPlain =
+        isCopied &&
+        rows.count === layout.width &&
+        !rows.isUnusual &&
+        !rows.rowBytes().includes(CARRIAGE_RETURN) &&
+        (dialect.quote !== null || !rows.rowBytes().includes(signs.quote))
+      if (isPlain) target.write(rows.rowBytes())
+      else writeRow(target, rows, Math.min(rows.count, Math.max(filled, layout.width)), signs)
+      target.writeByte(LINE_FEED)
+      rowBytesMax = Math.max(rowBytesMax, target.sizeBytes - start)
+    }
+  } finally {
+    source.close()
+    target.close()
+  }
+  const isPadded = notes.short.count + notes.long.count > 0
+  return { rowCount, ...notes, plain: { paths: [path], ...signs, width, rowBytesMax, isPadded } }
+}
+
+function newNotes() {
+  return {
     short: new RowNotes(),
     long: new RowNotes(),
     comments: new RowNotes(),
     blank: new RowNotes(),
     odd: new RowNotes(),
   }
-  let rowCount = 0
-  let width = layout.width
-  let isUnusual = false
-  let rowBytesMax = 0
+}
+
+/** Makes the rows of the table current, one after the other. @returns their lines */
+function* tableRows(
+  rows: CsvRows,
+  file: CsvFile,
+  layout: CsvLayout,
+  notes: ReturnType<typeof newNotes>,
+): Generator<number> {
+  // Those at the end of the file are not counted.
   let blanks: number[] = []
-  let hasReturns = false
-  let hasNone = false
-  const source = fileSource(file.path, file.startByte)
-  try {
-    const rows = new CsvRows(source, dialect)
-    while (rows.next()) {
-      const line = rows.line + file.linesBefore
-      if (rows.hasReturn) hasReturns = true
-      else hasNone = true
-      if (line < layout.dataLine) {
-        isUnusual ||= rows.hasLineBreak
-        continue
-      }
-      if (isBlank(rows)) {
-        if (blanks.length <= LINES_NAMED) blanks.push(line)
-        continue
-      }
-      if (isCommentRow(rows, layout)) {
-        notes.comments.add(line)
-        continue
-      }
+  while (rows.next()) {
+    const line = rows.line + file.linesBefore
+    if (line < layout.dataLine) continue
+    if (isBlank(rows)) {
+      if (blanks.length <= LINES_NAMED) blanks.push(line)
+    } else if (isCommentRow(rows, layout)) notes.comments.add(line)
+    else {
       for (const blank of blanks) notes.blank.add(blank)
       blanks = []
       checkWidth(rows, file)
-      rowCount += 1
-      const size = rows.endByte - rows.startByte
-      if (size > rowBytesMax) rowBytesMax = size
-      if (rows.hasOddQuote) notes.odd.add(line)
-      isUnusual ||= rows.isUnusual || rows.rowBytes().includes(CARRIAGE_RETURN)
-      if (rows.count === layout.width) continue
-      if (rows.count < layout.width) notes.short.add(line)
-      else if (filledWidth(rows) > layout.width) {
-        notes.long.add(line)
-        width = Math.max(width, filledWidth(rows))
-      } else isUnusual = true
+      yield line
     }
-  } finally {
-    source.close()
   }
-  const isRegular =
-    notes.short.count + notes.long.count + notes.comments.count + notes.blank.count === 0
-  const isPlain = isRegular && !isUnusual && !(hasReturns && hasNone) && isPlainDialect(dialect)
-  return { rowCount, width, ...notes, isPlain, hasReturns, rowBytesMax }
 }
 
-/** DuckDB can be told about it. */
-function isPlainDialect(dialect: CsvDialect): boolean {
-  const { delimiter, isRun, quote, escapedBy, skipsSpace, lineEnd } = dialect
-  const isQuotedPlainly = quote === DOUBLE_QUOTE && escapedBy === DOUBLE_QUOTE
-  return delimiter !== null && !isRun && isQuotedPlainly && !skipsSpace && lineEnd === LINE_FEED
+function writeRow(
+  target: BlockWriter,
+  rows: CsvRows,
+  count: number,
+  { delimiter, quote }: { delimiter: number; quote: number },
+): void {
+  for (let index = 0; index < count; index += 1) {
+    if (index > 0) target.writeByte(delimiter)
+    const bytes = rows.hasEscapes(index) ? ENCODER.encode(rows.text(index)) : rows.bytes(index)
+    const isPlain = bytes.every((byte) => {
+      return byte !== delimiter && byte !== quote && byte !== LINE_FEED && byte !== CARRIAGE_RETURN
+    })
+    // The only value of a row: without quotes it would be an empty line.
+    if (count > 1 && isPlain) target.write(bytes)
+    else target.writeQuoted(bytes, quote)
+  }
 }
+
+const ENCODER = new TextEncoder()
 
 /** Without empty values at the end. */
-export function filledWidth(rows: CsvRows): number {
+function filledWidth(rows: CsvRows): number {
   let width = rows.count
   while (width > 0 && rows.isEmpty(width - 1)) width -= 1
   return width

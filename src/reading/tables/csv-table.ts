@@ -9,7 +9,7 @@ import { type CsvLayout, layoutOf, type SampleRow } from './csv-layout.ts'
 import { type CsvDialect, OpenQuote } from './csv-rows.ts'
 import { sniffedDialect } from './csv-sniff.ts'
 import { type CsvFile, type CsvSurvey, sampleRows, surveyed } from './csv-survey.ts'
-import { type PlainCsv, plainCopy, plainRowsSql } from './plain-csv.ts'
+import { plainRowsSql } from './plain-csv.ts'
 import { writtenTable } from './written-table.ts'
 
 const SNIFFED_BYTES = 512 * 1024
@@ -38,7 +38,7 @@ export async function readCsv(
     isTabSeparated,
     ...(delimiter !== null && { delimiter }),
   })
-  const found = tableIn(file, dialect, options, notes)
+  const found = tableIn({ file, dialect, options, path: join(folder, 'rows.csv') }, notes)
   const { layout, survey, rows } = found
   notes.recognize({
     ...(found.dialect.delimiter !== null && { delimiter: delimiterName(found.dialect) }),
@@ -46,27 +46,17 @@ export async function readCsv(
   })
   describe(layout, survey, notes)
   const names = distinctNames(
-    Array.from({ length: survey.width }, (_, index) => layout.names?.[index] ?? ''),
+    Array.from({ length: survey.plain.width }, (_, index) => layout.names?.[index] ?? ''),
   )
+  const source = plainRowsSql(survey.plain)
   const body = rows.filter(({ line }) => line >= layout.dataLine)
-  const write = async (plain: PlainCsv): Promise<ReadTable> => {
-    const source = plainRowsSql(plain)
-    const plans =
-      options.allText === true
-        ? names.map((column, index) => ({ name: column, expression: `c${index}` }))
-        : await columnPlans(connection, source, { names, sample: body }, notes.warn)
-    const selected = plans.map((plan) => `${plan.expression} AS ${quote(plan.name)}`)
-    const query = `(SELECT ${selected.join(', ')} FROM ${source})`
-    return writtenTable(connection, query, join(folder, 'table-0.parquet'))
-  }
-  const copy = () =>
-    plainCopy(file, found.dialect, layout, { path: join(folder, 'rows.csv'), width: survey.width })
-  if (survey.isPlain) {
-    // What we saw and what DuckDB reads must be the same rows.
-    const table = await write(asItIs(file, found.dialect, layout, survey)).catch(() => null)
-    if (table !== null && table.rowCount === survey.rowCount) return table
-  }
-  const table = await write(copy())
+  const plans =
+    options.allText === true
+      ? names.map((column, index) => ({ name: column, expression: `c${index}` }))
+      : await columnPlans(connection, source, { names, sample: body }, notes.warn)
+  const selected = plans.map((plan) => `${plan.expression} AS ${quote(plan.name)}`)
+  const query = `(SELECT ${selected.join(', ')} FROM ${source})`
+  const table = await writtenTable(connection, query, join(folder, 'table-0.parquet'))
   if (table.rowCount === survey.rowCount) return table
   throw new AppError(
     'file_unreadable',
@@ -82,15 +72,23 @@ interface FoundTable {
 }
 
 function tableIn(
-  file: CsvFile,
-  dialect: CsvDialect,
-  options: ReadingOptions,
+  {
+    file,
+    dialect,
+    options,
+    path,
+  }: {
+    readonly file: CsvFile
+    readonly dialect: CsvDialect
+    readonly options: ReadingOptions
+    readonly path: string
+  },
   notes: ReadingNotes,
 ): FoundTable {
   const withDialect = (one: CsvDialect): FoundTable => {
     const rows = sampleRows(file, one)
     const layout = layoutOf(rows, options.header)
-    return { dialect: one, layout, survey: surveyed(file, one, layout), rows }
+    return { dialect: one, layout, survey: surveyed(file, one, layout, path), rows }
   }
   try {
     return withDialect(dialect)
@@ -156,24 +154,6 @@ function delimiterName({ delimiter, isRun }: CsvDialect): string {
   return isRun ? 'spaces' : String.fromCharCode(delimiter ?? 0)
 }
 
-function asItIs(
-  { path }: CsvFile,
-  dialect: CsvDialect,
-  layout: CsvLayout,
-  survey: CsvSurvey,
-): PlainCsv {
-  return {
-    paths: [path],
-    delimiter: dialect.delimiter ?? 0,
-    quote: dialect.quote ?? 0,
-    width: survey.width,
-    rowCount: survey.rowCount,
-    skipCount: layout.dataLine - 1,
-    rowBytesMax: survey.rowBytesMax,
-    hasReturns: survey.hasReturns,
-  }
-}
-
 const TITLE_CHARS = 80
 
 function describe(layout: CsvLayout, survey: CsvSurvey, { warn }: ReadingNotes): void {
@@ -205,7 +185,7 @@ function describe(layout: CsvLayout, survey: CsvSurvey, { warn }: ReadingNotes):
   }
   if (long.count > 0) {
     warn(
-      `${counted(long.count, 'row')} ${long.count === 1 ? 'has' : 'have'} more values than ${than}; they are in ${counted(survey.width - layout.width, 'further column')}, from column_${layout.width + 1} on${long.where()}`,
+      `${counted(long.count, 'row')} ${long.count === 1 ? 'has' : 'have'} more values than ${than}; they are in ${counted(survey.plain.width - layout.width, 'further column')}, from column_${layout.width + 1} on${long.where()}`,
     )
   }
   if (odd.count > 0) {

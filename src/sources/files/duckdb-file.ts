@@ -9,8 +9,15 @@ import { literal } from '../../core/domain/identifier.ts'
 import type { SourceSelect } from '../../core/domain/ports/engine-ports.ts'
 import { converterOf, numberFields, typeName } from '../../core/domain/shown-values.ts'
 import { tablesOf } from '../source-engine.ts'
-import { columnTypeHere, type FileJob, STAGED_FILES, type StagedAnswer } from './file-messages.ts'
-import { COLUMNS_MAX, type FileRows, type OpenedFile } from './opened-file.ts'
+import {
+  COLUMNS_MAX,
+  columnTypeHere,
+  type FileJob,
+  type FileRows,
+  type OpenedFile,
+  STAGED_FILES,
+  type StagedAnswer,
+} from './file-messages.ts'
 
 const THREADS = 2
 

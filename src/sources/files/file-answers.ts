@@ -3,8 +3,15 @@ import { closeSync, openSync, readSync } from 'node:fs'
 import type { ResultValue } from '../../core/domain/query-result.ts'
 import { AppError } from '../../core/errors.ts'
 import { DuckDBFile } from './duckdb-file.ts'
-import type { FileEngine, FileJob, FileReply, FileRequest, RowsAnswer } from './file-messages.ts'
-import type { FileRows, OpenedFile } from './opened-file.ts'
+import type {
+  FileEngine,
+  FileJob,
+  FileReply,
+  FileRequest,
+  FileRows,
+  OpenedFile,
+  RowsAnswer,
+} from './file-messages.ts'
 import { SqliteFile } from './sqlite-file.ts'
 
 const BATCH_ROWS = 1000

@@ -1,13 +1,17 @@
 /** What the server and a process that reads a database file say to each other. What the process says is checked. */
-
+import { lstat, realpath, stat } from 'node:fs/promises'
+import { isAbsolute, join, sep } from 'node:path'
 import { parseColumnType, typeText } from '../../core/domain/column-type.ts'
 import type {
+  DataSource,
   DescribedSourceTable,
   SourceColumn,
   SourceTableName,
 } from '../../core/domain/flow/source-parameters.ts'
+import { sourceParameters } from '../../core/domain/flow/source-parameters.ts'
 import type { SourceSelect } from '../../core/domain/ports/engine-ports.ts'
 import type { ResultColumn, ResultValue } from '../../core/domain/query-result.ts'
+import { AppError, systemCodeOf } from '../../core/errors.ts'
 import { isObject } from '../../core/json.ts'
 
 export type FileEngine = 'sqlite' | 'duckdb'
@@ -45,7 +49,7 @@ export type FileReply =
 
 const ERROR_CODES = ['source_failed', 'storage_full'] as const
 
-export type FileErrorCode = (typeof ERROR_CODES)[number]
+type FileErrorCode = (typeof ERROR_CODES)[number]
 
 const MESSAGE_CHARS_MAX = 1000
 
@@ -68,7 +72,7 @@ export interface RowsAnswer {
 }
 
 /** A column of what is staged. */
-export interface StagedFileColumn extends SourceColumn {
+interface StagedFileColumn extends SourceColumn {
   /** It stands in the file as text, which becomes its type again. */
   readonly isText: boolean
 }
@@ -142,3 +146,82 @@ export function stagedOf(value: unknown): StagedAnswer | null {
     lineBytesMax: Math.trunc(Number(value.lineBytesMax)) || 0,
   }
 }
+
+/** Where the file of a data source lies: below one folder, and nowhere else. */
+
+interface FilePlace {
+  /** Without a symbolic link in it. */
+  readonly path: string
+  /** As its parameter says it, for messages. */
+  readonly shown: string
+}
+
+/** What the engines keep beside a file, and read. */
+const COMPANIONS = ['-wal', '-shm', '-journal', '.wal']
+
+/**
+ * @param folder EIDER_SOURCES_DIR; null: not set
+ * @throws AppError `source_failed`
+ */
+export async function filePlace(source: DataSource, folder: string | null): Promise<FilePlace> {
+  const shown = String(sourceParameters(source.engine, source.parameters).db_file)
+  const refuse = (why: string) => {
+    return new AppError(
+      'source_failed',
+      `Data source ${source.name} (${source.engine} file ${shown.slice(0, 200)}): ${why}`,
+    )
+  }
+  if (folder === null) {
+    throw refuse('no file may be read; set EIDER_SOURCES_DIR to the folder that it lies in')
+  }
+  if (isAbsolute(shown) || shown.split(/[/\\]/).includes('..')) {
+    throw refuse('it must be named from the folder of EIDER_SOURCES_DIR on, without ..')
+  }
+  // SQLite's client takes blanks off, and would open another file.
+  if (shown.trim() !== shown) throw refuse('its name has blanks at an end')
+  const root = await realpath(folder).catch(() => {
+    throw refuse('the folder of EIDER_SOURCES_DIR is not there or may not be read')
+  })
+  const path = await realpath(join(root, shown)).catch((error: unknown) => {
+    throw refuse(WHY_NOT[systemCodeOf(error) ?? ''] ?? 'it cannot be opened')
+  })
+  const inside = root.endsWith(sep) ? root : `${root}${sep}`
+  if (!path.startsWith(inside)) throw refuse('it leads out of the folder of EIDER_SOURCES_DIR')
+  // Opening a pipe would wait for ever.
+  if (!(await stat(path)).isFile()) throw refuse('it is not a regular file')
+  for (const ending of COMPANIONS) {
+    const beside = await lstat(`${path}${ending}`).catch(() => null)
+    if (beside !== null && !beside.isFile()) throw refuse(`${ending} beside it is no regular file`)
+  }
+  return { path, shown }
+}
+
+const WHY_NOT: Readonly<Record<string, string | undefined>> = {
+  ENOENT: 'there is no such file in the folder of EIDER_SOURCES_DIR',
+  ENOTDIR: 'there is no such file in the folder of EIDER_SOURCES_DIR',
+  EACCES: 'the server may not read it',
+  ELOOP: 'its symbolic links lead in a circle',
+}
+
+/** What a process does with one file, whatever its engine. Within the process: it may be busy for as long as it likes. */
+
+export interface OpenedFile {
+  /** Reads a little of it. */
+  check(): Promise<void>
+  tables(): Promise<readonly DescribedSourceTable[]>
+  /** None: there is no such table. */
+  columns(table: SourceTableName): Promise<readonly SourceColumn[]>
+  describe(sql: string): Promise<readonly SourceColumn[]>
+  read(select: SourceSelect): Promise<FileRows>
+  /** Writes the rows into the folder of the job. */
+  stage(select: SourceSelect): Promise<StagedAnswer>
+  close(): void
+}
+
+export interface FileRows {
+  readonly columns: readonly ResultColumn[]
+  /** null: there are no more. */
+  next(): Promise<readonly (readonly ResultValue[])[] | null>
+}
+
+export const COLUMNS_MAX = 2000

@@ -1,7 +1,7 @@
 /** MySQL's and MariaDB's types and what DuckDB's are for them. */
 import type { ResultValue } from '../../core/domain/query-result.ts'
 import type { StagedColumn } from '../staged-csv.ts'
-import { textConverter } from '../text-values.ts'
+import { textConverter } from '../staged-csv.ts'
 import type { MysqlField } from './mysql-connection.ts'
 
 const UNSIGNED = 32

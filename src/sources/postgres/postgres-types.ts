@@ -3,7 +3,7 @@ import type { ResultValue } from '../../core/domain/query-result.ts'
 import { AppError } from '../../core/errors.ts'
 import { LruMap } from '../../core/runtime/lru-map.ts'
 import type { StagedColumn } from '../staged-csv.ts'
-import { textConverter } from '../text-values.ts'
+import { textConverter } from '../staged-csv.ts'
 import type { PostgresConnection, PostgresField } from './postgres-connection.ts'
 
 /** A column's type here, with all that reading it needs. */

@@ -1,6 +1,6 @@
 import { mayHoldSecrets } from '../../core/domain/flow/source-parameters.ts'
 import { AppError } from '../../core/errors.ts'
-import { hasNativeNames } from '../lexer/native-names.ts'
+import { hasNativeNames } from '../lexer/database-names.ts'
 import { lineAndColumn } from '../lexer/tokens.ts'
 import { isNode, isNumber, nodesOf, type TreeNode } from './select-ast.ts'
 

@@ -12,7 +12,7 @@ import {
   textValue,
   walk,
 } from '../ast/select-ast.ts'
-import { isLiteralParameter } from '../lexer/search-literals.ts'
+import { isLiteralParameter } from '../lexer/statement-shape.ts'
 import { variableOf } from '../lexer/variable-names.ts'
 import { isAggregateFunction, isScalarFunction, isWindowFunction } from './function-lists.ts'
 import { checkDepth, checkExpandedSize } from './statement-limits.ts'

@@ -6,7 +6,7 @@ const USER_PREFIX = 'eider_variable_'
 const SYSTEM = 'eider_system_'
 
 /** A variable as it is meant by a parameter's name. */
-export interface VariableName {
+interface VariableName {
   /** `user`: set by SET @name. `system`: `@@name`, and what stands for the request itself. */
   readonly kind: 'user' | 'system'
   /** In lower case. */

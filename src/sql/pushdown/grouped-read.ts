@@ -1,8 +1,8 @@
 /** A SELECT of totals over one table elsewhere: its source groups and adds up, and one row for each group comes here. */
 import type { DataSourceEngine, SourceColumn } from '../../core/domain/flow/source-parameters.ts'
 import { nameKey } from '../../core/domain/identifier.ts'
-import { callNode } from '../ast/build-expression.ts'
 import {
+  callNode,
   castNode,
   columnNames,
   columnNode,

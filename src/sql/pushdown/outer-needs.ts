@@ -18,8 +18,8 @@ import {
   walk,
   walkExpression,
 } from '../ast/select-ast.ts'
-import { conditionsOn } from './join-conditions.ts'
 import {
+  conditionsOn,
   isPlainReference,
   isPlainStar,
   orderedColumn,

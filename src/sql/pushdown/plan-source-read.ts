@@ -12,19 +12,23 @@ import {
   walkExpression,
 } from '../ast/select-ast.ts'
 import type { UnnamedItem } from '../guard/limit-steps.ts'
-import { withClockFunctions } from './clock-bounds.ts'
 import { groupedReadOf } from './grouped-read.ts'
-import { conditionsOn } from './join-conditions.ts'
 import { type NeededSlice, type OuterNeeds, sliceUnder } from './outer-needs.ts'
 import { isSentWhole } from './render-read.ts'
 import {
+  conditionsOn,
   hasTwins,
   isPlainReference,
   isPlainStar,
   readsWholeRows,
   showsEachRow,
 } from './select-shape.ts'
-import { type ColumnOf, operandOf, sourceCondition } from './source-conditions.ts'
+import {
+  type ColumnOf,
+  operandOf,
+  sourceCondition,
+  withClockFunctions,
+} from './source-conditions.ts'
 import {
   type DirectAnswer,
   EVERY_ROW,

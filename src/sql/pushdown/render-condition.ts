@@ -1,8 +1,8 @@
 /** A condition in the source's own SQL. What is not known to mean the same is left out, so that too many rows come and never too few. */
 import type { SourceColumn } from '../../core/domain/flow/source-parameters.ts'
+import type { SourceText } from './column-kinds.ts'
 import { type ColumnKind, columnKind, isSameDecimal } from './column-kinds.ts'
 import type { CompareOperator, Operand, SourceCondition } from './source-read.ts'
-import type { SourceText } from './source-sql.ts'
 
 /**
  * How much is known of a condition as it is sent. `exact`: true, false and NULL where DuckDB says so. `rows`: true where DuckDB

@@ -1,7 +1,7 @@
 /** A read as the SELECT that is sent to its source. */
 import type { SourceColumn } from '../../core/domain/flow/source-parameters.ts'
 import type { SourceSelect } from '../../core/domain/ports/engine-ports.ts'
-import { columnKind } from './column-kinds.ts'
+import { columnKind, SourceText } from './column-kinds.ts'
 import {
   type GivenValues,
   givenValue,
@@ -18,7 +18,6 @@ import type {
   SourceSlice,
   SourceTotal,
 } from './source-read.ts'
-import { SourceText } from './source-sql.ts'
 
 export interface RenderedRead {
   readonly select: SourceSelect

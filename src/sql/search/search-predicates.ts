@@ -19,9 +19,9 @@ import {
   walk,
   walkExpression,
 } from '../ast/select-ast.ts'
-import { rankingWithin } from './branch-conditions.ts'
 import { HAS_TEXT } from './lateral-search.ts'
 import type { PlannedText } from './plan-inputs.ts'
+import { rankingWithin } from './predicate-pushdown.ts'
 import {
   combinedRanking,
   type Exclusion,
@@ -31,8 +31,14 @@ import {
   type Search,
   textIndexesOf,
 } from './ranking.ts'
-import { hybridSearchOf, isReranked, type SearchOption, searchOptionOf } from './search-options.ts'
-import { ownColumnName, type SearchSource } from './source-columns.ts'
+import {
+  hybridSearchOf,
+  isReranked,
+  ownColumnName,
+  type SearchOption,
+  type SearchSource,
+  searchOptionOf,
+} from './search-options.ts'
 
 /** What a search does with its search texts. The same text may come twice. */
 export interface SearchTexts {

@@ -17,7 +17,7 @@ import {
   walk,
   walkExpression,
 } from '../ast/select-ast.ts'
-import { ctesOf, type Surroundings, valuesSelect } from '../search/correlated-values.ts'
+import { ctesOf, type Surroundings, valuesSelect } from '../search/lateral-search.ts'
 import { answersParameter, type PlanInputs, type PlannedText } from '../search/plan-inputs.ts'
 
 /** What every answer has; `*` shows the first two. */

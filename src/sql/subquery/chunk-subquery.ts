@@ -2,10 +2,9 @@
 import { chunkTables } from '../../core/domain/chunk-tables.ts'
 import { quote } from '../../core/domain/identifier.ts'
 import { KNOWLEDGE_BASE_COLUMNS, type KnowledgeBase } from '../../core/domain/knowledge-base.ts'
-import { branchColumn, branchesOf } from '../search/branch-conditions.ts'
 import { LATERAL_COLUMNS, unmeasuredChunks } from '../search/lateral-search.ts'
 import { wordsParameter } from '../search/plan-inputs.ts'
-import { CONDITIONS } from '../search/predicate-pushdown.ts'
+import { branchColumn, branchesOf, CONDITIONS } from '../search/predicate-pushdown.ts'
 import {
   type BranchRanking,
   CHUNK_KEY,
@@ -17,9 +16,14 @@ import {
   type Ranking,
   type Search,
 } from '../search/ranking.ts'
-import { isTakenName, metadataName, ownIdNames } from '../search/source-columns.ts'
-import { candidateRows, distanceRows } from './distance-rows.ts'
-import { type HybridRows, hybridCtes, hybridRows } from './hybrid-rows.ts'
+import { isTakenName, metadataName, ownIdNames } from '../search/search-options.ts'
+import {
+  candidateRows,
+  distanceRows,
+  type HybridRows,
+  hybridCtes,
+  hybridRows,
+} from './hybrid-rows.ts'
 import { RERANKED_COLUMNS, rerankedRows } from './reranked-search.ts'
 
 /** The cosine similarity from which a chunk counts as being about an unwanted text. */

@@ -1,16 +1,13 @@
-/**
- * Vectors and keywords together: a chunk's relevance is alpha · vector part + (1 - alpha) · keyword part. In a convex
- * combination the parts are the cosine, with 0 for less, and the BM25 score by what no score reaches. By the other fusions a
- * part is a number from 0 to 1 for the best hundred of each kind and those equal to the last of them, and 0 for all others.
- * Here every chunk is measured; where the first rows are enough, retrieval/convex-fusion.ts and retrieval/fusion.ts compute
- * the same from candidates.
- */
+/** The chunks of a search with their distances: measured by the database, or found before the statement runs. */
 import { chunkTables } from '../../core/domain/chunk-tables.ts'
 import { BM25, FEEDBACK, type Fusion, PART_CHUNKS, RRF_K } from '../../core/domain/hybrid-search.ts'
 import { quote } from '../../core/domain/identifier.ts'
 import type { KnowledgeBase } from '../../core/domain/knowledge-base.ts'
 import {
   alphaParameter,
+  candidateDistancesParameter,
+  candidateKeysParameter,
+  candidateRelevancesParameter,
   isFedBackParameter,
   isPhraseFilterParameter,
   phraseBonusesParameter,
@@ -31,7 +28,78 @@ import {
   type Search,
   textIndexesOf,
 } from '../search/ranking.ts'
-import { distanceColumns, distanceSql } from './distance-rows.ts'
+
+/**
+ * The chunks with the cosine distance to each text as `__distance_<textIndex>`.
+ * @param isNarrowed a condition of the statement may leave chunks out before they are measured. Where none does, all
+ * vectors are measured before the join: DuckDB would copy them into the table that it joins by.
+ */
+export function distanceRows(kb: KnowledgeBase, search: Search, isNarrowed: boolean): string {
+  const { chunks, vectors } = chunkTables(kb)
+  if (kb.dimensions === null) {
+    const none = allTextIndexes(search).map(
+      (textIndex) => `NULL::DOUBLE AS ${distanceColumn(textIndex)}`,
+    )
+    return `(SELECT c.*, ${none.join(', ')} FROM ${chunks} AS c)`
+  }
+  const distances = distanceColumns(kb.dimensions, search).join(', ')
+  if (isNarrowed) {
+    return `(SELECT c.*, ${distances} FROM ${chunks} AS c JOIN ${vectors} AS v USING (chunk_key))`
+  }
+  const names = allTextIndexes(search).map((textIndex) => `m.${distanceColumn(textIndex)}`)
+  return `(SELECT c.*, ${names.join(', ')} FROM ${chunks} AS c
+    JOIN (SELECT v.chunk_key, ${distances} FROM ${vectors} AS v) AS m USING (chunk_key))`
+}
+
+/** Columns over the vectors `v`. */
+function distanceColumns(dimensions: number, search: Search): readonly string[] {
+  return allTextIndexes(search).map((textIndex) => {
+    const vector = `$${vectorParameter(textIndex)}::FLOAT[${dimensions}]`
+    return `${distanceSql(vector)} AS ${distanceColumn(textIndex)}`
+  })
+}
+
+/** Of the vectors `v` to another. All have unit length, so that 1 - their inner product is the cosine distance. */
+function distanceSql(vector: string): string {
+  return `least(2, greatest(0, 1 + array_negative_inner_product(v.vector, ${vector})))::DOUBLE`
+}
+
+/**
+ * The candidates with the cosine distance to the text as `__distance_<textIndex>`, those of a hybrid search with their
+ * relevance as `__fused_<textIndex>` as well.
+ */
+export function candidateRows(kb: KnowledgeBase, textIndex: number, isHybrid: boolean): string {
+  const fused = [[candidateRelevancesParameter(textIndex), fusedColumn(textIndex)]] as const
+  return listedChunks(kb, candidateKeysParameter(textIndex), [
+    [candidateDistancesParameter(textIndex), distanceColumn(textIndex)],
+    ...(isHybrid ? fused : []),
+  ])
+}
+
+/**
+ * The chunks of a bound list of keys, with the numbers of other lists: each a parameter and the name of its column. They are
+ * read by key, which a join with the list would not do.
+ */
+export function listedChunks(
+  kb: KnowledgeBase,
+  keys: string,
+  lists: readonly (readonly [string, string])[],
+): string {
+  const columns = lists.map(([parameter, name]) => {
+    const place = `list_position($${keys}::BIGINT[], c.chunk_key)`
+    return `list_extract($${parameter}::DOUBLE[], ${place}) AS ${name}`
+  })
+  return `(SELECT c.*, ${columns.join(', ')} FROM ${chunkTables(kb).chunks} AS c
+    WHERE c.chunk_key IN ($${keys}))`
+}
+
+/**
+ * Vectors and keywords together: a chunk's relevance is alpha · vector part + (1 - alpha) · keyword part. In a convex
+ * combination the parts are the cosine, with 0 for less, and the BM25 score by what no score reaches. By the other fusions a
+ * part is a number from 0 to 1 for the best hundred of each kind and those equal to the last of them, and 0 for all others.
+ * Here every chunk is measured; where the first rows are enough, retrieval/convex-fusion.ts and retrieval/fusion.ts compute
+ * the same from candidates.
+ */
 
 /** A hybrid search over a knowledge base that has vectors. */
 export interface HybridRows {

@@ -22,7 +22,7 @@ import {
   ownColumnName,
   ownIdNames,
   type SearchSource,
-} from '../search/source-columns.ts'
+} from '../search/search-options.ts'
 
 /** `metadata.key` → the typed column of that name, or the text under that key. */
 export function fixMetadataPaths(select: TreeNode, source: SearchSource, kb: KnowledgeBase): void {

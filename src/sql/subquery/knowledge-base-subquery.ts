@@ -10,15 +10,15 @@ import {
   type TreeEdit,
   type TreeNode,
 } from '../ast/select-ast.ts'
-import { isVolatile, stabilityOf } from '../guard/stability.ts'
-import { branchesOf, putBranches } from '../search/branch-conditions.ts'
-import { type Surroundings, valuesSelect } from '../search/correlated-values.ts'
-import { measure, measuresSql } from '../search/lateral-search.ts'
-import type { GivenSearch, PlanInputs } from '../search/plan-inputs.ts'
+import { isVolatile, stabilityOf } from '../guard/function-lists.ts'
+import { measure, measuresSql, type Surroundings, valuesSelect } from '../search/lateral-search.ts'
+import type { GivenSearch, NameScope, PlanInputs } from '../search/plan-inputs.ts'
 import {
+  branchesOf,
   candidateSearchOf,
   hasMoreThanThresholds,
   pushedDownPredicates,
+  putBranches,
   putConditions,
 } from '../search/predicate-pushdown.ts'
 import {
@@ -27,13 +27,12 @@ import {
   type Search,
   textIndexesOf,
 } from '../search/ranking.ts'
-import type { NameScope } from '../search/relation.ts'
+import { chunkColumnNames, type SearchSource } from '../search/search-options.ts'
 import {
   refuseCorrelatedSearches,
   refuseSearches,
   takeSearch,
 } from '../search/search-predicates.ts'
-import { chunkColumnNames, type SearchSource } from '../search/source-columns.ts'
 import { nearestCountOf, orderByDistance, type SelectPlace } from '../search/top-k.ts'
 import { type ChunkSubqueryShape, chunkSubqueryOf, prefilterSql } from './chunk-subquery.ts'
 import { compareAsText, fixMetadataPaths, hideColumns } from './knowledge-base-columns.ts'

@@ -9,7 +9,7 @@ import {
   textValue,
 } from '../ast/select-ast.ts'
 import { conjunctsOf, type Threshold, thresholdOf } from '../search/predicate-pushdown.ts'
-import { metadataName, ownColumnName } from '../search/source-columns.ts'
+import { metadataName, ownColumnName } from '../search/search-options.ts'
 import { countedLimitOf } from '../search/top-k.ts'
 
 /** What a column of the answer shows. */

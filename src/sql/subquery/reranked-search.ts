@@ -10,7 +10,7 @@ import {
   type TreeValue,
   walk,
 } from '../ast/select-ast.ts'
-import type { Surroundings } from '../search/correlated-values.ts'
+import type { Surroundings } from '../search/lateral-search.ts'
 import {
   type PlanInputs,
   type RerankedSearch,
@@ -20,8 +20,8 @@ import {
 } from '../search/plan-inputs.ts'
 import { conjunctionOf, conjunctsOf } from '../search/predicate-pushdown.ts'
 import { CHUNK_KEY, excludedColumn, type Search, textIndexesOf } from '../search/ranking.ts'
-import { chunkColumnNames, ownColumnName } from '../search/source-columns.ts'
-import { listedChunks } from './distance-rows.ts'
+import { chunkColumnNames, ownColumnName } from '../search/search-options.ts'
+import { listedChunks } from './hybrid-rows.ts'
 
 /** Rows of a search that is reranked: a longer LIMIT is answered without. */
 const RERANKED_ROWS_MAX = 10_000

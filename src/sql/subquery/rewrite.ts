@@ -28,10 +28,9 @@ import {
   type SourceReference,
   sourceReadOf,
 } from '../pushdown/plan-source-read.ts'
-import type { Surroundings } from '../search/correlated-values.ts'
-import type { PlanInputs } from '../search/plan-inputs.ts'
+import type { Surroundings } from '../search/lateral-search.ts'
+import type { NameScope, PlanInputs } from '../search/plan-inputs.ts'
 import { CHUNK_KEY } from '../search/ranking.ts'
-import type { NameScope } from '../search/relation.ts'
 import type { SelectPlace } from '../search/top-k.ts'
 import { agentSubquery } from './agent-subquery.ts'
 import { hideColumns } from './knowledge-base-columns.ts'

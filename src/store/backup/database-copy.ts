@@ -69,7 +69,8 @@ async function copyInto(
     await connection.run('BEGIN TRANSACTION')
     const tables = await copyTables({ connection, source, copy, sync, signal })
     await connection.run('COMMIT')
-    await connection.run(`CHECKPOINT ${copy}`)
+    // Forced: it waits for statements that list all databases, where the plain form fails.
+    await connection.run(`FORCE CHECKPOINT ${copy}`)
     return tables
   } catch (error) {
     await connection.run('ROLLBACK').catch(() => {})

@@ -53,3 +53,8 @@ export function shownAge(time: string, nowMs: number): string {
 export function timeOf(time: string): Date {
   return new Date(`${time.replace(' ', 'T').slice(0, 23)}Z`)
 }
+
+/** The name of a project for people: the default one has its name from the API it is compatible with. */
+export function shownProject(name: string): string {
+  return name === 'mindsdb' ? 'default' : name
+}

@@ -1,7 +1,7 @@
 /** The planning thread: large statements, whose trees would hold the main thread, joined to the thread's messages. */
 import { parentPort } from 'node:worker_threads'
 import type { ToPlanningThread } from '../../query/select/planning-protocol.ts'
-import { PlanningThread } from '../../query/select/planning-thread.ts'
+import { PlanningThread } from '../../query/select/planning-protocol.ts'
 
 const plannerPort = parentPort
 if (plannerPort === null) throw new Error('This file is the entry of a worker thread')

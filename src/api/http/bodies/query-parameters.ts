@@ -2,7 +2,7 @@
 import { type TSchema, t } from 'elysia'
 import { timestampOfMillis } from '../../../core/domain/timestamp.ts'
 import { AppError } from '../../../core/errors.ts'
-import { momentMillis } from '../../../query/definitions/define-key.ts'
+import { momentMillis } from '../../../query/definitions/define-user.ts'
 
 export interface QueryParameter<T> {
   readonly schema: TSchema

@@ -1,7 +1,7 @@
 import { t } from 'elysia'
 import { requireProject } from '../../../core/domain/access/catalog-snapshot.ts'
 import { requireNamespace } from '../../../core/domain/access/principal.ts'
-import { createProject, dropProject } from '../../../query/definitions/define-project.ts'
+import { createProject, dropProject } from '../../../query/definitions/define-database.ts'
 import { PROJECT } from '../answers/records/catalog-schemas.ts'
 import { projectRecord } from '../answers/wire.ts'
 import { bodySchema, readJson } from '../bodies/body.ts'

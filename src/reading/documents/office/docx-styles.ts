@@ -192,21 +192,7 @@ function listLevel(element: XmlElement): ListLevel {
   }
 }
 
-const ROMAN: readonly (readonly [number, string])[] = [
-  [1000, 'm'],
-  [900, 'cm'],
-  [500, 'd'],
-  [400, 'cd'],
-  [100, 'c'],
-  [90, 'xc'],
-  [50, 'l'],
-  [40, 'xl'],
-  [10, 'x'],
-  [9, 'ix'],
-  [5, 'v'],
-  [4, 'iv'],
-  [1, 'i'],
-]
+const ROMAN = 'm1000 cm900 d500 cd400 c100 xc90 l50 xl40 x10 ix9 v5 iv4 i1'.split(' ')
 
 /** A number as lists write it: `3`, `c`, `III`. */
 export function formatted(number: number, format: string): string {
@@ -227,8 +213,9 @@ function letters(number: number): string {
 function roman(number: number): string {
   let rest = number
   let written = ''
-  for (const [value, sign] of ROMAN) {
-    for (; rest >= value; rest -= value) written += sign
+  for (const numeral of ROMAN) {
+    const [sign = '', value = ''] = numeral.split(/(?=\d)(?<=[a-z])/)
+    for (; rest >= Number(value); rest -= Number(value)) written += sign
   }
   return written
 }

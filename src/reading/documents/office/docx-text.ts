@@ -1,9 +1,8 @@
+import { signsByCode, twinSigns } from '../../twin-signs.ts'
 import { attribute, child, elementsOf, textOf, type XmlElement } from '../../xml-tree.ts'
 
-const RAISED = new Map(
-  Array.from('0123456789+-=()ni', (sign, at) => [sign, '⁰¹²³⁴⁵⁶⁷⁸⁹⁺⁻⁼⁽⁾ⁿⁱ'[at]]),
-)
-const LOWERED = new Map(Array.from('0123456789+-=()', (sign, at) => [sign, '₀₁₂₃₄₅₆₇₈₉₊₋₌₍₎'[at]]))
+const RAISED = twinSigns('0123456789+-=()ni', '⁰¹²³⁴⁵⁶⁷⁸⁹⁺⁻⁼⁽⁾ⁿⁱ')
+const LOWERED = twinSigns('0123456789+-=()', '₀₁₂₃₄₅₆₇₈₉₊₋₌₍₎')
 
 /** `m` and a raised `2` → `m²`, where every sign of it has a raised twin. */
 export function placedText(text: string, place: string | undefined): string {
@@ -16,49 +15,12 @@ export function placedText(text: string, place: string | undefined): string {
 /** Greek and signs of the font Symbol, from 0x41 and from 0x61. */
 const SYMBOL_CAPITALS = 'ΑΒΧΔΕΦΓΗΙϑΚΛΜΝΟΠΘΡΣΤΥςΩΞΨΖ'
 const SYMBOL_SMALL = 'αβχδεφγηιϕκλμνοπθρστυϖωξψζ'
-const SYMBOLS: ReadonlyMap<number, string> = new Map([
-  [0xa3, '≤'],
-  [0xa5, '∞'],
-  [0xab, '↔'],
-  [0xac, '←'],
-  [0xae, '→'],
-  [0xb0, '°'],
-  [0xb1, '±'],
-  [0xb3, '≥'],
-  [0xb4, '×'],
-  [0xb7, '•'],
-  [0xb8, '÷'],
-  [0xb9, '≠'],
-  [0xbb, '≈'],
-  [0xce, '∈'],
-  [0xd2, '®'],
-  [0xd3, '©'],
-  [0xd4, '™'],
-  [0xd6, '√'],
-  [0xde, '⇒'],
-  [0xe5, '∑'],
-  [0xf2, '∫'],
-])
-const WINGDINGS: ReadonlyMap<number, string> = new Map([
-  [0x4a, '☺'],
-  [0x6c, '●'],
-  [0x6e, '■'],
-  [0x6f, '□'],
-  [0x71, '❑'],
-  [0x76, '❖'],
-  [0x9f, '•'],
-  [0xa7, '▪'],
-  [0xa8, '☐'],
-  [0xd8, '➢'],
-  [0xdf, '←'],
-  [0xe0, '→'],
-  [0xe8, '➔'],
-  [0xf0, '⇨'],
-  [0xfb, '✗'],
-  [0xfc, '✓'],
-  [0xfd, '☒'],
-  [0xfe, '☑'],
-])
+const SYMBOLS = signsByCode(
+  'a3≤ a5∞ ab↔ ac← ae→ b0° b1± b3≥ b4× b7• b8÷ b9≠ bb≈ ce∈ d2® d3© d4™ d6√ de⇒ e5∑ f2∫',
+)
+const WINGDINGS = signsByCode(
+  '4a☺ 6c● 6e■ 6f□ 71❑ 76❖ 9f• a7▪ a8☐ d8➢ df← e0→ e8➔ f0⇨ fb✗ fc✓ fd☒ fe☑',
+)
 
 /** A sign of a font that has its own order of signs; '' for one that nobody knows. */
 export function symbolText(symbol: XmlElement): string {

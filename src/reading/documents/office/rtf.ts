@@ -16,32 +16,24 @@ export function* readRtf({ bytes }: RawDocument): Generator<ReadDocument> {
   })
 }
 
+function wordsOf(text: string): ReadonlySet<string> {
+  return new Set(text.trim().split(/\s+/))
+}
+
+/** `a b, c d` → a: b, c: d */
+function pairsOf(text: string): ReadonlyMap<string, string> {
+  return new Map(
+    Array.from(text.matchAll(/(\w+) ([\w-]+)/g), ([, key = '', value = '']) => [key, value]),
+  )
+}
+
 /** Groups that hold no text of the document. */
-const NO_TEXT = new Set([
-  ...['fonttbl', 'colortbl', 'stylesheet', 'info', 'pict', 'object', 'header', 'footer'],
-  ...['headerl', 'headerr', 'headerf', 'footerl', 'footerr', 'footerf', 'fldinst', 'listtable'],
-  ...[
-    'listoverridetable',
-    'themedata',
-    'generator',
-    'rsidtbl',
-    'xmlnstbl',
-    'datastore',
-    'bkmkstart',
-  ],
-  ...[
-    'bkmkend',
-    'pntext',
-    'pntxta',
-    'pntxtb',
-    'pn',
-    'annotation',
-    'atnid',
-    'atnauthor',
-    'nonshppict',
-  ],
-  ...['latentstyles', 'wgrffmtfilter', 'filetbl', 'revtbl', 'mmathPr', 'shpinst', 'sp', 'ftnsep'],
-])
+const NO_TEXT = wordsOf(`
+  fonttbl colortbl stylesheet info pict object header footer headerl headerr headerf
+  footerl footerr footerf fldinst listtable listoverridetable themedata generator rsidtbl
+  xmlnstbl datastore bkmkstart bkmkend pntext pntxta pntxtb pn annotation atnid atnauthor
+  nonshppict latentstyles wgrffmtfilter filetbl revtbl mmathPr shpinst sp ftnsep
+`)
 
 const SIGNS: Readonly<Record<string, string>> = {
   tab: '\t',
@@ -57,32 +49,17 @@ const SIGNS: Readonly<Record<string, string>> = {
   enspace: ' ',
 }
 
-const CODE_PAGES: Readonly<Record<string, string>> = {
-  '437': 'windows-1252',
-  '850': 'windows-1252',
-  '932': 'shift_jis',
-  '936': 'gb18030',
-  '949': 'euc-kr',
-  '950': 'big5',
-  '10000': 'macintosh',
-}
+const CODE_PAGES = pairsOf(`
+  437 windows-1252, 850 windows-1252, 932 shift_jis, 936 gb18030, 949 euc-kr, 950 big5,
+  10000 macintosh
+`)
 
 /** Character sets of fonts, as Windows numbers them. */
-const CHARSETS: Readonly<Record<string, string>> = {
-  '128': 'shift_jis',
-  '129': 'euc-kr',
-  '134': 'gb18030',
-  '136': 'big5',
-  '161': 'windows-1253',
-  '162': 'windows-1254',
-  '163': 'windows-1258',
-  '177': 'windows-1255',
-  '178': 'windows-1256',
-  '186': 'windows-1257',
-  '204': 'windows-1251',
-  '222': 'windows-874',
-  '238': 'windows-1250',
-}
+const CHARSETS = pairsOf(`
+  128 shift_jis, 129 euc-kr, 134 gb18030, 136 big5, 161 windows-1253, 162 windows-1254,
+  163 windows-1258, 177 windows-1255, 178 windows-1256, 186 windows-1257, 204 windows-1251,
+  222 windows-874, 238 windows-1250
+`)
 
 interface Group {
   isHidden: boolean
@@ -234,9 +211,10 @@ class RtfText {
     else if (word === 'row') this.#endRow()
     else if (word === 'v') group.isHidden = number !== '0'
     else if (word === 'uc') group.replaced = Math.min(Math.max(Number(number ?? 1), 0), 10)
-    else if (word === 'ansicpg') group.encoding = CODE_PAGES[number ?? ''] ?? `windows-${number}`
+    else if (word === 'ansicpg')
+      group.encoding = CODE_PAGES.get(number ?? '') ?? `windows-${number}`
     else if (word === 'f') this.#setFont(number ?? '')
-    else if (word === 'fcharset') this.#fonts.set(this.#font, CHARSETS[number ?? ''] ?? '')
+    else if (word === 'fcharset') this.#fonts.set(this.#font, CHARSETS.get(number ?? '') ?? '')
     else if (word === 'listtext') group.target = 'marker'
     else if (word === 'title' || word === 'author') this.#fact(word)
     else if (word === 'footnote') Object.assign(group, { target: 'note', isHidden: false })

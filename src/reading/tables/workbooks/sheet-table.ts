@@ -235,8 +235,6 @@ export class SheetTable {
       delimiter: COMMA,
       quote: DOUBLE_QUOTE,
       width: Math.max(this.#slots.size, 1),
-      rowCount: this.#writtenCount,
-      skipCount: 0,
       rowBytesMax: this.#rowBytesMax,
       isPadded: true,
     })

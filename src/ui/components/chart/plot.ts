@@ -1,7 +1,7 @@
 /** uPlot as this page wants it. Loaded when the first chart is shown. */
 import uPlot from 'uplot'
-import type { ChartKind } from './chart-choice.ts'
-import type { ChartData } from './chart-data.ts'
+import { colourReader } from '../theme-colours.ts'
+import type { ChartData, ChartKind } from './chart-data.ts'
 
 interface Plot extends ChartData {
   readonly kind: ChartKind
@@ -15,7 +15,7 @@ const WORD_PX = 76
 const BAR_SHARE = 0.7
 const BAR_PX_MAX = 60
 
-/** What stands below a time axis, by how far its marks are apart, and where a new day or year begins. */
+/** Labels of a time axis, by the distance of its marks, and where a new day or year begins. */
 const TIMES: (string | number | null)[][] = [
   [365 * 86_400, '{YYYY}', null, null, null, null, null, null, 1],
   [28 * 86_400, '{MMM}', '\n{YYYY}', null, null, null, null, null, 1],
@@ -42,12 +42,10 @@ function withRoom(_: uPlot, low: number, high: number): [number, number] {
 
 /** @returns what takes it away */
 export function drawPlot(host: HTMLElement, plot: Plot): () => void {
-  const style = getComputedStyle(host)
-  const colour = (index: number) => resolved(style, `--series-${(index % 8) + 1}`)
-  const axis = {
-    stroke: resolved(style, '--quiet'),
-    grid: { stroke: resolved(style, '--line'), width: 1 },
-  }
+  const read = colourReader(host)
+  const colour = (index: number) => read(`--series-${(index % 8) + 1}`)
+  const axis = { stroke: read('--quiet'), grid: { stroke: read('--line'), width: 1 } }
+  const hasSecond = plot.y.some(({ isSecond }) => isSecond)
   const { words } = plot
   const chart = new uPlot(
     {
@@ -56,7 +54,7 @@ export function drawPlot(host: HTMLElement, plot: Plot): () => void {
       // Times are shown as they were written, which is without a zone.
       tzDate: (seconds) => uPlot.tzDate(new Date(seconds * 1000), 'Etc/UTC'),
       scales: {
-        ...(hasBars(plot) ? { y: { range: fromNothing } } : {}),
+        ...(hasBars(plot) ? { y: { range: fromNothing }, second: { range: fromNothing } } : {}),
         x: {
           time: plot.isTime,
           range: words === undefined ? withRoom : [-0.6, Math.max(0.6, words.length - 0.4)],
@@ -75,10 +73,13 @@ export function drawPlot(host: HTMLElement, plot: Plot): () => void {
               }),
         },
         { ...axis, size: 72 },
+        ...(hasSecond
+          ? [{ ...axis, scale: 'second', side: 1 as const, size: 72, grid: { show: false } }]
+          : []),
       ],
       series: [
         axisSeries(words),
-        ...plot.y.map(({ label }, index) => seriesOf(plot, label, index, colour(index))),
+        ...plot.y.map((_, index) => seriesOf(plot, index, colour(index))),
       ],
     },
     // uPlot reads them and changes nothing.
@@ -92,9 +93,10 @@ function axisSeries(words: Plot['words']): uPlot.Series {
   return words === undefined ? {} : { value: (_: uPlot, at: number) => words[at] ?? '' }
 }
 
-function seriesOf(plot: Plot, label: string, at: number, stroke: string): uPlot.Series {
+function seriesOf(plot: Plot, at: number, stroke: string): uPlot.Series {
   const { kind } = plot
-  const drawn = { label, stroke, width: 2 }
+  const { label = '', isSecond = false } = plot.y[at] ?? {}
+  const drawn = { label, stroke, width: 2, scale: isSecond ? 'second' : 'y' }
   if (kind === 'scatter') {
     return { ...drawn, paths: () => null, points: { show: true, size: 6, fill: stroke } }
   }
@@ -128,16 +130,6 @@ function besideOthers({ x, y }: Plot, at: number): uPlot.Series.BarsPathBuilderD
       },
     },
   }
-}
-
-/** A colour as a canvas takes it: a token may say `light-dark(…)`. */
-function resolved(style: CSSStyleDeclaration, token: string): string {
-  const probe = document.createElement('span')
-  probe.style.color = style.getPropertyValue(token)
-  document.body.append(probe)
-  const { color } = getComputedStyle(probe)
-  probe.remove()
-  return color
 }
 
 function shortWord(word: string | undefined): string {

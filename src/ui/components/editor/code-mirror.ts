@@ -11,10 +11,16 @@ import {
   completionKeymap,
 } from '@codemirror/autocomplete'
 import { defaultKeymap, history, historyKeymap, indentWithTab } from '@codemirror/commands'
-import { json, jsonParseLinter } from '@codemirror/lang-json'
-import { PostgreSQL, SQLDialect, sql } from '@codemirror/lang-sql'
+import {
+  keywordCompletionSource,
+  PostgreSQL,
+  SQLDialect,
+  type SQLNamespace,
+  schemaCompletionSource,
+  sql,
+} from '@codemirror/lang-sql'
 import { bracketMatching, indentOnInput } from '@codemirror/language'
-import { linter, setDiagnostics } from '@codemirror/lint'
+import { setDiagnostics } from '@codemirror/lint'
 import { highlightSelectionMatches, searchKeymap } from '@codemirror/search'
 import { EditorState, type Extension, Prec } from '@codemirror/state'
 import {
@@ -31,46 +37,62 @@ import {
   type ViewUpdate,
 } from '@codemirror/view'
 import { EDITOR_THEME } from './editor-theme.ts'
-import type { CompleteSql } from './sql-completion.ts'
+import { endsInText, statementsOf } from './sql-code.ts'
+import { optionsAt, STATEMENTS } from './sql-words.ts'
 
-/** A place that is wrong: offsets into the text. */
+/** The names that SQL completion offers. */
+export interface SqlNames {
+  readonly tables: readonly {
+    readonly schema: string
+    readonly name: string
+    /** `KNOWLEDGE BASE`, `AGENT`, `VIEW`, `BASE TABLE`. */
+    readonly kind: string
+    readonly columns: readonly { readonly name: string; readonly type: string }[]
+  }[]
+  readonly functions: readonly {
+    readonly name: string
+    /** `round(x, precision) → DOUBLE`. */
+    readonly signatures: readonly string[]
+    readonly description: string | null
+  }[]
+}
+
+/** An error at a place: offsets into the text. */
 export interface EditorMark {
   readonly from: number
   readonly to: number
   readonly message: string
 }
 
-/** What is to run: offsets of the selection; both the same: where the cursor is. */
+/** What to run: offsets of the selection; both the same: the cursor. */
 export interface RunPlace {
   readonly from: number
   readonly to: number
 }
 
 interface EditorOptions {
-  readonly language: 'sql' | 'json'
-  readonly isReadOnly: boolean
   readonly label: string
   readonly placeholder: string
   readonly onChange: (text: string) => void
   readonly onRun: (place: RunPlace) => void
   readonly onRunAll: () => void
-  readonly complete: CompleteSql
+  readonly names: () => SqlNames | undefined
 }
 
 export interface EditorHandle {
-  /** Shows a text; one of another key with its own history of changes. */
+  /** Shows a text; each key has its own undo history. */
   readonly show: (key: string, text: string) => void
   readonly mark: (marks: readonly EditorMark[]) => void
-  /** Puts a text where the cursor is, and the cursor behind it. */
+  /** Inserts a text at the cursor. */
   readonly insert: (text: string) => void
   readonly selection: () => RunPlace
-  /** Goes there. */
+  /** Moves the cursor there. */
   readonly goTo: (at: number) => void
   readonly focus: () => void
   readonly close: () => void
 }
 
-/** Changes that an owner may be behind. */
+/** Changes that the owner may not have seen yet. */
 const TOLD_MAX = 200
 
 export function openEditor(host: HTMLElement, options: EditorOptions): EditorHandle {
@@ -78,7 +100,7 @@ export function openEditor(host: HTMLElement, options: EditorOptions): EditorHan
   const extensions = extensionsOf(options)
   const kept = new Map<string, EditorState>()
   let shown = { key: '', text: '' }
-  /** What was told of this text, which may come back late while somebody types on. */
+  /** Texts reported to the owner, which may come back late during fast typing. */
   let told: readonly string[] = []
   const view = new EditorView({
     root,
@@ -148,7 +170,7 @@ function selectionOf(state: EditorState): RunPlace {
 
 function extensionsOf(options: EditorOptions): Extension {
   const run = (view: EditorView) => {
-    // What it would cover is the result.
+    // It would cover the result.
     closeCompletion(view)
     options.onRun(selectionOf(view.state))
     return true
@@ -176,9 +198,8 @@ function extensionsOf(options: EditorOptions): Extension {
     highlightActiveLine(),
     highlightSelectionMatches(),
     EditorState.tabSize.of(2),
-    EditorState.readOnly.of(options.isReadOnly),
     placeholder(options.placeholder),
-    // Escape sets its own: the next Tab leaves.
+    // After Escape, Tab leaves the editor.
     keymap.of([
       { key: 'Tab', run: acceptCompletion },
       ...closeBracketsKeymap,
@@ -188,7 +209,7 @@ function extensionsOf(options: EditorOptions): Extension {
       ...completionKeymap,
       indentWithTab,
     ]),
-    options.language === 'json' ? jsonExtensions() : sqlExtensions(options.complete),
+    sqlExtensions(options.names),
     EDITOR_THEME,
     EditorView.lineWrapping,
     EditorView.contentAttributes.of({
@@ -200,21 +221,20 @@ function extensionsOf(options: EditorOptions): Extension {
 }
 
 /**
- * Chromium carries the colour of what is typed over along, as a style within the element, which the policy of the page
- * refuses with an error on the console. So the editor puts the text there, as it does after it has read what the browser
- * put there. What is composed of several keys stays the browser's.
+ * Chromium copies the colour of the replaced text into an inline style, which the page's policy refuses with an error on
+ * the console. So the editor inserts the text itself; composed input stays the browser's.
  */
 const TYPED_OVER: Extension = EditorView.domEventHandlers({
   beforeinput(event, view) {
     const { inputType, data, isComposing, cancelable } = event
     if (inputType !== 'insertText' || data === null || isComposing || !cancelable) return false
-    if (view.composing || view.state.readOnly || view.state.selection.main.empty) return false
+    if (view.composing || view.state.selection.main.empty) return false
     const { from, to } = view.state.selection.main
     const insert = () => {
       const change = view.state.replaceSelection(data)
       return view.state.update(change, { userEvent: 'input.type', scrollIntoView: true })
     }
-    // Such as the bracket that closes one.
+    // Such as closing brackets.
     const handlers = view.state.facet(EditorView.inputHandler)
     if (!handlers.some((handle) => handle(view, from, to, data, insert))) view.dispatch(insert())
     event.preventDefault()
@@ -222,36 +242,86 @@ const TYPED_OVER: Extension = EditorView.domEventHandlers({
   },
 })
 
-function jsonExtensions(): Extension {
-  const parse = jsonParseLinter()
-  return [json(), linter((view) => (view.state.doc.length === 0 ? [] : parse(view)))]
-}
-
-function sqlExtensions(complete: CompleteSql): Extension {
-  const source = ({ state, pos, explicit }: CompletionContext): CompletionResult | null => {
-    const found = complete(state.doc.toString(), pos)
-    if (found === undefined || found.options.length === 0) return null
-    if (!explicit && found.from === pos && !found.isExpected) return null
-    const options = found.options.map(
-      ({ label, insert, kind, detail, info, rank }): Completion => ({
-        label,
-        type: kind,
-        apply: insert ?? label,
-        boost: rank ?? 0,
-        ...(detail === undefined ? {} : { detail }),
-        ...(info === undefined ? {} : { info }),
-      }),
-    )
-    return { from: found.from, options, validFor: /^[\p{L}\p{N}_$"]*$/u }
+function sqlExtensions(names: () => SqlNames | undefined): Extension {
+  const schemas = new WeakMap<SqlNames, ReturnType<typeof schemaCompletionSource>>()
+  const ofSchema = (context: CompletionContext) => {
+    const known = names()
+    if (known === undefined) return null
+    const source =
+      schemas.get(known) ?? schemaCompletionSource({ dialect: DIALECT, ...schemaOf(known) })
+    schemas.set(known, source)
+    return source(context)
   }
+  const ofStatements = (context: CompletionContext) => ownCompletions(context, names())
+  const keywords = keywordCompletionSource(DIALECT, true)
   return [
     SQL_LANGUAGE,
     parameterMarks,
-    autocompletion({ override: [source], icons: false, maxRenderedOptions: 60 }),
+    autocompletion({
+      override: [ofStatements, ofSchema, keywords],
+      icons: false,
+      maxRenderedOptions: 60,
+    }),
   ]
 }
 
-/** Words of statements that DuckDB and Eider have and PostgreSQL has not. */
+/** Tables of every project and data source; those of the first one need no prefix. */
+function schemaOf({ tables }: SqlNames) {
+  const schema: Record<string, Record<string, SQLNamespace>> = {}
+  for (const { schema: name, name: table, kind, columns } of tables) {
+    const own = schema[name] ?? {}
+    schema[name] = own
+    own[table] = {
+      self: { label: table, type: 'table', detail: `${name}, ${kind.toLowerCase()}` },
+      children: columns.map(({ name: label, type: detail }) => ({ label, detail, boost: 3 })),
+    }
+  }
+  return { schema, defaultSchema: 'mindsdb' }
+}
+
+/** Beginnings of statements, options of Eider's own, and functions. */
+function ownCompletions(
+  { state, pos, explicit }: CompletionContext,
+  names: SqlNames | undefined,
+): CompletionResult | null {
+  const text = state.doc.toString()
+  const before = text.slice(0, pos)
+  const typed = /[\p{L}\p{N}_$]*$/u.exec(before)?.[0] ?? ''
+  const from = pos - typed.length
+  if (endsInText(before) || before.charAt(from - 1) === '.') return null
+  const all = statementsOf(text)
+  const statement = all.find((span) => span.from <= pos && pos <= span.to + 1)
+  const lead = statement === undefined ? '' : text.slice(statement.from, from)
+  const begun = `${lead}${typed}`.trimStart().toUpperCase()
+  if (begun === '' && !explicit) return null
+  const phrases = STATEMENTS.filter((phrase) => phrase.startsWith(begun) && phrase !== begun)
+  if (phrases.length > 0 || lead.trim() === '') {
+    const options = phrases.map((label) => ({ label, type: 'keyword', boost: 5 }))
+    return { from: statement?.from ?? from, options, validFor: /^[\w ]*$/ }
+  }
+  const code = text.slice(statement?.from ?? 0, statement?.to).toLowerCase()
+  const named = names?.tables.filter(({ name }) => code.includes(name.toLowerCase())) ?? []
+  const settings = optionsAt(lead, new Set(named.map(({ kind }) => kind)))
+  const functions = typed.length > 1 ? (names?.functions ?? []) : []
+  const options: readonly Completion[] = [
+    ...settings.map(({ name, insert, info }) => {
+      return { label: name, apply: insert, info, type: 'option', boost: 4 }
+    }),
+    ...functions.map(({ name, signatures, description }) => ({
+      label: name,
+      apply: `${name}(`,
+      type: 'function',
+      boost: -1,
+      detail: signatures[0]?.slice(name.length) ?? '',
+      info: [...signatures.slice(0, SIGNATURES_SHOWN), '', description ?? ''].join('\n').trim(),
+    })),
+  ]
+  return options.length === 0 ? null : { from, options, validFor: /^[\p{L}\p{N}_$]*$/u }
+}
+
+const SIGNATURES_SHOWN = 6
+
+/** Words of DuckDB's and Eider's statements that PostgreSQL does not have. */
 const KEYWORDS = `
   agent agents alter asof attach chatbot database databases describe evaluate explain files from generate_data glob
   ilike index indexes jobs kill knowledge_base knowledge_bases macro models pivot positional processlist project
@@ -272,7 +342,7 @@ const DIALECT = SQLDialect.define({
   specialVar: '@$',
 })
 
-/** `:name` is a parameter, `::name` a type: the language tells them not apart. */
+/** `:name` is a parameter, `::name` a type: the language does not distinguish them. */
 const PARAMETER = Decoration.mark({ class: 'cm-parameter' })
 const PARAMETERS = new MatchDecorator({ regexp: /(?<![:\w]):[a-z_]\w*/gi, decoration: PARAMETER })
 

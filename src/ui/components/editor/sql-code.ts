@@ -5,24 +5,24 @@ export interface Span {
   readonly to: number
 }
 
-/** What is not code: texts, names in quotes, comments. */
+/** String literals, quoted names, comments. */
 const NOT_CODE =
   /'(?:[^']|'')*'?|"(?:[^"]|"")*"?|`[^`]*`?|--[^\n]*|\/\*[\s\S]*?(?:\*\/|$)|(\$[a-z_]*\$)[\s\S]*?(?:\1|$)/gi
 const COMMENT = /--[^\n]*|\/\*[\s\S]*?(?:\*\/|$)/g
 
-/** The same text, with blanks for all that is not code. */
+/** The same text with blanks for literals and comments. */
 export function codeOf(text: string): string {
   return text.replaceAll(NOT_CODE, (found) => found.replaceAll(/[^\n]/g, ' '))
 }
 
-/** Whether what is written at the end of it is part of a text or a comment. A name in quotes is code here. */
+/** Whether the end is within a literal or a comment. A quoted name is code here. */
 export function endsInText(before: string): boolean {
-  // A letter behind it belongs to a text, a name or a comment that is still open, or to none.
+  // A letter after it belongs to a literal or comment that is still open, or to none.
   const last = [...`${before}x`.matchAll(NOT_CODE)].at(-1)
   return last !== undefined && last.index + last[0].length > before.length && !/^["`]/.test(last[0])
 }
 
-/** The statements of a text, without the semicolons between them. A comment alone is none. */
+/** The statements of a text, without semicolons. A comment alone is not one. */
 export function statementsOf(text: string): readonly Span[] {
   const code = codeOf(text)
   const spans: Span[] = []
@@ -38,7 +38,7 @@ export function statementsOf(text: string): readonly Span[] {
   return spans
 }
 
-/** For how a statement begins: a text that holds `--` may lose its end. */
+/** To see how a statement begins: a literal with `--` may lose its end. */
 export function withoutComments(sql: string): string {
   return sql.replaceAll(COMMENT, ' ').trim()
 }

@@ -12,43 +12,11 @@ export function isNothing(cell: Cell): cell is null | undefined {
   return cell === null || cell === undefined
 }
 
-/** As much of the JSON of a value as is asked for: a list of a million is not written to show its beginning. */
-function jsonText(value: unknown, charsMax: number): string {
-  if (charsMax === Number.POSITIVE_INFINITY) return JSON.stringify(value)
-  const pieces: string[] = []
-  let chars = 0
-  const add = (text: string) => {
-    pieces.push(text)
-    chars += text.length
-  }
-  const addAll = (values: Iterable<readonly [string, unknown]>) => {
-    let isFirst = true
-    for (const [lead, one] of values) {
-      if (chars > charsMax) return
-      add(isFirst ? lead : `,${lead}`)
-      isFirst = false
-      addValue(one)
-    }
-  }
-  const addValue = (one: unknown) => {
-    if (typeof one === 'string') add(JSON.stringify(one.slice(0, charsMax + 1)))
-    else if (typeof one !== 'object' || one === null) add(JSON.stringify(one))
-    else if (Array.isArray(one)) {
-      add('[')
-      addAll(listed(one))
-      add(']')
-    } else {
-      add('{')
-      addAll(Object.entries(one).map(([key, each]) => [`${JSON.stringify(key)}:`, each] as const))
-      add('}')
-    }
-  }
-  addValue(value)
-  return pieces.join('')
-}
-
-function* listed(values: readonly unknown[]): Generator<readonly [string, unknown]> {
-  for (const value of values) yield ['', value]
+/** A list of a million is not written out to show its beginning: each part takes at least one character. */
+function jsonText(value: object | null, charsMax: number): string {
+  if (charsMax === Number.POSITIVE_INFINITY || value === null) return JSON.stringify(value)
+  if (Array.isArray(value)) return JSON.stringify(value.slice(0, charsMax))
+  return JSON.stringify(Object.fromEntries(Object.entries(value).slice(0, charsMax)))
 }
 
 /** How a cell is shown in its line: without parts of a second that are zero. */
@@ -57,7 +25,7 @@ export function shownCell(cell: Cell, type: string, charsMax: number): string {
   return type.startsWith('TIME') ? text.replace(/\.0+(?=$|[+-])/, '') : text
 }
 
-/** Rows as spreadsheets take them: a cell with a tab, a line break or a quote stands in quotes, nothing is empty. */
+/** Rows as spreadsheets take them: a cell with a tab, a line break or a quote is quoted, null is empty. */
 export function tsvOf(rows: readonly (readonly Cell[])[]): string {
   return rows.map((row) => row.map(tsvCell).join('\t')).join('\n')
 }

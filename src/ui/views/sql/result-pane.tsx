@@ -1,169 +1,151 @@
-/** What came of a run: its rows as a table, a chart or JSON, or how many it changed. */
+/** The result of a run: rows as a table, a chart or JSON, or the number of rows it changed. */
 import { useMemo, useState } from 'preact/hooks'
 import { Button, CopyButton } from '../../components/button.tsx'
 import { Chart } from '../../components/chart/chart.tsx'
-import {
-  type ChartChoice,
-  type ChartKind,
-  chooseChart,
-} from '../../components/chart/chart-choice.ts'
+import { type ChartChoice, type ChartKind, chooseChart } from '../../components/chart/chart-data.ts'
 import { EmptyState } from '../../components/failure.tsx'
 import { counted, shownCount } from '../../components/numbers.ts'
 import { tsvOf } from '../../components/table/cell-text.ts'
 import { DataTable } from '../../components/table/data-table.tsx'
 import { ExportDialog } from './export-dialog.tsx'
-import { JsonOfRun } from './json-of-run.tsx'
 import { isPlan, PlanOfRun } from './plan-of-run.tsx'
-import type { Run } from './runs.ts'
-import { changeTab, type ResultForm, type SqlTab } from './sql-tabs.ts'
+import { isSortable, type Run, sortRun } from './runs.ts'
+import { changeTab, type SqlTab } from './sql-tabs.ts'
+import { RESULT_FORMS } from './statement.ts'
 
-const FORMS: readonly ResultForm[] = ['Table', 'Chart', 'JSON']
+const FORM_WORDS = { Table: 'Table', Chart: 'Chart', Both: 'Table and chart', JSON: 'JSON' }
 
 export function ResultPane({ tab, run }: { readonly tab: SqlTab; readonly run: Run }) {
   const [isExporting, setIsExporting] = useState(false)
   const { columns, rows, state } = run
-  if (columns.length === 0) return state === 'done' ? <Changed run={run} /> : null
-  if (isPlan(columns.map(({ name }) => name))) {
+  if (columns.length === 0 && state !== 'done') return null
+  const names = columns.map(({ name }) => name)
+  if (isPlan(names)) {
     return (
       <section class="stack" aria-label="Result">
         <PlanOfRun rows={rows} />
       </section>
     )
   }
+  const hasTable = tab.form === 'Table' || tab.form === 'Both'
+  const hasChart = tab.form === 'Chart' || tab.form === 'Both'
   return (
     <section class="stack sql-result" aria-label="Result">
-      <Warnings of={run} />
-      <div class="row">
-        <div class="sql-forms" role="group" aria-label="Shown as">
-          {FORMS.map((name) => (
+      {run.warnings.length > 0 && (
+        <ul class="sql-warnings small">
+          {run.warnings.map((warning) => (
+            <li key={warning} dir="auto">
+              {warning}
+            </li>
+          ))}
+        </ul>
+      )}
+      {columns.length === 0 ? (
+        <p class="panel">
+          {run.affectedRows === null
+            ? 'Done. This statement returns no rows.'
+            : `Done: ${counted(run.affectedRows, 'row')} changed.`}
+        </p>
+      ) : (
+        <>
+          <div class="row">
+            <div class="sql-forms" role="group" aria-label="Shown as">
+              {RESULT_FORMS.map((form) => (
+                <Button
+                  look="small"
+                  label={FORM_WORDS[form]}
+                  key={form}
+                  aria-pressed={tab.form === form}
+                  onClick={() => changeTab(tab.id, { form })}
+                />
+              ))}
+            </div>
+            <span class="grow" />
+            <CopyButton label="Copy all" text={() => tsvOf([names, ...rows])} />
             <Button
               look="small"
-              label={name}
-              key={name}
-              aria-pressed={tab.form === name}
-              onClick={() => changeTab(tab.id, { form: name })}
+              icon="download"
+              label="Export"
+              onClick={() => setIsExporting(true)}
             />
-          ))}
-        </div>
-        <span class="grow" />
-        <CopyButton
-          label="Copy all"
-          text={() => tsvOf([columns.map(({ name }) => name), ...rows])}
-        />
-        <Button look="small" icon="download" label="Export" onClick={() => setIsExporting(true)} />
-      </div>
-      {isExporting && (
-        <ExportDialog name={tab.name} run={run} onClose={() => setIsExporting(false)} />
+          </div>
+          {isExporting && (
+            <ExportDialog name={tab.name} run={run} onClose={() => setIsExporting(false)} />
+          )}
+          <div class={tab.form === 'Both' ? 'sql-both' : 'stack'}>
+            {hasTable && (
+              <DataTable
+                label="Rows"
+                columns={columns}
+                rows={rows}
+                order={run.order}
+                onSort={isSortable(run) ? (column) => void sortRun(tab.id, column) : undefined}
+              />
+            )}
+            {hasChart && <ChartOfRun tab={tab} run={run} />}
+          </div>
+          {tab.form === 'JSON' && <JsonOfRun run={run} />}
+        </>
       )}
-      {tab.form === 'Table' && (
-        <DataTable label="Rows" columns={columns} rows={rows} isGrowing={state === 'running'} />
-      )}
-      {tab.form === 'Chart' && <ChartOfRun tab={tab} run={run} />}
-      {tab.form === 'JSON' && <JsonOfRun run={run} />}
     </section>
-  )
-}
-
-function Changed({ run }: { readonly run: Run }) {
-  return (
-    <section class="stack" aria-label="Result">
-      <Warnings of={run} />
-      <p class="panel">
-        {run.affectedRows === null
-          ? 'Done. This statement has no rows.'
-          : `Done: ${counted(run.affectedRows, 'row')} changed.`}
-      </p>
-    </section>
-  )
-}
-
-/** What is amiss although the statement was answered. */
-function Warnings({ of: { warnings } }: { readonly of: Run }) {
-  if (warnings.length === 0) return null
-  return (
-    <ul class="sql-warnings small">
-      {warnings.map((warning) => (
-        <li key={warning} dir="auto">
-          {warning}
-        </li>
-      ))}
-    </ul>
   )
 }
 
 /** A chart of more rows says no more, and takes long. */
-const ROWS_MAX = 50_000
+const CHART_ROWS_MAX = 50_000
 const KINDS: readonly ChartKind[] = ['line', 'bar', 'scatter', 'histogram']
 
-/** The rows of a run as a chart: as they suggest it, or as somebody chose. The choice stays with the tab, and in its link. */
+/** The rows as a chart: the suggested one, or what was chosen, which stays with the tab and its link. */
 function ChartOfRun({ tab, run }: { readonly tab: SqlTab; readonly run: Run }) {
   const { columns } = run
   const names = columns.map(({ name }) => name)
   // The list grows while it runs: another number of rows is another chart.
-  const shown = useMemo(() => run.rows.slice(0, ROWS_MAX), [run.rows, run.rows.length])
-  const chosen = chooseChart(columns, shown)
+  const shown = useMemo(() => run.rows.slice(0, CHART_ROWS_MAX), [run.rows, run.rows.length])
+  const chosen = useMemo(() => chooseChart(columns, shown), [columns, shown])
   if (chosen === undefined) {
     return (
       <EmptyState icon="chart" title="Nothing to draw">
-        <p>A chart needs two rows or more, with a column of numbers or words to count.</p>
+        <p>A chart needs at least two rows, and a column of numbers or of words to count.</p>
       </EmptyState>
     )
   }
   const choice = changed(chosen, tab.chart, names.length)
-  const set = (name: string, value: string) => {
+  const set = (name: string) => (value: string) => {
     changeTab(tab.id, { chart: { ...tab.chart, [name]: value } })
   }
+  const isCount = choice.kind === 'histogram'
+  const several = choice.y.length > 1 ? choice.y.map((one) => names[one]).join(', ') : undefined
   return (
     <div class="panel stack">
       <div class="row">
-        <label class="row small">
-          Kind
-          <select value={choice.kind} onChange={(event) => set('kind', event.currentTarget.value)}>
-            {KINDS.map((kind) => (
-              <option key={kind}>{kind}</option>
-            ))}
-          </select>
-        </label>
-        <ColumnSelect
-          label={choice.kind === 'histogram' ? 'Of' : 'Along'}
-          columns={names}
-          value={choice.x}
-          onChange={(x) => set('x', String(x))}
+        <Choice label="Chart" value={choice.kind} options={KINDS} onChoose={set('kind')} />
+        <Choice
+          label={isCount ? 'Column' : 'X axis'}
+          value={String(choice.x)}
+          options={indexed(names)}
+          onChoose={set('x')}
         />
-        {choice.kind !== 'histogram' && (
-          <ColumnSelect
-            label="Up"
-            columns={names}
-            several={choice.y.length > 1 ? choice.y : undefined}
-            value={choice.y[0] ?? 0}
-            onChange={(y) => set('y', String(y))}
-          />
-        )}
-        {choice.kind !== 'histogram' && (
-          <label class="row small">
-            For each
-            <select
-              value={choice.by ?? ''}
-              onChange={({ currentTarget }) => set('by', currentTarget.value || 'none')}
-            >
-              <option value="">all together</option>
-              {names.map((name, index) => (
-                <option key={`${index} ${name}`} value={index}>
-                  {name}
-                </option>
-              ))}
-            </select>
-          </label>
+        {!isCount && (
+          <>
+            <Choice
+              label="Y axis"
+              value={several === undefined ? String(choice.y[0] ?? 0) : ''}
+              options={[...(several === undefined ? [] : [['', several]]), ...indexed(names)]}
+              onChoose={set('y')}
+            />
+            <Choice
+              label="Series"
+              value={choice.by === undefined ? 'none' : String(choice.by)}
+              options={[['none', 'none'], ...indexed(names)]}
+              onChoose={set('by')}
+            />
+          </>
         )}
         {Object.keys(tab.chart).length > 0 && (
-          <Button
-            look="small"
-            label="As suggested"
-            onClick={() => changeTab(tab.id, { chart: {} })}
-          />
+          <Button look="small" label="Reset" onClick={() => changeTab(tab.id, { chart: {} })} />
         )}
-        {run.rows.length > ROWS_MAX && (
-          <span class="badge warn">The first {shownCount(ROWS_MAX)} rows</span>
+        {run.rows.length > CHART_ROWS_MAX && (
+          <span class="badge warn">The first {shownCount(CHART_ROWS_MAX)} rows</span>
         )}
       </div>
       <Chart choice={choice} columns={columns} rows={shown} />
@@ -171,7 +153,37 @@ function ChartOfRun({ tab, run }: { readonly tab: SqlTab; readonly run: Run }) {
   )
 }
 
-/** What was chosen, as far as this result has such columns. */
+function indexed(names: readonly string[]): readonly (readonly string[])[] {
+  return names.map((name, index) => [String(index), name])
+}
+
+interface ChoiceProps {
+  readonly label: string
+  readonly value: string
+  /** Each alone, or with its words. */
+  readonly options: readonly (string | readonly string[])[]
+  readonly onChoose: (value: string) => void
+}
+
+function Choice({ label, value, options, onChoose }: ChoiceProps) {
+  return (
+    <label class="row small">
+      {label}
+      <select value={value} onChange={({ currentTarget }) => onChoose(currentTarget.value)}>
+        {options.map((option) => {
+          const [one = '', words = one] = typeof option === 'string' ? [option] : option
+          return (
+            <option key={one} value={one}>
+              {words}
+            </option>
+          )
+        })}
+      </select>
+    </label>
+  )
+}
+
+/** The suggested chart with what was chosen, as far as this result has such columns. */
 function changed(
   chosen: ChartChoice,
   { kind, x, y, by }: SqlTab['chart'],
@@ -183,51 +195,61 @@ function changed(
   }
   const [chosenY, chosenBy] = [column(y), column(by)]
   const { by: suggested, ...others } = chosen
-  // A column chosen by hand is drawn as it is, unless groups are asked for.
-  const group =
-    chosenBy ?? (by === 'none' || y !== undefined || x !== undefined ? undefined : suggested)
+  // A column chosen by hand is drawn as it is, unless series are chosen too.
+  const isByHand = by === 'none' || y !== undefined || x !== undefined
+  const group = chosenBy ?? (isByHand ? undefined : suggested)
+  // A histogram has no Y axis: as a line it shows the column it counted.
+  const suggestedY = chosen.y.length > 0 ? chosen.y : [Math.min(chosen.x, columnCount - 1)]
   return {
     ...others,
     kind: KINDS.find((one) => one === kind) ?? chosen.kind,
     x: column(x) ?? chosen.x,
-    y: chosenY === undefined ? fallbackOf(chosen, columnCount) : [chosenY],
+    y: chosenY === undefined ? suggestedY : [chosenY],
     ...(group === undefined ? {} : { by: group }),
   }
 }
 
-/** A histogram draws no column: where it becomes a line, the one that it counted. */
-function fallbackOf({ x, y }: ChartChoice, columnCount: number): readonly number[] {
-  return y.length > 0 ? y : [columnCount > x ? x : 0]
+const JSON_ROWS_MAX = 200
+const JSON_CHARS_MAX = 2000
+
+/** The first rows as objects. */
+function JsonOfRun({ run: { columns, rows } }: { readonly run: Run }) {
+  const keys = keysOf(columns)
+  const objects = rows.slice(0, JSON_ROWS_MAX).map((row) => {
+    return Object.fromEntries(keys.map((key, index) => [key, row[index]]))
+  })
+  const text = JSON.stringify(objects, withoutLongTexts, 2)
+  return (
+    <div class="stack">
+      <div class="row">
+        <CopyButton label="Copy this JSON" text={text} />
+        {rows.length > JSON_ROWS_MAX && (
+          <span class="small quiet">
+            The first {shownCount(JSON_ROWS_MAX)} rows. An export has all of them.
+          </span>
+        )}
+      </div>
+      {/* biome-ignore lint/a11y/noNoninteractiveTabindex: it scrolls, so keys must reach it */}
+      <pre class="data-whole panel" tabIndex={0} dir="auto">
+        {text}
+      </pre>
+    </div>
+  )
 }
 
-function ColumnSelect({
-  label,
-  columns,
-  several,
-  value,
-  onChange,
-}: {
-  readonly label: string
-  readonly columns: readonly string[]
-  /** These are drawn together. */
-  readonly several?: readonly number[] | undefined
-  readonly value: number
-  readonly onChange: (index: number) => void
-}) {
-  return (
-    <label class="row small">
-      {label}
-      <select
-        value={several ? '' : value}
-        onChange={({ currentTarget }) => onChange(Number(currentTarget.value))}
-      >
-        {several && <option value="">{several.map((one) => columns[one]).join(', ')}</option>}
-        {columns.map((name, index) => (
-          <option key={`${index} ${name}`} value={index}>
-            {name}
-          </option>
-        ))}
-      </select>
-    </label>
-  )
+/** Of two columns with one name, the second gets a number. */
+function keysOf(columns: Run['columns']): readonly string[] {
+  const seen = new Set<string>()
+  return columns.map(({ name }) => {
+    let key = name
+    for (let count = 1; seen.has(key); count += 1) key = `${name}_${count}`
+    seen.add(key)
+    return key
+  })
+}
+
+/** A text of 50 MB would block the page; the table opens it, and an export has all of it. */
+function withoutLongTexts(_key: string, value: unknown): unknown {
+  const isLong = typeof value === 'string' && value.length > JSON_CHARS_MAX
+  return isLong ? `${value.slice(0, JSON_CHARS_MAX)} … (cut here)` : value
 }

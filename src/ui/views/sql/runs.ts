@@ -1,19 +1,16 @@
-/**
- * What was run, tab by tab: rows while they come, how long it takes, what failed. It goes on, and stays, while other tabs
- * and views are looked at.
- */
+/** The runs of each tab: rows as they arrive, time, failure. They continue while other tabs and views are shown. */
 import { signal } from '@preact/signals'
 import { refreshCatalog } from '../../api/catalog.ts'
 import { ApiError, asError } from '../../api/request.ts'
 import { type Cell, type Column, type Statement, streamSql } from '../../api/sql.ts'
+import { remember, remembered } from '../../components/browser-storage.ts'
 import { withoutComments } from '../../components/editor/sql-code.ts'
-import type { Parameters } from './parameters.ts'
-import { forgetLastRun, noteRun, rememberLastRun } from './past-runs.ts'
+import type { Order } from '../../components/table/table-model.ts'
 import { changeTab } from './sql-tabs.ts'
-import { isReading } from './statement-at.ts'
+import { isReading, type Parameters, sortedStatement } from './statement.ts'
 
 /** What the page holds of a result, whichever comes first; an export has all of it. */
-const ROWS_MAX = 1_000_000
+const ROWS_MAX = 500_000
 const CELLS_MAX = 5_000_000
 const CHARS_MAX = 400_000_000
 const TICK_MS = 100
@@ -26,12 +23,13 @@ export interface Run {
   readonly columns: readonly Column[]
   /** The same list, which grows while it runs. */
   readonly rows: readonly (readonly Cell[])[]
+  readonly order?: Order | undefined
   /** The rest of the rows was not fetched. */
   readonly isCut: boolean
   readonly warnings: readonly string[]
-  /** Rows that a statement without rows changed, where it counts them. */
+  /** Rows changed by a statement without a result, if it counts them. */
   readonly affectedRows: number | null
-  /** Where plain names are looked up after it: `USE` says so. */
+  /** Where plain names are looked up afterwards: `USE` changes it. */
   readonly project?: string
   readonly ms: number
   readonly failure?: Error
@@ -39,7 +37,7 @@ export interface Run {
 
 export interface TabRuns {
   readonly runs: readonly Run[]
-  /** Index of the one that is looked at. */
+  /** Index of the one that is shown. */
   readonly shown: number
 }
 
@@ -48,14 +46,17 @@ interface ToRun {
   readonly offset: number
   /** As they were typed, for the history. */
   readonly typed: Parameters
-  /** It ran before, and nobody has asked for it now: it is no new line of the history. */
+  /** It only repeats an earlier run, so it is not a new line of the history. */
   readonly isAgain?: boolean
+  /** Sorts the rows of this run, which stay visible until the sorted ones arrive. */
+  readonly before?: Run
+  readonly order?: Order | undefined
 }
 
 const NOTHING: TabRuns = { runs: [], shown: 0 }
 const runs = signal<ReadonlyMap<string, TabRuns>>(new Map())
 const aborts = new Map<string, AbortController>()
-/** Rises when a statement may have given something a name, or taken one. */
+/** Rises when a statement may have created, renamed or dropped something. */
 export const catalogChanges = signal(0)
 
 export function runsOf(tabId: string): TabRuns {
@@ -73,13 +74,13 @@ export function cancelRuns(tabId: string): void {
 
 /** The tab is closed. */
 export function forgetRuns(tabId: string): void {
-  forgetLastRun(tabId)
+  rememberLastRun(tabId, undefined)
   cancelRuns(tabId)
   aborts.delete(tabId)
   runs.value = new Map([...runs.value].filter(([id]) => id !== tabId))
 }
 
-/** One after the other, to the first that fails or is cancelled. What ran in this tab before is cancelled. Never throws. */
+/** Runs one after the other until one fails or is cancelled; cancels what this tab ran before. Never throws. */
 export async function startRuns(tabId: string, all: readonly ToRun[]): Promise<void> {
   cancelRuns(tabId)
   const abort = new AbortController()
@@ -90,45 +91,67 @@ export async function startRuns(tabId: string, all: readonly ToRun[]): Promise<v
   for (const [index, one] of all.entries()) {
     if (!isMine()) return
     keep(tabId, { ...runsOf(tabId), shown: index })
-    const last = await followed(within(one, used), abort, (run) => {
+    const { statement } = one
+    const inPlace = used === undefined ? statement : { ...statement, project: used }
+    const last = await followed({ ...one, statement: inPlace }, abort, (run) => {
       if (isMine()) keep(tabId, withRun(runsOf(tabId), index, run))
     })
-    if (isMine()) remembered(tabId, one, last)
+    if (isMine()) noteLastRun(tabId, one, last)
     if (last.state !== 'done') break
-    if (!/^use\b/i.test(withoutComments(one.statement.sql))) continue
+    if (!/^use\b/i.test(withoutComments(statement.sql))) continue
     used = last.project
     if (used !== undefined) changeTab(tabId, { project: used })
   }
-  if (isMine()) keep(tabId, { ...runsOf(tabId), runs: runsOf(tabId).runs.filter(hasBegun) })
+  const begun = runsOf(tabId).runs.filter(({ state }) => state !== 'waiting')
+  if (isMine()) keep(tabId, { ...runsOf(tabId), runs: begun })
 }
 
-/** What ran before a reload, unless the server sees that it does not only read. */
+/** Repeats a run from before a reload, unless the server sees that it does not only read. */
 export async function runAgain(tabId: string, one: ToRun): Promise<void> {
   await startRuns(tabId, [{ ...one, isAgain: true }])
   const failure = runsOf(tabId).runs[0]?.failure
   if (failure instanceof ApiError && failure.code === 'sql_not_a_query') forgetRuns(tabId)
 }
 
-function remembered(tabId: string, { typed, isAgain }: ToRun, run: Run): void {
+/** Up, down, and as the rows came: the server sorts all rows of the statement. */
+export async function sortRun(tabId: string, column: number): Promise<void> {
+  const { runs: all, shown } = runsOf(tabId)
+  const run = all[shown]
+  if (run === undefined) return
+  const isSame = run.order?.column === column
+  const order = isSame && run.order?.isDescending ? undefined : { column, isDescending: isSame }
+  cancelRuns(tabId)
+  const abort = new AbortController()
+  aborts.set(tabId, abort)
+  const { statement, offset } = run
+  const again = { statement: { ...statement, isReadOnly: true }, offset, order, before: run }
+  await followed({ ...again, typed: {}, isAgain: true }, abort, (next) => {
+    if (aborts.get(tabId) === abort) keep(tabId, withRun(runsOf(tabId), shown, next))
+  })
+}
+
+export function isSortable({ state, statement }: Run): boolean {
+  const order = { column: 0, isDescending: false }
+  return state !== 'running' && sortedStatement(statement.sql, order) !== undefined
+}
+
+/** The statement as it was sent: with the order of its rows. */
+export function sentStatement({ statement, order }: Pick<Run, 'statement' | 'order'>): Statement {
+  const sorted = order && sortedStatement(statement.sql, order)
+  return sorted === undefined ? statement : { ...statement, sql: sorted }
+}
+
+function noteLastRun(tabId: string, { typed, isAgain }: ToRun, run: Run): void {
   const { state, statement, offset, columns, ms } = run
-  // A server that is busy, or a second reload, takes nothing from what is to come back.
+  // A busy server, or a second reload, must not lose what should come back.
   if (isAgain === true && state !== 'done') return
   const { sql, project = '' } = statement
   const isShown = state === 'done' && columns.length > 0 && isReading(sql)
-  if (isShown) rememberLastRun(tabId, { sql, project, offset, ms, typed })
-  else forgetLastRun(tabId)
+  rememberLastRun(tabId, isShown ? { sql, project, offset, ms, typed } : undefined)
 }
 
-function within(one: ToRun, project: string | undefined): ToRun {
-  return project === undefined ? one : { ...one, statement: { ...one.statement, project } }
-}
-
-function hasBegun({ state }: Run): boolean {
-  return state !== 'waiting'
-}
-
-function withRun({ runs, shown }: TabRuns, index: number, run: Run): TabRuns {
-  return { shown, runs: runs.with(index, run) }
+function withRun({ runs: all, shown }: TabRuns, index: number, run: Run): TabRuns {
+  return { shown, runs: all.with(index, run) }
 }
 
 function keep(tabId: string, next: TabRuns): void {
@@ -144,7 +167,9 @@ function waiting({ statement, offset }: ToRun): Run {
 async function followed(one: ToRun, all: AbortController, show: (run: Run) => void): Promise<Run> {
   const startedAt = performance.now()
   const rows: (readonly Cell[])[] = []
-  let run: Run = { ...waiting(one), state: 'running', rows }
+  const { before, order } = one
+  const { columns = [], rows: former = rows } = before ?? {}
+  let run: Run = { ...waiting(one), state: 'running', columns, rows: former, order: before?.order }
   const shown = (changes: Partial<Run>) => {
     run = { ...run, ...changes, ms: performance.now() - startedAt }
     show(run)
@@ -157,9 +182,9 @@ async function followed(one: ToRun, all: AbortController, show: (run: Run) => vo
   let chars = 0
   try {
     await streamSql(
-      { ...one.statement, signal },
+      { ...sentStatement({ statement: one.statement, order }), signal },
       {
-        columns: (columns) => shown({ columns }),
+        columns: (next) => shown({ columns: next }),
         warned: (warnings) => shown({ warnings }),
         changed: (affectedRows, project) => shown({ affectedRows, project }),
         rows: (added, addedChars) => {
@@ -169,15 +194,15 @@ async function followed(one: ToRun, all: AbortController, show: (run: Run) => vo
           const room = rowsMax - rows.length
           for (const row of added.slice(0, room)) rows.push(row)
           if (added.length > room || chars > CHARS_MAX) enough.abort()
-          // The first rows at once, the others at the pace of the timer.
-          if (isFirst) shown({})
+          // The first rows right away, the others at the pace of the timer.
+          if (isFirst) shown({ rows, order })
         },
       },
     )
-    shown({ state: 'done' })
+    shown({ state: 'done', rows, order })
   } catch (error) {
     if (all.signal.aborted) shown({ state: 'cancelled' })
-    else if (enough.signal.aborted) shown({ state: 'done', isCut: true })
+    else if (enough.signal.aborted) shown({ state: 'done', isCut: true, rows, order })
     else shown({ state: 'failed', failure: asError(error) })
   } finally {
     clearInterval(timer)
@@ -192,6 +217,83 @@ function noted({ statement, ms, state, rows }: Run, params: Parameters): void {
   noteRun({ sql, project, params, atMs: Date.now(), ms, rows: isDone ? rows.length : null })
   if (!isDone || isReading(sql)) return
   catalogChanges.value += 1
-  // The navigation shows what it knows until it is read again.
+  // The navigation shows the last known state until then.
   void refreshCatalog().catch(() => {})
+}
+
+const HISTORY_KEY = 'eider.sql.history'
+const HISTORY_MAX = 300
+/** A browser gives a site some 5,000,000 characters: the open tabs need them, too. */
+const HISTORY_CHARS_MAX = 1_000_000
+
+export interface PastRun {
+  readonly sql: string
+  readonly project: string
+  readonly params: Parameters
+  readonly atMs: number
+  readonly ms: number
+  /** null: it failed, or was cancelled. */
+  readonly rows: number | null
+}
+
+/** The statements run in this browser, the latest first. */
+export const pastRuns = signal<readonly PastRun[]>(storedHistory())
+
+function noteRun(run: PastRun): void {
+  // Read again: another window may have run something since.
+  const others = storedHistory().filter((one) => {
+    return one.sql !== run.sql || one.project !== run.project
+  })
+  let chars = 0
+  const kept = [run, ...others].slice(0, HISTORY_MAX).filter(({ sql }) => {
+    chars += sql.length
+    return chars <= HISTORY_CHARS_MAX
+  })
+  remember(HISTORY_KEY, JSON.stringify(kept))
+  pastRuns.value = kept
+}
+
+export function clearHistory(): void {
+  remember(HISTORY_KEY, '[]')
+  pastRuns.value = []
+}
+
+function storedHistory(): readonly PastRun[] {
+  try {
+    const value: unknown = JSON.parse(remembered(HISTORY_KEY) ?? '[]')
+    // Only this page writes it.
+    return Array.isArray(value) ? (value as readonly PastRun[]) : []
+  } catch {
+    return []
+  }
+}
+
+/** What a tab last showed, so that a reload can run it again. The rows themselves are not kept, for a sign-out's sake. */
+const LAST_RUN_KEY = 'eider.sql.ran.'
+
+interface LastRun {
+  readonly sql: string
+  readonly project: string
+  readonly offset: number
+  readonly ms: number
+  readonly typed: Parameters
+}
+
+function rememberLastRun(tabId: string, run: LastRun | undefined): void {
+  try {
+    if (run === undefined) sessionStorage.removeItem(`${LAST_RUN_KEY}${tabId}`)
+    else sessionStorage.setItem(`${LAST_RUN_KEY}${tabId}`, JSON.stringify(run))
+  } catch {
+    // A browser that stores nothing: it is run by hand.
+  }
+}
+
+export function lastRunOf(tabId: string): LastRun | undefined {
+  try {
+    const text = sessionStorage.getItem(`${LAST_RUN_KEY}${tabId}`)
+    // Only this page writes it.
+    return text === null ? undefined : (JSON.parse(text) as LastRun)
+  } catch {
+    return undefined
+  }
 }

@@ -1,11 +1,11 @@
-/** What else can be done with a statement: share it, keep it as a view, see its plan, run it again. */
+/** Share a statement, save it as a view, see its plan, or open an earlier one. */
 import { useState } from 'preact/hooks'
 import { refreshCatalog } from '../../api/catalog.ts'
 import { path, request } from '../../api/request.ts'
 import { may } from '../../api/session.ts'
 import { runSql, type Statement } from '../../api/sql.ts'
 import { Button, CopyButton } from '../../components/button.tsx'
-import { ConfirmButton, Dialog } from '../../components/dialog.tsx'
+import { Dialog } from '../../components/dialog.tsx'
 import type { Span } from '../../components/editor/sql-code.ts'
 import { EmptyState } from '../../components/failure.tsx'
 import { TextField } from '../../components/form/field.tsx'
@@ -14,13 +14,10 @@ import { counted, shownDuration, shownTime } from '../../components/numbers.ts'
 import { Loaded } from '../../components/record-list.tsx'
 import { useResource } from '../../components/resource.ts'
 import { tellDone } from '../../shell/notices.tsx'
-import { linkOf } from './link.ts'
-import { valuesOf } from './parameters.ts'
-import { forgetRuns, type PastRun, pastRuns } from './past-runs.ts'
 import { PlanOfRun } from './plan-of-run.tsx'
-import { catalogChanges, type Run } from './runs.ts'
+import { catalogChanges, clearHistory, type PastRun, pastRuns, type Run } from './runs.ts'
 import { openTab, type SqlTab } from './sql-tabs.ts'
-import { parametersOf, statementAtHand } from './statement-at.ts'
+import { linkOf, parametersOf, statementAtHand, valuesOf } from './statement.ts'
 
 type Open = 'none' | 'plan' | 'history' | 'view'
 
@@ -79,7 +76,7 @@ interface PlanDialogProps {
   readonly onClose: () => void
 }
 
-/** How the statement would be done; or, run once more, where its time goes. */
+/** The plan of the statement; or, run once more, where its time goes. */
 function PlanDialog({ statement, onClose }: PlanDialogProps) {
   const { sql, project, params } = statement
   const [isMeasured, setIsMeasured] = useState(false)
@@ -150,7 +147,7 @@ function ViewDialog({ sql, project, onClose }: ViewDialogProps) {
 
 const SHOWN_CHARS_MAX = 500
 
-/** What was run in this browser; one is opened again in a tab. */
+/** The statements run in this browser. A click opens one in a tab. */
 function HistoryDialog({ onClose }: { readonly onClose: () => void }) {
   const [typed, setTyped] = useState('')
   const found = pastRuns.value.filter(({ sql }) => sql.toLowerCase().includes(typed.toLowerCase()))
@@ -165,16 +162,8 @@ function HistoryDialog({ onClose }: { readonly onClose: () => void }) {
           value={typed}
           onInput={(event) => setTyped(event.currentTarget.value)}
         />
-        {found.length > 0 && (
-          <ConfirmButton
-            icon="trash"
-            label={typed === '' ? 'Delete all' : 'Delete these'}
-            asks={`Delete ${counted(found.length, 'statement')}?`}
-            verb="Delete"
-            onConfirm={async () => forgetRuns((run) => isAmong(run, found))}
-          >
-            They are deleted from the history in this browser. Open tabs stay.
-          </ConfirmButton>
+        {pastRuns.value.length > 0 && (
+          <Button icon="trash" label="Clear history" onClick={clearHistory} />
         )}
       </div>
       {found.length === 0 && (
@@ -211,8 +200,4 @@ function saidOf({ atMs, project, rows, ms }: PastRun): string {
   const at = shownTime(new Date(atMs).toISOString().replace('T', ' '))
   const ended = rows === null ? 'failed or cancelled' : counted(rows, 'row')
   return `${at} in ${project}, ${ended}, ${shownDuration(ms)}`
-}
-
-function isAmong({ sql, project }: PastRun, runs: readonly PastRun[]): boolean {
-  return runs.some((one) => one.sql === sql && one.project === project)
 }

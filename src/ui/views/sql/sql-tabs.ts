@@ -1,26 +1,19 @@
 /**
- * The statements at hand, as this browser keeps them. Each is stored by itself, so that two windows change different ones
- * without a loss, and each shows what the other did; which one is looked at is a window's own.
+ * The open tabs, as this browser stores them. Each is stored by itself, so that two windows change different ones without
+ * a loss, and each shows what the other did; each window has its own current tab.
  */
 import { signal } from '@preact/signals'
+import { isObject, parsedJson } from '../../../core/json.ts'
 import { forget, remember, remembered } from '../../components/browser-storage.ts'
-import { NO_PARAMETERS, type Parameters } from './parameters.ts'
+import type { LinkedStatement } from './statement.ts'
 
 const LIST_KEY = 'eider.sql.tabs'
 const TAB_KEY = 'eider.sql.tab.'
 const CURRENT_KEY = 'eider.sql.current'
 
-export type ResultForm = 'Table' | 'Chart' | 'JSON'
-
-export interface SqlTab {
+export interface SqlTab extends LinkedStatement {
   readonly id: string
   readonly name: string
-  readonly sql: string
-  readonly project: string
-  readonly params: Parameters
-  readonly form: ResultForm
-  /** What was changed of the chart that its rows suggest, as a link has it. */
-  readonly chart: Readonly<Record<string, string>>
 }
 
 interface Tabs {
@@ -33,7 +26,7 @@ const FIRST: SqlTab = {
   name: 'Statement 1',
   sql: '',
   project: 'mindsdb',
-  params: NO_PARAMETERS,
+  params: {},
   form: 'Table',
   chart: {},
 }
@@ -45,7 +38,7 @@ window.addEventListener('storage', ({ key }) => {
   if (isTab) tabs.value = withLookedAt(storedTabs(tabs.value.current))
 })
 
-/** What somebody looks at stays, though another window closed it, or nothing of it was stored yet. */
+/** The current tab stays, even if another window closed it, or nothing of it was stored yet. */
 function withLookedAt(stored: Tabs): Tabs {
   const looked = currentTab()
   if (stored.open.some(({ id }) => id === looked.id)) return stored
@@ -72,11 +65,11 @@ export function showTab(id: string): void {
   try {
     sessionStorage.setItem(CURRENT_KEY, id)
   } catch {
-    // This window forgets, as a browser does that keeps nothing.
+    // A browser that stores nothing starts with the first tab.
   }
 }
 
-/** Shows it as a tab of its own, or in the place of an empty one that is looked at. */
+/** Opens a new tab, or fills the current one if it is empty. */
 export function openTab(init: Partial<SqlTab> = {}): SqlTab {
   const before = currentTab()
   const isFree = before.sql.trim() === '' && init.sql !== undefined
@@ -109,9 +102,9 @@ export function closeTab(id: string): () => void {
 
 function storedTabs(current: string | null): Tabs {
   const open = storedIds().flatMap((id): readonly SqlTab[] => {
-    const tab = parsed(remembered(`${TAB_KEY}${id}`))
-    // Nobody but this page writes it; what is new in it since then gets its first value.
-    return isRecord(tab) ? [{ ...FIRST, ...(tab as Partial<SqlTab>), id }] : []
+    const tab = parsedJson(remembered(`${TAB_KEY}${id}`) ?? '')
+    // Only this page writes it; fields that are new since then get their first value.
+    return isObject(tab) ? [{ ...FIRST, ...(tab as Partial<SqlTab>), id }] : []
   })
   const [first = FIRST] = open
   const isThere = open.some(({ id }) => id === current)
@@ -130,24 +123,12 @@ function windowsOwn(): string | null {
 }
 
 function storedIds(): readonly string[] {
-  const list = parsed(remembered(LIST_KEY))
+  const list = parsedJson(remembered(LIST_KEY) ?? '')
   return Array.isArray(list) ? list.filter((one) => typeof one === 'string') : []
 }
 
 function storeIds(ids: readonly string[]): void {
   remember(LIST_KEY, JSON.stringify(ids))
-}
-
-function isRecord(value: unknown): value is object {
-  return typeof value === 'object' && value !== null
-}
-
-function parsed(text: string | null): unknown {
-  try {
-    return JSON.parse(text ?? 'null')
-  } catch {
-    return null
-  }
 }
 
 /** No two windows find the same. */

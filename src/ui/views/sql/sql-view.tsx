@@ -1,38 +1,28 @@
-/** Statements: several at hand, run by a key, their rows as a table, a chart, JSON or a plan. */
+/** The SQL view: statements in tabs, and their rows as a table, a chart, JSON or a plan. */
 import { useEffect, useMemo, useRef, useState } from 'preact/hooks'
 import { useLocation } from 'preact-iso/router'
-import { projects } from '../../api/catalog.ts'
-import { readFunctions, readTableNames, SqlError, written } from '../../api/sql.ts'
-import { Button, Icon } from '../../components/button.tsx'
+import { readFunctions, readTableNames, written } from '../../api/sql.ts'
 import { CodeEditor } from '../../components/editor/code-editor.tsx'
 import type { EditorHandle, EditorMark, RunPlace } from '../../components/editor/code-mirror.ts'
 import { type Span, statementsOf } from '../../components/editor/sql-code.ts'
-import { sqlCompletion } from '../../components/editor/sql-completion.ts'
-import { Failure } from '../../components/failure.tsx'
-import { counted, shownCount, shownDuration } from '../../components/numbers.ts'
+import { shownDuration } from '../../components/numbers.ts'
 import { PageHeader } from '../../components/page-header.tsx'
 import { useResource } from '../../components/resource.ts'
 import { useShortcuts } from '../../shell/keyboard.tsx'
-import { linked, type OpenedLink } from './link.ts'
-import { ParameterFields } from './parameter-fields.tsx'
-import { NO_PARAMETERS, valuesOf } from './parameters.ts'
-import { lastRunOf } from './past-runs.ts'
 import { ResultPane } from './result-pane.tsx'
+import { ParameterFields, placeIn, RunFailure, RunList, RunRow } from './run-row.tsx'
 import {
   cancelRuns,
   catalogChanges,
+  lastRunOf,
   type Run,
   runAgain,
   runsOf,
-  showRun,
   startRuns,
-  type TabRuns,
 } from './runs.ts'
-import { SchemaList } from './schema-list.tsx'
-import { SqlActions } from './sql-actions.tsx'
 import { changeTab, currentTab, openTab, type SqlTab, showTab, tabs } from './sql-tabs.ts'
-import { meantStatement, parametersOf, placeOfError } from './statement-at.ts'
-import { TabRow } from './tab-row.tsx'
+import { linked, meantStatement, type OpenedLink, parametersOf, valuesOf } from './statement.ts'
+import { SchemaList, TabRow } from './tab-row.tsx'
 
 export function SqlView() {
   const tab = currentTab()
@@ -42,8 +32,8 @@ export function SqlView() {
   const run = all.runs[all.shown]
   const names = useTableNames()
   const functions = useResource(readFunctions, ['functions'])
-  const complete = useMemo(() => {
-    return sqlCompletion({ functions: functions.data ?? [], tables: names.data ?? [] })
+  const known = useMemo(() => {
+    return { functions: functions.data ?? [], tables: names.data ?? [] }
   }, [names.data, functions.data])
   const runSpans = (spans: readonly Span[]) => setRefused(startSpans(currentTab(), spans))
   const runAt = (place: RunPlace) => {
@@ -74,9 +64,7 @@ export function SqlView() {
       <TabRow />
       <div class="sql-desk">
         <SchemaList
-          tables={names.data}
-          failure={names.failure}
-          onRetry={names.reload}
+          of={names}
           onInsert={(text) => editor.current?.insert(text)}
           onPreview={({ schema, name }) => {
             const sql = `SELECT * FROM ${written(schema)}.${written(name)} LIMIT 50`
@@ -89,11 +77,10 @@ export function SqlView() {
             <CodeEditor
               value={tab.sql}
               documentKey={tab.id}
-              language="sql"
               label="Statement"
               placeholder="SELECT … Ctrl+Enter runs it. Escape, then Tab leaves the editor"
               marks={marks}
-              complete={complete}
+              names={known}
               onChange={(sql) => changeTab(currentTab().id, { sql })}
               onRun={runAt}
               onRunAll={runAll}
@@ -159,7 +146,7 @@ function startSpans(
 /** What takes longer is run again by hand. */
 const AGAIN_MS_MAX = 5000
 
-/** After a reload, the rows that a tab showed. @returns why it does not */
+/** Runs again what a tab showed before a reload. @returns why it does not */
 function broughtBack({ id, sql: text, params: typed }: SqlTab): Refused | undefined {
   const last = runsOf(id).runs.length === 0 ? lastRunOf(id) : undefined
   if (last === undefined || !text.startsWith(last.sql, last.offset)) return undefined
@@ -167,8 +154,8 @@ function broughtBack({ id, sql: text, params: typed }: SqlTab): Refused | undefi
   const names = parametersOf(sql)
   const { params, problem } = valuesOf(typed, names)
   if (problem !== undefined) return undefined
-  // With other values they would be other rows.
-  const before = valuesOf(last.typed ?? NO_PARAMETERS, names)
+  // Other values would give other rows.
+  const before = valuesOf(last.typed, names)
   if (JSON.stringify(params) !== JSON.stringify(before.params)) return undefined
   if (ms > AGAIN_MS_MAX) {
     return { id, text: `It took ${shownDuration(ms)}: run it again to see its rows` }
@@ -178,7 +165,7 @@ function broughtBack({ id, sql: text, params: typed }: SqlTab): Refused | undefi
   return undefined
 }
 
-/** Opens the statement of the address in a tab, once, and runs what only reads. */
+/** Opens the statement of the address in a tab, once, and runs it if it only reads. */
 function useLink(onRefused: (refused: Refused | undefined) => void): void {
   const { url, route } = useLocation()
   useEffect(() => {
@@ -186,7 +173,7 @@ function useLink(onRefused: (refused: Refused | undefined) => void): void {
       const opened = linked(location.search.slice(1)) ?? linked(location.hash.slice(1))
       if (opened === undefined) return
       onRefused(openLinked(opened))
-      // The address of the tab stays plain: what is typed on is not what the link said.
+      // The statement may be edited now, so the address no longer names it.
       history.replaceState(history.state, '', '/sql')
       route('/sql', true)
     }
@@ -200,7 +187,7 @@ function openLinked({ isRun, ...init }: OpenedLink): Refused | undefined {
   const there = tabs.value.open.find((one) => isSame(one, init))
   const tab = there ?? openTab(init)
   if (there !== undefined) showTab(there.id)
-  // What it does is the server's to judge: it refuses what changes something or asks an agent.
+  // The server refuses what changes something or asks an agent.
   return isRun ? startSpans(tab, statementsOf(tab.sql), true) : undefined
 }
 
@@ -209,7 +196,7 @@ function isSame(tab: SqlTab, { sql, project = tab.project, params }: Omit<Opened
   return tab.sql === sql && tab.project === project && isEqual
 }
 
-/** What statements can name, read again after one that may have changed it. */
+/** What statements can name, read again after one that may have changed the catalog. */
 function useTableNames() {
   const names = useResource(readTableNames, ['table names'])
   const changes = catalogChanges.value
@@ -229,143 +216,4 @@ function marksOf(run: Run | undefined, text: string): readonly EditorMark[] {
   const place = run === undefined ? undefined : placeIn(run, text)
   if (run?.failure === undefined || place === undefined) return []
   return [{ ...place, message: run.failure.message.split('\n')[0] ?? '' }]
-}
-
-const STATES: Readonly<Record<Run['state'], string>> = {
-  waiting: 'waits',
-  running: 'runs',
-  done: 'done',
-  failed: 'failed',
-  cancelled: 'cancelled',
-}
-
-/** The statements that were run together, each with how it went; the one that is chosen is shown below. */
-function RunList({ tabId, of }: { readonly tabId: string; readonly of: TabRuns }) {
-  return (
-    <div class="sql-runs" role="group" aria-label="Statements that were run">
-      {of.runs.map((run, index) => (
-        <button
-          key={`${run.offset}`}
-          type="button"
-          class={`sql-run ${run.state}`}
-          aria-pressed={index === of.shown}
-          disabled={run.state === 'waiting'}
-          onClick={() => showRun(tabId, index)}
-        >
-          <span class="sql-run-number">{index + 1}</span>
-          <code class="one-line" dir="auto">
-            {run.statement.sql.slice(0, 200)}
-          </code>
-          <span class="small quiet">{saidShort(run)}</span>
-        </button>
-      ))}
-    </div>
-  )
-}
-
-function saidShort(run: Run): string {
-  if (run.state !== 'done') return STATES[run.state]
-  const rows = run.columns.length === 0 ? 'done' : `${shownCount(run.rows.length)} rows`
-  return `${rows}, ${shownDuration(run.ms)}`
-}
-
-interface RunFailureProps {
-  readonly run: Run
-  readonly error: Error
-  /** Of the editor. */
-  readonly text: string
-  readonly onGo: (at: number) => void
-}
-
-/** Why a statement failed, and where. */
-function RunFailure({ run, error, text, onGo }: RunFailureProps) {
-  if (!(error instanceof SqlError)) return <Failure error={error} />
-  const place = placeIn(run, text)
-  const [head = '', ...excerpt] = error.message.split('\n')
-  return (
-    <div class="failure" role="alert">
-      <Icon name="warning" />
-      <div class="sql-failure">
-        <strong>{error.title}</strong>
-        <p class="pre" dir="auto">
-          {head}
-        </p>
-        {excerpt.length > 0 && <pre class="sql-excerpt">{excerpt.join('\n')}</pre>}
-      </div>
-      {place && (
-        <Button
-          look="small"
-          icon="arrow"
-          label="Go to the place"
-          onClick={() => onGo(place.from)}
-        />
-      )}
-    </div>
-  )
-}
-
-/** Where in the editor's text a failure stands; undefined once the text is another one. */
-function placeIn({ failure, statement, offset }: Run, text: string): Span | undefined {
-  if (!(failure instanceof SqlError)) return undefined
-  const { sql } = statement
-  if (text.slice(offset, offset + sql.length) !== sql) return undefined
-  const place = placeOfError(failure.message, sql)
-  return place && { from: offset + place.from, to: offset + place.to }
-}
-
-interface RunRowProps {
-  readonly tab: SqlTab
-  readonly run: Run | undefined
-  /** Why nothing was started. */
-  readonly refused: string
-  /** Where the cursor is, or what is selected. */
-  readonly selection: () => Span
-  readonly onRun: () => void
-  /** Not given: there is one statement. */
-  readonly onRunAll?: () => void
-}
-
-/** What runs a statement, in which project, how it goes, and what else can be done with it. */
-function RunRow({ tab, run, refused, selection, onRun, onRunAll }: RunRowProps) {
-  const names = [...new Set([tab.project, ...(projects.value ?? []).map(({ name }) => name)])]
-  return (
-    <div class="row">
-      {run?.state === 'running' ? (
-        <Button look="danger" icon="stop" label="Cancel" onClick={() => cancelRuns(tab.id)} />
-      ) : (
-        <Button look="primary" icon="play" label="Run" title="Ctrl+Enter" onClick={onRun} />
-      )}
-      {onRunAll && run?.state !== 'running' && (
-        <Button label="Run all" title="Ctrl+Shift+Enter" onClick={onRunAll} />
-      )}
-      <label class="row">
-        <span class="small quiet">in</span>
-        <select
-          value={tab.project}
-          onChange={(event) => changeTab(tab.id, { project: event.currentTarget.value })}
-        >
-          {names.map((name) => (
-            <option key={name}>{name}</option>
-          ))}
-        </select>
-        <span class="visually-hidden">project where plain names are looked up</span>
-      </label>
-      <span class="small quiet" role="status">
-        {refused || saidOf(run)}
-      </span>
-      <span class="grow" />
-      <SqlActions tab={tab} run={run} selection={selection} />
-    </div>
-  )
-}
-
-function saidOf(run: Run | undefined): string {
-  if (run === undefined) return ''
-  const took = shownDuration(run.ms)
-  const rows = counted(run.rows.length, 'row')
-  if (run.state === 'running') return `Running for ${took}, ${rows} so far`
-  if (run.state === 'failed') return `Failed after ${took}`
-  if (run.state === 'cancelled') return `Cancelled after ${took}, ${rows} received`
-  if (run.isCut) return `The first ${rows}. Export it to get all`
-  return run.columns.length === 0 ? `Done in ${took}` : `${rows} in ${took}`
 }

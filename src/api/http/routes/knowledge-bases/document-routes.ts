@@ -3,8 +3,8 @@ import { mayDo, requireScope } from '../../../../core/domain/access/principal.ts
 import { type Row, shownValue } from '../../../../core/domain/document.ts'
 import { nameKey } from '../../../../core/domain/identifier.ts'
 import type { StoredChunk, StoredDocument } from '../../../../core/domain/ports/document-ports.ts'
+import type { DocumentTexts } from '../../../../query/documents/document-changes.ts'
 import type { ListPage } from '../../../../query/documents/list-documents.ts'
-import type { DocumentTexts } from '../../../../query/documents/one-document.ts'
 import {
   CHUNK_LIST,
   DELETED_DOCUMENTS,

@@ -20,9 +20,9 @@ import {
   type DatabaseDefinition,
   databaseDraft,
   dropDatabase,
+  dropProject,
   shownParameters,
 } from '../../../../query/definitions/define-database.ts'
-import { dropProject } from '../../../../query/definitions/define-project.ts'
 import type { Fields } from '../../../../query/definitions/fields.ts'
 import {
   CONNECTION_FAILURE,

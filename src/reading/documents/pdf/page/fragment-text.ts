@@ -1,3 +1,5 @@
+import { twinSigns } from '../../../twin-signs.ts'
+
 interface Line {
   readonly baseline: number
   readonly size: number
@@ -26,7 +28,7 @@ export function fragmentText(glyphs: readonly Glyph[], line: Line): string {
     if (before !== null && (hasSpace || isWordGap(before, glyph, end, gapMin * line.size))) {
       pieces.push(' ')
     }
-    const mark = before === null ? undefined : ACCENTS[glyph.text]
+    const mark = before === null ? undefined : ACCENTS.get(glyph.text)
     if (mark !== undefined && before !== null && standsOver(glyph, before)) {
       pieces.push(mark)
       continue
@@ -95,7 +97,7 @@ function standsOver(accent: Glyph, letter: Glyph): boolean {
 
 /** Raised digits are written as such: 10³ is not 103, and a note's number is no part of the word. */
 function written(glyph: Glyph, before: Glyph | null, line: Line): string {
-  const digit = SUPERSCRIPTS[glyph.text]
+  const digit = SUPERSCRIPTS.get(glyph.text)
   if (digit === undefined || (before === null && !line.isLong)) return glyph.text
   const isRaised = line.baseline - glyph.baseline > line.size * 0.2 && glyph.size < line.size * 0.85
   return isRaised ? digit : glyph.text
@@ -151,7 +153,7 @@ function turnedWithin(pieces: readonly string[]): string[] {
 }
 
 function mirrored(piece: string): string {
-  return MIRRORED[piece] ?? piece
+  return MIRRORED.get(piece) ?? piece
 }
 
 /** Ligatures, Arabic shapes and radicals that stand for ideographs become the letters that people type. */
@@ -160,43 +162,13 @@ function normalized(text: string): string {
 }
 
 const LETTER = /^\p{L}$/u
-const ACCENTS: Readonly<Record<string, string>> = {
-  '´': '\u0301',
-  '¨': '\u0308',
-  ˆ: '\u0302',
-  '˜': '\u0303',
-  ˇ: '\u030c',
-  '˚': '\u030a',
-  '¯': '\u0304',
-  '˘': '\u0306',
-  '˝': '\u030b',
-  '¸': '\u0327',
-}
-const MARKS: ReadonlySet<string> = new Set(Object.values(ACCENTS))
-const MIRRORED: Readonly<Record<string, string>> = {
-  '(': ')',
-  ')': '(',
-  '[': ']',
-  ']': '[',
-  '{': '}',
-  '}': '{',
-  '«': '»',
-  '»': '«',
-  '<': '>',
-  '>': '<',
-}
-const SUPERSCRIPTS: Readonly<Record<string, string>> = {
-  '0': '⁰',
-  '1': '¹',
-  '2': '²',
-  '3': '³',
-  '4': '⁴',
-  '5': '⁵',
-  '6': '⁶',
-  '7': '⁷',
-  '8': '⁸',
-  '9': '⁹',
-}
+const ACCENTS = twinSigns(
+  '´¨ˆ˜ˇ˚¯˘˝¸',
+  '\u0301\u0308\u0302\u0303\u030c\u030a\u0304\u0306\u030b\u0327',
+)
+const MARKS: ReadonlySet<string> = new Set(ACCENTS.values())
+const MIRRORED = twinSigns('()[]{}«»<>', ')(][}{»«><')
+const SUPERSCRIPTS = twinSigns('0123456789', '⁰¹²³⁴⁵⁶⁷⁸⁹')
 /** Without digits: they run from left to right everywhere. */
 const RTL = /[\u0590-\u065f\u066a-\u06ef\u06fa-\u08ff\ufb1d-\ufdff\ufe70-\ufefc]/
 const RTL_ALL = new RegExp(RTL.source, 'g')
@@ -239,7 +211,7 @@ function cyrillic(text: string): string {
     const own = word.replace(BESIDE_CYRILLIC, inCyrillic)
     const others = own.match(LATIN_ALL) ?? []
     // A word of both: a unit after a number, a program's name with an ending.
-    const isMeant = others.some((letter) => LOOKALIKES[letter] === undefined)
+    const isMeant = others.some((letter) => LOOKALIKES.get(letter) === undefined)
     if (isMeant || others.length > word.length / 2 || NAME.test(own)) return own
     return own.replace(LATIN_ALL, inCyrillic)
   })
@@ -248,7 +220,7 @@ function cyrillic(text: string): string {
 }
 
 function inCyrillic(letter: string): string {
-  return LOOKALIKES[letter] ?? letter
+  return LOOKALIKES.get(letter) ?? letter
 }
 
 const CYRILLIC = /[\u0400-\u04ff]/
@@ -259,32 +231,7 @@ const NAME = /[A-Za-z]{2}/
 const UKRAINIAN = /[\u0404\u0406\u0407\u0454\u0456\u0457\u0490\u0491\u040e\u045e]/
 const BESIDE_CYRILLIC = /(?<=[\u0400-\u04ff])[iI]|[iI](?=[\u0400-\u04ff])/g
 const ALONE = /(?<=^|\s)[iI](?=\s[\u0400-\u04ff])|(?<=[\u0400-\u04ff,;:»]\s)[iI](?=\s|$)/g
-const LOOKALIKES: Readonly<Record<string, string>> = {
-  A: 'А',
-  B: 'В',
-  C: 'С',
-  E: 'Е',
-  H: 'Н',
-  I: 'І',
-  J: 'Ј',
-  K: 'К',
-  M: 'М',
-  O: 'О',
-  P: 'Р',
-  S: 'Ѕ',
-  T: 'Т',
-  X: 'Х',
-  a: 'а',
-  c: 'с',
-  e: 'е',
-  i: 'і',
-  j: 'ј',
-  o: 'о',
-  p: 'р',
-  s: 'ѕ',
-  x: 'х',
-  y: 'у',
-}
+const LOOKALIKES = twinSigns('ABCEHIJKMOPSTXaceijopsxy', 'АВСЕНІЈКМОРЅТХасеіјорѕху')
 
 /**
  * In which direction a line's letters run, as the library goes through them. What runs from right to left it gives in the order

@@ -1,3 +1,4 @@
+import { signsByCode } from '../../../twin-signs.ts'
 import { type Font, type Glyph, LineDirection } from './fragment-text.ts'
 import { type Drawn, drawnObjects, type PageFrame, pageFrame } from './page-objects.ts'
 import type { PdfFile, Pdfium } from './pdf-file.ts'
@@ -90,7 +91,7 @@ class GlyphReading {
     // A hyphen at the end of a line, as the library marks it.
     if (code === 2 || code === 0xfffe) return '-'
     if (code === 0xad) return '\u00ad'
-    const symbol = SYMBOLS[code]
+    const symbol = SYMBOLS.get(code)
     if (symbol !== undefined) return symbol
     if (isUnknown(code) || this.#isGuessed(code, index)) {
       this.#unknownCount += 1
@@ -220,20 +221,9 @@ const MONOSPACE =
   /mono|courier|consol|typewriter|cmtt|cmsltt|cmitt|cmtcsc|sfst|sfit|sftt|ectt|lmtt|menlo|inconsolata|nimbusmon|fixed|cour\b/i
 
 /** Private codes that fonts of symbols have always used for the same signs, and what stands for nothing known. */
-const SYMBOLS: Readonly<Record<number, string>> = {
-  61623: '•',
-  61607: '•',
-  61558: '•',
-  61656: '•',
-  61692: '✓',
-  61548: '•',
-  61550: '•',
-  61553: '•',
-  61664: '→',
-  61672: '→',
-  61614: '→',
-  61485: '-',
-}
+const SYMBOLS = signsByCode(
+  'f0b7• f0a7• f076• f0d8• f0fc✓ f06c• f06e• f071• f0e0→ f0e8→ f0ae→ f02d-',
+)
 
 /** Letters of a Korean syllable are drawn one over the other: the vowel and the last consonant have no place of their own. */
 function isSameSyllable(before: Glyph, { text, x0, baseline }: Glyph): boolean {

@@ -5,7 +5,7 @@ import type {
 } from '../../../../core/domain/agents/completion-event.ts'
 import type { Cell } from '../../../api/sql.ts'
 import { Chart } from '../../../components/chart/chart.tsx'
-import type { ChartChoice, ChartKind } from '../../../components/chart/chart-choice.ts'
+import type { ChartChoice, ChartKind } from '../../../components/chart/chart-data.ts'
 import { counted } from '../../../components/numbers.ts'
 import { RecordTable } from '../../../components/record-list.tsx'
 import type { Found } from './asked-turn.ts'

@@ -2,8 +2,9 @@
  * SQL of a database's own, in parentheses after its name: `FROM pg (SELECT …)`. It may be in a dialect that neither we nor
  * DuckDB can read, so that it becomes a name in quotes, `pg."…"`, before anybody else reads the statement.
  */
+import { nameKey } from '../../core/domain/identifier.ts'
 import { AppError } from '../../core/errors.ts'
-import { lineAndColumn, nextToken, type Token } from './tokens.ts'
+import { lineAndColumn, nextToken, type Token, tokenize } from './tokens.ts'
 
 const MARK = '\u0001native\u0001'
 
@@ -13,7 +14,7 @@ export function nativeText(name: string): string | undefined {
 }
 
 /** How a database reads its texts. */
-export type NativeDialect = 'postgres' | 'mysql' | 'sqlite' | 'duckdb'
+type NativeDialect = 'postgres' | 'mysql' | 'sqlite' | 'duckdb'
 
 /**
  * @param dialectOf of a data source, by its name; undefined: there is none
@@ -205,4 +206,64 @@ function commentEnd(sql: string, start: number, dialect: NativeDialect): number 
     if (depth === 0) return at + 1
   }
   return -1
+}
+
+const ENDS_FROM = new Set([
+  ...['select', 'where', 'group', 'having', 'qualify', 'window', 'order', 'limit', 'offset'],
+  ...['union', 'intersect', 'except', 'on', 'using'],
+])
+const QUERY_WORDS = new Set(['select', 'with', 'from', 'values'])
+
+/**
+ * The databases that a SELECT names before a relation or before SQL of their own, in lower case. It reads no more than words, so
+ * that it may find one too many (`extract(day FROM t.x)`), but it misses none.
+ */
+export function databasesNamed(sql: string): ReadonlySet<string> {
+  const tokens = tokenize(sql)
+  const found = new Set<string>()
+  // For each open parenthesis: whether a relation may follow, and whether a comma leads to one.
+  const open = [{ isNext: false, isFrom: false }]
+  for (const [index, { kind, text, value }] of tokens.entries()) {
+    const state = open.at(-1) ?? { isNext: false, isFrom: false }
+    const word = kind === 'word' ? value.toLowerCase() : ''
+    if (text === '(') open.push({ isNext: state.isNext, isFrom: state.isNext })
+    else if (text === ')') open.pop()
+    else if (text === ',') state.isNext = state.isFrom
+    else if (word === 'from' || word === 'join')
+      Object.assign(state, { isNext: true, isFrom: true })
+    else if (word === 'lateral') continue
+    else if (ENDS_FROM.has(word)) {
+      state.isNext = false
+      // After a condition of a join, a comma leads to a relation again.
+      if (word !== 'on' && word !== 'using') state.isFrom = false
+    } else if (kind === 'word' || kind === 'name') {
+      if (state.isNext && isDatabase(index)) found.add(value.toLowerCase())
+      state.isNext = false
+    }
+  }
+  return found
+
+  function isDatabase(index: number): boolean {
+    const [next, afterwards] = [tokens[index + 1], tokens[index + 2]]
+    if (next?.text === '.') return true
+    return next?.text === '(' && QUERY_WORDS.has(afterwards?.value.toLowerCase() ?? '')
+  }
+}
+
+/**
+ * Whether something of a database is named: `shop.orders`, `shop (SELECT …)`. An alias that is called so counts, too, and
+ * in a text that cannot be read every mention does.
+ */
+export function namesDatabase(sql: string, database: string): boolean {
+  const key = nameKey(database)
+  try {
+    const tokens = tokenize(sql)
+    return tokens.some(({ kind, value }, index) => {
+      if ((kind !== 'word' && kind !== 'name') || nameKey(value) !== key) return false
+      const [before, after] = [tokens[index - 1]?.text, tokens[index + 1]?.text]
+      return before !== '.' && (after === '.' || after === '(')
+    })
+  } catch {
+    return nameKey(sql).includes(key)
+  }
 }

@@ -1,9 +1,10 @@
 /** Writes to whole documents: by the same ways as INSERT, UPDATE and DELETE. */
-import type { Row } from '../../core/domain/document.ts'
-import { CELL_CHARS_MAX } from '../../core/domain/document.ts'
+import { chunkFacts, ownMetadata } from '../../core/domain/chunk.ts'
+import { CELL_CHARS_MAX, type Row } from '../../core/domain/document.ts'
 import type { KnowledgeBase } from '../../core/domain/knowledge-base.ts'
-import type { StoredDocument } from '../../core/domain/ports/document-ports.ts'
+import type { StoredChunk, StoredDocument } from '../../core/domain/ports/document-ports.ts'
 import { AppError, notFound } from '../../core/errors.ts'
+import { TimeSlice } from '../../core/runtime/scheduling.ts'
 import { INGEST_LIMITS } from '../../ingest/ingest-limits.ts'
 import { storeRows } from '../../ingest/pipeline/store-rows.ts'
 import { columnMappingOf, findColumn, wellFormedRow } from '../../ingest/sources/document-of-row.ts'
@@ -11,7 +12,15 @@ import { CHUNK_KEY } from '../../sql/search/ranking.ts'
 import { quotedName } from '../search/chunk-search.ts'
 import type { QueryDeps } from '../select/query-deps.ts'
 import { runSelect } from '../select/run-select.ts'
-import { listCondition, type Selection } from './list-documents.ts'
+import {
+  type ListOrder,
+  type ListPage,
+  listChunks,
+  listCondition,
+  listDocuments,
+  type Selection,
+} from './list-documents.ts'
+import { chunksByColumn, JoinedText, type TextPlace } from './text-of-chunks.ts'
 
 export interface SentDocument {
   readonly id: string
@@ -159,4 +168,101 @@ export async function deleteDocuments(
   }
   const chunks = keys.length === 0 ? 0 : await deps.chunks.removeChunks(kb, keys)
   return { documents: chunks === 0 ? 0 : ids.size, chunks }
+}
+
+/** What the routes of documents call. */
+
+type Kb = KnowledgeBase
+
+export interface DocumentUses {
+  list(kb: Kb, order: ListOrder, signal: AbortSignal): Promise<ListPage<StoredDocument>>
+  chunks(kb: Kb, order: ListOrder, signal: AbortSignal): Promise<ListPage<StoredChunk>>
+  /** By the keys of chunks. */
+  vectors(kb: Kb, keys: readonly bigint[]): Promise<ReadonlyMap<bigint, Float32Array>>
+  read(kb: Kb, id: string, signal: AbortSignal): Promise<DocumentTexts>
+  put(
+    kb: Kb,
+    sent: SentDocument,
+    signal: AbortSignal,
+  ): Promise<{ readonly document: StoredDocument; readonly isNew: boolean }>
+  patch(kb: Kb, change: { readonly id: string; readonly metadata: Row }): Promise<StoredDocument>
+  remove(kb: Kb, id: string): Promise<void>
+  removeAll(
+    kb: Kb,
+    selection: Selection,
+    signal: AbortSignal,
+  ): Promise<{ readonly documents: number; readonly chunks: number }>
+}
+
+/** @param depsOf what one request gets */
+export function documentUses(depsOf: () => QueryDeps): DocumentUses {
+  return {
+    list: (kb, order, signal) => listDocuments(kb, order, depsOf(), signal),
+    chunks: (kb, order, signal) => listChunks(kb, order, depsOf(), signal),
+    vectors: (kb, keys) => depsOf().documents.vectorsOf(kb, keys),
+    read: (kb, id, signal) => readDocument(kb, id, depsOf(), signal),
+    put: (kb, sent, signal) => putDocument(kb, sent, depsOf(), signal),
+    patch: (kb, change) => patchDocument(kb, change, depsOf()),
+    remove: (kb, id) => deleteDocument(kb, id, depsOf()),
+    removeAll: (kb, selection, signal) => deleteDocuments(kb, selection, depsOf(), signal),
+  }
+}
+
+/** A document with its texts, put together from its chunks. */
+export interface DocumentTexts {
+  readonly id: string
+  readonly metadata: Row
+  readonly texts: readonly DocumentText[]
+  readonly chunks: readonly PlacedChunk[]
+}
+
+export interface DocumentText {
+  readonly column: string
+  readonly text: string
+  /** False where some of it stands in no chunk, or a chunk was changed by itself. */
+  readonly isExact: boolean
+}
+
+export interface PlacedChunk {
+  readonly chunkId: string
+  readonly column: string
+  /** Code units into the text of its column. */
+  readonly startChar: number
+  readonly endChar: number
+  /** What cut it. */
+  readonly source: string
+  /** What is known of it alone, such as `page`. */
+  readonly facts: Row
+}
+
+const JOINING_SLICE_MS = 4
+
+/** @throws AppError `document_not_found`, `knowledge_base_not_found` */
+export async function readDocument(
+  kb: KnowledgeBase,
+  id: string,
+  deps: Pick<QueryDeps, 'documents'>,
+  signal: AbortSignal,
+): Promise<DocumentTexts> {
+  const stored = await deps.documents.chunksOf(kb, id)
+  const [first] = stored
+  if (first === undefined) throw notFound('document', id)
+  const slice = new TimeSlice(JOINING_SLICE_MS)
+  const texts: DocumentText[] = []
+  const chunks: PlacedChunk[] = []
+  for (const [column, placed] of chunksByColumn(stored)) {
+    const text = new JoinedText()
+    for (const chunk of placed) {
+      chunks.push(placedChunk(chunk, column, text.add(chunk)))
+      await slice.yieldIfSpent(signal)
+    }
+    texts.push({ column, text: text.text, isExact: text.isExact })
+  }
+  return { id, metadata: ownMetadata(first.metadata), texts, chunks }
+}
+
+function placedChunk(chunk: StoredChunk, column: string, { start, end }: TextPlace): PlacedChunk {
+  const { chunkId, metadata } = chunk
+  const place = { startChar: start, endChar: end }
+  return { chunkId, column, ...place, source: String(metadata.source), facts: chunkFacts(metadata) }
 }

@@ -1,0 +1,250 @@
+/** The head, the visible rows and the foot of a large table. */
+import { useMemo } from 'preact/hooks'
+import type { Cell, Column } from '../../api/sql.ts'
+import { Button, CopyButton } from '../button.tsx'
+import { counted, shownCount } from '../numbers.ts'
+import { cellText, isNothing, isNumberType, shownCell, tsvOf } from './cell-text.ts'
+import {
+  cellCount,
+  isRightAligned,
+  NUMBERS_PX,
+  type Order,
+  type Place,
+  type Range,
+  type Rectangle,
+  ROW_PX,
+} from './table-model.ts'
+
+type Rows = readonly (readonly Cell[])[]
+
+interface TableHeadProps {
+  readonly columns: readonly Column[]
+  readonly widths: readonly number[]
+  readonly seen: Range
+  /** The width of the columns before the first visible one. */
+  readonly leadPx: number
+  readonly order: Order | undefined
+  readonly onSort: ((column: number) => void) | undefined
+  readonly onWidth: (column: number, px: number) => void
+}
+
+/** Names and types of the columns. A click sorts, dragging the edge between two changes a width. */
+export function TableHead(props: TableHeadProps) {
+  const { columns, widths, seen, leadPx, order, onSort, onWidth } = props
+  return (
+    <div class="data-row data-head" role="row" aria-rowindex={1}>
+      <span class="data-number" role="presentation" />
+      <span class="data-lead" style={{ width: `${leadPx}px` }} role="presentation" />
+      {columns.slice(seen.first, seen.end).map(({ name, type }, offset) => {
+        const column = seen.first + offset
+        const width = widths[column] ?? 0
+        const isSorted = order?.column === column
+        const words = isSorted && order.isDescending ? 'descending' : 'ascending'
+        return (
+          <span
+            key={column}
+            class={`data-cell ${isNumberType(type) ? 'number' : ''}`}
+            style={{ width: `${width}px` }}
+            role="columnheader"
+            aria-colindex={column + 1}
+            aria-sort={isSorted ? words : 'none'}
+          >
+            <button
+              type="button"
+              tabIndex={-1}
+              disabled={onSort === undefined}
+              title={`${name}\n${type}${onSort === undefined ? '' : '\nClick to sort'}`}
+              onClick={() => onSort?.(column)}
+            >
+              <span class="one-line" dir="auto">
+                {name}
+                {isSorted && <span aria-hidden="true">{order.isDescending ? ' ↓' : ' ↑'}</span>}
+              </span>
+              <span class="data-type one-line">{type}</span>
+            </button>
+            <span
+              class="data-edge"
+              role="presentation"
+              onPointerDown={(event) => drag(event, width, (px) => onWidth(column, px))}
+            />
+          </span>
+        )
+      })}
+    </div>
+  )
+}
+
+function drag(event: PointerEvent, width: number, onWidth: (px: number) => void): void {
+  const { currentTarget: edge, clientX: start, pointerId } = event
+  if (!(edge instanceof HTMLElement)) return
+  event.preventDefault()
+  edge.setPointerCapture(pointerId)
+  edge.onpointermove = ({ clientX }) => onWidth(width + clientX - start)
+  edge.onlostpointercapture = () => {
+    edge.onpointermove = null
+  }
+}
+
+const SHOWN_CHARS_MAX = 200
+
+interface Shared {
+  readonly columns: readonly Column[]
+  readonly edges: readonly number[]
+  readonly seen: Range
+}
+
+interface TableBodyProps extends Shared {
+  readonly rows: Rows
+  readonly shown: Range
+  readonly chosen: Rectangle
+  readonly at: Place
+}
+
+export function TableBody(props: TableBodyProps) {
+  const { rows, shown, chosen, at, columns, edges, seen } = props
+  const width = (edges.at(-1) ?? 0) + NUMBERS_PX
+  return (
+    <div
+      class="data-body"
+      role="presentation"
+      style={{ height: `${rows.length * ROW_PX}px`, width: `${width}px` }}
+    >
+      <div
+        class="data-rows"
+        role="presentation"
+        style={{ transform: `translateY(${shown.first * ROW_PX}px)` }}
+      >
+        {rows.slice(shown.first, shown.end).map((row, offset) => {
+          const index = shown.first + offset
+          const isChosen = index >= chosen.top && index <= chosen.bottom
+          return (
+            <ShownRow
+              key={index}
+              index={index}
+              row={row}
+              chosenFrom={isChosen ? chosen.left : 0}
+              chosenTo={isChosen ? chosen.right : -1}
+              atColumn={at.row === index ? at.column : -1}
+              {...{ columns, edges, seen }}
+            />
+          )
+        })}
+      </div>
+    </div>
+  )
+}
+
+interface ShownRowProps extends Shared {
+  readonly index: number
+  readonly row: readonly Cell[]
+  readonly chosenFrom: number
+  readonly chosenTo: number
+  /** Where keys act; -1: not in this row. */
+  readonly atColumn: number
+}
+
+function ShownRow(props: ShownRowProps) {
+  const { index, row, columns, edges, seen, chosenFrom, chosenTo, atColumn } = props
+  const { first, end } = seen
+  // The same element as before, so that scrolling does not compare cells that did not change.
+  return useMemo(() => {
+    return (
+      <div class="data-row" role="row" aria-rowindex={index + 2}>
+        <span class="data-number" aria-hidden="true">
+          {shownCount(index + 1)}
+        </span>
+        {columns.slice(first, end).map((shown, offset) => {
+          const column = first + offset
+          const cell = row[column]
+          const [left = 0, right = 0] = [edges[column], edges[column + 1]]
+          const isChosen = column >= chosenFrom && column <= chosenTo
+          const kind = isNothing(cell) ? 'null' : isRightAligned(shown, cell) ? 'number' : ''
+          const isAt = column === atColumn
+          return (
+            <span
+              key={column}
+              id={isAt ? cellId({ row: index, column }) : undefined}
+              class={`data-cell ${kind} ${isChosen ? 'chosen' : ''} ${isAt ? 'at' : ''}`}
+              style={{ left: `${NUMBERS_PX + left}px`, width: `${right - left}px` }}
+              role="gridcell"
+              aria-colindex={column + 1}
+              aria-selected={isChosen}
+              dir="auto"
+            >
+              {shownCell(cell, shown.type, SHOWN_CHARS_MAX)}
+            </span>
+          )
+        })}
+      </div>
+    )
+  }, [index, row, columns, edges, first, end, chosenFrom, chosenTo, atColumn])
+}
+
+export function cellId({ row, column }: Place): string {
+  return `cell-${row}-${column}`
+}
+
+const SAID_CHARS_MAX = 160
+/** A sum over more would make each step of the keys slow. */
+const SUMMED_CELLS_MAX = 200_000
+
+interface TableFootProps {
+  readonly columns: readonly Column[]
+  readonly rows: Rows
+  readonly chosen: Rectangle
+  readonly onOpen: () => void
+}
+
+/** The selected cells, and what to do with them. */
+export function TableFoot({ columns, rows, chosen, onOpen }: TableFootProps) {
+  const { top, left, right } = chosen
+  const isOne = cellCount(chosen) === 1
+  const { name = '', type = '' } = columns[left] ?? {}
+  const names = columns.slice(left, right + 1).map((column) => column.name)
+  return (
+    <div class="data-foot small">
+      <span class="one-line grow" dir="auto">
+        {isOne ? (
+          <>
+            <span class="quiet">
+              Row {shownCount(top + 1)}, {name}:{' '}
+            </span>
+            {shownCell(rows[top]?.[left], type, SAID_CHARS_MAX)}
+          </>
+        ) : (
+          saidOf(rows, chosen)
+        )}
+      </span>
+      {isOne && <Button look="small" label="Open" onClick={onOpen} />}
+      <CopyButton label="Copy" text={() => chosenText(rows, chosen)} />
+      {!isOne && (
+        <CopyButton
+          label="Copy with headers"
+          text={() => tsvOf([names, ...chosenRows(rows, chosen)])}
+        />
+      )}
+    </div>
+  )
+}
+
+/** One cell as it is, several as a spreadsheet takes them. */
+export function chosenText(rows: Rows, chosen: Rectangle): string {
+  if (cellCount(chosen) === 1) return cellText(rows[chosen.top]?.[chosen.left])
+  return tsvOf(chosenRows(rows, chosen))
+}
+
+function chosenRows(rows: Rows, { top, bottom, left, right }: Rectangle): Rows {
+  return rows.slice(top, bottom + 1).map((row) => row.slice(left, right + 1))
+}
+
+function saidOf(rows: Rows, chosen: Rectangle): string {
+  const { top, bottom, left, right } = chosen
+  const said = `${counted(bottom - top + 1, 'row')} × ${counted(right - left + 1, 'column')}`
+  if (cellCount(chosen) > SUMMED_CELLS_MAX) return said
+  const cells = chosenRows(rows, chosen).flat()
+  const numbers = cells.filter((cell) => typeof cell === 'number')
+  if (numbers.length === 0) return said
+  const sum = numbers.reduce((total, one) => total + one, 0)
+  const [total, mean] = [sum, sum / numbers.length].map((one) => Number(one.toPrecision(12)))
+  return `${said}; sum ${total}, mean ${mean} of ${counted(numbers.length, 'number')}`
+}

@@ -1,0 +1,25 @@
+/** The colours of the style sheets for what is drawn on a canvas, in the theme of the moment. */
+
+/** `rgb(…)` for a token such as `--series-1`, which may be a `light-dark(…)`. */
+export function colourReader(element: HTMLElement): (token: string) => string {
+  return (token) => {
+    const probe = document.createElement('span')
+    probe.style.color = `var(${token})`
+    element.append(probe)
+    const { color } = getComputedStyle(probe)
+    probe.remove()
+    return color
+  }
+}
+
+/** Calls `redraw` whenever the page or the system switches between light and dark. @returns what ends that */
+export function watchTheme(redraw: () => void): () => void {
+  const themes = new MutationObserver(redraw)
+  themes.observe(document.documentElement, { attributes: true, attributeFilter: ['data-theme'] })
+  const scheme = matchMedia('(prefers-color-scheme: dark)')
+  scheme.addEventListener('change', redraw)
+  return () => {
+    themes.disconnect()
+    scheme.removeEventListener('change', redraw)
+  }
+}

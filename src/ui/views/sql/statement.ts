@@ -1,0 +1,228 @@
+/** The statement to run in a text, its parameters, its link, and the place of its error. Pure. */
+
+import {
+  codeOf,
+  type Span,
+  statementsOf,
+  withoutComments,
+} from '../../components/editor/sql-code.ts'
+import type { Order } from '../../components/table/table-model.ts'
+
+/** The selection, else the statement at the cursor. */
+export function meantStatement(text: string, { from, to }: Span): Span | undefined {
+  if (text.slice(from, to).trim() !== '') return { from, to }
+  const all = statementsOf(text)
+  return all.find((span) => from <= span.to + 1) ?? all.at(-1)
+}
+
+/** The statement that ran if the text still contains it unchanged, else the one that would run now. */
+export function statementAtHand(text: string, ran: string | undefined, at: Span): string {
+  const isThere = statementsOf(text).some(({ from, to }) => text.slice(from, to) === ran)
+  if (ran !== undefined && isThere) return ran
+  const span = meantStatement(text, at)
+  return span === undefined ? '' : text.slice(span.from, span.to)
+}
+
+/** Names of `:name` in a statement, each once. */
+export function parametersOf(sql: string): readonly string[] {
+  const found = [...codeOf(sql).matchAll(/(?<![:\w]):([a-z_]\w*)/gi)].map(([, name = '']) => name)
+  return [...new Set(found)]
+}
+
+/** Whether a statement creates and drops no names. For links, the server decides what may run. */
+export function isReading(sql: string): boolean {
+  return /^\(*\s*(select|with|show|describe|from|values|explain|set|use)\b/i.test(
+    withoutComments(sql),
+  )
+}
+
+/** The place in the statement that an error message names; undefined: it names none. */
+export function placeOfError(message: string, sql: string): Span | undefined {
+  const at = placeNamed(message, sql) ?? placeOfName(message, sql)
+  if (at === undefined) return undefined
+  const word = /^(?:"[^"\n]+"|:?[\p{L}\p{N}_]+|.)/u.exec(sql.slice(at))?.[0] ?? ''
+  return { from: at, to: at + word.length }
+}
+
+/** By `line 2, column 5` and the line with a caret below it. Columns count characters as people do: an emoji is one. */
+function placeNamed(message: string, sql: string): number | undefined {
+  const named = /^line (\d+), column (\d+)[^\n]*(?:\n([^\n]*)\n( *)\^)?/m.exec(message)
+  if (named === null) return undefined
+  const [, line, column, excerpt = '', lead = ''] = named
+  const lines = sql.split('\n')
+  const before = lines.slice(0, Number(line) - 1)
+  const start = before.reduce((sum, one) => sum + one.length + 1, 0)
+  const told = start + unitsOf(lines[Number(line) - 1] ?? '', Number(column) - 1)
+  // A SELECT within another statement may count from its own beginning: what is shown of it tells.
+  const inExcerpt = unitsOf(excerpt, lead.length)
+  if (excerpt.trim() === '' || sql.startsWith(excerpt, told - inExcerpt)) {
+    return Math.min(told, sql.length)
+  }
+  const found = sql.indexOf(excerpt)
+  return found === -1 ? undefined : found + inExcerpt
+}
+
+/** The length of the first characters in code units. */
+function unitsOf(text: string, chars: number): number {
+  return [...text].slice(0, chars).join('').length
+}
+
+/** The place of the quoted name, or of the unset parameter, in the message. */
+function placeOfName(message: string, sql: string): number | undefined {
+  const [head = ''] = message.split('\n')
+  const [, parameter] = /^Parameter is not set: (\w+)/.exec(head) ?? []
+  if (parameter !== undefined) return foundAt(sql, new RegExp(`:${parameter}\\b`, 'i'))
+  const [, name] = /["']([\p{L}\p{N}_]+)["']/u.exec(head) ?? []
+  if (name === undefined) return undefined
+  return foundAt(sql, new RegExp(`(?<![\\p{L}\\p{N}_])${name}(?![\\p{L}\\p{N}_])`, 'iu'))
+}
+
+function foundAt(sql: string, pattern: RegExp): number | undefined {
+  const at = codeOf(sql).search(pattern)
+  if (at !== -1) return at
+  const anywhere = sql.search(pattern)
+  return anywhere === -1 ? undefined : anywhere
+}
+
+/** The statement with its rows in another order; undefined: its rows cannot be sorted. */
+export function sortedStatement(sql: string, order: Order): string | undefined {
+  if (!/^\(*\s*(select|with|from|values)\b/i.test(withoutComments(sql))) return undefined
+  const direction = order.isDescending ? 'DESC' : 'ASC'
+  // A comment at its end must not swallow the parenthesis.
+  return `SELECT * FROM (${sql}\n) ORDER BY ${order.column + 1} ${direction} NULLS LAST`
+}
+
+export const PARAMETER_KINDS = ['auto', 'text', 'number', 'true or false', 'null', 'JSON'] as const
+
+/** The value of a `:name` as it is typed, and its type. */
+export interface Parameter {
+  readonly typed: string
+  readonly kind: (typeof PARAMETER_KINDS)[number]
+}
+
+export type Parameters = Readonly<Record<string, Parameter>>
+
+export const NOT_TYPED: Parameter = { typed: '', kind: 'auto' }
+
+type ParameterValue =
+  | { readonly value: unknown; readonly problem?: undefined }
+  | { readonly value?: undefined; readonly problem: string }
+
+/** The value to send, or why there is none. */
+export function parameterValue({ typed, kind }: Parameter): ParameterValue {
+  if (kind === 'null') return { value: null }
+  if (kind === 'text') return { value: typed }
+  if (kind === 'auto') return { value: guessed(typed) }
+  if (kind === 'JSON') {
+    try {
+      return { value: JSON.parse(typed) }
+    } catch {
+      return { problem: 'JSON is expected, such as [1, 2] or ["a", "b"]' }
+    }
+  }
+  if (kind === 'true or false') {
+    const [, word] = /^\s*(true|false)\s*$/i.exec(typed) ?? []
+    return word ? { value: /true/i.test(word) } : { problem: 'true or false is expected' }
+  }
+  const number = Number(typed)
+  if (typed.trim() === '' || !Number.isFinite(number)) return { problem: 'A number is expected' }
+  // As digits the server reads every integer, however long.
+  return { value: isExact(typed, number) ? number : typed.trim() }
+}
+
+/** A number only where it would be written back as it was typed: `007` and `1e999` are texts. */
+function guessed(typed: string): unknown {
+  if (typed === 'null') return null
+  if (typed === 'true' || typed === 'false') return typed === 'true'
+  const number = Number(typed)
+  return /^-?(0|[1-9]\d*)(\.\d+)?$/.test(typed) && isExact(typed, number) ? number : typed
+}
+
+function isExact(typed: string, number: number): boolean {
+  return !/^\s*-?\d+\s*$/.test(typed) || Number.isSafeInteger(number)
+}
+
+/** `the number 10`, `null`, `a text`. */
+export function saidOfValue(value: unknown): string {
+  if (value === null) return 'null'
+  if (value === '') return 'an empty text'
+  if (Array.isArray(value)) return `a list of ${value.length}`
+  const words: Readonly<Record<string, string>> = { object: 'a JSON object', string: 'a text' }
+  return words[typeof value] ?? `the ${typeof value} ${String(value)}`
+}
+
+/** @returns the first problem, with its name */
+export function valuesOf(
+  parameters: Parameters,
+  names: readonly string[],
+): { readonly params: Readonly<Record<string, unknown>>; readonly problem?: string } {
+  const params: Record<string, unknown> = {}
+  for (const name of names) {
+    const one = parameterValue(parameters[name] ?? NOT_TYPED)
+    if (one.problem !== undefined) return { params, problem: `:${name}: ${one.problem}` }
+    params[name] = one.value
+  }
+  return { params }
+}
+
+export const RESULT_FORMS = ['Table', 'Chart', 'Both', 'JSON'] as const
+
+/** What a link says of a statement. */
+export interface LinkedStatement {
+  readonly sql: string
+  readonly project: string
+  readonly params: Parameters
+  readonly form: (typeof RESULT_FORMS)[number]
+  /** What differs from the suggested chart. */
+  readonly chart: Readonly<Record<string, string>>
+}
+
+/** Proxies and servers accept addresses up to about this length. */
+const QUERY_CHARS_MAX = 4000
+/** What follows `#` stays in the browser, but mail and chats cut long addresses. */
+const LINK_CHARS_MAX = 100_000
+
+/** @returns undefined: it would be too long */
+export function linkOf(tab: LinkedStatement, origin: string): string | undefined {
+  const words = new URLSearchParams({ q: tab.sql, project: tab.project, run: '1' })
+  for (const [name, { typed, kind }] of Object.entries(tab.params)) {
+    words.set(`p.${name}`, typed)
+    if (kind !== 'auto') words.set(`t.${name}`, kind)
+  }
+  if (tab.form !== 'Table') words.set('as', tab.form)
+  for (const [name, value] of Object.entries(tab.chart)) words.set(`chart.${name}`, value)
+  const text = String(words)
+  if (text.length > LINK_CHARS_MAX) return undefined
+  return `${origin}/sql${text.length > QUERY_CHARS_MAX ? '#' : '?'}${text}`
+}
+
+export interface OpenedLink extends Partial<LinkedStatement> {
+  readonly sql: string
+  /** It runs right away, if the server sees that it only reads. */
+  readonly isRun: boolean
+}
+
+/** @param words what follows `?` or `#` */
+export function linked(words: string): OpenedLink | undefined {
+  const read = new URLSearchParams(words)
+  const sql = read.get('q')
+  if (sql === null || sql === '') return undefined
+  const project = read.get('project')
+  const form = RESULT_FORMS.find((one) => one === read.get('as'))
+  const prefixed = (prefix: string) =>
+    [...read].flatMap(([name, value]) =>
+      name.startsWith(prefix) ? [[name.slice(prefix.length), value] as const] : [],
+    )
+  const params = prefixed('p.').map(([name, typed]) => {
+    const kind = PARAMETER_KINDS.find((one) => one === read.get(`t.${name}`)) ?? 'auto'
+    return [name, { typed, kind }] as const
+  })
+  return {
+    sql,
+    isRun: read.get('run') === '1',
+    params: Object.fromEntries(params),
+    chart: Object.fromEntries(prefixed('chart.')),
+    ...(project ? { project } : {}),
+    ...(form === undefined ? {} : { form }),
+  }
+}
