@@ -26,7 +26,7 @@ const VIEWS: readonly Destination[] = [
     icon: 'plus',
   },
   { href: addressOf.newAgent(), label: 'New agent', about: 'create', icon: 'plus' },
-  { href: '/docs', label: 'Documentation', about: 'opens in a new tab', icon: 'book' },
+  { href: '/docs', label: 'Documentation', about: 'manual', icon: 'book' },
 ]
 
 export function destinations(

@@ -49,13 +49,7 @@ export function NewKnowledgeBaseView() {
     <>
       <PageHeader title="New knowledge base" above={[{ label: 'Home', href: '/' }]} />
       <form ref={formElement} class="panel stack add-form" onSubmit={create}>
-        <DraftInput
-          {...form}
-          of="name"
-          label="Name"
-          hint="A name is enough. You add documents in the next step."
-          isRequired
-        />
+        <DraftInput {...form} {...NAME} />
         {choices.length > 1 && (
           <SelectField
             label="Project"
@@ -74,177 +68,143 @@ export function NewKnowledgeBaseView() {
   )
 }
 
-/** Where a field in it is wrong it is open. */
+interface DraftProps {
+  readonly draft: Draft
+  readonly set: (change: Partial<Draft>) => void
+  /** What the server says against a field. */
+  readonly wrong: { readonly field: DraftField; readonly message: string } | undefined
+}
+
+/** Open where one of its fields is wrong. */
 function Options(form: DraftProps) {
   const { draft, wrong } = form
+  const isRemote = draft.provider !== '' && draft.provider !== 'builtin'
   return (
     <details class="add-options" open={wrong !== undefined && wrong.field !== 'name'}>
       <summary>Options</summary>
       <div class="stack">
-        <h2>Columns</h2>
-        <p class="small quiet">
-          Only rows of tables need these: which of their columns to take. Files and web pages do
-          not.
-        </p>
-        <div class="grid">
-          <DraftInput
-            {...form}
-            of="contentColumns"
-            label="Text"
-            placeholder="content"
-            hint="What is searched. Separate several with commas."
-          />
-          <DraftInput
-            {...form}
-            of="metadataColumns"
-            label="Metadata"
-            hint="What searches can filter by. Leave empty for every other column."
-          />
-          <DraftInput
-            {...form}
-            of="idColumn"
-            label="Id"
-            placeholder="id"
-            hint="What tells documents apart"
-          />
-        </div>
-        <h2>Language and chunks</h2>
-        <div class="grid">
-          <DraftInput
-            {...form}
-            of="language"
-            label="Language"
-            hint="For keyword search"
-            choices={[DETECTED_LANGUAGE, ...LANGUAGE_CHOICES]}
-          />
-          <DraftInput
-            {...form}
-            of="chunkSize"
-            label="Chunk size in characters"
-            type="number"
-            hint="Leave empty for what the embedding model reads at once"
-          />
-          <DraftInput
-            {...form}
-            of="chunkOverlap"
-            label="Overlap"
-            type="number"
-            hint="How many two neighbouring chunks share"
-          />
-        </div>
-        <h2>Embedding model</h2>
-        <div class="grid">
-          <DraftInput
-            {...form}
-            of="provider"
-            label="Provider"
-            choices={[['', "The server's default"], ...EMBEDDING_PROVIDERS]}
-          />
-          {draft.provider !== '' && draft.provider !== 'builtin' && <RemoteModel {...form} />}
-        </div>
+        {GROUPS.map(({ title, note, fields }) => (
+          <section key={title} class="stack" aria-label={title}>
+            <h2>{title}</h2>
+            {note && <p class="small quiet">{note}</p>}
+            <div class="grid">
+              {fields
+                .filter(({ isRemoteOnly = false }) => isRemote || !isRemoteOnly)
+                .map((field) => (
+                  <DraftInput key={field.of} {...form} {...field} />
+                ))}
+            </div>
+          </section>
+        ))}
       </div>
     </details>
   )
 }
 
-function RemoteModel(form: DraftProps) {
-  return (
-    <>
-      <DraftInput
-        {...form}
-        of="model"
-        label="Model"
-        placeholder="text-embedding-3-small"
-        isRequired
-      />
-      <DraftInput
-        {...form}
-        of="apiKey"
-        label="Key"
-        type="password"
-        hint="Stored encrypted. Leave empty for the key in the server's settings."
-      />
-      <DraftInput
-        {...form}
-        of="baseUrl"
-        label="Address"
-        hint="Leave empty for the provider's own address"
-      />
-    </>
-  )
-}
-
-/** A field of a new knowledge base: a text, a number or a choice, with what the server says against it. */
-interface DraftProps {
-  readonly draft: Draft
-  readonly set: (change: Partial<Draft>) => void
-  readonly wrong: { readonly field: DraftField; readonly message: string } | undefined
-}
-
-interface DraftFieldProps extends DraftProps {
+interface FieldSpec {
   readonly of: DraftField
   readonly label: string
   readonly hint?: string
   readonly type?: 'text' | 'number' | 'password'
   readonly placeholder?: string
-  readonly isRequired?: boolean
+  readonly required?: boolean
   readonly choices?: readonly (readonly [value: string, words: string])[]
+  /** Only for models of a provider. */
+  readonly isRemoteOnly?: boolean
 }
 
-function DraftInput({ draft, set, wrong, of, label, hint, ...look }: DraftFieldProps) {
-  const { type = 'text', placeholder, isRequired = false, choices } = look
+const NAME: FieldSpec = {
+  ...{ of: 'name', label: 'Name', required: true },
+  hint: 'A name is enough. You add documents in the next step.',
+}
+
+const GROUPS: readonly {
+  readonly title: string
+  readonly note?: string
+  readonly fields: readonly FieldSpec[]
+}[] = [
+  {
+    title: 'Columns',
+    note: 'Only rows of tables need these: which of their columns to take. Files and web pages do not.',
+    fields: [
+      {
+        ...{ of: 'contentColumns', label: 'Text', placeholder: 'content' },
+        hint: 'What is searched. Separate several with commas.',
+      },
+      {
+        ...{ of: 'metadataColumns', label: 'Metadata' },
+        hint: 'What searches can filter by. Leave empty for every other column.',
+      },
+      { of: 'idColumn', label: 'Id', placeholder: 'id', hint: 'What tells documents apart' },
+    ],
+  },
+  {
+    title: 'Language and chunks',
+    fields: [
+      {
+        ...{ of: 'language', label: 'Language', hint: 'For keyword search' },
+        choices: [DETECTED_LANGUAGE, ...LANGUAGE_CHOICES],
+      },
+      {
+        ...{ of: 'chunkSize', label: 'Chunk size in characters', type: 'number' },
+        hint: 'Leave empty for what the embedding model reads at once',
+      },
+      {
+        ...{ of: 'chunkOverlap', label: 'Overlap', type: 'number' },
+        hint: 'How many characters neighbouring chunks share',
+      },
+    ],
+  },
+  {
+    title: 'Embedding model',
+    fields: [
+      {
+        ...{ of: 'provider', label: 'Provider' },
+        choices: [['', "The server's default"], ...EMBEDDING_PROVIDERS],
+      },
+      {
+        ...{ of: 'model', label: 'Model', required: true, isRemoteOnly: true },
+        placeholder: 'text-embedding-3-small',
+      },
+      {
+        ...{ of: 'apiKey', label: 'Key', type: 'password', isRemoteOnly: true },
+        hint: "Stored encrypted. Leave empty for the key in the server's settings.",
+      },
+      {
+        ...{ of: 'baseUrl', label: 'Address', isRemoteOnly: true },
+        hint: "Leave empty for the provider's own address",
+      },
+    ],
+  },
+]
+
+function DraftInput({ draft, set, wrong, ...field }: DraftProps & FieldSpec) {
+  const { of, label, hint, type = 'text', placeholder, required = false, choices } = field
   const error = wrong?.field === of ? wrong.message : undefined
-  const words = { label, hint, error }
+  const words = { label, hint, error, value: draft[of] }
   const change = (value: string) => set({ [of]: value })
-  if (choices) {
-    return <SelectField {...words} value={draft[of]} options={choices} onChoose={change} />
-  }
+  if (choices) return <SelectField {...words} options={choices} onChoose={change} />
   return (
     <TextField
       {...words}
-      type={type}
+      {...{ type, placeholder, required }}
       min={type === 'number' ? 0 : undefined}
       autocomplete={type === 'password' ? 'new-password' : 'off'}
-      required={isRequired}
-      placeholder={placeholder}
-      value={draft[of]}
       onText={change}
     />
   )
 }
 
-/** What is typed for a new knowledge base, what it means for the server, and to which field an answer of the server belongs. */
-interface Draft {
-  readonly project: string
-  readonly name: string
-  readonly contentColumns: string
-  readonly metadataColumns: string
-  readonly idColumn: string
-  readonly language: string
-  readonly provider: string
-  readonly model: string
-  readonly apiKey: string
-  readonly baseUrl: string
-  readonly chunkSize: string
-  readonly chunkOverlap: string
+const EMPTY_DRAFT = {
+  ...{ project: DEFAULT_PROJECT, name: '', language: '' },
+  ...{ contentColumns: '', metadataColumns: '', idColumn: '' },
+  ...{ provider: '', model: '', apiKey: '', baseUrl: '', chunkSize: '', chunkOverlap: '' },
 }
 
-const EMPTY_DRAFT: Draft = {
-  project: DEFAULT_PROJECT,
-  name: '',
-  contentColumns: '',
-  metadataColumns: '',
-  idColumn: '',
-  language: '',
-  provider: '',
-  model: '',
-  apiKey: '',
-  baseUrl: '',
-  chunkSize: '',
-  chunkOverlap: '',
-}
+/** What is typed for a new knowledge base. */
+type Draft = Readonly<typeof EMPTY_DRAFT>
 
-/** What is left empty is not sent: the server's default holds. */
+/** Empty fields are not sent: the server's defaults apply. */
 function definitionOf(draft: Draft): KnowledgeBaseDefinition {
   const content = namesIn(draft.contentColumns)
   const metadata = namesIn(draft.metadataColumns)

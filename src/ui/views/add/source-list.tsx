@@ -16,7 +16,7 @@ import { Form } from '../../components/form/form.tsx'
 import { counted, shownAge, shownCount, shownTime } from '../../components/numbers.ts'
 import { RecordList } from '../../components/record-list.tsx'
 import { useAction, usePolling, useResource } from '../../components/resource.ts'
-import type { WayInProps } from './use-insert.ts'
+import type { WayInProps } from './add-forms.tsx'
 
 const ASK_AGAIN_MS = 15_000
 /** While one of them runs. */

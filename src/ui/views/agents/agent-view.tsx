@@ -14,7 +14,7 @@ import { type Resource, usePolling, useResource } from '../../components/resourc
 import { addressOf } from '../../shell/addresses.ts'
 import { useShortcuts } from '../../shell/keyboard.tsx'
 import { SendingProgress } from '../../uploads/sending-progress.tsx'
-import { sendings } from '../../uploads/uploads.ts'
+import { lastUploadJob, sendings } from '../../uploads/uploads.ts'
 import { AgentFrame } from './agent-frame.tsx'
 import { ConversationPane } from './asking/conversation-pane.tsx'
 import { changes, forgetTurns, placeOf, stopped } from './asking/running-turns.ts'
@@ -55,6 +55,10 @@ function ReadingNow({ knowledgeBases }: { readonly knowledgeBases: readonly stri
   }
   const jobs = useResource((signal) => listJobs({ state: 'running', limit: 20 }, signal), [])
   usePolling(jobs.reload, LOOK_AGAIN_MS)
+  const newest = lastUploadJob.value?.id
+  useEffect(() => {
+    if (newest !== undefined) jobs.reload()
+  }, [newest])
   const sending = sendings().filter(({ project, knowledgeBase }) => isRead(project, knowledgeBase))
   const reading = (jobs.data?.items ?? []).filter((job) => isRead(job.project, job.knowledge_base))
   if (sending.length + reading.length === 0) return null

@@ -1,12 +1,13 @@
 /** How the server is: well or not, how busy, its memory and disk, and whether it had to be started again. */
 
+import type { ComponentChildren } from 'preact'
 import { useState } from 'preact/hooks'
 import { projectTitle } from '../../api/catalog.ts'
 import type { Health, ServerStatus, Usage, UsageList } from '../../api/records.ts'
 import { ApiError, request } from '../../api/request.ts'
 import { loginCount, may, mayRunServer, noteStatus } from '../../api/session.ts'
 import { Button } from '../../components/button.tsx'
-import { Fact, Facts } from '../../components/facts.tsx'
+import { Fact, Facts as FactList } from '../../components/facts.tsx'
 import { EmptyState } from '../../components/failure.tsx'
 import { counted, shownAge, shownBytes, shownCount, shownTime } from '../../components/numbers.ts'
 import { Loaded, RecordTable, Section, type TableColumn } from '../../components/record-list.tsx'
@@ -71,6 +72,36 @@ async function readTrouble(signal: AbortSignal): Promise<string | undefined> {
   }
 }
 
+type Facts = readonly (readonly [name: string, value: ComponentChildren])[]
+
+interface PanelProps {
+  readonly title: string
+  readonly facts: Facts
+  /** What is wrong. */
+  readonly trouble?: string | undefined
+  readonly children?: ComponentChildren
+}
+
+function Panel({ title, facts, trouble, children }: PanelProps) {
+  return (
+    <Section title={title} class="panel stack">
+      {trouble !== undefined && (
+        <p class="bad pre" dir="auto">
+          {trouble}
+        </p>
+      )}
+      {children}
+      <FactList>
+        {facts.map(([name, value]) => (
+          <Fact key={name} name={name}>
+            {value}
+          </Fact>
+        ))}
+      </FactList>
+    </Section>
+  )
+}
+
 interface PartProps {
   readonly status: ServerStatus
 }
@@ -78,38 +109,27 @@ interface PartProps {
 function Server({ status, trouble }: PartProps & { readonly trouble: string | undefined }) {
   const { eider_version: version, statements, auth, indexes } = status
   const possible = Object.entries(indexes).filter(([, one]) => one.possible)
-  return (
-    <section class="panel stack" aria-labelledby="operations-server">
-      <h2 id="operations-server">Server</h2>
-      {trouble !== undefined && <p class="bad">{trouble}</p>}
-      <Facts>
-        <Fact name="Health">
-          <span class={`badge ${trouble === undefined ? 'good' : 'bad'}`}>
-            {trouble === undefined ? 'Healthy' : 'Not healthy'}
-          </span>
-        </Fact>
-        <Fact name="Version">{version}</Fact>
-        <Fact name="Login">
-          {auth.http_auth_enabled ? 'On' : 'Off: open to everyone who can reach it'}
-        </Fact>
-        <Fact name="Vector indexes">
-          {possible.map(([name]) => (name === 'exact' ? name : name.toUpperCase())).join(', ')}
-        </Fact>
-        {statements && (
-          <>
-            <Fact name="Statements">
-              {statements.running} running, {statements.waiting} waiting
-            </Fact>
-            {statements.abandoned.length > 0 && (
-              <Fact name="Not stopped yet">
-                {counted(statements.abandoned.length, 'statement')}
-              </Fact>
-            )}
-          </>
-        )}
-      </Facts>
-    </section>
+  const health = (
+    <span class={`badge ${trouble === undefined ? 'good' : 'bad'}`}>
+      {trouble === undefined ? 'Healthy' : 'Not healthy'}
+    </span>
   )
+  const running: Facts = statements
+    ? [['Statements', `${statements.running} running, ${statements.waiting} waiting`]]
+    : []
+  const abandoned = statements?.abandoned.length ?? 0
+  const facts: Facts = [
+    ['Health', health],
+    ['Version', version],
+    ['Login', auth.http_auth_enabled ? 'On' : 'Off: open to everyone who can reach it'],
+    [
+      'Vector indexes',
+      possible.map(([name]) => (name === 'exact' ? name : name.toUpperCase())).join(', '),
+    ],
+    ...running,
+    ...(abandoned > 0 ? [['Not stopped yet', counted(abandoned, 'statement')] as const] : []),
+  ]
+  return <Panel title="Server" facts={facts} trouble={trouble} />
 }
 
 function Memory({ status: { memory } }: PartProps) {
@@ -117,19 +137,16 @@ function Memory({ status: { memory } }: PartProps) {
   const { rss, data, start, limit, readers, interrupted } = memory
   const room = limit === null || start === null ? 0 : limit - start
   const used = Math.max(0, (data ?? 0) - (start ?? 0))
+  const facts: Facts = [
+    ['In use', shownBytes(rss)],
+    ['Taken since the start', room > 0 ? `${shownBytes(used)} of ${shownBytes(room)}` : 'No limit'],
+    ['Limit of each reader', shownBytes(readers)],
+    ['Statements ended for memory', interrupted],
+  ]
   return (
-    <section class="panel stack" aria-labelledby="operations-memory">
-      <h2 id="operations-memory">Memory</h2>
+    <Panel title="Memory" facts={facts}>
       {room > 0 && <meter aria-label="Memory in use" value={Math.min(used, room)} max={room} />}
-      <Facts>
-        <Fact name="In use">{shownBytes(rss)}</Fact>
-        <Fact name="Taken since the start">
-          {room > 0 ? `${shownBytes(used)} of ${shownBytes(room)}` : 'No limit'}
-        </Fact>
-        <Fact name="Limit of each reader">{shownBytes(readers)}</Fact>
-        <Fact name="Statements ended for memory">{interrupted}</Fact>
-      </Facts>
-    </section>
+    </Panel>
   )
 }
 
@@ -137,43 +154,34 @@ function Disk({ status: { disk } }: PartProps) {
   if (disk === undefined) return null
   const { free, reserve, data, log, files, full } = disk
   const used = data + log + files
+  const facts: Facts = [
+    ['Database', shownBytes(data + log)],
+    ['Uploaded files', shownBytes(files)],
+    ['Free', free === null ? 'Unknown' : shownBytes(free)],
+    ['Kept free', shownBytes(reserve)],
+  ]
+  const trouble = full
+    ? 'The disk is full: nothing more is stored until there is room again.'
+    : undefined
   return (
-    <section class="panel stack" aria-labelledby="operations-disk">
-      <h2 id="operations-disk">Disk</h2>
-      {full && (
-        <p class="bad">The disk is full: nothing more is stored until there is room again.</p>
-      )}
+    <Panel title="Disk" facts={facts} trouble={trouble}>
       {free !== null && <meter aria-label="Disk in use" value={used} max={used + free} />}
-      <Facts>
-        <Fact name="Database">{shownBytes(data + log)}</Fact>
-        <Fact name="Uploaded files">{shownBytes(files)}</Fact>
-        <Fact name="Free">{free === null ? 'Not known' : shownBytes(free)}</Fact>
-        <Fact name="Kept free">{shownBytes(reserve)}</Fact>
-      </Facts>
-    </section>
+    </Panel>
   )
 }
 
 function BackupState({ status: { backups } }: PartProps) {
   if (backups === undefined) return null
   const { last, next, failed } = backups
-  return (
-    <section class="panel stack" aria-labelledby="operations-backups">
-      <h2 id="operations-backups">Backups</h2>
-      {failed && (
-        <p class="bad pre" dir="auto">
-          Failed {shownAge(failed.at, Date.now())}: {failed.message}
-        </p>
-      )}
-      <Facts>
-        <Fact name="Newest">
-          {last === null ? 'None yet' : shownAge(last.created_at, Date.now())}
-        </Fact>
-        <Fact name="Next">{next === null ? 'Not scheduled' : shownTime(next)}</Fact>
-      </Facts>
-      <a href="/operations/backups">All backups</a>
-    </section>
-  )
+  const facts: Facts = [
+    ['Newest', last === null ? 'None yet' : shownAge(last.created_at, Date.now())],
+    ['Next', next === null ? 'Not scheduled' : shownTime(next)],
+    ['', <a href="/operations/backups">All backups</a>],
+  ]
+  const trouble = failed
+    ? `Failed ${shownAge(failed.at, Date.now())}: ${failed.message}`
+    : undefined
+  return <Panel title="Backups" facts={facts} trouble={trouble} />
 }
 
 function Restarts({ restarts }: { readonly restarts: NonNullable<ServerStatus['restarts']> }) {
