@@ -1,6 +1,5 @@
 /**
- * The scan of a vector index, in AssemblyScript: `scripts/build-kernel.ts` compiles it, and
- * `src/retrieval/kernel/scalar-kernel.ts` says the same in plain TypeScript, operation by operation.
+ * The scan of a vector index, in AssemblyScript: `scripts/build-kernel.ts` compiles it.
  *
  * A vector x (float32, |x| near 1) is stored with 8-bit codes c, a scale s and the length of what
  * rounding lost, e = |x - s*c|. For a query y held in 16-bit codes a with scale t, where

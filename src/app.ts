@@ -68,6 +68,7 @@ import {
   healthOf,
   metricsOf,
 } from './wiring/metric-parts.ts'
+import { openPostgresPort } from './wiring/postgres-parts.ts'
 import { schedulerOf, sourceKeeperOf } from './wiring/schedule-parts.ts'
 import {
   environmentOfReaders,
@@ -106,11 +107,16 @@ export interface App {
   handle(request: Request, peer?: Peer): Promise<Response>
   /** The OpenAPI document of what it answers. */
   document(): Promise<object>
-  listen(address: ListenAddress): Listener
+  listen(address: ListenAddress): AppListener
   /** Loads vectors into memory, and resumes what the last process did not finish. */
   start(): void
   /** Ends background work and threads, then closes the store. */
   close(): Promise<void>
+}
+
+export interface AppListener extends Listener {
+  /** null: the settings ask for none. */
+  readonly postgresPort: number | null
 }
 
 /** Of one knowledge base: with more vectors, memory holds only their codes, a fifth of the bytes. */
@@ -329,16 +335,19 @@ export function createApp(options: AppOptions): App {
     document: server.document,
     listen: (address) => {
       const listener = server.listen(address)
+      const postgres = openPostgresPort(server.postgres, settings)
       const stop = async (graceMs: number) => {
         mcp.endIdleStreams()
-        await Promise.all([listener.stop(graceMs), jobs.close(graceMs)])
+        const ended = [listener.stop(graceMs), postgres?.stop(graceMs), jobs.close(graceMs)]
+        await Promise.all(ended)
       }
       const handOver = async (graceMs: number) => {
         mcp.endIdleStreams()
+        await postgres?.stop(0)
         const [handover] = await Promise.all([listener.handOver(graceMs), jobs.close(graceMs)])
         return handover
       }
-      return { ...listener, stop, handOver }
+      return { ...listener, stop, handOver, postgresPort: postgres?.port ?? null }
     },
     start() {
       loading = setTimeout(() => {

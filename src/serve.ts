@@ -1,7 +1,6 @@
 import { join } from 'node:path'
 import { pino } from 'pino'
-import type { Listener } from './api/http/listen.ts'
-import type { AppLog } from './app.ts'
+import type { AppListener, AppLog } from './app.ts'
 import { AppError, errorText, StartError, systemCodeOf } from './core/errors.ts'
 import { forbidFileWrites, MemoryCeiling } from './core/runtime/process-limits.ts'
 import { DAY_MS } from './core/time.ts'
@@ -28,6 +27,9 @@ export interface ServeOptions {
   readonly replace: (() => Promise<boolean>) | null
 }
 
+/** Lines go out together, after a tenth of a second at the latest. */
+const LOG_LINES = { dest: 1, sync: false, minLength: 8192, periodicFlush: 100 } as const
+
 /**
  * Serves until somebody stops it, then lets running requests finish and closes the store. Returns the exit code: 0, or 1
  * when the database could not go on; `PLANNED_RESTART_CODE` when only another process stops a statement.
@@ -37,8 +39,8 @@ export async function serve(
   settings: Settings,
   { version, stopSignals, restarts, onReady, replace }: ServeOptions,
 ): Promise<number> {
-  // Lines that come while others are being written go out together.
-  const destination = pino.destination({ dest: 1, sync: false })
+  const destination = pino.destination(LOG_LINES)
+  process.on('exit', () => destination.flushSync())
   const style = logStyleOf(settings, Bun.env)
   const logger = loggerTo(destination, settings, style)
   const fatal = Promise.withResolvers<AppError>()
@@ -58,7 +60,7 @@ export async function serve(
   crashes = crashReportsOf(settings, restarts, logger)
   const noted = crashes === null ? {} : { running: crashes }
   const app = createApp({ settings, store, version, log: logOver(logger), ...noted })
-  let listener: Listener
+  let listener: AppListener
   try {
     const isShared = restarts.last?.isPlanned === true
     listener = app.listen({ hostname: settings.host, port: settings.port, isShared })
@@ -70,7 +72,7 @@ export async function serve(
   // JavaScript has reserved its own space by now.
   ceiling.set(memoryRoomOf(settings))
   onReady(Number(listener.url.port))
-  process.stdout.write(readyText({ version, address: listener.url.origin, settings }, style))
+  process.stdout.write(readyText({ version, listener, settings }, style))
   app.start()
   const reason = await Promise.race([stopped, fatal.promise, stuck.promise])
   crashes?.endInOrder()
@@ -146,19 +148,22 @@ function loggerTo(
 
 interface Ready {
   readonly version: string
-  readonly address: string
+  readonly listener: AppListener
   readonly settings: Settings
 }
 
 /** Whatever the level of the log is: who starts a server wants to know where it is. */
-function readyText({ version, address, settings }: Ready, { isText }: LogStyle): string {
+function readyText({ version, listener, settings }: Ready, { isText }: LogStyle): string {
+  const { url, postgresPort } = listener
+  const address = url.origin
   const { dataDirectory: data, username, host } = settings
   const said = `Eider ${version} is ready at ${address}, data in ${data}`
   const facts = { address, dataDirectory: data, login: username !== undefined }
   if (!isText) return `${JSON.stringify({ level: 30, time: Date.now(), ...facts, msg: said })}\n`
   const everyone = isLoopback(host) ? 'everyone on this machine' : 'everyone who reaches it'
   const login = username === undefined ? `off: ${everyone} may do everything` : 'on'
-  return [said, `  login: ${login}`, `  documentation: ${address}/docs`, ''].join('\n')
+  const postgres = postgresPort === null ? [] : [`  PostgreSQL clients: ${host}:${postgresPort}`]
+  return [said, `  login: ${login}`, `  documentation: ${address}/docs`, ...postgres, ''].join('\n')
 }
 
 /** For models, threads, and what functions make for one set of rows: none of it is in the engine's buffers. */
@@ -243,6 +248,7 @@ function logOver(logger: pino.Logger): AppLog {
     },
     failure: ({ requestId, traceId, error }) => {
       logger.error({ requestId, ...(traceId && { traceId }), ...failureFields(error) }, 'failure')
+      logger.flush()
     },
   }
 }

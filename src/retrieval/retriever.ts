@@ -128,7 +128,7 @@ export class Retriever {
     }
   }
 
-  /** With all that DuckDB, which rounds otherwise, could find nearer than the last of them. */
+  /** As DuckDB measures them, which rounds otherwise: the nearest, and those equally near to the last of them. */
   async #nearest(
     { cache, index }: CacheSnapshot,
     search: RequestedSearch,
@@ -151,7 +151,11 @@ export class Retriever {
             prefiltered.keys,
             signal,
           )
-    return near && cache.withDistances(queryVector, near, signal)
+    const measured = near && (await cache.withDistances(queryVector, near, signal))
+    const last = measured?.[k - 1]
+    return last === undefined
+      ? measured
+      : (measured?.filter((one) => one.distance <= last.distance) ?? null)
   }
 }
 

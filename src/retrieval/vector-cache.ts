@@ -8,7 +8,6 @@ import type {
 import type { NearestChunk } from '../core/domain/ports/search-ports.ts'
 import { AppError } from '../core/errors.ts'
 import { yieldToEventLoop } from '../core/runtime/scheduling.ts'
-import { NearRows } from './ivf/near-rows.ts'
 import { ExactIndex } from './vectors/exact-index.ts'
 import type { FetchVectors } from './vectors/rescore.ts'
 import type { ScanRunner } from './vectors/scan.ts'
@@ -130,9 +129,9 @@ export class VectorCache {
       if (start > 0) await yieldToEventLoop()
       signal.throwIfAborted()
       const batch = keys.slice(start, start + DISTANCES_PER_TURN)
-      const vectors = await this.vectorsOf(batch, signal)
+      const vectors = this.#isWhole ? null : await this.vectorsOf(batch, signal)
       for (const key of batch) {
-        const vector = vectors.get(key)
+        const vector = vectors === null ? this.#index?.viewOf(key) : vectors.get(key)
         if (vector === undefined) continue
         exact.push({ key, distance: databaseDistance(vector, queryVector) })
       }
@@ -145,8 +144,10 @@ export class VectorCache {
     keys: readonly bigint[],
     signal: AbortSignal,
   ): Promise<ReadonlyMap<bigint, Float32Array>> {
-    const inMemory = this.#isWhole ? this.#index?.vectorsOf(keys) : undefined
-    return inMemory ?? (await this.#parts.lookup.vectorsOf(keys, signal))
+    const index = this.#isWhole ? this.#index : null
+    if (index === null) return this.#parts.lookup.vectorsOf(keys, signal)
+    const found = keys.map((key) => [key, index.viewOf(key)?.slice()] as const)
+    return new Map(found.flatMap(([key, vector]) => (vector === undefined ? [] : [[key, vector]])))
   }
 
   /** The index that CREATE INDEX asked for, beside it. */
@@ -196,7 +197,6 @@ export class VectorCache {
   async #loaded({ revision, dimensions, count, batches }: VectorRows): Promise<ExactIndex> {
     const { signal } = this.#stopping
     const index = this.#newIndex(dimensions, count)
-    index.guideBy((rows) => new NearRows(rows))
     try {
       for await (const batch of batches) {
         signal.throwIfAborted()

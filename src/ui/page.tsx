@@ -33,9 +33,7 @@ const KnowledgeBaseSettingsView = lazyView(async () => {
   return (await import('./views/knowledge-base/settings/settings-view.tsx'))
     .KnowledgeBaseSettingsView
 })
-const SearchLabView = lazyView(async () => {
-  return (await import('./views/search/search-lab-view.tsx')).SearchLabView
-})
+const SearchView = lazyView(async () => (await import('./views/search/search-view.tsx')).SearchView)
 const MapView = lazyView(async () => (await import('./views/map/map-view.tsx')).MapView)
 const SqlView = lazyView(async () => (await import('./views/sql/sql-view.tsx')).SqlView)
 const NewAgentView = lazyView(async () => {
@@ -69,7 +67,7 @@ function Page() {
           <Route path={KNOWLEDGE_BASE} component={DocumentsView} />
           <Route path={`${KNOWLEDGE_BASE}/documents/:id`} component={DocumentView} />
           <Route path={`${KNOWLEDGE_BASE}/add`} component={AddDocumentsView} />
-          <Route path={`${KNOWLEDGE_BASE}/search`} component={SearchLabView} />
+          <Route path={`${KNOWLEDGE_BASE}/search`} component={SearchView} />
           <Route path={`${KNOWLEDGE_BASE}/map`} component={MapView} />
           <Route path={`${KNOWLEDGE_BASE}/settings`} component={KnowledgeBaseSettingsView} />
           <Route path={AGENT} component={AgentView} />

@@ -55,6 +55,9 @@ browserTest('documents are filtered, opened with their chunks marked, and delete
     await page.waitForURL(/filters=.*2024-05-07/)
     await main.getByRole('button', { name: 'Clear filters' }).click()
     await main.getByText('1–3 of 3').waitFor()
+    // Each says how its text begins, and its size.
+    const assam = main.getByRole('row').filter({ hasText: 'Assam is a strong black tea' })
+    await assam.getByText('27 characters, 1 chunk').waitFor()
     await main.getByRole('link', { name: '<b>שלום</b>' }).click()
     await page.getByRole('heading', { level: 1 }).waitFor()
     await main.getByText('<script>alert(1)</script>').first().waitFor()

@@ -6,20 +6,6 @@ const browser = browserOver()
 const MAP = '/projects/mindsdb/knowledge_bases/topics/map'
 const TOPICS = ['green tea in a cup', 'a bridge of steel', 'the cat chases a bird'] as const
 
-/** How much is drawn over the points in the colour of text, as labels and lines are: less `before`. */
-function darkPixels(before: number): number {
-  const canvas = document.querySelector<HTMLCanvasElement>('.map-marks')
-  const context = canvas?.getContext('2d')
-  if (!canvas || !context) return 0
-  const { data } = context.getImageData(0, 0, canvas.width, canvas.height)
-  let dark = -before
-  for (let at = 0; at < data.length; at += 4) {
-    const [red = 0, green = 0, blue = 0, alpha = 0] = data.subarray(at, at + 4)
-    if (alpha > 128 && red + green + blue < 250) dark += 1
-  }
-  return Math.max(0, dark - 200)
-}
-
 browserTest('a map is read, coloured, selected and opened', async () => {
   const baseUrl = await browser.baseUrl()
   const sent = async (method: string, path: string, body: object) => {
@@ -78,23 +64,10 @@ browserTest('a map is read, coloured, selected and opened', async () => {
       return document.querySelector<HTMLInputElement>('.map-search input')?.value === ''
     })
 
-    await page.getByRole('button', { name: 'Lasso' }).click()
-    await settled(page)
-    const [left, top, right, bottom] = [5, 5, box.width - 5, box.height - 5]
-    await map.hover({ position: { x: left, y: top } })
-    const darkBefore = await page.evaluate(darkPixels, 0)
-    await page.mouse.down()
-    await map.hover({ position: { x: right, y: top } })
-    await map.hover({ position: { x: right, y: bottom } })
-    await map.hover({ position: { x: left, y: bottom } })
-    await page.waitForFunction(darkPixels, darkBefore + 200)
-    await page.mouse.up()
-    await page.getByText('60 chunks selected').waitFor()
-    await page.getByRole('button', { name: 'Clear' }).click()
     await page.getByRole('button', { name: 'Select what is visible' }).click()
     await page.getByRole('link', { name: 'd59', exact: true }).waitFor()
 
-    // By keys alone: the lasso needs a pointer, what is visible does not.
+    // By keys alone.
     await page.getByRole('button', { name: 'Clear' }).click()
     await page.getByText('60 chunks selected').waitFor({ state: 'detached' })
     await map.focus()
@@ -103,7 +76,6 @@ browserTest('a map is read, coloured, selected and opened', async () => {
     await page.getByText('60 chunks selected').waitFor()
 
     // What is seen is kept over a look at a document.
-    await page.getByRole('button', { name: 'Lasso' }).click()
     await map.focus()
     for (const key of ['+', '+', 'ArrowLeft', '0', '-', '-']) await page.keyboard.press(key)
     await page.waitForURL(/at=32768%2C32768%2C0\.8/)

@@ -3,80 +3,100 @@ import { browserOver, browserTest, settled } from './browser-fixture.ts'
 
 const browser = browserOver()
 
-browserTest('a search is seen in columns, filtered, marked and measured', async () => {
+browserTest(
+  'results come while one types; they are filtered, compared, marked and measured',
+  async () => {
+    const kb = '/api/projects/mindsdb/knowledge_bases'
+    const baseUrl = await browser.baseUrl()
+    const sent = async (method: string, path: string, json: object) => {
+      const headers = { 'content-type': 'application/json' }
+      const body = JSON.stringify(json)
+      const answer = await fetch(`${baseUrl}${path}`, { method, headers, body })
+      expect(answer.ok).toBe(true)
+    }
+    await sent('POST', kb, { knowledge_base: { name: 'lab', metadata_columns: ['colour'] } })
+    const rows = [
+      { id: 'assam', content: 'Black teas from India with milk', colour: 'black' },
+      { id: 'sencha', content: 'Green tea of Japan, steamed', colour: 'green' },
+      { id: 'rooibos', content: 'A drink for the evening without caffeine', colour: 'red' },
+    ]
+    await sent('PUT', `${kb}/lab`, { knowledge_base: { rows } })
+    await browser.visit('/projects/mindsdb/knowledge_bases/lab/search', {}, async ({ page }) => {
+      const region = (name: string) => page.getByRole('region', { name })
+      await page.getByText('Type a text to search for').waitFor()
+      await settled(page)
+      await page.keyboard.press('/')
+      await page.keyboard.type('tea milk')
+      const results = region('Results')
+      await results.locator('mark', { hasText: 'milk' }).waitFor()
+      expect(await results.locator('mark').allTextContents()).toContain('teas')
+      await results.getByRole('link', { name: 'rooibos' }).waitFor()
+      // A value is shown once, and a click filters by it.
+      expect(await results.getByText('colour black').count()).toBe(1)
+
+      await page.locator('summary', { hasText: 'Options' }).click()
+      await page.getByRole('slider').fill('0')
+      await results.getByText('relevance 0.000').first().waitFor()
+      await page.getByRole('slider').fill('1')
+      await results.getByText('relevance 0.000').first().waitFor({ state: 'detached' })
+      expect(await results.getByText(/relevance/).count()).toBe(3)
+
+      await page.getByRole('button', { name: 'Compare' }).click()
+      const words = region('Keyword')
+      await words.locator('mark', { hasText: 'milk' }).waitFor()
+      expect(await words.getByRole('link', { name: 'rooibos' }).count()).toBe(0)
+      const vectors = region('Semantic')
+      await vectors.getByRole('link', { name: 'rooibos' }).waitFor()
+      await page.getByText('No reranking model').waitFor()
+
+      await vectors.getByRole('button', { name: 'colour black' }).click()
+      await vectors.getByRole('link', { name: 'rooibos' }).waitFor({ state: 'detached' })
+      await page.waitForURL(/filters=/)
+      await page.reload()
+      await vectors.getByRole('link', { name: 'assam' }).waitFor()
+      expect(await page.getByRole('searchbox').inputValue()).toBe('tea milk')
+      expect(await vectors.getByRole('listitem').filter({ hasText: 'similarity' }).count()).toBe(1)
+      await vectors.getByRole('button', { name: 'Right' }).click()
+      await vectors.getByRole('button', { name: '✓ Right' }).waitFor()
+      while (!(await isJudged())) await settled(page)
+
+      await page.getByRole('link', { name: 'Measure' }).click()
+      await page.getByText('1 question, 1 judgment').waitFor()
+      await page.getByLabel('Compare with other settings').check()
+      await page.waitForURL(/b=mode%3Dvector/)
+      await page.getByRole('button', { name: 'Evaluate' }).click()
+      await page.getByText('A and B do equally well on every question, by nDCG@10.').waitFor()
+      const settings = region('Results of each setting')
+      await settings.getByRole('row', { name: /^B 1 1\.000 1\.000/ }).waitFor()
+      await page.getByRole('link', { name: 'tea milk' }).click()
+      await region('Hybrid').getByRole('button', { name: '✓ Right' }).waitFor()
+      await region('Hybrid').getByRole('button', { name: '✓ Right' }).click()
+      while (await isJudged()) await settled(page)
+
+      await words.getByRole('button', { name: 'SQL, HTTP' }).click()
+      await page.getByRole('link', { name: 'Open in SQL' }).waitFor()
+      expect(await page.getByRole('dialog').textContent()).toContain(`content = 'tea milk'`)
+    })
+  },
+)
+
+async function isJudged(): Promise<boolean> {
+  const query = 'SELECT count(*) FROM mindsdb.lab_judgments'
+  const answer = await browser.send('POST', '/api/sql/query', { query })
+  return JSON.stringify(answer).includes('[[1]]')
+}
+
+browserTest('on a phone the first result is on the first screen', async () => {
   const kb = '/api/projects/mindsdb/knowledge_bases'
-  const baseUrl = await browser.baseUrl()
-  const sent = async (method: string, path: string, json: object) => {
-    const headers = { 'content-type': 'application/json' }
-    const body = JSON.stringify(json)
-    const answer = await fetch(`${baseUrl}${path}`, { method, headers, body })
-    expect(answer.ok).toBe(true)
-  }
-  await sent('POST', kb, { knowledge_base: { name: 'lab', metadata_columns: ['colour'] } })
-  const rows = [
-    { id: 'assam', content: 'Black teas from India with milk', colour: 'black' },
-    { id: 'sencha', content: 'Green tea of Japan, steamed', colour: 'green' },
-    { id: 'rooibos', content: 'A drink for the evening without caffeine', colour: 'red' },
-  ]
-  await sent('PUT', `${kb}/lab`, { knowledge_base: { rows } })
-  await browser.visit('/projects/mindsdb/knowledge_bases/lab/search', {}, async ({ page }) => {
-    const column = (name: string) => page.getByRole('region', { name })
-    await page.getByText('Type a text to search for').waitFor()
+  await browser.send('POST', kb, { knowledge_base: { name: 'small' } })
+  const rows = [{ id: 'assam', content: 'Black tea from India with milk' }]
+  await browser.send('PUT', `${kb}/small`, { knowledge_base: { rows } })
+  const address = '/projects/mindsdb/knowledge_bases/small/search?q=tea'
+  await browser.visit(address, { viewport: 'phone' }, async ({ page }) => {
+    const first = page.getByRole('link', { name: 'assam' })
+    await first.waitFor()
     await settled(page)
-    await page.keyboard.press('/')
-    await page.keyboard.type('tea milk')
-    const words = column('Words (keywords)')
-    await words.locator('mark', { hasText: 'milk' }).waitFor()
-    expect(await words.locator('mark').allTextContents()).toContain('teas')
-    expect(await words.getByRole('link', { name: 'rooibos' }).count()).toBe(0)
-    const vectors = column('Meaning (vectors)')
-    await vectors.getByRole('link', { name: 'rooibos' }).waitFor()
-    await column('Reranked').getByText('There is no reranking model').waitFor()
-
-    await page.getByRole('slider').fill('0')
-    const both = column('Both (hybrid)')
-    const scores = both.getByText(/relevance/)
-    await both.getByText('relevance 0.000').first().waitFor()
-    await page.getByRole('slider').fill('1')
-    await both.getByText('relevance 0.000').first().waitFor({ state: 'detached' })
-    await scores.nth(2).waitFor()
-    expect(await scores.count()).toBe(3)
-    expect(await both.getByText('relevance 0.000').count()).toBe(0)
-
-    await vectors.getByRole('button', { name: 'colour black' }).click()
-    await vectors.getByRole('link', { name: 'rooibos' }).waitFor({ state: 'detached' })
-    await page.waitForURL(/filters=/)
-    await page.reload()
-    await vectors.getByRole('link', { name: 'assam' }).waitFor()
-    expect(await page.getByRole('searchbox').inputValue()).toBe('tea milk')
-    expect(await vectors.getByRole('listitem').filter({ hasText: 'similarity' }).count()).toBe(1)
-    await vectors.getByRole('button', { name: 'Right' }).click()
-
-    await page.getByRole('link', { name: 'Measure' }).click()
-    await page.getByText('1 question, 1 judgment, 1 not saved yet').waitFor()
-    await page.getByLabel('Compare with other settings').check()
-    await page.getByRole('button', { name: 'Save and evaluate' }).click()
-    await page.getByRole('img', { name: 'nDCG@k. A: 1.000 at 10, B: 1.000 at 10' }).waitFor()
-    const kept = page.getByRole('region', { name: 'Kept measurements' })
-    await kept.getByLabel('Name').fill('<b>first</b>')
-    await kept.getByRole('button', { name: 'Keep this measurement' }).click()
-    await kept.getByRole('cell', { name: '<b>first</b> (B)', exact: true }).waitFor()
-    await page.reload()
-    await kept.getByRole('row', { name: /\(B\) vector 1 1\.000 1\.000/ }).waitFor()
-    await kept.getByRole('button', { name: 'Delete <b>first</b> (A)' }).click()
-    await page.getByRole('dialog').getByRole('button', { name: 'Delete' }).click()
-    await kept
-      .getByRole('cell', { name: '<b>first</b> (A)', exact: true })
-      .waitFor({ state: 'detached' })
-    await kept.getByRole('button', { name: 'Use the settings of <b>first</b> (B)' }).click()
-    await page.waitForURL(/a=mode%3Dvector/)
-    await page.getByRole('button', { name: 'Evaluate' }).click()
-    await page.getByRole('link', { name: 'tea milk' }).click()
-    await both.getByRole('button', { name: '✓ Right' }).waitFor()
-
-    await words.getByRole('button', { name: 'SQL, HTTP' }).click()
-    await page.getByRole('link', { name: 'Open in SQL' }).waitFor()
-    expect(await page.getByRole('dialog').textContent()).toContain(`content = 'tea milk'`)
+    expect((await first.boundingBox())?.y).toBeLessThan(500)
   })
 })
 
@@ -118,13 +138,13 @@ browserTest(
       await browser.send('PUT', `${kb}/ranked`, { knowledge_base: { rows } })
       const address = '/projects/mindsdb/knowledge_bases/ranked/search'
       await browser.visit(
-        `${address}?q=${encodeURIComponent(`tea's "green"`)}`,
+        `${address}?q=${encodeURIComponent(`tea's "green"`)}&compare=1`,
         {},
         async (visit) => {
           const { page } = visit
           const column = (name: string) => page.getByRole('region', { name })
           await page.getByRole('button', { name: 'Rerank now' }).click()
-          const names = ['Meaning (vectors)', 'Words (keywords)', 'Both (hybrid)', 'Reranked']
+          const names = ['Semantic', 'Keyword', 'Hybrid', 'Reranked']
           for (const name of names) {
             await column(name).getByRole('link', { name: 'long' }).waitFor()
             const shown = await column(name).locator('.search-hit-head a').allTextContents()
@@ -144,38 +164,34 @@ browserTest(
           expect(await column('Reranked').locator('.search-hit-head a').first().textContent()).toBe(
             'long',
           )
-          await column('Reranked').getByRole('button', { name: 'Around it' }).first().click()
-          await page.getByText('This chunk is all of its text').waitFor()
+          await column('Reranked').getByRole('button', { name: 'Context' }).first().click()
+          await page.getByText('This chunk is the whole text').waitFor()
           reranker.state.isDown = true
           await page.getByRole('searchbox').fill('coffee')
           await page.keyboard.press('Enter')
           await column('Reranked').getByText('too many passages').waitFor()
           await column('Reranked').getByRole('button', { name: 'Try again' }).waitFor()
           await column('Reranked').getByRole('link', { name: 'in the settings' }).waitFor()
-          await column('Both (hybrid)').getByText('<b>Coffee</b> from').waitFor()
+          await column('Hybrid').getByText('<b>Coffee</b> from').waitFor()
           expect(await column('Reranked').locator('.search-hit').count()).toBe(0)
 
+          const table = 'CREATE TABLE asked AS SELECT * FROM (VALUES'
+          const values = "('Brazil', 'html'), ('drink of the harvest', 'long')) t(question, doc_id)"
+          await browser.send('POST', '/api/sql/query', { query: `${table} ${values}` })
           await page.getByRole('link', { name: 'Measure' }).click()
           await page.getByRole('button', { name: 'Import questions' }).click()
-          const csv = (text: string) => {
-            return { name: 'asked.csv', mimeType: 'text/csv', buffer: Buffer.from(text) }
-          }
-          const file = page.getByLabel('From a file of yours')
-          await file.setInputFiles(csv('a,b\n1,2\n'))
-          await page.getByText('Its columns: a, b').waitFor()
-          await file.setInputFiles(csv('question,doc_id\nBrazil,html\ndrink of the harvest,long\n'))
+          await page.getByRole('button', { name: 'mindsdb.asked' }).click()
           await page.getByText('2 questions, 2 judgments').waitFor()
           await page.getByLabel('Compare with other settings').check()
           await page.getByRole('group', { name: 'Settings B' }).getByLabel('Search by').waitFor()
           await page.getByRole('group', { name: 'Settings B' }).getByLabel('Rerank').check()
           await page.getByRole('button', { name: 'Evaluate' }).click()
-          await page
-            .getByRole('img', { name: /^recall@k\. A: 1.000 at 10, B: 1.000 at 10/ })
-            .waitFor()
+          const settings = column('Results of each setting')
+          await settings.getByRole('row', { name: /^B 2 [\d.]+ 1\.000/ }).waitFor()
           // What was measured without the model is not what was asked for.
           await page.getByText('was searched without reranking').first().waitFor()
           await page.getByRole('link', { name: 'Brazil' }).click()
-          await column('Words (keywords)').getByRole('link', { name: 'html' }).waitFor()
+          await column('Keyword').getByRole('link', { name: 'html' }).waitFor()
           await page.goBack()
           await page.getByRole('link', { name: 'drink of the harvest' }).waitFor()
         },

@@ -68,6 +68,19 @@ test('a graph that was asked for answers when it is built, and follows what is w
   expect(found.length / (10 * exact.length)).toBeGreaterThan(0.9)
 })
 
+test('a graph of which many vectors went is replaced', async () => {
+  await put(0, 1500)
+  await ask('hnsw')
+  await store.vectorCaches.settled()
+  const gone = Array.from({ length: 300 }, (_, index) => `d${index}`)
+  await store.chunks.removeDocuments(current(store), gone)
+  expect(store.indexStates.states()).toMatchObject([{ state: 'building', vectorCount: 1200 }])
+  expect(await keysNear(randomUnit(DIMENSIONS, random))).toHaveLength(10)
+  await store.vectorCaches.settled()
+  expect(store.indexStates.states()).toMatchObject([{ state: 'ready', vectorCount: 1200 }])
+  expect(await keysNear(randomUnit(DIMENSIONS, random))).toHaveLength(10)
+})
+
 test('a store that closes while a graph is built closes', async () => {
   await put(0, 3000)
   await store.vectorCaches.settled()

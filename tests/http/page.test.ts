@@ -3,25 +3,20 @@ import { expect, test } from 'bun:test'
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { Elysia } from 'elysia'
 import { bundled, type PageFiles, pageFiles } from '../../src/api/http/page/page-files.ts'
-import { addPageRoutesOver } from '../../src/api/http/routes/server/page-routes.ts'
+import { pageOperationsOver } from '../../src/api/http/routes/page-routes.ts'
+import { testServer } from './server-fixture.ts'
 
 const FIRST_LOAD_BYTES_MAX = 250_000
 
 const server = over(pageFiles())
 
-/** The routes of the page alone. */
+/** The page alone, on a server over fakes. */
 function over(files: () => Promise<PageFiles>, logged: unknown[] = []) {
-  const app = new Elysia()
-  const context = {
-    deps: { logError: ({ error }: { error: unknown }) => logged.push(error) },
-    scopeOf: () => ({ id: 'r' }),
-  }
-  // What these routes use of it.
-  addPageRoutesOver(app, context as unknown as Parameters<typeof addPageRoutesOver>[1], files)
+  const deps = { logError: ({ error }: { error: unknown }) => logged.push(error) }
+  const { server } = testServer(deps, [pageOperationsOver(files)])
   return (path: string, headers: Record<string, string> = {}, method = 'GET') => {
-    return app.handle(new Request(`http://localhost${path}`, { headers, method }))
+    return server.handle(new Request(`http://localhost${path}`, { headers, method }))
   }
 }
 

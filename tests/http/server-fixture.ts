@@ -1,6 +1,6 @@
 /** A server over fakes: a catalog in memory, statements and agents that answer what a test says. */
-
 import type { Answer } from '../../src/agents/questions/completion-stream.ts'
+import type { Operations } from '../../src/api/http/openapi/operation.ts'
 import type { ServerDeps } from '../../src/api/http/request/route-context.ts'
 import type { LogEntry, LoggedError } from '../../src/api/http/request/running-requests.ts'
 import { createServer, type Server } from '../../src/api/http/server.ts'
@@ -90,9 +90,7 @@ export function fakeCatalog(): Catalog {
       return altered
     },
     async keepCrawlWarnings() {},
-    async isEmpty() {
-      return true
-    },
+    isEmpty: async () => true,
     async dropKnowledgeBase(kb) {
       change({ knowledgeBases: snapshot.knowledgeBases.filter((one) => one.id !== kb.id) })
     },
@@ -198,8 +196,11 @@ export interface TestServer {
   readonly clock: { nowMs: number }
 }
 
-/** @param overrides what a test wants to be otherwise */
-export function testServer(overrides: Partial<ServerDeps> = {}): TestServer {
+/** @param over what a test wants to be otherwise; @param only the operations it has; unset: all */
+export function testServer(
+  over: Partial<ServerDeps> = {},
+  only?: readonly Operations[],
+): TestServer {
   const seen = {
     logged: [] as LogEntry[],
     errors: [] as LoggedError[],
@@ -319,9 +320,9 @@ export function testServer(overrides: Partial<ServerDeps> = {}): TestServer {
     sleep: async (ms) => {
       seen.delays.push(ms)
     },
-    ...overrides,
+    ...over,
   }
-  return { ...seen, deps, server: createServer(deps) }
+  return { ...seen, deps, server: createServer(deps, only) }
 }
 
 /** What the use case is called with. */

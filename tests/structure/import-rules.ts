@@ -29,8 +29,9 @@ const COMPOSITION_ROOTS: readonly string[] = ['main.ts', 'serve.ts', 'app.ts', '
  */
 export const FOLDER_ORDER: Readonly<Record<string, readonly string[]>> = {
   core: ['text', 'domain', 'runtime'],
-  api: ['http', 'mcp'],
+  api: ['postgres', 'http', 'mcp'],
   query: [
+    'postgres',
     'run',
     'evaluate',
     'statements',

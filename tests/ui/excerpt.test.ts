@@ -1,5 +1,5 @@
 import { expect, test } from 'bun:test'
-import { excerptOf, wholeOf } from '../../src/ui/views/search/columns/excerpt.ts'
+import { excerptOf, wholeOf } from '../../src/ui/views/search/excerpt.ts'
 
 const marked = ({ text, ranges }: ReturnType<typeof excerptOf>) => {
   return ranges.map(([from, to]) => text.slice(from, to))

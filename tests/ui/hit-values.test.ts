@@ -1,12 +1,20 @@
 import { expect, test } from 'bun:test'
-import { hasMoreValues, valuesOf } from '../../src/ui/views/search/columns/hit-values.tsx'
+import { valuesOf } from '../../src/ui/views/search/search-hit.tsx'
 
-test('values to filter by come before columns without one, and many of them can be unfolded', () => {
-  const metadata = { a: null, b: 'x', tags: ['p', 'q', 'p'], info: { deep: 1 }, c: '', source: 's' }
-  expect(valuesOf(metadata).map(({ name, value }) => `${name} ${value}`)).toEqual([
-    ...['b x', 'tags p', 'tags q', 'a null'],
-  ])
-  expect(hasMoreValues(metadata)).toBe(false)
-  const many = Object.fromEntries(Array.from({ length: 60 }, (_, at) => [`column_${at}`, at]))
-  expect(hasMoreValues(many)).toBe(true)
+test('a result shows the declared columns once, without empty values and what chunking writes', () => {
+  const metadata = {
+    ...{
+      a: null,
+      b: 'x',
+      tags: ['p', 'q', 'p'],
+      info: { deep: 1 },
+      c: '',
+      source: 's',
+      title: 't',
+    },
+  }
+  const shown = (columns: readonly string[]) =>
+    valuesOf(metadata, columns).map(({ name, value }) => `${name} ${value}`)
+  expect(shown([])).toEqual(['b x', 'tags p', 'tags q'])
+  expect(shown(['tags', 'title'])).toEqual(['tags p', 'tags q'])
 })

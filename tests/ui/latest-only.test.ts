@@ -1,5 +1,5 @@
 import { expect, test } from 'bun:test'
-import { LatestOnly } from '../../src/ui/views/search/columns/latest-only.ts'
+import { LatestOnly } from '../../src/ui/views/search/live-search.ts'
 
 /** Tasks that end when they are told to. */
 function controlled(latest: LatestOnly) {

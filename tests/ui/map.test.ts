@@ -1,18 +1,22 @@
 import { expect, test } from 'bun:test'
 import type { PointValues } from '../../src/ui/api/maps.ts'
 import {
-  lineSelection,
   lookOf,
-  regionSelection,
+  moved,
+  PointIndex,
+  placeLabels,
+  type Selection,
   selectedPoints,
-  selectionOf,
+  selectionIn,
   textOfLook,
-  textOfSelection,
-} from '../../src/ui/views/map/map-address.ts'
-import { placeLabels } from '../../src/ui/views/map/place-labels.ts'
+  toMap,
+  toScreen,
+  viewAt,
+  visibleBox,
+  wholeMap,
+  zoomed,
+} from '../../src/ui/views/map/map-model.ts'
 import { colouredBy, FAINT, OTHERS } from '../../src/ui/views/map/point-colours.ts'
-import { PointIndex } from '../../src/ui/views/map/point-index.ts'
-import { moved, toMap, toScreen, wholeMap, zoomed } from '../../src/ui/views/map/viewport.ts'
 
 const VIEW = wholeMap(800, 600)
 
@@ -25,18 +29,13 @@ test('zooming keeps what is under the pointer, and moving follows it', () => {
   expect([Math.round(movedX - x), Math.round(movedY - y)]).toEqual([10, -5])
 })
 
-test('the nearest point and those inside a line are found', () => {
+test('the nearest point and those of a rectangle are found', () => {
   const x = Uint16Array.from([100, 5000, 65_535, 5200])
   const y = Uint16Array.from([100, 5000, 65_535, 5000])
   const index = new PointIndex({ count: 4, x, y, regions: new Uint16Array(4) })
   expect(index.nearest(5090, 5000, 300)).toBe(1)
   expect(index.nearest(30_000, 30_000, 300)).toBeNull()
-  const triangle = [
-    [4000, 4000],
-    [5100, 4000],
-    [5100, 9000],
-  ] as const
-  expect(index.inside(triangle)).toEqual([1])
+  expect(index.within(4000, 4000, 5100, 9000)).toEqual([1])
   expect(index.within(0, 0, 65_535, 65_535)).toHaveLength(4)
 })
 
@@ -57,60 +56,34 @@ test('what is selected stands in the address and comes back from it', () => {
     ],
     codes: Uint32Array.from([0, 1, 2]),
   }
-  const of = (text: string | undefined, by: PointValues = values) => {
-    const found = selectedPoints(selectionOf(text), {
+  const of = (selection: Selection | undefined, by: PointValues = values) => {
+    const found = selectedPoints(selection, {
       ...{ version: '7-1-3', points, index: new PointIndex(points), regions, values: by },
     })
     return found && [...found]
   }
-  const circle = Array.from({ length: 500 }, (_, step) => {
-    const turn = (2 * Math.PI * step) / 500
-    return [5050 + 400 * Math.cos(turn), 5050 + 400 * Math.sin(turn)] as const
-  })
-  const line = textOfSelection(lineSelection(circle, '7-1-3'))
-  expect(line.length).toBeLessThan(600)
-  expect(of(line)).toEqual([1, 2])
-  for (const [at, expected] of [[0], [1, 2]].entries()) {
-    expect(of(textOfSelection(regionSelection(regions, at + 1, '7-1-3')))).toEqual(expected)
-  }
-  expect(of('{"kind":"region","level":0,"words":"all"}')).toEqual([0, 1, 2])
-  // Of two with the same words each is itself.
-  const twins = [...regions, { ...region, words: ['a.b', 'c'] }]
-  const both = [1, 3].map((at) => regionSelection(twins, at, '7-1-3'))
-  expect(both).toEqual([
-    { kind: 'region', level: 1, words: 'a.b c' },
-    { kind: 'region', level: 1, words: 'a.b c', ordinal: 2 },
-  ])
-  expect(both.map((one) => of(textOfSelection(one)))).toEqual([[0], null])
-  // Without words it is counted, which another map does otherwise.
-  expect(of(textOfSelection(regionSelection(regions, 2, '7-1-4')))).toBeNull()
-  // On another map other points lie within it.
-  expect(of(textOfSelection(lineSelection(circle, '7-1-4')))).toBeNull()
-  expect(of(textOfSelection({ kind: 'value', value: 'a "b".c' }))).toEqual([1])
-  expect(of(textOfSelection({ kind: 'others', than: ['a "b".c'] }))).toEqual([2])
-  expect(of(textOfSelection({ kind: 'none' }))).toEqual([0])
+  const version = '7-1-3'
+  expect(of({ region: '1', version })).toEqual([0])
+  expect(of({ region: '2', version })).toEqual([1, 2])
+  expect(of({ region: '0', version })).toEqual([0, 1, 2])
+  // Another map has other regions, and other points in a rectangle.
+  expect(of({ region: '2', version: '7-1-4' })).toBeNull()
+  expect(of({ box: '4000,4000,6000,6000', version })).toEqual([1, 2])
+  expect(of(visibleBox(VIEW, version))).toEqual([0, 1, 2])
+  expect(of(selectionIn({ value: 'a "b".c', q: 'x' }))).toEqual([1])
+  expect(of({ only: 'none' })).toEqual([0])
+  expect(of({ only: 'rare' })).toBeNull()
   const numbers: PointValues = { kind: 'numbers', numbers: Float64Array.from([Number.NaN, 0.1, 7]) }
-  expect(of(textOfSelection({ kind: 'range', least: 0.1, most: 6.9 }), numbers)).toEqual([1])
-  expect(of('{"kind":"none"}', numbers)).toEqual([0])
+  expect(of({ range: '0.1,6.9' }, numbers)).toEqual([1])
+  expect(of({ only: 'none' }, numbers)).toEqual([0])
   for (const nothing of [
-    undefined,
-    '',
-    'none',
-    '{"kind":"line","line":[[1,2],[3,4]]}',
-    '{"kind":"line","line":[[1,2],[3,4],[5,"6"]]}',
-    '{"kind":"region","level":0,"words":"gone"}',
-    '{"kind":"region","level":0}',
-    '{"kind":"range","least":1}',
-    '{"kind":"others","than":[1]}',
-    '{"kind":"value","value":"gone"}',
-    '{"kind":"new"}',
-    '[1]',
+    ...[selectionIn({ q: 'x' }), { region: 'x', version }, { range: '1' }, { value: 'gone' }],
   ]) {
-    expect([nothing, of(nothing)]).toEqual([nothing, null])
+    expect(of(nothing)).toBeNull()
   }
-  expect(lookOf(textOfLook({ x: 12.4, y: 65_535, zoom: 2.345678 }))).toEqual({
-    ...{ x: 12, y: 65_535, zoom: 2.346 },
-  })
+  const near = viewAt({ x: 12_000, y: 60_000, zoom: 2.345678 }, 800, 600)
+  expect(lookOf(textOfLook(near))).toEqual({ x: 12_000, y: 60_000, zoom: 2.346 })
+  expect(textOfLook(VIEW)).toBeUndefined()
   for (const nothing of ['', '1,2', '1,2,0', '1,2,x', '1,2,3,4']) expect(lookOf(nothing)).toBeNull()
 })
 
@@ -173,15 +146,15 @@ test('a colour selects by what it stands for, whatever place in the palette that
     codes: Uint32Array.from([0, 1, 2, 9, 10]),
   })
   expect(before.legend?.map(({ selection }) => selection)).toEqual([
-    { kind: 'value', value: 'v0' },
-    { kind: 'value', value: 'v1' },
-    { kind: 'others', than: ['v0', 'v1', 'v2', 'v3', 'v4', 'v5', 'v6', 'v7'] },
-    { kind: 'none' },
+    { value: 'v0' },
+    { value: 'v1' },
+    { only: 'rare' },
+    { only: 'none' },
   ])
   const numbers = colouredBy({ kind: 'numbers', numbers: Float64Array.from([3, 5, Number.NaN]) })
   expect(numbers.legend?.map(({ selection }) => selection)).toEqual([
-    { kind: 'range', least: 5, most: 5 },
-    { kind: 'range', least: 3, most: 3 },
-    { kind: 'none' },
+    { range: '5,5' },
+    { range: '3,3' },
+    { only: 'none' },
   ])
 })

@@ -1,44 +1,22 @@
 import { expect, test } from 'bun:test'
-import { chanceOf, comparedOf } from '../../src/ui/views/search/measure/comparison.ts'
 import {
+  chanceOf,
   DEFAULT_SETTING,
-  meanOf,
-  measuredOf,
-} from '../../src/ui/views/search/measure/evaluation.ts'
-import {
   measureQuery,
   measureSettingsOf,
-} from '../../src/ui/views/search/measure/measure-address.ts'
+  rowsOf,
+} from '../../src/ui/views/search/measuring.ts'
 
-const measured = (question: string, ranking: readonly string[]) => {
-  const found = measuredOf(ranking, new Map([['right', 1]]))
-  if (found === null) throw new Error('something is right')
-  return { question, ...found }
-}
-
-test('a question is measured for each k', () => {
-  const grades = new Map([
-    ['a', 2],
-    ['b', 1],
-    ['c', 0],
-  ])
-  const { ndcg, recall, firstRank } = measuredOf(['c', 'a', 'b'], grades) ?? {}
-  const log = Math.log2
-  expect(firstRank).toBe(2)
-  expect(recall?.slice(0, 3)).toEqual([0, 0.5, 1])
-  expect(ndcg?.[0]).toBe(0)
-  expect(ndcg?.[2]).toBeCloseTo((2 / log(3) + 1 / log(4)) / (2 + 1 / log(3)), 12)
-  expect(measuredOf(['c'], new Map([['c', 0]]))).toBeNull()
-  expect(measuredOf(['c'], new Map([['a', 1]]))?.firstRank).toBeNull()
-})
-
-test('questions that changed most come first', () => {
-  const first = [measured('one', ['right']), measured('two', ['x', 'right']), measured('three', [])]
-  const second = [measured('two', ['right']), measured('one', ['right']), measured('four', [])]
-  const compared = comparedOf(first, second, 10)
-  expect(compared.map(({ question }) => question)).toEqual(['two', 'one'])
-  expect(compared.map(({ change }) => change)).toEqual([1 - 1 / Math.log2(3), 0])
-  expect(meanOf(first, 'recall')[0]).toBeCloseTo(1 / 3, 12)
+test('questions that changed most come first; of one setting the worst', () => {
+  const measured = (question: string, ndcg: number) => {
+    return { question, ndcg, recall: 1, firstRank: 1 }
+  }
+  const first = { questions: [measured('one', 1), measured('two', 0.5), measured('three', 0)] }
+  const second = { questions: [measured('two', 0.75), measured('one', 1), measured('four', 0)] }
+  const rows = rowsOf([first, second])
+  expect(rows.map((row) => row.first.question)).toEqual(['two', 'one'])
+  expect(rows.map(({ change }) => change)).toEqual([0.25, 0])
+  expect(rowsOf([first]).map((row) => row.first.question)).toEqual(['three', 'two', 'one'])
 })
 
 test('chance makes few differences, and hardly many that agree', () => {

@@ -1,7 +1,7 @@
 import { isQuery } from '../../core/domain/server-state.ts'
 import { AppError } from '../../core/errors.ts'
 import { settlesWithin } from '../../core/runtime/cancellation.ts'
-import { failureResponseAt } from './request/openai-error.ts'
+import { failureResponseAt } from './request/error-response.ts'
 
 /** How long a request waits for the next process. */
 const HOLD_MS = 5_000

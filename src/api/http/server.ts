@@ -17,55 +17,51 @@ import {
 import { keyTextOf } from './access/key-access.ts'
 import { madeOnce, staticAnswer, staticFile } from './answers/static-file.ts'
 import { type AnswerRequest, type ListenAddress, type Listener, listen, UNKNOWN } from './listen.ts'
-import { declarationOf, needOf, OPENAPI_PATH, type RouteNeed, route } from './openapi/openapi.ts'
+import { chatOperations, modelOperations } from './openai/chat-routes.ts'
+import { embeddingOperations } from './openai/embedding-routes.ts'
+import { fileBatchOperations } from './openai/file-batch-routes.ts'
+import { openAiFileOperations } from './openai/openai-file-routes.ts'
+import { responseOperations } from './openai/response-routes.ts'
+import { vectorStoreFileOperations } from './openai/vector-store-file-routes.ts'
+import { vectorStoreOperations } from './openai/vector-store-routes.ts'
+import { vectorStoreSearchOperations } from './openai/vector-store-search-routes.ts'
+import { OPENAPI_PATH, type Operation, type Operations, resource } from './openapi/operation.ts'
 import type { Peer } from './request/arrivals.ts'
-import { requestError } from './request/error-response.ts'
+import { failureResponseAt, isOpenAiPath, requestError } from './request/error-response.ts'
 import { linkIdentity } from './request/link-access.ts'
-import { failureResponseAt, isOpenAiPath } from './request/openai-error.ts'
-import type { AddRoutes, RouteContext, ServerDeps } from './request/route-context.ts'
+import type { RouteContext, ServerDeps } from './request/route-context.ts'
 import { type RequestScope, RunningRequests } from './request/running-requests.ts'
-import { addAuditRoutes } from './routes/access/audit-routes.ts'
-import { addKeyRoutes } from './routes/access/key-routes.ts'
-import { addUserRoutes } from './routes/access/user-routes.ts'
-import { addAgentRoutes } from './routes/agents/agent-routes.ts'
-import { addCompletionRoutes } from './routes/agents/completion-routes.ts'
-import { addConversationRoutes } from './routes/agents/conversation-routes.ts'
-import { addRunRoutes } from './routes/agents/run-routes.ts'
-import { addTraceRoutes } from './routes/agents/trace-routes.ts'
-import { addCatalogRoutes } from './routes/catalog-routes.ts'
-import { addJobRoutes } from './routes/job-routes.ts'
-import { addDocumentRoutes } from './routes/knowledge-bases/document-routes.ts'
-import { addInsertFilesRoutes } from './routes/knowledge-bases/insert-files-routes.ts'
-import { addKnowledgeBaseRoutes } from './routes/knowledge-bases/knowledge-base-routes.ts'
-import { addMapRoutes } from './routes/knowledge-bases/map-routes.ts'
-import { addPreviewRoutes } from './routes/knowledge-bases/preview-routes.ts'
-import { addSearchRoutes } from './routes/knowledge-bases/search-routes.ts'
-import { addSourceRoutes } from './routes/knowledge-bases/source-routes.ts'
-import { addTransferRoutes } from './routes/knowledge-bases/transfer-routes.ts'
-import { addMcpRoutes } from './routes/mcp-routes.ts'
-import { addChatRoutes } from './routes/openai/chat-routes.ts'
-import { addEmbeddingRoutes } from './routes/openai/embedding-routes.ts'
-import { addFileBatchRoutes } from './routes/openai/file-batch-routes.ts'
-import { addModelRoutes } from './routes/openai/model-routes.ts'
-import { addOpenAiFileRoutes } from './routes/openai/openai-file-routes.ts'
-import { addResponseRoutes } from './routes/openai/response-routes.ts'
-import { addVectorStoreFileRoutes } from './routes/openai/vector-store-file-routes.ts'
-import { addVectorStoreRoutes } from './routes/openai/vector-store-routes.ts'
-import { addVectorStoreSearchRoutes } from './routes/openai/vector-store-search-routes.ts'
-import { addProjectRoutes } from './routes/project-routes.ts'
-import { addScheduleRoutes } from './routes/schedule-routes.ts'
-import { addDocsRoutes } from './routes/server/docs-routes.ts'
-import { addHealthRoutes } from './routes/server/health-routes.ts'
-import { addLoginRoutes } from './routes/server/login-routes.ts'
-import { addPageRoutes } from './routes/server/page-routes.ts'
-import { addRequestRoutes } from './routes/server/request-routes.ts'
-import { addStatusRoutes } from './routes/server/status-routes.ts'
-import { addUsageRoutes } from './routes/server/usage-routes.ts'
-import { addDataSourceRoutes } from './routes/sql/data-source-routes.ts'
-import { addDatabaseRoutes } from './routes/sql/database-routes.ts'
-import { addFileRoutes } from './routes/sql/file-routes.ts'
-import { addSqlRoutes } from './routes/sql/sql-routes.ts'
-import { addViewRoutes } from './routes/sql/view-routes.ts'
+import { auditOperations, keyOperations, userOperations } from './routes/access-routes.ts'
+import { agentOperations, completionOperations, runOperations } from './routes/agent-routes.ts'
+import { conversationOperations } from './routes/conversation-routes.ts'
+import { dataSourceOperations } from './routes/data-source-routes.ts'
+import { databaseOperations } from './routes/database-routes.ts'
+import { docsOperations } from './routes/docs-routes.ts'
+import { documentOperations } from './routes/document-routes.ts'
+import { fileOperations } from './routes/file-routes.ts'
+import { jobChangeOperations, jobOperations, scheduleOperations } from './routes/job-routes.ts'
+import { knowledgeBaseOperations } from './routes/knowledge-base-routes.ts'
+import { mapOperations } from './routes/map-routes.ts'
+import { mcpOperations } from './routes/mcp-routes.ts'
+import { pageOperations } from './routes/page-routes.ts'
+import { catalogOperations, projectOperations, viewOperations } from './routes/project-routes.ts'
+import { loginOperations, requestOperations } from './routes/request-routes.ts'
+import { searchOperations } from './routes/search-routes.ts'
+import { sourceOperations } from './routes/source-routes.ts'
+import { sqlLinkOperations } from './routes/sql-link-routes.ts'
+import { sqlOperations } from './routes/sql-routes.ts'
+import {
+  backupOperations,
+  healthOperations,
+  statusOperations,
+  usageOperations,
+} from './routes/status-routes.ts'
+import { traceOperations } from './routes/trace-routes.ts'
+import {
+  insertFilesOperations,
+  previewOperations,
+  transferOperations,
+} from './routes/transfer-routes.ts'
 
 export interface Server {
   /**
@@ -77,9 +73,13 @@ export interface Server {
   document(): Promise<object>
   /** @throws Error of the system when the address cannot be taken */
   listen(address: ListenAddress): Listener
+  /** What the PostgreSQL port works with. */
+  readonly postgres: Pick<RouteContext, 'deps' | 'authentication' | 'snapshot'> & {
+    readonly requests: RunningRequests
+  }
 }
 
-export function createServer(deps: ServerDeps): Server {
+export function createServer(deps: ServerDeps, declared = RESOURCES): Server {
   const requests = new RunningRequests(deps, (scope) => noteChange(deps.audit, scope))
   const { catalog } = deps.catalog
   const context: RouteContext = {
@@ -93,14 +93,27 @@ export function createServer(deps: ServerDeps): Server {
     requests,
     isReady: () => !requests.isStopping,
   }
-  const app = createApp(context)
+  const document = async (): Promise<object> => {
+    // Loaded with the first request for it.
+    const { openApiDocument } = await import('./openapi/openapi-document.ts')
+    return openApiDocument(operations, deps.settings.version)
+  }
+  const resources = [openApiOperations(document), ...declared]
+  const operations: readonly Operation[] = resources.flatMap((operations) => operations(context))
+  const app = createApp(context, operations)
   const answer: AnswerRequest = (request, connection) => {
     return requests.answer(request, connection, () => app.handle(request))
   }
   return {
-    document: () => documentOf(app, deps.settings.version),
+    document,
     handle: (request, peer = UNKNOWN) => answer(request, { ...peer, onArrived() {} }),
     listen: (address) => listen(address, answer, requests),
+    postgres: {
+      deps,
+      authentication: context.authentication,
+      requests,
+      snapshot: context.snapshot,
+    },
   }
 }
 
@@ -113,99 +126,93 @@ function noteChange(audit: AuditLog, scope: RequestScope): void {
   audit.note({ ...change, principal, outcome, address, requestId, skippedRows })
 }
 
-const ROUTES: readonly AddRoutes[] = [
-  addStatusRoutes,
-  addRequestRoutes,
-  addUsageRoutes,
-  addHealthRoutes,
-  addLoginRoutes,
-  addKeyRoutes,
-  addUserRoutes,
-  addAuditRoutes,
-  addCatalogRoutes,
-  addProjectRoutes,
-  addKnowledgeBaseRoutes,
-  addInsertFilesRoutes,
-  addPreviewRoutes,
-  addJobRoutes,
-  addSearchRoutes,
-  addDocumentRoutes,
-  addMapRoutes,
-  addTransferRoutes,
-  addViewRoutes,
-  addAgentRoutes,
-  addCompletionRoutes,
-  addConversationRoutes,
-  addRunRoutes,
-  addTraceRoutes,
-  addFileRoutes,
-  addDatabaseRoutes,
-  addDataSourceRoutes,
-  addSourceRoutes,
-  addScheduleRoutes,
-  addSqlRoutes,
-  addMcpRoutes,
-  addModelRoutes,
-  addChatRoutes,
-  addResponseRoutes,
-  addEmbeddingRoutes,
-  addVectorStoreRoutes,
-  addVectorStoreSearchRoutes,
-  addVectorStoreFileRoutes,
-  addFileBatchRoutes,
-  addOpenAiFileRoutes,
-  addPageRoutes,
-  addDocsRoutes,
+const RESOURCES: readonly Operations[] = [
+  statusOperations,
+  backupOperations,
+  requestOperations,
+  usageOperations,
+  healthOperations,
+  loginOperations,
+  keyOperations,
+  userOperations,
+  auditOperations,
+  catalogOperations,
+  projectOperations,
+  knowledgeBaseOperations,
+  insertFilesOperations,
+  previewOperations,
+  jobOperations,
+  jobChangeOperations,
+  searchOperations,
+  documentOperations,
+  mapOperations,
+  transferOperations,
+  viewOperations,
+  agentOperations,
+  completionOperations,
+  conversationOperations,
+  runOperations,
+  traceOperations,
+  fileOperations,
+  databaseOperations,
+  dataSourceOperations,
+  sourceOperations,
+  scheduleOperations,
+  sqlLinkOperations,
+  sqlOperations,
+  mcpOperations,
+  modelOperations,
+  chatOperations,
+  responseOperations,
+  embeddingOperations,
+  vectorStoreOperations,
+  vectorStoreSearchOperations,
+  vectorStoreFileOperations,
+  fileBatchOperations,
+  openAiFileOperations,
+  pageOperations,
+  docsOperations,
 ]
 
-function createApp(context: RouteContext): Elysia {
+function createApp(context: RouteContext, operations: readonly Operation[]): Elysia {
   const app = new Elysia({ normalize: false, handler: { standardHostname: false } })
-  app.onError(({ error, request }) => failureResponse(app, context, request, error))
+  app.onError(({ error, request }) => failureResponse(operations, context, request, error))
   const { isLoopback } = context.deps.settings
   const isOwnMachine = isLoopback && !context.authentication.isOn
   if (isOwnMachine) app.onRequest(({ request }) => refuseForeignHost(request))
-  const entries = new Map<string, Entry>()
-  // `async`, so that Elysia waits for it whatever it guesses from its text.
-  app.onBeforeHandle(async ({ request, route, params }) => {
-    const scope = context.scopeOf(request)
-    scope.route = route
-    refuseCrossSite(request, isOwnMachine)
-    const entry = entries.get(`${scope.method === 'HEAD' ? 'GET' : scope.method} ${route}`)
-    if (entry?.need === 'nothing') return
-    const identity = identified(context, request)
-    const known = identity instanceof Promise ? await identity : identity
-    admit(scope, known, entry ?? { need: 'admin', path: route, action: route }, params)
-  })
-  addDocumentRoute(app, context)
-  for (const add of ROUTES) add(app, context)
-  for (const { method, path, hooks } of app.routes) {
-    const action = declarationOf(hooks)?.id ?? `${method} ${path}`
-    entries.set(`${method} ${path}`, { need: needOf(hooks), path, action })
+  for (const operation of operations) {
+    const { method, path } = operation
+    // `async`, so that Elysia waits for it whatever it guesses from its text; `body.ts` reads bodies.
+    const answer = async ({ request, params = {} }: { request: Request; params?: PathParams }) => {
+      const scope = context.scopeOf(request)
+      scope.route = path
+      refuseCrossSite(request, isOwnMachine)
+      if (operation.needs !== 'nothing') {
+        const known = identified(context, request)
+        admit(scope, known instanceof Promise ? await known : known, operation, params)
+      }
+      return operation.answer(request, params)
+    }
+    app.route(method, path, answer, { parse: 'none' })
   }
   return app
 }
 
-/** The same for everyone: no login is needed. */
-const addDocumentRoute: AddRoutes = (app, { deps }) => {
-  const document = madeOnce(async () => {
-    const made = await documentOf(app, deps.settings.version)
-    return staticFile(JSON.stringify(made), 'application/json')
-  })
-  app.get(
-    OPENAPI_PATH,
-    async ({ request }) => staticAnswer(request, await document()),
-    route({
-      ...{ needs: 'nothing', tag: 'Server', isHidden: true },
-      summary: 'The OpenAPI document',
-      answers: { 200: 'The document' },
-    }),
-  )
-}
+type PathParams = Readonly<Record<string, string>>
 
-/** What makes it is loaded when somebody asks for it first. */
-async function documentOf(app: Elysia, version: string): Promise<object> {
-  const { openApiDocument } = await import('./openapi/openapi-document.ts')
-  return openApiDocument(app, version)
+/** The same for everyone: no login is needed. */
+function openApiOperations(document: () => Promise<object>): Operations {
+  return resource('Server', (api) => {
+    const file = madeOnce(async () => {
+      return staticFile(JSON.stringify(await document()), 'application/json')
+    })
+    api.get(OPENAPI_PATH, {
+      summary: 'The OpenAPI document',
+      needs: 'nothing',
+      isHidden: true,
+      run: async ({ request }) => staticAnswer(request, await file()),
+    })
+  })
 }
 
 /**
@@ -215,20 +222,20 @@ async function documentOf(app: Elysia, version: string): Promise<object> {
 function admit(
   scope: RequestScope,
   { principal, login }: Identity,
-  { need, path, action }: Entry,
-  params: unknown,
+  { id, method, needs, path }: Operation,
+  params: PathParams,
 ): void {
   scope.principal = principal
   // Each login has its own share of the places for statements; without one, each address has.
   if (login !== undefined) setCaller(scope.signal, login)
-  const isChange = (need === 'write' || need === 'admin') && !isReading(scope.method)
-  if (isChange) scope.noteChange(action, namesIn(params))
-  if (need === 'nothing') return
-  if (need !== 'login') requireScope(principal, need)
+  const isChange = (needs === 'write' || needs === 'admin') && method !== 'GET'
+  if (isChange) scope.noteChange(id ?? `${method} ${path}`, Object.values(params))
+  if (needs === 'nothing') return
+  if (needs !== 'login') requireScope(principal, needs)
   if (principal.namespaces === null) return
   for (const namespace of namespacesOf(path, params)) requireNamespace(principal, namespace)
   // Keys and users see to it themselves that an admin of some projects stays within them.
-  if (need === 'admin' && !/^\/api\/(?:keys|users)(?:\/|$)/.test(path)) {
+  if (needs === 'admin' && !/^\/api\/(?:keys|users)(?:\/|$)/.test(path)) {
     requireEverything(principal)
   }
 }
@@ -245,38 +252,15 @@ function identified(context: RouteContext, request: Request): Identity | Promise
   }
 }
 
-/** What is known of a route before anybody asks. */
-interface Entry {
-  readonly need: RouteNeed
-  /** As the route declares it. */
-  readonly path: string
-  /** What the audit log calls it. */
-  readonly action: string
-}
-
-function isReading(method: string): boolean {
-  return method === 'GET' || method === 'HEAD'
-}
-
-/** The names in a path, decoded. */
-function namesIn(params: unknown): readonly string[] {
-  if (typeof params !== 'object' || params === null) return []
-  return Object.values(params).filter((value) => typeof value === 'string')
-}
-
 /** The project or database that a path names; uploaded files are in one of their own. */
-function namespacesOf(route: string, params: unknown): readonly string[] {
-  const named = typeof params === 'object' && params !== null ? Object.entries(params) : []
-  const names = named.flatMap(([name, value]) => {
-    return (name === 'project_name' || name === 'database_name') && typeof value === 'string'
-      ? [value]
-      : []
-  })
+function namespacesOf(route: string, params: PathParams): readonly string[] {
+  const { project_name: project, database_name: database } = params
+  const names = [project, database].filter((name) => name !== undefined)
   return route.startsWith('/api/files/') ? [...names, FILES_DATABASE] : names
 }
 
 function failureResponse(
-  app: Elysia,
+  operations: readonly Operation[],
   context: RouteContext,
   request: Request,
   error: unknown,
@@ -284,7 +268,7 @@ function failureResponse(
   const { deps } = context
   const scope = context.scopeOf(request)
   const isUnmatched = error instanceof Error && 'code' in error && error.code === 'NOT_FOUND'
-  if (isUnmatched) return unmatchedResponse(app, scope, deps.now())
+  if (isUnmatched) return unmatchedResponse(operations, scope, deps.now())
   const failure = requestError(error, scope.signal)
   scope.failure = failure.code
   if (ERRORS[failure.code].status >= 500) {
@@ -293,9 +277,13 @@ function failureResponse(
   return failureResponseAt(scope.path, failure, deps.now())
 }
 
-/** The answer on a path that there is not, or not with this method. */
-function unmatchedResponse(app: Elysia, scope: RequestScope, nowMs: number): Response {
-  const methods = methodsOf(app.routes, scope.path)
+/** The answer on an unknown path, or a known one with another method. */
+function unmatchedResponse(
+  operations: readonly Operation[],
+  scope: RequestScope,
+  nowMs: number,
+): Response {
+  const methods = methodsOf(operations, scope.path)
   if (methods.length === 0) {
     scope.failure = 'not_found'
     const detail = isOpenAiPath(scope.path)
@@ -314,8 +302,9 @@ function unmatchedResponse(app: Elysia, scope: RequestScope, nowMs: number): Res
 }
 
 /** The methods that answer on a path; none where the path is unknown. */
-function methodsOf(routes: Elysia['routes'], path: string): readonly string[] {
-  const methods = routes.filter((route) => isMatch(route.path, path)).map((route) => route.method)
+function methodsOf(operations: readonly Operation[], path: string): readonly string[] {
+  const here = operations.filter((operation) => isMatch(operation.path, path))
+  const methods: readonly string[] = here.map(({ method }) => method)
   const withHead = methods.includes('GET') ? [...methods, 'HEAD'] : methods
   return [...new Set(withHead)]
 }

@@ -73,7 +73,6 @@ export class Centroids {
       queryVector,
       k: Math.min(countMax, this.count),
       snapshot: ALWAYS,
-      farthest: Number.POSITIVE_INFINITY,
       parts: Float64Array.of(address, capacity, 0, this.count),
       rows: null,
     })

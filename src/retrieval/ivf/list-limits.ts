@@ -1,4 +1,4 @@
-/** Limits and aims of inverted lists, and of the groups of rows with which exact searches begin. */
+/** Limits and aims of inverted lists. */
 export const LIST_LIMITS = {
   /** Lists of a base of n vectors: this many times the square root of n. */
   listFactor: 2,
@@ -32,14 +32,4 @@ export const LIST_LIMITS = {
   agreementMin: 0.8,
   /** Lists are kept anew when so many vectors have come since. */
   keptGrowth: 1.125,
-  /** From so many rows on a search begins near its query vector. */
-  guidedRowsMin: 16_384,
-  /** Of these, so many are put into groups, */
-  guideRows: 65_536,
-  /** about so many of them. */
-  guideGroups: 256,
-  /** Groups that a search looks at first. */
-  nearGroups: 2,
-  /** And rows of these, at most: some 0.1 ms. */
-  nearRowsMax: 256,
 } as const

@@ -9,19 +9,9 @@ import { KeyRows, numbersOfKeys } from './key-rows.ts'
 import { QuantizedRows } from './quantized-rows.ts'
 import { type FetchVectors, nearestOf, rescored } from './rescore.ts'
 import { type PlacedExtent, RowTable, Snapshots } from './row-table.ts'
-import {
-  farthestOf,
-  type ScanResult,
-  type ScanRunner,
-  type ScanTask,
-  scan,
-  scanBytesOf,
-} from './scan.ts'
+import { type ScanResult, type ScanRunner, type ScanTask, scan, scanBytesOf } from './scan.ts'
 import { unitQueryVector } from './vector-math.ts'
 import type { VectorMemory } from './vector-memory.ts'
-
-/** Nothing is out of the question yet. */
-const FARTHEST = Number.POSITIVE_INFINITY
 
 export interface ExactIndexOptions {
   readonly memory: VectorMemory
@@ -62,14 +52,6 @@ export interface IndexRows {
   ): Promise<readonly NearestChunk[]>
 }
 
-/** Knows of any query vector some rows that are probably near. */
-export interface RowGuide {
-  /** To be looked at first, each once and in any order; null: none are known. */
-  rowsNear(queryVector: Float32Array, countMin: number): Int32Array | null
-  /** The memory of the rows is given back next. */
-  close(): void
-}
-
 /** Follows the rows of an index. */
 export interface RowObserver {
   /** Rows that hold a new vector, and rows that hold none any more, from the current change on. */
@@ -91,7 +73,6 @@ export class ExactIndex implements ExactVectors {
   readonly #snapshots = new Snapshots()
   readonly #closing = new AbortController()
   #observer: RowObserver | null = null
-  #guide: RowGuide | null = null
   #revision = 0
   readonly #chosen: ChosenRowsByKeys
 
@@ -177,8 +158,7 @@ export class ExactIndex implements ExactVectors {
     if (k === 0) return []
     const snapshot = this.#snapshots.enter()
     try {
-      const farthest = chosen === null ? this.#farthest({ queryVector, k, snapshot }) : FARTHEST
-      const tasks = this.#tasks({ queryVector, k, snapshot, farthest }, chosen)
+      const tasks = this.#tasks({ queryVector, k, snapshot }, chosen)
       return await this.#nearest(await this.#scanAll(tasks, stopped), { queryVector, k }, stopped)
     } finally {
       this.#snapshots.leave(snapshot)
@@ -188,15 +168,6 @@ export class ExactIndex implements ExactVectors {
   /** From now on this one follows the rows, alone. */
   attach(observer: RowObserver): IndexRows {
     this.#observer = observer
-    return this.#insides()
-  }
-
-  /** From now on a search of all rows begins with those that the guide knows: what it finds there spares it most others. */
-  guideBy(guideOf: (rows: IndexRows) => RowGuide): void {
-    this.#guide = guideOf(this.#insides())
-  }
-
-  #insides(): IndexRows {
     const { memory, pool, dimensions } = this.#options
     const [shape, rows] = [this.#shape, this.#rows]
     const codes = new QuantizedRows({ memory, shape, rows })
@@ -208,20 +179,14 @@ export class ExactIndex implements ExactVectors {
     }
   }
 
-  /** Copies of the vectors that memory holds: of the keys that are there, where it holds floats. */
-  vectorsOf(keys: readonly bigint[]): ReadonlyMap<bigint, Float32Array> {
-    const vectors = new Map<bigint, Float32Array>()
-    if (!this.#shape.holdsFloats) return vectors
-    const { buffer } = this.#options.memory.memory
-    for (const key of keys) {
-      const row = this.#keyRows.get(Number(key))
-      if (row === undefined) continue
-      const { extent, first } = this.#rows.extentOf(row)
-      const { floats } = extentLayout(extent, this.#shape.stride)
-      const address = floats + (row - first) * this.#shape.stride * 4
-      vectors.set(key, new Float32Array(buffer, address, this.#options.dimensions).slice())
-    }
-    return vectors
+  /** A view of a vector in memory, valid until the next change. undefined: it is not there, or only its codes are. */
+  viewOf(key: bigint): Float32Array | undefined {
+    const row = this.#shape.holdsFloats ? this.#keyRows.get(Number(key)) : undefined
+    if (row === undefined) return undefined
+    const { extent, first } = this.#rows.extentOf(row)
+    const { floats } = extentLayout(extent, this.#shape.stride)
+    const address = floats + (row - first) * this.#shape.stride * 4
+    return new Float32Array(this.#options.memory.memory.buffer, address, this.#options.dimensions)
   }
 
   /** Gives the memory back; searches that run end with `shutting_down`. */
@@ -229,7 +194,6 @@ export class ExactIndex implements ExactVectors {
     const reason = new AppError('shutting_down', 'The vector index is closed')
     this.#closing.abort(reason)
     this.#observer?.closed(reason)
-    this.#guide?.close()
     this.#rows.release()
   }
 
@@ -289,24 +253,9 @@ export class ExactIndex implements ExactVectors {
     throw new AppError('sql_invalid_search', message)
   }
 
-  /** How far the k-th nearest of all is at most, by a look at few rows. */
-  #farthest(search: Pick<ScanTask, 'queryVector' | 'k' | 'snapshot'>): number {
-    const rows = this.#guide?.rowsNear(search.queryVector, search.k) ?? null
-    if (rows === null) return FARTHEST
-    const part = this.#rows.listParts(rows)
-    const task = {
-      kind: 'scan',
-      ...search,
-      ...part,
-      farthest: FARTHEST,
-      shape: this.#shape,
-    } as const
-    return farthestOf(scan(this.#kernel, task), search.k)
-  }
-
   /** One scan for each thread that has nothing else to do, and that has enough to do then. */
   #tasks(
-    search: Pick<ScanTask, 'queryVector' | 'k' | 'snapshot' | 'farthest'>,
+    search: Pick<ScanTask, 'queryVector' | 'k' | 'snapshot'>,
     chosen: ChosenRows | null,
   ): readonly ScanTask[] {
     const { memory, pool } = this.#options

@@ -12,8 +12,6 @@ export interface ScanTask {
   readonly k: number
   /** The rows as they were at this point are seen. */
   readonly snapshot: number
-  /** What is farther is of no interest: so many others are known to be no farther. */
-  readonly farthest: number
   /** `address, capacity, from, to` of each extent; [from, to) are its rows, or indexes into `rows`. */
   readonly parts: Float64Array
   /** Rows within their extents: a search among some only. */
@@ -109,11 +107,11 @@ function settle(kernel: Kernel, drained: Candidate[]): void {
   }
 }
 
-function begin(kernel: Kernel, { shape, queryVector, k, snapshot, farthest }: ScanTask): void {
+function begin(kernel: Kernel, { shape, queryVector, k, snapshot }: ScanTask): void {
   kernel.openIndex(shape.stride, shape.holdsFloats ? 1 : 0)
   kernel.input.fill(0, queryVector.length, shape.stride)
   kernel.input.set(queryVector)
-  kernel.begin(k, snapshot, farthest)
+  kernel.begin(k, snapshot, Number.POSITIVE_INFINITY)
 }
 
 function sliceRowsOf({ stride }: RowShape): number {
@@ -162,13 +160,6 @@ function resultOf(kernel: Kernel, task: ScanTask, drained: Candidate[]): ScanRes
     keys: kernel.keys.slice(0, count),
     distances: kernel.distances.slice(0, count),
   }
-}
-
-/** How far the k-th of what was found is at most; infinitely where they are fewer. */
-export function farthestOf(result: ScanResult, k: number): number {
-  if (result.kind === 'found') return result.distances[k - 1] ?? Number.POSITIVE_INFINITY
-  const lowers = Float64Array.from(result.candidates, ({ lower }) => lower).sort()
-  return 1 - (lowers[lowers.length - k] ?? Number.NEGATIVE_INFINITY)
 }
 
 /** A row of a list takes some four times as long as one in its order. */

@@ -24,7 +24,8 @@ export async function topKWithMargin(
     if (count !== -1) return found.slice(0, count)
     if (found.length < wanted || wanted === 0) return found
     if (wanted === neighboursMax) return null
-    wanted = Math.min(wanted * 2, neighboursMax)
+    // Where so many are so near, most of all may be.
+    wanted = Math.min(wanted * 8, neighboursMax)
   }
 }
 

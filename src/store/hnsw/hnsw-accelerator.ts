@@ -111,8 +111,14 @@ class HnswAccelerator implements Accelerator {
   }
 
   apply(change: VectorChange): void {
-    if (this.#graph === null) this.#buildWhereDue()
-    else this.#graph.apply(change)
+    const graph = this.#graph
+    graph?.apply(change)
+    if (graph === null) this.#buildWhereDue()
+    else if (graph.isWorn && this.#building === null) {
+      // Until there is another one, all vectors are compared.
+      this.#graph = null
+      this.#buildWhereDue(graph.close())
+    }
   }
 
   report(): IndexReport {
@@ -145,10 +151,11 @@ class HnswAccelerator implements Accelerator {
     await this.#building
   }
 
-  #buildWhereDue(): void {
+  #buildWhereDue(closed: Promise<void> = Promise.resolve()): void {
     const isDue = this.#parts.vectors.count >= INDEXED_VECTORS_MIN
     if (!isDue || this.#building !== null || this.#failure !== null) return
-    this.#building = this.#build()
+    this.#building = closed
+      .then(() => this.#build())
       .catch(() => {
         if (this.#closing.signal.aborted) return
         this.#failure = 'the graph could not be built'

@@ -10,7 +10,6 @@ import {
   type FoundRow,
   HnswTable,
   type HnswTableOptions,
-  INSERTED_MAX,
   type NumberedVector,
 } from './hnsw-table.ts'
 
@@ -18,7 +17,7 @@ import {
 const STAGED_MAX = 256
 /** Recent vectors beside which the graph is searched: while more are added, comparing all vectors is quicker. */
 const RECENT_MAX = 256
-/** Beyond this share of removed vectors, and this many, the graph is built anew. */
+/** Beyond this share of removed vectors, and this many, the graph should be rebuilt. */
 const REMOVED_SHARE_MAX = 0.15
 const REMOVED_MIN = 100
 /** Rows that one search may ask the graph for. */
@@ -26,19 +25,10 @@ const FETCHED_MAX = 4096
 /** Searches that run or wait their turn; comparing all vectors is quicker than to wait longer. */
 const SEARCHES_MAX = 4
 
-interface Rebuild {
-  readonly table: HnswTable
-  /** Rows below are copied, those of them that were there. */
-  copiedTo: number
-  copiedCount: number
-  /** Of the copied rows, those that were removed since. */
-  readonly removed: Set<number>
-}
-
 /**
  * The vectors of one knowledge base in a graph (HNSW, Malkov and Yashunin, 2016) of DuckDB's `vss` extension. New
  * vectors are searched one by one until the graph has them; removed ones stay in the graph and are left out of what it
- * finds, until it is built anew.
+ * finds.
  */
 export class HnswIndex {
   readonly #options: HnswTableOptions
@@ -49,8 +39,7 @@ export class HnswIndex {
   /** Keys that changed while all were loaded: what the load reads of them is old. */
   #changedKeys: Set<number> | null = null
   #table: HnswTable | null = null
-  #removed = new Set<number>()
-  #rebuild: Rebuild | null = null
+  readonly #removed = new Set<number>()
   #nextRow = 0
   /** Rows from here on are not in the graph. */
   #indexedTo = 0
@@ -85,14 +74,19 @@ export class HnswIndex {
    */
   get bytes(): number {
     const vectorBytes = this.#options.dimensions * Float32Array.BYTES_PER_ELEMENT
-    const stored = this.#indexedCount + (this.#rebuild?.copiedCount ?? 0)
     const nodeBytes = nodeBytesOf(this.#options.parameters)
-    return stored * (2 * vectorBytes + nodeBytes) + this.#recent.count * vectorBytes
+    return this.#indexedCount * (2 * vectorBytes + nodeBytes) + this.#recent.count * vectorBytes
   }
 
   /** Vectors that the graph does not have yet. */
   get waitingCount(): number {
     return this.#recent.count
+  }
+
+  /** So many vectors were removed that another graph would be better. */
+  get isWorn(): boolean {
+    const { size } = this.#removed
+    return size >= REMOVED_MIN && size > REMOVED_SHARE_MAX * this.#indexedCount
   }
 
   /** `failed`: every search gives null, for good. */
@@ -152,7 +146,7 @@ export class HnswIndex {
     const { queryVector, k } = search
     const table = this.#table
     // Adding to a graph holds up the searches of it.
-    const isAddedTo = this.#recent.count > RECENT_MAX || this.#rebuild !== null
+    const isAddedTo = this.#recent.count > RECENT_MAX
     const isBusy = this.#searchCount >= SEARCHES_MAX
     if (table === null || this.state !== 'ready' || isAddedTo || isBusy) return null
     this.#checkDimensions(queryVector)
@@ -166,8 +160,8 @@ export class HnswIndex {
       const recent = this.#recent.measured(before, queryVector)
       return nearestOf([...found, ...recent].filter(this.#isThere), k)
     } catch (error) {
-      // A graph that was replaced or let go meanwhile: not a failure of the search.
-      if (this.#table !== table || this.#closing.signal.aborted) return null
+      // A graph that was let go meanwhile: not a failure of the search.
+      if (this.#closing.signal.aborted) return null
       throw error
     } finally {
       this.#searchCount -= 1
@@ -189,12 +183,11 @@ export class HnswIndex {
     if (this.#closing.signal.aborted) return
     this.#closing.abort(new AppError('shutting_down', 'The index in memory is let go'))
     await Promise.all([this.#loading, this.settled()])
-    const tables = [this.#table, this.#rebuild?.table ?? null]
+    const table = this.#table
     this.#table = null
-    this.#rebuild = null
     this.#rows.clear()
     // One that cannot be dropped goes with its instance.
-    for (const table of tables) await table?.drop().catch(() => {})
+    await table?.drop().catch(() => {})
   }
 
   readonly #isThere = ({ row, key }: FoundRow): boolean => this.#rows.get(key) === row
@@ -219,7 +212,6 @@ export class HnswIndex {
       return
     }
     this.#removed.add(row)
-    if (this.#rebuild !== null && row < this.#rebuild.copiedTo) this.#rebuild.removed.add(row)
   }
 
   #checkDimensions(queryVector: Float32Array): void {
@@ -257,10 +249,8 @@ export class HnswIndex {
 
   async #maintain(): Promise<void> {
     try {
-      while (!this.#closing.signal.aborted && this.#table !== null) {
-        if (this.#recent.count > 0) await this.#indexRecent(this.#table)
-        else if (this.#rebuild !== null || this.#isWorn) await this.#rebuildStep(this.#table)
-        else break
+      while (!this.#closing.signal.aborted && this.#table !== null && this.#recent.count > 0) {
+        await this.#indexRecent(this.#table)
       }
     } finally {
       // At once with the last look at what is to be done: a change that comes later begins anew.
@@ -270,11 +260,6 @@ export class HnswIndex {
 
   get #indexedThereCount(): number {
     return this.#indexedCount - this.#removed.size
-  }
-
-  get #isWorn(): boolean {
-    const { size } = this.#removed
-    return size >= REMOVED_MIN && size > REMOVED_SHARE_MAX * this.#indexedCount
   }
 
   async #load(batches: AsyncIterable<VectorBatch>): Promise<void> {
@@ -309,35 +294,6 @@ export class HnswIndex {
       }
       this.#closing.signal.throwIfAborted()
     })
-  }
-
-  /** Copies some of what is there into a new graph, which takes the place of this one in the end. */
-  async #rebuildStep(table: HnswTable): Promise<void> {
-    this.#rebuild ??= {
-      table: await HnswTable.create(this.#options),
-      copiedTo: 0,
-      copiedCount: 0,
-      removed: new Set(),
-    }
-    const rebuild = this.#rebuild
-    const from = rebuild.copiedTo
-    const to = Math.min(from + INSERTED_MAX, this.#indexedTo)
-    const except = this.#removedIn(from, to)
-    const copiedCount = await table.copyInto(rebuild.table, { from, to }, except)
-    rebuild.copiedTo = to
-    rebuild.copiedCount += copiedCount
-    for (const row of this.#removedIn(from, to)) if (!except.has(row)) rebuild.removed.add(row)
-    if (to < this.#indexedTo) return
-    this.#table = rebuild.table
-    this.#removed = rebuild.removed
-    this.#indexedCount = rebuild.copiedCount
-    this.#rebuild = null
-    await table.drop()
-  }
-
-  #removedIn(from: number, to: number): ReadonlySet<number> {
-    const rows = Array.from({ length: to - from }, (_, index) => from + index)
-    return new Set(rows.filter((row) => this.#removed.has(row)))
   }
 }
 

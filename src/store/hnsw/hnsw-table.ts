@@ -32,7 +32,7 @@ export interface FoundRow {
  * Vectors that one statement adds to a graph. Its commit holds up every other statement of the instance, some 2 ms a vector
  * of 384 numbers.
  */
-export const INSERTED_MAX = 16
+const INSERTED_MAX = 16
 
 const STAGED = 'staged'
 
@@ -106,21 +106,6 @@ export class HnswTable {
         vectors.map(({ vector }) => arrayValue([...vector])),
       ],
     ])
-  }
-
-  /** Copies the rows from `from` on and before `to`, without the removed ones. @returns how many they were */
-  async copyInto(
-    target: HnswTable,
-    { from, to }: { readonly from: number; readonly to: number },
-    removed: ReadonlySet<number>,
-  ): Promise<number> {
-    return this.#options.database.lease(async (connection) => {
-      const isLeft = removed.size === 0 ? '' : ` AND "row" NOT IN (${[...removed].join(', ')})`
-      const copy = `INSERT INTO ${quote(target.#name)} SELECT * FROM ${quote(this.#name)}
-        WHERE "row" >= $from AND "row" < $to${isLeft}`
-      const result = await target.#statements.run(() => connection.run(copy, { from, to }))
-      return result.rowsChanged
-    })
   }
 
   /** The `k` rows that the graph finds; seldom another one is nearer than the last of them. */

@@ -1,7 +1,7 @@
 /** The projects with what has a name in them: the navigation, the home view and pickers show it. */
 import { signal } from '@preact/signals'
 import type { Wire } from '../../api/http/request/schema-words.ts'
-import type { CATALOG } from '../../api/http/routes/catalog-routes.ts'
+import type { CATALOG } from '../../api/http/routes/project-routes.ts'
 import { DEFAULT_PROJECT } from '../../core/domain/project.ts'
 import type { Agent, KnowledgeBase, Schedule } from './records.ts'
 import { path, request } from './request.ts'

@@ -1,13 +1,11 @@
 /** What the server's answers hold, by the schemas that it describes and checks them with. */
 import type * as agents from '../../api/http/answers/records/agent-schemas.ts'
+import type * as conversations from '../../api/http/answers/records/agent-schemas.ts'
 import type * as catalog from '../../api/http/answers/records/catalog-schemas.ts'
-import type * as conversations from '../../api/http/answers/records/conversation-schemas.ts'
 import type * as knowledgeBases from '../../api/http/answers/records/knowledge-base-schemas.ts'
 import type * as server from '../../api/http/answers/records/server-schemas.ts'
 import type { Wire } from '../../api/http/request/schema-words.ts'
-import type { AUDIT_LIST } from '../../api/http/routes/access/audit-routes.ts'
-import type { KEY, NEW_KEY } from '../../api/http/routes/access/key-routes.ts'
-import type { USER } from '../../api/http/routes/access/user-routes.ts'
+import type { AUDIT_LIST, KEY, NEW_KEY, USER } from '../../api/http/routes/access-routes.ts'
 
 export type Project = Wire<typeof catalog.PROJECT>
 /** A project, a data source, or what is built in. */

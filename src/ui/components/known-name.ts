@@ -1,4 +1,4 @@
-/** What has a name in a project, and whether nothing has it. */
+/** Knowledge bases and agents by their names, as the catalog has them. */
 import { useEffect, useState } from 'preact/hooks'
 import { type ProjectContents, projects, refreshCatalog } from '../api/catalog.ts'
 
@@ -14,14 +14,19 @@ export function knownOf<K extends Kind>(
   kind: K,
   { project, name }: NamedPlace,
 ): ProjectContents[K][number] | undefined {
-  const isSame = (one: string, other: string) => one.toLowerCase() === other.toLowerCase()
-  const all: readonly ProjectContents[K][number][] | undefined = projects.value?.find((one) =>
-    isSame(one.name, project),
-  )?.[kind]
+  const all: readonly ProjectContents[K][number][] | undefined = knownProject(project)?.[kind]
   return all?.find((one) => isSame(one.name, name))
 }
 
-/** Whether there is none: only after the catalog was read once more, since it may just have been made elsewhere. */
+export function knownProject(name: string): ProjectContents | undefined {
+  return projects.value?.find((one) => isSame(one.name, name))
+}
+
+function isSame(one: string, other: string): boolean {
+  return one.toLowerCase() === other.toLowerCase()
+}
+
+/** Whether there is none. The catalog is read once more first, because another client may just have created it. */
 export function useIsMissing(kind: Kind, place: NamedPlace): boolean {
   const key = JSON.stringify([kind, place.project, place.name])
   const [missing, setMissing] = useState<string>()
@@ -33,7 +38,7 @@ export function useIsMissing(kind: Kind, place: NamedPlace): boolean {
       () => {
         if (!abort.signal.aborted) setMissing(key)
       },
-      // The view says itself what cannot be reached.
+      // The view shows its own failure.
       () => {},
     )
     return () => abort.abort(new DOMException('The view went', 'AbortError'))

@@ -32,6 +32,10 @@ export function optionalText(text: string): string | undefined {
   return text === '' ? undefined : text
 }
 
+export function optionalPort(text: string): number | undefined {
+  return text === '' ? undefined : integer(0, 65_535)(text)
+}
+
 export function list(text: string): readonly string[] {
   return text
     .split(',')

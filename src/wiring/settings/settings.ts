@@ -13,6 +13,7 @@ import {
   memorySize,
   nonEmptyText,
   oneOf,
+  optionalPort,
   optionalSchedule,
   optionalText,
   type Setting,
@@ -32,6 +33,21 @@ export const SETTINGS = {
     default: '47334',
     help: 'Port to listen on; 0: any free port',
     parse: integer(0, 65_535),
+  }),
+  pgPort: setting('EIDER_PG_PORT', {
+    default: '',
+    help: 'Port of the PostgreSQL protocol, for psql, BI tools and drivers, 47335 for example; not set: off',
+    parse: optionalPort,
+  }),
+  pgTlsCert: setting('EIDER_PG_TLS_CERT', {
+    default: '',
+    help: 'PEM file with the certificate of the PostgreSQL port; requires EIDER_PG_TLS_KEY',
+    parse: optionalText,
+  }),
+  pgTlsKey: setting('EIDER_PG_TLS_KEY', {
+    default: '',
+    help: 'PEM file with the private key of that certificate',
+    parse: optionalText,
   }),
   dataDirectory: setting('EIDER_DATA_DIR', {
     default: './data',
@@ -292,8 +308,8 @@ export const ALLOCATOR_ENVIRONMENT = {
   DUCKDB_JE_MALLOC_CONF: 'retain:false,dirty_decay_ms:1000,muzzy_decay_ms:0',
 } as const
 
-/** What the runtime and the operating system need of it. */
-const NOT_SECRET: readonly string[] = ['LD_LIBRARY_PATH', 'SystemRoot', 'TZ', 'LANG', 'LC_ALL']
+/** What the runtime and the operating system need of it; the program as one file is Bun itself with `BUN_BE_BUN`. */
+const NOT_SECRET = ['BUN_BE_BUN', 'LD_LIBRARY_PATH', 'SystemRoot', 'TZ', 'LANG', 'LC_ALL']
 
 /** Of the processes that read what others wrote: nothing of the settings, which hold keys. */
 export function environmentOfReaders(

@@ -222,11 +222,11 @@ export class Authentication {
     return this.#keys.identify(text)
   }
 
-  /**
-   * The token as a cookie. Its value is a JWT, which holds no `=`: existing clients split there.
-   */
-  cookie(token: string, request: Request): string {
-    return cookieOf(token, this.#deps.settings.tokenTtlSeconds, request)
+  /** The token, also as a cookie. Its value is a JWT, which holds no `=`: existing clients split there. */
+  tokenAnswer(token: string, request: Request): Response {
+    const cookie = cookieOf(token, this.#deps.settings.tokenTtlSeconds, request)
+    const headers = { 'set-cookie': cookie, 'cache-control': 'no-store' }
+    return Response.json({ token }, { headers })
   }
 
   clearedCookie(request: Request): string {

@@ -1,4 +1,3 @@
-import type { CompletionEvent } from '../../../core/domain/agents/completion-event.ts'
 import type { RequestScope } from '../request/running-requests.ts'
 import { streamedResponse } from './streamed-response.ts'
 
@@ -8,32 +7,37 @@ const HEADERS = {
   'x-accel-buffering': 'no',
 }
 
-/**
- * Events of a completion as `data: {json}` chunks (docs/contract.md 3). The first event is awaited before the response
- * begins: what fails until then is thrown and becomes a status.
- */
-export async function eventStream(
-  events: AsyncGenerator<CompletionEvent, void>,
+/** Each event as a chunk `data: {json}` (docs/contract.md 3). @throws what fails before the first event, which has a status */
+export function eventStream(
+  events: AsyncIterable<unknown>,
   scope: RequestScope,
 ): Promise<Response> {
-  const first = await events.next()
-  const keepAlive = { text: ': keep-alive\n\n' }
-  return streamedResponse(chunksOf(first, events), { scope, headers: HEADERS, keepAlive })
+  return chunkStream(chunksOf(events), scope)
 }
 
-async function* chunksOf(
-  first: IteratorResult<CompletionEvent, void>,
-  rest: AsyncGenerator<CompletionEvent, void>,
-): AsyncGenerator<string> {
+/** The same for chunks that are text already. */
+export async function chunkStream(
+  chunks: AsyncGenerator<string, void>,
+  scope: RequestScope,
+): Promise<Response> {
+  const first = await chunks.next()
+  const keepAlive = { text: ': keep-alive\n\n' }
+  return streamedResponse(beginningWith(first, chunks), { scope, headers: HEADERS, keepAlive })
+}
+
+async function* chunksOf(events: AsyncIterable<unknown>): AsyncGenerator<string, void> {
+  for await (const event of events) yield `data: ${JSON.stringify(event)}\n\n`
+}
+
+async function* beginningWith(
+  first: IteratorResult<string, void>,
+  rest: AsyncGenerator<string, void>,
+): AsyncGenerator<string, void> {
   try {
-    if (!first.done) yield chunkOf(first.value)
-    for await (const event of rest) yield chunkOf(event)
+    if (first.done !== true) yield first.value
+    yield* rest
   } finally {
     // A client may leave before the second event is asked for.
     await rest.return()
   }
-}
-
-function chunkOf(event: CompletionEvent): string {
-  return `data: ${JSON.stringify(event)}\n\n`
 }

@@ -16,31 +16,39 @@ import { shownReembedding } from '../../../query/definitions/change-embedding-mo
 import { agentDataFields, agentParamFields } from '../../../query/definitions/define-agent.ts'
 import { maskedModelFields } from '../../../query/definitions/fields.ts'
 import type { Wire } from '../request/schema-words.ts'
+import { recordOf } from './record-of.ts'
 import type { AGENT, ANSWER } from './records/agent-schemas.ts'
-import type { BACKUP, JOB, PROJECT, VIEW } from './records/catalog-schemas.ts'
+import { BACKUP, JOB, PROJECT, VIEW } from './records/catalog-schemas.ts'
 import type { KNOWLEDGE_BASE } from './records/knowledge-base-schemas.ts'
-import type { FILE } from './records/server-schemas.ts'
+import { FILE } from './records/server-schemas.ts'
 
-export function viewRecord(view: View): Wire<typeof VIEW> {
-  return {
-    id: view.id,
-    name: view.name,
-    project: view.projectName,
-    query: view.sql,
-    columns: view.columns,
-    created_at: view.createdAt,
-    updated_at: view.updatedAt,
-  }
-}
+export const projectRecord = recordOf<Project>()(PROJECT)
 
-export function projectRecord(project: Project): Wire<typeof PROJECT> {
-  return {
-    id: project.id,
-    name: project.name,
-    created_at: project.createdAt,
-    updated_at: project.updatedAt,
-  }
-}
+export const viewRecord = recordOf<View>()(VIEW, {
+  project: (view) => view.projectName,
+  query: (view) => view.sql,
+})
+
+export const jobRecord = recordOf<Job>()(JOB, {
+  project: (job) => job.projectName,
+  rows: ({ progress }) => progress.rows,
+  documents: ({ progress }) => progress.documents,
+  chunks: ({ progress }) => progress.chunks,
+  skipped_rows: ({ progress }) => progress.skipped ?? 0,
+  total: ({ progress }) => progress.total,
+})
+
+export const backupRecord = recordOf<Backup>()(BACKUP)
+
+export const fileRecord = recordOf<UploadedFile>()(FILE, {
+  original_file_name: (file) => file.originalName,
+  sheets: (file) =>
+    file.sheets.map(({ name, columns, rowCount }, index) => {
+      const table = tablesOfFile(file)[index]?.name
+      return { name, ...(table === undefined ? {} : { table }), row_count: rowCount, columns }
+    }),
+  recognized: (file) => file.recognized,
+})
 
 /** @param progress of a change of the embedding model; @param found what is to be said of the stored chunks; @param insert the last one */
 export function knowledgeBaseRecord(
@@ -79,7 +87,6 @@ export function knowledgeBaseRecord(
   }
 }
 
-/** Of the last insert, where one is known of. */
 function insertFields({ startedAt, finishedAt, processedRows, skippedRows, error }: InsertState) {
   return {
     insert_started_at: startedAt,
@@ -97,6 +104,7 @@ function insertFields({ startedAt, finishedAt, processedRows, skippedRows, error
 export function agentRecord(agent: Agent, sentApiKey?: string): Wire<typeof AGENT> {
   const { data, model } = agent
   const isSent = sentApiKey !== undefined && model?.apiKey === sentApiKey
+  const own = isSent ? { api_key: sentApiKey } : {}
   return {
     id: agent.id,
     name: agent.name,
@@ -104,68 +112,9 @@ export function agentRecord(agent: Agent, sentApiKey?: string): Wire<typeof AGEN
     created_at: agent.createdAt,
     updated_at: agent.updatedAt,
     data: data === null ? {} : agentDataFields(data),
-    model:
-      model === null
-        ? {}
-        : { ...maskedModelFields(model), ...(isSent ? { api_key: sentApiKey } : {}) },
+    model: model === null ? {} : { ...maskedModelFields(model), ...own },
     prompt_template: agent.promptTemplate ?? '',
     params: agentParamFields(agent.params),
-  }
-}
-
-export function fileRecord(file: UploadedFile): Wire<typeof FILE> {
-  return {
-    id: file.id,
-    name: file.name,
-    original_file_name: file.originalName,
-    format: file.format,
-    size_bytes: file.sizeBytes,
-    content_type: file.contentType,
-    source_url: file.sourceUrl,
-    row_count: file.rowCount,
-    columns: file.columns,
-    sheets: file.sheets.map(({ name, columns, rowCount }, index) => {
-      const table = tablesOfFile(file)[index]?.name
-      return { name, ...(table === undefined ? {} : { table }), row_count: rowCount, columns }
-    }),
-    recognized: file.recognized,
-    warnings: file.warnings,
-    created_at: file.createdAt,
-  }
-}
-
-export function jobRecord(job: Job): Wire<typeof JOB> {
-  const { progress } = job
-  return {
-    id: job.id,
-    kind: job.kind,
-    state: job.state,
-    project: job.projectName,
-    knowledge_base: job.knowledgeBase,
-    title: job.title,
-    created_at: job.createdAt,
-    started_at: job.startedAt,
-    finished_at: job.finishedAt,
-    rows: progress.rows,
-    documents: progress.documents,
-    chunks: progress.chunks,
-    skipped_rows: progress.skipped ?? 0,
-    total: progress.total,
-    rate: job.rate,
-    remaining_seconds: job.remainingSeconds,
-    error: job.error,
-    errors: job.errors,
-    error_count: job.errorCount,
-  }
-}
-
-export function backupRecord(backup: Backup): Wire<typeof BACKUP> {
-  return {
-    name: backup.name,
-    size_bytes: backup.sizeBytes,
-    created_at: backup.createdAt,
-    row_count: backup.rowCount,
-    has_keys: backup.hasKeys,
   }
 }
 

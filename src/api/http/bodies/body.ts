@@ -6,13 +6,18 @@ import { parseJson } from './json-text.ts'
 
 /**
  * The JSON body of a request, checked by its schema.
+ * @param isOptional what is missing reads as `{}`: some clients announce JSON and send nothing
  * @throws AppError `unsupported_media_type`, `body_too_large`, `invalid_json`, `cancelled`, those of the schema
  */
 export async function readJson<T>(
   context: RouteContext,
   request: Request,
   body: BodySchema<T>,
+  isOptional = false,
 ): Promise<T> {
+  const { headers } = request
+  const isMissing = headers.get('content-type') === null || headers.get('content-length') === '0'
+  if (isOptional && isMissing) return body.check({}, request.method)
   requireJsonType(request)
   const bytes = await readBody(context, request, body.bytesMax)
   const value = await parseJson(bytes, context.scopeOf(request).signal)

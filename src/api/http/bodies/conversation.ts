@@ -1,15 +1,15 @@
 import { t } from 'elysia'
 import type { ConversationTurn } from '../../../core/domain/agents/agent.ts'
 import { AppError } from '../../../core/errors.ts'
-import { optionally } from '../request/schema-words.ts'
+import { maybe, optionally } from '../request/schema-words.ts'
 import { bodySchema } from './body.ts'
 import { RESPONSE_FORMAT } from './definition-shapes.ts'
 
 const MESSAGE = t.Object({
-  question: t.Optional(t.Union([t.String(), t.Null()])),
-  answer: t.Optional(t.Union([t.String(), t.Null()])),
+  question: maybe(t.String()),
+  answer: maybe(t.String()),
   role: t.Optional(t.String()),
-  content: t.Optional(t.Union([t.String(), t.Null()])),
+  content: maybe(t.String()),
 })
 
 type SentMessage = (typeof MESSAGE)['static']
@@ -22,21 +22,15 @@ export const COMPLETION = bodySchema(
           'Turns as {"question", "answer"} or {"role", "content"}; the last question is asked',
       }),
       response_format: optionally(RESPONSE_FORMAT),
-      conversation_id: t.Optional(
-        t.Union([t.String(), t.Null()], {
-          description:
-            '"new": the conversation is kept, and the answer brings its id; an id: the question belongs to that conversation',
-        }),
-      ),
-      background: t.Optional(
-        t.Union([t.Boolean(), t.Null()], {
-          description:
-            'true: the question is answered to its end, also when its client goes away; it needs a conversation_id',
-        }),
-      ),
-      stream_options: t.Optional(
-        t.Union([t.Object({ deltas: t.Optional(t.Boolean()) }), t.Null()]),
-      ),
+      conversation_id: maybe(t.String(), {
+        description:
+          '"new": the conversation is kept, and the answer brings its id; an id: the question belongs to that conversation',
+      }),
+      background: maybe(t.Boolean(), {
+        description:
+          'true: the question is answered to its end, also when its client goes away; it needs a conversation_id',
+      }),
+      stream_options: maybe(t.Object({ deltas: t.Optional(t.Boolean()) })),
     },
     {
       $id: 'CompletionRequest',

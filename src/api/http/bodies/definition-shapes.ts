@@ -1,19 +1,15 @@
 /** What the objects within definitions hold. The catalog checks them, with words of its own; the document shows these. */
 import { t } from 'elysia'
-import { FIELDS, oneOf, orNull, TEXTS } from '../request/schema-words.ts'
+import { FIELDS, maybe, named, oneOf, open, TEXTS } from '../request/schema-words.ts'
 
-const TEXT = t.Optional(orNull(t.String()))
+const TEXT = maybe(t.String())
 
 export const MODEL = t.Object(
   {
-    provider: t.Optional(
-      orNull(t.String(), { description: 'builtin, openai, anthropic, ollama, gemini, …' }),
-    ),
+    provider: maybe(t.String(), { description: 'builtin, openai, anthropic, ollama, gemini, …' }),
     model_name: TEXT,
-    api_key: t.Optional(
-      orNull(t.String(), { description: 'Stored encrypted; `******` leaves the stored one' }),
-    ),
-    base_url: t.Optional(orNull(t.String(), { description: 'Of a server with that API' })),
+    api_key: maybe(t.String(), { description: 'Stored encrypted; `******` leaves the stored one' }),
+    base_url: maybe(t.String(), { description: 'Of a server with that API' }),
   },
   {
     $id: 'Model',
@@ -24,66 +20,58 @@ export const MODEL = t.Object(
 )
 
 const SIZES = {
-  chunk_size: t.Optional(orNull(t.Integer({ minimum: 1 }), { description: 'Characters' })),
-  chunk_overlap: t.Optional(orNull(t.Integer({ minimum: 0 }))),
+  chunk_size: maybe(t.Integer({ minimum: 1 }), { description: 'Characters' }),
+  chunk_overlap: maybe(t.Integer({ minimum: 0 })),
 }
-const FLAG = t.Optional(orNull(t.Boolean()))
-const LIST = t.Optional(orNull(TEXTS))
-const COUNTED = t.Optional(orNull(t.Integer({ minimum: 0 })))
+const FLAG = maybe(t.Boolean())
+const LIST = maybe(TEXTS)
+const COUNTED = maybe(t.Integer({ minimum: 0 }))
 
 export const PREPROCESSING = t.Object(
   {
-    type: t.Optional(
-      orNull(
-        oneOf([
-          'auto',
-          'text_chunking',
-          'markdown_chunking',
-          'code_chunking',
-          'sentence_chunking',
-          'json_chunking',
-          'contextual',
-        ]),
-      ),
+    type: maybe(
+      oneOf([
+        'auto',
+        'text_chunking',
+        'markdown_chunking',
+        'code_chunking',
+        'sentence_chunking',
+        'json_chunking',
+        'contextual',
+      ]),
     ),
-    auto_config: t.Optional(orNull(t.Object(SIZES))),
-    text_chunking_config: t.Optional(orNull(t.Object({ ...SIZES, separators: LIST }))),
-    markdown_chunking_config: t.Optional(orNull(t.Object(SIZES))),
-    code_chunking_config: t.Optional(orNull(t.Object({ chunk_size: SIZES.chunk_size }))),
-    sentence_chunking_config: t.Optional(
-      orNull(
-        t.Object({
-          window_size: COUNTED,
-          window_overlap: COUNTED,
-          chunk_size: SIZES.chunk_size,
-        }),
-      ),
+    auto_config: maybe(t.Object(SIZES)),
+    text_chunking_config: maybe(t.Object({ ...SIZES, separators: LIST })),
+    markdown_chunking_config: maybe(t.Object(SIZES)),
+    code_chunking_config: maybe(t.Object({ chunk_size: SIZES.chunk_size })),
+    sentence_chunking_config: maybe(
+      t.Object({
+        window_size: COUNTED,
+        window_overlap: COUNTED,
+        chunk_size: SIZES.chunk_size,
+      }),
     ),
-    json_chunking_config: t.Optional(
-      orNull(
-        t.Object({
-          flatten_nested: FLAG,
-          include_metadata: FLAG,
-          chunk_by_object: FLAG,
-          exclude_fields: LIST,
-          include_fields: LIST,
-          metadata_fields: LIST,
-          extract_all_primitives: FLAG,
-          nested_delimiter: TEXT,
-          content_column: TEXT,
-        }),
-      ),
+    json_chunking_config: maybe(
+      t.Object({
+        flatten_nested: FLAG,
+        include_metadata: FLAG,
+        chunk_by_object: FLAG,
+        exclude_fields: LIST,
+        include_fields: LIST,
+        metadata_fields: LIST,
+        extract_all_primitives: FLAG,
+        nested_delimiter: TEXT,
+        content_column: TEXT,
+      }),
     ),
-    contextual_config: t.Optional(
-      orNull(
-        t.Object({
-          ...SIZES,
-          llm_config: t.Optional(orNull(MODEL)),
-          context_template: TEXT,
-          summarize: FLAG,
-          max_chunks: COUNTED,
-        }),
-      ),
+    contextual_config: maybe(
+      t.Object({
+        ...SIZES,
+        llm_config: maybe(MODEL),
+        context_template: TEXT,
+        summarize: FLAG,
+        max_chunks: COUNTED,
+      }),
     ),
   },
   {
@@ -104,31 +92,20 @@ export const STORAGE = t.Union(
 
 export const AGENT_DATA = t.Object(
   {
-    knowledge_bases: t.Optional(
-      orNull(t.Union([TEXTS, t.String()]), {
-        description: '`<project>.<name>`; * and ? stand for any characters',
-      }),
-    ),
-    tables: t.Optional(
-      orNull(t.Union([TEXTS, t.String()]), {
-        description: '`<database>.<table>`; * and ? stand for any characters',
-      }),
-    ),
-    mcp: t.Optional(
-      orNull(
-        t.Array(
-          t.Object(
-            {
-              name: t.String(),
-              url: t.String(),
-              headers: t.Optional(orNull(t.Record(t.String(), t.String()))),
-              tools: t.Optional(
-                orNull(TEXTS, { description: 'Those that it may call; missing: all' }),
-              ),
-            },
-            { $id: 'McpServer', description: 'A server whose tools the agent may call' },
-          ),
-        ),
+    knowledge_bases: maybe(t.Union([TEXTS, t.String()]), {
+      description: '`<project>.<name>`; * and ? stand for any characters',
+    }),
+    tables: maybe(t.Union([TEXTS, t.String()]), {
+      description: '`<database>.<table>`; * and ? stand for any characters',
+    }),
+    mcp: maybe(
+      t.Array(
+        named('McpServer', 'A server whose tools the agent may call', {
+          name: t.String(),
+          url: t.String(),
+          headers: maybe(t.Record(t.String(), t.String())),
+          tools: maybe(TEXTS, { description: 'Those that it may call; missing: all' }),
+        }),
       ),
     ),
   },
@@ -140,14 +117,10 @@ export const AGENT_DATA = t.Object(
 )
 
 export const AGENT_OPTIONS = {
-  timeout: t.Optional(orNull(t.Integer({ minimum: 1 }), { description: 'Seconds for an answer' })),
-  max_steps: t.Optional(orNull(t.Integer({ minimum: 1, maximum: 100 }))),
-  mode: t.Optional(
-    orNull(oneOf(['text', 'sql']), { description: 'sql: the last result is the answer, too' }),
-  ),
-  return_context: t.Optional(
-    orNull(t.Boolean(), { description: 'The texts that the model was shown' }),
-  ),
+  timeout: maybe(t.Integer({ minimum: 1 }), { description: 'Seconds for an answer' }),
+  max_steps: maybe(t.Integer({ minimum: 1, maximum: 100 })),
+  mode: maybe(oneOf(['text', 'sql']), { description: 'sql: the last result is the answer, too' }),
+  return_context: maybe(t.Boolean(), { description: 'The texts that the model was shown' }),
 }
 
 export const RESPONSE_FORMAT = t.Union(
@@ -156,10 +129,7 @@ export const RESPONSE_FORMAT = t.Union(
     t.Object({ type: oneOf(['json_object']) }),
     t.Object({
       type: oneOf(['json_schema']),
-      json_schema: t.Object(
-        { name: t.Optional(t.String()), schema: FIELDS },
-        { additionalProperties: true },
-      ),
+      json_schema: open({ name: t.Optional(t.String()), schema: FIELDS }),
     }),
     t.Null(),
   ],

@@ -165,6 +165,47 @@ export function cursor(): QueryParameter<string | undefined> {
   }
 }
 
+/** Of lists in pages: `limit` and `cursor`. */
+export function paging(description: string) {
+  return { limit: wholeNumber({ min: 1, max: 1000, unset: 50, description }), cursor: cursor() }
+}
+
+/** A page of those that came before the cursor. */
+export function pageBefore({ limit, cursor: before }: PageSent) {
+  return { limit, before: before === undefined ? null : Number(before) }
+}
+
+interface PageSent {
+  readonly limit: number
+  readonly cursor: string | undefined
+}
+
+/** Of lists in pages: `limit` and `offset`. */
+export function offsetPaging(limit: { min: 0 | 1; description: string; isCut?: boolean }) {
+  return {
+    limit: wholeNumber({ max: 1000, unset: 100, ...limit }),
+    offset: wholeNumber({
+      ...{ min: 0, max: Number.MAX_SAFE_INTEGER, isCut: true, unset: 0 },
+      description: 'Skips this many items; pass `next` from the previous page',
+    }),
+  }
+}
+
+/** A page of a list that is held whole. */
+export function pageFrom<T>(
+  found: readonly T[],
+  { limit, offset }: { readonly limit: number; readonly offset: number },
+) {
+  const end = offset + limit
+  const next = end < found.length ? end : null
+  return { items: found.slice(offset, end), total: found.length, next }
+}
+
+/** The `next` of an answer. */
+export function nextCursor(next: number | bigint | null): string | null {
+  return next === null ? null : String(next)
+}
+
 /** A day or a time; UTC unless it says otherwise. */
 export function moment({ description }: About): QueryParameter<string | undefined> {
   const shape = { description: `${description}; a day or a time, UTC`, examples: ['2026-05-01'] }
@@ -197,4 +238,11 @@ function parsed(sent: string, name: string): unknown {
   } catch (cause) {
     throw new AppError('invalid_json', `The parameter "${name}" is not JSON`, { cause })
   }
+}
+
+/** Those of the values that were sent. */
+export function withoutUnset<T extends Readonly<Record<string, unknown>>>(values: T) {
+  const set = Object.entries(values).filter(([, value]) => value !== undefined)
+  // The entries that stay have values.
+  return Object.fromEntries(set) as { readonly [K in keyof T]?: Exclude<T[K], undefined> }
 }

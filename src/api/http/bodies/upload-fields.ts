@@ -33,8 +33,9 @@ const UPLOADING = {
 const BYTES = t.String({ format: 'binary' })
 const FILES = t.Array(BYTES, { description: 'The files, each with its name', minItems: 1 })
 
-/** As parameters of the query. */
+/** As parameters of the query, which are read with the fields of the form. */
 export const UPLOAD_QUERY = {
+  read: () => null,
   parameters: Object.fromEntries(
     Object.entries(UPLOADING).map(([name, schema]) => [name, { schema }]),
   ),

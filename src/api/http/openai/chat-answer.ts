@@ -3,7 +3,7 @@ import type { Answer } from '../../../agents/questions/completion-stream.ts'
 import type { FinishReason, TokenUsage } from '../../../core/domain/agents/agent-run.ts'
 import type { Step } from '../../../core/domain/agents/completion-event.ts'
 import { type AppError, toAppError } from '../../../core/errors.ts'
-import { openAiError } from '../request/openai-error.ts'
+import { openAiError } from '../request/error-response.ts'
 import { citedPlaces, type Piece, urlCitation } from './answer-pieces.ts'
 import type { ChatAsked } from './chat-request.ts'
 

@@ -1,3 +1,4 @@
+import { maybe, open } from '../request/schema-words.ts'
 /** A body of `/v1/chat/completions`: what of it is honoured, what is left aside, and what is refused. */
 
 import { t } from 'elysia'
@@ -11,38 +12,30 @@ import { bodySchema } from '../bodies/body.ts'
 /** Clients send many fields: those that are not named are checked by nobody and do nothing. */
 export const OPEN = { additionalProperties: true }
 
-const PART = t.Object({ type: t.String(), text: t.Optional(t.Union([t.String(), t.Null()])) }, OPEN)
+const PART = open({ type: t.String(), text: maybe(t.String()) })
 export type Part = (typeof PART)['static']
 
-const MESSAGE = t.Object(
-  {
-    role: t.String({ description: 'system, developer, user or assistant' }),
-    content: t.Optional(t.Union([t.String(), t.Array(PART), t.Null()])),
-  },
-  OPEN,
-)
+const MESSAGE = open({
+  role: t.String({ description: 'system, developer, user or assistant' }),
+  content: t.Optional(t.Union([t.String(), t.Array(PART), t.Null()])),
+})
 
-const flag = t.Optional(t.Union([t.Boolean(), t.Null()]))
+const flag = maybe(t.Boolean())
 
 export const CHAT = bodySchema(
-  t.Object(
-    {
-      model: t.String({ description: 'project.agent or project.knowledge_base' }),
-      messages: t.Array(MESSAGE, { description: 'The last one of the user is asked' }),
-      stream: flag,
-      stream_options: t.Optional(t.Union([t.Object({ include_usage: flag }, OPEN), t.Null()])),
-      n: t.Optional(t.Union([t.Integer(), t.Null()], { description: '1' })),
-      response_format: t.Optional(t.Unknown()),
-      tools: t.Optional(t.Unknown()),
-      tool_choice: t.Optional(t.Unknown()),
-      eider: t.Optional(
-        t.Union([t.Object({ steps: flag }, OPEN), t.Null()], {
-          description: '{"steps": true}: tool steps come as reasoning_content',
-        }),
-      ),
-    },
-    OPEN,
-  ),
+  open({
+    model: t.String({ description: 'project.agent or project.knowledge_base' }),
+    messages: t.Array(MESSAGE, { description: 'The last one of the user is asked' }),
+    stream: flag,
+    stream_options: maybe(open({ include_usage: flag })),
+    n: maybe(t.Integer(), { description: '1' }),
+    response_format: t.Optional(t.Unknown()),
+    tools: t.Optional(t.Unknown()),
+    tool_choice: t.Optional(t.Unknown()),
+    eider: maybe(open({ steps: flag }), {
+      description: '{"steps": true}: tool steps come as reasoning_content',
+    }),
+  }),
 )
 
 export type ChatBody = ReturnType<(typeof CHAT)['check']>

@@ -7,6 +7,7 @@ import {
   wholeNumber,
   wrongParameter,
 } from '../bodies/query-parameters.ts'
+import { orNull } from '../request/schema-words.ts'
 
 export interface PageOrder {
   readonly limit: number
@@ -86,8 +87,8 @@ export function listSchema<S extends TSchema>(item: S) {
   return t.Object({
     object: t.Literal('list'),
     data: t.Array(item),
-    first_id: t.Union([t.String(), t.Null()]),
-    last_id: t.Union([t.String(), t.Null()]),
+    first_id: orNull(t.String()),
+    last_id: orNull(t.String()),
     has_more: t.Boolean(),
   })
 }

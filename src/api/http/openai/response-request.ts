@@ -1,3 +1,4 @@
+import { maybe, open } from '../request/schema-words.ts'
 /** A body of `/v1/responses`: what is asked, of what, and which conversation it goes on with. */
 
 import { t } from 'elysia'
@@ -7,46 +8,39 @@ import { bodySchema } from '../bodies/body.ts'
 import {
   type ChatAsked,
   ignoredFields,
-  OPEN,
   type Part,
   saidIn,
   wantsSteps,
   wrong,
 } from './chat-request.ts'
 
-const text = t.Optional(t.Union([t.String(), t.Null()]))
-const flag = t.Optional(t.Union([t.Boolean(), t.Null()]))
-const PART = t.Object({ type: t.String(), text }, OPEN)
-const ITEM = t.Object(
-  {
-    type: text,
-    id: text,
-    role: text,
-    content: t.Optional(t.Union([t.String(), t.Array(PART), t.Null()])),
-  },
-  OPEN,
-)
+const text = maybe(t.String())
+const flag = maybe(t.Boolean())
+const PART = open({ type: t.String(), text })
+const ITEM = open({
+  type: text,
+  id: text,
+  role: text,
+  content: t.Optional(t.Union([t.String(), t.Array(PART), t.Null()])),
+})
 
 export const RESPONSE = bodySchema(
-  t.Object(
-    {
-      model: t.String({ description: 'project.agent or project.knowledge_base' }),
-      input: t.Union([t.String(), t.Array(ITEM)], { description: 'A question, or a conversation' }),
-      instructions: text,
-      stream: flag,
-      store: flag,
-      background: flag,
-      previous_response_id: text,
-      conversation: t.Optional(t.Union([t.String(), t.Object({ id: t.String() }, OPEN), t.Null()])),
-      include: t.Optional(t.Union([t.Array(t.String()), t.Null()])),
-      tools: t.Optional(t.Unknown()),
-      tool_choice: t.Optional(t.Unknown()),
-      text: t.Optional(t.Union([t.Object({ format: t.Optional(t.Unknown()) }, OPEN), t.Null()])),
-      metadata: t.Optional(t.Unknown()),
-      eider: t.Optional(t.Union([t.Object({ steps: flag }, OPEN), t.Null()])),
-    },
-    OPEN,
-  ),
+  open({
+    model: t.String({ description: 'project.agent or project.knowledge_base' }),
+    input: t.Union([t.String(), t.Array(ITEM)], { description: 'A question, or a conversation' }),
+    instructions: text,
+    stream: flag,
+    store: flag,
+    background: flag,
+    previous_response_id: text,
+    conversation: t.Optional(t.Union([t.String(), open({ id: t.String() }), t.Null()])),
+    include: maybe(t.Array(t.String())),
+    tools: t.Optional(t.Unknown()),
+    tool_choice: t.Optional(t.Unknown()),
+    text: maybe(open({ format: t.Optional(t.Unknown()) })),
+    metadata: t.Optional(t.Unknown()),
+    eider: maybe(open({ steps: flag })),
+  }),
 )
 
 export type ResponseBody = ReturnType<(typeof RESPONSE)['check']>

@@ -1,7 +1,7 @@
 /** A response as it comes into being: its items, and an event for each step of them. */
 import type { Answer } from '../../../agents/questions/completion-stream.ts'
 import { type AppError, toAppError } from '../../../core/errors.ts'
-import { openAiError } from '../request/openai-error.ts'
+import { openAiError } from '../request/error-response.ts'
 import type { Piece } from './answer-pieces.ts'
 import {
   annotationsOf,

@@ -4,6 +4,7 @@ import type { KnowledgeBase } from '../../../core/domain/knowledge-base.ts'
 import type { StoredDocument } from '../../../core/domain/ports/document-ports.ts'
 import { AppError } from '../../../core/errors.ts'
 import type { RouteContext } from '../request/route-context.ts'
+import { orNull } from '../request/schema-words.ts'
 import { type AttachedFile, attachedFiles } from './attached-files.ts'
 import { ATTRIBUTES_SCHEMA, attributesOf } from './attributes.ts'
 import { findFileOfId } from './files-to-attach.ts'
@@ -22,7 +23,7 @@ export const STORE_FILE_SCHEMA = t.Object({
     t.Literal('cancelled'),
     t.Literal('failed'),
   ]),
-  last_error: t.Union([
+  last_error: orNull(
     t.Object({
       code: t.Union([
         t.Literal('server_error'),
@@ -31,8 +32,7 @@ export const STORE_FILE_SCHEMA = t.Object({
       ]),
       message: t.String(),
     }),
-    t.Null(),
-  ]),
+  ),
   usage_bytes: t.Integer({ description: 'Of the vectors of its chunks' }),
   attributes: ATTRIBUTES_SCHEMA,
   chunking_strategy: SHOWN_CHUNKING_SCHEMA,

@@ -11,27 +11,21 @@ import type { StoredDocument } from '../../../core/domain/ports/document-ports.t
 import { DEFAULT_PROJECT } from '../../../core/domain/project.ts'
 import { AppError } from '../../../core/errors.ts'
 import type { RouteContext } from '../request/route-context.ts'
+import { open, orNull } from '../request/schema-words.ts'
 import { type AttachedFile, attachedFiles } from './attached-files.ts'
 import type { Attributes } from './attributes.ts'
-import { OPEN } from './chat-request.ts'
 import { secondsOf } from './list-page.ts'
 import { idOf } from './named-models.ts'
 
 export const CHUNKING_SCHEMA = t.Union([
-  t.Object({ type: t.Literal('auto') }, OPEN),
-  t.Object(
-    {
-      type: t.Literal('static'),
-      static: t.Object(
-        {
-          max_chunk_size_tokens: t.Number({ multipleOf: 1, minimum: 100, maximum: 4096 }),
-          chunk_overlap_tokens: t.Number({ multipleOf: 1, minimum: 0, maximum: 2048 }),
-        },
-        OPEN,
-      ),
-    },
-    OPEN,
-  ),
+  open({ type: t.Literal('auto') }),
+  open({
+    type: t.Literal('static'),
+    static: open({
+      max_chunk_size_tokens: t.Number({ multipleOf: 1, minimum: 100, maximum: 4096 }),
+      chunk_overlap_tokens: t.Number({ multipleOf: 1, minimum: 0, maximum: 2048 }),
+    }),
+  }),
 ])
 
 export const STORE_SCHEMA = t.Object({
@@ -40,7 +34,7 @@ export const STORE_SCHEMA = t.Object({
   created_at: t.Integer({ description: 'Seconds since 1970' }),
   last_active_at: t.Integer({ description: 'When its definition or documents changed last' }),
   name: t.String(),
-  description: t.Union([t.String(), t.Null()]),
+  description: orNull(t.String()),
   status: t.Union([t.Literal('in_progress'), t.Literal('completed')]),
   usage_bytes: t.Integer({ description: 'Of its vectors' }),
   file_counts: t.Object({

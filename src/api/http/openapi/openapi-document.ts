@@ -1,10 +1,9 @@
 /** The OpenAPI 3.1 document, made of the same schemas that check bodies and type answers. */
-import { type Elysia, type TSchema, t } from 'elysia'
+import { type TSchema, t } from 'elysia'
 import { ERRORS } from '../../../core/errors.ts'
-import { PROBLEM } from '../request/error-response.ts'
-import { isOpenAiPath, OPENAI_FAILURE } from '../request/openai-error.ts'
+import { isOpenAiPath, OPENAI_FAILURE, PROBLEM } from '../request/error-response.ts'
 import { type JsonSchema, shownSchema } from '../request/schema-words.ts'
-import { type DescribedAnswer, declarationOf, type RouteOptions, TAGS } from './openapi.ts'
+import { type DeclaredAnswer, type DescribedAnswer, type Operation, TAGS } from './operation.ts'
 
 const OPENAPI_VERSION = '3.1.2'
 
@@ -17,7 +16,7 @@ const ABOUT = `Knowledge bases, agents and SQL over HTTP.
 - Times are UTC, as \`2026-04-30 12:00:00.000000\`.
 - Clients ignore fields that they do not know: later versions add some.`
 
-/** What stands in paths. */
+/** The names in paths. */
 const PATH_PARAMETERS: Readonly<Record<string, TSchema>> = {
   project_name: t.String({ description: 'The project, in any case', examples: ['mindsdb'] }),
   knowledge_base_name: t.String({ description: 'The knowledge base', examples: ['teas'] }),
@@ -47,23 +46,14 @@ const PATH_PARAMETERS: Readonly<Record<string, TSchema>> = {
   table_name: t.String({ description: 'A table, view, knowledge base or agent of the database' }),
 }
 
-interface Operation {
-  readonly operationId: string
-  readonly [field: string]: unknown
-}
-
-/** The document of an app's routes. */
-export function openApiDocument(app: Elysia, version: string) {
+export function openApiDocument(operations: readonly Operation[], version: string) {
   const named = new Map<string, JsonSchema>()
-  const paths: Record<string, Record<string, Operation>> = {}
-  for (const { method, path, hooks } of app.routes) {
-    const declared = declarationOf(hooks)
-    if (declared === undefined || declared.isHidden === true) continue
-    const shown = path.replaceAll(/:(\w+)/g, '{$1}')
-    paths[shown] = {
-      ...paths[shown],
-      [method.toLowerCase()]: operationOf({ method, path, declared }, named),
-    }
+  const paths: Record<string, Record<string, object>> = {}
+  for (const operation of operations) {
+    if (operation.isHidden === true) continue
+    const shown = operation.path.replaceAll(/:(\w+)/g, '{$1}')
+    const method = operation.method.toLowerCase()
+    paths[shown] = { ...paths[shown], [method]: shownOperation(operation, named) }
   }
   shownSchema(PROBLEM, named)
   return {
@@ -100,20 +90,11 @@ export function openApiDocument(app: Elysia, version: string) {
   }
 }
 
-interface DeclaredRoute {
-  readonly method: string
-  readonly path: string
-  readonly declared: RouteOptions
-}
-
-function operationOf(
-  { method, path, declared }: DeclaredRoute,
-  named: Map<string, JsonSchema>,
-): Operation {
-  const { id, summary, description, tag, needs } = declared
+function shownOperation(declared: Operation, named: Map<string, JsonSchema>): object {
+  const { id, method, path, summary, description, tag, needs } = declared
   if (id === undefined)
     throw new Error(`${method} ${path} has no id: generated clients need a name`)
-  const parameters = parametersOf(path, declared, named)
+  const parameters = parametersOf(declared, named)
   return {
     operationId: id,
     summary,
@@ -123,12 +104,12 @@ function operationOf(
     security: needs === 'nothing' ? [] : [{ bearer: needs === 'login' ? [] : [needs] }],
     ...(parameters.length === 0 ? {} : { parameters }),
     ...requestBodyOf(declared, named),
-    responses: responsesOf(path, declared, named),
+    responses: responsesOf(declared, named),
   }
 }
 
-function parametersOf(path: string, declared: RouteOptions, named: Map<string, JsonSchema>) {
-  const inPath = [...path.matchAll(/:(\w+)/g)].map(([, name = '']) => {
+function parametersOf(declared: Operation, named: Map<string, JsonSchema>) {
+  const inPath = [...declared.path.matchAll(/:(\w+)/g)].map(([, name = '']) => {
     const schema = PATH_PARAMETERS[name] ?? t.String()
     return parameterOf('path', name, shownSchema(schema, named))
   })
@@ -146,7 +127,7 @@ function parameterOf(place: 'path' | 'query' | 'header', name: string, schema: J
   return { name, in: place, required: place === 'path', description, schema: shape }
 }
 
-function requestBodyOf(declared: RouteOptions, named: Map<string, JsonSchema>) {
+function requestBodyOf(declared: Operation, named: Map<string, JsonSchema>) {
   const { body, takes = [], form, isBodyOptional = false } = declared
   const content: Record<string, object> = {}
   if (body !== undefined) {
@@ -163,7 +144,7 @@ function requestBodyOf(declared: RouteOptions, named: Map<string, JsonSchema>) {
 
 /** A body without a name of its own has that of its operation: `CreateAgent`. Generators make a type of it. */
 function namedBody(
-  { id = '' }: RouteOptions,
+  { id = '' }: Operation,
   schema: TSchema,
   named: Map<string, JsonSchema>,
 ): JsonSchema {
@@ -208,8 +189,7 @@ function fileOr(type: string, schema: JsonSchema): JsonSchema {
 
 /** How a route tells what went wrong. */
 function failureContent(
-  path: string,
-  { failsAs }: RouteOptions,
+  { path, failsAs }: Operation,
   named: Map<string, JsonSchema>,
 ): Readonly<Record<string, object>> {
   const json = isOpenAiPath(path) ? OPENAI_FAILURE : failsAs
@@ -219,27 +199,27 @@ function failureContent(
 }
 
 /** What every route of a kind may answer, beside what it says itself. */
-function expectedFailures(path: string, declared: RouteOptions): Record<string, string> {
-  const { body, query, takes, needs } = declared
+function expectedFailures(declared: Operation): Record<string, string> {
+  const { path, body, query, takes, needs } = declared
   const hasBody = body !== undefined || takes !== undefined
   return {
     ...(hasBody || query !== undefined ? { 400: 'Something in the request is wrong' } : {}),
-    ...(needs === 'nothing'
-      ? {}
-      : { 401: 'A login is needed', 403: 'Whoever asks may not do this' }),
+    ...(needs === 'nothing' ? {} : { 401: 'A login is needed', 403: 'The caller may not do this' }),
     ...(path.includes(':') ? { 404: 'What the path names does not exist' } : {}),
     ...(hasBody ? { 413: 'The body is larger than the limit' } : {}),
     ...(body === undefined ? {} : { 415: 'The body is not declared as JSON' }),
   }
 }
 
-function responsesOf(path: string, declared: RouteOptions, named: Map<string, JsonSchema>) {
-  const { answers, produces } = declared
-  const all: Readonly<Record<string, string | DescribedAnswer>> = {
-    ...expectedFailures(path, declared),
+function responsesOf(declared: Operation, named: Map<string, JsonSchema>) {
+  const { answers = {}, produces } = declared
+  const hasSuccess = Object.keys(answers).some((status) => Number(status) < 400)
+  const all: Readonly<Record<string, DeclaredAnswer>> = {
+    ...expectedFailures(declared),
+    ...(hasSuccess ? {} : { 204: 'Done' }),
     ...answers,
   }
-  const failure = failureContent(path, declared, named)
+  const failure = failureContent(declared, named)
   const responses = Object.entries(all).map(([status, answer]) => {
     return [status, responseOf(Number(status), answer, { produces, named, failure })] as const
   })
@@ -258,11 +238,10 @@ interface AnswerInit {
 
 function responseOf(
   status: number,
-  answer: string | DescribedAnswer,
+  answer: DeclaredAnswer,
   { produces = 'application/json', named, failure }: AnswerInit,
 ) {
-  const { description, schema, isEmpty, also, headers }: DescribedAnswer =
-    typeof answer === 'string' ? { description: answer } : answer
+  const { description, schema, isEmpty, also, headers } = describedAnswer(answer)
   if (status >= 400) {
     const codes = Object.entries(ERRORS).filter(([, error]) => error.status === status)
     const names = codes.map(([code]) => `\`${code}\``).join(', ')
@@ -291,6 +270,13 @@ function responseOf(
     content,
     headers: { ...HEADERS, ...Object.fromEntries(told) },
   }
+}
+
+function describedAnswer(answer: DeclaredAnswer): DescribedAnswer {
+  if (typeof answer === 'string') return { description: answer }
+  if (!('length' in answer)) return answer
+  const [description, schema] = answer
+  return { description, schema }
 }
 
 function textOrNothing(type: string): JsonSchema {

@@ -25,13 +25,19 @@ export interface PageFiles {
 }
 
 /** @returns a function that bundles at its first call, and again after a failure */
-export function pageFiles(bundle: () => Promise<PageFiles> = bundled): () => Promise<PageFiles> {
+export function pageFiles(bundle: () => Promise<PageFiles> = builtAhead): () => Promise<PageFiles> {
   return madeOnce(() => {
     return bundle().catch((error: unknown) => {
       const message = 'The page could not be made. The API works; the log says what is wrong'
       throw new AppError('internal', message, { cause: error })
     })
   })
+}
+
+/** Where the program is one file, its page was bundled with it. */
+async function builtAhead(): Promise<PageFiles> {
+  const built = Bun.file(new URL('../../../ui/page.bin', import.meta.url))
+  return (await built.exists()) ? filesIn(await built.bytes()) : bundled()
 }
 
 /** @param page the HTML file. @throws Error with what the bundler complained about */

@@ -1,4 +1,3 @@
-import type { Elysia } from 'elysia'
 import type { AgentProbe } from '../../../agents/questions/agent-check.ts'
 import type { Answer } from '../../../agents/questions/completion-stream.ts'
 import type { AskedQuestion } from '../../../agents/questions/conversations.ts'
@@ -65,9 +64,6 @@ export interface RouteContext {
   /** False as soon as the server is stopping. */
   readonly isReady: () => boolean
 }
-
-/** Adds the routes of one resource. */
-export type AddRoutes = (app: Elysia, context: RouteContext) => void
 
 /** What the server is made of. `app.ts` passes the real parts; tests pass fakes. */
 export interface ServerDeps extends UseCases, AuthenticationDeps, RequestDeps {

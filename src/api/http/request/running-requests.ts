@@ -4,8 +4,7 @@ import { shownStatement } from '../../../core/domain/server-state.ts'
 import { AppError, type ErrorCode } from '../../../core/errors.ts'
 import { onAbort, setCaller, setOrigin } from '../../../core/runtime/cancellation.ts'
 import { type ArrivalDeps, Arrivals, type Peer } from './arrivals.ts'
-import { requestError } from './error-response.ts'
-import { failureResponseAt } from './openai-error.ts'
+import { failureResponseAt, requestError } from './error-response.ts'
 
 export interface LogEntry {
   readonly method: string

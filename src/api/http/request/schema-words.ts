@@ -1,4 +1,5 @@
 /** Words for schemas. A schema with `$id` is named: the document holds it once and refers to it. */
+
 import { type Static, type TSchema, t } from 'elysia'
 
 /** What a schema describes, as code makes it: nobody changes a record. */
@@ -18,6 +19,32 @@ interface About {
 
 export function orNull<S extends TSchema>(schema: S, about: About = {}) {
   return t.Union([schema, t.Null()], { ...about })
+}
+
+/** A field that may be left out, or be null: both say the same. */
+export function maybe<S extends TSchema>(schema: S, about: About = {}) {
+  return t.Optional(orNull(schema, about))
+}
+
+type Fields = Readonly<Record<string, TSchema>>
+type ObjectOf<F extends Fields> = ReturnType<typeof t.Object<F>>
+
+/** A schema that has a name in the document. */
+export function named<F extends Fields>(id: string, fields: F): ObjectOf<F>
+export function named<F extends Fields>(id: string, about: string, fields: F): ObjectOf<F>
+export function named<F extends Fields>(id: string, ...others: [F] | [string, F]) {
+  const [fields, description] = others.length === 1 ? others : [others[1], others[0]]
+  return t.Object(fields, { $id: id, ...(description === undefined ? {} : { description }) })
+}
+
+/** Other fields are refused. */
+export function strict<F extends Fields>(fields: F): ObjectOf<F> {
+  return t.Object(fields, { additionalProperties: false })
+}
+
+/** Other fields are taken, and mean nothing. */
+export function open<F extends Fields>(fields: F): ObjectOf<F> {
+  return t.Object(fields, { additionalProperties: true })
 }
 
 /** One of these texts. For answers and documents: bodies are checked with literals. */

@@ -1,26 +1,41 @@
+/** Jobs: work without a request, and what runs by itself on a schedule, whose runs are jobs, too. */
+import { t } from 'elysia'
 import { requireProject } from '../../../core/domain/access/catalog-snapshot.ts'
 import { isOver, JOB_KINDS, JOB_STATES, type Job } from '../../../core/domain/flow/job.ts'
+import type { ScheduleRun, StoredSchedule } from '../../../core/domain/flow/schedule.ts'
+import { withoutSecrets } from '../../../core/domain/flow/source-parameters.ts'
 import { nameKey } from '../../../core/domain/identifier.ts'
-import { AppError } from '../../../core/errors.ts'
-import { DELETED_JOBS, JOB, JOB_LIST } from '../answers/records/catalog-schemas.ts'
-import { streamedResponse } from '../answers/streamed-response.ts'
+import { AppError, notFound } from '../../../core/errors.ts'
+import { eventStream } from '../answers/event-stream.ts'
+import { recordOf } from '../answers/record-of.ts'
+import {
+  DELETED_JOBS,
+  JOB,
+  JOB_LIST,
+  SCHEDULE,
+  SCHEDULE_RUN,
+} from '../answers/records/catalog-schemas.ts'
 import { jobRecord } from '../answers/wire.ts'
+import { bodySchema } from '../bodies/body.ts'
 import {
   choice,
+  offsetPaging,
+  pageFrom,
   parsedText,
   queryParameters,
   text,
-  wholeNumber,
   wrongParameter,
 } from '../bodies/query-parameters.ts'
-import { route } from '../openapi/openapi.ts'
-import type { AddRoutes, RouteContext } from '../request/route-context.ts'
+import { resource } from '../openapi/operation.ts'
+import type { RouteContext } from '../request/route-context.ts'
+import { maybe, strict } from '../request/schema-words.ts'
+import { type At, projectAt } from './place-finders.ts'
 
 const ALL = '/api/jobs'
-const ONE = '/api/jobs/:job_id'
+const ONE = `${ALL}/:job_id` as const
+const SCHEDULES = '/api/projects/:project_name/jobs'
+const ONE_SCHEDULE = `${SCHEDULES}/:job_name` as const
 
-const tag = 'Jobs'
-const missing = { 404: 'No such job' }
 const FILTER = {
   kind: choice(JOB_KINDS, { description: 'Those of a kind' }),
   project: text({ description: 'Those of a project' }),
@@ -34,148 +49,83 @@ const LIST = queryParameters({
   ids: parsedText({ description: 'Those with these ids: 3,4,7', charsMax: 4000 }, idsIn),
   state: choice(JOB_STATES, { description: 'Those in a state' }),
   ...FILTER,
-  limit: wholeNumber({
-    min: 0,
-    max: 1000,
-    isCut: true,
-    unset: 100,
-    description: 'Jobs of a page; at most 1000 come',
-  }),
-  offset: wholeNumber({
-    min: 0,
-    max: Number.MAX_SAFE_INTEGER,
-    isCut: true,
-    unset: 0,
-    description: 'Leaves out so many: `next` of the page before',
-  }),
+  ...offsetPaging({ min: 0, isCut: true, description: 'Jobs of a page; at most 1000 come' }),
 })
 
-export const addJobRoutes: AddRoutes = (app, context) => {
-  const jobsOf = (request: Request) => context.deps.jobsFor(context.scopeOf(request).principal)
-  app.get(
-    ALL,
-    ({ request }) => Response.json(listOf(context, request)),
-    route({
-      needs: 'read',
-      id: 'listJobs',
-      summary: 'List the jobs, the newest first',
-      tag,
-      query: LIST,
-      answers: {
-        200: {
-          description:
-            'items, total (of all that were found), next (the offset of the rest, or null)',
-          schema: JOB_LIST,
-        },
-      },
+const TEXT = maybe(t.String())
+const CREATE = bodySchema(
+  strict({
+    job: strict({
+      name: t.String(),
+      query: t.String(),
+      if_query: TEXT,
+      start_at: TEXT,
+      end_at: TEXT,
+      schedule_str: TEXT,
     }),
-  )
-  app.get(
-    ONE,
-    ({ request, params }) => {
-      return Response.json(jobRecord(jobsOf(request).get(idOf(params.job_id))))
-    },
-    route({
-      needs: 'read',
-      id: 'getJob',
-      summary: 'Get a job',
-      tag,
-      answers: { 200: { description: 'The job', schema: JOB }, ...missing },
-    }),
-  )
-  app.get(
-    `${ONE}/events`,
-    ({ request, params }) => {
-      const id = idOf(params.job_id)
-      const scope = context.scopeOf(request)
-      const pieces = eventsOf(jobsOf(request).watch(id, scope.signal))
-      const keepAlive = { text: ': keep-alive\n\n' }
-      return streamedResponse(pieces, { scope, headers: HEADERS, keepAlive })
-    },
-    route({
-      needs: 'read',
-      id: 'watchJob',
-      summary: 'Watch a job',
-      description:
-        'The job now and after its changes, some times a second at most, until it is over',
-      tag,
-      answers: { 200: { description: 'Chunks of data: {json}', schema: JOB }, ...missing },
-      produces: 'text/event-stream',
-    }),
-  )
-  addChangeRoutes(app, context)
-}
+  }),
+)
 
 /** What each does, by the last part of its path. */
 const CHANGES = {
   cancel: 'End a job after the batch that is being stored',
-  retry: 'Begin a job again that failed or was cancelled',
-  resume: 'Go on with a job that failed or was cancelled, from the last batch that was stored',
+  retry: 'Restart a job that failed or was cancelled',
+  resume: 'Continue a job that failed or was cancelled, after the last batch that was stored',
 } as const
 
-const addChangeRoutes: AddRoutes = (app, context) => {
-  const jobsOf = (request: Request) => context.deps.jobsFor(context.scopeOf(request).principal)
-  for (const change of ['cancel', 'retry', 'resume'] as const) {
-    app.post(
-      `${ONE}/${change}`,
-      async ({ request, params }) => {
-        return Response.json(jobRecord(await jobsOf(request)[change](idOf(params.job_id))))
-      },
-      route({
-        needs: 'write',
-        id: `${change}Job`,
-        summary: CHANGES[change],
-        tag,
-        answers: {
-          200: { description: 'The job', schema: JOB },
-          ...missing,
-          409: 'Not in this state',
-        },
-      }),
-    )
-  }
-  app.delete(
-    ALL,
-    async ({ request }) => {
-      const ids = jobsFound(context, request, OVER.read(request)).map(({ id }) => id)
-      return Response.json({ deleted: await jobsOf(request).removeOver(ids) })
+export const jobOperations = resource('Jobs', (api, context) => {
+  const { jobsFor } = context.deps
+  api.get(ALL, {
+    id: 'listJobs',
+    summary: 'List the jobs, the newest first',
+    query: LIST,
+    answers: {
+      200: [
+        'items, total (of all that were found), next (the offset of the rest, or null)',
+        JOB_LIST,
+      ],
     },
-    route({
-      needs: 'write',
-      id: 'deleteJobs',
-      summary: 'Forget the jobs that are over',
-      description: 'Those that wait or run stay.',
-      tag,
-      query: OVER,
-      answers: { 200: { description: 'How many were forgotten', schema: DELETED_JOBS } },
-    }),
-  )
-  app.delete(
-    ONE,
-    async ({ request, params }) => {
-      await jobsOf(request).remove(idOf(params.job_id))
-      return new Response(null, { status: 204 })
+    run({ request, query: { ids, limit, offset, ...filter } }) {
+      const found = jobsFound(context, request, filter).filter(({ id }) => ids?.has(id) ?? true)
+      const { items, ...page } = pageFrom(found, { limit, offset })
+      return { items: items.map(jobRecord), ...page }
     },
-    route({
-      needs: 'write',
-      id: 'deleteJob',
-      summary: 'Forget a job that is over',
-      tag,
-      answers: { 204: 'Forgotten', ...missing, 409: 'It is not over' },
-    }),
-  )
-}
-
-function listOf(context: RouteContext, request: Request) {
-  const { ids, limit, offset, ...filter } = LIST.read(request)
-  const found = jobsFound(context, request, filter).filter(({ id }) => ids?.has(id) ?? true)
-  const end = offset + limit
-  return {
-    items: found.slice(offset, end).map(jobRecord),
-    total: found.length,
-    next: end < found.length ? end : null,
-  }
-}
+  })
+  api.get(ONE, {
+    id: 'getJob',
+    summary: 'Get a job',
+    answers: { 200: ['The job', JOB] },
+    run: ({ principal, params }) => jobRecord(jobsFor(principal).get(idOf(params.job_id))),
+  })
+  api.get(`${ONE}/events`, {
+    id: 'watchJob',
+    summary: 'Watch a job',
+    description: 'The job now and after its changes, some times a second at most, until it is over',
+    produces: 'text/event-stream',
+    answers: { 200: ['Chunks of data: {json}', JOB] },
+    run({ principal, params, scope }) {
+      const changes = jobsFor(principal).watch(idOf(params.job_id), scope.signal)
+      return eventStream(recordsOf(changes), scope)
+    },
+  })
+  api.delete(ALL, {
+    id: 'deleteJobs',
+    summary: 'Forget the jobs that are over',
+    description: 'Those that wait or run stay.',
+    query: OVER,
+    answers: { 200: ['How many were forgotten', DELETED_JOBS] },
+    async run({ request, principal, query }) {
+      const ids = jobsFound(context, request, query).map(({ id }) => id)
+      return { deleted: await jobsFor(principal).removeOver(ids) }
+    },
+  })
+  api.delete(ONE, {
+    id: 'deleteJob',
+    summary: 'Forget a job that is over',
+    answers: { 409: 'It is not over' },
+    run: ({ principal, params }) => jobsFor(principal).remove(idOf(params.job_id)),
+  })
+})
 
 interface JobFilter {
   readonly state: Job['state'] | undefined
@@ -206,20 +156,14 @@ function idsIn(words: string, name: string): ReadonlySet<number> {
   return new Set(words.split(',').map(Number))
 }
 
-const HEADERS = {
-  'content-type': 'text/event-stream; charset=utf-8',
-  'cache-control': 'no-cache',
-  'x-accel-buffering': 'no',
-}
-
-async function* eventsOf(changes: AsyncIterable<Job>): AsyncGenerator<string> {
+async function* recordsOf(changes: AsyncIterable<Job>) {
   for await (const job of changes) {
-    yield `data: ${JSON.stringify(jobRecord(job))}\n\n`
+    yield jobRecord(job)
     if (isOver(job)) return
   }
 }
 
-/** @throws AppError `job_not_found` for what is no id at all */
+/** @throws AppError `job_not_found` for what cannot be an id */
 function idOf(sent: string): number {
   const id = /^\d{1,15}$/.test(sent) ? Number(sent) : 0
   if (id > 0) return id
@@ -229,3 +173,87 @@ function idOf(sent: string): number {
 function isSame(name: string, other: string): boolean {
   return nameKey(name) === nameKey(other)
 }
+
+export const jobChangeOperations = resource('Jobs', (api, { deps: { jobsFor } }) => {
+  for (const change of ['cancel', 'retry', 'resume'] as const) {
+    api.post(`${ONE}/${change}`, {
+      id: `${change}Job`,
+      summary: CHANGES[change],
+      answers: { 200: ['The job', JOB], 409: 'Not in this state' },
+      async run({ principal, params }) {
+        return jobRecord(await jobsFor(principal)[change](idOf(params.job_id)))
+      },
+    })
+  }
+})
+
+export const scheduleOperations = resource('Jobs', (api, { deps: { schedules } }) => {
+  const scheduleAt = (place: At<'project_name' | 'job_name'>): StoredSchedule => {
+    const { id: projectId } = projectAt(place)
+    const { job_name: name } = place.params
+    const found = schedules.store.list().find((one) => {
+      return one.projectId === projectId && isSame(one.name, name)
+    })
+    if (found === undefined) throw notFound('schedule', name)
+    return found
+  }
+  api.get(SCHEDULES, {
+    id: 'listSchedules',
+    summary: 'List the jobs of a project that run by themselves',
+    find: projectAt,
+    answers: { 200: ['The jobs', t.Array(SCHEDULE)] },
+    run({ found: project }) {
+      const own = schedules.store.list().filter(({ projectId }) => projectId === project.id)
+      return own.map(scheduleRecord)
+    },
+  })
+  api.post(SCHEDULES, {
+    id: 'createSchedule',
+    summary: 'Create a job that runs by itself',
+    needs: 'admin',
+    find: projectAt,
+    body: CREATE,
+    answers: { 201: ['The job', SCHEDULE], 409: 'The name is already in use' },
+    async run({ found: project, body: { job } }) {
+      const { name, query, if_query: ifQuery = null, schedule_str: every = null } = job
+      const { start_at: start = null, end_at: end = null } = job
+      const draft = { project, name, query, ifQuery, start, end, every }
+      return scheduleRecord(await schedules.create(draft))
+    },
+  })
+  api.get(ONE_SCHEDULE, {
+    id: 'getSchedule',
+    summary: 'Get a job that runs by itself',
+    find: scheduleAt,
+    answers: { 200: ['The job', SCHEDULE] },
+    run: ({ found }) => scheduleRecord(found),
+  })
+  api.delete(ONE_SCHEDULE, {
+    id: 'deleteSchedule',
+    summary: 'Delete a job that runs by itself',
+    description: 'A run that is at work is cancelled. What it stored stays.',
+    needs: 'admin',
+    find: scheduleAt,
+    run: ({ found }) => schedules.drop(found),
+  })
+  api.get(`${ONE_SCHEDULE}/history`, {
+    id: 'listScheduleRuns',
+    summary: 'List the runs of a job, the newest first',
+    find: scheduleAt,
+    answers: { 200: ['The runs', t.Array(SCHEDULE_RUN)] },
+    run: async ({ found: { id } }) => (await schedules.store.runs(id)).map(runRecord),
+  })
+})
+
+export const scheduleRecord = recordOf<StoredSchedule>()(SCHEDULE, {
+  project: (schedule) => schedule.projectName,
+  query: (schedule) => withoutSecrets(schedule.query),
+  if_query: ({ ifQuery }) => ifQuery && withoutSecrets(ifQuery),
+  schedule_str: (schedule) => schedule.every,
+  last: (schedule) => schedule.marks,
+})
+
+const runRecord = recordOf<ScheduleRun>()(SCHEDULE_RUN, {
+  start_at: (run) => run.startedAt,
+  end_at: (run) => run.endedAt,
+})

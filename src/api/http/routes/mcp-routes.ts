@@ -4,78 +4,20 @@ import { refuseForeignOrigin } from '../access/authentication.ts'
 import { streamedResponse } from '../answers/streamed-response.ts'
 import { isJsonType, readBody } from '../bodies/body.ts'
 import { parseJson } from '../bodies/json-text.ts'
-import { route } from '../openapi/openapi.ts'
-import type { AddRoutes, RouteContext } from '../request/route-context.ts'
-import { FIELDS } from '../request/schema-words.ts'
+import { resource } from '../openapi/operation.ts'
+import type { RouteContext } from '../request/route-context.ts'
+import type { RequestScope } from '../request/running-requests.ts'
+import { FIELDS, named } from '../request/schema-words.ts'
 
 /** Messages of the protocol are short; documents in them need not be. */
 const BODY_BYTES_MAX = 8 * 1024 * 1024
 
 const PATH = '/mcp'
+const GONE = 'The session has ended, or belongs to another client'
 
-/** The Model Context Protocol as streamable HTTP. Its errors have the protocol's own shape. */
-export const addMcpRoutes: AddRoutes = (app, context) => {
-  const tag = 'MCP'
-  const needs = 'login'
-  app.post(
-    PATH,
-    async ({ request }) => {
-      const sent = await messageOf(context, request)
-      return sent instanceof Response ? sent : answer(context, request, sent.body)
-    },
-    route({
-      ...{ needs, tag },
-      summary: 'Send a message of the Model Context Protocol',
-      description:
-        'One message of JSON-RPC 2.0, or before version 2025-06-18 a list of them. `initialize` answers with the header `Mcp-Session-Id`; a request without that header is answered by itself.',
-      id: 'sendMcp',
-      takes: ['application/json'],
-      form: t.Union([MESSAGE, t.Array(MESSAGE)]),
-      failsAs: MESSAGE,
-      produces: 'text/event-stream',
-      answers: {
-        200: { description: 'The answer, as a stream of server-sent events', schema: MESSAGE },
-        202: { description: 'A notification was taken', isEmpty: true },
-        404: 'The session has ended, or is somebody else’s',
-      },
-    }),
-  )
-  app.get(
-    PATH,
-    async ({ request }) => {
-      const { authentication, deps } = context
-      refuseForeignOrigin(request, deps.settings.isLoopback && !authentication.isOn)
-      return answer(context, request, undefined)
-    },
-    route({
-      ...{ needs, tag },
-      id: 'openMcp',
-      summary: 'Open the stream of a session',
-      failsAs: MESSAGE,
-      produces: 'text/event-stream',
-      answers: {
-        200: { description: 'Server-sent events', schema: MESSAGE },
-        404: 'The session has ended, or is somebody else’s',
-      },
-    }),
-  )
-  app.delete(
-    PATH,
-    ({ request }) => answer(context, request, undefined),
-    route({
-      ...{ needs, tag },
-      id: 'endMcp',
-      summary: 'End a session',
-      failsAs: MESSAGE,
-      answers: {
-        200: { description: 'It has ended', isEmpty: true },
-        404: 'It has ended before, or is somebody else’s',
-      },
-    }),
-  )
-}
-
-const MESSAGE = t.Object(
+const MESSAGE = named(
+  'JsonRpcMessage',
+  'JSON-RPC 2.0: a request, a notification, or what answers it',
   {
     jsonrpc: t.Literal('2.0'),
     id: t.Optional(t.Union([t.String(), t.Number(), t.Null()])),
@@ -86,11 +28,52 @@ const MESSAGE = t.Object(
       t.Object({ code: t.Integer(), message: t.String(), data: t.Optional(t.Unknown()) }),
     ),
   },
-  {
-    $id: 'JsonRpcMessage',
-    description: 'JSON-RPC 2.0: a request, a notification, or what answers it',
-  },
 )
+
+/** The Model Context Protocol as streamable HTTP. Its errors have the protocol's own shape. */
+export const mcpOperations = resource('MCP', (api, context) => {
+  const { authentication, deps } = context
+  api.post(PATH, {
+    id: 'sendMcp',
+    summary: 'Send a message of the Model Context Protocol',
+    description:
+      'One message of JSON-RPC 2.0, or before version 2025-06-18 a list of them. `initialize` answers with the header `Mcp-Session-Id`; a request without that header is answered by itself.',
+    needs: 'login',
+    takes: ['application/json'],
+    form: t.Union([MESSAGE, t.Array(MESSAGE)]),
+    failsAs: MESSAGE,
+    produces: 'text/event-stream',
+    answers: {
+      200: ['The answer, as a stream of server-sent events', MESSAGE],
+      202: { description: 'A notification was taken', isEmpty: true },
+      404: GONE,
+    },
+    async run({ request, scope }) {
+      const sent = await messageOf(context, request)
+      return sent instanceof Response ? sent : answer(context, request, scope, sent.body)
+    },
+  })
+  api.get(PATH, {
+    id: 'openMcp',
+    summary: 'Open the stream of a session',
+    needs: 'login',
+    failsAs: MESSAGE,
+    produces: 'text/event-stream',
+    answers: { 200: ['Server-sent events', MESSAGE], 404: GONE },
+    run({ request, scope }) {
+      refuseForeignOrigin(request, deps.settings.isLoopback && !authentication.isOn)
+      return answer(context, request, scope)
+    },
+  })
+  api.delete(PATH, {
+    id: 'endMcp',
+    summary: 'End a session',
+    needs: 'login',
+    failsAs: MESSAGE,
+    answers: { 200: { description: 'It has ended', isEmpty: true }, 404: GONE },
+    run: ({ request, scope }) => answer(context, request, scope),
+  })
+})
 
 async function messageOf(
   context: RouteContext,
@@ -116,16 +99,15 @@ function refusal(status: number, code: number, message: string): Response {
   return Response.json({ jsonrpc: '2.0', error: { code, message }, id: null }, { status })
 }
 
-async function answer(context: RouteContext, request: Request, body: unknown): Promise<Response> {
-  const scope = context.scopeOf(request)
+async function answer(
+  { deps }: RouteContext,
+  request: Request,
+  scope: RequestScope,
+  body?: unknown,
+): Promise<Response> {
   const { principal, address, signal } = scope
   const { origin } = new URL(request.url)
-  const response = await context.deps.mcp.handle(request, body, {
-    principal,
-    address,
-    signal,
-    origin,
-  })
+  const response = await deps.mcp.handle(request, body, { principal, address, signal, origin })
   const type = response.headers.get('content-type')
   if (response.body === null || type?.startsWith('text/event-stream') !== true) return response
   const headers = Object.fromEntries(response.headers)

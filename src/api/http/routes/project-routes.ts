@@ -1,85 +1,172 @@
+/** Projects, what is in them, and views, the named SELECTs. */
 import { t } from 'elysia'
-import { requireProject } from '../../../core/domain/access/catalog-snapshot.ts'
+import {
+  agentsOf,
+  knowledgeBasesOf,
+  requireProject,
+  requireView,
+  viewsOf,
+} from '../../../core/domain/access/catalog-snapshot.ts'
 import { requireNamespace } from '../../../core/domain/access/principal.ts'
+import { nameKey } from '../../../core/domain/identifier.ts'
+import { AppError } from '../../../core/errors.ts'
+import { mapConcurrent } from '../../../core/runtime/serial-queue.ts'
 import { createProject, dropProject } from '../../../query/definitions/define-database.ts'
-import { PROJECT } from '../answers/records/catalog-schemas.ts'
-import { projectRecord } from '../answers/wire.ts'
-import { bodySchema, readJson } from '../bodies/body.ts'
-import { route } from '../openapi/openapi.ts'
-import type { AddRoutes } from '../request/route-context.ts'
+import { AGENT } from '../answers/records/agent-schemas.ts'
+import { PROJECT, SCHEDULE, VIEW } from '../answers/records/catalog-schemas.ts'
+import { KNOWLEDGE_BASE } from '../answers/records/knowledge-base-schemas.ts'
+import { agentRecord, projectRecord, viewRecord } from '../answers/wire.ts'
+import { bodySchema } from '../bodies/body.ts'
+import { resource } from '../openapi/operation.ts'
+import { named, strict } from '../request/schema-words.ts'
+import { scheduleRecord } from './job-routes.ts'
+import { shownKnowledgeBase } from './knowledge-base-routes.ts'
+import { type At, projectAt } from './place-finders.ts'
 
-const NEW_PROJECT = t.Object({ name: t.String() }, { additionalProperties: false })
-const CREATE = bodySchema(t.Object({ project: NEW_PROJECT }, { additionalProperties: false }))
+const ONE = '/api/projects/:project_name'
+const VIEWS = `${ONE}/views` as const
+const ONE_VIEW = `${VIEWS}/:view_name` as const
+
+const NEW_PROJECT = strict({ name: t.String() })
+const CREATE = bodySchema(strict({ project: NEW_PROJECT }))
 /** The name without its wrapper is understood, too. */
 const CREATE_FLAT = bodySchema(
-  t.Object(
-    { name: t.Optional(t.String()), project: t.Optional(NEW_PROJECT) },
-    { additionalProperties: false },
-  ),
+  strict({ name: t.Optional(t.String()), project: t.Optional(NEW_PROJECT) }),
 )
 
-const tag = 'Projects'
-
-export const addProjectRoutes: AddRoutes = (app, context) => {
-  app.get(
-    '/api/projects',
-    ({ request }) => Response.json(context.snapshotFor(request).projects.map(projectRecord)),
-    route({
-      needs: 'read',
-      id: 'listProjects',
-      summary: 'List the projects',
-      tag,
-      answers: { 200: { description: 'The projects', schema: t.Array(PROJECT) } },
-    }),
-  )
-  app.post(
-    '/api/projects',
-    async ({ request }) => {
-      const sent = await readJson(context, request, CREATE_FLAT)
+export const projectOperations = resource('Projects', (api, { deps, snapshotFor }) => {
+  api.get('/api/projects', {
+    id: 'listProjects',
+    summary: 'List the projects',
+    answers: { 200: ['The projects', t.Array(PROJECT)] },
+    run: ({ request }) => snapshotFor(request).projects.map(projectRecord),
+  })
+  api.post('/api/projects', {
+    id: 'createProject',
+    summary: 'Create a project',
+    body: CREATE_FLAT,
+    answers: { 201: ['The project', PROJECT], 409: 'The name is already in use' },
+    async run({ request, body: sent, principal }) {
       const name = sent.name ?? CREATE.check(sent, request.method).project.name
-      requireNamespace(context.scopeOf(request).principal, name)
-      return Response.json(projectRecord(await createProject(name, context.deps.catalog)), {
-        status: 201,
+      requireNamespace(principal, name)
+      return projectRecord(await createProject(name, deps.catalog))
+    },
+  })
+  api.get(ONE, {
+    id: 'getProject',
+    summary: 'Get a project',
+    find: projectAt,
+    answers: { 200: ['The project', PROJECT] },
+    run: ({ found }) => projectRecord(found),
+  })
+  api.delete(ONE, {
+    id: 'deleteProject',
+    summary: 'Delete a project and everything in it',
+    find: projectAt,
+    run: ({ found }) => dropProject(found, deps.catalog),
+  })
+})
+
+/** Without its statement, which may be long, and may name what the caller may not see. */
+const LISTED_VIEW = named('ListedView', { id: t.Integer(), name: t.String(), project: t.String() })
+
+export const CATALOG = t.Array(
+  named('ProjectContents', {
+    project: PROJECT,
+    knowledge_bases: t.Array(KNOWLEDGE_BASE),
+    agents: t.Array(AGENT),
+    views: t.Array(LISTED_VIEW),
+    jobs: t.Array(SCHEDULE, { description: 'Those that run by themselves' }),
+  }),
+)
+
+/** Knowledge bases whose warnings are read from the database, which others read, too. */
+const READ_AT_ONCE = 4
+
+/** Everything that has a name, at once: what a client would otherwise ask each project for. */
+export const catalogOperations = resource('Projects', (api, context) => {
+  api.get('/api/catalog', {
+    id: 'getCatalog',
+    summary: 'List the projects, each with its knowledge bases, agents, views and jobs',
+    description:
+      'In one answer what the lists of each project say; views without their statements.',
+    answers: { 200: ['The projects with what is in them', CATALOG] },
+    async run({ request, signal }) {
+      const snapshot = context.snapshotFor(request)
+      const scheduled = Map.groupBy(context.deps.schedules.store.list(), (one) => one.projectId)
+      const bounds = { concurrencyMax: READ_AT_ONCE, signal }
+      const shown = await mapConcurrent(snapshot.knowledgeBases, bounds, async (kb) => {
+        return [kb.id, await shownKnowledgeBase(context, kb)] as const
       })
+      const records = new Map(shown)
+      return snapshot.projects.map((project) => ({
+        project: projectRecord(project),
+        knowledge_bases: knowledgeBasesOf(snapshot, project).flatMap(
+          ({ id }) => records.get(id) ?? [],
+        ),
+        agents: agentsOf(snapshot, project).map((agent) => agentRecord(agent)),
+        views: viewsOf(snapshot, project).map(({ id, name }) => {
+          return { id, name, project: project.name }
+        }),
+        jobs: (scheduled.get(project.id) ?? []).map(scheduleRecord),
+      }))
     },
-    route({
-      needs: 'write',
-      id: 'createProject',
-      summary: 'Create a project',
-      tag,
-      body: CREATE_FLAT,
-      answers: {
-        201: { description: 'The project', schema: PROJECT },
-        409: 'The name is already in use',
-      },
-    }),
-  )
-  app.get(
-    '/api/projects/:project_name',
-    ({ params }) => {
-      return Response.json(projectRecord(requireProject(context.snapshot(), params.project_name)))
+  })
+})
+
+const CREATE_VIEW = bodySchema(strict({ view: strict({ name: t.String(), query: t.String() }) }))
+const ALTER_VIEW = bodySchema(
+  strict({ view: strict({ name: t.Optional(t.String()), query: t.String() }) }),
+)
+const NO_SELECT = 'The query is not a valid SELECT'
+
+export const viewOperations = resource('Views', (api, { deps, snapshotFor }) => {
+  const { views } = deps
+  const viewAt = ({ params, snapshot }: At<'project_name' | 'view_name'>) => {
+    return requireView(snapshot, params.project_name, params.view_name)
+  }
+  api.get(VIEWS, {
+    id: 'listViews',
+    summary: 'List the views of a project',
+    answers: { 200: ['The views', t.Array(VIEW)] },
+    run({ request, params }) {
+      const snapshot = snapshotFor(request)
+      return viewsOf(snapshot, requireProject(snapshot, params.project_name)).map(viewRecord)
     },
-    route({
-      needs: 'read',
-      id: 'getProject',
-      summary: 'Get a project',
-      tag,
-      answers: { 200: { description: 'The project', schema: PROJECT }, 404: 'No such project' },
-    }),
-  )
-  app.delete(
-    '/api/projects/:project_name',
-    async ({ params }) => {
-      const project = requireProject(context.snapshot(), params.project_name)
-      await dropProject(project, context.deps.catalog)
-      return new Response(null, { status: 204 })
+  })
+  api.post(VIEWS, {
+    id: 'createView',
+    summary: 'Create a view',
+    body: CREATE_VIEW,
+    answers: { 201: ['The view', VIEW], 400: NO_SELECT, 409: 'The name is already in use' },
+    async run({ params: { project_name: project }, body: { view }, principal, signal }) {
+      const draft = { project, name: view.name, sql: view.query, database: project }
+      return viewRecord(await views.create(draft, principal, signal))
     },
-    route({
-      needs: 'write',
-      id: 'deleteProject',
-      summary: 'Delete a project and everything in it',
-      tag,
-      answers: { 204: 'Deleted', 404: 'No such project' },
-    }),
-  )
-}
+  })
+  api.get(ONE_VIEW, {
+    id: 'getView',
+    summary: 'Get a view',
+    answers: { 200: ['The view', VIEW] },
+    run: ({ request, params }) => viewRecord(viewAt({ params, snapshot: snapshotFor(request) })),
+  })
+  api.put(ONE_VIEW, {
+    id: 'replaceView',
+    summary: 'Replace the query of a view',
+    find: viewAt,
+    body: ALTER_VIEW,
+    answers: { 200: ['The view', VIEW], 400: NO_SELECT },
+    async run({ found: view, body: { view: sent }, principal, signal }) {
+      if (sent.name !== undefined && nameKey(sent.name) !== nameKey(view.name)) {
+        throw new AppError('invalid_request', 'A view cannot be renamed: "name" must be its own')
+      }
+      return viewRecord(await views.alter(view, sent.query, principal, signal))
+    },
+  })
+  api.delete(ONE_VIEW, {
+    id: 'deleteView',
+    summary: 'Delete a view',
+    find: viewAt,
+    run: ({ found: view }) => deps.catalog.catalog.dropView(view),
+  })
+})

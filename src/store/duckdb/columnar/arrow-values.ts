@@ -1,7 +1,6 @@
 /** Rows of JSON's values as an Arrow stream: each column has the type that holds all of its values. */
 import type { ResultValue } from '../../../core/domain/query-result.ts'
-import type { ArrowParts } from './arrow-column.ts'
-import { batchMessage, END_OF_STREAM, schemaMessage } from './arrow-messages.ts'
+import { type ArrowNode, batchMessage, END_OF_STREAM, schemaMessage } from './arrow-messages.ts'
 import type { ArrowField, ArrowType } from './arrow-types.ts'
 
 type Rows = readonly (readonly ResultValue[])[]
@@ -10,14 +9,15 @@ export function arrowOfValues(names: readonly string[], rows: Rows): Uint8Array 
   const fields = names.map((name, index): ArrowField => {
     return { name, type: typeOf(rows, index), isNullable: true, children: [] }
   })
-  const parts: ArrowParts = { nodes: [], buffers: [] }
+  const nodes: ArrowNode[] = []
+  const buffers: Uint8Array[] = []
   for (const [index, { type }] of fields.entries()) {
     const values = rows.map((row) => row[index] ?? null)
     const nullCount = values.filter((value) => value === null).length
-    parts.nodes.push({ length: rows.length, nullCount })
-    parts.buffers.push(bits(values.map((value) => value !== null)), ...buffersOf(values, type))
+    nodes.push({ length: rows.length, nullCount })
+    buffers.push(bits(values.map((value) => value !== null)), ...buffersOf(values, type))
   }
-  const batches = rows.length === 0 ? [] : [batchMessage({ rowCount: rows.length, ...parts })]
+  const batches = rows.length === 0 ? [] : [batchMessage({ rowCount: rows.length, nodes, buffers })]
   return Buffer.concat([schemaMessage(fields), ...batches, END_OF_STREAM])
 }
 

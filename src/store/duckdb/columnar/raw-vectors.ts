@@ -4,6 +4,12 @@ import duckdb from '@duckdb/node-bindings'
 
 const SHORT_COPY_MAX = 64
 
+/** Rows of a vector. */
+export interface RowRange {
+  readonly start: number
+  readonly count: number
+}
+
 /** Bytes that grow as they are written. */
 export class ByteBuffer {
   bytes: Uint8Array
@@ -91,6 +97,39 @@ export function isValid(bits: Uint8Array | null, row: number): boolean {
   return bits === null || (((bits[row >> 3] ?? 0) >> (row & 7)) & 1) === 1
 }
 
+const BIT_COUNTS = Uint8Array.from({ length: 256 }, (_, byte) => {
+  return [...byte.toString(2)].filter((bit) => bit === '1').length
+})
+
+/** Copies the bits of some rows to row `at` of `into`, which is zeros. @returns how many are 0 */
+export function copyBits(
+  bits: Uint8Array | null,
+  { start, count }: RowRange,
+  into: Uint8Array,
+  at: number,
+): number {
+  let nullCount = 0
+  let done = 0
+  if (((at | start) & 7) === 0) {
+    done = count & ~7
+    const whole = bits?.subarray(start >> 3, (start + done) >> 3)
+    if (whole === undefined) into.fill(0xff, at >> 3, (at + done) >> 3)
+    else {
+      into.set(whole, at >> 3)
+      for (const byte of whole) nullCount += 8 - (BIT_COUNTS[byte] ?? 0)
+    }
+  }
+  for (let index = done; index < count; index += 1) {
+    if (isValid(bits, start + index)) setBit(into, at + index)
+    else nullCount += 1
+  }
+  return nullCount
+}
+
+export function setBit(bits: Uint8Array, at: number): void {
+  bits[at >> 3] = (bits[at >> 3] ?? 0) | (1 << (at & 7))
+}
+
 /** The library's types do not show where it keeps these. */
 function partOf(value: object, name: string): unknown {
   return Reflect.get(value, name)
@@ -135,7 +174,7 @@ function textWords(vector: DuckDBVector): Uint32Array {
  */
 export function copyTexts(
   vector: DuckDBVector,
-  { start, count }: { readonly start: number; readonly count: number },
+  { start, count }: RowRange,
   into: ByteBuffer,
   { ends, endsAt }: { readonly ends: Int32Array; readonly endsAt: number },
 ): void {

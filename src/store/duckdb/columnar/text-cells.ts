@@ -7,8 +7,14 @@ import {
 } from '@duckdb/node-api'
 import type { ResultValue } from '../../../core/domain/query-result.ts'
 import { converterOf, exactConverterOf } from '../../../core/domain/shown-values.ts'
-import type { RowRange } from './arrow-column.ts'
-import { ByteBuffer, copyTexts, isValid, itemBytes, validBits } from './raw-vectors.ts'
+import {
+  ByteBuffer,
+  copyTexts,
+  isValid,
+  itemBytes,
+  type RowRange,
+  validBits,
+} from './raw-vectors.ts'
 
 /** How a kind of lines writes its cells. */
 export interface CellFormat {

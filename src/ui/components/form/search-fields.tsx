@@ -5,21 +5,21 @@ import { Button } from '../button.tsx'
 import { SelectField, TextField } from './field.tsx'
 
 interface WeightFieldProps {
-  /** 0: keywords alone, 1: meaning alone; null: automatic. */
+  /** 0: keywords only, 1: meaning only; null: automatic. */
   readonly alpha: number | null
   readonly onChange: (alpha: number | null) => void
 }
 
 const SHOWN_FOR_AUTOMATIC = 0.5
 
-/** How much the meaning counts beside the keywords in a hybrid search. */
+/** How much meaning counts against keywords in a hybrid search. */
 export function WeightField({ alpha, onChange }: WeightFieldProps) {
   return (
     <TextField
-      label={`Weight of meaning: ${alpha === null ? 'automatic' : alpha.toFixed(2)}`}
+      label={`Semantic weight: ${alpha === null ? 'automatic' : alpha.toFixed(2)}`}
       hint={
         alpha === null ? (
-          'Left: keywords alone, right: meaning alone'
+          'Left: keywords only, right: meaning only'
         ) : (
           <Button look="small" label="Back to automatic" onClick={() => onChange(null)} />
         )
@@ -36,33 +36,36 @@ export function WeightField({ alpha, onChange }: WeightFieldProps) {
 
 interface FusionFieldProps {
   readonly fusion: string | null
-  /** What stands for null, where it may be: `As set for the knowledge base`. */
+  /** The words for null, if it can be chosen: `As set for the knowledge base`. */
   readonly otherwise?: string
   readonly onChoose: (fusion: Fusion | null) => void
 }
 
-const WORDS: Readonly<Record<Fusion, string>> = {
-  convex: 'Best possible scores (convex)',
-  scaled: 'Scores of the best 100 chunks (scaled)',
-  rrf: 'Ranks alone (rrf)',
-}
+export const FUSION_CHOICES = [
+  ['convex', 'Best possible scores (convex)'],
+  ['scaled', 'Scores of the best 100 chunks (scaled)'],
+  ['rrf', 'Ranks only (rrf)'],
+] as const satisfies readonly (readonly [Fusion, string])[]
 
-/** How the rankings by meaning and by keywords become one. */
+export const SEARCH_MODE_CHOICES = [
+  ['hybrid', 'Hybrid: meaning and keywords'],
+  ['vector', 'Semantic: meaning'],
+  ['keyword', 'Keyword'],
+] as const
+
+/** How the semantic and the keyword ranking become one. */
 export function FusionField({ fusion, otherwise, onChoose }: FusionFieldProps) {
   return (
     <SelectField
       label="Combine rankings by"
       value={fusion ?? ''}
       onChoose={(value) => onChoose(FUSIONS.find((one) => one === value) ?? null)}
-      options={[
-        ...(otherwise === undefined ? [] : [['', otherwise] as const]),
-        ...FUSIONS.map((one) => [one, WORDS[one]] as const),
-      ]}
+      options={[...(otherwise === undefined ? [] : [['', otherwise] as const]), ...FUSION_CHOICES]}
     />
   )
 }
 
-/** The languages whose words the keyword search knows, as choices of a field. */
+/** The languages of keyword search, as choices of a field. */
 export const LANGUAGE_CHOICES = LANGUAGES.map((language) => {
   return [
     language,
@@ -70,14 +73,14 @@ export const LANGUAGE_CHOICES = LANGUAGES.map((language) => {
   ] as const
 })
 
-/** None is given: the server learns it from the documents. */
+/** No language: the server detects it in the documents. */
 export const DETECTED_LANGUAGE = ['', 'Detected from the documents'] as const
 
 export function languageName(language: string): string {
   return language.charAt(0).toUpperCase() + language.slice(1)
 }
 
-/** Where embedding models come from, as choices of a field. */
+/** Providers of embedding models, as choices of a field. */
 export const EMBEDDING_PROVIDERS = [
   ['builtin', 'Built in: runs here, without a key'],
   ['openai', 'OpenAI, or a server with its API'],

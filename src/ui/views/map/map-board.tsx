@@ -1,5 +1,6 @@
 /** A map that is there: its picture, what colours it, what is selected. */
-import { useEffect, useMemo, useRef, useState } from 'preact/hooks'
+import { useEffect, useMemo, useRef } from 'preact/hooks'
+import { useLocation } from 'preact-iso/router'
 import type { KnowledgeBaseName } from '../../api/knowledge-bases.ts'
 import {
   type MapAddress,
@@ -12,36 +13,22 @@ import {
 import { ApiError } from '../../api/request.ts'
 import { Button } from '../../components/button.tsx'
 import { Failure, Loading } from '../../components/failure.tsx'
-import { counted, shownCount } from '../../components/numbers.ts'
 import { type Resource, useResource } from '../../components/resource.ts'
 import { addressOf } from '../../shell/addresses.ts'
 import { tellFailed } from '../../shell/notices.tsx'
+import { MapCanvas } from './map-canvas.tsx'
+import { MapColouring, MapLegend, MapRegionsList } from './map-lists.tsx'
 import {
-  isOfValues,
   isOutdated,
-  lineSelection,
-  regionSelection,
+  PointIndex,
+  SELECTION_KEYS,
   type Selection,
   selectedPoints,
-  selectionOf,
-  textOfSelection,
-  useMapAddress,
-} from './map-address.ts'
-import { MapCanvas } from './map-canvas.tsx'
-import { MapColouring } from './map-colouring.tsx'
+  selectionIn,
+  visibleBox,
+} from './map-model.ts'
 import { MapSelection } from './map-selection.tsx'
-import {
-  colouredByRegion,
-  FAINT,
-  GRADIENT,
-  GRADIENT_STEPS,
-  type LegendEntry,
-  OTHERS,
-  placeOfRegion,
-  useColours,
-} from './point-colours.ts'
-import { PointIndex } from './point-index.ts'
-import type { PointerTool } from './pointer-moves.ts'
+import { colouredByRegion, useColours } from './point-colours.ts'
 
 interface MapBoardProps extends KnowledgeBaseName {
   readonly map: NonNullable<MapRecord['map']>
@@ -54,7 +41,6 @@ export function MapBoard({ project, name, map, note, onStale }: MapBoardProps) {
   const { address, regions, points, failure, reload } = useShownMap({ project, name }, map)
   const { query, change, look, leave } = useMapAddress()
   const opening = useLastSignal()
-  const [tool, setTool] = useState<PointerTool>('move')
   const colours = useColours(address, { column: query.colour, query: query.q })
   const plain = useMemo(() => points && colouredByRegion(points, regions), [points, regions])
   const index = useMemo(() => points && new PointIndex(points), [points])
@@ -62,7 +48,7 @@ export function MapBoard({ project, name, map, note, onStale }: MapBoardProps) {
   const isWaiting = colours.data === undefined && (query.colour ?? query.q) !== undefined
   const { version } = address
   const { values } = colours
-  const selection = useMemo(() => selectionOf(query.select), [query.select])
+  const selection = useMemo(() => selectionIn(query), [JSON.stringify(query)])
   const chosen = useMemo(() => {
     if (!points || !index) return null
     return selectedPoints(selection, { version, points, index, regions, values })
@@ -74,9 +60,8 @@ export function MapBoard({ project, name, map, note, onStale }: MapBoardProps) {
     if (failure) return <Failure error={failure} onRetry={reload} />
     return <Loading what="the points" />
   }
-  const select = (next: Selection | null) => {
-    change({ select: next === null ? null : textOfSelection(next) })
-  }
+  const select = (next: Selection | undefined) => change({ ...NOTHING, ...next })
+  const selected = JSON.stringify(selection)
   return (
     <div class="map-board">
       <div class="stack">
@@ -85,16 +70,7 @@ export function MapBoard({ project, name, map, note, onStale }: MapBoardProps) {
           name={name}
           column={query.colour ?? ''}
           searched={query.q ?? ''}
-          tool={tool}
-          onTool={setTool}
-          onColour={(by) =>
-            change({
-              colour: null,
-              q: null,
-              ...(isOfValues(selection) ? { select: null } : {}),
-              ...by,
-            })
-          }
+          onColour={(by) => change({ colour: null, q: null, ...NOTHING, ...by })}
         />
         {note && (
           <p class="small quiet" role="status">
@@ -111,33 +87,30 @@ export function MapBoard({ project, name, map, note, onStale }: MapBoardProps) {
           coloured={coloured}
           chosen={chosen}
           best={colours.best}
-          tool={tool}
-          onLine={(line) => {
-            select(index.inside(line).length === 0 ? null : lineSelection(line, version))
-          }}
           onLook={look}
+          onSelect={(view) => select(visibleBox(view, version))}
           onOpen={(point) => void openPoint(address, point, { signal: opening(), leave, onStale })}
         />
       </div>
       <aside class="stack">
-        {isOutdated(selection, version) && <Outdated onClear={() => select(null)} />}
+        {isOutdated(selection, version) && <Outdated onClear={() => select(undefined)} />}
         {chosen && (
           <MapSelection
             address={address}
             chosen={chosen}
-            part={{ select: query.select ?? '', colour: query.colour, q: query.q }}
-            onClear={() => select(null)}
+            searched={query.q ?? ''}
+            onClear={() => select(undefined)}
           />
         )}
         {isWaiting && !colours.failure && <Loading what="the colours" />}
         {coloured.legend && (
-          <MapLegend legend={coloured.legend} selected={query.select} onSelect={select} />
+          <MapLegend legend={coloured.legend} selected={selected} onSelect={select} />
         )}
         <MapRegionsList
           regions={regions}
           version={version}
           isLegend={coloured.legend === null && !isWaiting}
-          selected={query.select}
+          selected={selected}
           onSelect={select}
         />
       </aside>
@@ -145,12 +118,12 @@ export function MapBoard({ project, name, map, note, onStale }: MapBoardProps) {
   )
 }
 
-/** A line goes around other points on another map. */
+/** Regions and rectangles have other points on another map. */
 function Outdated({ onClear }: { readonly onClear: () => void }) {
   return (
     <section class="panel stack" aria-label="Selection">
       <p class="small" role="status">
-        Documents have changed, and the points lie elsewhere on the new map. Select them once more.
+        The documents have changed, and so has the map. Select the points again.
       </p>
       <Button look="small" label="Clear the selection" onClick={onClear} />
     </section>
@@ -229,116 +202,65 @@ async function openPoint(
   }
 }
 
-interface MapLegendProps {
-  readonly legend: readonly LegendEntry[]
-  /** What is selected, as the address says it. */
-  readonly selected: string | undefined
-  readonly onSelect: (selection: Selection) => void
+/** No selection, as a change of the address. */
+const NOTHING: Change = Object.fromEntries(SELECTION_KEYS.map((key) => [key, null]))
+
+/** Null takes a word out of the address. */
+type Change = Readonly<Record<string, string | null>>
+
+interface MapAddressing {
+  readonly query: Readonly<Record<string, string>>
+  /** A step that Back undoes. */
+  readonly change: (change: Change) => void
+  /** Which part is seen: Back does not go through every move. */
+  readonly look: (text: string | undefined) => void
+  /** Leaves, with what is seen kept for Back. */
+  readonly leave: (to: string) => void
 }
 
-/** What the colours of the points mean: each entry selects the points that have it. */
-function MapLegend({ legend, selected, onSelect }: MapLegendProps) {
-  return (
-    <section class="panel stack" aria-label="Colours of the points">
-      <h2>Colours</h2>
-      <ul class="map-list" aria-label="Colours">
-        {legend.map(({ label, count, first, last, selection }) => (
-          <li key={first}>
-            <button
-              type="button"
-              class="map-entry"
-              title="Select these chunks"
-              aria-pressed={selected === textOfSelection(selection)}
-              onClick={() => onSelect(selection)}
-            >
-              <MapSwatch place={(first + last) / 2} />
-              <span class="one-line" dir="auto">
-                {label}
-              </span>
-              <span class="quiet small">{shownCount(count)}</span>
-            </button>
-          </li>
-        ))}
-      </ul>
-    </section>
-  )
+/** After the last move: browsers refuse an address that changes with every frame. */
+const SETTLED_MS = 250
+
+/** The address of a map as a view changes it. */
+function useMapAddress(): MapAddressing {
+  const { query, route } = useLocation()
+  const waiting = useRef<{ timer: number; text: string | undefined } | null>(null)
+  const write = () => {
+    const { current } = waiting
+    if (current === null) return
+    clearTimeout(current.timer)
+    waiting.current = null
+    history.replaceState(null, '', addressWith({ at: current.text ?? null }))
+  }
+  useEffect(() => {
+    return () => {
+      clearTimeout(waiting.current?.timer)
+      // Nothing is written any more: the address is that of another view.
+      waiting.current = null
+    }
+  }, [])
+  return {
+    query,
+    change: (change) => {
+      write()
+      route(addressWith(change))
+    },
+    look: (text) => {
+      clearTimeout(waiting.current?.timer)
+      waiting.current = { timer: window.setTimeout(write, SETTLED_MS), text }
+    },
+    leave: (to) => {
+      write()
+      route(to)
+    },
+  }
 }
 
-interface MapRegionsListProps {
-  readonly regions: readonly MapRegion[]
-  /** Of the map. */
-  readonly version: string
-  /** Regions colour the points. */
-  readonly isLegend: boolean
-  /** What is selected, as the address says it. */
-  readonly selected: string | undefined
-  readonly onSelect: (selection: Selection) => void
-}
-
-/** The regions as a list: what the picture shows, for those who do not see it, and what its colours mean. */
-function MapRegionsList(props: MapRegionsListProps) {
-  return (
-    <section class="panel stack" aria-label="Regions">
-      <h2>Regions</h2>
-      <Parts of={null} {...props} />
-    </section>
-  )
-}
-
-interface PartsProps extends MapRegionsListProps {
-  /** Index of the region; null: of the map. */
-  readonly of: number | null
-}
-
-function Parts(props: PartsProps) {
-  const { of, regions, version, isLegend, selected, onSelect } = props
-  const parts = regions
-    .map((region, index) => ({ region, index }))
-    .filter(({ region }) => region.parent === of)
-    .toSorted((a, b) => b.region.point_count - a.region.point_count)
-  // A region of one part is that part.
-  if (parts.length === 0 || (of !== null && parts.length === 1)) return null
-  const list = (
-    <ul class="map-list">
-      {parts.map(({ region, index }) => (
-        <li key={index}>
-          <button
-            type="button"
-            class="map-entry"
-            title="Select these chunks"
-            aria-pressed={selected === textOfSelection(regionSelection(regions, index, version))}
-            onClick={() => onSelect(regionSelection(regions, index, version))}
-          >
-            {of === null && isLegend && <MapSwatch place={placeOfRegion(regions, index)} />}
-            <span class="map-words" dir="auto">
-              {region.words.join(' · ') || 'no words of its own'}
-            </span>
-            <span class="quiet small">{shownCount(region.point_count)}</span>
-          </button>
-          <Parts {...props} of={index} />
-        </li>
-      ))}
-    </ul>
-  )
-  if (of === null) return list
-  return (
-    <details class="map-parts">
-      <summary class="small quiet">{counted(parts.length, 'part')}</summary>
-      {list}
-    </details>
-  )
-}
-
-/** A colour of points, as a legend shows it. */
-function MapSwatch({ place }: { readonly place: number }) {
-  return <span class="map-swatch" style={{ background: colourOf(place) }} />
-}
-
-/** @param place in the palette; between two of a gradient, what lies between them */
-function colourOf(place: number): string {
-  if (place === FAINT) return 'var(--line)'
-  if (place === OTHERS) return 'var(--edge)'
-  if (place < GRADIENT) return `var(--series-${place})`
-  const share = (100 * (place - GRADIENT)) / (GRADIENT_STEPS - 1)
-  return `color-mix(in srgb, var(--series-3) ${share}%, var(--map-low))`
+function addressWith(change: Change): string {
+  const query = new URLSearchParams(location.search)
+  for (const [name, value] of Object.entries(change)) {
+    if (value === null) query.delete(name)
+    else query.set(name, value)
+  }
+  return `${location.pathname}${query.size === 0 ? '' : `?${query}`}`
 }

@@ -5,22 +5,22 @@ import { useLocation } from 'preact-iso/router'
 import { type MapAddress, type MapPoints, type MapRegion, readChunks } from '../../api/maps.ts'
 import { Button } from '../../components/button.tsx'
 import { useResource } from '../../components/resource.ts'
+import { watchTheme } from '../../components/theme-colours.ts'
 import { useShortcuts } from '../../shell/keyboard.tsx'
-import { lookOf, textOfLook } from './map-address.ts'
-import { MapPainter } from './map-painter.ts'
-import type { Coloured } from './point-colours.ts'
-import type { PointIndex } from './point-index.ts'
-import { followPointer, keyPressed, type Line, type PointerTool, wheeled } from './pointer-moves.ts'
 import {
-  MAP_SIDE,
+  lookOf,
+  type PointIndex,
+  textOfLook,
   toMap,
   toScreen,
   type Viewport,
   viewAt,
   wholeMap,
   zoomed,
-  zoomOf,
-} from './viewport.ts'
+} from './map-model.ts'
+import { followPointer, keyPressed, wheeled } from './map-moves.ts'
+import { MapPainter } from './map-painter.ts'
+import type { Coloured } from './point-colours.ts'
 
 interface MapCanvasProps {
   readonly address: MapAddress
@@ -31,11 +31,10 @@ interface MapCanvasProps {
   readonly chosen: ReadonlySet<number> | null
   /** The best of a search. */
   readonly best: readonly number[]
-  readonly tool: PointerTool
-  /** A line was drawn, in units of the map. */
-  readonly onLine: (line: Line) => void
-  /** What is seen, as the address says it; null: all of it. */
-  readonly onLook: (text: string | null) => void
+  /** The visible part, as the address says it; undefined: all of the map. */
+  readonly onLook: (text: string | undefined) => void
+  /** Selects what is visible. */
+  readonly onSelect: (view: Viewport) => void
   readonly onOpen: (point: number) => void
 }
 
@@ -44,12 +43,11 @@ const REACH_PIXELS = 12
 const KEY_REACH_PIXELS = 60
 
 export function MapCanvas(props: MapCanvasProps) {
-  const { address, points, regions, coloured, chosen, best, tool } = props
+  const { address, points, regions, coloured, chosen, best } = props
   const below = useRef<HTMLCanvasElement>(null)
   const above = useRef<HTMLCanvasElement>(null)
   const painter = useRef<MapPainter | undefined>(undefined)
   const [hovered, setHovered] = useState<number | null>(null)
-  const [lasso, setLasso] = useState<Line>([])
   const read = useRef<number | null>(null)
   read.current = hovered
   const mask = useMemo(() => maskOf(chosen, points.count), [chosen, points])
@@ -58,7 +56,7 @@ export function MapCanvas(props: MapCanvasProps) {
   const { url } = useLocation()
   useEffect(() => {
     if (below.current === null || above.current === null) return
-    const onLook = (view: Viewport) => latest.current.onLook(textOf(view))
+    const onLook = (view: Viewport) => latest.current.onLook(textOfLook(view))
     const own = new MapPainter(below.current, above.current, onLook)
     painter.current = own
     return watched(above.current, own)
@@ -69,8 +67,8 @@ export function MapCanvas(props: MapCanvasProps) {
   useEffect(() => {
     const ringed = hovered === null ? best : [...best, hovered]
     const { places } = coloured
-    painter.current?.show({ points, regions, places, chosen: mask, ringed, lasso })
-  }, [points, regions, coloured, mask, best, hovered, lasso])
+    painter.current?.show({ points, regions, places, chosen: mask, ringed })
+  }, [points, regions, coloured, mask, best, hovered])
   // In a newer map it is another point.
   useEffect(() => setHovered(null), [address])
   const pointAt = (x: number, y: number, reach = REACH_PIXELS) => {
@@ -84,15 +82,9 @@ export function MapCanvas(props: MapCanvasProps) {
     const own = painter.current
     if (element === null || own === undefined) return
     return followPointer(element, {
-      tool,
       view: () => own.view,
       onView: (view) => own.look(view),
       onHover: (place) => setHovered(place === null ? null : pointAt(...place)),
-      onLine: setLasso,
-      onLineEnd: (line) => {
-        setLasso([])
-        latest.current.onLine(line.map(([x, y]) => toMap(own.view, x, y)))
-      },
       onClick: (x, y, isFinger) => {
         const point = pointAt(x, y)
         // A finger cannot point without touching: it reads first, and opens with a second touch.
@@ -101,7 +93,7 @@ export function MapCanvas(props: MapCanvasProps) {
         if (isRead && point !== null) latest.current.onOpen(point)
       },
     })
-  }, [tool])
+  }, [])
   const pressed = (event: KeyboardEvent) => {
     const own = painter.current
     if (own === undefined) return
@@ -128,7 +120,7 @@ export function MapCanvas(props: MapCanvasProps) {
           }}
         >
           <canvas ref={below} class="map-points" />
-          <canvas ref={above} class={`map-marks ${tool}`} />
+          <canvas ref={above} class="map-marks" />
         </div>
         {hovered !== null && painter.current && (
           <MapTip
@@ -141,12 +133,7 @@ export function MapCanvas(props: MapCanvasProps) {
         )}
       </div>
       <div class="row">
-        {tool === 'lasso' && (
-          <p class="map-hint small" role="status">
-            Draw a line around points.
-          </p>
-        )}
-        <MapZoom painter={painter} onSelect={(view) => props.onLine(cornersOf(view))} />
+        <MapZoom painter={painter} onSelect={props.onSelect} />
       </div>
     </>
   )
@@ -159,35 +146,11 @@ function maskOf(chosen: ReadonlySet<number> | null, count: number): Uint8Array |
   return mask
 }
 
-/** Of what is seen, in units of the map. */
-function cornersOf(view: Viewport): Line {
-  const { width, height } = view
-  const corners = [
-    [0, 0],
-    [width, 0],
-    [width, height],
-    [0, height],
-  ] as const
-  // Outside there is nothing. A point on the edge of the map is within the line.
-  const within = (value: number) => Math.min(MAP_SIDE + 1, Math.max(-1, value))
-  return corners.map(([x, y]) => {
-    const [mapX, mapY] = toMap(view, x, y)
-    return [within(mapX), within(mapY)] as const
-  })
-}
-
-function textOf(view: Viewport): string | null {
-  const text = textOfLook({ x: view.x, y: view.y, zoom: zoomOf(view) })
-  return text === WHOLE ? null : text
-}
-
-const WHOLE = textOfLook({ x: MAP_SIDE / 2, y: MAP_SIDE / 2, zoom: 1 })
-
 /** Looks where the address says: it is there from the start, and Back and Forward change it. */
 function followAddress(painter: MapPainter): void {
   const wanted = new URLSearchParams(location.search).get('at') ?? undefined
   const { width, height } = painter.view
-  if (wanted === (textOf(painter.view) ?? undefined)) return
+  if (wanted === textOfLook(painter.view)) return
   const look = lookOf(wanted)
   painter.look(look === null ? wholeMap(width, height) : viewAt(look, width, height))
 }
@@ -197,14 +160,10 @@ function watched(element: HTMLElement, painter: MapPainter): () => void {
   const refresh = () => painter.refresh()
   const sizes = new ResizeObserver(refresh)
   sizes.observe(element)
-  const themes = new MutationObserver(refresh)
-  themes.observe(document.documentElement, { attributes: true, attributeFilter: ['data-theme'] })
-  const scheme = matchMedia('(prefers-color-scheme: dark)')
-  scheme.addEventListener('change', refresh)
+  const unwatch = watchTheme(refresh)
   return () => {
     sizes.disconnect()
-    themes.disconnect()
-    scheme.removeEventListener('change', refresh)
+    unwatch()
     painter.close()
   }
 }

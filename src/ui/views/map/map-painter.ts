@@ -1,8 +1,16 @@
 /** Draws a map into two canvases, once for each frame in which something changed: points below, labels and marks above. */
 import type { MapPoints, MapRegion } from '../../api/maps.ts'
-import { placeLabels } from './place-labels.ts'
-import { FAINT, GRADIENT, GRADIENT_STEPS, OTHERS, PALETTE_SIZE, SERIES } from './point-colours.ts'
-import { resized, toScreen, type Viewport, wholeMap, zoomOf } from './viewport.ts'
+import { colourReader } from '../../components/theme-colours.ts'
+import {
+  placeLabels,
+  resized,
+  SERIES,
+  toScreen,
+  type Viewport,
+  wholeMap,
+  zoomOf,
+} from './map-model.ts'
+import { FAINT, GRADIENT, GRADIENT_STEPS, OTHERS, PALETTE_SIZE } from './point-colours.ts'
 
 interface MapPicture {
   readonly points: MapPoints
@@ -11,8 +19,6 @@ interface MapPicture {
   readonly chosen: Uint8Array | null
   /** Points with a ring: the one that is pointed at, the best of a search. */
   readonly ringed: readonly number[]
-  /** In pixels of the window: the line that is being drawn. */
-  readonly lasso: readonly (readonly [number, number])[]
 }
 
 const FONT = '600 13px system-ui, sans-serif'
@@ -113,7 +119,7 @@ export class MapPainter {
     if (context === null) return
     context.setTransform(density, 0, 0, density, 0, 0)
     context.clearRect(0, 0, view.width, view.height)
-    const { points, ringed, lasso } = picture
+    const { points, ringed } = picture
     context.strokeStyle = colours.ink
     context.lineWidth = 2
     const radius = radiusOf(points.count, view) + 3
@@ -124,16 +130,6 @@ export class MapPainter {
       context.stroke()
     }
     drawLabels(context, picture.regions, view, colours)
-    if (lasso.length < 2) return
-    // Labels have another line around them.
-    context.strokeStyle = colours.ink
-    context.lineWidth = 2
-    context.beginPath()
-    for (const [x, y] of lasso) context.lineTo(x, y)
-    context.closePath()
-    context.setLineDash([6, 4])
-    context.stroke()
-    context.setLineDash([])
   }
 }
 
@@ -172,12 +168,8 @@ interface Colours {
 
 /** The colours of the style sheets, as they are in this theme. */
 function coloursOf(element: HTMLElement): Colours {
-  const probe = document.createElement('span')
-  element.parentElement?.append(probe)
-  const colourOf = (name: string) => {
-    probe.style.color = `var(--${name})`
-    return getComputedStyle(probe).color
-  }
+  const read = colourReader(element.parentElement ?? element)
+  const colourOf = (name: string) => read(`--${name}`)
   const palette = new Uint32Array(PALETTE_SIZE)
   const faint = channelsOf(colourOf('line'))
   const far = channelsOf(colourOf('series-6'))
@@ -192,9 +184,7 @@ function coloursOf(element: HTMLElement): Colours {
     const low = mixed(faint, far, 0.45)
     palette[GRADIENT + step] = pixelOf(mixed(low, near, share))
   }
-  const colours = { ink: colourOf('ink'), panel: colourOf('panel'), palette }
-  probe.remove()
-  return colours
+  return { ink: colourOf('ink'), panel: colourOf('panel'), palette }
 }
 
 type Channels = readonly [number, number, number]

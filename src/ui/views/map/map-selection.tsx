@@ -1,19 +1,18 @@
 /** What was selected on the map: how many chunks, of which documents, and what can be done with them. */
 import { useMemo } from 'preact/hooks'
-import { projects } from '../../api/catalog.ts'
 import { type MapAddress, type PointValues, readValues } from '../../api/maps.ts'
 import { Button, CopyButton } from '../../components/button.tsx'
 import { Failure, Loading } from '../../components/failure.tsx'
+import { knownOf } from '../../components/known-name.ts'
 import { counted } from '../../components/numbers.ts'
 import { useResource } from '../../components/resource.ts'
 import { addressOf } from '../../shell/addresses.ts'
-import { documentFilter, type MapPart, textOfPart } from './map-part.ts'
 
 interface MapSelectionProps {
   readonly address: MapAddress
   readonly chosen: ReadonlySet<number>
-  /** What was chosen, as the address of the map says it. */
-  readonly part: MapPart
+  /** The text that colours the map; it is searched for in the selection. */
+  readonly searched: string
   readonly onClear: () => void
 }
 
@@ -21,9 +20,9 @@ const SHOWN_MAX = 100
 /** Servers between a browser and this one refuse longer addresses. */
 const ADDRESS_CHARS_MAX = 7000
 
-export function MapSelection({ address, chosen, part, onClear }: MapSelectionProps) {
+export function MapSelection({ address, chosen, searched, onClear }: MapSelectionProps) {
   const { project, name } = address
-  const hasTitles = knowledgeBaseOf(address)?.metadata_types.title === 'VARCHAR'
+  const hasTitles = knownOf('knowledgeBases', address)?.metadata_types.title === 'VARCHAR'
   const { data, failure, reload } = useResource(
     async (signal) => {
       const ids = readValues(address, { column: 'id' }, signal)
@@ -33,14 +32,10 @@ export function MapSelection({ address, chosen, part, onClear }: MapSelectionPro
     [address, hasTitles],
   )
   const documents = useMemo(() => (data ? documentsOf(data, chosen) : []), [data, chosen])
-  const filter = useMemo(
-    () => JSON.stringify(documentFilter(documents.map(({ id }) => id))),
-    [documents],
-  )
-  const filtered = new URLSearchParams({ filters: filter })
-  const isShort = filter.length <= ADDRESS_CHARS_MAX && String(filtered).length <= ADDRESS_CHARS_MAX
-  const search = isShort ? filtered : new URLSearchParams({ in: textOfPart(part) })
-  if (part.q !== undefined) search.set('q', part.q)
+  const filter = JSON.stringify({ id: { in: documents.map(({ id }) => id) } })
+  const isShort = encodeURIComponent(filter).length <= ADDRESS_CHARS_MAX
+  const query = String(new URLSearchParams({ ...(searched && { q: searched }), filters: filter }))
+  const search = `${isShort ? '?' : '#'}${query}`
   return (
     <section class="panel stack" aria-label="Selection">
       <div class="row">
@@ -56,7 +51,7 @@ export function MapSelection({ address, chosen, part, onClear }: MapSelectionPro
           <p class="small quiet">of {counted(documents.length, 'document')}</p>
           <div class="row">
             {documents.length > 0 && (
-              <a class="button small" href={`${addressOf.searchLab(project, name)}?${search}`}>
+              <a class="button small" href={`${addressOf.searchLab(project, name)}${search}`}>
                 Search in them
               </a>
             )}
@@ -115,9 +110,4 @@ function documentsOf(
 function valueAt(values: PointValues, point: number): string | undefined {
   if (values.kind !== 'categories') return undefined
   return values.values[(values.codes[point] ?? 0) - 1]?.value || undefined
-}
-
-function knowledgeBaseOf({ project, name }: MapAddress) {
-  const found = projects.value?.find((one) => one.name === project)
-  return found?.knowledgeBases.find((one) => one.name === name)
 }

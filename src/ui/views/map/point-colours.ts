@@ -1,5 +1,6 @@
 /** Values of points to places in the palette, and what each colour means. */
 import { useMemo } from 'preact/hooks'
+import { DAY_MS } from '../../../core/time.ts'
 import {
   type MapAddress,
   type MapPoints,
@@ -9,11 +10,10 @@ import {
 } from '../../api/maps.ts'
 import { counted } from '../../components/numbers.ts'
 import { useResource } from '../../components/resource.ts'
-import type { ValueSelection } from './map-address.ts'
+import { SERIES, type Selection } from './map-model.ts'
 
 /** Places in the palette: none or faint, eight of the series, all other values, then a gradient. */
 export const FAINT = 0
-export const SERIES = 8
 export const OTHERS = SERIES + 1
 export const GRADIENT = OTHERS + 1
 export const GRADIENT_STEPS = 16
@@ -22,7 +22,7 @@ export const PALETTE_SIZE = GRADIENT + GRADIENT_STEPS
 /** A legend names a gradient by these many parts of it. */
 const BANDS = 4
 const BAND_STEPS = GRADIENT_STEPS / BANDS
-const NO_VALUE = 'no value'
+const WITHOUT_VALUE = 'no value'
 
 /** What points of some colours have in common. */
 export interface LegendEntry {
@@ -32,7 +32,7 @@ export interface LegendEntry {
   readonly first: number
   readonly last: number
   /** These points, by what they have in common. */
-  readonly selection: ValueSelection
+  readonly selection: Selection
 }
 
 export interface Coloured {
@@ -73,14 +73,16 @@ export function colouredBy(values: PointValues): Coloured {
 function byCategory({ values, codes }: Extract<PointValues, { kind: 'categories' }>): Coloured {
   const places = Uint8Array.from(codes, (code) => (code > SERIES ? OTHERS : code))
   const named = values.slice(0, SERIES).map(({ value }, at) => {
-    return entry(value, at + 1, { kind: 'value', value })
+    return entry(value, at + 1, { value })
   })
-  const others = entry(counted(values.length - SERIES, 'other value'), OTHERS, {
-    kind: 'others',
-    than: values.slice(0, SERIES).map(({ value }) => value),
-  })
+  const rare = counted(values.length - SERIES, 'other value')
+  const others = entry(rare, OTHERS, { only: 'rare' })
   const legend = withCounts([...named, others, WITHOUT], places)
-  return { places, legend, shownOf: (point) => values[(codes[point] ?? 0) - 1]?.value ?? NO_VALUE }
+  return {
+    places,
+    legend,
+    shownOf: (point) => values[(codes[point] ?? 0) - 1]?.value ?? WITHOUT_VALUE,
+  }
 }
 
 /** By rank, so that one very large number does not make all others alike. */
@@ -104,21 +106,21 @@ function byNumber({ kind, numbers }: Extract<PointValues, { numbers: Float64Arra
     const last = first + BAND_STEPS - 1
     const [from, to] = rangeOf(numbers, places, { first, last })
     const label = shown(from) === shown(to) ? shown(to) : `${shown(from)} – ${shown(to)}`
-    return { ...entry(label, first, { kind: 'range', least: from, most: to }), last }
+    return { ...entry(label, first, { range: `${from},${to}` }), last }
   })
   const legend = withCounts([...bands.toReversed(), WITHOUT], places)
   const shownOf = (point: number) => {
     const value = numbers[point] ?? Number.NaN
-    return Number.isNaN(value) ? NO_VALUE : shown(value)
+    return Number.isNaN(value) ? WITHOUT_VALUE : shown(value)
   }
   return { places, legend, shownOf }
 }
 
-function entry(label: string, place: number, selection: ValueSelection): LegendEntry {
+function entry(label: string, place: number, selection: Selection): LegendEntry {
   return { label, count: 0, first: place, last: place, selection }
 }
 
-const WITHOUT = entry(NO_VALUE, FAINT, { kind: 'none' })
+const WITHOUT = entry(WITHOUT_VALUE, FAINT, { only: 'none' })
 
 /** Those that some points have. */
 function withCounts(entries: readonly LegendEntry[], places: Uint8Array): readonly LegendEntry[] {
@@ -149,7 +151,6 @@ function rangeOf(
   return [least, most]
 }
 
-const DAY_MS = 86_400_000
 const NUMBER = new Intl.NumberFormat('en', { maximumSignificantDigits: 4 })
 /** From here on a number is shown by its power of ten. */
 const LARGE = 1e12

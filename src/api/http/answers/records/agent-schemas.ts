@@ -1,8 +1,8 @@
-/** Agents, their answers and traces as answers show them. */
+/** Agents, their answers, traces and conversations as answers show them. */
 import { t } from 'elysia'
 import { RUN_OUTCOMES, RUN_PURPOSES } from '../../../../core/domain/agents/agent-run.ts'
 import { FAILURE_TYPES, type FailureType } from '../../../../core/domain/agents/completion-event.ts'
-import { COUNT, oneOf, orNull, TEXTS, TIME } from '../../request/schema-words.ts'
+import { COUNT, maybe, named, oneOf, orNull, TEXTS, TIME } from '../../request/schema-words.ts'
 import { SHOWN_MODEL } from './knowledge-base-schemas.ts'
 
 const AGENT_FIELDS = {
@@ -11,39 +11,30 @@ const AGENT_FIELDS = {
   project_id: t.Integer(),
   created_at: TIME,
   updated_at: TIME,
-  data: t.Object(
-    {
-      knowledge_bases: t.Optional(TEXTS),
-      tables: t.Optional(TEXTS),
-      mcp: t.Optional(
-        t.Array(
-          t.Object(
-            {
-              name: t.String(),
-              url: t.String(),
-              headers: t.Optional(t.Record(t.String(), t.String())),
-              tools: TEXTS,
-            },
-            { $id: 'ShownMcpServer', description: 'A server whose tools the agent calls' },
-          ),
-        ),
+  data: named('ShownAgentData', 'What the agent may read; empty: nothing', {
+    knowledge_bases: t.Optional(TEXTS),
+    tables: t.Optional(TEXTS),
+    mcp: t.Optional(
+      t.Array(
+        named('ShownMcpServer', 'A server whose tools the agent calls', {
+          name: t.String(),
+          url: t.String(),
+          headers: t.Optional(t.Record(t.String(), t.String())),
+          tools: TEXTS,
+        }),
       ),
-    },
-    { $id: 'ShownAgentData', description: 'What the agent may read; empty: nothing' },
-  ),
+    ),
+  }),
   model: t.Union([SHOWN_MODEL, t.Object({})], {
     description: 'Empty: the one of the settings, else the built-in one',
   }),
   prompt_template: t.String(),
-  params: t.Object(
-    {
-      timeout: t.Optional(t.Integer({ description: 'Seconds' })),
-      max_steps: t.Optional(t.Integer()),
-      mode: t.Optional(oneOf(['text', 'sql'])),
-      return_context: t.Optional(t.Boolean()),
-    },
-    { $id: 'AgentParams' },
-  ),
+  params: named('AgentParams', {
+    timeout: t.Optional(t.Integer({ description: 'Seconds' })),
+    max_steps: t.Optional(t.Integer()),
+    mode: t.Optional(oneOf(['text', 'sql'])),
+    return_context: t.Optional(t.Boolean()),
+  }),
 }
 
 const AGENT_EXAMPLE = {
@@ -72,47 +63,38 @@ export const FAILURE_TYPE = oneOf<FailureType>(
   },
 )
 
-const USAGE = t.Object(
-  {
-    input_tokens: COUNT,
-    output_tokens: COUNT,
-    cached_tokens: COUNT,
-  },
-  { $id: 'TokenUsage', description: 'Tokens as the provider counted them' },
-)
+const USAGE = named('TokenUsage', 'Tokens as the provider counted them', {
+  input_tokens: COUNT,
+  output_tokens: COUNT,
+  cached_tokens: COUNT,
+})
 
-export const AGENT_PROBE = t.Object(
-  {
-    ok: t.Boolean(),
-    url: orNull(t.String(), { description: 'What was called; null: nothing was' }),
-    status: orNull(t.Integer()),
-    error_type: orNull(FAILURE_TYPE),
-    cause: orNull(t.String()),
-    model: t.Object({ provider: t.String(), model_name: t.String() }),
-    streaming: orNull(t.Boolean(), { description: 'null: it has not been found out' }),
-    tools: orNull(t.Boolean()),
-    usage: orNull(USAGE),
-    took_ms: COUNT,
-    warnings: TEXTS,
-    next_step: orNull(t.String()),
-  },
-  { $id: 'AgentProbe' },
-)
+export const AGENT_PROBE = named('AgentProbe', {
+  ok: t.Boolean(),
+  url: orNull(t.String(), { description: 'What was called; null: nothing was' }),
+  status: orNull(t.Integer()),
+  error_type: orNull(FAILURE_TYPE),
+  cause: orNull(t.String()),
+  model: t.Object({ provider: t.String(), model_name: t.String() }),
+  streaming: orNull(t.Boolean(), { description: 'null: it has not been found out' }),
+  tools: orNull(t.Boolean()),
+  usage: orNull(USAGE),
+  took_ms: COUNT,
+  warnings: TEXTS,
+  next_step: orNull(t.String()),
+})
 
-export const CITATION = t.Object(
-  {
-    knowledge_base: t.String(),
-    document_id: t.String(),
-    chunk_id: t.String(),
-    text: t.String({ description: 'The quote: it stands in the chunk, word for word' }),
-    start: orNull(COUNT, { description: 'Offsets in the column, in UTF-16 code units' }),
-    end: orNull(COUNT),
-    page: orNull(t.Integer(), { description: 'The page or slide of the first character' }),
-    heading: orNull(t.String()),
-    relevance: orNull(t.Number()),
-  },
-  { $id: 'Citation', description: 'Where a statement of the answer comes from' },
-)
+const CITATION = named('Citation', 'Where a statement of the answer comes from', {
+  knowledge_base: t.String(),
+  document_id: t.String(),
+  chunk_id: t.String(),
+  text: t.String({ description: 'The quote: it stands in the chunk, word for word' }),
+  start: orNull(COUNT, { description: 'Offsets in the column, in UTF-16 code units' }),
+  end: orNull(COUNT),
+  page: orNull(t.Integer(), { description: 'The page or slide of the first character' }),
+  heading: orNull(t.String()),
+  relevance: orNull(t.Number()),
+})
 
 const ROWS = {
   sql: t.String(),
@@ -120,40 +102,35 @@ const ROWS = {
   data: t.Array(t.Array(t.Unknown())),
 }
 
-const EVIDENCE = t.Object(
-  { ...ROWS, is_cut: t.Boolean({ description: 'There are more rows than these' }) },
-  { $id: 'Evidence', description: 'A statement over tables whose rows the answer is made of' },
-)
+const EVIDENCE = named('Evidence', 'A statement over tables whose rows the answer is made of', {
+  ...ROWS,
+  is_cut: t.Boolean({ description: 'There are more rows than these' }),
+})
 
-const CHART = t.Object(
-  { spec: t.Record(t.String(), t.Unknown(), { description: 'Vega-Lite 5' }), ...ROWS },
-  { $id: 'Chart' },
-)
+const CHART = named('Chart', {
+  spec: t.Record(t.String(), t.Unknown(), { description: 'Vega-Lite 5' }),
+  ...ROWS,
+})
 
-export const FINDINGS = {
+const FINDINGS = {
   evidence: t.Optional(t.Array(EVIDENCE)),
   charts: t.Optional(t.Array(CHART)),
-  result: t.Optional(
-    orNull(EVIDENCE, { description: 'The last statement of an agent of the mode `sql`' }),
-  ),
+  result: maybe(EVIDENCE, { description: 'The last statement of an agent of the mode `sql`' }),
 }
 
 export const ANSWER = t.Object(
   {
-    message: t.Object(
-      {
-        content: t.String(),
-        role: oneOf(['assistant']),
-        trace_id: t.String(),
-        conversation_id: t.Optional(t.String()),
-        citations: t.Array(CITATION),
-        ...FINDINGS,
-        context: t.Optional(
-          t.Array(t.String(), { description: 'The texts that the model was shown' }),
-        ),
-      },
-      { $id: 'AnswerMessage' },
-    ),
+    message: named('AnswerMessage', {
+      content: t.String(),
+      role: oneOf(['assistant']),
+      trace_id: t.String(),
+      conversation_id: t.Optional(t.String()),
+      citations: t.Array(CITATION),
+      ...FINDINGS,
+      context: t.Optional(
+        t.Array(t.String(), { description: 'The texts that the model was shown' }),
+      ),
+    }),
     warnings: TEXTS,
   },
   {
@@ -184,14 +161,11 @@ export const ANSWER = t.Object(
   },
 )
 
-const ACTION = t.Object(
-  {
-    tool: t.String(),
-    tool_input: t.String(),
-    log: t.String({ description: 'The reasoning before the call' }),
-  },
-  { $id: 'AgentAction' },
-)
+const ACTION = named('AgentAction', {
+  tool: t.String(),
+  tool_input: t.String(),
+  log: t.String({ description: 'The reasoning before the call' }),
+})
 
 const MESSAGES = t.Array(t.Object({ content: t.String() }))
 
@@ -207,88 +181,74 @@ const WATCHED = {
 /** One `data:` chunk each, in this order; `end` comes last, exactly once. */
 export const COMPLETION_EVENT = t.Union(
   [
-    t.Object(
-      {
-        type: oneOf(['start']),
-        prompt: t.String(),
-        trace_id: t.String(),
-        conversation_id: t.Optional(t.String()),
-        ...WATCHED,
-      },
-      { $id: 'StartEvent' },
-    ),
-    t.Object(
-      { actions: t.Array(ACTION), messages: MESSAGES, trace_id: t.String(), ...WATCHED },
-      { $id: 'ActionsEvent' },
-    ),
-    t.Object(
-      {
-        steps: t.Array(t.Object({ action: ACTION, observation: t.String() }, { $id: 'AgentStep' })),
-        messages: MESSAGES,
-        trace_id: t.String(),
-        ...WATCHED,
-      },
-      { $id: 'StepsEvent' },
-    ),
-    t.Object(
-      { type: oneOf(['delta']), content: t.String(), trace_id: t.String(), ...WATCHED },
-      { $id: 'DeltaEvent', description: 'Only with `stream_options.deltas`' },
-    ),
-    t.Object(
-      {
-        output: t.String(),
-        messages: MESSAGES,
-        trace_id: t.String(),
-        conversation_id: t.Optional(t.String()),
-        citations: t.Array(CITATION),
-        ...FINDINGS,
-        warnings: TEXTS,
-        ...WATCHED,
-      },
-      { $id: 'OutputEvent', description: 'The answer' },
-    ),
-    t.Object(
-      {
-        type: oneOf(['error']),
-        content: t.String(),
-        error_type: FAILURE_TYPE,
-        error_code: t.String({ description: '`cancelled`: somebody stopped it' }),
-        trace_id: t.String(),
-      },
-      { $id: 'ErrorEvent', description: 'In the place of the answer' },
-    ),
-    t.Object({ type: oneOf(['end']) }, { $id: 'EndEvent' }),
+    named('StartEvent', {
+      type: oneOf(['start']),
+      prompt: t.String(),
+      trace_id: t.String(),
+      conversation_id: t.Optional(t.String()),
+      ...WATCHED,
+    }),
+    named('ActionsEvent', {
+      actions: t.Array(ACTION),
+      messages: MESSAGES,
+      trace_id: t.String(),
+      ...WATCHED,
+    }),
+    named('StepsEvent', {
+      steps: t.Array(named('AgentStep', { action: ACTION, observation: t.String() })),
+      messages: MESSAGES,
+      trace_id: t.String(),
+      ...WATCHED,
+    }),
+    named('DeltaEvent', 'Only with `stream_options.deltas`', {
+      type: oneOf(['delta']),
+      content: t.String(),
+      trace_id: t.String(),
+      ...WATCHED,
+    }),
+    named('OutputEvent', 'The answer', {
+      output: t.String(),
+      messages: MESSAGES,
+      trace_id: t.String(),
+      conversation_id: t.Optional(t.String()),
+      citations: t.Array(CITATION),
+      ...FINDINGS,
+      warnings: TEXTS,
+      ...WATCHED,
+    }),
+    named('ErrorEvent', 'In the place of the answer', {
+      type: oneOf(['error']),
+      content: t.String(),
+      error_type: FAILURE_TYPE,
+      error_code: t.String({ description: '`cancelled`: somebody stopped it' }),
+      trace_id: t.String(),
+    }),
+    named('EndEvent', { type: oneOf(['end']) }),
   ],
   { $id: 'CompletionEvent' },
 )
 
-export const RUNNING_QUESTION = t.Object(
-  {
-    trace_id: t.String(),
-    agent: t.String(),
-    project: t.String(),
-    question: t.String({ description: 'Its beginning' }),
-    state: oneOf(['waiting', 'running']),
-    steps: COUNT,
-    seconds: t.Number({ minimum: 0 }),
-    model: t.Object({ provider: t.String(), model_name: t.String() }),
-  },
-  { $id: 'RunningQuestion' },
-)
+export const RUNNING_QUESTION = named('RunningQuestion', {
+  trace_id: t.String(),
+  agent: t.String(),
+  project: t.String(),
+  question: t.String({ description: 'Its beginning' }),
+  state: oneOf(['waiting', 'running']),
+  steps: COUNT,
+  seconds: t.Number({ minimum: 0 }),
+  model: t.Object({ provider: t.String(), model_name: t.String() }),
+})
 
-export const NEXT = orNull(t.String(), {
+const NEXT = orNull(t.String(), {
   description: 'The `cursor` of the rest; null: there is none',
 })
-export const RUN_OUTCOME = oneOf(RUN_OUTCOMES, { $id: 'RunOutcome' })
+const RUN_OUTCOME = oneOf(RUN_OUTCOMES, { $id: 'RunOutcome' })
 
-export const FEEDBACK = t.Object(
-  {
-    rating: t.Number({ minimum: -1, maximum: 1 }),
-    comment: orNull(t.String()),
-    created_at: TIME,
-  },
-  { $id: 'Feedback', description: 'What somebody thought of an answer' },
-)
+export const FEEDBACK = named('Feedback', 'What somebody thought of an answer', {
+  rating: t.Number({ minimum: -1, maximum: 1 }),
+  comment: orNull(t.String()),
+  created_at: TIME,
+})
 
 const TRACE_FIELDS = {
   trace_id: t.String(),
@@ -311,46 +271,82 @@ const TRACE_FIELDS = {
   feedback: orNull(FEEDBACK),
 }
 
-export const TRACE_LIST = t.Object(
-  { items: t.Array(t.Object(TRACE_FIELDS, { $id: 'TraceSummary' })), next: NEXT },
-  { $id: 'TraceList' },
-)
+export const TRACE_SUMMARY = named('TraceSummary', TRACE_FIELDS)
+export const TRACE_LIST = named('TraceList', { items: t.Array(TRACE_SUMMARY), next: NEXT })
 
-export const TRACE = t.Object(
-  {
-    ...TRACE_FIELDS,
-    answer: orNull(t.String()),
-    error: orNull(t.String()),
-    citations: t.Array(CITATION),
-    warnings: TEXTS,
-    turns: t.Array(
-      t.Object(
-        {
-          start_ms: t.Number(),
-          took_ms: t.Number(),
-          first_piece_ms: orNull(t.Number()),
-          finish: oneOf(['stop', 'tool_calls', 'length', 'filter', 'refusal']),
-          tool_calls: COUNT,
-          usage: orNull(USAGE),
-          reasoning: t.String(),
-        },
-        { $id: 'ModelTurn' },
-      ),
-    ),
-    steps: t.Array(
-      t.Object(
-        {
-          start_ms: t.Number(),
-          took_ms: t.Number(),
-          tool: t.String(),
-          input: t.String(),
-          observation: t.String(),
-        },
-        { $id: 'ToolStep' },
-      ),
-    ),
-  },
-  { $id: 'Trace', description: 'What one question to an agent left behind' },
-)
+export const MODEL_TURN = named('ModelTurn', {
+  start_ms: t.Number(),
+  took_ms: t.Number(),
+  first_piece_ms: orNull(t.Number()),
+  finish: oneOf(['stop', 'tool_calls', 'length', 'filter', 'refusal']),
+  tool_calls: COUNT,
+  usage: orNull(USAGE),
+  reasoning: t.String(),
+})
 
-export const DELETED = t.Object({ deleted: COUNT }, { $id: 'Deleted' })
+export const TRACE = named('Trace', 'What one question to an agent left behind', {
+  ...TRACE_FIELDS,
+  answer: orNull(t.String()),
+  error: orNull(t.String()),
+  citations: t.Array(CITATION),
+  warnings: TEXTS,
+  turns: t.Array(MODEL_TURN),
+  steps: t.Array(
+    named('ToolStep', {
+      start_ms: t.Number(),
+      took_ms: t.Number(),
+      tool: t.String(),
+      input: t.String(),
+      observation: t.String(),
+    }),
+  ),
+})
+
+export const DELETED = named('Deleted', { deleted: COUNT })
+
+const CONVERSATION_FIELDS = {
+  conversation_id: t.String(),
+  title: t.String({ description: 'The beginning of its first question' }),
+  turn_count: COUNT,
+  started_at: TIME,
+  ended_at: TIME,
+}
+
+export const CONVERSATION_SUMMARY = named('ConversationSummary', {
+  ...CONVERSATION_FIELDS,
+  is_running: t.Boolean({ description: 'A question of it is being answered' }),
+})
+export const CONVERSATION_LIST = named('ConversationList', {
+  items: t.Array(CONVERSATION_SUMMARY),
+  next: NEXT,
+})
+
+export const CONVERSATION_TURN = named('ConversationTurn', {
+  question: t.String(),
+  answer: orNull(t.String()),
+  outcome: RUN_OUTCOME,
+  error_code: orNull(t.String()),
+  trace_id: t.String(),
+  citations: t.Array(CITATION),
+  ...FINDINGS,
+  warnings: TEXTS,
+  started_at: TIME,
+  ended_at: TIME,
+})
+
+export const TURN_IN_PROGRESS = named('TurnInProgress', {
+  trace_id: t.String(),
+  question: t.String(),
+  started_at: TIME,
+  seconds: t.Number({ minimum: 0, description: 'Since then' }),
+})
+
+export const CONVERSATION = named('Conversation', {
+  ...CONVERSATION_FIELDS,
+  summary: orNull(t.String(), { description: 'Of its oldest turns, where one was made' }),
+  turns: t.Array(CONVERSATION_TURN),
+  running: orNull(TURN_IN_PROGRESS, {
+    description: 'The question that is being answered; null: none, or it is among the turns',
+  }),
+  next: NEXT,
+})

@@ -4,6 +4,8 @@ import { JOB_KINDS, JOB_STATES } from '../../../../core/domain/flow/job.ts'
 import {
   COUNT,
   FIELDS,
+  maybe,
+  named,
   oneOf,
   orNull,
   TEXTS,
@@ -32,7 +34,7 @@ export const VIEW = t.Object(
     name: t.String(),
     project: t.String(),
     query: t.String({ description: 'The SELECT that it stands for' }),
-    columns: t.Array(t.Object({ name: t.String(), type: t.String() }, { $id: 'ViewColumn' })),
+    columns: t.Array(named('ViewColumn', { name: t.String(), type: t.String() })),
     ...TIMES,
   },
   {
@@ -54,13 +56,10 @@ export const VIEW = t.Object(
   },
 )
 
-export const JOB_ERROR = t.Object(
-  {
-    item: t.String({ description: 'An id, the number of a row, a path or an address' }),
-    message: t.String(),
-  },
-  { $id: 'JobError', description: 'An item that was left out' },
-)
+export const JOB_ERROR = named('JobError', 'An item that was left out', {
+  item: t.String({ description: 'An id, the number of a row, a path or an address' }),
+  message: t.String(),
+})
 
 export const JOB_STATE = oneOf(JOB_STATES, { $id: 'JobState' })
 export const JOB_KIND = oneOf(JOB_KINDS, { $id: 'JobKind' })
@@ -121,49 +120,40 @@ export const JOB = t.Object(
   },
 )
 
-export const JOB_LIST = t.Object(
-  {
-    items: t.Array(JOB),
-    total: t.Integer({ minimum: 0, description: 'Of all that were found' }),
-    next: orNull(t.Integer(), { description: 'The `offset` of the rest; null: there is none' }),
-  },
-  { $id: 'JobList' },
-)
+export const JOB_LIST = named('JobList', {
+  items: t.Array(JOB),
+  total: t.Integer({ minimum: 0, description: 'Of all that were found' }),
+  next: orNull(t.Integer(), { description: 'The `offset` of the rest; null: there is none' }),
+})
 
-export const DELETED_JOBS = t.Object({ deleted: t.Integer({ minimum: 0 }) }, { $id: 'DeletedJobs' })
+export const DELETED_JOBS = named('DeletedJobs', { deleted: t.Integer({ minimum: 0 }) })
 
-export const SCHEDULE = t.Object(
-  {
-    id: t.Integer(),
-    name: t.String(),
-    project: t.String(),
-    query: t.String({ description: 'Statements, separated by semicolons; secrets are masked' }),
-    if_query: orNull(t.String(), {
-      description: 'It runs only where the last of these gives a row',
-    }),
-    start_at: TIME,
-    end_at: TIME_OR_NULL,
-    next_run_at: orNull(TIME, { description: 'null: it does not run any more' }),
-    schedule_str: orNull(t.String(), { description: '`2 hours`, or a cron expression' }),
-    last: t.Record(t.String(), t.Object({ value: t.String(), type: t.String() }), {
-      description: 'What LAST stands for, by the place of its statement',
-    }),
-    created_at: TIME,
-  },
-  { $id: 'Schedule', description: 'A job that runs by itself' },
-)
+export const SCHEDULE = named('Schedule', 'A job that runs by itself', {
+  id: t.Integer(),
+  name: t.String(),
+  project: t.String(),
+  query: t.String({ description: 'Statements, separated by semicolons; secrets are masked' }),
+  if_query: orNull(t.String(), {
+    description: 'It runs only where the last of these gives a row',
+  }),
+  start_at: TIME,
+  end_at: TIME_OR_NULL,
+  next_run_at: orNull(TIME, { description: 'null: it does not run any more' }),
+  schedule_str: orNull(t.String(), { description: '`2 hours`, or a cron expression' }),
+  last: t.Record(t.String(), t.Object({ value: t.String(), type: t.String() }), {
+    description: 'What LAST stands for, by the place of its statement',
+  }),
+  created_at: TIME,
+})
 
-export const SCHEDULE_RUN = t.Object(
-  {
-    id: t.Integer(),
-    job_id: t.Integer(),
-    start_at: TIME,
-    end_at: TIME,
-    state: oneOf(['done', 'skipped', 'failed', 'cancelled']),
-    error: orNull(t.String()),
-  },
-  { $id: 'ScheduleRun' },
-)
+export const SCHEDULE_RUN = named('ScheduleRun', {
+  id: t.Integer(),
+  job_id: t.Integer(),
+  start_at: TIME,
+  end_at: TIME,
+  state: oneOf(['done', 'skipped', 'failed', 'cancelled']),
+  error: orNull(t.String()),
+})
 
 export const BACKUP = t.Object(
   {
@@ -188,7 +178,9 @@ export const BACKUP = t.Object(
 )
 
 /** A source of a knowledge base: which of the fields there are depends on its kind. */
-export const SOURCE_RUN = t.Object(
+export const SOURCE_RUN = named(
+  'SourceRun',
+  'One time that a knowledge base was brought into step',
   {
     id: t.Integer(),
     job_id: orNull(t.Integer()),
@@ -207,7 +199,6 @@ export const SOURCE_RUN = t.Object(
     error: orNull(t.String()),
     errors: t.Array(JOB_ERROR),
   },
-  { $id: 'SourceRun', description: 'One time that a knowledge base was brought into step' },
 )
 
 /** What a source is told: which of these depends on its kind. */
@@ -240,9 +231,7 @@ export const SOURCE_DEFINITION = t.Object(
       oneOf(['folder', 'url', 'sitemap', 'site', 'query', 'table'], { $id: 'SourceKind' }),
     ),
     ...SOURCE_PARAMETERS,
-    schedule: t.Optional(
-      orNull(t.String(), { description: 'A cron expression (UTC) or `every 15 minutes`' }),
-    ),
+    schedule: maybe(t.String(), { description: 'A cron expression (UTC) or `every 15 minutes`' }),
     watch: t.Optional(t.Boolean()),
     remove_vanished: t.Optional(t.Boolean()),
   },
@@ -254,32 +243,29 @@ export const SOURCE_DEFINITION = t.Object(
   },
 )
 
-export const SOURCE = t.Object(
-  {
-    id: t.Integer(),
-    name: t.String(),
-    kind: oneOf(['folder', 'url', 'sitemap', 'site', 'query', 'table'], { $id: 'SourceKind' }),
-    ...SOURCE_PARAMETERS,
-    schedule: orNull(t.String(), { description: 'A cron expression (UTC) or `every 15 minutes`' }),
-    watch: t.Boolean({ description: 'Of a folder: it runs when something in it changes' }),
-    remove_vanished: t.Boolean(),
-    created_at: TIME,
-    updated_at: TIME,
-    knowledge_base: t.String(),
-    project: t.String(),
-    job_id: orNull(t.Integer(), { description: 'The job that runs it now' }),
-    next_run_at: TIME_OR_NULL,
-    watching: orNull(oneOf(['events', 'polling']), { description: 'null: it is not watched' }),
-    watch_note: orNull(t.String()),
-    last_run: orNull(SOURCE_RUN),
-  },
-  { $id: 'Source', description: 'What a knowledge base is kept in step with' },
-)
+export const SOURCE = named('Source', 'What a knowledge base is kept in step with', {
+  id: t.Integer(),
+  name: t.String(),
+  kind: oneOf(['folder', 'url', 'sitemap', 'site', 'query', 'table'], { $id: 'SourceKind' }),
+  ...SOURCE_PARAMETERS,
+  schedule: orNull(t.String(), { description: 'A cron expression (UTC) or `every 15 minutes`' }),
+  watch: t.Boolean({ description: 'Of a folder: it runs when something in it changes' }),
+  remove_vanished: t.Boolean(),
+  created_at: TIME,
+  updated_at: TIME,
+  knowledge_base: t.String(),
+  project: t.String(),
+  job_id: orNull(t.Integer(), { description: 'The job that runs it now' }),
+  next_run_at: TIME_OR_NULL,
+  watching: orNull(oneOf(['events', 'polling']), { description: 'null: it is not watched' }),
+  watch_note: orNull(t.String()),
+  last_run: orNull(SOURCE_RUN),
+})
 
-export const DATABASE_CHECK = t.Object(
-  { success: t.Boolean(), error_message: orNull(t.String()) },
-  { $id: 'DatabaseCheck' },
-)
+export const DATABASE_CHECK = named('DatabaseCheck', {
+  success: t.Boolean(),
+  error_message: orNull(t.String()),
+})
 
 const DATABASE_FIELDS = {
   name: t.String(),
@@ -307,17 +293,17 @@ export const DATABASE = t.Object(
   },
 )
 
-export const CONNECTION_FAILURE = t.Object(
-  { status: oneOf(['connection_error']), detail: t.String() },
-  { $id: 'ConnectionFailure', description: 'Nothing was made' },
-)
+export const CONNECTION_FAILURE = named('ConnectionFailure', 'Nothing was made', {
+  status: oneOf(['connection_error']),
+  detail: t.String(),
+})
 
-export const CONNECTION_STATUS = t.Object(
-  { status: oneOf(['success', 'connection_error']), detail: t.Optional(t.String()) },
-  { $id: 'ConnectionStatus' },
-)
+export const CONNECTION_STATUS = named('ConnectionStatus', {
+  status: oneOf(['success', 'connection_error']),
+  detail: t.Optional(t.String()),
+})
 
-export const TREE_ROOT = t.Object({ ...DATABASE_FIELDS, class: oneOf(['db']) }, { $id: 'TreeRoot' })
+export const TREE_ROOT = named('TreeRoot', { ...DATABASE_FIELDS, class: oneOf(['db']) })
 
 const NODE_FIELDS = {
   name: t.String(),
@@ -328,36 +314,26 @@ const NODE_FIELDS = {
   deletable: t.Boolean(),
 }
 
-export const TREE_NODE = t.Object(
-  {
-    ...NODE_FIELDS,
-    children: t.Optional(
-      t.Array(t.Object({ ...NODE_FIELDS, children: t.Optional(t.Array(FIELDS)) })),
-    ),
-  },
-  { $id: 'TreeNode' },
-)
+export const TREE_NODE = named('TreeNode', {
+  ...NODE_FIELDS,
+  children: t.Optional(
+    t.Array(t.Object({ ...NODE_FIELDS, children: t.Optional(t.Array(FIELDS)) })),
+  ),
+})
 
-export const DATABASE_TABLES = t.Object(
-  { data: t.Array(t.Object({ name: t.String(), tables: TEXTS })) },
-  { $id: 'DatabaseTables' },
-)
+export const DATABASE_TABLES = named('DatabaseTables', {
+  data: t.Array(t.Object({ name: t.String(), tables: TEXTS })),
+})
 
-export const TABLE_NAME = t.Object(
-  { name: t.String(), type: t.String({ description: 'data, view, …' }) },
-  { $id: 'TableName' },
-)
+export const TABLE_NAME = named('TableName', {
+  name: t.String(),
+  type: t.String({ description: 'data, view, …' }),
+})
 
-export const TABLE = t.Object(
-  {
-    name: t.String(),
-    type: oneOf(['data']),
-    columns: t.Array(
-      t.Object(
-        { name: t.String(), type: t.String(), nullable: t.Boolean() },
-        { $id: 'TableColumn' },
-      ),
-    ),
-  },
-  { $id: 'Table' },
-)
+export const TABLE = named('Table', {
+  name: t.String(),
+  type: oneOf(['data']),
+  columns: t.Array(
+    named('TableColumn', { name: t.String(), type: t.String(), nullable: t.Boolean() }),
+  ),
+})

@@ -4,6 +4,8 @@ import { SEARCH_MODES } from '../../../../core/domain/hybrid-search.ts'
 import {
   COUNT,
   FIELDS,
+  maybe,
+  named,
   oneOf,
   orNull,
   TEXTS,
@@ -68,7 +70,7 @@ export const KNOWLEDGE_BASE = t.Object(
     insert_finished_at: t.Optional(TIME_OR_NULL),
     processed_rows: t.Optional(COUNT),
     insert_skipped_rows: t.Optional(COUNT),
-    insert_error: t.Optional(orNull(t.String())),
+    insert_error: maybe(t.String()),
     embedding_model: SHOWN_MODEL,
     reranking_model: orNull(SHOWN_MODEL),
     metadata_columns: TEXTS,
@@ -103,55 +105,44 @@ export const KNOWLEDGE_BASE = t.Object(
   },
 )
 
-export const INSERT_FILES_RESULT = t.Object(
-  {
-    files: t.Array(
-      t.Object(
-        {
-          name: t.String(),
-          format: t.String(),
-          file_hash: t.String({ description: 'SHA-256 of the bytes' }),
-          documents: COUNT,
-          chunks: COUNT,
-          skipped_rows: COUNT,
-          warnings: TEXTS,
-        },
-        { $id: 'InsertedFile' },
-      ),
-    ),
-    failed: t.Array(
-      t.Object(
-        { name: t.String(), code: t.String(), detail: t.String() },
-        { $id: 'FailedFile', description: 'A file that could not be stored' },
-      ),
-    ),
-  },
-  { $id: 'InsertFilesResult' },
-)
+export const INSERT_FILES_RESULT = named('InsertFilesResult', {
+  files: t.Array(
+    named('InsertedFile', {
+      name: t.String(),
+      format: t.String(),
+      file_hash: t.String({ description: 'SHA-256 of the bytes' }),
+      documents: COUNT,
+      chunks: COUNT,
+      skipped_rows: COUNT,
+      warnings: TEXTS,
+    }),
+  ),
+  failed: t.Array(
+    named('FailedFile', 'A file that could not be stored', {
+      name: t.String(),
+      code: t.String(),
+      detail: t.String(),
+    }),
+  ),
+})
 
-export const PREVIEW = t.Object(
-  {
-    chunks: t.Array(
-      t.Object(
-        {
-          chunk_id: t.String(),
-          content: t.String(),
-          start: COUNT,
-          end: COUNT,
-          tokens: orNull(COUNT, { description: 'null: nobody knows the tokens of the model' }),
-          embedded: t.String({ description: 'What becomes its vector' }),
-          source: t.String(),
-          metadata: FIELDS,
-        },
-        { $id: 'PreviewedChunk' },
-      ),
-    ),
-    total: COUNT,
-    tokens_max: orNull(COUNT, { description: 'What the embedding model reads of a chunk' }),
-    warnings: TEXTS,
-  },
-  { $id: 'Preview' },
-)
+export const PREVIEWED_CHUNK = named('PreviewedChunk', {
+  chunk_id: t.String(),
+  content: t.String(),
+  start: COUNT,
+  end: COUNT,
+  tokens: orNull(COUNT, { description: 'null: nobody knows the tokens of the model' }),
+  embedded: t.String({ description: 'What becomes its vector' }),
+  source: t.String(),
+  metadata: FIELDS,
+})
+
+export const PREVIEW = named('Preview', {
+  chunks: t.Array(PREVIEWED_CHUNK),
+  total: COUNT,
+  tokens_max: orNull(COUNT, { description: 'What the embedding model reads of a chunk' }),
+  warnings: TEXTS,
+})
 
 const STORED_DOCUMENT = {
   id: t.String(),
@@ -173,76 +164,57 @@ const DOCUMENT_EXAMPLE = {
 
 export const DOCUMENT = t.Object(STORED_DOCUMENT, { $id: 'Document', examples: [DOCUMENT_EXAMPLE] })
 
-export const DOCUMENT_TEXTS = t.Object(
-  {
-    ...STORED_DOCUMENT,
-    content: t.Record(t.String(), t.String(), { description: 'The text of each content column' }),
-    exact: t.Boolean({ description: 'Whether the texts are exactly what was inserted' }),
-    chunks: t.Array(
-      t.Object(
-        {
-          chunk_id: t.String(),
-          content_column: t.String(),
-          start_char: COUNT,
-          end_char: COUNT,
-          source: t.String({ description: 'What cut it, as `JSONChunkingPreprocessor`' }),
-          metadata: FIELDS,
-        },
-        { $id: 'DocumentChunk' },
-      ),
-    ),
-  },
-  { $id: 'DocumentTexts' },
-)
+export const DOCUMENT_CHUNK = named('DocumentChunk', {
+  chunk_id: t.String(),
+  content_column: t.String(),
+  start_char: COUNT,
+  end_char: COUNT,
+  source: t.String({ description: 'What cut it, as `JSONChunkingPreprocessor`' }),
+  metadata: FIELDS,
+})
+
+export const DOCUMENT_TEXTS = named('DocumentTexts', {
+  ...STORED_DOCUMENT,
+  content: t.Record(t.String(), t.String(), { description: 'The text of each content column' }),
+  exact: t.Boolean({ description: 'Whether the texts are exactly what was inserted' }),
+  chunks: t.Array(DOCUMENT_CHUNK),
+})
 
 const PAGE = {
   total: COUNT,
   next: orNull(t.String(), { description: 'The `cursor` of the next page; null: there is none' }),
 }
 
-export const DOCUMENT_LIST = t.Object(
-  { items: t.Array(DOCUMENT), ...PAGE },
-  { $id: 'DocumentList' },
-)
+export const DOCUMENT_LIST = named('DocumentList', { items: t.Array(DOCUMENT), ...PAGE })
 
-export const CHUNK_LIST = t.Object(
-  {
-    items: t.Array(
-      t.Object(
-        {
-          id: t.String({ description: 'Of the document' }),
-          chunk_id: t.String(),
-          chunk_content: t.String(),
-          metadata: FIELDS,
-          vector: t.Optional(
-            t.String({
-              description: 'Base64 of little-endian 32-bit floats',
-              contentEncoding: 'base64',
-            }),
-          ),
-        },
-        { $id: 'Chunk' },
+export const CHUNK_LIST = named('ChunkList', {
+  items: t.Array(
+    named('Chunk', {
+      id: t.String({ description: 'Of the document' }),
+      chunk_id: t.String(),
+      chunk_content: t.String(),
+      metadata: FIELDS,
+      vector: t.Optional(
+        t.String({
+          description: 'Base64 of little-endian 32-bit floats',
+          contentEncoding: 'base64',
+        }),
       ),
-    ),
-    ...PAGE,
-  },
-  { $id: 'ChunkList' },
-)
+    }),
+  ),
+  ...PAGE,
+})
 
-export const DELETED_DOCUMENTS = t.Object(
-  { deleted: COUNT, chunks: COUNT },
-  { $id: 'DeletedDocuments' },
-)
+export const DELETED_DOCUMENTS = named('DeletedDocuments', { deleted: COUNT, chunks: COUNT })
 
-export const IMPORT_RESULT = t.Object(
-  { knowledge_base: t.String(), created: t.Boolean(), documents: COUNT, chunks: COUNT },
-  { $id: 'ImportResult' },
-)
+export const IMPORT_RESULT = named('ImportResult', {
+  knowledge_base: t.String(),
+  created: t.Boolean(),
+  documents: COUNT,
+  chunks: COUNT,
+})
 
-const NEIGHBOUR = t.Object(
-  { chunk_id: t.String(), chunk_content: t.String() },
-  { $id: 'NeighbourChunk' },
-)
+const NEIGHBOUR = named('NeighbourChunk', { chunk_id: t.String(), chunk_content: t.String() })
 
 const RANK = { rank: t.Integer({ minimum: 1 }) }
 
@@ -256,17 +228,14 @@ const SEARCH_RESULT = t.Object(
     distance: orNull(t.Number()),
     ...RANK,
     explain: t.Optional(
-      t.Object(
-        {
-          vector: orNull(t.Object({ ...RANK, distance: t.Number() })),
-          keyword: orNull(t.Object({ ...RANK, score: t.Number() })),
-          fusion: orNull(t.Object({ ...RANK, relevance: t.Number() })),
-          reranker: orNull(
-            t.Object({ score: t.Number(), rank_before: orNull(t.Integer({ minimum: 1 })) }),
-          ),
-        },
-        { $id: 'ResultExplanation', description: 'null: not among the best of that part' },
-      ),
+      named('ResultExplanation', 'null: not among the best of that part', {
+        vector: orNull(t.Object({ ...RANK, distance: t.Number() })),
+        keyword: orNull(t.Object({ ...RANK, score: t.Number() })),
+        fusion: orNull(t.Object({ ...RANK, relevance: t.Number() })),
+        reranker: orNull(
+          t.Object({ score: t.Number(), rank_before: orNull(t.Integer({ minimum: 1 })) }),
+        ),
+      }),
     ),
     highlights: t.Optional(
       t.Array(t.Array(COUNT, { minItems: 2, maxItems: 2 }), {
@@ -291,33 +260,27 @@ const SEARCH_RESULT = t.Object(
   },
 )
 
-export const SEARCH_ANSWER = t.Object(
-  {
-    results: t.Array(SEARCH_RESULT),
-    warnings: t.Optional(TEXTS),
-    explain: t.Optional(
-      t.Object(
+export const SEARCH_ANSWER = named('SearchAnswer', {
+  results: t.Array(SEARCH_RESULT),
+  warnings: t.Optional(TEXTS),
+  explain: t.Optional(
+    named('SearchExplanation', {
+      mode: oneOf(SEARCH_MODES, { $id: 'SearchMode' }),
+      reranked: t.Boolean(),
+      feedback: t.Boolean(),
+      sql: orNull(t.String(), { description: 'The statement that finds the same chunks' }),
+      access: t.Object({ kind: oneOf(['memory', 'scan']), detail: t.String() }),
+      ms: t.Object(
         {
-          mode: oneOf(SEARCH_MODES, { $id: 'SearchMode' }),
-          reranked: t.Boolean(),
-          feedback: t.Boolean(),
-          sql: orNull(t.String(), { description: 'The statement that finds the same chunks' }),
-          access: t.Object({ kind: oneOf(['memory', 'scan']), detail: t.String() }),
-          ms: t.Object(
-            {
-              plan: t.Number(),
-              embed: t.Number(),
-              candidates: t.Number(),
-              rerank: t.Number(),
-              rows: t.Number(),
-              total: t.Number(),
-            },
-            { description: 'Milliseconds of each stage; stages may overlap' },
-          ),
+          plan: t.Number(),
+          embed: t.Number(),
+          candidates: t.Number(),
+          rerank: t.Number(),
+          rows: t.Number(),
+          total: t.Number(),
         },
-        { $id: 'SearchExplanation' },
+        { description: 'Milliseconds of each stage; stages may overlap' },
       ),
-    ),
-  },
-  { $id: 'SearchAnswer' },
-)
+    }),
+  ),
+})

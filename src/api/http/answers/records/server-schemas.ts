@@ -1,7 +1,15 @@
 /** Statements, files and the state of the server as answers show them. */
 import { t } from 'elysia'
 import { SCOPES } from '../../../../core/domain/access/principal.ts'
-import { COUNT, oneOf, orNull, TEXTS, TIME, TIME_OR_NULL } from '../../request/schema-words.ts'
+import {
+  COUNT,
+  named,
+  oneOf,
+  orNull,
+  TEXTS,
+  TIME,
+  TIME_OR_NULL,
+} from '../../request/schema-words.ts'
 import { BACKUP } from './catalog-schemas.ts'
 
 export const TOKEN = t.Object(
@@ -33,195 +41,171 @@ export const CONFIG = t.Object(
 
 const POSSIBLE = t.Object({ possible: t.Boolean(), reason: t.Optional(t.String()) })
 
-export const STATUS = t.Object(
-  {
-    mindsdb_version: t.String({ description: 'The release whose API is served' }),
-    eider_version: t.String(),
-    environment: t.String(),
-    auth: t.Object({
-      confirmed: t.Boolean({ description: 'Whether this request is logged in' }),
-      http_auth_enabled: t.Boolean(),
-      provider: oneOf(['local', 'disabled']),
-    }),
-    indexes: t.Object({ exact: POSSIBLE, ivf: POSSIBLE, hnsw: POSSIBLE }),
-    principal: t.Optional(
-      t.Object(
-        {
-          kind: oneOf(['open', 'user', 'key'], { description: '`open`: there is no login' }),
-          id: t.String({ description: 'Unique among its kind' }),
-          name: t.String(),
-          scopes: t.Array(oneOf(SCOPES)),
-          projects: orNull(TEXTS, { description: 'What it may name, in lower case; null: all' }),
-        },
-        { description: 'Who makes this request, and what it may do' },
-      ),
-    ),
-    statements: t.Optional(
-      t.Object({
-        running: COUNT,
-        waiting: COUNT,
-        parked: COUNT,
-        abandoned: t.Array(t.Object({ since: TIME, statement: t.String() })),
-      }),
-    ),
-    restarts: t.Optional(
-      t.Object({
-        count: COUNT,
-        last: orNull(
-          t.Object({
-            at: t.String(),
-            reason: t.String(),
-            running: t.Array(
-              t.Object({ since: t.String(), request: t.String(), statement: orNull(t.String()) }),
-            ),
-          }),
-        ),
-      }),
-    ),
-    disk: t.Optional(
-      t.Object(
-        {
-          free: orNull(COUNT),
-          reserve: COUNT,
-          data: COUNT,
-          log: COUNT,
-          files: COUNT,
-          full: t.Boolean({ description: 'Nothing more is stored' }),
-        },
-        { description: 'Bytes' },
-      ),
-    ),
-    memory: t.Optional(
-      t.Object(
-        {
-          rss: COUNT,
-          data: t.Union([COUNT, t.Null()], {
-            description:
-              'Private writable memory as the kernel counts it; JavaScript reserves most of it when it starts',
-          }),
-          start: t.Union([COUNT, t.Null()], { description: '`data` when the server had started' }),
-          limit: t.Union([COUNT, t.Null()], {
-            description: 'Of `data`: beyond it statements fail. null: the system keeps no limit',
-          }),
-          readers: t.Integer({ description: 'Limit of each process that reads files' }),
-          interrupted: t.Integer({ description: 'Statements that ended for lack of memory' }),
-        },
-        { description: 'Bytes' },
-      ),
-    ),
-    backups: t.Optional(
-      t.Object({
-        last: orNull(BACKUP),
-        next: TIME_OR_NULL,
-        failed: orNull(t.Object({ at: TIME, message: t.String() })),
-      }),
-    ),
-  },
-  { $id: 'Status', description: 'What is optional is shown to those who are logged in' },
-)
-
-export const RUNNING_REQUEST = t.Object(
-  {
-    number: t.Integer({ description: 'To cancel it by' }),
-    started_at: TIME,
-    ms: COUNT,
-    method: t.String(),
-    path: t.String({ description: 'Without what stands behind the ?' }),
-    route: t.String(),
-    statement: orNull(t.String(), { description: 'Its first words, without values' }),
-    request_id: t.String(),
-    principal: orNull(t.String(), { description: 'Who made it; null: there is no login' }),
-  },
-  { $id: 'RunningRequest' },
-)
-
-export const ANSWERED_REQUEST = t.Object(
-  {
-    started_at: TIME,
-    ms: t.Number({ description: 'To the last byte of the answer' }),
-    method: t.String(),
-    path: t.String({ description: 'Without what stands behind the ?' }),
-    route: t.String({ description: 'The pattern of the path; `unknown` where no route has it' }),
-    status: t.Integer(),
-    code: orNull(t.String(), { description: 'Of the error that it was answered with' }),
-    request_id: t.String(),
-    principal: orNull(t.String(), { description: 'Who made it; null: nobody was logged in' }),
-    is_from_page: t.Boolean({ description: 'Of the web page of this server, as it says itself' }),
-  },
-  { $id: 'AnsweredRequest' },
-)
-
-const USAGE = t.Object(
-  {
-    project: t.String(),
-    knowledge_base: t.String(),
-    documents: COUNT,
-    chunks: COUNT,
-    dimensions: orNull(t.Integer(), { description: 'Of a vector; null: none was stored yet' }),
-    disk: orNull(t.Object({ texts: COUNT, vectors: COUNT, keywords: COUNT }), {
-      description:
-        'Bytes of the database file, in whole blocks; what its log holds is not counted. null: left out',
-    }),
-    memory: t.Object({ vectors: COUNT, rows: COUNT }, { description: 'Bytes' }),
-    vectors: t.Object({
-      copy: oneOf(['whole', 'codes', 'loading', 'none'], {
-        description:
-          'What memory holds of them. `codes`: a fifth of the bytes, the vectors are read from the disk; `none`: searches read all of them there',
-      }),
-      count: COUNT,
-    }),
-    index: t.Object(
+export const STATUS = named('Status', 'What is optional is shown to those who are logged in', {
+  mindsdb_version: t.String({ description: 'The release whose API is served' }),
+  eider_version: t.String(),
+  environment: t.String(),
+  auth: t.Object({
+    confirmed: t.Boolean({ description: 'Whether this request is logged in' }),
+    http_auth_enabled: t.Boolean(),
+    provider: oneOf(['local', 'disabled']),
+  }),
+  indexes: t.Object({ exact: POSSIBLE, ivf: POSSIBLE, hnsw: POSSIBLE }),
+  principal: t.Optional(
+    t.Object(
       {
-        type: oneOf(['auto', 'exact', 'ivf', 'hnsw']),
-        state: oneOf(['ready', 'building', 'exact', 'unavailable']),
-        detail: t.String(),
+        kind: oneOf(['open', 'user', 'key'], { description: '`open`: there is no login' }),
+        id: t.String({ description: 'Unique among its kind' }),
+        name: t.String(),
+        scopes: t.Array(oneOf(SCOPES)),
+        projects: orNull(TEXTS, { description: 'What it may name, in lower case; null: all' }),
       },
-      { description: 'As SHOW INDEXES says' },
+      { description: 'Who makes this request, and what it may do' },
     ),
-  },
-  { $id: 'Usage' },
-)
+  ),
+  statements: t.Optional(
+    t.Object({
+      running: COUNT,
+      waiting: COUNT,
+      parked: COUNT,
+      abandoned: t.Array(t.Object({ since: TIME, statement: t.String() })),
+    }),
+  ),
+  restarts: t.Optional(
+    t.Object({
+      count: COUNT,
+      last: orNull(
+        t.Object({
+          at: t.String(),
+          reason: t.String(),
+          running: t.Array(
+            t.Object({ since: t.String(), request: t.String(), statement: orNull(t.String()) }),
+          ),
+        }),
+      ),
+    }),
+  ),
+  disk: t.Optional(
+    t.Object(
+      {
+        free: orNull(COUNT),
+        reserve: COUNT,
+        data: COUNT,
+        log: COUNT,
+        files: COUNT,
+        full: t.Boolean({ description: 'Nothing more is stored' }),
+      },
+      { description: 'Bytes' },
+    ),
+  ),
+  memory: t.Optional(
+    t.Object(
+      {
+        rss: COUNT,
+        data: orNull(COUNT, {
+          description:
+            'Private writable memory as the kernel counts it; JavaScript reserves most of it when it starts',
+        }),
+        start: orNull(COUNT, { description: '`data` when the server had started' }),
+        limit: orNull(COUNT, {
+          description: 'Of `data`: beyond it statements fail. null: the system keeps no limit',
+        }),
+        readers: t.Integer({ description: 'Limit of each process that reads files' }),
+        interrupted: t.Integer({ description: 'Statements that ended for lack of memory' }),
+      },
+      { description: 'Bytes' },
+    ),
+  ),
+  backups: t.Optional(
+    t.Object({
+      last: orNull(BACKUP),
+      next: TIME_OR_NULL,
+      failed: orNull(t.Object({ at: TIME, message: t.String() })),
+    }),
+  ),
+})
 
-export const USAGE_LIST = t.Object(
-  {
-    items: t.Array(USAGE),
-    total: COUNT,
-    next: orNull(t.Integer(), { description: 'The `offset` of the rest; null: there is none' }),
-  },
-  { $id: 'UsageList' },
-)
+export const RUNNING_REQUEST = named('RunningRequest', {
+  number: t.Integer({ description: 'To cancel it by' }),
+  started_at: TIME,
+  ms: COUNT,
+  method: t.String(),
+  path: t.String({ description: 'Without what stands behind the ?' }),
+  route: t.String(),
+  statement: orNull(t.String(), { description: 'Its first words, without values' }),
+  request_id: t.String(),
+  principal: orNull(t.String(), { description: 'Who made it; null: there is no login' }),
+})
 
-export const SETTING = t.Object(
-  {
-    name: t.String(),
-    value: orNull(t.String(), { description: 'null: it is not set, or a secret' }),
-    default: orNull(t.String(), { description: 'null: not set' }),
-    meaning: t.String(),
-    is_secret: t.Boolean(),
-    is_set: t.Boolean(),
-  },
-  { $id: 'Setting' },
-)
+export const ANSWERED_REQUEST = named('AnsweredRequest', {
+  started_at: TIME,
+  ms: t.Number({ description: 'To the last byte of the answer' }),
+  method: t.String(),
+  path: t.String({ description: 'Without what stands behind the ?' }),
+  route: t.String({ description: 'The pattern of the path; `unknown` where no route has it' }),
+  status: t.Integer(),
+  code: orNull(t.String(), { description: 'Of the error that it was answered with' }),
+  request_id: t.String(),
+  principal: orNull(t.String(), { description: 'Who made it; null: nobody was logged in' }),
+  is_from_page: t.Boolean({ description: 'Of the web page of this server, as it says itself' }),
+})
 
-const SQL_CONTEXT = t.Object(
-  {
-    show_secrets: t.Boolean(),
-    db: t.String({ description: 'Send it as `context.db` to stay in this database' }),
-  },
-  { $id: 'SqlContext' },
-)
+export const USAGE = named('Usage', {
+  project: t.String(),
+  knowledge_base: t.String(),
+  documents: COUNT,
+  chunks: COUNT,
+  dimensions: orNull(t.Integer(), { description: 'Of a vector; null: none was stored yet' }),
+  disk: orNull(t.Object({ texts: COUNT, vectors: COUNT, keywords: COUNT }), {
+    description:
+      'Bytes of the database file, in whole blocks; what its log holds is not counted. null: left out',
+  }),
+  memory: t.Object({ vectors: COUNT, rows: COUNT }, { description: 'Bytes' }),
+  vectors: t.Object({
+    copy: oneOf(['whole', 'codes', 'loading', 'none'], {
+      description:
+        'What memory holds of them. `codes`: a fifth of the bytes, the vectors are read from the disk; `none`: searches read all of them there',
+    }),
+    count: COUNT,
+  }),
+  index: t.Object(
+    {
+      type: oneOf(['auto', 'exact', 'ivf', 'hnsw']),
+      state: oneOf(['ready', 'building', 'exact', 'unavailable']),
+      detail: t.String(),
+    },
+    { description: 'As SHOW INDEXES says' },
+  ),
+})
 
-const SQL_ERROR = t.Object(
-  {
-    type: oneOf(['error']),
-    error_code: t.Integer(),
-    error_message: t.String({ description: 'And below it the place in the statement' }),
-    context: SQL_CONTEXT,
-    column_names: t.Optional(TEXTS),
-    data: t.Optional(t.Array(t.Array(t.Unknown()), { description: 'Rows from before it failed' })),
-  },
-  { $id: 'SqlError' },
-)
+export const USAGE_LIST = named('UsageList', {
+  items: t.Array(USAGE),
+  total: COUNT,
+  next: orNull(t.Integer(), { description: 'The `offset` of the rest; null: there is none' }),
+})
+
+export const SETTING = named('Setting', {
+  name: t.String(),
+  value: orNull(t.String(), { description: 'null: it is not set, or a secret' }),
+  default: orNull(t.String(), { description: 'null: not set' }),
+  meaning: t.String(),
+  is_secret: t.Boolean(),
+  is_set: t.Boolean(),
+})
+
+const SQL_CONTEXT = named('SqlContext', {
+  show_secrets: t.Boolean(),
+  db: t.String({ description: 'Send it as `context.db` to stay in this database' }),
+})
+
+const SQL_ERROR = named('SqlError', {
+  type: oneOf(['error']),
+  error_code: t.Integer(),
+  error_message: t.String({ description: 'And below it the place in the statement' }),
+  context: SQL_CONTEXT,
+  column_names: t.Optional(TEXTS),
+  data: t.Optional(t.Array(t.Array(t.Unknown()), { description: 'Rows from before it failed' })),
+})
 
 /** Rows, what was changed, or what failed. */
 export const SQL_ANSWER = t.Union(
@@ -246,33 +230,27 @@ export const SQL_ANSWER = t.Union(
         ],
       },
     ),
-    t.Object(
-      {
-        type: oneOf(['ok']),
-        affected_rows: orNull(COUNT),
-        context: SQL_CONTEXT,
-        warnings: t.Optional(TEXTS),
-      },
-      { $id: 'SqlOk' },
-    ),
+    named('SqlOk', {
+      type: oneOf(['ok']),
+      affected_rows: orNull(COUNT),
+      context: SQL_CONTEXT,
+      warnings: t.Optional(TEXTS),
+    }),
     SQL_ERROR,
   ],
   { $id: 'SqlAnswer' },
 )
 
-export const SQL_FUNCTION = t.Object(
-  {
-    name: t.String(),
-    kind: oneOf(['scalar', 'aggregate', 'window']),
-    signatures: t.Array(t.String(), {
-      description: 'Without a type where that follows from the arguments',
-      examples: [['round(x)', 'round(x, precision)']],
-    }),
-    description: orNull(t.String()),
-    example: orNull(t.String()),
-  },
-  { $id: 'SqlFunction' },
-)
+export const SQL_FUNCTION = named('SqlFunction', {
+  name: t.String(),
+  kind: oneOf(['scalar', 'aggregate', 'window']),
+  signatures: t.Array(t.String(), {
+    description: 'Without a type where that follows from the arguments',
+    examples: [['round(x)', 'round(x, precision)']],
+  }),
+  description: orNull(t.String()),
+  example: orNull(t.String()),
+})
 
 export const FILE = t.Object(
   {
@@ -286,29 +264,23 @@ export const FILE = t.Object(
     row_count: COUNT,
     columns: TEXTS,
     sheets: t.Array(
-      t.Object(
-        {
-          name: t.String(),
-          table: t.Optional(t.String({ description: 'Its name in SQL, within `files`' })),
-          row_count: COUNT,
-          columns: TEXTS,
-        },
-        { $id: 'FileSheet' },
-      ),
+      named('FileSheet', {
+        name: t.String(),
+        table: t.Optional(t.String({ description: 'Its name in SQL, within `files`' })),
+        row_count: COUNT,
+        columns: TEXTS,
+      }),
     ),
-    recognized: t.Object(
-      {
-        encoding: t.Optional(t.String()),
-        compression: t.Optional(t.String()),
-        delimiter: t.Optional(t.String()),
-        header: t.Optional(t.Boolean()),
-        pages: t.Optional(COUNT),
-        sheets: t.Optional(TEXTS),
-        messages: t.Optional(COUNT),
-        language: t.Optional(t.String()),
-      },
-      { $id: 'RecognizedFormat' },
-    ),
+    recognized: named('RecognizedFormat', {
+      encoding: t.Optional(t.String()),
+      compression: t.Optional(t.String()),
+      delimiter: t.Optional(t.String()),
+      header: t.Optional(t.Boolean()),
+      pages: t.Optional(COUNT),
+      sheets: t.Optional(TEXTS),
+      messages: t.Optional(COUNT),
+      language: t.Optional(t.String()),
+    }),
     warnings: t.Array(t.String(), { description: 'What could not be read' }),
     created_at: TIME,
   },
@@ -334,16 +306,14 @@ export const FILE = t.Object(
   },
 )
 
-export const FILE_LIST = t.Object(
-  {
-    files: t.Array(FILE),
-    failed: t.Array(
-      t.Object(
-        { name: t.String(), code: t.String(), detail: t.String() },
-        { $id: 'FailedUpload', description: 'A file that could not be stored' },
-      ),
-    ),
-    skipped: t.Integer({ minimum: 0, description: 'Entries of a ZIP file that are no files' }),
-  },
-  { $id: 'UploadResult' },
-)
+export const FILE_LIST = named('UploadResult', {
+  files: t.Array(FILE),
+  failed: t.Array(
+    named('FailedUpload', 'A file that could not be stored', {
+      name: t.String(),
+      code: t.String(),
+      detail: t.String(),
+    }),
+  ),
+  skipped: t.Integer({ minimum: 0, description: 'Entries of a ZIP file that are no files' }),
+})

@@ -1,93 +1,94 @@
-/** One document as it is stored: its text with the borders of its chunks, its metadata; changed or deleted. */
-import { useState } from 'preact/hooks'
+/** One document as it is stored: its text with the borders of its chunks, and its metadata. */
+import { useEffect, useMemo, useRef, useState } from 'preact/hooks'
 import { useLocation } from 'preact-iso/router'
-import { deleteDocuments, getDocument, patchDocument, putDocument } from '../../../api/documents.ts'
-import { getKnowledgeBase, type KnowledgeBaseName } from '../../../api/knowledge-bases.ts'
+import { shortened } from '../../../../core/short-text.ts'
+import { deleteDocuments, getDocument } from '../../../api/documents.ts'
+import type { KnowledgeBaseName } from '../../../api/knowledge-bases.ts'
 import type { DocumentTexts } from '../../../api/records.ts'
 import { may } from '../../../api/session.ts'
-import { Button, CopyButton } from '../../../components/button.tsx'
-import { ConfirmButton, Dialog } from '../../../components/dialog.tsx'
-import { Failure, Loading } from '../../../components/failure.tsx'
-import { TextAreaField } from '../../../components/form/field.tsx'
-import { FormDialog } from '../../../components/form/form.tsx'
-import { counted } from '../../../components/numbers.ts'
+import { Button, CopyButton, Icon } from '../../../components/button.tsx'
+import { ConfirmButton } from '../../../components/dialog.tsx'
+import { Fact, Facts } from '../../../components/facts.tsx'
+import { counted, shownCount } from '../../../components/numbers.ts'
+import { Loaded } from '../../../components/record-list.tsx'
 import { useResource } from '../../../components/resource.ts'
-import { addressOf } from '../../../shell/addresses.ts'
+import { addressOf, chunkNumber } from '../../../shell/addresses.ts'
+import { useShortcuts } from '../../../shell/keyboard.tsx'
 import { tellDone } from '../../../shell/notices.tsx'
 import { KnowledgeBaseFrame } from '../knowledge-base-frame.tsx'
-import { areMadeOfJson } from './chunk-marks.ts'
-import { ColumnText } from './column-text.tsx'
 import {
-  changesOf,
-  type DraftField,
-  differences,
-  draftOf,
-  overStored,
-  textsOver,
-} from './metadata-draft.ts'
-import { MetadataFields } from './metadata-fields.tsx'
+  areMadeOfJson,
+  blocksOf,
+  markOf,
+  type NamedSpan,
+  type PlacedSpan,
+  piecesOf,
+  placeIn,
+  type Span,
+} from './chunk-marks.ts'
+import { DocumentForm } from './document-form.tsx'
 
 export function DocumentView({ project, name, id }: KnowledgeBaseName & { readonly id: string }) {
   const { query, route } = useLocation()
   const [isEdited, setIsEdited] = useState(false)
   const of = { project, name }
-  const { data, failure, reload } = useResource(
-    (signal) => getDocument(of, id, signal),
-    [project, name, id],
-  )
+  const read = useResource((signal) => getDocument(of, id, signal), [project, name, id])
   const remove = async () => {
     await deleteDocuments(of, { id: { in: [id] } })
     tellDone('Deleted the document')
     route(addressOf.knowledgeBase(project, name))
   }
-  const start = Number(query.start)
-  const end = Number(query.end)
+  const [start, end] = [Number(query.start), Number(query.end)]
   const number = query.chunk === undefined ? undefined : Number(query.chunk)
   const marked = query.start !== undefined && end > start ? { start, end, number } : undefined
-  const shownColumn = query.column ?? data?.content_columns[0]
   return (
     <KnowledgeBaseFrame project={project} name={name} part={id}>
-      {failure && <Failure error={failure} onRetry={reload} />}
-      {!data && !failure && <Loading what="the document" />}
-      {data && (
-        <>
-          <div class="row">
-            <h2 class="grow kb-title" dir="auto" title={data.id}>
-              {data.title ?? data.id}
-            </h2>
-            <CopyButton text={data.id} label="Copy id" />
-            {may('write') && (
-              <>
-                <Button look="small" icon="edit" label="Edit" onClick={() => setIsEdited(true)} />
-                <ConfirmButton
-                  look="small"
-                  icon="trash"
-                  label="Delete"
-                  asks="Delete this document?"
-                  onConfirm={remove}
-                >
-                  It is deleted with all of its chunks. This cannot be undone.
-                </ConfirmButton>
-              </>
+      <Loaded of={read} what="the document">
+        {(document) => (
+          <>
+            <div class="row">
+              <h2 class="grow kb-title" dir="auto" title={document.id}>
+                {document.title ?? document.id}
+              </h2>
+              <CopyButton text={document.id} label="Copy id" />
+              {may('write') && (
+                <>
+                  <Button look="small" icon="edit" label="Edit" onClick={() => setIsEdited(true)} />
+                  <ConfirmButton
+                    look="small"
+                    icon="trash"
+                    label="Delete"
+                    asks="Delete this document?"
+                    onConfirm={remove}
+                  >
+                    It is deleted with all of its chunks. This cannot be undone.
+                  </ConfirmButton>
+                </>
+              )}
+            </div>
+            <Metadata document={document} />
+            {Object.entries(document.content).map(([column, text]) => {
+              const isShown = column === (query.column ?? document.content_columns[0])
+              return (
+                <ColumnText
+                  key={column}
+                  {...{ of, document, column, text }}
+                  marked={isShown ? marked : undefined}
+                  hasKeys={isShown}
+                />
+              )
+            })}
+            {isEdited && (
+              <DocumentForm
+                of={of}
+                document={document}
+                onSaved={read.reload}
+                onClose={() => setIsEdited(false)}
+              />
             )}
-          </div>
-          <Metadata document={data} />
-          {Object.entries(data.content).map(([column, text]) => (
-            <ColumnText
-              key={column}
-              of={of}
-              document={data}
-              column={column}
-              text={text}
-              marked={shownColumn === column ? marked : undefined}
-              hasKeys={shownColumn === column}
-            />
-          ))}
-        </>
-      )}
-      {data && isEdited && (
-        <DocumentForm of={of} document={data} onSaved={reload} onClose={() => setIsEdited(false)} />
-      )}
+          </>
+        )}
+      </Loaded>
     </KnowledgeBaseFrame>
   )
 }
@@ -99,154 +100,199 @@ function Metadata({ document: { metadata, exact, chunks } }: { readonly document
       {!exact && (
         <p class="small quiet">
           {areMadeOfJson(chunks)
-            ? 'Its chunks are made of JSON, which is not stored itself.'
+            ? 'The chunks were made from JSON, which is not stored.'
             : 'White space between chunks is not stored, so it may differ here.'}
         </p>
       )}
       {entries.length > 0 && (
-        <dl class="kb-metadata small">
+        <Facts>
           {entries.map(([name, value]) => (
-            <div key={name}>
-              <dt class="quiet" dir="auto">
-                {name}
-              </dt>
-              {/* biome-ignore lint/a11y/noNoninteractiveTabindex: a long value scrolls, so keys must reach it */}
-              <dd dir="auto" tabIndex={0}>
-                <Value value={value} />
-              </dd>
-            </div>
+            <Fact key={name} name={name}>
+              <Value value={value} />
+            </Fact>
           ))}
-        </dl>
+        </Facts>
       )}
     </>
   )
 }
 
-/** Only addresses of the web become links: others could run something. */
+const VALUE_CHARS_MAX = 300
+
+/** Only web addresses become links: others could run something. */
 function Value({ value }: { readonly value: unknown }) {
   const text = typeof value === 'string' ? value : JSON.stringify(value)
-  if (!/^https?:\/\/\S+$/.test(text)) return <>{text.slice(0, 2000)}</>
+  if (!/^https?:\/\/\S+$/.test(text)) {
+    return (
+      <span class="small" dir="auto" title={text.length > VALUE_CHARS_MAX ? text : undefined}>
+        {shortened(text, VALUE_CHARS_MAX)}
+      </span>
+    )
+  }
   return (
-    <a href={text} target="_blank" rel="noreferrer">
+    <a class="small" href={text} target="_blank" rel="noreferrer">
       {text}
     </a>
   )
 }
 
-interface DocumentFormProps {
+interface ColumnTextProps {
   readonly of: KnowledgeBaseName
   readonly document: DocumentTexts
-  readonly onSaved: () => void
-  readonly onClose: () => void
-}
-
-/** Changes the text and the metadata of a document. What is stored is compared first: somebody else may have changed it. */
-function DocumentForm(props: DocumentFormProps) {
-  const { of, onClose } = props
-  const { data, failure, reload } = useResource(
-    (signal) => getKnowledgeBase(of.project, of.name, signal),
-    ['types', of],
-  )
-  if (data) return <OpenedForm {...props} types={data.metadata_types} />
-  return (
-    <Dialog title="Edit the document" size="wide" onClose={onClose}>
-      {failure ? <Failure error={failure} onRetry={reload} /> : <Loading what="the columns" />}
-    </Dialog>
-  )
-}
-
-function OpenedForm({
-  of,
-  document: opened,
-  types,
-  onSaved,
-  onClose,
-}: DocumentFormProps & { readonly types: Readonly<Record<string, string>> }) {
-  // What was opened stays what is compared with, even when the view reads it again behind this window.
-  const [first] = useState(opened)
-  const [before, setBefore] = useState(opened)
-  const [content, setContent] = useState<Readonly<Record<string, string>>>(opened.content)
-  const [draft, setDraft] = useState<readonly DraftField[]>(() => draftOf(opened.metadata, types))
-  const isForced = before !== first
-  const isTextSame = JSON.stringify(content) === JSON.stringify(first.content)
-  const save = async () => {
-    const changes = changesOf(draft)
-    const now = await getDocument(of, before.id)
-    const changed = differences(before, now)
-    if (changed !== '') {
-      setBefore(now)
-      throw new Error(
-        `Somebody changed ${changed} since you opened it. Save again to replace those with yours`,
-      )
-    }
-    // Only what was typed over replaces what is stored: changes of others to the rest stay.
-    if (isTextSame) await patchDocument(of, before.id, changes)
-    else {
-      await putDocument(of, before.id, {
-        content: textsOver(now.content, first.content, content),
-        metadata: overStored(now.metadata, changes),
-      })
-    }
-    tellDone('Saved the document')
-    onSaved()
-    onClose()
-  }
-  return (
-    <FormDialog
-      title="Edit the document"
-      size="wide"
-      verb={isForced ? 'Replace what is stored' : 'Save'}
-      onSubmit={save}
-      onClose={onClose}
-    >
-      {Object.entries(content).map(([column, text]) => (
-        <TextField
-          key={column}
-          column={column}
-          text={text}
-          isMade={areMadeOfJson(opened.chunks)}
-          onText={(next) => setContent({ ...content, [column]: next })}
-        />
-      ))}
-      <MetadataFields draft={draft} onChange={setDraft} />
-    </FormDialog>
-  )
-}
-
-interface TextFieldProps {
   readonly column: string
   readonly text: string
-  /** Of JSON, which the text is not any more. */
-  readonly isMade: boolean
-  readonly onText: (text: string) => void
+  readonly marked: NamedSpan | undefined
+  /** Only one of several columns reacts to keys. */
+  readonly hasKeys: boolean
 }
 
-/** A field with more makes every key slow: it is opened by whoever wants it. */
-const OPEN_CHARS_MAX = 200_000
+interface PlacedChunk extends PlacedSpan {
+  readonly id: string
+  readonly facts: Readonly<Record<string, unknown>>
+}
 
-function TextField({ column, text, isMade, onText }: TextFieldProps) {
-  const [isOpen, setIsOpen] = useState(text.length <= OPEN_CHARS_MAX)
-  if (!isOpen) {
-    return (
-      <div class="row">
-        <span class="grow">
-          The text of {column} has {counted(text.length, 'character')}.
-        </span>
-        <Button look="small" label="Edit it here" onClick={() => setIsOpen(true)} />
-      </div>
-    )
+/** The text of one column with its chunks, and the list of them. */
+function ColumnText({ of, document, column, text, marked, hasKeys }: ColumnTextProps) {
+  const { route } = useLocation()
+  const chunks = useMemo(() => chunksIn(document, column), [document, column])
+  const { at, mark } = marked ? markOf(marked, chunks) : { at: -1, mark: undefined }
+  const addressAt = ({ id: chunkId, cut }: PlacedChunk) => {
+    const place = { documentId: document.id, column, ...cut, chunkId }
+    return addressOf.chunk(of.project, of.name, place)
   }
+  const open = (index: number) => {
+    const chunk = chunks[index]
+    if (chunk !== undefined) route(addressAt(chunk))
+  }
+  useShortcuts([
+    { keys: 'j', does: 'The next chunk', run: () => hasKeys && open(at + 1) },
+    { keys: 'k', does: 'The previous chunk', run: () => hasKeys && open(at - 1) },
+  ])
+  const shown = chunks[Math.max(0, at)]
+  const first = Math.max(0, Math.min(at - LISTED_BEFORE, chunks.length - LISTED_MAX))
   return (
-    <TextAreaField
-      label={`Text of ${column}`}
-      hint={
-        isMade
-          ? 'Made from JSON, which is not stored. To change it, enter the whole JSON here.'
-          : 'A changed text is split into chunks and embedded again'
-      }
-      rows={10}
-      value={text}
-      onText={onText}
-    />
+    <section class="kb-document" aria-label={column}>
+      <ChunkedText text={text} chunks={chunks} marked={mark} />
+      {/* biome-ignore lint/a11y/noNoninteractiveTabindex: it scrolls, so keys must reach it */}
+      <section class="panel kb-chunks stack" aria-label={`Chunks of ${column}`} tabIndex={0}>
+        <div class="row">
+          <h3 class="grow">{counted(chunks.length, 'chunk')}</h3>
+          <Button
+            look="small"
+            label="Previous"
+            aria-disabled={at <= 0}
+            onClick={() => open(at - 1)}
+          />
+          <Button
+            look="small"
+            label="Next"
+            aria-disabled={at >= chunks.length - 1}
+            onClick={() => open(at + 1)}
+          />
+        </div>
+        {shown && <ChunkFacts of={of} chunk={shown} index={Math.max(0, at)} text={text} />}
+        <ol class="kb-values">
+          {chunks.slice(first, first + LISTED_MAX).map((chunk, index) => (
+            <li key={chunk.id}>
+              <a
+                class="small"
+                href={addressAt(chunk)}
+                aria-current={first + index === at ? 'true' : undefined}
+              >
+                {first + index + 1}: {shownCount(chunk.start)}–{shownCount(chunk.end)}
+              </a>
+            </li>
+          ))}
+        </ol>
+        {chunks.length > LISTED_MAX && (
+          <p class="small quiet">
+            {LISTED_MAX} of {shownCount(chunks.length)} are listed.
+          </p>
+        )}
+      </section>
+    </section>
+  )
+}
+
+const LISTED_MAX = 200
+const LISTED_BEFORE = 20
+
+function chunksIn({ chunks }: DocumentTexts, column: string): readonly PlacedChunk[] {
+  return chunks
+    .filter(({ content_column: own }) => own === column)
+    .map(({ chunk_id: id, start_char: start, end_char: end, metadata: facts }) => {
+      return { id, number: chunkNumber(id), start, end, facts, cut: placeIn(id) ?? { start, end } }
+    })
+}
+
+/** The text to search for in "More like this": an address has a limit, and a model reads little more. */
+const SOUGHT_CHARS_MAX = 1000
+
+interface ChunkFactsProps {
+  readonly of: KnowledgeBaseName
+  readonly chunk: PlacedChunk
+  readonly index: number
+  readonly text: string
+}
+
+function ChunkFacts({ of, chunk: { start, end, facts }, index, text }: ChunkFactsProps) {
+  const sought = text.slice(start, Math.min(end, start + SOUGHT_CHARS_MAX)).toWellFormed()
+  const query = new URLSearchParams({ q: sought.trim() })
+  const known = Object.entries(facts).filter(([, value]) => value !== null)
+  return (
+    <div class="stack small">
+      <p>
+        Chunk {shownCount(index + 1)}: {counted(end - start, 'character')}
+        {known.map(([name, value]) => (
+          <span key={name} class="quiet" dir="auto">
+            {` · ${name} ${shortened(String(value), 80)}`}
+          </span>
+        ))}
+      </p>
+      <a class="button small" href={`${addressOf.searchLab(of.project, of.name)}?${query}`}>
+        <Icon name="search" />
+        More like this
+      </a>
+    </div>
+  )
+}
+
+interface ChunkedTextProps {
+  readonly text: string
+  readonly chunks: readonly Span[]
+  readonly marked: Span | undefined
+}
+
+/** The text with its chunks in two alternating colours, darker where they overlap. Distant blocks are not drawn, by CSS. */
+function ChunkedText({ text, chunks, marked }: ChunkedTextProps) {
+  const mark = useRef<HTMLElement>(null)
+  const blocks = useMemo(() => blocksOf(text), [text])
+  useEffect(() => mark.current?.scrollIntoView({ block: 'center' }), [marked?.start, marked?.end])
+  return (
+    <div class="kb-text panel" dir="auto">
+      {blocks.map((block) => (
+        <div key={block.start} class="kb-block">
+          {piecesOf(block, chunks, marked).map((piece) => {
+            const [chunk, ...more] = piece.chunks
+            const look = chunk === undefined ? '' : more.length > 0 ? 'both' : `turn-${chunk % 2}`
+            const words = text.slice(piece.start, piece.end)
+            const isFirst = piece.isMarked && piece.start === marked?.start
+            return (
+              <span key={piece.start} class={look}>
+                {piece.chunks.map(
+                  (one) =>
+                    chunks[one]?.start === piece.start && (
+                      <span key={one} class="kb-number" aria-hidden="true">
+                        {one + 1}
+                      </span>
+                    ),
+                )}
+                {piece.isMarked ? <mark ref={isFirst ? mark : null}>{words}</mark> : words}
+              </span>
+            )
+          })}
+        </div>
+      ))}
+    </div>
   )
 }

@@ -1,84 +1,87 @@
-/** The documents of a knowledge base, or their chunks: looked through, narrowed down, deleted. */
+/** The documents of a knowledge base, or their chunks: found, filtered, opened, deleted. */
 import { useLayoutEffect, useRef, useState } from 'preact/hooks'
 import { useLocation } from 'preact-iso/router'
+import { isObject, parsedJson } from '../../../../core/json.ts'
 import { addressOfApi, findWords, listChunks, listDocuments } from '../../../api/documents.ts'
-import { type ColumnTypes, type Filters, literalWhereOf } from '../../../api/filters.ts'
+import { type ColumnTypes, type Filters, whereOf } from '../../../api/filters.ts'
 import type { KnowledgeBaseName } from '../../../api/knowledge-bases.ts'
-import type { KnowledgeBase } from '../../../api/records.ts'
-import { path, request } from '../../../api/request.ts'
-import { quoted } from '../../../api/sql.ts'
+import { quoted, runSql } from '../../../api/sql.ts'
 import { Button, Icon } from '../../../components/button.tsx'
 import { EmptyState, Failure, Loading } from '../../../components/failure.tsx'
+import { knownOf } from '../../../components/known-name.ts'
 import { counted, shownCount } from '../../../components/numbers.ts'
 import { useResource } from '../../../components/resource.ts'
 import { addressOf } from '../../../shell/addresses.ts'
 import { useShortcuts } from '../../../shell/keyboard.tsx'
 import { KnowledgeBaseFrame } from '../knowledge-base-frame.tsx'
-import { FacetPanel } from './facet-panel.tsx'
-import { FilterChips } from './filter-chips.tsx'
-import { type ListAddress, listAddressOf, PAGE_ROWS, queryOfList } from './list-address.ts'
-import { ListedRows, type Row } from './listed-rows.tsx'
-import { SelectionBar } from './selection-bar.tsx'
-import { TypedInput } from './typed-input.tsx'
+import { DocumentTable, FilterChips, type Row, SelectionBar } from './document-list.tsx'
+import { FacetPanel, TypedInput } from './facets.tsx'
+
+const PAGE_ROWS = 50
+
+/** What the list shows, as its address says it. */
+interface ListAddress {
+  readonly shows: 'documents' | 'chunks'
+  readonly words: string
+  /** Where the words are looked for: in texts, or in ids and titles. */
+  readonly within: 'text' | 'name'
+  readonly filters: Filters
+  /** From 1 on. */
+  readonly page: number
+  /** Where that page begins, if known: the server then reads only this page. */
+  readonly cursor?: string | undefined
+}
 
 export function DocumentsView({ project, name }: KnowledgeBaseName) {
   const { query, path: here, route } = useLocation()
   const shown = listAddressOf(query)
   const [selected, setSelected] = useState<ReadonlySet<string>>(new Set())
   const [isWhole, setIsWhole] = useState(false)
+  const of = { project, name }
   const select = (ids: ReadonlySet<string>) => {
     setIsWhole(false)
     setSelected(ids)
   }
-  // Whichever way another list or page came, "all" was said of the one before.
+  // "All" was said of the list before.
   useLayoutEffect(() => setIsWhole(false), [here, queryOfList(shown)])
-  const kb = useResource(
-    (signal) =>
-      request<KnowledgeBase>(path`/api/projects/${project}/knowledge_bases/${name}`, { signal }),
-    [project, name],
-  )
-  const page = useResource(
-    (signal) => readPage({ project, name }, shown, signal),
-    [project, name, shown],
-  )
+  const types = knownOf('knowledgeBases', of)?.metadata_types ?? {}
+  const page = useResource((signal) => readPage(of, shown, signal), [project, name, shown])
   const show = (change: Partial<ListAddress>) => {
     select(new Set())
     route(`${here}${queryOfList({ ...shown, page: 1, cursor: undefined, ...change })}`)
   }
-  // What was shown last stays until the next page is there: nothing jumps, and the focus stays.
+  // The last page stays until the next one is there: nothing jumps, and the focus stays.
   const last = useRef<{ readonly listed: Page; readonly place: ListAddress } | undefined>(undefined)
   const isPastEnd = shown.page > 1 && page.data?.rows.length === 0
   if (page.data !== undefined) {
     last.current = isPastEnd ? undefined : { listed: page.data, place: shown }
   }
   const listed = page.data ?? (page.isLoading ? last.current?.listed : undefined)
-  // Of the rows that are there: whoever selects and deletes them reads which ones they are.
   const place = page.data === undefined ? (last.current?.place ?? shown) : shown
-  // What stood on the last page was deleted: there may be others before it.
+  // The last page was deleted: there may be others before it.
   useLayoutEffect(() => {
     if (isPastEnd) route(`${here}${queryOfList({ ...shown, page: 1, cursor: undefined })}`, true)
   }, [isPastEnd])
   const isNarrowed = shown.words !== '' || Object.keys(shown.filters).length > 0
   const isEmpty = listed?.rows.length === 0
-  const isChunks = shown.shows === 'chunks'
   // Not of the list before: its total is not that of these filters.
   const total = shown.words === '' ? (page.data?.total ?? null) : null
   return (
     <KnowledgeBaseFrame project={project} name={name}>
       <div class="kb-documents">
-        {kb.data && !(isEmpty && !isNarrowed) && (
+        {!(isEmpty && !isNarrowed) && (
           <FacetPanel
-            of={{ project, name }}
-            types={kb.data.metadata_types}
-            shown={shown}
+            of={of}
+            types={types}
+            filters={shown.filters}
             onFilters={(filters) => show({ filters })}
           />
         )}
         <div class="stack">
           <ListSearch shown={shown} onShow={show} />
-          <FilterChips shown={shown} onShow={show} />
+          <FilterChips filters={shown.filters} onFilters={(filters) => show({ filters })} />
           <SelectionBar
-            of={{ project, name }}
+            of={of}
             selected={selected}
             whole={total === null ? undefined : { filters: shown.filters, total }}
             isWhole={isWhole}
@@ -91,12 +94,17 @@ export function DocumentsView({ project, name }: KnowledgeBaseName) {
           />
           {page.failure && <Failure error={page.failure} onRetry={page.reload} />}
           {!listed && page.isLoading && <Loading what="the documents" />}
-          {isEmpty && (
-            <Nothing
-              isNarrowed={isNarrowed}
-              of={{ project, name }}
-              onClear={() => show({ words: '', filters: {} })}
-            />
+          {isEmpty && isNarrowed && (
+            <EmptyState icon="filter" title="Nothing matches">
+              <Button label="Show everything" onClick={() => show({ words: '', filters: {} })} />
+            </EmptyState>
+          )}
+          {isEmpty && !isNarrowed && (
+            <EmptyState icon="file" title="There are no documents yet">
+              <a class="button primary" href={addressOf.addDocuments(project, name)}>
+                Add documents
+              </a>
+            </EmptyState>
           )}
           {listed && !isEmpty && (
             <div class="stack" aria-busy={page.isLoading}>
@@ -104,12 +112,12 @@ export function DocumentsView({ project, name }: KnowledgeBaseName) {
                 <span class="grow" role="status">
                   {wordsOfPlace(place.page, listed.rows.length, listed.total)}
                 </span>
-                <ExportLinks of={{ project, name }} shown={shown} types={kb.data?.metadata_types} />
+                <ExportLinks of={of} filters={shown.filters} types={types} />
               </div>
-              <ListedRows
-                of={{ project, name }}
+              <DocumentTable
+                of={of}
                 rows={listed.rows}
-                selected={isChunks ? undefined : selected}
+                selected={shown.shows === 'chunks' ? undefined : selected}
                 onSelect={select}
               />
               <Pages here={here} shown={place} next={listed.next} total={listed.total} />
@@ -121,48 +129,49 @@ export function DocumentsView({ project, name }: KnowledgeBaseName) {
   )
 }
 
+function listAddressOf(query: Readonly<Record<string, string>>): ListAddress {
+  const page = Number.parseInt(query.page ?? '1', 10)
+  const filters = parsedJson(query.filters ?? '')
+  return {
+    shows: query.show === 'chunks' ? 'chunks' : 'documents',
+    words: query.q ?? '',
+    within: query.in === 'name' ? 'name' : 'text',
+    filters: isObject(filters) ? filters : {},
+    page: Number.isSafeInteger(page) && page > 0 ? page : 1,
+    cursor: query.cursor,
+  }
+}
+
+function queryOfList({ shows, words, within, filters, page, cursor }: ListAddress): string {
+  const query = new URLSearchParams({
+    ...(shows === 'chunks' ? { show: shows } : {}),
+    ...(words === '' ? {} : { q: words }),
+    ...(within === 'name' ? { in: within } : {}),
+    ...(Object.keys(filters).length === 0 ? {} : { filters: JSON.stringify(filters) }),
+    ...(page > 1 ? { page: String(page) } : {}),
+    ...(page > 1 && cursor !== undefined ? { cursor } : {}),
+  })
+  return query.size === 0 ? '' : `?${query}`
+}
+
 /** `51–100 of 1,398`. */
 function wordsOfPlace(page: number, rows: number, total: number | null): string {
   const first = (page - 1) * PAGE_ROWS
   const place = `${shownCount(first + 1)}–${shownCount(first + rows)}`
-  return total === null ? `${place}, the best first` : `${place} of ${shownCount(total)}`
-}
-
-interface NothingProps {
-  readonly isNarrowed: boolean
-  readonly of: KnowledgeBaseName
-  readonly onClear: () => void
-}
-
-function Nothing({ isNarrowed, of: { project, name }, onClear }: NothingProps) {
-  if (isNarrowed) {
-    return (
-      <EmptyState icon="filter" title="Nothing matches">
-        <Button label="Show everything" onClick={onClear} />
-      </EmptyState>
-    )
-  }
-  return (
-    <EmptyState icon="file" title="There are no documents yet">
-      <a class="button primary" href={addressOf.addDocuments(project, name)}>
-        Add documents
-      </a>
-    </EmptyState>
-  )
+  return total === null ? `${place}, best matches first` : `${place} of ${shownCount(total)}`
 }
 
 interface ExportLinksProps {
   readonly of: KnowledgeBaseName
-  readonly shown: ListAddress
-  readonly types: ColumnTypes | undefined
+  readonly filters: Filters
+  readonly types: ColumnTypes
 }
 
-/** An address may not be longer everywhere. */
+/** Proxies and servers accept addresses up to about this length. */
 const ADDRESS_CHARS_MAX = 4000
 
-/** What is listed, out of here: as a statement, whose rows the SQL view writes to a file, or the whole with its vectors. */
-function ExportLinks({ of, shown, types = {} }: ExportLinksProps) {
-  const statement = statementOf(of, shown.filters, types)
+function ExportLinks({ of, filters, types }: ExportLinksProps) {
+  const statement = statementOf(of, filters, types)
   return (
     <>
       {statement !== undefined && statement.length < ADDRESS_CHARS_MAX && (
@@ -179,16 +188,15 @@ function ExportLinks({ of, shown, types = {} }: ExportLinksProps) {
   )
 }
 
-/** Undefined: the address holds a condition that SQL has no word for here. */
+/** undefined: the page cannot write one of the conditions in SQL. */
 function statementOf(
   { project, name }: KnowledgeBaseName,
   filters: Filters,
   types: ColumnTypes,
 ): string | undefined {
   try {
-    const where = literalWhereOf(filters, types)
     const from = `${quoted(project)}.${quoted(name)}`
-    return addressOf.statement(`SELECT * FROM ${from}${where} LIMIT 1000`)
+    return addressOf.statement(`SELECT * FROM ${from}${whereOf(filters, types)} LIMIT 1000`)
   } catch {
     return undefined
   }
@@ -198,11 +206,10 @@ interface PagesProps {
   readonly here: string
   readonly shown: ListAddress
   readonly next: string | null
-  /** Of all rows; null: nobody counted. */
+  /** null: unknown. */
   readonly total: number | null
 }
 
-/** Which page of how many, and the way to the others. */
 function Pages({ here, shown, next, total }: PagesProps) {
   const { route } = useLocation()
   if (shown.page === 1 && next === null) return null
@@ -224,23 +231,23 @@ function Pages({ here, shown, next, total }: PagesProps) {
           Previous page
         </a>
       )}
-      {last === null ? (
-        <span class="small quiet">Page {shown.page}</span>
-      ) : (
-        <span class="row small quiet">
-          Page
-          <TypedInput
-            kind="number"
-            label="Page"
-            class="kb-page"
-            min={1}
-            max={last}
-            value={String(shown.page)}
-            onCommit={jump}
-          />
-          of {shownCount(last)}
-        </span>
-      )}
+      <span class="row small quiet">
+        Page
+        {last === null ? (
+          ` ${shown.page}`
+        ) : (
+          <>
+            <TypedInput
+              type="number"
+              label="Page"
+              class="kb-page"
+              value={String(shown.page)}
+              onCommit={jump}
+            />
+            of {shownCount(last)}
+          </>
+        )}
+      </span>
       {next !== null && (
         <a class="button small" href={to(shown.page + 1, next)} onClick={toTop}>
           Next page
@@ -255,7 +262,7 @@ interface ListSearchProps {
   readonly onShow: (change: Partial<ListAddress>) => void
 }
 
-/** What the list shows, and the words it is searched by. */
+/** What the list shows, and the words to find in it. */
 function ListSearch({ shown, onShow }: ListSearchProps) {
   const [words, setWords] = useState(shown.words)
   useLayoutEffect(() => setWords(shown.words), [shown.words])
@@ -293,11 +300,8 @@ function ListSearch({ shown, onShow }: ListSearchProps) {
         class="kb-within"
         aria-label="Where to find them"
         value={shown.within}
-        onChange={(event) =>
-          onShow({
-            words: words.trim(),
-            within: event.currentTarget.value === 'name' ? 'name' : 'text',
-          })
+        onChange={({ currentTarget: { value } }) =>
+          onShow({ words: words.trim(), within: value === 'name' ? 'name' : 'text' })
         }
       >
         <option value="text">in texts</option>
@@ -308,17 +312,17 @@ function ListSearch({ shown, onShow }: ListSearchProps) {
   )
 }
 
-/** As many as a search by words gives. */
+/** The most that a search by words gives. */
 const FOUND_MAX = 10_000
 
 interface Page {
   readonly rows: readonly Row[]
-  /** Null: nobody counted. */
+  /** null: unknown. */
   readonly total: number | null
   readonly next: string | null
 }
 
-/** One page of the list, as its address says. @throws ApiError */
+/** One page of the list. @throws ApiError */
 async function readPage(
   of: KnowledgeBaseName,
   shown: ListAddress,
@@ -340,11 +344,32 @@ async function readPage(
     return { rows: items.map(chunkRow), total, next }
   }
   const { items, total, next } = await listDocuments(of, part, signal)
-  const rows = items.map(({ id, title, metadata, chunk_count, characters }) => {
-    const facts = `${counted(chunk_count, 'chunk')} · ${counted(characters, 'character')}`
-    return { key: id, id, title: title ?? id, facts, metadata }
-  })
+  const ids = items.map(({ id }) => id)
+  const firstLines = await readFirstLines(of, ids, signal)
+  const rows = items.map(({ id, title, metadata, chunk_count, characters }) => ({
+    key: id,
+    id,
+    title: title ?? id,
+    excerpt: firstLines.get(id) ?? '',
+    size: `${shownCount(characters)} characters, ${counted(chunk_count, 'chunk')}`,
+    metadata,
+  }))
   return { rows, total, next }
+}
+
+const LINE_CHARS_MAX = 160
+
+/** How the text of each document begins. @throws ApiError */
+async function readFirstLines(
+  { project, name }: KnowledgeBaseName,
+  ids: readonly string[],
+  signal: AbortSignal,
+): Promise<ReadonlyMap<string, string>> {
+  const sql = `SELECT id, left(trim(chunk_content), ${LINE_CHARS_MAX})
+    FROM ${quoted(project)}.${quoted(name)}
+    WHERE id IN :ids AND regexp_matches(chunk_id, ':1of[0-9]+:[0-9]+to[0-9]+$')`
+  const { rows } = await runSql({ sql, project, params: { ids }, signal })
+  return new Map(rows.map(([id, text]) => [String(id), String(text)]))
 }
 
 interface FoundChunk {
@@ -357,15 +382,14 @@ interface FoundChunk {
 function chunkRow({ id, chunk_id: chunkId, chunk_content: text, metadata }: FoundChunk): Row {
   const { start_char: start, end_char: end, content_column: column, title } = metadata
   const hasPlace = typeof start === 'number' && typeof end === 'number'
+  const named = typeof column === 'string' ? column : undefined
   return {
     key: chunkId,
     id,
     title: typeof title === 'string' && title !== '' ? title : id,
-    facts: hasPlace ? `characters ${start}–${end}` : '',
-    metadata: {},
     excerpt: text.slice(0, 400),
-    ...(hasPlace
-      ? { place: { start, end, column: typeof column === 'string' ? column : undefined, chunkId } }
-      : {}),
+    size: hasPlace ? `characters ${shownCount(start)}–${shownCount(end)}` : '',
+    metadata,
+    ...(hasPlace ? { place: { start, end, column: named, chunkId } } : {}),
   }
 }

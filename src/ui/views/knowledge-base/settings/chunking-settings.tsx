@@ -1,214 +1,315 @@
-/** How documents are split, with a live preview: today's chunks of a text beside those that the change would make. */
-import { useState } from 'preact/hooks'
-import type {
-  DOCUMENT_LIST,
-  DOCUMENT_TEXTS,
-} from '../../../../api/http/answers/records/knowledge-base-schemas.ts'
+/** How documents are chunked, with a preview, and the stored documents chunked again. */
+import { useEffect, useState } from 'preact/hooks'
+import type { PREVIEW } from '../../../../api/http/answers/records/knowledge-base-schemas.ts'
 import type { Wire } from '../../../../api/http/request/schema-words.ts'
+import { getDocument, listDocuments } from '../../../api/documents.ts'
+import { isJobOver, listJobs } from '../../../api/jobs.ts'
+import type { KnowledgeBaseName } from '../../../api/knowledge-bases.ts'
 import type { KnowledgeBase } from '../../../api/records.ts'
 import { path, request } from '../../../api/request.ts'
 import { Button } from '../../../components/button.tsx'
-import { Failure } from '../../../components/failure.tsx'
-import { SelectField, TextAreaField, TextField } from '../../../components/form/field.tsx'
-import { counted } from '../../../components/numbers.ts'
-import { useAction, useResource } from '../../../components/resource.ts'
-import { Costs } from './embedding-settings.tsx'
-import { PreviewedChunks, TEXT_CHARS_MAX } from './previewed-chunks.tsx'
-import { Rechunking } from './rechunking.tsx'
-import { type SettingsPartProps, useSaving } from './saving.ts'
+import { ConfirmButton } from '../../../components/dialog.tsx'
+import { Failure, Loading } from '../../../components/failure.tsx'
+import { TextAreaField } from '../../../components/form/field.tsx'
+import { JobProgress } from '../../../components/job-progress.tsx'
+import { counted, shownCount } from '../../../components/numbers.ts'
+import { useResource } from '../../../components/resource.ts'
+import {
+  Costs,
+  type SectionProps,
+  type SettingField,
+  SettingsSection,
+  useSaving,
+  type Values,
+} from './settings-section.tsx'
 
-/** The types to choose from. Another one that is stored, as by SQL, is a choice as long as it is stored. */
-const TYPES = ['auto', 'text_chunking', 'markdown_chunking', 'sentence_chunking', 'code_chunking']
+/** Types to choose from. Another stored one, as set by SQL, is a choice while it is stored. */
+const TYPES: readonly (readonly [string, string])[] = [
+  ['auto', 'By the kind of document'],
+  ['text_chunking', 'As plain text'],
+  ['markdown_chunking', 'By headings (Markdown)'],
+  ['sentence_chunking', 'By sentences'],
+  ['code_chunking', 'As source code'],
+]
+const OTHER_TYPES: readonly (readonly [string, string])[] = [
+  ['json_chunking', 'As JSON'],
+  ['contextual', 'With context written by a model'],
+]
 
-const WORDS: Readonly<Record<string, string>> = {
-  auto: 'By the kind of document',
-  text_chunking: 'As plain text',
-  markdown_chunking: 'By headings (Markdown)',
-  sentence_chunking: 'By sentences',
-  code_chunking: 'As source code',
-  json_chunking: 'As JSON',
-  contextual: 'With context written by a model',
-}
-
-/** Types of which a chunk has a size, and of which it shares some text with the next. */
 const hasSize = (type: string) => type !== 'json_chunking'
 const hasOverlap = (type: string) => {
   return hasSize(type) && type !== 'sentence_chunking' && type !== 'code_chunking'
 }
 
-interface Chunking {
-  readonly type: string
-  readonly size: string
-  readonly overlap: string
-}
-
-export function ChunkingSettings(props: SettingsPartProps & { readonly documents: number }) {
+export function ChunkingSettings(props: SectionProps) {
   const { of, kb, documents } = props
-  const { project } = of
-  const stored = kb.params.preprocessing ?? {}
-  const [chunking, setChunking] = useState(() => chunkingOf(stored))
-  const [text, setText] = useState<string>()
-  const { act, failure, isBusy } = useAction()
-  const onSave = useSaving(props, (one) => one.params.preprocessing)
-  const first = useResource((signal) => firstText(project, kb, signal), ['first text', kb.id])
-  const shown = text ?? first.data ?? ''
-  const preprocessing = preprocessingOf(chunking, stored)
-  const save = async (event: SubmitEvent) => {
-    event.preventDefault()
-    await act(() => onSave({ preprocessing }))
-  }
+  const preprocessing = kb.params.preprocessing ?? {}
+  const stored = valuesOf(preprocessing)
+  const [values, setValues] = useState(stored)
+  const [begun, setBegun] = useState(0)
+  const [isRunning, setIsRunning] = useState(false)
+  const save = useSaving(props, (one) => one.params.preprocessing)
+  const next = preprocessingOf(values, preprocessing)
+  const isChanged = JSON.stringify(values) !== JSON.stringify(stored)
+  const { type = 'auto' } = values
+  const what = `e-chunk ${counted(documents, 'document')}`
   return (
-    <form class="panel stack" onSubmit={save} aria-label="Chunks">
-      <h2>Chunks</h2>
-      <div class="grid">
-        <TypeField
-          type={chunking.type}
-          storedType={typeOf(stored)}
-          onChange={(type) => setChunking({ ...chunking, type })}
-        />
-        <SizeFields chunking={chunking} onChange={setChunking} />
-      </div>
-      <Costs
-        lines={[
-          'Saving costs nothing: it counts for what is stored from now on',
-          ...(documents === 0
-            ? []
-            : [`${counted(documents, 'document')} stay as they are until they are split again`]),
-        ]}
-      />
-      {failure && <Failure error={failure} />}
-      <Rechunking
-        {...props}
-        preprocessing={preprocessing}
-        isChanged={!isSame(preprocessing, preprocessingOf(chunkingOf(stored), stored))}
-        onBegin={() => onSave({ preprocessing, rechunk: true })}
-      >
-        <Button type="submit" look="primary" label="Save" aria-disabled={isBusy} />
-      </Rechunking>
-      <TextAreaField
-        label="Try it on this text"
-        hint="The first document, until you paste another text"
-        rows={5}
-        value={shown}
-        onText={setText}
-      />
-      <div class="kb-previews">
-        <PreviewedChunks
-          title="As it is now"
-          project={project}
-          kb={kb}
-          text={shown}
-          preprocessing={stored}
-        />
-        <PreviewedChunks
-          title="With this change"
-          project={project}
-          kb={kb}
-          text={shown}
-          preprocessing={preprocessing}
-        />
-      </div>
-    </form>
+    <SettingsSection
+      title="Chunks"
+      stored={stored}
+      values={values}
+      fields={fieldsOf(type, stored.type ?? 'auto')}
+      onChange={setValues}
+      costs={[
+        documents === 0
+          ? 'It applies to documents added from now on'
+          : `It applies to documents added from now on; ${counted(documents, 'document')} stay as they are until you re-chunk them`,
+      ]}
+      onSave={() => save({ preprocessing: next })}
+      beside={
+        documents > 0 &&
+        !isRunning && (
+          <ConfirmButton
+            label={isChanged ? `Save and r${what}` : `R${what}`}
+            asks={`R${what}?`}
+            verb="Re-chunk"
+            onConfirm={async () => {
+              await save({ preprocessing: next, rechunk: true })
+              setBegun((before) => before + 1)
+            }}
+          >
+            <Costs label="What it costs" lines={costsOf(kb, type, documents)} />
+          </ConfirmButton>
+        )
+      }
+    >
+      <RechunkProgress of={of} begun={begun} onRunning={setIsRunning} onOver={props.onSaved} />
+      <Preview {...{ of, kb, next }} now={preprocessing} />
+    </SettingsSection>
   )
 }
 
-function isSame(one: object, other: object): boolean {
-  return JSON.stringify(one) === JSON.stringify(other)
+function fieldsOf(type: string, storedType: string): readonly SettingField[] {
+  return [
+    {
+      name: 'type',
+      label: 'How documents are chunked',
+      options: [...TYPES, ...OTHER_TYPES.filter(([one]) => one === storedType)],
+    },
+    ...(hasSize(type)
+      ? [
+          {
+            name: 'size',
+            label: 'Size in characters',
+            kind: 'number' as const,
+            min: 1,
+            hint: 'Leave empty for what the embedding model reads at once',
+            empty: 'automatic',
+          },
+        ]
+      : []),
+    ...(hasOverlap(type)
+      ? [
+          {
+            name: 'overlap',
+            label: 'Overlap in characters',
+            kind: 'number' as const,
+            min: 0,
+            empty: 'automatic',
+          },
+        ]
+      : []),
+  ]
 }
 
-interface SizeFieldsProps {
-  readonly chunking: Chunking
-  readonly onChange: (chunking: Chunking) => void
-}
-
-function SizeFields({ chunking, onChange }: SizeFieldsProps) {
-  return (
-    <>
-      {hasSize(chunking.type) && (
-        <TextField
-          label="Size in characters"
-          hint="Leave empty for what the embedding model reads at once"
-          type="number"
-          min="1"
-          value={chunking.size}
-          onText={(text) => onChange({ ...chunking, size: text })}
-        />
-      )}
-      {hasOverlap(chunking.type) && (
-        <TextField
-          label="Overlap in characters"
-          type="number"
-          min="0"
-          value={chunking.overlap}
-          onText={(text) => {
-            onChange({ ...chunking, overlap: text })
-          }}
-        />
-      )}
-    </>
-  )
-}
-
-interface TypeFieldProps {
-  readonly type: string
-  readonly storedType: string
-  readonly onChange: (type: string) => void
-}
-
-function TypeField({ type, storedType, onChange }: TypeFieldProps) {
-  return (
-    <SelectField
-      label="How documents are split"
-      value={type}
-      onChoose={onChange}
-      options={[...new Set([...TYPES, storedType])].map((one) => [one, WORDS[one] ?? one] as const)}
-    />
-  )
-}
-
-async function firstText(project: string, kb: KnowledgeBase, signal: AbortSignal): Promise<string> {
-  const all = path`/api/projects/${project}/knowledge_bases/${kb.name}/documents`
-  const { items } = await request<Wire<typeof DOCUMENT_LIST>>(`${all}?limit=1`, { signal })
-  const [document] = items
-  if (document === undefined) return ''
-  const one = await request<Wire<typeof DOCUMENT_TEXTS>>(`${all}${path`/${document.id}`}`, {
-    signal,
-  })
-  return Object.values(one.content).join('\n\n').slice(0, TEXT_CHARS_MAX)
+function costsOf(kb: KnowledgeBase, type: string, documents: number): readonly string[] {
+  return [
+    `${counted(documents, 'document')} are read; those whose chunks stay the same are left alone`,
+    kb.embedding_model.provider === 'builtin'
+      ? 'Changed chunks are embedded on this server'
+      : `Changed chunks are embedded by ${kb.embedding_model.model_name}, at its price`,
+    ...(type === 'contextual' ? ['The chat model is called once for each chunk'] : []),
+    'Ids and metadata stay, and searches find each document all the time. You can cancel it while it runs',
+  ]
 }
 
 type Stored = NonNullable<KnowledgeBase['params']['preprocessing']>
 
-/** Where no type is named, the options say which one it is. */
+/** Without a named type, the options tell it. */
 function typeOf(stored: Stored): string {
   if (typeof stored.type === 'string') return stored.type
-  return Object.keys(WORDS).find((type) => stored[configName(type)] != null) ?? 'auto'
+  const known = [...TYPES, ...OTHER_TYPES].map(([one]) => one)
+  return known.find((type) => stored[`${type}_config`] != null) ?? 'auto'
 }
 
-function chunkingOf(stored: Stored): Chunking {
+function valuesOf(stored: Stored): Values {
   const type = typeOf(stored)
   const { chunk_size: size, chunk_overlap: overlap } = configOf(stored, type)
   return { type, size: String(size ?? ''), overlap: String(overlap ?? '') }
 }
 
-function configName(type: string): string {
-  return `${type}_config`
-}
-
 function configOf(stored: Stored, type: string): Stored {
-  const config = stored[configName(type)]
+  const config = stored[`${type}_config`]
   return typeof config === 'object' && config !== null
     ? Object.fromEntries(Object.entries(config))
     : {}
 }
 
-/** What no field shows stays, as the separators of a text, as long as the type does. */
-function preprocessingOf({ type, size, overlap }: Chunking, stored: Stored): object {
+/** Options without a field stay as long as the type does. */
+function preprocessingOf({ type = 'auto', size = '', overlap = '' }: Values, stored: Stored) {
   const { chunk_size: _size, chunk_overlap: _overlap, ...others } = configOf(stored, type)
   const config = {
     ...others,
     ...(size === '' || !hasSize(type) ? {} : { chunk_size: Number(size) }),
     ...(overlap === '' || !hasOverlap(type) ? {} : { chunk_overlap: Number(overlap) }),
   }
-  return Object.keys(config).length === 0 ? { type } : { type, [configName(type)]: config }
+  return Object.keys(config).length === 0 ? { type } : { type, [`${type}_config`]: config }
+}
+
+interface RechunkProgressProps {
+  readonly of: KnowledgeBaseName
+  /** Counts the jobs that were started here. */
+  readonly begun: number
+  readonly onRunning: (isRunning: boolean) => void
+  readonly onOver: () => void
+}
+
+/** The last job that chunked the stored documents again, while it is news. */
+function RechunkProgress({ of, begun, onRunning, onOver }: RechunkProgressProps) {
+  const { project, name } = of
+  const { data, failure, reload } = useResource(
+    async (signal) => {
+      const filters = { project, knowledgeBase: name, kind: 'rechunk', limit: 1 } as const
+      return { job: (await listJobs(filters, signal)).items[0] }
+    },
+    [project, name, begun],
+  )
+  const job = data?.job
+  const isRunning = job !== undefined && !isJobOver(job)
+  const [isFollowed, setIsFollowed] = useState(false)
+  useEffect(() => {
+    onRunning(isRunning)
+    if (isRunning) setIsFollowed(true)
+  }, [isRunning])
+  if (failure) return <Failure error={failure} onRetry={reload} />
+  if (job === undefined) return null
+  const isNews = begun > 0 || isFollowed || job.state !== 'done' || job.error_count > 0
+  if (!isNews) return null
+  return (
+    <section class="stack" aria-label="Re-chunked documents">
+      <JobProgress
+        key={job.id}
+        id={job.id}
+        job={job}
+        onChanged={reload}
+        onOver={() => {
+          reload()
+          onOver()
+        }}
+      />
+    </section>
+  )
+}
+
+const TEXT_CHARS_MAX = 40_000
+const TYPED_MS = 250
+
+interface PreviewProps {
+  readonly of: KnowledgeBaseName
+  readonly kb: KnowledgeBase
+  readonly now: object
+  readonly next: object
+}
+
+/** The chunks of a text with the current and with the changed settings. */
+function Preview({ of, kb, now, next }: PreviewProps) {
+  const [isOpen, setIsOpen] = useState(false)
+  const [typed, setTyped] = useState<string>()
+  const first = useResource(
+    async (signal) => {
+      const [document] = (await listDocuments(of, { limit: 1, filters: {} }, signal)).items
+      if (document === undefined) return ''
+      const { content } = await getDocument(of, document.id, signal)
+      return Object.values(content).join('\n\n').slice(0, TEXT_CHARS_MAX)
+    },
+    ['first text', of, kb.id],
+  )
+  const text = typed ?? first.data ?? ''
+  if (!isOpen) {
+    return (
+      <div>
+        <Button look="small" label="Preview the chunks" onClick={() => setIsOpen(true)} />
+      </div>
+    )
+  }
+  return (
+    <>
+      <TextAreaField
+        label="Text to try"
+        hint="The first document, until you paste another text"
+        rows={5}
+        value={text}
+        onText={setTyped}
+      />
+      <div class="kb-previews">
+        <PreviewedChunks title="Now" {...{ of, text }} preprocessing={now} />
+        <PreviewedChunks title="With this change" {...{ of, text }} preprocessing={next} />
+      </div>
+    </>
+  )
+}
+
+interface PreviewedChunksProps {
+  readonly title: string
+  readonly of: KnowledgeBaseName
+  readonly text: string
+  readonly preprocessing: object
+}
+
+function PreviewedChunks({ title, of, text, preprocessing }: PreviewedChunksProps) {
+  const json = { text: text.slice(0, TEXT_CHARS_MAX), knowledge_base: of.name, preprocessing }
+  const { data, failure, isLoading } = useResource(
+    async (signal) => {
+      // Until the typing rests.
+      await new Promise((resolve) => setTimeout(resolve, TYPED_MS))
+      signal.throwIfAborted()
+      if (text.trim() === '') return undefined
+      const to = path`/api/projects/${of.project}/knowledge_bases/preview`
+      return request<Wire<typeof PREVIEW>>(to, { method: 'POST', json, signal })
+    },
+    [json],
+  )
+  const sizes = data?.chunks.map(({ content }) => content.length) ?? []
+  return (
+    <section class="stack" aria-label={title}>
+      <h3>{title}</h3>
+      {failure && <Failure error={failure} />}
+      {isLoading && data === undefined && <Loading what="the preview" />}
+      {text.trim() === '' && <p class="small quiet">Paste a text to see its chunks.</p>}
+      {data && (
+        <>
+          <p class="small" role="status">
+            {counted(data.total, 'chunk')}, {shownCount(Math.min(...sizes))} to{' '}
+            {shownCount(Math.max(...sizes))} characters
+          </p>
+          {data.warnings.map((warning) => (
+            <p key={warning} class="small bad">
+              {warning}
+            </p>
+          ))}
+          {/* biome-ignore lint/a11y/noNoninteractiveTabindex: it scrolls, so keys must reach it */}
+          <ol class="kb-previewed" tabIndex={0} aria-label={`Chunks, ${title}`}>
+            {data.chunks.map(({ chunk_id, content, start, end }) => (
+              <li key={chunk_id}>
+                <span class="small quiet">
+                  {shownCount(start)} to {shownCount(end)}
+                </span>
+                <p dir="auto">{content}</p>
+              </li>
+            ))}
+          </ol>
+        </>
+      )}
+    </section>
+  )
 }

@@ -1,142 +1,132 @@
-/** What finds the nearest vectors: what it is now, another one, and what that takes. */
+/** The vector index, and the defaults of searches. */
 import { useState } from 'preact/hooks'
 import type { STATUS } from '../../../../api/http/answers/records/server-schemas.ts'
 import type { Wire } from '../../../../api/http/request/schema-words.ts'
+import { DEFAULT_FUSION } from '../../../../core/domain/hybrid-search.ts'
 import { indexStates, type KnowledgeBaseName } from '../../../api/knowledge-bases.ts'
+import type { KnowledgeBase } from '../../../api/records.ts'
 import { request } from '../../../api/request.ts'
 import { quoted, runSql } from '../../../api/sql.ts'
-import { SelectField, TextField } from '../../../components/form/field.tsx'
-import { Form } from '../../../components/form/form.tsx'
-import { counted, shownCount } from '../../../components/numbers.ts'
+import {
+  DETECTED_LANGUAGE,
+  FUSION_CHOICES,
+  LANGUAGE_CHOICES,
+  languageName,
+} from '../../../components/form/search-fields.tsx'
+import { counted } from '../../../components/numbers.ts'
 import { Loaded } from '../../../components/record-list.tsx'
 import { usePolling, useResource } from '../../../components/resource.ts'
 import { tellDone } from '../../../shell/notices.tsx'
-import { Costs } from './embedding-settings.tsx'
+import {
+  type SectionProps,
+  type SettingField,
+  SettingsSection,
+  useSaving,
+  type Values,
+} from './settings-section.tsx'
 
-const TYPES = ['auto', 'exact', 'ivf', 'hnsw'] as const
-type IndexType = (typeof TYPES)[number]
+const TYPES = [
+  ['auto', 'Chosen by the server'],
+  ['exact', 'Exact: compares all vectors'],
+  ['ivf', 'IVF: compares the lists near the query'],
+  ['hnsw', 'HNSW: a graph, for searches without a filter'],
+] as const
 
-const TYPE_WORDS: Readonly<Record<IndexType, string>> = {
-  auto: 'Chosen by the server',
-  exact: 'Exact: compares all vectors',
-  ivf: 'IVF: compares the lists near the query',
-  hnsw: 'HNSW: a graph, for searches without a filter',
-}
-
-/** What each can be told, with what holds where nothing is typed. */
-const OPTIONS: Readonly<Record<IndexType, readonly IndexOption[]>> = {
-  auto: [],
-  exact: [],
-  ivf: [{ name: 'nlist', label: 'Lists', usual: '2√n', min: 1, max: 65_536 }],
+/** Options of each type, with the value that an empty field means. */
+const OPTIONS: Readonly<Record<string, readonly SettingField[]>> = {
+  ivf: [numberField('nlist', 'Lists', '2√n', 65_536)],
   hnsw: [
-    { name: 'm', label: 'Links per vector (m)', usual: '16', min: 2, max: 100 },
-    {
-      name: 'ef_construction',
-      label: 'Candidates while building',
-      usual: '128',
-      min: 4,
-      max: 2000,
-    },
-    { name: 'ef_search', label: 'Candidates per search', usual: '64', min: 1, max: 4096 },
+    numberField('m', 'Links per vector (m)', '16', 100),
+    numberField('ef_construction', 'Candidates while building', '128', 2000),
+    numberField('ef_search', 'Candidates per search', '64', 4096),
   ],
 }
 
-interface IndexOption {
-  readonly name: string
-  readonly label: string
-  readonly usual: string
-  readonly min: number
-  readonly max: number
+function numberField(name: string, label: string, empty: string, max: number): SettingField {
+  const hint = `Leave empty for ${empty}`
+  return { name, label, empty, hint, kind: 'number', min: name === 'm' ? 2 : 1, max }
+}
+
+const COSTS: Readonly<Record<string, readonly string[]>> = {
+  auto: ['The server compares all vectors while that is fast, and builds lists later'],
+  exact: ['Each search compares all vectors: it misses nothing, and nothing is built'],
+  ivf: [
+    'It is built in the background; no text is embedded again',
+    'Searches compare only some of the vectors: faster with very many, but they may miss a near chunk',
+  ],
+  hnsw: [
+    'It is built in the background, kept in memory only, and rebuilt after each start',
+    'Searches may miss a near chunk',
+  ],
 }
 
 const ASK_AGAIN_MS = 1500
-/** Vectors that the lists of an IVF index are made of, for each list. */
-const TRAINED_PER_LIST = 32
 
-interface IndexSettingsProps {
-  readonly of: KnowledgeBaseName
-  readonly chunks: number
-  readonly onSaved: () => void
-}
-
-export function IndexSettings({ of, chunks, onSaved }: IndexSettingsProps) {
+export function IndexSettings({ of, chunks, onSaved }: SectionProps) {
   const read = useResource((signal) => readIndexes(of, signal), ['index', of])
-  const { reload } = read
   usePolling(() => {
-    if (read.data?.now?.state === 'building') reload()
+    if (read.data?.now?.state === 'building') read.reload()
   }, ASK_AGAIN_MS)
-  const saved = () => {
-    reload()
-    onSaved()
-  }
   return (
-    <section class="panel stack" aria-label="Vector index">
-      <h2>Vector index</h2>
-      <Loaded of={read} what="the index">
-        {({ now, possible }) =>
-          now && (
-            <>
-              <p role="status">
-                {stateWords(now.type, now.state)}: <bdi>{now.detail}</bdi>
-              </p>
-              <IndexForm
-                key={now.type}
-                {...{ of, chunks, possible }}
-                now={now.type}
-                onSaved={saved}
-              />
-            </>
-          )
-        }
-      </Loaded>
-    </section>
+    <Loaded of={read} what="the index">
+      {({ now, possible }) =>
+        now && (
+          <IndexForm
+            key={now.type}
+            now={now}
+            of={of}
+            chunks={chunks}
+            possible={possible}
+            onSaved={() => {
+              read.reload()
+              onSaved()
+            }}
+          />
+        )
+      }
+    </Loaded>
   )
 }
 
-type Possible = Wire<typeof STATUS>['indexes']
+type Indexes = Awaited<ReturnType<typeof readIndexes>>
 
-interface IndexFormProps extends IndexSettingsProps {
-  readonly now: string
-  readonly possible: Possible
+interface IndexFormProps extends Pick<SectionProps, 'of' | 'chunks' | 'onSaved'> {
+  readonly now: NonNullable<Indexes['now']>
+  readonly possible: Indexes['possible']
 }
 
 function IndexForm({ of, chunks, now, possible, onSaved }: IndexFormProps) {
-  const [type, setType] = useState<IndexType>(TYPES.find((one) => one === now) ?? 'auto')
-  const [values, setValues] = useState<Readonly<Record<string, string>>>({})
-  const refusal = refusalOf(possible, type)
-  const save = async () => {
-    await runSql({ sql: statementOf(of, type, values), project: of.project })
-    tellDone('Index changed')
-    onSaved()
+  const stored: Values = { type: TYPES.find(([one]) => one === now.type)?.[0] ?? 'auto' }
+  const [values, setValues] = useState(stored)
+  const { type = 'auto' } = values
+  const known = Object.entries(possible).find(([one]) => one === type)?.[1]
+  const isRefused = known !== undefined && !known.possible
+  const choice: SettingField = {
+    name: 'type',
+    label: 'Kind of index',
+    options: TYPES,
+    error: isRefused
+      ? `Not on this server: ${known.reason ?? 'it is missing'}. Until then, all vectors are compared`
+      : undefined,
   }
   return (
-    <Form verb="Change the index" onSend={save}>
-      <div class="grid">
-        <SelectField
-          label="Kind of index"
-          error={refusal}
-          value={type}
-          onChoose={(value) => {
-            setType(TYPES.find((one) => one === value) ?? 'auto')
-            setValues({})
-          }}
-          options={TYPES.map((one) => [one, TYPE_WORDS[one]] as const)}
-        />
-        {OPTIONS[type].map(({ name, label, usual, min, max }) => (
-          <TextField
-            key={name}
-            label={label}
-            hint={`Leave empty for ${usual}`}
-            type="number"
-            min={min}
-            max={max}
-            value={values[name] ?? ''}
-            onText={(text) => setValues({ ...values, [name]: text })}
-          />
-        ))}
-      </div>
-      <Costs lines={costsOf(type, chunks)} />
-    </Form>
+    <SettingsSection
+      title="Vector index"
+      stored={stored}
+      values={values}
+      fields={[choice, ...(OPTIONS[type] ?? [])]}
+      onChange={(next) => setValues(next.type === type ? next : { type: next.type ?? 'auto' })}
+      costs={[counted(chunks, 'vector'), ...(COSTS[type] ?? [])]}
+      onSave={async () => {
+        await runSql({ sql: statementOf(of, values), project: of.project })
+        tellDone('Saved')
+        onSaved()
+      }}
+    >
+      <p role="status">
+        {stateWords(now.type, now.state)}: <bdi>{now.detail}</bdi>
+      </p>
+    </SettingsSection>
   )
 }
 
@@ -148,54 +138,95 @@ async function readIndexes({ project, name }: KnowledgeBaseName, signal: AbortSi
   return { now: states(project, name), possible }
 }
 
-function statementOf(
-  { project, name }: KnowledgeBaseName,
-  type: IndexType,
-  values: Readonly<Record<string, string>>,
-): string {
+function statementOf({ project, name }: KnowledgeBaseName, values: Values): string {
+  const { type = 'auto' } = values
   const on = `ON KNOWLEDGE_BASE ${quoted(project)}.${quoted(name)}`
   if (type === 'auto') return `DROP INDEX IF EXISTS ${on}`
-  const options = OPTIONS[type].flatMap(({ name: option }) => {
+  const options = (OPTIONS[type] ?? []).flatMap(({ name: option }) => {
     const value = values[option] ?? ''
     return value === '' ? [] : [`, ${option} = ${Number(value)}`]
   })
   return `CREATE INDEX ${on} WITH (type = '${type}'${options.join('')})`
 }
 
-function refusalOf(possible: Possible, type: IndexType): string | undefined {
-  if (type === 'auto') return undefined
-  const state = possible[type]
-  return state === undefined || state.possible
-    ? undefined
-    : `Not on this server: ${state.reason ?? 'it is missing'}. Until it is there, all vectors are compared`
-}
-
-function costsOf(type: IndexType, chunks: number): readonly string[] {
-  const vectors = counted(chunks, 'vector')
-  const lists = Math.max(1, Math.round(2 * Math.sqrt(chunks)))
-  const meanwhile = 'It is built in the background; searches compare all vectors meanwhile'
-  if (type === 'ivf') {
-    const trained = Math.min(chunks, lists * TRAINED_PER_LIST)
-    return [
-      `About ${shownCount(lists)} lists are made of ${shownCount(trained)} of the ${vectors}. No text is embedded again`,
-      meanwhile,
-      'A search compares only some of the vectors: faster with very many, but it may miss a near chunk',
-    ]
-  }
-  if (type === 'hnsw') {
-    return [
-      `All ${vectors} go into a graph, which is kept in memory only and rebuilt after each start`,
-      meanwhile,
-      'It may miss a near chunk',
-    ]
-  }
-  if (type === 'exact')
-    return [`Each search compares ${vectors}: nothing is missed, nothing is built`]
-  return ['The server compares all vectors while that is fast, and makes lists where it is not']
-}
-
 function stateWords(type: string, state: string): string {
   if (state === 'building') return `The ${type} index is being built`
   if (state === 'unavailable') return `The ${type} index cannot be built here`
   return state === 'ready' ? `The ${type} index answers searches` : 'Searches are exact'
+}
+
+/** What a save replaces. */
+function searchPart({ params }: KnowledgeBase) {
+  const { language, hybrid_search, hybrid_search_alpha, hybrid_search_fusion } = params
+  return [language, hybrid_search, hybrid_search_alpha, hybrid_search_fusion]
+}
+
+/** The defaults of searches, and the language of the content. */
+export function SearchDefaults(props: SectionProps) {
+  const { params } = props.kb
+  const stored: Values = {
+    hybrid: params.hybrid_search ? 'yes' : '',
+    alpha: params.hybrid_search_alpha === undefined ? '' : String(params.hybrid_search_alpha),
+    fusion: params.hybrid_search_fusion ?? DEFAULT_FUSION,
+    language: params.language ?? '',
+  }
+  const [values, setValues] = useState(stored)
+  const save = useSaving(props, searchPart)
+  const { hybrid = '', alpha = '', fusion = '', language = '' } = values
+  // Defaults of the server stay its own: only what differs from the stored settings is sent.
+  const send = () =>
+    save(({ params: now }) => ({
+      ...(language === '' || language === now.language ? {} : { language }),
+      hybrid_search: hybrid !== '',
+      ...(alpha === String(now.hybrid_search_alpha ?? '')
+        ? {}
+        : { hybrid_search_alpha: alpha === '' ? null : Number(alpha) }),
+      ...(fusion === (now.hybrid_search_fusion ?? DEFAULT_FUSION)
+        ? {}
+        : { hybrid_search_fusion: fusion }),
+    }))
+  const fields: readonly SettingField[] = [
+    { name: 'hybrid', label: 'Hybrid search unless a search says otherwise', kind: 'check' },
+    {
+      name: 'alpha',
+      label: 'Semantic weight',
+      hint: '0 is keywords only, 1 is meaning only. Leave empty for automatic',
+      kind: 'number',
+      min: 0,
+      max: 1,
+      step: 0.05,
+      empty: 'automatic',
+    },
+    { name: 'fusion', label: 'Combine rankings by', options: FUSION_CHOICES },
+    {
+      name: 'language',
+      label: 'Language of the content',
+      hint: 'For keyword search',
+      options: stored.language === '' ? [DETECTED_LANGUAGE, ...LANGUAGE_CHOICES] : LANGUAGE_CHOICES,
+    },
+  ]
+  return (
+    <SettingsSection
+      title="Searches"
+      stored={stored}
+      values={values}
+      fields={fields}
+      onChange={setValues}
+      costs={
+        language === stored.language
+          ? ['It applies from the next search on']
+          : [
+              `The keyword index of ${counted(props.chunks, 'chunk')} is rebuilt in the background; searches use the current one meanwhile`,
+            ]
+      }
+      onSave={send}
+    >
+      {params.keyword_index && (
+        <p class="small" role="status">
+          The keyword index is being rebuilt in {languageName(params.keyword_index.next_language)}.
+          Searches use the one in {languageName(params.keyword_index.language)} until it is done.
+        </p>
+      )}
+    </SettingsSection>
+  )
 }

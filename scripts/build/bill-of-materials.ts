@@ -1,0 +1,97 @@
+/** What is inside a file: as an SBOM (CycloneDX 1.6), and the licences as one text. */
+import { readdir, readFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { ROOT } from './bundle.ts'
+import { packageFolder } from './platforms.ts'
+
+interface Component {
+  readonly name: string
+  readonly version: string
+  readonly license: string
+  /** Of the archive, from the lock file. */
+  readonly integrity?: string
+  readonly texts: readonly string[]
+}
+
+const LEGAL = /^(licen[sc]e|copying|notice|third.?party)/i
+
+/** What npm knows nothing of. */
+const MODEL = { folder: 'assets/all-MiniLM-L6-v2-int8', name: 'all-MiniLM-L6-v2', version: 'int8' }
+
+/** @param packages names; those of the platform included */
+export async function componentsOf(packages: readonly string[]): Promise<readonly Component[]> {
+  const lock = await Bun.file(join(ROOT, 'package-lock.json')).json()
+  const found = await Promise.all(
+    [...new Set(packages)].sort().map(async (name) => {
+      const folder = await packageFolder(name)
+      const { version, license } = await Bun.file(join(folder, 'package.json')).json()
+      const { integrity } = lock.packages[`node_modules/${name}`] ?? {}
+      return { name, version, license: String(license), integrity, texts: await legalTexts(folder) }
+    }),
+  )
+  const texts = await legalTexts(join(ROOT, MODEL.folder))
+  return [...found, { name: MODEL.name, version: MODEL.version, license: 'Apache-2.0', texts }]
+}
+
+async function legalTexts(folder: string): Promise<readonly string[]> {
+  const names = (await readdir(folder)).filter((name) => LEGAL.test(name)).sort()
+  return Promise.all(names.map((name) => readFile(join(folder, name), 'utf8')))
+}
+
+export function cycloneDx(version: string, components: readonly Component[]): string {
+  const document = {
+    bomFormat: 'CycloneDX',
+    specVersion: '1.6',
+    version: 1,
+    metadata: {
+      component: {
+        ...{
+          type: 'application',
+          name: 'eider',
+          version,
+          'bom-ref': `pkg:generic/eider@${version}`,
+        },
+        licenses: [{ license: { id: 'Apache-2.0' } }],
+      },
+    },
+    components: components.map((component) => {
+      const { name, version, license, integrity } = component
+      const isPackage = name !== MODEL.name
+      const purl = isPackage
+        ? `pkg:npm/${name.replace('@', '%40')}@${version}`
+        : `pkg:generic/${name}@${version}`
+      const content = integrity?.replace('sha512-', '')
+      return {
+        type: isPackage ? 'library' : 'machine-learning-model',
+        ...{ name, version, purl, 'bom-ref': purl },
+        licenses: [/ (OR|AND) /.test(license) ? { expression: license } : named(license)],
+        ...(content === undefined ? {} : { hashes: [{ alg: 'SHA-512', content: hex(content) }] }),
+      }
+    }),
+  }
+  return `${JSON.stringify(document, null, 2)}\n`
+}
+
+function named(license: string) {
+  return { license: /\s/.test(license) ? { name: license } : { id: license } }
+}
+
+function hex(base64: string): string {
+  return Buffer.from(base64, 'base64').toString('hex')
+}
+
+/** Each text once, with the packages that it is of. */
+export function licenceText(components: readonly Component[]): string {
+  const owners = new Map<string, string[]>()
+  for (const { name, version, license, texts } of components) {
+    const own = texts.length > 0 ? texts : [`Licence: ${license}`]
+    for (const text of own) {
+      const key = text.trim()
+      owners.set(key, [...(owners.get(key) ?? []), `${name} ${version} (${license})`])
+    }
+  }
+  const rule = '-'.repeat(80)
+  return [...owners]
+    .map(([text, names]) => `${names.join('\n')}\n\n${text}\n`)
+    .join(`\n${rule}\n\n`)
+}

@@ -1,0 +1,85 @@
+/** The program as a few files that Bun runs without its source: what the single file unpacks, and what npm installs. */
+import { readFile } from 'node:fs/promises'
+import { join, relative } from 'node:path'
+import type { BunPlugin } from 'bun'
+
+export const ROOT = join(import.meta.dir, '../..')
+
+/** Programs and threads, which are started by the paths of their sources. */
+const ENTRIES = [
+  'src/main.ts',
+  'src/eider.ts',
+  'src/store/backup/salvage-reader.ts',
+  'scripts/demo.ts',
+]
+const THREADS = 'src/wiring/threads/*.ts'
+
+/** Stay packages: native ones, and those of which a file is read by its name. */
+export const EXTERNAL = ['@duckdb/node-bindings', 'onnxruntime-node', 'snowball-stemmers']
+
+/** @returns the folders of the packages that are inside, from the root of the project */
+export async function bundleProgram(outFolder: string): Promise<readonly string[]> {
+  const threads = await Array.fromAsync(new Bun.Glob(THREADS).scan({ cwd: ROOT }))
+  const { outputs, metafile } = await Bun.build({
+    entrypoints: [...ENTRIES, ...threads].map((path) => join(ROOT, path)),
+    root: ROOT,
+    outdir: outFolder,
+    target: 'bun',
+    splitting: true,
+    minify: true,
+    external: EXTERNAL,
+    naming: { entry: '[dir]/[name].ts', chunk: 'src/chunks/[name]-[hash].[ext]' },
+    define: { 'process.env.NODE_ENV': '"production"' },
+    plugins: [sourcePaths],
+    metafile: true,
+  })
+  if (outputs.length === 0) throw new Error('The bundler wrote nothing')
+  return packagesIn(Object.keys(metafile?.inputs ?? {}))
+}
+
+/** Modules find files by paths from their own source, which is elsewhere in the bundle. */
+const sourcePaths: BunPlugin = {
+  name: 'source-paths',
+  setup(build) {
+    build.onLoad({ filter: /[\\/](src|scripts)[\\/].*\.ts$/ }, async ({ path, loader }) => {
+      const text = await readFile(path, 'utf8')
+      const own = relative(ROOT, path).replaceAll('\\', '/')
+      const root = `import.meta.url.replace(/\\/(src|scripts)\\/(?!.*\\/(src|scripts)\\/).*$/, '/')`
+      const url = `(${root} + ${JSON.stringify(own)})`
+      const contents = text
+        .replaceAll('import.meta.url', url)
+        .replaceAll('import.meta.path', `Bun.fileURLToPath(${url})`)
+        .replaceAll('import.meta.dir', `Bun.fileURLToPath(new URL('.', ${url}))`)
+      return { contents, loader }
+    })
+  },
+}
+
+/** The page ahead of its first visit, in the form that the server's own bundler writes. */
+export async function bundlePage(): Promise<Uint8Array> {
+  const child = Bun.spawn(
+    [
+      process.execPath,
+      join(ROOT, 'src/api/http/page/bundle-program.ts'),
+      join(ROOT, 'src/ui/index.html'),
+    ],
+    {
+      cwd: ROOT,
+      env: { ...process.env, NODE_ENV: 'production' },
+      stdout: 'pipe',
+      stderr: 'inherit',
+    },
+  )
+  const page = await new Response(child.stdout).bytes()
+  if ((await child.exited) !== 0) throw new Error('The page could not be bundled')
+  return page
+}
+
+function packagesIn(paths: readonly string[]): readonly string[] {
+  const folders = paths.flatMap((path) => {
+    const found = /^(?:.*\/)?(node_modules\/(?:@[^/]+\/)?[^/]+)\//.exec(path.replaceAll('\\', '/'))
+    const folder = found === null ? undefined : path.slice(0, found[0].length - 1)
+    return folder === undefined ? [] : [folder.slice(folder.indexOf('node_modules/'))]
+  })
+  return [...new Set(folders)].sort()
+}

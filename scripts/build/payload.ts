@@ -1,0 +1,99 @@
+/** The folder that a file unpacks at its first start, and the archive of it. */
+import { cp, mkdir, readFile, rm, writeFile } from 'node:fs/promises'
+import { dirname, join } from 'node:path'
+import { bundlePage, bundleProgram, ROOT } from './bundle.ts'
+import { type Platform, packageFolder } from './platforms.ts'
+
+/** Files beside the program. */
+const OWN = [
+  'assets/all-MiniLM-L6-v2-int8',
+  'assets/sample',
+  'docs',
+  'src/ui/docs',
+  'README.md',
+  'CHANGELOG.md',
+  'CONTRIBUTING.md',
+  'LICENSE',
+  'bench/README.md',
+]
+
+/** What is left of packages that stay packages. */
+const PACKAGE_FILES: Readonly<Record<string, readonly string[]>> = {
+  '@duckdb/node-bindings': ['duckdb.js'],
+  'onnxruntime-node': ['dist/*.js'],
+  'onnxruntime-common': ['dist/cjs/*.js'],
+  'snowball-stemmers': ['**/*.js'],
+  'swagger-ui-dist': ['swagger-ui.css', 'swagger-ui-bundle.js'],
+  '@embedpdf/pdfium': ['dist/pdfium.wasm'],
+}
+
+const README_CHARS_MAX = 12_000
+const LEGAL = '{LICENSE,LICENCE,COPYING,NOTICE,License,license,licence}*'
+
+export interface Payload {
+  readonly folder: string
+  /** Names of the packages inside. */
+  readonly packages: readonly string[]
+}
+
+/** What all systems share, made once. */
+export async function commonPayload(folder: string): Promise<Payload> {
+  await rm(folder, { recursive: true, force: true })
+  const bundled = await bundleProgram(folder)
+  await mkdir(join(folder, 'src/ui'), { recursive: true })
+  await writeFile(join(folder, 'src/ui/page.bin'), await bundlePage())
+  for (const path of OWN) await cp(join(ROOT, path), join(folder, path), { recursive: true })
+  await writeFile(join(folder, 'package.json'), await manifest())
+  for (const [name, patterns] of Object.entries(PACKAGE_FILES)) {
+    await copyFiles(join('node_modules', name), folder, patterns)
+  }
+  const kept = Object.keys(PACKAGE_FILES).map((name) => `node_modules/${name}`)
+  const packages = [...new Set([...bundled, ...kept])].sort()
+  for (const path of packages) await copyFiles(path, folder, ['package.json', LEGAL])
+  await copyReadmes(packages, folder)
+  return { folder, packages: packages.map((path) => path.slice('node_modules/'.length)) }
+}
+
+/** The native packages of one system, into a folder of their own. */
+export async function nativePayload(platform: Platform, folder: string): Promise<void> {
+  await rm(folder, { recursive: true, force: true })
+  const duckdb = join(folder, 'node_modules', platform.duckdb)
+  await cp(await packageFolder(platform.duckdb), duckdb, { recursive: true })
+  const onnx = join(ROOT, 'node_modules/onnxruntime-node', platform.onnx)
+  const hasOnnx = await Bun.file(join(onnx, 'onnxruntime_binding.node')).exists()
+  if (!hasOnnx) return
+  const libraries = new Bun.Glob('*{.node,.so.1,libonnxruntime.1.dylib,onnxruntime.dll}')
+  for await (const name of libraries.scan({ cwd: onnx })) {
+    const target = join(folder, 'node_modules/onnxruntime-node', platform.onnx, name)
+    await mkdir(dirname(target), { recursive: true })
+    await cp(join(onnx, name), target)
+  }
+}
+
+/** Of the project's own: what Node and Bun look for in a package. */
+async function manifest(): Promise<string> {
+  const { name, version, description, license, type } = await Bun.file(
+    join(ROOT, 'package.json'),
+  ).json()
+  return `${JSON.stringify({ name, version, description, license, type })}\n`
+}
+
+async function copyFiles(path: string, folder: string, patterns: readonly string[]) {
+  for (const pattern of patterns) {
+    for await (const name of new Bun.Glob(pattern).scan({ cwd: join(ROOT, path) })) {
+      await mkdir(dirname(join(folder, path, name)), { recursive: true })
+      await cp(join(ROOT, path, name), join(folder, path, name))
+    }
+  }
+}
+
+/** The documents of `--demo`. */
+async function copyReadmes(packages: readonly string[], folder: string): Promise<void> {
+  for (const path of packages) {
+    const names = new Bun.Glob('{README,readme,Readme}.md').scan({ cwd: join(ROOT, path) })
+    for await (const name of names) {
+      const text = await readFile(join(ROOT, path, name), 'utf8')
+      await writeFile(join(folder, path, name), text.slice(0, README_CHARS_MAX))
+    }
+  }
+}

@@ -1,0 +1,189 @@
+/** OpenAI's `/v1/chat/completions`: questions to agents and to knowledge bases. */
+import { t } from 'elysia'
+import { askerOf, requireScope } from '../../../core/domain/access/principal.ts'
+import type { AppError } from '../../../core/errors.ts'
+import { streamedResponse } from '../answers/streamed-response.ts'
+import { resource } from '../openapi/operation.ts'
+import type { RouteContext } from '../request/route-context.ts'
+import type { RequestScope } from '../request/running-requests.ts'
+import { open, orNull } from '../request/schema-words.ts'
+import { answerPieces } from './answer-pieces.ts'
+import { type ChatTerms, completionChunks, wholeCompletion } from './chat-answer.ts'
+import { CHAT, chatAsked, OPEN } from './chat-request.ts'
+import { modelsFor, type NamedModel, requireModel } from './named-models.ts'
+
+const CALL = t.Object({
+  id: t.String(),
+  type: t.Literal('function'),
+  function: t.Object({ name: t.String(), arguments: t.String() }),
+})
+
+const USAGE = t.Object({
+  prompt_tokens: t.Integer(),
+  completion_tokens: t.Integer(),
+  total_tokens: t.Integer(),
+  prompt_tokens_details: t.Object({ cached_tokens: t.Integer() }),
+})
+
+const ANSWER = t.Object({
+  id: t.String({ description: 'chatcmpl-<trace id>' }),
+  object: t.Literal('chat.completion'),
+  created: t.Integer(),
+  model: t.String(),
+  choices: t.Array(
+    t.Object({
+      index: t.Integer(),
+      message: t.Object({
+        role: t.Literal('assistant'),
+        content: orNull(t.String()),
+        refusal: t.Null(),
+        annotations: t.Array(t.Object({ type: t.Literal('url_citation'), url_citation: open({}) })),
+        reasoning_content: t.Optional(t.String({ description: 'Tool steps, where wanted' })),
+        tool_calls: t.Optional(t.Array(CALL)),
+      }),
+      logprobs: t.Null(),
+      finish_reason: t.String({ description: 'stop, length or content_filter' }),
+    }),
+  ),
+  usage: orNull(USAGE, { description: 'null: nobody counted' }),
+  system_fingerprint: t.Null(),
+  eider: open({ trace_id: t.String(), warnings: t.Array(t.String()) }),
+})
+
+const CHUNK = t.Object({}, { ...OPEN, description: 'A chat.completion.chunk, or an error' })
+
+export const chatOperations = resource('OpenAI', (api, context) => {
+  const { agents } = context.deps
+  api.post('/v1/chat/completions', {
+    id: 'createChatCompletion',
+    summary: 'Ask an agent or a knowledge base',
+    description:
+      "OpenAI's chat completions, whole or (`stream`) as server-sent events. Needs the scope `ask`; a knowledge base as the model `read` too",
+    needs: 'login',
+    body: CHAT,
+    answers: {
+      200: {
+        description: 'The answer',
+        schema: ANSWER,
+        also: { 'text/event-stream': CHUNK },
+        headers: { 'x-eider-ignored': 'Fields of the body that do nothing here' },
+      },
+      404: 'No such model',
+    },
+    async run({ request, scope, body }) {
+      const { principal } = scope
+      requireScope(principal, 'ask')
+      const { agent } = requireModel(context.snapshot(), principal, body.model)
+      const { streams, ignored, withSteps, ...asked } = chatAsked(body, request.headers)
+      const { question, history, wishes, answerForm, asCall, withUsage } = asked
+      const deltas = streams && answerForm === undefined
+      const events = agents.ask(
+        {
+          ...{ agent, question, history, deltas },
+          asker: askerOf(principal),
+          traceParent: request.headers.get('traceparent') ?? undefined,
+          ...(wishes === undefined ? {} : { wishes }),
+          ...(answerForm === undefined ? {} : { answerForm }),
+        },
+        scope.signal,
+      )
+      const pieces = answerPieces(events, { deltas, withSteps })
+      const terms: ChatTerms = {
+        ...{ model: body.model, withSteps, withUsage },
+        created: Math.floor(context.deps.now() / 1000),
+        origin: new URL(request.url).origin,
+        ...(asCall === undefined ? {} : { asCall }),
+      }
+      const response = streams
+        ? await eventResponse(completionChunks(pieces, terms, failureLog(context, scope)), scope)
+        : Response.json(await wholeCompletion(pieces, terms))
+      return withIgnored(response, ignored)
+    },
+  })
+})
+
+/** Logs a failure that the client is told of within a stream. */
+export function failureLog({ deps }: RouteContext, scope: RequestScope) {
+  return (failure: AppError, traceId: string) => {
+    scope.failure = failure.code
+    deps.logError({ requestId: scope.id, traceId, error: failure.cause ?? failure })
+  }
+}
+
+/** Tells which fields of a body did nothing. */
+export function withIgnored(response: Response, ignored: readonly string[]): Response {
+  if (ignored.length > 0) response.headers.set('x-eider-ignored', ignored.join(', '))
+  return response
+}
+
+const HEADERS = {
+  'content-type': 'text/event-stream; charset=utf-8',
+  'cache-control': 'no-cache',
+  'x-accel-buffering': 'no',
+}
+
+/** The first event is awaited before the answer begins: what fails until then has a status. */
+export async function eventResponse(
+  events: AsyncGenerator<string, void>,
+  scope: RequestScope,
+): Promise<Response> {
+  const first = await events.next()
+  const keepAlive = { text: ': keep-alive\n\n' }
+  return streamedResponse(beginningWith(first, events), { scope, headers: HEADERS, keepAlive })
+}
+
+async function* beginningWith(
+  first: IteratorResult<string, void>,
+  rest: AsyncGenerator<string, void>,
+): AsyncGenerator<string, void> {
+  try {
+    if (first.done !== true) yield first.value
+    yield* rest
+  } finally {
+    // A client may leave before the second event is asked for.
+    await rest.return()
+  }
+}
+
+const MODEL = t.Object({
+  id: t.String({ description: 'project.name' }),
+  object: t.Literal('model'),
+  created: t.Integer({ description: 'Seconds since 1970' }),
+  owned_by: t.String({ description: 'The project' }),
+  name: t.String(),
+  kind: t.Union([t.Literal('agent'), t.Literal('knowledge_base')]),
+})
+const MODELS = t.Object({ object: t.Literal('list'), data: t.Array(MODEL) })
+
+export const modelOperations = resource('OpenAI', (api, context) => {
+  api.get('/v1/models', {
+    id: 'listModels',
+    summary: 'List what can be asked: agents and knowledge bases',
+    needs: 'login',
+    answers: { 200: ['Those that the key may ask', MODELS] },
+    run({ principal }) {
+      const data = modelsFor(context.snapshot(), principal).map(modelRecord)
+      return { object: 'list', data }
+    },
+  })
+  api.get('/v1/models/:model', {
+    id: 'getModel',
+    summary: 'Get an agent or knowledge base as a model',
+    needs: 'login',
+    answers: { 200: ['The model', MODEL] },
+    run: ({ params, principal }) =>
+      modelRecord(requireModel(context.snapshot(), principal, params.model)),
+  })
+})
+
+function modelRecord({ id, kind, agent }: NamedModel) {
+  return {
+    id,
+    object: 'model',
+    created: Math.floor(Date.parse(`${agent.createdAt.slice(0, 19)}Z`) / 1000),
+    owned_by: agent.projectName,
+    // Open WebUI shows it in the place of the id.
+    name: id,
+    kind,
+  }
+}

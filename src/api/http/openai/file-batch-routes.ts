@@ -1,0 +1,187 @@
+/** Files that come into a vector store together. */
+import { type Static, t } from 'elysia'
+import { isOver } from '../../../core/domain/flow/job.ts'
+import type { KnowledgeBase } from '../../../core/domain/knowledge-base.ts'
+import { AppError } from '../../../core/errors.ts'
+import type { Attachment } from '../../../ingest/pipeline/attach-job.ts'
+import { bodySchema } from '../bodies/body.ts'
+import { choice, queryParameters } from '../bodies/query-parameters.ts'
+import { resource } from '../openapi/operation.ts'
+import type { RouteContext } from '../request/route-context.ts'
+import { maybe, open } from '../request/schema-words.ts'
+import { type AttachedFile, batchIdOf, FILE_STATUSES, filesOfAttachment } from './attached-files.ts'
+import { ATTRIBUTES_SCHEMA } from './attributes.ts'
+import { filesToAttach, SENT_FILES_MAX } from './files-to-attach.ts'
+import {
+  listSchema,
+  PAGE_READING,
+  POLL_AGAIN,
+  pageOf,
+  pageOrderOf,
+  pageParameters,
+  pageRecord,
+  secondsOf,
+} from './list-page.ts'
+import { idOf } from './named-models.ts'
+import { attachedRecord, STORE_FILE_SCHEMA } from './store-files.ts'
+import { CHUNKING_SCHEMA } from './store-record.ts'
+import { howToAttach, requireReadableFiles, storeAt } from './vector-store-file-routes.ts'
+
+const ALL = '/v1/vector_stores/:vector_store_id/file_batches'
+const ONE = `${ALL}/:batch_id` as const
+
+const HOW = {
+  attributes: maybe(ATTRIBUTES_SCHEMA),
+  chunking_strategy: maybe(CHUNKING_SCHEMA),
+}
+const LIMITS = { minItems: 1, maxItems: SENT_FILES_MAX }
+const CREATE_SCHEMA = open({
+  file_ids: maybe(t.Array(t.String(), LIMITS)),
+  files: maybe(t.Array(open({ file_id: t.String(), ...HOW }), LIMITS), {
+    description: 'Instead of file_ids: each with its own attributes',
+  }),
+  ...HOW,
+})
+const CREATE = bodySchema(CREATE_SCHEMA)
+
+const COUNTS = t.Object({
+  in_progress: t.Integer(),
+  completed: t.Integer(),
+  failed: t.Integer(),
+  cancelled: t.Integer(),
+  total: t.Integer(),
+})
+const BATCH = t.Object({
+  id: t.String(),
+  object: t.Literal('vector_store.file_batch'),
+  vector_store_id: t.String(),
+  created_at: t.Integer({ description: 'Seconds since 1970' }),
+  status: t.Union(FILE_STATUSES.map((status) => t.Literal(status))),
+  file_counts: COUNTS,
+})
+
+const one = { description: 'The batch', schema: BATCH }
+
+export const fileBatchOperations = resource('OpenAI', (api, context) => {
+  api.post(ALL, {
+    id: 'createVectorStoreFileBatch',
+    summary: 'Attach uploaded files to a vector store, together',
+    body: CREATE,
+    answers: { 200: one, 400: 'A field is wrong' },
+    async run({ request, params, body: sent }) {
+      storeAt(context, request, params)
+      requireReadableFiles(context, request)
+      const kb = storeAt(context, request, params)
+      const files = filesOf(context, kb, sent)
+      return batchRecord(kb, await context.deps.attachments.attach({ kb, files, isBatch: true }))
+    },
+  })
+  api.get(ONE, {
+    id: 'getVectorStoreFileBatch',
+    summary: 'Get a batch of files',
+    answers: { 200: one },
+    async run({ request, params }) {
+      const kb = storeAt(context, request, params)
+      const batch = await batchAt(context, kb, params.batch_id)
+      return Response.json(batchRecord(kb, batch), POLL_AGAIN)
+    },
+  })
+  api.post(`${ONE}/cancel`, {
+    id: 'cancelVectorStoreFileBatch',
+    summary: 'Cancel a batch; what is stored of it stays',
+    answers: { 200: one },
+    async run({ request, params }) {
+      const kb = storeAt(context, request, params)
+      const { job } = await batchAt(context, kb, params.batch_id)
+      if (!isOver(job)) {
+        await context.deps.jobs.cancel(job.id).catch((error: unknown) => {
+          const isFaster = error instanceof AppError && error.code === 'job_state'
+          if (!isFaster) throw error
+        })
+      }
+      return batchRecord(kb, await batchAt(context, kb, params.batch_id))
+    },
+  })
+  api.get(`${ONE}/files`, {
+    id: 'listFilesOfVectorStoreFileBatch',
+    summary: 'List the files of a batch',
+    query: LIST,
+    answers: { 200: ['Those of the page', listSchema(STORE_FILE_SCHEMA)] },
+    async run({ request, params, query: { filter, ...sent } }) {
+      const kb = storeAt(context, request, params)
+      const batch = await batchAt(context, kb, params.batch_id)
+      const files = filesOfAttachment(batch).filter(({ status }) => {
+        return filter === undefined || status === filter
+      })
+      const page = pageOf(files, ({ id }) => id, pageOrderOf(sent))
+      const items = page.items.map((file) => attachedRecord(kb, file))
+      return pageRecord({ ...page, items })
+    },
+  })
+})
+
+const LIST = queryParameters(
+  { ...pageParameters(), filter: choice(FILE_STATUSES, { description: 'Those of a status' }) },
+  PAGE_READING,
+)
+
+/** @throws AppError `invalid_request`, `file_not_found` */
+function filesOf(
+  { snapshot }: RouteContext,
+  kb: KnowledgeBase,
+  { file_ids: ids, files, ...how }: Static<typeof CREATE_SCHEMA>,
+) {
+  if ((ids ?? null) === null && (files ?? null) === null) {
+    const message = 'Must provide "file_ids", or "files"'
+    throw new AppError('missing_parameter', message, { param: 'file_ids' })
+  }
+  if (ids && files) {
+    const message = 'Fields "file_ids" and "files" exclude each other'
+    throw new AppError('invalid_request', message, { param: 'files' })
+  }
+  if (ids) return filesToAttach(snapshot(), ids, howToAttach(kb, how))
+  const found = (files ?? []).flatMap(({ file_id: id, ...own }) => {
+    return filesToAttach(snapshot(), [id], howToAttach(kb, { ...how, ...own }))
+  })
+  // Of one that is named twice the last counts.
+  return [...new Map(found.map((file) => [file.id, file])).values()]
+}
+
+/** @throws AppError `job_not_found` */
+async function batchAt({ deps }: RouteContext, kb: KnowledgeBase, id: string): Promise<Attachment> {
+  const found = (await deps.attachments.of(kb)).find(({ job, isBatch }) => {
+    return isBatch && batchIdOf(job.id) === id
+  })
+  if (found !== undefined) return found
+  const message = `The vector store has no batch "${id.slice(0, 200)}"; those that ended long ago are forgotten`
+  throw new AppError('job_not_found', message, { param: 'batch_id' })
+}
+
+function batchRecord(kb: KnowledgeBase, batch: Attachment) {
+  const { job } = batch
+  const files = filesOfAttachment(batch)
+  const counted = (status: AttachedFile['status']) => {
+    return files.filter((file) => file.status === status).length
+  }
+  const counts = {
+    in_progress: counted('in_progress'),
+    completed: counted('completed'),
+    failed: counted('failed'),
+    cancelled: counted('cancelled'),
+    total: files.length,
+  }
+  return {
+    id: batchIdOf(job.id),
+    object: 'vector_store.file_batch',
+    vector_store_id: idOf(kb),
+    created_at: secondsOf(job.createdAt),
+    status: statusOf(batch),
+    file_counts: counts,
+  }
+}
+
+function statusOf({ job }: Attachment): AttachedFile['status'] {
+  if (!isOver(job)) return 'in_progress'
+  if (job.state === 'done') return 'completed'
+  return job.state === 'cancelled' ? 'cancelled' : 'failed'
+}

@@ -1,0 +1,269 @@
+/** OpenAI's `/v1/files`: uploaded files. */
+import { type Static, t } from 'elysia'
+import { mayName, type Principal, requireNamespace } from '../../../core/domain/access/principal.ts'
+import { FILES_DATABASE } from '../../../core/domain/project.ts'
+import { fileKey, type UploadedFile } from '../../../core/domain/uploaded-file.ts'
+import { AppError } from '../../../core/errors.ts'
+import { attachedId } from '../../../ingest/pipeline/attach-job.ts'
+import { fileContentResponse } from '../answers/file-content.ts'
+import { queryParameters, text } from '../bodies/query-parameters.ts'
+import { type ReceivedFile, receivedFiles } from '../bodies/received-files.ts'
+import { resource } from '../openapi/operation.ts'
+import type { RouteContext } from '../request/route-context.ts'
+import { oneOf } from '../request/schema-words.ts'
+import { requireFileOfId } from './files-to-attach.ts'
+import {
+  listSchema,
+  PAGE_READING,
+  pageOf,
+  pageOrderOf,
+  pageParameters,
+  pageRecord,
+  secondsOf,
+} from './list-page.ts'
+
+const ALL = '/v1/files'
+const ONE = `${ALL}/:file_id` as const
+
+const FILE_SCHEMA = t.Object({
+  id: t.String(),
+  object: t.Literal('file'),
+  bytes: t.Integer(),
+  created_at: t.Integer({ description: 'Seconds since 1970' }),
+  filename: t.String(),
+  purpose: t.Literal('assistants'),
+  status: t.Literal('processed'),
+  status_details: t.Null(),
+  expires_at: t.Null(),
+})
+
+const DELETED = t.Object({ id: t.String(), object: t.Literal('file'), deleted: t.Literal(true) })
+
+const PURPOSE = 'assistants'
+const PURPOSES: ReadonlySet<string> = new Set([PURPOSE, 'user_data'])
+
+const LIST = queryParameters(
+  {
+    ...pageParameters({ unset: 10_000, max: 10_000 }),
+    purpose: text({ description: 'Those of a purpose' }),
+  },
+  PAGE_READING,
+)
+const UPLOAD = t.Object({
+  file: t.String({ format: 'binary', description: 'The file, with its name' }),
+  purpose: oneOf([...PURPOSES], { description: 'Both are the same here' }),
+})
+
+export const openAiFileOperations = resource('OpenAI', (api, context) => {
+  const incoming = new IncomingNames()
+  api.get(ALL, {
+    id: 'listOpenaiFiles',
+    summary: 'List uploaded files',
+    query: LIST,
+    answers: { 200: ['Those of the page', listSchema(FILE_SCHEMA)] },
+    run({ request, query: { purpose = PURPOSE, ...sent } }) {
+      requireFiles(context, request)
+      const isOurs = PURPOSES.has(purpose)
+      const files = isOurs ? context.snapshot().files.toSorted((a, b) => a.id - b.id) : []
+      const order = pageOrderOf(sent)
+      const page = pageOf(files, ({ id }) => attachedId(id), order)
+      return pageRecord({ ...page, items: page.items.map(openAiFileRecord) })
+    },
+  })
+  api.post(ALL, {
+    id: 'createOpenaiFile',
+    summary: 'Upload a file: the part "file" of a form, and the field "purpose"',
+    description:
+      'Purposes are `assistants` and `user_data`. Two files may have one name: in SQL the second is `name (2)`. A file that Eider cannot read is refused.',
+    takes: ['multipart/form-data'],
+    form: UPLOAD,
+    answers: {
+      200: ['The file', FILE_SCHEMA],
+      400: 'The file cannot be read, or a field is wrong',
+    },
+    async run({ request }) {
+      requireFiles(context, request)
+      return openAiFileRecord(await uploaded(context, request, incoming))
+    },
+  })
+  const fileAt = (request: Request, id: string): UploadedFile => {
+    requireFiles(context, request)
+    return requireFileOfId(context.snapshot(), id)
+  }
+  api.get(ONE, {
+    id: 'getOpenaiFile',
+    summary: 'Get an uploaded file',
+    answers: { 200: ['The file', FILE_SCHEMA] },
+    run: ({ request, params }) => openAiFileRecord(fileAt(request, params.file_id)),
+  })
+  api.get(`${ONE}/content`, {
+    id: 'getOpenaiFileContent',
+    summary: 'Get an uploaded file as it was sent',
+    produces: 'application/octet-stream',
+    answers: { 200: 'Its bytes' },
+    run: ({ request, params }) =>
+      fileContentResponse(context, request, fileAt(request, params.file_id)),
+  })
+  api.delete(ONE, {
+    id: 'deleteOpenaiFile',
+    summary: 'Delete an uploaded file, and its documents in vector stores',
+    answers: { 200: ['It is deleted', DELETED] },
+    async run({ request, params, principal }) {
+      const file = fileAt(request, params.file_id)
+      await context.deps.dropFile(file)
+      const id = attachedId(file.id)
+      await detachEverywhere(context, principal, id)
+      return { id, object: 'file', deleted: true }
+    },
+  })
+})
+
+/** What was made of it in the knowledge bases that the principal may name. */
+async function detachEverywhere(
+  { deps, snapshot }: RouteContext,
+  principal: Principal,
+  documentId: string,
+): Promise<void> {
+  for (const kb of snapshot().knowledgeBases) {
+    if (!mayName(principal, kb.projectName)) continue
+    await deps.documents.remove(kb, documentId).catch((error: unknown) => {
+      const isGone = error instanceof AppError && GONE.has(error.code)
+      if (!isGone) throw error
+    })
+  }
+}
+
+const GONE: ReadonlySet<string> = new Set(['document_not_found', 'knowledge_base_not_found'])
+
+function requireFiles(context: RouteContext, request: Request): void {
+  requireNamespace(context.scopeOf(request).principal, FILES_DATABASE)
+}
+
+/** @throws AppError `unsupported_media_type`, `missing_parameter`, `invalid_request`, those of an upload */
+async function uploaded(
+  context: RouteContext,
+  request: Request,
+  incoming: IncomingNames,
+): Promise<UploadedFile> {
+  const contentType = request.headers.get('content-type') ?? ''
+  if (!/^multipart\/form-data\b/i.test(contentType)) {
+    const message = 'A file comes as the part "file" of multipart/form-data'
+    throw new AppError('unsupported_media_type', message)
+  }
+  const { fileBytes, uploadFiles, settings, dropFile } = context.deps
+  return fileBytes.withFolder(async (folder) => {
+    const { files, fields } = await receivedFiles(context, request, folder)
+    const file = onlyFile(files)
+    checkFields(fields)
+    const { signal } = context.scopeOf(request)
+    const taken = context.snapshot().files.map(({ name }) => name)
+    return incoming.during(plainNameOf(file.sentName ?? 'file'), taken, async (name) => {
+      const sentName = lastPart(file.sentName ?? name)
+      const outcome = await uploadFiles(
+        {
+          name,
+          files: [{ ...file, sentName }],
+          fields: new Map(),
+          folder,
+          bytesMax: settings.fileBytesMax,
+        },
+        signal,
+      )
+      const [stored, ...others] = outcome.files
+      if (stored !== undefined && others.length === 0 && !outcome.isList) return stored
+      for (const member of outcome.files) await dropFile(member)
+      const message = 'It is a ZIP of other files: send each of them by itself'
+      throw new AppError('file_unreadable', message, { param: 'file' })
+    })
+  })
+}
+
+function onlyFile(files: readonly ReceivedFile[]): ReceivedFile {
+  const [file, ...others] = files
+  if (file === undefined) {
+    const message = 'Must provide the part "file", with a file name, in the form'
+    throw new AppError('missing_parameter', message, { param: 'file' })
+  }
+  if (others.length === 0) return file
+  const message = `Send one file at a time; there are ${files.length}`
+  throw new AppError('invalid_request', message, { param: 'file' })
+}
+
+function checkFields(fields: ReadonlyMap<string, string>): void {
+  const purpose = fields.get('purpose')
+  if (purpose === undefined) {
+    const message = 'Must provide the field "purpose" in the form: "assistants" or "user_data"'
+    throw new AppError('missing_parameter', message, { param: 'purpose' })
+  }
+  if (!PURPOSES.has(purpose)) {
+    const message = `Field "purpose" must be "assistants" or "user_data", not "${purpose.slice(0, 100)}": there is no fine-tuning and no batch work here`
+    throw new AppError('invalid_request', message, { param: 'purpose' })
+  }
+  const expiry = [...fields.keys()].find((name) => name.startsWith('expires_after'))
+  if (expiry === undefined) return
+  const message = 'Files do not expire here: leave "expires_after" away'
+  throw new AppError('invalid_request', message, { param: 'expires_after' })
+}
+
+const NAME_CHARS_MAX = 200
+
+/** Any name that a client may send, as a file may be called here. */
+function plainNameOf(sent: string): string {
+  // biome-ignore lint/suspicious/noControlCharactersInRegex: control characters are what is looked for
+  const plain = lastPart(sent.toWellFormed()).replaceAll(/[\u0000-\u001f\u007f-\u009f]+/gu, ' ')
+  const chars = [...plain.normalize('NFC').trim()]
+  // Its ending says what it is.
+  const short = chars.length > NAME_CHARS_MAX ? chars.slice(-NAME_CHARS_MAX) : chars
+  const name = short.join('').trim()
+  return /^\.*$/.test(name) ? 'file' : name
+}
+
+/** Some clients send the path of a file. */
+function lastPart(path: string): string {
+  return path.split(/[/\\]/).at(-1) || 'file'
+}
+
+/** Names of files that are on their way in: no two requests choose one. */
+class IncomingNames {
+  readonly #chosen = new Set<string>()
+
+  async during<T>(
+    wanted: string,
+    taken: readonly string[],
+    use: (name: string) => Promise<T>,
+  ): Promise<T> {
+    const known = new Set([...taken.map(fileKey), ...this.#chosen])
+    const name = freeName(wanted, known)
+    const key = fileKey(name)
+    this.#chosen.add(key)
+    try {
+      return await use(name)
+    } finally {
+      this.#chosen.delete(key)
+    }
+  }
+}
+
+/** `report.pdf`, `report (2).pdf`, … */
+function freeName(wanted: string, known: ReadonlySet<string>): string {
+  const dot = wanted.lastIndexOf('.')
+  const [stem, ending] = dot > 0 ? [wanted.slice(0, dot), wanted.slice(dot)] : [wanted, '']
+  for (let count = 1; ; count += 1) {
+    const name = count === 1 ? wanted : `${stem} (${count})${ending}`
+    if (!known.has(fileKey(name))) return name
+  }
+}
+
+function openAiFileRecord(file: UploadedFile): Static<typeof FILE_SCHEMA> {
+  return {
+    id: attachedId(file.id),
+    object: 'file',
+    bytes: file.sizeBytes,
+    created_at: secondsOf(file.createdAt),
+    filename: file.originalName || file.name,
+    purpose: PURPOSE,
+    status: 'processed',
+    status_details: null,
+    expires_at: null,
+  }
+}

@@ -1,0 +1,240 @@
+/** OpenAI's `/v1/responses`: questions to agents, with searched files and conversations that are kept. */
+import { t } from 'elysia'
+import { NEW_CONVERSATION } from '../../../agents/questions/conversations.ts'
+import {
+  askerOf,
+  mayName,
+  maySeeAsked,
+  type Principal,
+  requireScope,
+} from '../../../core/domain/access/principal.ts'
+import type { Agent } from '../../../core/domain/agents/agent.ts'
+import type { KnowledgeBase } from '../../../core/domain/knowledge-base.ts'
+import type { StoredTrace } from '../../../core/domain/ports/conversation-ports.ts'
+import { AppError } from '../../../core/errors.ts'
+import { resource } from '../openapi/operation.ts'
+import type { RouteContext } from '../request/route-context.ts'
+import { open } from '../request/schema-words.ts'
+import { answerPieces } from './answer-pieces.ts'
+import { wrong } from './chat-request.ts'
+import { eventResponse, failureLog, withIgnored } from './chat-routes.ts'
+import { filenameFor } from './files-to-attach.ts'
+import { agentOver, findModel, findReadable, idOf, requireModel } from './named-models.ts'
+import { type ResponseTerms, responseOfTrace, traceIdIn } from './response-answer.ts'
+import {
+  RESPONSE,
+  type ResponseAsked,
+  type ResponseBody,
+  responseAsked,
+} from './response-request.ts'
+import { responseEvents, wholeResponse } from './response-stream.ts'
+
+const ALL = '/v1/responses'
+const ONE = `${ALL}/:response_id` as const
+
+const ANSWER = open({
+  id: t.String({ description: 'resp_<trace id>' }),
+  object: t.Literal('response'),
+  created_at: t.Integer(),
+  status: t.String({ description: 'completed, incomplete, failed or cancelled' }),
+  model: t.String(),
+  output: t.Array(open({ id: t.String(), type: t.String() })),
+})
+
+const EVENT = open({ type: t.String(), sequence_number: t.Integer() })
+
+const DELETED = t.Object({
+  id: t.String(),
+  object: t.Literal('response'),
+  deleted: t.Boolean(),
+})
+
+export const responseOperations = resource('OpenAI', (api, context) => {
+  const { agents, traces } = context.deps
+  api.post(ALL, {
+    id: 'createResponse',
+    summary: 'Ask an agent, or knowledge bases by file_search',
+    description:
+      "OpenAI's responses, whole or (`stream`) as server-sent events. Needs the scope `ask`; knowledge bases `read` too",
+    needs: 'login',
+    body: RESPONSE,
+    answers: {
+      200: {
+        description: 'The response',
+        schema: ANSWER,
+        also: { 'text/event-stream': EVENT },
+        headers: { 'x-eider-ignored': 'Fields of the body that do nothing here' },
+      },
+      404: 'No such model, knowledge base or response before',
+    },
+    async run({ request, scope, body }) {
+      requireScope(scope.principal, 'ask')
+      const told = (itemId: string) => toldIn(context, scope.principal, itemId)
+      const asked = await responseAsked(body, request.headers, told)
+      const agent = agentFor(context, scope.principal, body.model, asked)
+      const conversationId = await conversationOf(context, scope.principal, { agent, body, asked })
+      const { question, history, wishes, answerForm, streams, withSteps } = asked
+      const deltas = streams && answerForm === undefined
+      const events = agents.ask(
+        {
+          ...{ agent, question, history, deltas },
+          asker: askerOf(scope.principal),
+          traceParent: request.headers.get('traceparent') ?? undefined,
+          ...(wishes === undefined ? {} : { wishes }),
+          ...(answerForm === undefined ? {} : { answerForm }),
+          ...(conversationId === undefined ? {} : { conversationId }),
+        },
+        scope.signal,
+      )
+      const terms: ResponseTerms = {
+        ...{ body, withSteps, withResults: asked.withResults },
+        ...(asked.vectorStores === undefined ? {} : { vectorStores: asked.vectorStores }),
+        created: Math.floor(context.deps.now() / 1000),
+        origin: new URL(request.url).origin,
+        isKept: conversationId !== undefined,
+        filenameOf: (id) => filenameFor(scope.principal, context.snapshot(), id),
+      }
+      const pieces = answerPieces(events, { deltas, withSteps })
+      const response = streams
+        ? await eventResponse(responseEvents(pieces, terms, failureLog(context, scope)), scope)
+        : Response.json(await wholeResponse(pieces, terms))
+      return withIgnored(response, asked.ignored)
+    },
+  })
+  api.get(ONE, {
+    id: 'getResponse',
+    summary: 'Get a response that is over',
+    needs: 'ask',
+    answers: { 200: ['The response', ANSWER] },
+    async run({ request, params, principal }) {
+      const trace = await requireTrace(context, principal, params.response_id)
+      return responseOfTrace(trace, new URL(request.url).origin)
+    },
+  })
+  api.delete(ONE, {
+    id: 'deleteResponse',
+    summary: 'Delete a response: the trace of its question',
+    description: 'A conversation that it belongs to stays',
+    needs: 'admin',
+    answers: { 200: ['What was deleted', DELETED] },
+    async run({ params, principal }) {
+      const { traceId } = await requireTrace(context, principal, params.response_id)
+      await traces.remove(traceId)
+      return { id: params.response_id, object: 'response', deleted: true }
+    },
+  })
+})
+
+/** Who answers: the model's agent; with `file_search` from the knowledge bases that it names, whoever the model is. */
+function agentFor(
+  context: RouteContext,
+  principal: Principal,
+  model: string,
+  { vectorStores }: ResponseAsked,
+): Agent {
+  const snapshot = context.snapshot()
+  if (vectorStores === undefined) return requireModel(snapshot, principal, model).agent
+  const kbs = vectorStores.map((id): KnowledgeBase => {
+    const kb = findReadable(snapshot, principal, id)
+    if (kb !== undefined) return kb
+    const message = `The vector store "${id.slice(0, 200)}" does not exist, or you may not read it`
+    throw new AppError('knowledge_base_not_found', `${message}: name a knowledge base`, {
+      param: 'tools[0].vector_store_ids',
+    })
+  })
+  const [first, ...others] = kbs
+  const found = findModel(snapshot, principal, model)
+  if (first === undefined) return requireModel(snapshot, principal, model).agent
+  if (found?.kind !== 'agent') return agentOver([first, ...others])
+  // Its instruction and model over what the caller may read by itself.
+  return { ...found.agent, data: { knowledgeBases: kbs.map(idOf), tables: [], isExact: true } }
+}
+
+interface Asking {
+  readonly agent: Agent
+  readonly body: ResponseBody
+  readonly asked: ResponseAsked
+}
+
+/**
+ * The conversation that a question goes on with or begins; undefined: nothing of it is kept.
+ * @throws AppError `invalid_request`, `trace_not_found`
+ */
+async function conversationOf(
+  context: RouteContext,
+  principal: Principal,
+  { agent, body, asked }: Asking,
+): Promise<string | undefined> {
+  const { previous_response_id: previous, conversation, store } = body
+  const named = typeof conversation === 'string' ? conversation : conversation?.id
+  const goesOn = typeof previous === 'string' || named !== undefined
+  const field = typeof previous === 'string' ? 'previous_response_id' : 'conversation'
+  if (typeof previous === 'string' && named !== undefined) {
+    throw wrong(field, 'Send "previous_response_id" or "conversation", not both')
+  }
+  const hasHistory = asked.history.length > 0
+  if (goesOn && hasHistory) {
+    throw wrong('input', `"${field}" brings the turns before: "input" holds the new question alone`)
+  }
+  // Conversations belong to agents that are stored.
+  const isStored = agent.id > 0
+  if (goesOn && !isStored) {
+    throw wrong(field, 'Only conversations with an agent are kept: create one, or send the history')
+  }
+  if (named !== undefined) return named.replace(/^conv_/, '')
+  if (typeof previous === 'string') return previousOf(context, principal, agent, previous)
+  if (isStored && !hasHistory) return store === false ? undefined : NEW_CONVERSATION
+  if (store !== true) return undefined
+  const why = isStored ? 'its history is the caller’s own' : 'no agent is named'
+  throw wrong('store', `This conversation cannot be kept, as ${why}: leave "store" out`)
+}
+
+async function previousOf(
+  context: RouteContext,
+  principal: Principal,
+  agent: Agent,
+  id: string,
+): Promise<string> {
+  const { conversations } = context.deps
+  const field = 'previous_response_id'
+  const { traceId, conversationId } = await requireTrace(context, principal, id, field)
+  if (conversationId === null) {
+    throw wrong(field, `${id} was not kept: ask the first question with "store" true or unset`)
+  }
+  const page = { limit: 1, before: null }
+  const { turns } = await conversations.get(agent, conversationId, page, askerOf(principal))
+  if (turns.at(-1)?.traceId === traceId) return conversationId
+  const message = `${id} is not the last answer of its conversation`
+  throw wrong(field, `${message}: go on from the last one; branches are not kept`)
+}
+
+/** The same answer for what the principal may not see. @throws AppError `trace_not_found` */
+async function requireTrace(
+  { deps }: RouteContext,
+  principal: Principal,
+  id: string,
+  param?: string,
+): Promise<StoredTrace> {
+  const missing = () => {
+    const message = `The response "${id.slice(0, 100)}" does not exist`
+    return new AppError('trace_not_found', message, param === undefined ? {} : { param })
+  }
+  const traceId = traceIdIn(id)
+  if (traceId === null) throw missing()
+  const trace = await deps.traces.get(traceId).catch((error: unknown) => {
+    throw error instanceof AppError && error.code === 'trace_not_found' ? missing() : error
+  })
+  if (!mayName(principal, trace.projectName)) throw missing()
+  if (!maySeeAsked(askerOf(principal), trace.askedBy)) throw missing()
+  return trace
+}
+
+/** The answer that a message's id stands for; null: it is none of ours. */
+async function toldIn(
+  context: RouteContext,
+  principal: Principal,
+  itemId: string,
+): Promise<string | null> {
+  if (!itemId.startsWith('msg_')) return null
+  return (await requireTrace(context, principal, itemId, 'input')).answer
+}

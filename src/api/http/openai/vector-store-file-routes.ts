@@ -1,0 +1,212 @@
+/** Files of OpenAI's vector stores: documents of knowledge bases. */
+import { type Static, t } from 'elysia'
+import { requireNamespace, requireScope } from '../../../core/domain/access/principal.ts'
+import type { Row } from '../../../core/domain/document.ts'
+import type { KnowledgeBase } from '../../../core/domain/knowledge-base.ts'
+import { FILES_DATABASE } from '../../../core/domain/project.ts'
+import { AppError } from '../../../core/errors.ts'
+import type { Attachment } from '../../../ingest/pipeline/attach-job.ts'
+import { preprocessingOf } from '../../../query/definitions/preprocessing-fields.ts'
+import { bodySchema } from '../bodies/body.ts'
+import { choice, queryParameters } from '../bodies/query-parameters.ts'
+import { resource } from '../openapi/operation.ts'
+import type { RouteContext } from '../request/route-context.ts'
+import { maybe, open, orNull } from '../request/schema-words.ts'
+import { attachedFiles, batchIdOf, FILE_STATUSES } from './attached-files.ts'
+import { ATTRIBUTES_SCHEMA, checkedAttributes } from './attributes.ts'
+import { filesToAttach } from './files-to-attach.ts'
+import {
+  listSchema,
+  PAGE_READING,
+  POLL_AGAIN,
+  pageOrderOf,
+  pageParameters,
+  pageRecord,
+} from './list-page.ts'
+import {
+  attachedRecord,
+  noSuchFile,
+  STORE_FILE_SCHEMA,
+  storeFile,
+  storeFilesPage,
+} from './store-files.ts'
+import { CHUNKING_SCHEMA, preprocessingFieldOf, requireStore } from './store-record.ts'
+
+const ALL = '/v1/vector_stores/:vector_store_id/files'
+const ONE = `${ALL}/:file_id` as const
+
+const ATTACH = bodySchema(
+  open({
+    file_id: t.String(),
+    attributes: maybe(ATTRIBUTES_SCHEMA),
+    chunking_strategy: maybe(CHUNKING_SCHEMA),
+  }),
+)
+const UPDATE = bodySchema(open({ attributes: orNull(ATTRIBUTES_SCHEMA) }))
+
+const CONTENT = t.Object({
+  object: t.Literal('vector_store.file_content.page'),
+  data: t.Array(t.Object({ type: t.Literal('text'), text: t.String() })),
+  has_more: t.Literal(false),
+  next_page: t.Null(),
+})
+const DELETED = t.Object({
+  id: t.String(),
+  object: t.Literal('vector_store.file.deleted'),
+  deleted: t.Literal(true),
+})
+
+export const vectorStoreFileOperations = resource('OpenAI', (api, context) => {
+  api.get(ALL, {
+    id: 'listVectorStoreFiles',
+    summary: 'List the files of a vector store: the documents of the knowledge base',
+    query: LIST,
+    answers: { 200: ['Those of the page', listSchema(STORE_FILE_SCHEMA)] },
+    async run({ request, params, query: sent, signal }) {
+      const kb = storeAt(context, request, params)
+      const order = { kb, status: sent.filter ?? null, order: pageOrderOf(sent) }
+      return pageRecord(await storeFilesPage(context, order, signal))
+    },
+  })
+  api.post(ALL, {
+    id: 'createVectorStoreFile',
+    summary: 'Attach an uploaded file to a vector store',
+    description:
+      'The file becomes one document, whose id is that of the file, in the background: get it to see whether it is there.',
+    body: ATTACH,
+    answers: { 200: ['The file, on its way', STORE_FILE_SCHEMA], 400: 'A field is wrong' },
+    async run({ request, params, body: sent }) {
+      storeAt(context, request, params)
+      requireReadableFiles(context, request)
+      const kb = storeAt(context, request, params)
+      const files = filesToAttach(context.snapshot(), [sent.file_id], howToAttach(kb, sent))
+      const attachment = await context.deps.attachments.attach({ kb, files, isBatch: false })
+      const [file] = attachedFiles([attachment]).values()
+      if (file === undefined) throw noSuchFile(sent.file_id)
+      return attachedRecord(kb, file)
+    },
+  })
+  const { documents, attachments, jobs } = context.deps
+  api.get(ONE, {
+    id: 'getVectorStoreFile',
+    summary: 'Get a file of a vector store',
+    answers: { 200: ['The file', STORE_FILE_SCHEMA] },
+    async run({ request, params, signal }) {
+      const kb = storeAt(context, request, params)
+      return Response.json(await storeFile(context, kb, params.file_id, signal), POLL_AGAIN)
+    },
+  })
+  api.post(ONE, {
+    id: 'updateVectorStoreFile',
+    summary: 'Replace the attributes of a file of a vector store',
+    body: UPDATE,
+    answers: { 200: ['The file', STORE_FILE_SCHEMA], 400: 'A field is wrong' },
+    async run({ request, params, body: sent, signal, principal }) {
+      storeAt(context, request, params)
+      // Its answer tells what else is known of the file.
+      requireScope(principal, 'read')
+      const kb = storeAt(context, request, params)
+      const attributes = checkedAttributes(kb, sent.attributes)
+      const { attributes: known } = await storeFile(context, kb, params.file_id, signal)
+      // They take the place of those there are; what the file says of itself stays.
+      const gone = Object.keys(known).filter((key) => !OWN.has(key) && !(key in attributes))
+      const removed = Object.fromEntries(gone.map((key) => [key, null]))
+      const metadata: Row = { ...removed, ...attributes }
+      await documents.patch(kb, { id: params.file_id, metadata })
+      return await storeFile(context, kb, params.file_id, signal)
+    },
+  })
+  api.delete(ONE, {
+    id: 'deleteVectorStoreFile',
+    summary: 'Take a file out of a vector store; the uploaded file stays',
+    answers: { 200: ['It is out', DELETED], 409: 'It comes in with others at the moment' },
+    async run({ request, params }) {
+      const kb = storeAt(context, request, params)
+      const { file_id: id } = params
+      const attached = attachedFiles(await attachments.of(kb)).get(id)
+      const attachment = (await attachments.of(kb)).find(({ job }) => job.id === attached?.jobId)
+      const isAlone = attachment?.files.length === 1
+      if (attachment !== undefined && attached?.status === 'in_progress' && !isAlone) {
+        throw comesWithOthers(attachment)
+      }
+      const isKnown = attached !== undefined && attached.status !== 'completed'
+      if (isKnown && isAlone) {
+        // One that ended meanwhile is a document now. One whose file has failed may not have ended yet.
+        await jobs.cancel(attached.jobId).catch(ignoreState)
+        await jobs.remove(attached.jobId).catch(ignoreState)
+      }
+      await documents.remove(kb, id).catch((error: unknown) => {
+        const isMissing = error instanceof AppError && error.code === 'document_not_found'
+        if (!isMissing) throw error
+        if (!isKnown) throw noSuchFile(id)
+      })
+      return { id, object: 'vector_store.file.deleted', deleted: true }
+    },
+  })
+  api.get(`${ONE}/content`, {
+    id: 'getVectorStoreFileContent',
+    summary: 'Get the text of a file of a vector store',
+    answers: { 200: ['Its text', CONTENT] },
+    async run({ request, params, signal }) {
+      const kb = storeAt(context, request, params)
+      const { texts } = await documents.read(kb, params.file_id, signal)
+      return {
+        object: 'vector_store.file_content.page',
+        data: texts.map(({ text }) => ({ type: 'text', text })),
+        has_more: false,
+        next_page: null,
+      }
+    },
+  })
+})
+
+/** The knowledge base that a path names. @throws AppError `forbidden`, `knowledge_base_not_found` */
+export function storeAt(
+  context: RouteContext,
+  request: Request,
+  { vector_store_id: id }: { readonly vector_store_id: string },
+): KnowledgeBase {
+  return requireStore(context.snapshot(), context.scopeOf(request).principal, id)
+}
+
+/** @throws AppError `forbidden`: whoever attaches a file makes it readable in the vector store */
+export function requireReadableFiles(context: RouteContext, request: Request): void {
+  const { principal } = context.scopeOf(request)
+  requireScope(principal, 'read')
+  requireNamespace(principal, FILES_DATABASE)
+}
+
+/** How files are attached. @throws AppError `invalid_request` */
+export function howToAttach(
+  kb: KnowledgeBase,
+  sent: {
+    readonly attributes?: Readonly<Record<string, unknown>> | null
+    readonly chunking_strategy?: Static<typeof CHUNKING_SCHEMA> | null
+  },
+) {
+  const preprocessing = preprocessingFieldOf(sent.chunking_strategy)
+  return {
+    attributes: checkedAttributes(kb, sent.attributes),
+    preprocessing: preprocessing === null ? null : preprocessingOf(preprocessing),
+  }
+}
+
+const LIST = queryParameters(
+  { ...pageParameters(), filter: choice(FILE_STATUSES, { description: 'Those of a status' }) },
+  PAGE_READING,
+)
+
+/** Taken out now, it would come in all the same. */
+function comesWithOthers({ job, isBatch }: Attachment): AppError {
+  const which = isBatch ? `the batch ${batchIdOf(job.id)}` : `the job ${job.id}`
+  const message = `The file comes in with ${which}: wait until that is over, or cancel it`
+  return new AppError('job_state', message)
+}
+
+/** Metadata that a file brings with it. */
+const OWN: ReadonlySet<string> = new Set(['title', 'format', 'filename'])
+
+function ignoreState(error: unknown): void {
+  const isState = error instanceof AppError && ['job_state', 'job_not_found'].includes(error.code)
+  if (!isState) throw error
+}

@@ -1,0 +1,210 @@
+/** What an operation of the API is: declared once, it is routed, checked, documented and noted in the audit log. */
+import type { TSchema } from 'elysia'
+import type { CatalogSnapshot } from '../../../core/domain/access/catalog-snapshot.ts'
+import type { Principal, Scope } from '../../../core/domain/access/principal.ts'
+import { type BodySchema, readJson } from '../bodies/body.ts'
+import type { RouteContext } from '../request/route-context.ts'
+import type { RequestScope } from '../request/running-requests.ts'
+
+export const OPENAPI_PATH = '/openapi.json'
+
+export const TAGS = {
+  Projects:
+    'Namespaces of knowledge bases, agents, views and tables. There is one at first, `mindsdb`. A key may be limited to some of them; it sees the others as if they did not exist.',
+  'Knowledge bases':
+    'Documents that can be searched by meaning and by keywords. `updateKnowledgeBase` stores rows, files and addresses; they are split into chunks and embedded. `searchKnowledgeBase` finds them, with filters on their metadata.',
+  Documents:
+    'What is stored in a knowledge base, document by document. Lists come in pages: send `next` of one as `cursor` of the following. Changing metadata embeds nothing again.',
+  Agents:
+    'Models with instructions and with the data that they may read. `askAgent` answers as a whole, `streamAgent` piece by piece, both with citations. What an agent may read is its own right, whoever asks it.',
+  Traces:
+    'What questions to agents left behind: steps, times, tokens, cost, feedback. They hold what the agent read, so that they are shown to those who may ask it.',
+  Jobs: 'Work that goes on without a request: its progress, and how to stop it and go on with it. Jobs of a project run by themselves, by their schedules; each run is a job of the list.',
+  Files:
+    'Uploaded files; SQL reads them as `files.<name>`. Tables, documents and archives are recognised by their content. What is said about a file beside its bytes has a say in how it is read.',
+  Sources:
+    'What knowledge bases are kept in step with: folders, sites, files, queries. A run stores what is new, replaces what has changed and deletes what is gone.',
+  SQL: 'One statement per request, in DuckDB\'s dialect. A statement that fails is answered with status 200 and `type: "error"`, as existing clients expect. One SELECT may stand in an address, for notebooks and shared links.',
+  MCP: 'The Model Context Protocol, for programs with models of their own. They search, read, query and ask agents by its tools. Use a client of the protocol rather than these operations.',
+  Databases:
+    'The namespaces of SQL: projects, data sources, `files` and `information_schema`. Data sources are other databases, which statements read beside those of Eider.',
+  OpenAI:
+    "OpenAI's API: agents and knowledge bases as models, vector stores and files. Its official clients work with the base URL of this server and `/v1`. Errors have that API's own form.",
+  Views: 'Named SELECT statements. They are read as tables are, by whoever may read them.',
+  Backups:
+    'Copies of everything that is stored, made while the server runs. They hold what every project holds.',
+  Access:
+    'Keys and users: who may come in, and what they may do. A key is shown once, when it is made. The audit log tells what was changed by whom.',
+  Server: 'Login, health checks and version. Health checks need no login.',
+} as const
+
+/** The scope that an operation needs where the login is on; `login`: any user or key, `nothing`: no login at all. */
+export type Need = Scope | 'login' | 'nothing'
+
+/** An answer whose body has a schema: it is in the document, and tests hold every such answer against it. */
+export interface DescribedAnswer {
+  readonly description: string
+  /** Of JSON, or of what `produces` names; of an event stream, of each event. */
+  readonly schema?: TSchema
+  /** It has no body. */
+  readonly isEmpty?: true
+  /** Other content types of the answer, and what each holds. */
+  readonly also?: Readonly<Record<string, TSchema>>
+  /** Headers that matter, and what each says. */
+  readonly headers?: Readonly<Record<string, string>>
+}
+
+export type DeclaredAnswer =
+  | string
+  | readonly [description: string, schema: TSchema]
+  | DescribedAnswer
+
+/** What the document shows of an operation. */
+export interface Declaration {
+  /** The name of the operation for generated clients: `listProjects`. It never changes. Hidden operations have none. */
+  readonly id?: string
+  readonly summary: string
+  /** What the summary cannot say, as Markdown. */
+  readonly description?: string
+  /** Unset: `read` for GET, `write` for all others. */
+  readonly needs?: Need
+  /** Headers of the request that it reads, and what each does. */
+  readonly headers?: Readonly<Record<string, string>>
+  /** The body may be missing. */
+  readonly isBodyOptional?: boolean
+  /** Content types of a body that is not JSON: a form with files, or a file as it is; or of one that only its own reader knows. */
+  readonly takes?: readonly string[]
+  /** Fields of the form that `takes` names, and of the JSON; the files are its parts `file`. */
+  readonly form?: TSchema
+  /** Status → what it means. The document adds what every operation of a kind may answer. Unset: 204. */
+  readonly answers?: Readonly<Record<number, DeclaredAnswer>>
+  /** Content type of the success, where it is not JSON. */
+  readonly produces?: string
+  /** JSON that tells a failure, where another API has its own form. */
+  readonly failsAs?: TSchema
+  /** The document leaves it out. */
+  readonly isHidden?: boolean
+}
+
+/** The names in a path: `/api/files/:file_name` → `file_name`. */
+type PathParams<P extends string> = P extends `${string}:${infer Name}/${infer Rest}`
+  ? { readonly [K in Name]: string } & PathParams<Rest>
+  : P extends `${string}:${infer Name}`
+    ? { readonly [K in Name]: string }
+    : object
+
+/** What a path is looked up in. */
+export interface Place<Params> {
+  readonly request: Request
+  readonly params: Params
+  /** Everything that has a name, as of the last committed change. */
+  readonly snapshot: CatalogSnapshot
+  readonly principal: Principal
+}
+
+interface Read<Query, Body, Found> {
+  readonly query: Query
+  readonly body: Body
+  readonly found: Found
+}
+
+export interface Call<P extends string, Query, Body, Found>
+  extends Place<PathParams<P>>,
+    Read<Query, Body, Found> {
+  readonly scope: RequestScope
+  readonly signal: AbortSignal
+}
+
+/** Parameters of the query: most are read by the same declaration. */
+export interface DeclaredQuery<T> {
+  readonly parameters: Readonly<Record<string, { readonly schema: TSchema }>>
+  read(request: Request): T
+}
+
+export interface OperationInit<P extends string, Query, Body, Found> extends Declaration {
+  readonly query?: DeclaredQuery<Query>
+  /** What the path names: looked up before the body is read, and again after it, as it may change meanwhile. */
+  readonly find?: (place: Place<PathParams<P>>) => Found
+  readonly body?: BodySchema<Body>
+  /** @returns an answer, a record that becomes JSON with the first status of `answers`, or nothing: 204 */
+  run(call: Call<P, Query, Body, Found>): unknown
+}
+
+export interface Operation extends Declaration {
+  readonly method: 'GET' | 'HEAD' | 'POST' | 'PUT' | 'PATCH' | 'DELETE'
+  readonly path: string
+  readonly tag: keyof typeof TAGS
+  readonly needs: Need
+  readonly query?: DeclaredQuery<unknown>
+  readonly body?: BodySchema<unknown>
+  answer(request: Request, params: Readonly<Record<string, string>>): Promise<Response>
+}
+
+type Declare<Method extends string> = {
+  readonly [M in Method]: <const P extends string, Query, Body, Found>(
+    path: P,
+    init: OperationInit<P, Query, Body, Found>,
+  ) => void
+}
+
+export type Resource = Declare<'get' | 'head' | 'post' | 'put' | 'patch' | 'delete'>
+
+export type Operations = (context: RouteContext) => readonly Operation[]
+
+/** The operations of one resource, which share a tag. */
+export function resource(
+  tag: keyof typeof TAGS,
+  declare: (api: Resource, context: RouteContext) => void,
+): Operations {
+  return (context) => {
+    const operations: Operation[] = []
+    const adding = <P extends string, Query, Body, Found>(method: Operation['method']) => {
+      return (path: P, init: OperationInit<P, Query, Body, Found>) => {
+        operations.push(operationOf(context, { method, path, tag }, init))
+      }
+    }
+    const api = {
+      ...{ get: adding('GET'), head: adding('HEAD'), post: adding('POST'), put: adding('PUT') },
+      ...{ patch: adding('PATCH'), delete: adding('DELETE') },
+    }
+    // One function serves every path: what its operation is given follows from `init`.
+    declare(api as Resource, context)
+    return operations
+  }
+}
+
+function operationOf<P extends string, Query, Body, Found>(
+  context: RouteContext,
+  at: Pick<Operation, 'method' | 'path' | 'tag'>,
+  init: OperationInit<P, Query, Body, Found>,
+): Operation {
+  const { find, run, ...declaration } = init
+  const isReading = at.method === 'GET' || at.method === 'HEAD'
+  const [first = '204'] = Object.keys(init.answers ?? {})
+  const status = Number(first)
+  return {
+    needs: isReading ? 'read' : 'write',
+    ...declaration,
+    ...at,
+    async answer(request, sent) {
+      const scope = context.scopeOf(request)
+      const { principal, signal } = scope
+      // The router gives exactly the names of the path.
+      const params = sent as PathParams<P>
+      const place = () => ({ request, params, snapshot: context.snapshot(), principal })
+      const query = init.query?.read(request)
+      let found = find?.(place())
+      let body: Body | undefined
+      if (init.body !== undefined) {
+        body = await readJson(context, request, init.body, init.isBodyOptional)
+        found = find?.(place())
+      }
+      const given = { ...place(), scope, signal, query, body, found }
+      // What is not declared is not read by `run`.
+      const result = await run(given as typeof given & Read<Query, Body, Found>)
+      if (result instanceof Response) return result
+      if (result === undefined) return new Response(null, { status: 204 })
+      return Response.json(result, { status })
+    },
+  }
+}

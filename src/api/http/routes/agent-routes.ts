@@ -1,0 +1,284 @@
+import { createHash } from 'node:crypto'
+import { type TSchema, t } from 'elysia'
+import { completionStream } from '../../../agents/questions/completion-stream.ts'
+import type { AskedQuestion } from '../../../agents/questions/conversations.ts'
+import { responseFormatOf } from '../../../agents/questions/response-format.ts'
+import type { RunningQuestion } from '../../../agents/questions/running-questions.ts'
+import { agentsOf, findAgent } from '../../../core/domain/access/catalog-snapshot.ts'
+import {
+  askerOf,
+  mayName,
+  maySeeAsked,
+  type Principal,
+  requireScope,
+} from '../../../core/domain/access/principal.ts'
+import type { Agent } from '../../../core/domain/agents/agent.ts'
+import { runNotFound } from '../../../core/domain/agents/agent-run.ts'
+import { AppError } from '../../../core/errors.ts'
+import { isObject } from '../../../core/json.ts'
+import { alterAgent, createAgent, dropAgent, modelToTry } from '../../../query/definitions/define-agent.ts'
+import type { Fields } from '../../../query/definitions/fields.ts'
+import { eventStream } from '../answers/event-stream.ts'
+import { recordOf } from '../answers/record-of.ts'
+import {
+  AGENT,
+  AGENT_PROBE,
+  ANSWER,
+  COMPLETION_EVENT,
+  RUNNING_QUESTION,
+  SAVED_AGENT,
+} from '../answers/records/agent-schemas.ts'
+import { agentRecord, answerRecord } from '../answers/wire.ts'
+import { bodySchema } from '../bodies/body.ts'
+import { COMPLETION, conversationOf } from '../bodies/conversation.ts'
+import { AGENT_DATA, AGENT_OPTIONS, MODEL } from '../bodies/definition-shapes.ts'
+import { resource } from '../openapi/operation.ts'
+import { anObject, maybe, open, optionally, strict } from '../request/schema-words.ts'
+import { type At, agentAt, projectAt } from './place-finders.ts'
+
+const LIST = '/api/projects/:project_name/agents'
+const ONE = `${LIST}/:agent_name` as const
+const COMPLETIONS = `${ONE}/completions` as const
+const RUNS = '/api/agents/runs'
+
+const optionalText = maybe(t.String())
+const optionalObject = (shape: TSchema) => maybe(anObject(shape))
+
+/** Further fields are left to the catalog, which knows the wording for those it refuses. */
+const DEFINITION = {
+  model: optionalObject(MODEL),
+  data: optionalObject(AGENT_DATA),
+  prompt_template: optionalText,
+  params: optionalObject(open(AGENT_OPTIONS)),
+  /** The older way to name a model. */
+  model_name: optionalText,
+  provider: optionalText,
+  /** The same as within `params`. */
+  ...Object.fromEntries(
+    Object.entries(AGENT_OPTIONS).map(([name, one]) => [name, optionally(one)]),
+  ),
+}
+const CREATE = bodySchema(strict({ agent: t.Object({ name: t.String(), ...DEFINITION }) }))
+const UPDATE = bodySchema(strict({ agent: t.Object({ name: optionalText, ...DEFINITION }) }))
+
+const VERSION_HEADER = { ETag: 'Another one after each change; for If-Match' }
+const SAVED = { description: 'The agent', schema: SAVED_AGENT, headers: VERSION_HEADER }
+
+export const agentOperations = resource('Agents', (api, { deps }) => {
+  api.get(LIST, {
+    id: 'listAgents',
+    summary: 'List the agents of a project',
+    find: projectAt,
+    answers: { 200: ['The agents', t.Array(AGENT)] },
+    run: ({ snapshot, found }) => agentsOf(snapshot, found).map((agent) => agentRecord(agent)),
+  })
+  /** A key is shown to the request that sent it. */
+  const saved = (agent: Agent, sent: Fields, status: number) => {
+    const body = { ...agentRecord(agent, sentApiKey(sent)), warnings: deps.agentWarnings(agent) }
+    return Response.json(body, { status, headers: versionHeader(agent) })
+  }
+  api.post(LIST, {
+    id: 'createAgent',
+    summary: 'Create an agent',
+    find: projectAt,
+    body: CREATE,
+    answers: { 201: SAVED, 409: 'The name is already in use' },
+    async run({ found: project, body: { agent: sent }, principal }) {
+      return saved(await createAgent(project.name, sent, deps.catalogFor(principal)), sent, 201)
+    },
+  })
+  api.get(ONE, {
+    id: 'getAgent',
+    summary: 'Get an agent',
+    find: agentAt,
+    answers: { 200: { description: 'The agent', schema: AGENT, headers: VERSION_HEADER } },
+    run({ found: agent }) {
+      return Response.json(agentRecord(agent), { headers: versionHeader(agent) })
+    },
+  })
+  api.put(ONE, {
+    id: 'updateAgent',
+    summary: 'Update an agent: fields that are not sent stay',
+    headers: { 'If-Match': 'The ETag of the agent as you read it: another one is not changed' },
+    find({ request, ...place }) {
+      const agent = agentToAlter(place)
+      requireVersion(agent, request.headers.get('if-match'))
+      return agent
+    },
+    body: UPDATE,
+    answers: {
+      200: SAVED,
+      400: 'No such agent: PUT never creates',
+      412: 'The agent was changed since; nothing was saved',
+    },
+    async run({ request, found, body: { agent: sent }, principal }) {
+      const agent = await alterAgent(found, sent, deps.catalogFor(principal), (stored) => {
+        requireVersion(stored, request.headers.get('if-match'))
+      })
+      return saved(agent, sent, 200)
+    },
+  })
+  api.post(`${ONE}/probe`, {
+    id: 'probeAgent',
+    summary: "Try an agent's model: one tiny call; its URL, status, cause and next step",
+    find: agentAt,
+    answers: { 200: ['What the call has shown, also where it failed', AGENT_PROBE] },
+    run: ({ request, found: agent }) => deps.probeAgent(agent, request.signal),
+  })
+  api.post('/api/agents/probe', {
+    id: 'probeNewAgent',
+    summary: 'Try the model of an agent before it is created: one tiny call',
+    body: UPDATE,
+    answers: { 200: ['What the call has shown, also where it failed', AGENT_PROBE] },
+    async run({ request, body: { agent: sent }, principal }) {
+      const model = await modelToTry(sent, deps.catalogFor(principal))
+      return deps.probeAgent({ model }, request.signal)
+    },
+  })
+  api.delete(ONE, {
+    id: 'deleteAgent',
+    summary: 'Delete an agent',
+    find: agentAt,
+    run: ({ found: agent }) => dropAgent(agent, deps.catalog),
+  })
+})
+
+export const completionOperations = resource('Agents', (api, { deps }) => {
+  const { agents, logError } = deps
+  api.post(COMPLETIONS, {
+    id: 'askAgent',
+    summary: 'Ask an agent',
+    needs: 'ask',
+    find: agentAt,
+    body: COMPLETION,
+    answers: {
+      200: ['The answer', ANSWER],
+      409: 'The conversation has a question running, or is full',
+      504: 'Out of time',
+    },
+    async run(call) {
+      return answerRecord(await agents.complete(questionOf(call), call.signal))
+    },
+  })
+  api.post(`${COMPLETIONS}/stream`, {
+    id: 'streamAgent',
+    summary: 'Ask an agent and watch its steps',
+    needs: 'ask',
+    produces: 'text/event-stream',
+    find: agentAt,
+    body: COMPLETION,
+    answers: {
+      200: ['Chunks of data: {json}', COMPLETION_EVENT],
+      409: 'The conversation has a question running, or is full',
+    },
+    run(call) {
+      const { scope } = call
+      const question = questionOf(call)
+      const events = completionStream(agents.ask(question, scope.signal), {
+        deltas: question.deltas,
+        onFailure: (failure, traceId) => {
+          scope.failure = failure.code
+          logError({ requestId: scope.id, traceId, error: failure.cause ?? failure })
+        },
+      })
+      return eventStream(events, scope)
+    },
+  })
+})
+
+/** Questions that are being answered. Those that are over are traces. */
+export const runOperations = resource('Agents', (api, { deps: { agents } }) => {
+  const runsOf = (principal: Principal) => {
+    const asker = askerOf(principal)
+    return agents.runs().filter(({ projectName, askedBy }) => {
+      return mayName(principal, projectName) && maySeeAsked(asker, askedBy)
+    })
+  }
+  api.get(RUNS, {
+    id: 'listRunningQuestions',
+    summary: 'List the questions that are being answered or wait',
+    description:
+      'Each with its trace_id, agent and project, the beginning of the question, its state (waiting, running), ' +
+      'the steps so far, the seconds since it was asked, and the model',
+    needs: 'ask',
+    answers: { 200: ['The questions, the oldest first', t.Array(RUNNING_QUESTION)] },
+    run({ principal }) {
+      requireScope(principal, 'read')
+      return runsOf(principal).map(runRecord)
+    },
+  })
+  api.delete(`${RUNS}/:trace_id`, {
+    id: 'cancelQuestion',
+    summary: 'Cancel a question: its stream ends with an error',
+    description:
+      'Ends the model call and the running SQL. The client that asked gets the error "cancelled"',
+    needs: 'ask',
+    run({ principal, params: { trace_id: id } }) {
+      if (!runsOf(principal).some(({ traceId }) => traceId === id)) throw runNotFound(id)
+      agents.cancelRun(id)
+    },
+  })
+})
+
+const runRecord = recordOf<RunningQuestion>()(RUNNING_QUESTION, {
+  agent: (run) => run.agentName,
+  project: (run) => run.projectName,
+  seconds: (run) => Math.round(run.seconds * 1000) / 1000,
+})
+
+interface Asking {
+  readonly request: Request
+  readonly found: Agent
+  readonly principal: Principal
+  readonly body: ReturnType<typeof COMPLETION.check>
+}
+
+function questionOf({ request, found: agent, principal, body }: Asking): AskedQuestion {
+  const answerForm = responseFormatOf(body.response_format)
+  return {
+    ...conversationOf(body.messages),
+    agent,
+    asker: askerOf(principal),
+    deltas: body.stream_options?.deltas ?? false,
+    isBackground: body.background ?? false,
+    traceParent: request.headers.get('traceparent') ?? undefined,
+    ...(answerForm === undefined ? {} : { answerForm }),
+    ...(typeof body.conversation_id === 'string' ? { conversationId: body.conversation_id } : {}),
+  }
+}
+
+function agentToAlter(place: At<'project_name' | 'agent_name'>): Agent {
+  const agent = findAgent(place.snapshot, projectAt(place), place.params.agent_name)
+  if (agent !== undefined) return agent
+  const message = 'Creation of an agent using the PUT method is not allowed.'
+  throw new AppError('agent_creation_not_allowed', message)
+}
+
+function versionHeader(agent: Agent): { readonly etag: string } {
+  return { etag: agentVersion(agent) }
+}
+
+function sentApiKey({ model }: Fields): string | undefined {
+  const key = isObject(model) ? model.api_key : undefined
+  return typeof key === 'string' ? key : undefined
+}
+
+/** The ETag of an agent: another one after each change. Secrets play no part in it. */
+function agentVersion(agent: Agent): string {
+  const record = JSON.stringify(agentRecord(agent))
+  return `"${createHash('sha256').update(record).digest('base64url').slice(0, 22)}"`
+}
+
+/**
+ * @param ifMatch the header: the versions of which the agent must have one; `*`, or no header: any
+ * @throws AppError `agent_changed`
+ */
+function requireVersion(agent: Agent, ifMatch: string | null): void {
+  if (ifMatch === null) return
+  const version = agentVersion(agent)
+  // Proxies that compress mark a version as weak; the agent is the same.
+  const named = ifMatch.split(',').map((one) => one.trim().replace(/^W\//, ''))
+  if (named.includes('*') || named.includes(version)) return
+  const message = `The agent ${agent.name} was changed since you read it: GET it, and send your changes with its new ETag as If-Match`
+  throw new AppError('agent_changed', message)
+}

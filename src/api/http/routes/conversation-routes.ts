@@ -1,0 +1,124 @@
+/** Conversations with agents that are kept. A question of one is asked by `/completions` with its `conversation_id`. */
+import { completionStream } from '../../../agents/questions/completion-stream.ts'
+import type { TurnInProgress, WatchedEvent } from '../../../agents/questions/live-turn.ts'
+import type { LiveTurns } from '../../../agents/questions/live-turns.ts'
+import { askerOf, type Principal, requireScope } from '../../../core/domain/access/principal.ts'
+import type { Agent } from '../../../core/domain/agents/agent.ts'
+import type { CompletionEvent } from '../../../core/domain/agents/completion-event.ts'
+import type { KeptTurn } from '../../../core/domain/ports/conversation-ports.ts'
+import { eventStream } from '../answers/event-stream.ts'
+import { recordOf } from '../answers/record-of.ts'
+import {
+  COMPLETION_EVENT,
+  CONVERSATION,
+  CONVERSATION_LIST,
+  CONVERSATION_SUMMARY,
+  CONVERSATION_TURN,
+  TURN_IN_PROGRESS,
+} from '../answers/records/agent-schemas.ts'
+import { nextCursor, pageBefore, paging, queryParameters } from '../bodies/query-parameters.ts'
+import { resource } from '../openapi/operation.ts'
+import { type At, agentAt } from './place-finders.ts'
+
+const ALL = '/api/projects/:project_name/agents/:agent_name/conversations'
+const ONE = `${ALL}/:conversation_id` as const
+const PAGING = queryParameters(paging('Items of a page'))
+const BUSY = { 409: 'One of its questions is being answered' }
+
+export const conversationOperations = resource('Agents', (api, context) => {
+  const { conversations } = context.deps
+  api.get(ALL, {
+    id: 'listConversations',
+    summary: 'List the conversations with an agent that are kept, the one asked last first',
+    needs: 'ask',
+    query: PAGING,
+    find: readableAgentAt,
+    answers: { 200: ['items, next (the cursor of the rest, or null)', CONVERSATION_LIST] },
+    async run({ principal, query, found: agent }) {
+      const asker = askerOf(principal)
+      const { items, next } = await conversations.list(agent, pageBefore(query), asker)
+      return { items: items.map(summaryRecord), next: nextCursor(next) }
+    },
+  })
+  api.get(ONE, {
+    id: 'getConversation',
+    summary: 'Get a conversation: its newest turns, the oldest of them first',
+    needs: 'ask',
+    query: PAGING,
+    find: readableAgentAt,
+    answers: {
+      200: ['The conversation, next (the cursor of the turns before, or null)', CONVERSATION],
+    },
+    async run({ params: { conversation_id: id }, principal, query, found: agent }) {
+      const page = pageBefore(query)
+      return conversationRecord(await conversations.get(agent, id, page, askerOf(principal)))
+    },
+  })
+  api.get(`${ONE}/stream`, {
+    id: 'watchConversation',
+    summary: 'Watch the question of a conversation that is being answered, from its beginning',
+    description:
+      'The events of its stream with at_ms, milliseconds since it was asked. Leaving does not end it',
+    needs: 'ask',
+    produces: 'text/event-stream',
+    find: readableAgentAt,
+    answers: { 200: ['Chunks of data: {json}', COMPLETION_EVENT] },
+    run({ params: { conversation_id: id }, principal, scope, signal, found: agent }) {
+      const watched = conversations.watch(agent, id, askerOf(principal), signal)
+      // A failure is logged by the request that asked.
+      const events = completionStream(withTimes(watched), { deltas: true, onFailure: () => {} })
+      return eventStream(events, scope)
+    },
+  })
+  api.delete(ONE, {
+    id: 'deleteConversation',
+    summary: 'Delete a conversation',
+    description: 'Traces of its questions stay',
+    needs: 'ask',
+    find: agentAt,
+    answers: BUSY,
+    run({ params, principal, found: agent }) {
+      return conversations.remove(agent, params.conversation_id, askerOf(principal))
+    },
+  })
+  api.delete(`${ONE}/turns/:trace_id`, {
+    id: 'deleteTurns',
+    summary: 'Delete a turn of a conversation and those after it, to ask otherwise',
+    description: 'Of the first turn: the conversation. Traces stay',
+    needs: 'ask',
+    find: agentAt,
+    answers: BUSY,
+    run({ params: { conversation_id: id, trace_id: traceId }, principal, found: agent }) {
+      return conversations.removeFrom(agent, id, traceId, askerOf(principal))
+    },
+  })
+})
+
+/** Conversations hold texts that the agent found. */
+function readableAgentAt(
+  place: At<'project_name' | 'agent_name'> & { readonly principal: Principal },
+): Agent {
+  requireScope(place.principal, 'read')
+  return agentAt(place)
+}
+
+async function* withTimes(
+  watched: AsyncGenerator<WatchedEvent, void>,
+): AsyncGenerator<CompletionEvent, void> {
+  for await (const { event, atMs } of watched) yield { ...event, at_ms: atMs }
+}
+
+type Listed = Awaited<ReturnType<LiveTurns['list']>>['items'][number]
+const summaryRecord = recordOf<Listed>()(CONVERSATION_SUMMARY)
+
+const progressRecord = recordOf<TurnInProgress>()(TURN_IN_PROGRESS, {
+  seconds: (turn) => Math.round(turn.seconds * 1000) / 1000,
+})
+
+const turnRecord = recordOf<KeptTurn>()(CONVERSATION_TURN, { warnings: () => [] })
+
+const conversationRecord = recordOf<Awaited<ReturnType<LiveTurns['get']>>>()(CONVERSATION, {
+  turns: ({ turns }) => turns.map((turn) => ({ ...turnRecord(turn), ...turn.findings })),
+  running: ({ running }) => running && progressRecord(running),
+  next: ({ next }) => nextCursor(next),
+})

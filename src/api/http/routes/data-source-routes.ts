@@ -1,0 +1,266 @@
+import { anObject, maybe, open, strict } from '../request/schema-words.ts'
+/** Databases elsewhere: made, changed, checked and looked into. */
+
+import { t } from 'elysia'
+import {
+  type CatalogSnapshot,
+  findDataSource,
+  findProject,
+  requireDatabase,
+  requireDataSource,
+} from '../../../core/domain/access/catalog-snapshot.ts'
+import type { DataSource, DataSourceDraft } from '../../../core/domain/flow/source-parameters.ts'
+import { nameKey, quote } from '../../../core/domain/identifier.ts'
+import type { ResultValue } from '../../../core/domain/query-result.ts'
+import { AppError, notFound } from '../../../core/errors.ts'
+import { isObject } from '../../../core/json.ts'
+import {
+  alterDatabase,
+  checkDatabase,
+  createDatabase,
+  type DatabaseCheck,
+  type DatabaseDefinition,
+  databaseDraft,
+  dropDatabase,
+  dropProject,
+  shownParameters,
+} from '../../../query/definitions/define-database.ts'
+import type { Fields } from '../../../query/definitions/fields.ts'
+import { recordOf } from '../answers/record-of.ts'
+import {
+  CONNECTION_FAILURE,
+  CONNECTION_STATUS,
+  DATABASE,
+  DATABASE_CHECK,
+  TABLE,
+  TABLE_NAME,
+} from '../answers/records/catalog-schemas.ts'
+import { bodySchema } from '../bodies/body.ts'
+import { resource } from '../openapi/operation.ts'
+import type { RouteContext } from '../request/route-context.ts'
+
+const ALL = '/api/databases'
+const ONE = `${ALL}/:database_name` as const
+
+const PARAMETERS = maybe(anObject())
+const CHECKED = maybe(t.Boolean())
+const CREATE = bodySchema(
+  strict({
+    database: strict({ name: t.String(), engine: t.String(), parameters: PARAMETERS }),
+    check_connection: CHECKED,
+  }),
+)
+const CHANGE = bodySchema(
+  strict({
+    database: strict({
+      name: maybe(t.String()),
+      engine: maybe(t.String()),
+      parameters: PARAMETERS,
+    }),
+    check_connection: CHECKED,
+  }),
+)
+/** The parameters stand beside the engine. */
+const STATUS = bodySchema(open({ engine: t.String() }))
+
+export const dataSourceOperations = resource('Databases', (api, context) => {
+  const { catalog: deps } = context.deps
+  api.post(ALL, {
+    id: 'createDatabase',
+    summary: 'Make a database known',
+    description:
+      'Nothing connects, unless `check_connection` is true: where that fails, the answer is `{"status": "connection_error", "detail"}` and nothing is made.',
+    needs: 'admin',
+    body: CREATE,
+    answers: {
+      200: ['It does not answer; nothing was made', CONNECTION_FAILURE],
+      201: ['The database', DATABASE],
+      409: 'The name is already in use',
+    },
+    async run({ body: { database, check_connection }, signal }) {
+      const definition = definitionOf(database)
+      if (check_connection === true) {
+        const check = await checkDraft(context, databaseDraft(definition), signal)
+        // Existing clients look for the failure in the body.
+        if (!check.success) return failureRecord(check)
+      }
+      return Response.json(databaseRecord(await createDatabase(definition, deps)), { status: 201 })
+    },
+  })
+  api.post(`${ALL}/status`, {
+    id: 'checkNewDatabase',
+    summary: 'Check the connection to a database that is not known',
+    needs: 'admin',
+    body: STATUS,
+    answers: { 200: ['Whether it answers', CONNECTION_STATUS] },
+    async run({ body: { engine, ...parameters }, signal }) {
+      const draft = databaseDraft({ name: 'status', engine, parameters })
+      const check = await checkDraft(context, draft, signal)
+      return check.success ? { status: 'success' } : failureRecord(check)
+    },
+  })
+  const change = async ({ params, snapshot, body, signal }: Change, mayCreate: boolean) => {
+    const { database, check_connection: isChecked } = body
+    const { database_name: name } = params
+    const source = findDataSource(snapshot, name)
+    const parameters = fieldsOf(database.parameters)
+    if (source === undefined && !mayCreate) throw notFound('database', name)
+    if (database.name && nameKey(database.name) !== nameKey(name)) {
+      throw new AppError('invalid_database', 'A database keeps its name; make another one instead')
+    }
+    const check = async (draft: DataSourceDraft) => {
+      if (isChecked === true) await requireConnection(context, draft, signal)
+    }
+    if (source === undefined) {
+      if (typeof database.engine !== 'string') {
+        throw new AppError('missing_field', 'Field "engine" is required for a new database')
+      }
+      const definition = { name, engine: database.engine, parameters }
+      await check(databaseDraft(definition))
+      return Response.json(databaseRecord(await createDatabase(definition, deps)), { status: 201 })
+    }
+    const { engine = null } = database
+    return databaseRecord(await alterDatabase(source, { engine, parameters }, deps, check))
+  }
+  api.put(ONE, {
+    id: 'putDatabase',
+    summary: 'Change a database, or make it known',
+    description: 'Parameters that are named change, null removes them, others stay.',
+    needs: 'admin',
+    body: CHANGE,
+    answers: { 200: ['The changed database', DATABASE], 201: ['The new database', DATABASE] },
+    run: (call) => change(call, true),
+  })
+  api.patch(ONE, {
+    id: 'updateDatabase',
+    summary: 'Change a database',
+    needs: 'admin',
+    body: CHANGE,
+    answers: { 200: ['The changed database', DATABASE] },
+    run: (call) => change(call, false),
+  })
+  api.delete(ONE, {
+    id: 'deleteDatabase',
+    summary: 'Forget a database, or delete a project',
+    description: 'What was stored of its rows stays.',
+    needs: 'admin',
+    answers: { 409: 'A job or a source reads it' },
+    async run({ params, snapshot }) {
+      const project = findProject(snapshot, params.database_name)
+      if (project !== undefined) await dropProject(project, deps)
+      else await dropDatabase(requireDataSource(snapshot, params.database_name), deps)
+    },
+  })
+  api.post(`${ONE}/check`, {
+    id: 'checkDatabase',
+    summary: 'Check the connection to a database',
+    needs: 'admin',
+    answers: { 200: ['Whether it answers, and what is wrong', DATABASE_CHECK] },
+    async run({ params, snapshot, signal }) {
+      const source = requireDataSource(snapshot, params.database_name)
+      return checkRecord(await checkDatabase(source, deps, signal))
+    },
+  })
+  api.get(`${ONE}/tables`, {
+    id: 'listTables',
+    summary: 'List the tables of a database',
+    answers: { 200: ['The tables', t.Array(TABLE_NAME)], 502: 'It does not answer' },
+    async run({ request, params, snapshot }) {
+      const name = requireDatabase(snapshot, params.database_name)
+      const rows = await rowsOf(context, request, `SHOW FULL TABLES FROM ${quote(name)}`)
+      return rows.map(([table, kind]) => ({ name: table, type: tableType(kind) }))
+    },
+  })
+  api.get(`${ONE}/tables/:table_name`, {
+    id: 'getTable',
+    summary: 'Get a table of a database with its columns',
+    answers: { 200: ['The table', TABLE], 502: 'It does not answer' },
+    async run({ request, params, snapshot }) {
+      const name = requireDatabase(snapshot, params.database_name)
+      const path = `${quote(name)}.${quote(params.table_name)}`
+      const rows = await rowsOf(context, request, `SHOW FULL COLUMNS FROM ${path}`)
+      const columns = rows.map(([column, type, , isNullable]) => {
+        return { name: column, type, nullable: isNullable === 'YES' }
+      })
+      return { name: params.table_name, type: 'data', columns }
+    },
+  })
+})
+
+interface Change {
+  readonly params: { readonly database_name: string }
+  readonly snapshot: CatalogSnapshot
+  readonly body: ReturnType<typeof CHANGE.check>
+  readonly signal: AbortSignal
+}
+
+function definitionOf(sent: {
+  readonly name: string
+  readonly engine: string
+  readonly parameters?: unknown
+}): DatabaseDefinition {
+  return { ...sent, parameters: fieldsOf(sent.parameters) }
+}
+
+function fieldsOf(sent: unknown): Fields {
+  return isObject(sent) ? sent : {}
+}
+
+/** @throws AppError `source_failed` as a request that is wrong */
+async function requireConnection(
+  context: RouteContext,
+  draft: DataSourceDraft,
+  signal: AbortSignal,
+): Promise<void> {
+  const check = await checkDraft(context, draft, signal)
+  if (check.success) return
+  throw new AppError('invalid_database', check.errorMessage, { title: 'Connection error' })
+}
+
+/** Of what is not stored yet, under an id that nothing has. */
+async function checkDraft(
+  context: RouteContext,
+  draft: DataSourceDraft,
+  signal: AbortSignal,
+): Promise<DatabaseCheck> {
+  const { catalog: deps } = context.deps
+  const [random = 0] = crypto.getRandomValues(new Uint32Array(1))
+  const source: DataSource = { ...draft, id: -1 - random, createdAt: '', updatedAt: '' }
+  try {
+    return await checkDatabase(source, deps, signal)
+  } finally {
+    await deps.sources.forget(source)
+  }
+}
+
+/** The rows of a statement of ours. */
+export async function rowsOf(
+  context: RouteContext,
+  request: Request,
+  sql: string,
+): Promise<readonly (readonly ResultValue[])[]> {
+  const { principal, signal } = context.scopeOf(request)
+  const result = await context.deps.query({ sql, db: 'files', params: {} }, principal, signal)
+  const rows: (readonly ResultValue[])[] = []
+  if (result.kind === 'table') {
+    for await (const batch of result.rows.batches) rows.push(...batch)
+  }
+  return rows
+}
+
+function tableType(kind: ResultValue | undefined): string {
+  const type = String(kind).toLowerCase()
+  return type === 'base table' ? 'data' : type.replaceAll(' ', '_')
+}
+
+export const databaseRecord = recordOf<DataSource>()(DATABASE, {
+  ...{ type: () => 'data', visible: () => true, deletable: () => true, class_type: () => 'sql' },
+  connection_data: shownParameters,
+  connection_status: () => undefined,
+})
+
+export const checkRecord = recordOf<DatabaseCheck>()(DATABASE_CHECK)
+
+function failureRecord({ errorMessage }: DatabaseCheck) {
+  return { status: 'connection_error', detail: errorMessage }
+}

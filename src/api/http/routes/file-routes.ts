@@ -1,0 +1,127 @@
+import { t } from 'elysia'
+import { requireFile } from '../../../core/domain/access/catalog-snapshot.ts'
+import { requireNamespace } from '../../../core/domain/access/principal.ts'
+import { FILES_DATABASE } from '../../../core/domain/project.ts'
+import type { UploadedFile } from '../../../core/domain/uploaded-file.ts'
+import type { UploadOutcome } from '../../../ingest/pipeline/upload-files.ts'
+import { fileContentResponse } from '../answers/file-content.ts'
+import { FILE, FILE_LIST } from '../answers/records/server-schemas.ts'
+import { fileRecord } from '../answers/wire.ts'
+import { receivedFiles } from '../bodies/received-files.ts'
+import { UPLOAD_FORM, UPLOAD_QUERY, UPLOADS_FORM } from '../bodies/upload-fields.ts'
+import { resource } from '../openapi/operation.ts'
+import type { RouteContext } from '../request/route-context.ts'
+import type { At } from './place-finders.ts'
+
+const ALL = '/api/files'
+const ONE = '/api/files/:file_name'
+
+const OPTIONS = 'What is said about a file is a query parameter, or a field of the form.'
+
+const SEVERAL = { 409: 'Several files have that name without its ending' }
+
+export const fileOperations = resource('Files', (api, context) => {
+  const { deps } = context
+  api.get(ALL, {
+    id: 'listFiles',
+    summary: 'List the files',
+    answers: { 200: ['The files', t.Array(FILE)] },
+    run: ({ request }) => context.snapshotFor(request).files.map(fileRecord),
+  })
+  api.get(ONE, {
+    id: 'getFile',
+    summary: 'Get the description of a file',
+    answers: {
+      200: ['What was recognised in the file, and what was not read of it', FILE],
+      ...SEVERAL,
+    },
+    find: fileAt,
+    run: ({ found: file }) => fileRecord(file),
+  })
+  api.put(ONE, {
+    id: 'uploadFile',
+    summary: 'Upload a file: as the part "file" of a form, as the body itself, or by its address',
+    description: OPTIONS,
+    takes: ['multipart/form-data', 'application/octet-stream', 'application/json'],
+    query: UPLOAD_QUERY,
+    form: UPLOAD_FORM,
+    answers: {
+      200: [
+        'What was stored; of a ZIP file a list, with what of it could not be read',
+        t.Union([FILE, FILE_LIST]),
+      ],
+      400: 'The file cannot be read, or the name is already in use',
+    },
+    run: async ({ request, params: { file_name: name } }) =>
+      outcomeRecord(await uploaded(context, request, name)),
+  })
+  api.post(ALL, {
+    id: 'uploadFiles',
+    summary: 'Upload the files of a form, each under its own name',
+    description: OPTIONS,
+    takes: ['multipart/form-data'],
+    form: UPLOADS_FORM,
+    answers: {
+      201: ['What was stored, and what could not be read', FILE_LIST],
+      400: 'None of them could be stored',
+    },
+    async run({ request, principal }) {
+      requireNamespace(principal, FILES_DATABASE)
+      const outcome = await uploaded(context, request, null)
+      return listRecord(outcome)
+    },
+  })
+  api.delete(ONE, {
+    id: 'deleteFile',
+    summary: 'Delete a file',
+    answers: SEVERAL,
+    find: fileAt,
+    run: ({ found: file }) => deps.dropFile(file),
+  })
+  api.get(`${ONE}/content`, {
+    id: 'downloadFile',
+    summary: 'Get a file as it was sent',
+    produces: 'application/octet-stream',
+    headers: { Range: 'Some of the bytes only: `bytes=0-1023`' },
+    answers: {
+      200: 'Its bytes',
+      206: {
+        description: 'The bytes that Range names',
+        headers: { 'Content-Range': 'Which bytes of how many they are' },
+      },
+      416: 'The file has no such bytes',
+      ...SEVERAL,
+    },
+    find: fileAt,
+    run: ({ request, found: file }) => fileContentResponse(context, request, file),
+  })
+})
+
+function fileAt({ params, snapshot }: At<'file_name'>): UploadedFile {
+  return requireFile(snapshot, params.file_name)
+}
+
+/** @param name null: each file has the one that it was sent under */
+function uploaded(
+  context: RouteContext,
+  request: Request,
+  name: string | null,
+): Promise<UploadOutcome> {
+  const { fileBytes, uploadFiles, settings } = context.deps
+  return fileBytes.withFolder(async (folder) => {
+    const received = await receivedFiles(context, request, folder)
+    const { signal } = context.scopeOf(request)
+    return uploadFiles({ ...received, name, folder, bytesMax: settings.fileBytesMax }, signal)
+  })
+}
+
+/** One file as itself. */
+function outcomeRecord(outcome: UploadOutcome) {
+  const [file, ...others] = outcome.files
+  const isOne = file !== undefined && others.length === 0 && !outcome.isList
+  return isOne ? fileRecord(file) : listRecord(outcome)
+}
+
+function listRecord({ files, failed, skipped }: UploadOutcome) {
+  return { files: files.map(fileRecord), failed, skipped }
+}

@@ -1,0 +1,330 @@
+import { type Static, type TSchema, t } from 'elysia'
+import { knowledgeBasesOf, requireProject } from '../../../core/domain/access/catalog-snapshot.ts'
+import {
+  type Principal,
+  type Rights,
+  requireEverything,
+  requireNamespace,
+  requireScope,
+  rightsOf,
+} from '../../../core/domain/access/principal.ts'
+import type { Row } from '../../../core/domain/document.ts'
+import { type Job, lastInsertInto } from '../../../core/domain/flow/job.ts'
+import type { KnowledgeBase } from '../../../core/domain/knowledge-base.ts'
+import { FILES_DATABASE } from '../../../core/domain/project.ts'
+import { AppError } from '../../../core/errors.ts'
+import type {
+  CrawlRequest,
+  InsertOutcome,
+  InsertRequest,
+} from '../../../ingest/sources/insert-request.ts'
+import {
+  alterKnowledgeBase,
+  createKnowledgeBase,
+  dropKnowledgeBase,
+} from '../../../query/definitions/define-knowledge-base.ts'
+import { declareSources } from '../../../query/definitions/define-source.ts'
+import { FieldReader, type Fields } from '../../../query/definitions/fields.ts'
+import { SEARCH_FIELDS } from '../../../query/definitions/knowledge-base-fields.ts'
+import { JOB, SOURCE_DEFINITION } from '../answers/records/catalog-schemas.ts'
+import { KNOWLEDGE_BASE } from '../answers/records/knowledge-base-schemas.ts'
+import { NOTHING } from '../answers/records/server-schemas.ts'
+import { jobRecord, knowledgeBaseRecord } from '../answers/wire.ts'
+import { bodySchema } from '../bodies/body.ts'
+import { MODEL, PREPROCESSING, STORAGE } from '../bodies/definition-shapes.ts'
+import { resource } from '../openapi/operation.ts'
+import type { RouteContext } from '../request/route-context.ts'
+import { SKIPPED_ROWS_HEADER } from '../request/running-requests.ts'
+import { anObject, documentedAs, maybe, optionally, strict } from '../request/schema-words.ts'
+import { knowledgeBaseAt, projectAt } from './place-finders.ts'
+
+const LIST = '/api/projects/:project_name/knowledge_bases'
+const ONE = `${LIST}/:knowledge_base_name` as const
+
+export const knowledgeBaseOperations = resource('Knowledge bases', (api, context) => {
+  api.get(LIST, {
+    id: 'listKnowledgeBases',
+    summary: 'List the knowledge bases of a project',
+    answers: { 200: ['The knowledge bases', t.Array(KNOWLEDGE_BASE)] },
+    async run({ params }) {
+      const snapshot = context.snapshot()
+      const project = requireProject(snapshot, params.project_name)
+      const records = []
+      for (const kb of knowledgeBasesOf(snapshot, project))
+        records.push(await shownKnowledgeBase(context, kb))
+      return records
+    },
+  })
+  api.post(LIST, {
+    id: 'createKnowledgeBase',
+    summary: 'Create a knowledge base',
+    find: projectAt,
+    body: CREATE_KNOWLEDGE_BASE,
+    answers: { 201: ['The knowledge base', KNOWLEDGE_BASE], 409: 'The name is already in use' },
+    async run({ params, body: sent, principal }) {
+      const catalog = context.deps.catalogFor(principal)
+      const kb = await createKnowledgeBase(params.project_name, sent.knowledge_base, catalog)
+      return await shownKnowledgeBase(context, kb)
+    },
+  })
+  api.get(ONE, {
+    id: 'getKnowledgeBase',
+    summary: 'Get a knowledge base',
+    find: knowledgeBaseAt,
+    answers: { 200: ['The knowledge base', KNOWLEDGE_BASE] },
+    run: async ({ found: kb }) => await shownKnowledgeBase(context, kb),
+  })
+  api.put(ONE, {
+    id: 'updateKnowledgeBase',
+    summary: 'Insert documents into a knowledge base, or update its definition',
+    find: knowledgeBaseAt,
+    body: UPDATE_KNOWLEDGE_BASE,
+    answers: {
+      200: {
+        description: 'Stored; an empty JSON string',
+        schema: NOTHING,
+        headers: { [SKIPPED_ROWS_HEADER]: 'Rows that were not stored: their content is empty' },
+      },
+      202: [
+        'With "background": true, or where it takes longer than EIDER_INSERT_WAIT_SECONDS: the job that stores it. With "rechunk": true: the job that splits the stored documents again',
+        JOB,
+      ],
+    },
+    async run({ body, scope, found: kb }) {
+      const sent = withInsertParams(body.knowledge_base)
+      const { principal, signal } = scope
+      requireScopes(principal, sent)
+      const rights = rightsOf(principal)
+      const { job, skippedRows } = await update(context, kb, { ...sent, rights }, signal)
+      scope.skippedRows = skippedRows
+      return job === null ? Response.json('') : Response.json(jobRecord(job), { status: 202 })
+    },
+  })
+  api.delete(ONE, {
+    id: 'deleteKnowledgeBase',
+    summary: 'Delete a knowledge base and its documents',
+    find: knowledgeBaseAt,
+    async run({ found: kb }) {
+      await dropKnowledgeBase(kb, context.deps.catalog)
+    },
+  })
+})
+
+export async function shownKnowledgeBase({ deps }: RouteContext, kb: KnowledgeBase) {
+  const warnings = await deps.chunkWarnings(kb)
+  const progress = deps.catalog.reembeddings.progressOf(kb)
+  return knowledgeBaseRecord(kb, progress, warnings, lastInsertInto(kb, deps.activity()))
+}
+
+/** What it needs beside `write`. @throws AppError `forbidden` */
+function requireScopes(principal: Principal, sent: SentUpdate): void {
+  // They bring documents by themselves, from folders and addresses.
+  if (isSet(sent.sources)) requireEverything(principal)
+  if (isSet(sent.files)) {
+    requireScope(principal, 'read')
+    requireNamespace(principal, FILES_DATABASE)
+  }
+  // Another model is sent all that is stored.
+  if (Object.keys(definitionFields(sent)).length > 0) requireScope(principal, 'read')
+  // So is the one that writes contexts.
+  if (sent.rechunk === true) requireScope(principal, 'read')
+}
+
+/** @throws AppError `invalid_request` */
+function refuseOthersWith(sent: SentUpdate): void {
+  if (!hasInsert(sent)) return
+  const how = 'documents that are inserted are cut as the knowledge base says anyway'
+  throw new AppError('invalid_request', `"rechunk" stands without an insert: ${how}`)
+}
+
+/** @throws AppError `invalid_request` for a field that says how to do what the request does not ask for */
+function refuseWithoutInsert(sent: SentUpdate): void {
+  const { limit, crawl_depth, filters, error, background, rechunk } = sent
+  const ofPages = Object.entries({ limit, crawl_depth, filters })
+  const [unread] = isSet(sent.urls) ? [] : ofPages.filter(([, value]) => isSet(value))
+  if (unread !== undefined) {
+    throw new AppError('invalid_request', `Field "${unread[0]}" needs "urls" beside it`)
+  }
+  if (hasInsert(sent)) return
+  const isUnused = background === true && rechunk !== true
+  if (!isSet(error) && !isUnused) return
+  const name = isSet(error) ? 'error' : 'background'
+  const how = 'send "rows", "files", "urls" or a "query" with it'
+  throw new AppError('invalid_request', `Field "${name}" is about an insert: ${how}`)
+}
+
+/**
+ * The definition changes first: rows that come with another chunk size are chunked by it. Fields that are null are not set;
+ * a search default that is null is taken away where nothing is inserted.
+ * @returns the job that inserts or re-chunks, if there is one
+ */
+async function update(
+  { deps }: RouteContext,
+  kb: KnowledgeBase,
+  { rights, ...sent }: SentUpdate & { readonly rights: Rights | null },
+  signal: AbortSignal,
+): Promise<InsertOutcome> {
+  if (sent.rechunk === true) refuseOthersWith(sent)
+  refuseWithoutInsert(sent)
+  const definition = definitionFields(sent)
+  const isAltered = Object.keys(definition).length > 0
+  const target = isAltered ? await alterKnowledgeBase(kb, definition, deps.catalog) : kb
+  if (isSet(sent.sources)) await declareSources(target, sent.sources, deps.sources)
+  const insert = insertRequest(target, sent, rights)
+  const jobOf = async (job: Promise<Job>) => ({ job: await job, skippedRows: null })
+  if (sent.rechunk === true) return jobOf(deps.rechunk(target))
+  if (insert === null) return { job: null, skippedRows: null }
+  if (sent.background === true) return jobOf(deps.insertInBackground(insert))
+  return deps.insert(insert, signal)
+}
+
+const optional = {
+  text: () => maybe(t.String()),
+  integer: (minimum: number, maximum: number) => {
+    return maybe(t.Number({ multipleOf: 1, minimum, maximum }))
+  },
+  object: (shape?: TSchema) => maybe(anObject(shape)),
+  strings: () => maybe(t.Array(t.String())),
+}
+
+const DEFINITION = {
+  embedding_model: optional.object(MODEL),
+  /** `false` turns reranking off. */
+  reranking_model: t.Optional(t.Union([anObject(MODEL), t.Literal(false), t.Null()])),
+  content_columns: optional.strings(),
+  /** Names, or names with types: `{"name": "day", "type": "DATE"}`. */
+  metadata_columns: maybe(
+    t.Array(
+      t.Union([
+        t.String(),
+        documentedAs(
+          t.Object({ name: t.String() }),
+          t.Object({ name: t.String(), type: t.Optional(t.String()) }),
+        ),
+      ]),
+    ),
+  ),
+  id_column: optional.text(),
+  preprocessing: optional.object(PREPROCESSING),
+  /** Of the content, for the keyword search. */
+  language: optional.text(),
+  /** What its searches do unless they say otherwise. */
+  hybrid_search: maybe(t.Boolean()),
+  hybrid_search_alpha: maybe(t.Number({ minimum: 0, maximum: 1 })),
+  hybrid_search_fusion: optional.text(),
+  hybrid_search_feedback: maybe(t.Boolean()),
+  params: optional.object(),
+  vector_size: optionally(t.Unknown({ description: 'The length that the vectors must have' })),
+  /** Existing clients send these as false, which is all that they can be. */
+  is_sparse: optionally(t.Unknown()),
+  kb_no_upsert: optionally(t.Unknown()),
+  kb_skip_existing: optionally(t.Unknown()),
+}
+
+/** Further fields are left to the catalog, which knows the wording for those it refuses. */
+const CREATE_KNOWLEDGE_BASE = bodySchema(
+  strict({
+    knowledge_base: t.Object({
+      name: t.String(),
+      /** An object, or `database.table` as text. */
+      storage: t.Optional(documentedAs(t.Union([t.Object({}), t.String(), t.Null()]), STORAGE)),
+      ...DEFINITION,
+    }),
+  }),
+)
+
+const CRAWL_PAGES_MAX = 1_000_000
+/** In links from a start address. */
+const CRAWL_DEPTH_MAX = 1000
+
+const INSERT = {
+  /** Answered at once, with the job that stores it. */
+  background: maybe(t.Boolean()),
+  /** Stored documents are cut into chunks anew, as `preprocessing` says: answered at once, with the job that does it. */
+  rechunk: maybe(t.Boolean()),
+  /** What becomes of a document that cannot be stored. */
+  error: t.Optional(t.Union([t.Literal('raise'), t.Literal('skip'), t.Null()])),
+  rows: maybe(t.Array(anObject())),
+  query: optional.text(),
+  files: optional.strings(),
+  urls: optional.strings(),
+  /** What it is kept in step with: those that are named are made or changed, others stay. */
+  sources: maybe(t.Array(anObject(SOURCE_DEFINITION))),
+  limit: optional.integer(1, CRAWL_PAGES_MAX),
+  crawl_depth: optional.integer(0, CRAWL_DEPTH_MAX),
+  filters: t.Optional(
+    t.Union([t.Array(t.String()), strict({ allowed_domains: t.Array(t.String()) }), t.Null()]),
+  ),
+}
+
+const UPDATE_SCHEMA = strict({ knowledge_base: t.Object({ ...INSERT, ...DEFINITION }) })
+const UPDATE_KNOWLEDGE_BASE = bodySchema(UPDATE_SCHEMA)
+type SentUpdate = Static<typeof UPDATE_SCHEMA>['knowledge_base']
+
+function hasInsert({ rows, query, files, urls }: SentUpdate): boolean {
+  return [rows, query, files, urls].some(isSet)
+}
+
+/** An existing client has no other place for how to insert than "params". */
+function withInsertParams(sent: SentUpdate): SentUpdate {
+  const { params } = sent
+  if (!isSet(params) || !hasInsert(sent)) return sent
+  const { error, background, ...others }: Fields = { ...params }
+  const read = new FieldReader({ error, background }, 'invalid_request')
+  const choice = read.text('error')
+  if (choice !== undefined && choice !== 'raise' && choice !== 'skip') {
+    throw new AppError('invalid_request', `Parameter "error" must be 'raise' or 'skip'`)
+  }
+  return {
+    ...sent,
+    error: sent.error ?? choice ?? null,
+    background: sent.background ?? read.truth('background') ?? null,
+    params: Object.keys(others).length === 0 ? null : others,
+  }
+}
+
+/** Null takes them away, where nothing is inserted: clients that send every field send null for what they do not mean. */
+const RESETTABLE: ReadonlySet<string> = new Set(SEARCH_FIELDS)
+
+/** What changes the definition. Unknown fields are part of it: altering refuses them by name. */
+function definitionFields(sent: SentUpdate): Fields {
+  const mayReset = !hasInsert(sent)
+  const fields = Object.entries(sent).filter(([name, value]) => {
+    return !Object.hasOwn(INSERT, name) && (isSet(value) || (mayReset && RESETTABLE.has(name)))
+  })
+  return Object.fromEntries(fields)
+}
+
+/** null: no source is named. */
+function insertRequest(
+  kb: KnowledgeBase,
+  sent: SentUpdate,
+  rights: Rights | null,
+): InsertRequest | null {
+  const { rows, query, files, urls } = sent
+  const sources = {
+    // JSON objects hold nothing but what a RowValue is; the schema saw that each is an object.
+    ...(rows ? { rows: rows as readonly Row[] } : {}),
+    ...(files ? { files } : {}),
+    ...(urls ? { urls } : {}),
+    ...(isSet(query) ? { query } : {}),
+  }
+  if (Object.keys(sources).length === 0) return null
+  const { error } = sent
+  const how = isSet(error) ? { onBadDocument: error } : {}
+  const own = rights === null ? {} : { rights }
+  return { kb, ...sources, ...how, ...own, crawl: crawlRequest(sent) }
+}
+
+function crawlRequest({ limit, crawl_depth: depth, filters }: SentUpdate): CrawlRequest {
+  return {
+    ...(isSet(limit) ? { pagesMax: limit } : {}),
+    ...(isSet(depth) ? { depth } : {}),
+    allowedDomains: filters && 'allowed_domains' in filters ? filters.allowed_domains : [],
+    patterns: filters && !('allowed_domains' in filters) ? filters : [],
+  }
+}
+
+function isSet<T>(value: T | null | undefined): value is T {
+  return value !== null && value !== undefined
+}

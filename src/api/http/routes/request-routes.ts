@@ -1,0 +1,172 @@
+/** Logins, and requests: those that are running, to see and to end, and those that were answered last. */
+import { t } from 'elysia'
+import { mayDo, type Principal } from '../../../core/domain/access/principal.ts'
+import { timestampOfMillis } from '../../../core/domain/timestamp.ts'
+import { AppError } from '../../../core/errors.ts'
+import { DAY_MS } from '../../../core/time.ts'
+import type { Credentials } from '../access/authentication.ts'
+import { recordOf } from '../answers/record-of.ts'
+import {
+  ANSWERED_REQUEST,
+  NOTHING,
+  RUNNING_REQUEST,
+  TOKEN,
+} from '../answers/records/server-schemas.ts'
+import { bodySchema } from '../bodies/body.ts'
+import { choice, queryParameters, text, wholeNumber } from '../bodies/query-parameters.ts'
+import { resource } from '../openapi/operation.ts'
+import type { RouteContext } from '../request/route-context.ts'
+import type { RecentRequest, RequestScope } from '../request/running-requests.ts'
+import { documentedAs } from '../request/schema-words.ts'
+
+/** Types are checked in `credentialsOf`: existing clients know that wording, and they send more fields than these. */
+const LOGIN = bodySchema(
+  documentedAs(
+    t.Object({ username: t.Optional(t.Unknown()), password: t.Optional(t.Unknown()) }),
+    t.Object(
+      { username: t.String({ minLength: 1 }), password: t.String({ minLength: 1 }) },
+      { additionalProperties: true, examples: [{ username: 'ada', password: '…' }] },
+    ),
+  ),
+  { bytesMax: 16_384 },
+)
+
+export const loginOperations = resource('Server', (api, context) => {
+  const { authentication } = context
+  api.post('/api/login', {
+    id: 'login',
+    summary: 'Log in: get a token for a username and password',
+    needs: 'nothing',
+    body: LOGIN,
+    answers: {
+      200: ['The token; also set as the cookie "session"', TOKEN],
+      400: 'A field is missing or not a string',
+      401: 'Wrong username or password',
+      429: 'Too many failed logins under this name from this address',
+    },
+    async run({ request, scope, body }) {
+      const credentials = credentialsOf(body)
+      // A password may have been typed instead: only known names get into the log.
+      const known = authentication.knownName(credentials.username)
+      if (authentication.isOn) scope.noteChange('login', known === undefined ? [] : [known])
+      const { address, signal } = scope
+      const { token, principal } = await authentication.login(credentials, address, signal)
+      scope.principal = principal
+      return authentication.tokenAnswer(token, request)
+    },
+  })
+  api.post('/api/logout', {
+    id: 'logout',
+    summary: 'Log out: revoke the token of the request',
+    needs: 'login',
+    answers: { 200: ['An empty JSON string', NOTHING] },
+    async run({ request }) {
+      const session = await authentication.sessionOf(request)
+      await authentication.logout(request)
+      if (session !== null) context.deps.dropSessions(session.login)
+      const cookie = authentication.clearedCookie(request)
+      return Response.json('', { headers: { 'set-cookie': cookie } })
+    },
+  })
+})
+
+function credentialsOf({ username, password }: Record<string, unknown>): Credentials {
+  const isText = (value: unknown): value is string => typeof value === 'string' && value !== ''
+  if (isText(username) && isText(password)) return { username, password }
+  const message = 'Username and password must be strings that are not empty'
+  throw new AppError('invalid_credentials', message)
+}
+
+const REQUESTS = queryParameters({
+  status: choice(['2xx', '3xx', '4xx', '5xx', 'failed'], {
+    description: 'Those with such a status; `failed`: answered with an error, under any status',
+  }),
+  route: text({ description: 'Those whose route or path holds this', charsMax: 300 }),
+  ms_min: wholeNumber({
+    ...{ min: 0, max: DAY_MS, unset: 0 },
+    description: 'Those that took at least this many milliseconds',
+  }),
+  from: choice(['page', 'programs'], {
+    description: 'Those of the web page of this server, which says so itself, or all others',
+  }),
+  limit: wholeNumber({ min: 1, max: 1000, unset: 100, description: 'At most this many' }),
+})
+
+export const requestOperations = resource('Server', (api, context) => {
+  const { now } = context.deps
+  api.get('/api/requests', {
+    id: 'listRequests',
+    summary: 'List the requests that were answered last, the newest first',
+    description: 'The newest 1 000 are known, since the server was started.',
+    needs: 'admin',
+    query: REQUESTS,
+    answers: { 200: ['The requests', t.Array(ANSWERED_REQUEST)] },
+    run({ query }) {
+      const found = context.requests.recent.list().filter((one) => isWanted(one, query))
+      return found.slice(0, query.limit).map(answeredRecord)
+    },
+  })
+  api.get('/api/requests/running', {
+    id: 'listRunningRequests',
+    summary: 'List the requests under way with their statements, the oldest first',
+    description:
+      'Without this one. Those of others are for admins who are not limited to projects.',
+    needs: 'login',
+    answers: { 200: ['The requests', t.Array(RUNNING_REQUEST)] },
+    run({ request }) {
+      const nowMs = now()
+      return seenBy(context, request).map((one) => runningRecord(one, nowMs))
+    },
+  })
+  api.delete('/api/requests/:number', {
+    id: 'cancelRequest',
+    summary: 'Cancel a request under way: its statement, search or question ends',
+    description: 'Its client gets the error "cancelled". What it already stored stays.',
+    needs: 'login',
+    run({ request, params, scope }) {
+      const found = seenBy(context, request).find((one) => String(one.number) === params.number)
+      if (found === undefined) {
+        const message = `No request ${params.number.slice(0, 100)} is under way; GET /api/requests/running lists them`
+        throw new AppError('request_not_found', message)
+      }
+      scope.noteChange('cancelRequest', [found.route])
+      found.abort(new AppError('cancelled', 'Somebody who may do so cancelled the request'))
+    },
+  })
+})
+
+function seenBy(context: RouteContext, request: Request): readonly RequestScope[] {
+  const own = context.scopeOf(request)
+  const seesAll = mayDo(own.principal, 'admin') && own.principal.namespaces === null
+  return context.requests.list().filter((one) => {
+    return one !== own && (seesAll || isSame(one.principal, own.principal))
+  })
+}
+
+function isSame(one: Principal, other: Principal): boolean {
+  return one.kind === other.kind && one.id === other.id
+}
+
+function isWanted(
+  one: RecentRequest,
+  { status, route: part = '', ms_min: msMin, from }: ReturnType<typeof REQUESTS.read>,
+) {
+  if (from !== undefined && one.isFromPage !== (from === 'page')) return false
+  const isFailed = one.code !== null || one.status >= 400
+  const isOfStatus =
+    status === 'failed' ? isFailed : String(one.status).startsWith(status?.slice(0, 1) ?? '')
+  return isOfStatus && one.ms >= msMin && (one.route.includes(part) || one.path.includes(part))
+}
+
+function runningRecord(scope: RequestScope, nowMs: number) {
+  const { number, startMs, method, path, route: pattern, statement, principal } = scope
+  return {
+    ...{ number, started_at: timestampOfMillis(startMs), ms: Math.max(0, nowMs - startMs) },
+    ...{ method, path: path.slice(0, 300), route: pattern, statement, request_id: scope.id },
+    principal: principal.kind === 'open' ? null : `${principal.kind} ${principal.name}`,
+  }
+}
+
+const answeredRecord = recordOf<RecentRequest>()(ANSWERED_REQUEST, {
+  started_at: (one) => timestampOfMillis(one.startMs),
+})

@@ -1,0 +1,108 @@
+import { anObject, strict } from '../request/schema-words.ts'
+/** Sources: what a knowledge base is synced from. */
+
+import { t } from 'elysia'
+import {
+  alterSource,
+  createSource,
+  requireSource,
+  runFields,
+  sourceRecord,
+} from '../../../query/definitions/define-source.ts'
+import { JOB, SOURCE, SOURCE_DEFINITION, SOURCE_RUN } from '../answers/records/catalog-schemas.ts'
+import { jobRecord } from '../answers/wire.ts'
+import { bodySchema } from '../bodies/body.ts'
+import { queryParameters, wholeNumber } from '../bodies/query-parameters.ts'
+import { resource } from '../openapi/operation.ts'
+import { type At, knowledgeBaseAt } from './place-finders.ts'
+
+const ALL = '/api/projects/:project_name/knowledge_bases/:knowledge_base_name/sources'
+const ONE = `${ALL}/:source_id` as const
+
+/** Which fields there are depends on the kind: the catalog knows their wording. */
+const BODY = bodySchema(strict({ source: anObject(SOURCE_DEFINITION) }))
+const RUN_BODY = bodySchema(strict({ full: t.Optional(t.Boolean()) }))
+
+const RUNS = queryParameters({
+  limit: wholeNumber({ min: 1, max: 100, unset: 20, description: 'How many come' }),
+})
+
+export const sourceOperations = resource('Sources', (api, context) => {
+  const { sources } = context.deps
+  const sourceAt = (place: At<'project_name' | 'knowledge_base_name' | 'source_id'>) => {
+    const kb = knowledgeBaseAt(place)
+    return { kb, source: requireSource(kb, place.params.source_id, sources) }
+  }
+  api.get(ALL, {
+    id: 'listSources',
+    summary: 'List the sources of a knowledge base',
+    find: knowledgeBaseAt,
+    answers: { 200: ['The sources, each with its last run', t.Array(SOURCE)] },
+    run: ({ found: kb }) => sources.list(kb).map((source) => sourceRecord(kb, source, sources)),
+  })
+  api.post(ALL, {
+    id: 'createSource',
+    summary: 'Add a source to a knowledge base',
+    needs: 'admin',
+    find: knowledgeBaseAt,
+    body: BODY,
+    answers: {
+      201: [
+        'The source; it runs on request, by its schedule, or when what it watches changes',
+        SOURCE,
+      ],
+      400: 'A field is wrong, or the folder may not be read',
+      409: 'The name is already in use',
+    },
+    async run({ body: { source: sent }, found: kb }) {
+      return sourceRecord(kb, await createSource(kb, sent, sources), sources)
+    },
+  })
+  api.get(ONE, {
+    id: 'getSource',
+    summary: 'Get a source',
+    find: sourceAt,
+    answers: { 200: ['The source', SOURCE] },
+    run: ({ found: { kb, source } }) => sourceRecord(kb, source, sources),
+  })
+  api.patch(ONE, {
+    id: 'updateSource',
+    summary: 'Change a source',
+    needs: 'admin',
+    find: sourceAt,
+    body: BODY,
+    answers: { 200: ['The source', SOURCE], 400: 'A field is wrong', 409: 'The name is in use' },
+    async run({ body: { source: sent }, found: { kb, source } }) {
+      return sourceRecord(kb, await alterSource(source, sent, sources), sources)
+    },
+  })
+  api.delete(ONE, {
+    id: 'deleteSource',
+    summary: 'Remove a source; its documents stay',
+    needs: 'admin',
+    find: sourceAt,
+    run: ({ found: { source } }) => sources.drop(source),
+  })
+  api.post(`${ONE}/run`, {
+    id: 'runSource',
+    summary: 'Sync the knowledge base with a source',
+    needs: 'admin',
+    isBodyOptional: true,
+    find: sourceAt,
+    body: RUN_BODY,
+    answers: { 202: ['The job that does it, or that does it already', JOB] },
+    async run({ found: { source }, body: { full } }) {
+      return jobRecord(await sources.run(source, { isFull: full === true }))
+    },
+  })
+  api.get(`${ONE}/runs`, {
+    id: 'listSourceRuns',
+    summary: 'List the runs of a source, the newest first',
+    query: RUNS,
+    find: sourceAt,
+    answers: { 200: ['The runs, each with its counts', t.Array(SOURCE_RUN)] },
+    async run({ found: { source }, query: { limit } }) {
+      return (await sources.runs(source, limit)).map(runFields)
+    },
+  })
+})

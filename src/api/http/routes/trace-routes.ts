@@ -1,0 +1,188 @@
+import { maybe, strict } from '../request/schema-words.ts'
+/** What questions to agents left behind. */
+
+import { t } from 'elysia'
+import {
+  askerOf,
+  maySeeAsked,
+  type Principal,
+  requireScope,
+} from '../../../core/domain/access/principal.ts'
+import { RUN_OUTCOMES, RUN_PURPOSES, traceNotFound } from '../../../core/domain/agents/agent-run.ts'
+import { nameKey } from '../../../core/domain/identifier.ts'
+import type {
+  StoredTrace,
+  TraceFilter,
+  TraceSummary,
+} from '../../../core/domain/ports/conversation-ports.ts'
+import { AppError } from '../../../core/errors.ts'
+import { recordOf } from '../answers/record-of.ts'
+import {
+  DELETED,
+  FEEDBACK as FEEDBACK_RECORD,
+  MODEL_TURN,
+  TRACE,
+  TRACE_LIST,
+  TRACE_SUMMARY,
+} from '../answers/records/agent-schemas.ts'
+import { bodySchema } from '../bodies/body.ts'
+import {
+  choice,
+  moment,
+  nextCursor,
+  pageBefore,
+  paging,
+  parsedText,
+  queryParameters,
+  truth,
+  withoutUnset,
+} from '../bodies/query-parameters.ts'
+import { resource } from '../openapi/operation.ts'
+
+const ALL = '/api/traces'
+const ONE = `${ALL}/:trace_id` as const
+
+const FEEDBACK = bodySchema(strict({ rating: t.Number(), comment: maybe(t.String()) }))
+
+const COMMENT_CHARS_MAX = 4_000
+const TEXT_CHARS_MAX = 1_000
+
+function words(description: string, examples: readonly string[] = []) {
+  return parsedText({ description, charsMax: TEXT_CHARS_MAX, examples }, (sent) => {
+    return sent.replaceAll('\0', '\uFFFD').toWellFormed()
+  })
+}
+
+const FILTERS = {
+  project: words('Those of a project'),
+  agent: words('Those of an agent'),
+  conversation_id: words('Those of a conversation'),
+  outcome: choice(RUN_OUTCOMES, { description: 'How it ended' }),
+  purpose: choice(RUN_PURPOSES, { description: 'What it was for' }),
+  from: moment({ description: 'Begun at this time or after' }),
+  to: moment({ description: 'Begun before this time' }),
+  q: words('A part of the question, in whatever case'),
+}
+const LIST = queryParameters({
+  ...FILTERS,
+  ...paging('Traces of a page'),
+})
+const SELECTION = queryParameters({
+  ...FILTERS,
+  all: truth({ description: 'Every trace; required where there are no filters' }),
+})
+
+export const traceOperations = resource('Traces', (api, context) => {
+  const { traces } = context.deps
+  /** An answer and its steps show what its agent may read: they are for those who may ask it. */
+  const visibleTo = (principal: Principal) => {
+    requireScope(principal, 'ask')
+    const { namespaces } = principal
+    const projects = namespaces === null ? {} : { projectNames: [...namespaces].map(nameKey) }
+    return { asker: askerOf(principal), ...projects } satisfies TraceFilter
+  }
+  const visibleTrace = async (principal: Principal, traceId: string): Promise<StoredTrace> => {
+    const { asker, projectNames } = visibleTo(principal)
+    const trace = await traces.get(traceId)
+    const isInside = projectNames?.includes(nameKey(trace.projectName)) ?? true
+    if (isInside && maySeeAsked(asker, trace.askedBy)) return trace
+    throw traceNotFound(traceId)
+  }
+  api.get(ALL, {
+    id: 'listTraces',
+    summary: 'List the runs of agents, the newest first',
+    query: LIST,
+    answers: { 200: ['items, next (the cursor of the rest, or null)', TRACE_LIST] },
+    async run({ principal, query: sent }) {
+      const filter = { ...filterOf(sent), ...visibleTo(principal) }
+      const { items, next } = await traces.list(filter, pageBefore(sent))
+      return { items: items.map(summaryRecord), next: nextCursor(next) }
+    },
+  })
+  api.delete(ALL, {
+    id: 'deleteTraces',
+    summary: 'Delete the traces that filters name',
+    needs: 'admin',
+    query: SELECTION,
+    answers: {
+      200: ['deleted: how many there were', DELETED],
+      400: 'Neither filters nor all=true',
+    },
+    async run({ query: sent }) {
+      const filter = filterOf(sent)
+      if ((Object.keys(filter).length === 0) !== sent.all) {
+        const how = 'Send filters for some of the traces, or "all=true" for every one'
+        throw new AppError('missing_parameter', how)
+      }
+      return { deleted: await traces.removeAll(filter) }
+    },
+  })
+  api.get(ONE, {
+    id: 'getTrace',
+    summary: 'Get a run of an agent with its turns and steps',
+    answers: { 200: ['The trace', TRACE] },
+    run: async ({ principal, params }) =>
+      traceRecord(await visibleTrace(principal, params.trace_id)),
+  })
+  api.delete(ONE, {
+    id: 'deleteTrace',
+    summary: 'Delete a trace',
+    needs: 'admin',
+    run: ({ params }) => traces.remove(params.trace_id),
+  })
+  api.post(`${ONE}/feedback`, {
+    id: 'rateTrace',
+    summary: 'Say what an answer was worth',
+    description: 'It takes the place of what was said of this run before',
+    needs: 'ask',
+    body: FEEDBACK,
+    answers: { 200: ['The feedback', FEEDBACK_RECORD] },
+    async run({ principal, params, body: { rating, comment = null } }) {
+      await visibleTrace(principal, params.trace_id)
+      if (!(rating >= -1 && rating <= 1)) {
+        throw new AppError('invalid_request', 'rating must be a number from -1 to 1')
+      }
+      if ((comment?.length ?? 0) > COMMENT_CHARS_MAX) {
+        throw new AppError('invalid_request', `comment has at most ${COMMENT_CHARS_MAX} characters`)
+      }
+      const plain = comment?.replaceAll('\0', '\uFFFD').toWellFormed() ?? null
+      const feedback = await traces.rate(params.trace_id, { rating, comment: plain })
+      return { rating: feedback.rating, comment: feedback.comment, created_at: feedback.createdAt }
+    },
+  })
+})
+
+/** Those that were sent. */
+function filterOf(sent: ReturnType<typeof LIST.read> | ReturnType<typeof SELECTION.read>) {
+  const { project, agent, conversation_id: conversationId, outcome, purpose, from, to, q } = sent
+  const [projectName, agentName, questionPart] = [project, agent, q]
+  const filter = {
+    projectName,
+    agentName,
+    conversationId,
+    outcome,
+    purpose,
+    from,
+    to,
+    questionPart,
+  }
+  return withoutUnset(filter) satisfies TraceFilter
+}
+
+const summaryRecord = recordOf<TraceSummary>()(TRACE_SUMMARY, {
+  project: (trace) => trace.projectName,
+  agent: (trace) => trace.agentName,
+  model: (trace) => trace.modelName,
+})
+
+const traceRecord = recordOf<StoredTrace>()(TRACE, {
+  project: (trace) => trace.projectName,
+  agent: (trace) => trace.agentName,
+  model: (trace) => trace.modelName,
+  error: (trace) => trace.errorMessage,
+  turns: (trace) => trace.turns.map(turnRecord),
+})
+
+const turnRecord = recordOf<StoredTrace['turns'][number]>()(MODEL_TURN, {
+  tool_calls: (turn) => turn.callCount,
+})

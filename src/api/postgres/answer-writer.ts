@@ -1,0 +1,167 @@
+/** What a connection answers: rows and their description, ends of statements, failures and notices. */
+import type { ResultValue } from '../../core/domain/query-result.ts'
+import type { AppError, ErrorCode } from '../../core/errors.ts'
+import { type CopyStatement, positionOf } from '../../query/postgres/statement-text.ts'
+import { MessageWriter } from './messages.ts'
+import { binaryValue, type ColumnType, columnType, textValue } from './pg-types.ts'
+import type { TransactionState } from './session-statements.ts'
+
+export interface AnswerColumn {
+  readonly name: string
+  /** DuckDB's name of the type. */
+  readonly type: string
+}
+
+export class AnswerWriter extends MessageWriter {
+  ready(state: TransactionState): void {
+    this.begin('Z').byte(state.charCodeAt(0)).end()
+  }
+
+  complete(tag: string): void {
+    this.begin('C').text(tag).end()
+  }
+
+  setting(name: string, value: string): void {
+    this.begin('S').text(name).text(value).end()
+  }
+
+  /** @param columns null: the statement has no rows @param formats of each column, or of all: 1 is binary */
+  rowDescription(columns: readonly AnswerColumn[] | null, formats: readonly number[]): void {
+    if (columns === null) {
+      this.begin('n').end()
+      return
+    }
+    this.begin('T').int16(columns.length)
+    columns.forEach(({ name, type }, index) => {
+      const { oid, size, modifier } = columnType(type)
+      this.text(plainName(name)).int32(0).int16(0).int32(oid).int16(size).int32(modifier)
+      this.int16(formatAt(formats, index))
+    })
+    this.end()
+  }
+
+  dataRow(
+    row: readonly ResultValue[],
+    types: readonly ColumnType[],
+    formats: readonly number[],
+  ): void {
+    this.begin('D').int16(row.length)
+    row.forEach((value, index) => {
+      const type = types[index] ?? TEXT_COLUMN
+      const isBinary = formatAt(formats, index) === 1
+      this.value(isBinary ? binaryValue(value, type) : textValue(value, type))
+    })
+    this.end()
+  }
+
+  /** @param kind `H`: rows follow; `G`: rows are wanted */
+  copyResponse(kind: 'G' | 'H', columnCount: number): void {
+    this.begin(kind).byte(0).int16(columnCount)
+    for (let index = 0; index < columnCount; index += 1) this.int16(0)
+    this.end()
+  }
+
+  copyRow(
+    row: readonly ResultValue[],
+    types: readonly ColumnType[],
+    { format, delimiter, nullText }: CopyStatement,
+  ): void {
+    const cells = row.map((value, index) => {
+      const text = textValue(value, types[index] ?? TEXT_COLUMN)
+      if (text === null) return nullText
+      return format === 'csv' ? csvCell(text, delimiter, nullText) : textCell(text)
+    })
+    this.begin('d')
+      .raw(Buffer.from(`${cells.join(delimiter)}\n`))
+      .end()
+  }
+
+  notice(message: string): void {
+    this.#fields('N', { S: 'WARNING', V: 'WARNING', C: '01000', M: message })
+  }
+
+  /** @param sql the statement that failed, to say where */
+  failure(error: AppError, { severity = 'ERROR', state = stateOf(error), sql = '' } = {}): void {
+    const position = positionOf(error.message, sql)
+    const place = position === null ? {} : { P: String(position) }
+    this.#fields('E', { S: severity, V: severity, C: state, M: error.message, ...place })
+  }
+
+  #fields(kind: 'E' | 'N', fields: Readonly<Record<string, string>>): void {
+    this.begin(kind)
+    for (const [letter, value] of Object.entries(fields)) {
+      this.byte(letter.charCodeAt(0)).text(value)
+    }
+    this.byte(0).end()
+  }
+}
+
+const TEXT_COLUMN = columnType('VARCHAR')
+
+function formatAt(formats: readonly number[], index: number): number {
+  return (formats.length === 1 ? formats[0] : formats[index]) ?? 0
+}
+
+/** DuckDB names a column by its expression; PostgreSQL by the function alone. */
+function plainName(name: string): string {
+  const call = /^(?:main\.)?"?(\w+)"?\(.*\)$/s.exec(name)?.[1]
+  return call === 'CAST' ? '?column?' : (call ?? name)
+}
+
+function csvCell(value: string, delimiter: string, nullText: string): string {
+  const isPlain = !value.includes(delimiter) && !/["\n\r]/.test(value) && value !== nullText
+  return isPlain ? value : `"${value.replaceAll('"', '""')}"`
+}
+
+const ESCAPED: Readonly<Record<string, string>> = {
+  '\\': '\\\\',
+  '\t': '\\t',
+  '\n': '\\n',
+  '\r': '\\r',
+}
+
+function textCell(value: string): string {
+  return value.replaceAll(/[\\\t\n\r]/g, (sign) => ESCAPED[sign] ?? sign)
+}
+
+/** SQLSTATE of each failure (PostgreSQL's manual, appendix A). */
+const SQL_STATES: Partial<Record<ErrorCode, string>> = {
+  sql_syntax: '42601',
+  sql_not_supported: '0A000',
+  sql_unknown_name: '42P01',
+  sql_forbidden: '42501',
+  sql_invalid_search: '22023',
+  sql_missing_parameter: '08P01',
+  sql_failed: '22000',
+  sql_constraint: '23505',
+  sql_too_costly: '54000',
+  sql_not_a_query: '25006',
+  statement_too_large: '54000',
+  forbidden: '42501',
+  unauthorized: '28000',
+  wrong_credentials: '28P01',
+  too_many_logins: '53300',
+  rate_limited: '53300',
+  knowledge_base_not_found: '42P01',
+  table_not_found: '42P01',
+  view_not_found: '42P01',
+  database_not_found: '3D000',
+  project_not_found: '3F000',
+  agent_not_found: '42P01',
+  relation_exists: '42P07',
+  knowledge_base_exists: '42P07',
+  timeout: '57014',
+  cancelled: '57014',
+  step_limit: '57014',
+  too_busy: '53300',
+  shutting_down: '57P01',
+  out_of_memory: '53200',
+  storage_full: '53100',
+  source_failed: '08006',
+  provider_failed: '08006',
+  invalid_request: '22023',
+}
+
+function stateOf({ code }: AppError): string {
+  return SQL_STATES[code] ?? 'XX000'
+}

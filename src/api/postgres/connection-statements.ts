@@ -1,0 +1,400 @@
+/** The statements of one connection: simple and extended queries, cursors and COPY, one after the other. */
+import type { ResultValue } from '../../core/domain/query-result.ts'
+import { AppError, toAppError } from '../../core/errors.ts'
+import { copyStatement, statementsOf } from '../../query/postgres/statement-text.ts'
+import type { AnswerColumn, AnswerWriter } from './answer-writer.ts'
+import { boundValues, describedColumns, describing, parameterTypes } from './bound-parameters.ts'
+import { CopyIn, copyOut } from './copy-rows.ts'
+import { type CursorStatement, cursorStatement } from './cursor-statements.ts'
+import { type Fields, ProtocolError } from './messages.ts'
+import { columnType } from './pg-types.ts'
+import {
+  type Portal,
+  Portals,
+  type Prepared,
+  type RunningPortal,
+  type RunOptions,
+  type RunResult,
+} from './portals.ts'
+import { PgSession } from './session-statements.ts'
+import {
+  ENDS,
+  firstSchema,
+  notThere,
+  READS,
+  SESSION_WORDS,
+  tagOf,
+  transactionFailed,
+} from './statement-words.ts'
+
+export interface StatementDeps {
+  /** The project of a database or schema name, or the default one. */
+  readonly projectOf: (name: string) => string
+  /**
+   * Runs one statement, from its start until `use` is over.
+   * @throws AppError for every failure
+   */
+  readonly run: <T>(
+    options: RunOptions,
+    signal: AbortSignal,
+    use: (result: RunResult) => Promise<T>,
+  ) => Promise<T>
+  /** Sends what is written, and waits until the client has read most of it. @throws when it is gone */
+  readonly send: () => Promise<void>
+}
+
+const STATEMENTS_MAX = 1_000
+const WRITE_BYTES = 64 * 1024
+
+export class ConnectionStatements {
+  readonly #database: string
+  readonly #deps: StatementDeps
+  readonly #out: AnswerWriter
+  readonly #session = new PgSession()
+  readonly #prepared = new Map<string, Prepared>()
+  readonly #portals: Portals
+  readonly #closed = new AbortController()
+  #running: AbortController | null = null
+  #db: string
+  /** After a failure within the extended protocol, everything up to Sync is skipped. */
+  #skips = false
+  #copyIn: { readonly rows: CopyIn; readonly isSimple: boolean } | null = null
+
+  /** @param database as the client named it */
+  constructor(database: string, out: AnswerWriter, deps: StatementDeps) {
+    this.#database = database
+    this.#deps = deps
+    this.#out = out
+    this.#db = deps.projectOf(database)
+    this.#portals = new Portals((bound, use) => this.#run(bound, use))
+  }
+
+  /** @throws ProtocolError; the reason why the client is gone */
+  async answer(kind: string, fields: Fields): Promise<void> {
+    if (this.#skips && kind !== 'S') return
+    if (!isAnswered(kind)) throw new ProtocolError(`unknown message "${kind}"`)
+    try {
+      await this[ANSWERS[kind]](fields)
+    } catch (error) {
+      if (error instanceof ProtocolError) throw error
+      this.#closed.signal.throwIfAborted()
+      this.#failed(error)
+      if (kind !== 'Q') this.#skips = true
+    }
+  }
+
+  cancel(): void {
+    this.#running?.abort(new AppError('cancelled', 'canceling statement due to user request'))
+  }
+
+  /** The client is gone. */
+  close(): void {
+    this.#closed.abort(new AppError('cancelled', 'The client disconnected'))
+    this.cancel()
+    this.#portals.closeAll()
+  }
+
+  ready(): void {
+    this.#out.ready(this.#session.state)
+  }
+
+  async query(fields: Fields): Promise<void> {
+    const text = fields.text()
+    try {
+      const statements = statementsOf(text)
+      if (statements.length === 0) this.#out.begin('I').end()
+      for (const sql of statements) {
+        if (this.#session.state === 'E' && !ENDS.test(sql)) throw transactionFailed()
+        if (await this.#control(sql, true)) continue
+        const copied = await this.#copied(sql, true)
+        if (copied === 'waits') return
+        if (copied === 'no') await this.#runSimple(sql)
+      }
+    } catch (error) {
+      if (error instanceof ProtocolError) throw error
+      this.#closed.signal.throwIfAborted()
+      this.#failed(error, text)
+    }
+    this.ready()
+  }
+
+  async #runSimple(sql: string): Promise<void> {
+    const portal: Portal = { prepared: { sql, oids: [] }, values: [], formats: [], running: null }
+    this.#out.rowDescription((await this.#portals.started(portal)).columns, [])
+    await this.#rows(portal, 0)
+  }
+
+  /** @returns false: the statement is the engine's */
+  async #control(sql: string, isSimple: boolean): Promise<boolean> {
+    if (await this.#cursor(sql, isSimple)) return true
+    const answer = this.#session.answer(sql)
+    if (answer === undefined) return false
+    if (answer.tag.startsWith('DISCARD')) {
+      this.#prepared.clear()
+      this.#portals.closeAll()
+    }
+    if (answer.changed !== undefined) {
+      const [name, value] = answer.changed
+      if (name === 'search_path')
+        this.#db = this.#deps.projectOf(firstSchema(value) ?? this.#database)
+      this.#out.setting(name, value)
+    }
+    if (answer.shown !== undefined) {
+      const { name, value } = answer.shown
+      const columns = [{ name, type: 'VARCHAR' }]
+      if (isSimple) this.#out.rowDescription(columns, [])
+      this.#out.dataRow([value], [columnType('VARCHAR')], [])
+    }
+    this.#out.complete(answer.tag)
+    return true
+  }
+
+  /** @returns false: it is about no cursor */
+  async #cursor(sql: string, isSimple: boolean): Promise<boolean> {
+    const statement = cursorStatement(sql)
+    if (statement === undefined) return false
+    const { kind, name } = statement
+    if (kind === 'declare') {
+      const prepared = { sql: statement.select, oids: [] }
+      this.#portals.set(name, { prepared, values: [], formats: [], running: null })
+      this.#out.complete('DECLARE CURSOR')
+    } else if (kind === 'fetch') {
+      await this.#fetch(statement, isSimple)
+    } else if (kind === 'close') {
+      if (name === null) this.#portals.closeAll()
+      else this.#portals.close(name)
+      this.#out.complete('CLOSE CURSOR')
+    } else {
+      for (const one of name === null ? this.#prepared.keys() : [name]) this.#prepared.delete(one)
+      this.#out.complete('DEALLOCATE')
+    }
+    return true
+  }
+
+  async #fetch(
+    { name, count, isMove }: Extract<CursorStatement, { kind: 'fetch' }>,
+    isSimple: boolean,
+  ): Promise<void> {
+    const portal = this.#portals.get(name, 'cursor')
+    const running = await this.#portals.started(portal)
+    if (isSimple && !isMove) this.#out.rowDescription(running.columns, [])
+    let done = 0
+    while (count === null || done < count) {
+      const row = await running.next()
+      if (row === undefined) break
+      done += 1
+      if (!isMove) await this.#row(row, running, portal)
+    }
+    this.#out.complete(`${isMove ? 'MOVE' : 'FETCH'} ${done}`)
+  }
+
+  async #row(row: readonly ResultValue[], { types }: RunningPortal, portal: Portal): Promise<void> {
+    this.#out.dataRow(row, types, portal.formats)
+    if (this.#out.size > WRITE_BYTES) await this.#deps.send()
+  }
+
+  parse(fields: Fields): void {
+    const name = fields.text()
+    const sql = fields.text()
+    const given = Array.from({ length: fields.int16() }, () => fields.int32() >>> 0)
+    if (statementsOf(sql).length > 1) {
+      const message = 'cannot insert multiple commands into a prepared statement'
+      throw new AppError('sql_syntax', message)
+    }
+    if (!this.#prepared.has(name) && this.#prepared.size >= STATEMENTS_MAX) {
+      const limit = `A connection has ${STATEMENTS_MAX} prepared statements at most`
+      throw new AppError('too_busy', limit)
+    }
+    const oids = parameterTypes(sql, given)
+    this.#prepared.set(name, { sql, oids })
+    this.#out.begin('1').end()
+  }
+
+  bind(fields: Fields): void {
+    const portalName = fields.text()
+    const prepared = this.#named(fields.text())
+    const { values, formats } = boundValues(fields, prepared.oids)
+    this.#portals.set(portalName, { prepared, values, formats, running: null })
+    this.#out.begin('2').end()
+  }
+
+  #named(name: string): Prepared {
+    const found = this.#prepared.get(name)
+    if (found === undefined) throw notThere('prepared statement', name)
+    return found
+  }
+
+  async describe(fields: Fields): Promise<void> {
+    const isPortal = fields.bytes(1)?.toString() === 'P'
+    const name = fields.text()
+    if (isPortal) {
+      const portal = this.#portals.get(name, 'portal')
+      const known = this.#knownColumns(portal.prepared.sql)
+      const columns = known === undefined ? (await this.#portals.started(portal)).columns : known
+      this.#out.rowDescription(columns, portal.formats)
+      return
+    }
+    const { sql, oids } = this.#named(name)
+    this.#out.begin('t').int16(oids.length)
+    for (const oid of oids) this.#out.int32(oid)
+    this.#out.end()
+    const known = this.#knownColumns(sql)
+    if (known !== undefined) {
+      this.#out.rowDescription(known, [])
+      return
+    }
+    const columns = await this.#run(describing(sql, oids), describedColumns)
+    this.#out.rowDescription(columns, [])
+  }
+
+  /** Without running it. undefined: only the engine knows. */
+  #knownColumns(sql: string): readonly AnswerColumn[] | null | undefined {
+    const shown = /^\s*show\s+(.+?)\s*$/is.exec(sql)?.[1]
+    if (shown !== undefined && this.#session.setting(shown) !== undefined) {
+      return [{ name: shown.toLowerCase(), type: 'VARCHAR' }]
+    }
+    const hasRows = READS.test(sql) || /\breturning\b/i.test(sql)
+    return hasRows && !SESSION_WORDS.test(sql) ? undefined : null
+  }
+
+  async execute(fields: Fields): Promise<void> {
+    const name = fields.text()
+    const wanted = fields.int32()
+    const portal = this.#portals.get(name, 'portal')
+    const { sql } = portal.prepared
+    if (this.#session.state === 'E' && !ENDS.test(sql)) throw transactionFailed()
+    if (statementsOf(sql).length === 0) {
+      this.#out.begin('I').end()
+      return
+    }
+    if (portal.running === null) {
+      if (await this.#control(sql, false)) return
+      if ((await this.#copied(sql, false)) !== 'no') return
+    }
+    await this.#rows(portal, wanted)
+  }
+
+  /** Sends rows: all, or as many as wanted; then how many there were, or that there are more. */
+  async #rows(portal: Portal, wanted: number): Promise<void> {
+    const running = await this.#portals.started(portal)
+    let count = 0
+    for (let row = await running.next(); row !== undefined; row = await running.next()) {
+      await this.#row(row, running, portal)
+      count += 1
+      if (wanted > 0 && count >= wanted) {
+        this.#out.begin('s').end()
+        return
+      }
+    }
+    await running.end()
+    portal.running = null
+    this.#out.complete(tagOf(portal.prepared.sql, running, count))
+  }
+
+  async #run<T>(
+    { sql, params }: { readonly sql: string; readonly params: Readonly<Record<string, unknown>> },
+    use: (result: RunResult) => Promise<T>,
+  ): Promise<T> {
+    this.#running = new AbortController()
+    const isReadOnly = this.#session.state !== 'I'
+    const options = { sql, db: this.#db, params, isReadOnly }
+    try {
+      return await this.#deps.run(options, this.#running.signal, (result) => {
+        for (const warning of result.warnings) this.#out.notice(warning)
+        return use(result)
+      })
+    } catch (error) {
+      if (isReadOnly && error instanceof AppError && error.code === 'sql_not_a_query') {
+        const message =
+          'A transaction only reads: turn autocommit on for statements that change something'
+        throw new AppError('sql_not_supported', message)
+      }
+      throw error
+    }
+  }
+
+  closeNamed(fields: Fields): void {
+    const isPortal = fields.bytes(1)?.toString() === 'P'
+    const name = fields.text()
+    if (isPortal) this.#portals.close(name)
+    else this.#prepared.delete(name)
+    this.#out.begin('3').end()
+  }
+
+  sync(): void {
+    this.#skips = false
+    if (this.#session.state === 'I') this.#portals.closeAll()
+    this.ready()
+  }
+
+  flush(): void {}
+
+  async copyData(fields: Fields): Promise<void> {
+    await this.#copyIn?.rows.push(fields.rest())
+  }
+
+  async copyDone(): Promise<void> {
+    const copy = this.#copyIn
+    this.#copyIn = null
+    if (copy === null) return
+    try {
+      this.#out.complete(`COPY ${await copy.rows.end()}`)
+    } catch (error) {
+      this.#closed.signal.throwIfAborted()
+      this.#failed(error)
+      this.#skips = !copy.isSimple
+    }
+    if (copy.isSimple) this.ready()
+  }
+
+  copyFail(fields: Fields): void {
+    const copy = this.#copyIn
+    this.#copyIn = null
+    this.#failed(new AppError('cancelled', `COPY from stdin failed: ${fields.text()}`))
+    if (copy?.isSimple === true) this.ready()
+    else this.#skips = true
+  }
+
+  /** @returns `waits`: the rows to store are to come */
+  async #copied(sql: string, isSimple: boolean): Promise<'no' | 'done' | 'waits'> {
+    const copy = copyStatement(sql)
+    if (copy === undefined) return 'no'
+    if (copy.direction === 'in') {
+      const rows = new CopyIn(copy, (insert) => {
+        return this.#run({ sql: insert, params: {} }, async ({ affectedRows }) => affectedRows ?? 0)
+      })
+      this.#copyIn = { rows, isSimple }
+      this.#out.copyResponse('G', Math.max(1, copy.columns.length))
+      return 'waits'
+    }
+    const count = await this.#run({ sql: copy.select, params: {} }, (result) => {
+      return copyOut(result, copy, this.#out, this.#deps.send)
+    })
+    this.#out.complete(`COPY ${count}`)
+    return 'done'
+  }
+
+  #failed(error: unknown, sql = ''): void {
+    this.#session.failed()
+    this.#out.failure(toAppError(error), { sql })
+  }
+}
+
+/** What answers each kind of message; `H`, Flush, asks for nothing: what is written goes out when no other message is there. */
+const ANSWERS = {
+  Q: 'query',
+  P: 'parse',
+  B: 'bind',
+  D: 'describe',
+  E: 'execute',
+  C: 'closeNamed',
+  S: 'sync',
+  H: 'flush',
+  d: 'copyData',
+  c: 'copyDone',
+  f: 'copyFail',
+} as const
+
+function isAnswered(kind: string): kind is keyof typeof ANSWERS {
+  return Object.hasOwn(ANSWERS, kind)
+}

@@ -1,0 +1,191 @@
+/** COPY: rows as lines of text or CSV, out of a SELECT, and in as INSERT statements of many rows. */
+import { literal, quote } from '../../core/domain/identifier.ts'
+import { AppError } from '../../core/errors.ts'
+import type { CopyStatement } from '../../query/postgres/statement-text.ts'
+import type { AnswerWriter } from './answer-writer.ts'
+import { columnType } from './pg-types.ts'
+import type { RunResult } from './portals.ts'
+
+const ROWS_PER_INSERT = 500
+const LINE_BYTES_MAX = 16 * 1024 * 1024
+
+const WRITE_BYTES = 64 * 1024
+
+/** @param send sends what is written so far @returns how many rows there were */
+export async function copyOut(
+  { columns, batches }: RunResult,
+  copy: CopyStatement,
+  out: AnswerWriter,
+  send: () => Promise<void>,
+): Promise<number> {
+  if (copy.format === 'binary') {
+    throw new AppError('sql_not_supported', 'COPY TO writes text or CSV, not the binary format')
+  }
+  const shown = columns ?? []
+  const types = shown.map(({ type }) => columnType(type))
+  const names = shown.map(({ name }) => name)
+  out.copyResponse('H', shown.length)
+  if (copy.hasHeader) out.copyRow(names, [], copy)
+  let count = 0
+  for await (const batch of batches) {
+    for (const row of batch) {
+      out.copyRow(row, types, copy)
+      count += 1
+      if (out.size > WRITE_BYTES) await send()
+    }
+  }
+  out.begin('c').end()
+  return count
+}
+
+/** Each batch is stored as it fills: a failure later says how many rows are stored. */
+export class CopyIn {
+  readonly #copy: CopyStatement
+  readonly #insert: (sql: string) => Promise<number>
+  readonly #decoder = new TextDecoder()
+  #text = ''
+  #rows: (readonly (string | null)[])[] = []
+  #stored = 0
+  #isHeaderDue: boolean
+  #failure: { readonly error: unknown } | null = null
+
+  constructor(copy: CopyStatement, insert: (sql: string) => Promise<number>) {
+    this.#copy = copy
+    this.#insert = insert
+    this.#isHeaderDue = copy.hasHeader
+    if (copy.format === 'binary') {
+      throw new AppError('sql_not_supported', 'COPY FROM reads text or CSV, not the binary format')
+    }
+  }
+
+  /** After a failure, the rest is taken and left out: clients hear of it when they have sent everything. */
+  async push(bytes: Uint8Array): Promise<void> {
+    if (this.#failure !== null) return
+    try {
+      await this.#take(bytes)
+    } catch (error) {
+      this.#failure = { error }
+    }
+  }
+
+  async #take(bytes: Uint8Array): Promise<void> {
+    this.#text += this.#decoder.decode(bytes, { stream: true })
+    await this.#takeLines(false)
+    if (this.#text.length > LINE_BYTES_MAX) {
+      throw new AppError('statement_too_large', 'A line of COPY is longer than 16 MB')
+    }
+  }
+
+  /** @returns how many rows were stored */
+  async end(): Promise<number> {
+    if (this.#failure !== null) throw this.#failure.error
+    this.#text += this.#decoder.decode()
+    await this.#takeLines(true)
+    await this.#store()
+    return this.#stored
+  }
+
+  async #takeLines(isLast: boolean): Promise<void> {
+    const lines = this.#copy.format === 'csv' ? csvLines : textLines
+    const { rows, rest } = lines(this.#text, this.#copy, isLast)
+    this.#text = rest
+    for (const row of rows) {
+      if (this.#isHeaderDue) {
+        this.#isHeaderDue = false
+        continue
+      }
+      this.#rows.push(row)
+      if (this.#rows.length >= ROWS_PER_INSERT) await this.#store()
+    }
+  }
+
+  async #store(): Promise<void> {
+    const rows = this.#rows
+    if (rows.length === 0) return
+    this.#rows = []
+    const { table, columns } = this.#copy
+    const names = columns.length === 0 ? '' : ` (${columns.map(quote).join(', ')})`
+    const values = rows.map((row) => {
+      return `(${row.map((cell) => (cell === null ? 'NULL' : literal(cell))).join(', ')})`
+    })
+    try {
+      await this.#insert(`INSERT INTO ${table}${names} VALUES ${values.join(', ')}`)
+    } catch (error) {
+      if (!(error instanceof AppError) || this.#stored === 0) throw error
+      const message = `${error.message}; the first ${this.#stored} rows are stored`
+      throw new AppError(error.code, message, { cause: error })
+    }
+    this.#stored += rows.length
+  }
+}
+
+interface Lines {
+  readonly rows: readonly (readonly (string | null)[])[]
+  /** The beginning of a line that is not whole yet. */
+  readonly rest: string
+}
+
+function textLines(text: string, copy: CopyStatement, isLast: boolean): Lines {
+  const lines = text.split('\n')
+  const rest = isLast ? '' : (lines.pop() ?? '')
+  const whole = lines.map((line) => line.replace(/\r$/, ''))
+  const rows = whole
+    .filter((line) => line !== '\\.' && !(isLast && line === ''))
+    .map((line) => line.split(copy.delimiter).map((cell) => textCell(cell, copy.nullText)))
+  return { rows, rest }
+}
+
+const ESCAPES: Readonly<Record<string, string>> = {
+  t: '\t',
+  n: '\n',
+  r: '\r',
+  b: '\b',
+  f: '\f',
+  v: '\v',
+}
+
+function textCell(cell: string, nullText: string): string | null {
+  if (cell === nullText) return null
+  return cell.replaceAll(/\\(.)/gs, (_, sign: string) => ESCAPES[sign] ?? sign)
+}
+
+function csvLines(text: string, { delimiter, nullText }: CopyStatement, isLast: boolean): Lines {
+  const rows: (string | null)[][] = []
+  let row: (string | null)[] = []
+  let at = 0
+  let rest = 0
+  while (at < text.length) {
+    const isQuoted = text[at] === '"'
+    const end = isQuoted ? quotedEnd(text, at) : plainEnd(text, at, delimiter)
+    if (end === -1 || (end === text.length && !isLast)) break
+    const cell = isQuoted ? text.slice(at + 1, end - 1).replaceAll('""', '"') : text.slice(at, end)
+    row.push(!isQuoted && cell === nullText ? null : cell)
+    if (text.startsWith(delimiter, end)) {
+      at = end + delimiter.length
+      if (at < text.length) continue
+      row.push(nullText === '' ? null : '')
+    }
+    const next = text[end] === '\r' && text[end + 1] === '\n' ? end + 2 : end + 1
+    at = next
+    rows.push(row)
+    row = []
+    rest = Math.min(next, text.length)
+  }
+  return { rows, rest: isLast ? '' : text.slice(rest) }
+}
+
+/** After the closing quote; -1: it has not come yet. */
+function quotedEnd(text: string, start: number): number {
+  for (let at = start + 1; ; at += 2) {
+    at = text.indexOf('"', at)
+    if (at === -1) return -1
+    if (text[at + 1] !== '"') return at + 1
+  }
+}
+
+function plainEnd(text: string, start: number, delimiter: string): number {
+  const line = text.slice(start).search(/\r?\n/)
+  const lineEnd = line === -1 ? text.length : start + line
+  const cell = text.indexOf(delimiter, start)
+  return cell === -1 || cell > lineEnd ? lineEnd : cell
+}

@@ -1,0 +1,226 @@
+/** The port of the PostgreSQL protocol: connections, their encryption, and how fast they are read. */
+import { randomInt } from 'node:crypto'
+import type { Socket } from 'bun'
+import type { Peer } from '../http/request/arrivals.ts'
+import type { ConnectionDeps, PgConnection, Wire } from './pg-connection.ts'
+
+export interface PostgresAddress {
+  readonly hostname: string
+  readonly port: number
+  /** PEM; null: connections are not encrypted. */
+  readonly tls: { readonly cert: string; readonly key: string } | null
+}
+
+export interface PostgresListener {
+  readonly port: number
+  /** Ends every connection, those at work after `graceMs`. */
+  stop(graceMs: number): Promise<void>
+}
+
+const CONNECTIONS_MAX = 1_000
+const LOGIN_MS = 10_000
+const KEEP_ALIVE_MS = 60_000
+/** A client that takes nothing for so long is gone. */
+const STALLED_MS = 60_000
+/** What may wait for a client before its statement does. */
+const WAITING_BYTES_MAX = 1024 * 1024
+
+/** What one connection needs beside its bytes. */
+export type ConnectionParts = Omit<ConnectionDeps, 'cancel' | 'processId' | 'secret'>
+
+interface Client {
+  readonly wire: SocketWire
+  connection: PgConnection | null
+  /** What came while the code was being loaded. */
+  early: Buffer[]
+}
+
+/** @throws Error of the system when the port cannot be taken */
+export function listenPostgres(
+  { hostname, port, tls }: PostgresAddress,
+  partsFor: (peer: Peer, processId: number) => Promise<ConnectionParts>,
+): PostgresListener {
+  const clients = new Map<number, Client & { readonly secret: number }>()
+  let lastId = 0
+  const cancel: ConnectionDeps['cancel'] = (processId, secret) => {
+    const client = clients.get(processId)
+    if (client?.secret === secret) client.connection?.cancelStatement()
+  }
+  const accept = (socket: Socket<Client>) => {
+    lastId += 1
+    const processId = lastId
+    const address = socket.remoteAddress.replace(/^::ffff:(?=[\d.]+$)/i, '')
+    const wire = new SocketWire(socket, address, tls)
+    const client = { wire, connection: null, early: [], secret: randomInt(2 ** 31) }
+    socket.data = client
+    if (clients.size >= CONNECTIONS_MAX) {
+      wire.end()
+      return
+    }
+    clients.set(processId, client)
+    wire.onClosed = () => clients.delete(processId)
+    socket.setKeepAlive(true, KEEP_ALIVE_MS)
+    const peer = { address, port: socket.remotePort }
+    void begin(client, async () => {
+      const parts = await partsFor(peer, processId)
+      return { ...parts, cancel, processId, secret: client.secret }
+    })
+  }
+  const listener = Bun.listen<Client>({
+    hostname,
+    port,
+    socket: {
+      open: accept,
+      data: (socket, bytes) => received(socket.data, bytes),
+      drain: (socket) => socket.data.wire.drain(),
+      close: (socket) => closed(socket.data),
+      error: (socket) => closed(socket.data),
+    },
+  })
+  return {
+    port: listener.port,
+    async stop(graceMs) {
+      listener.stop()
+      const deadline = performance.now() + graceMs
+      for (const { connection, wire } of clients.values()) {
+        if (connection?.isBusy !== true) {
+          connection?.shutDown()
+          wire.end()
+        }
+      }
+      while (clients.size > 0 && performance.now() < deadline) await Bun.sleep(STOP_LOOK_MS)
+      for (const { connection, wire } of clients.values()) {
+        connection?.shutDown()
+        wire.end()
+      }
+    },
+  }
+}
+
+const STOP_LOOK_MS = 20
+
+/** The protocol is loaded with the first connection. */
+async function begin(client: Client, depsOf: () => Promise<ConnectionDeps>): Promise<void> {
+  const [{ PgConnection }, deps] = await Promise.all([import('./pg-connection.ts'), depsOf()])
+  if (client.wire.isClosed) return
+  const connection = new PgConnection(client.wire, deps)
+  client.connection = connection
+  for (const bytes of client.early) connection.receive(bytes)
+  client.early = []
+  setTimeout(() => {
+    if (!connection.isKnown) client.wire.end()
+  }, LOGIN_MS).unref()
+}
+
+function received(client: Client, bytes: Uint8Array): void {
+  // Bun uses the memory again.
+  const own = Buffer.from(bytes)
+  if (client.connection === null) client.early.push(own)
+  else client.connection.receive(own)
+}
+
+function closed(client: Client | undefined): void {
+  if (client === undefined || client.wire.isClosed) return
+  client.wire.closed()
+  client.connection?.closed()
+}
+
+class SocketWire implements Wire {
+  readonly address: string
+  readonly isLoopback: boolean
+  isEncrypted = false
+  isClosed = false
+  onClosed = () => {}
+  readonly #tls: PostgresAddress['tls']
+  #socket: Socket<Client>
+  #waiting: Uint8Array[] = []
+  #waitingBytes = 0
+  #onDrained: (() => void)[] = []
+  #isEnding = false
+  #stall: ReturnType<typeof setTimeout> | undefined
+
+  constructor(socket: Socket<Client>, address: string, tls: PostgresAddress['tls']) {
+    this.#socket = socket
+    this.#tls = tls
+    this.address = address
+    this.isLoopback = address === '::1' || address.startsWith('127.')
+  }
+
+  write(bytes: Uint8Array): void {
+    if (this.isClosed || this.#isEnding) return
+    const sent = this.#waiting.length > 0 ? 0 : Math.max(0, this.#socket.write(bytes))
+    if (sent >= bytes.length) return
+    this.#waiting.push(bytes.subarray(sent))
+    this.#waitingBytes += bytes.length - sent
+    this.#stall ??= setTimeout(() => this.#abandon(), STALLED_MS)
+  }
+
+  drain(): void {
+    clearTimeout(this.#stall)
+    this.#stall = undefined
+    while (this.#waiting.length > 0) {
+      const [first] = this.#waiting
+      if (first === undefined) break
+      const sent = Math.max(0, this.#socket.write(first))
+      this.#waitingBytes -= sent
+      if (sent < first.length) {
+        this.#waiting[0] = first.subarray(sent)
+        this.#stall = setTimeout(() => this.#abandon(), STALLED_MS)
+        break
+      }
+      this.#waiting.shift()
+    }
+    if (this.#waitingBytes <= WAITING_BYTES_MAX) this.#release()
+    if (this.#isEnding && this.#waiting.length === 0) this.#socket.end()
+  }
+
+  async drained(): Promise<void> {
+    if (this.#waitingBytes > WAITING_BYTES_MAX && !this.isClosed) {
+      await new Promise<void>((resolve) => this.#onDrained.push(resolve))
+    }
+    if (this.isClosed) throw new Error('the client is gone')
+  }
+
+  encrypt(): boolean {
+    this.#socket.write(this.#tls === null ? 'N' : 'S')
+    if (this.#tls === null) return false
+    const client = this.#socket.data
+    const [, encrypted] = this.#socket.upgradeTLS<Client>({
+      data: client,
+      tls: this.#tls,
+      socket: {
+        data: (_, bytes) => received(client, bytes),
+        drain: () => this.drain(),
+        close: () => closed(client),
+        error: () => closed(client),
+        handshake: () => {},
+      },
+    })
+    this.#socket = encrypted
+    this.isEncrypted = true
+    return true
+  }
+
+  /** After what still waits is sent. */
+  end(): void {
+    if (this.isClosed || this.#isEnding) return
+    this.#isEnding = true
+    if (this.#waiting.length === 0) this.#socket.end()
+  }
+
+  closed(): void {
+    this.isClosed = true
+    clearTimeout(this.#stall)
+    this.#waiting = []
+    this.#release()
+    this.onClosed()
+  }
+
+  #release(): void {
+    for (const resolve of this.#onDrained.splice(0)) resolve()
+  }
+
+  #abandon(): void {
+    this.#socket.terminate()
+  }
+}

@@ -1,0 +1,140 @@
+/** Prepared statements with their values, whose rows are read as far as the client wants them. */
+import type { ResultValue } from '../../core/domain/query-result.ts'
+import { AppError } from '../../core/errors.ts'
+import { type ParameterValue, withParameters } from '../../query/postgres/statement-text.ts'
+import type { AnswerColumn } from './answer-writer.ts'
+import { type ColumnType, columnType } from './pg-types.ts'
+import { notThere } from './statement-words.ts'
+
+export interface RunOptions {
+  readonly sql: string
+  /** The project that plain names belong to. */
+  readonly db: string
+  readonly params: Readonly<Record<string, unknown>>
+  readonly isReadOnly: boolean
+}
+
+/** What a statement gives: rows as they come, or how many it changed. */
+export interface RunResult {
+  readonly columns: readonly AnswerColumn[] | null
+  readonly batches: AsyncIterable<readonly (readonly ResultValue[])[]>
+  readonly affectedRows: number | null
+  readonly warnings: readonly string[]
+}
+
+/** Rows are read as far as the client wants them; its statement runs until then. */
+export interface RunningPortal {
+  /** null: it has no rows. */
+  readonly columns: readonly AnswerColumn[] | null
+  readonly types: readonly ColumnType[]
+  next(): Promise<readonly ResultValue[] | undefined>
+  /** Ends the statement. @throws AppError where it failed */
+  end(): Promise<void>
+  readonly affectedRows: number | null
+}
+
+/**
+ * @param run runs the statement until what it is given is over
+ * @throws AppError where the statement fails before its first row
+ */
+function startPortal(
+  run: (use: (result: RunResult) => Promise<void>) => Promise<void>,
+): Promise<RunningPortal> {
+  const started = Promise.withResolvers<RunningPortal>()
+  const over = Promise.withResolvers<void>()
+  const done = run(async (result) => {
+    const batches = result.batches[Symbol.asyncIterator]()
+    let batch: readonly (readonly ResultValue[])[] = []
+    let at = 0
+    started.resolve({
+      types: (result.columns ?? []).map(({ type }) => columnType(type)),
+      columns: result.columns,
+      affectedRows: result.affectedRows,
+      async next() {
+        while (at >= batch.length) {
+          const next = await batches.next()
+          if (next.done === true) return undefined
+          batch = next.value
+          at = 0
+        }
+        at += 1
+        return batch[at - 1]
+      },
+      async end() {
+        over.resolve()
+        await done
+      },
+    })
+    try {
+      await over.promise
+    } finally {
+      await batches.return?.()
+    }
+  })
+  done.catch((error: unknown) => started.reject(error))
+  return started.promise
+}
+
+export interface Prepared {
+  readonly sql: string
+  /** PostgreSQL's types of its parameters. */
+  readonly oids: readonly number[]
+}
+
+export interface Portal {
+  readonly prepared: Prepared
+  readonly values: readonly ParameterValue[]
+  /** Of the rows' columns: 1 is binary. */
+  readonly formats: readonly number[]
+  running: RunningPortal | null
+}
+
+const PORTALS_MAX = 1_000
+
+type RunBound = (
+  bound: { readonly sql: string; readonly params: Readonly<Record<string, unknown>> },
+  use: (result: RunResult) => Promise<void>,
+) => Promise<void>
+
+/** The portals of one connection, by name; cursors are portals too. */
+export class Portals {
+  readonly #run: RunBound
+  readonly #portals = new Map<string, Portal>()
+
+  constructor(run: RunBound) {
+    this.#run = run
+  }
+
+  /** @throws AppError `sql_unknown_name` */
+  get(name: string, kind: 'cursor' | 'portal'): Portal {
+    const found = this.#portals.get(name)
+    if (found === undefined) throw notThere(kind, name)
+    return found
+  }
+
+  /** @throws AppError `too_busy` */
+  set(name: string, portal: Portal): void {
+    this.close(name)
+    if (this.#portals.size >= PORTALS_MAX) {
+      throw new AppError('too_busy', `A connection has ${PORTALS_MAX} open portals at most`)
+    }
+    this.#portals.set(name, portal)
+  }
+
+  async started(portal: Portal): Promise<RunningPortal> {
+    const bound = withParameters(portal.prepared.sql, portal.values)
+    portal.running ??= await startPortal((use) => this.#run(bound, use))
+    return portal.running
+  }
+
+  close(name: string): void {
+    const running = this.#portals.get(name)?.running
+    this.#portals.delete(name)
+    // How an unfinished statement ends concerns nobody any more.
+    running?.end().catch(() => {})
+  }
+
+  closeAll(): void {
+    for (const name of [...this.#portals.keys()]) this.close(name)
+  }
+}

@@ -1,0 +1,188 @@
+/** The server behind the PostgreSQL port: who comes in, and how their statements run. */
+import type { CatalogSnapshot } from '../../core/domain/access/catalog-snapshot.ts'
+import { findProject } from '../../core/domain/access/catalog-snapshot.ts'
+import type { Principal } from '../../core/domain/access/principal.ts'
+import { DEFAULT_PROJECT, FILES_DATABASE } from '../../core/domain/project.ts'
+import type { QueryResult, ResultValue } from '../../core/domain/query-result.ts'
+import { AppError, ERRORS, type ErrorCode, toAppError } from '../../core/errors.ts'
+import { setCaller, setStatement } from '../../core/runtime/cancellation.ts'
+import { LruMap } from '../../core/runtime/lru-map.ts'
+import { isCatalogStatement } from '../../query/postgres/catalog-statement.ts'
+import {
+  openCatalog,
+  type PgCatalog,
+  type ScratchDatabase,
+} from '../../query/postgres/pg-catalog.ts'
+import type { Authentication } from '../http/access/authentication.ts'
+import { keyTextOf } from '../http/access/key-access.ts'
+import type { ServerDeps } from '../http/request/route-context.ts'
+import type { RunningRequests } from '../http/request/running-requests.ts'
+import type { ConnectionParts } from './listen-postgres.ts'
+import { columnType, PG_TYPES } from './pg-types.ts'
+import type { RunOptions, RunResult } from './portals.ts'
+
+export interface PostgresParts {
+  readonly deps: Pick<ServerDeps, 'query' | 'running' | 'catalogFor' | 'logError'>
+  readonly authentication: Authentication
+  readonly requests: RunningRequests
+  readonly snapshot: () => CatalogSnapshot
+  readonly openScratch: (script: string) => Promise<ScratchDatabase>
+}
+
+/** Catalogs that are kept: one for each caller and database. */
+const CATALOGS_MAX = 20
+
+interface KeptCatalog {
+  readonly snapshot: CatalogSnapshot
+  readonly catalog: Promise<PgCatalog>
+}
+
+export class PostgresPort {
+  readonly #parts: PostgresParts
+  readonly #catalogs = new LruMap<string, KeptCatalog>({ sizeMax: CATALOGS_MAX })
+
+  constructor(parts: PostgresParts) {
+    this.#parts = parts
+  }
+
+  partsFor(peer: { readonly address: string; readonly port: number }, id: number): ConnectionParts {
+    const { authentication, snapshot } = this.#parts
+    return {
+      hasLogin: authentication.isOn,
+      projectOf: (database) => {
+        if (database.toLowerCase() === FILES_DATABASE) return FILES_DATABASE
+        return findProject(snapshot(), database)?.name ?? DEFAULT_PROJECT
+      },
+      logIn: async (username, password, signal) => {
+        const headers = new Headers({ authorization: `Bearer ${password}` })
+        if (keyTextOf({ headers }) !== undefined) {
+          authentication.identifyByKey(password)
+          return password
+        }
+        const { token } = await authentication.login({ username, password }, peer.address, signal)
+        return token
+      },
+      run: (options, signal, use) => this.#run({ options, peer, id }, signal, use),
+    }
+  }
+
+  async #run<T>(
+    { options, peer, id }: Caller,
+    signal: AbortSignal,
+    use: (result: RunResult) => Promise<T>,
+  ): Promise<T> {
+    const { requests, authentication, deps } = this.#parts
+    const { token } = options
+    const headers = token === null ? {} : { authorization: `Bearer ${token}` }
+    const request = new Request('http://localhost/postgres', { method: 'POST', headers, signal })
+    let outcome: { readonly value: T } | { readonly error: unknown } | null = null
+    const connection = { ...peer, onArrived() {} }
+    const response = await requests.answer(request, connection, async () => {
+      const scope = requests.scopeOf(request)
+      scope.route = 'postgres'
+      scope.startStreaming()
+      try {
+        const { principal, login } = await authentication.identify(request)
+        scope.principal = principal
+        setCaller(scope.signal, login ?? `${peer.address} ${peer.port}`)
+        deps.running.refuseSuspect(options.sql)
+        scope.running.statement(options.sql)
+        setStatement(scope.signal, options.sql)
+        const session = { login: login ?? `postgres ${id}`, name: `postgres ${id}` }
+        const result = isCatalogStatement(options.sql)
+          ? await this.#catalogRows(options, principal, scope.signal)
+          : shownResult(await deps.query({ ...queryOf(options), session }, principal, scope.signal))
+        outcome = { value: await use(result) }
+        return new Response(null)
+      } catch (error) {
+        outcome = { error }
+        const { code } = toAppError(error)
+        scope.failure = code
+        if (ERRORS[code].status >= 500 && !scope.signal.aborted) {
+          deps.logError({ requestId: scope.id, error })
+        }
+        return new Response(null, { status: ERRORS[code].status })
+      } finally {
+        queueMicrotask(() => scope.end())
+      }
+    })
+    return outcomeOf(outcome, response)
+  }
+
+  /** Nearly all that is BIGINT in the catalog is the number of an object, and drivers look for that type. */
+  async #catalogRows(
+    { sql, db }: RunOptions,
+    principal: Principal,
+    signal: AbortSignal,
+  ): Promise<RunResult> {
+    const catalog = await this.#catalogOf(principal, db, signal)
+    const { columns, rows } = await catalog.read(sql, signal)
+    const typed = columns.map(({ name, type }) => ({ name, type: asOid(type) }))
+    const shown = DESCRIBES.test(sql)
+      ? rows.map(([name = null, type, ...rest]) => [name, asOid(String(type)), ...rest])
+      : rows
+    return { columns: typed, batches: batchesOf(shown), affectedRows: null, warnings: [] }
+  }
+
+  #catalogOf(principal: Principal, project: string, signal: AbortSignal): Promise<PgCatalog> {
+    const { deps, openScratch } = this.#parts
+    const snapshot = deps.catalogFor(principal).catalog.snapshot()
+    const key = `${principal.kind} ${principal.id} ${project}`
+    const kept = this.#catalogs.get(key)
+    if (kept?.snapshot === snapshot) return kept.catalog
+    void kept?.catalog.then((old) => old.close()).catch(() => {})
+    const rows = async (sql: string) => {
+      const request = { sql, db: DEFAULT_PROJECT, params: {} }
+      const { batches } = shownResult(await deps.query(request, principal, signal))
+      const all: (readonly ResultValue[])[] = []
+      for await (const batch of batches) all.push(...batch)
+      return all
+    }
+    const username = principal.name === '' ? 'eider' : principal.name
+    const caller = { database: project, project, username }
+    const catalog = openCatalog(caller, { openScratch, rows, types: PG_TYPES, typeOf: columnType })
+    this.#catalogs.set(key, { snapshot, catalog })
+    catalog.catch(() => this.#catalogs.delete(key))
+    return catalog
+  }
+}
+
+const DESCRIBES = /^\s*describe\b/i
+
+function asOid(type: string): string {
+  return type.replace(/^BIGINT/, 'OID')
+}
+
+interface Caller {
+  readonly options: RunOptions & { readonly token: string | null }
+  readonly peer: { readonly address: string; readonly port: number }
+  readonly id: number
+}
+
+function queryOf({ sql, db, params, isReadOnly }: RunOptions) {
+  return { sql, db, params, isExact: true, ...(isReadOnly ? { isLink: true } : {}) }
+}
+
+function shownResult(result: QueryResult): RunResult {
+  const warnings = (result.kind === 'ok' ? result.warnings : result.rows.warnings) ?? []
+  if (result.kind === 'ok') {
+    return { columns: null, batches: batchesOf([]), affectedRows: result.affectedRows, warnings }
+  }
+  const { columns, exactBatches, batches } = result.rows
+  return { columns, batches: exactBatches ?? batches, affectedRows: null, warnings }
+}
+
+async function* batchesOf<T>(rows: readonly T[]): AsyncGenerator<readonly T[]> {
+  if (rows.length > 0) yield rows
+}
+
+/** A request that was refused before it ran has a problem as its answer. */
+async function outcomeOf<T>(
+  outcome: { readonly value: T } | { readonly error: unknown } | null,
+  response: Response,
+): Promise<T> {
+  if (outcome !== null && 'value' in outcome) return outcome.value
+  if (outcome !== null) throw outcome.error
+  const problem: { code?: ErrorCode; detail?: string } = await response.json()
+  throw new AppError(problem.code ?? 'internal', problem.detail ?? 'The statement was refused')
+}

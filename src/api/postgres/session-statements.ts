@@ -1,0 +1,179 @@
+/** Statements about the session itself: transactions, settings and what drivers send before they begin. */
+import { AppError } from '../../core/errors.ts'
+
+/** `I`: outside a transaction; `T`: within one; `E`: in one that failed. */
+export type TransactionState = 'I' | 'T' | 'E'
+
+export interface SessionAnswer {
+  /** What CommandComplete says. */
+  readonly tag: string
+  /** Rows of SHOW. */
+  readonly shown?: { readonly name: string; readonly value: string }
+  /** A setting that the client wants to hear of. */
+  readonly changed?: readonly [name: string, value: string]
+}
+
+/** What clients read at the start or by SHOW, and may set without effect on answers. */
+export const REPORTED: Readonly<Record<string, string>> = {
+  server_version: '16.4 (Eider)',
+  server_encoding: 'UTF8',
+  client_encoding: 'UTF8',
+  DateStyle: 'ISO, MDY',
+  IntervalStyle: 'postgres',
+  TimeZone: 'UTC',
+  integer_datetimes: 'on',
+  standard_conforming_strings: 'on',
+  default_transaction_read_only: 'off',
+  in_hot_standby: 'off',
+  is_superuser: 'off',
+  application_name: '',
+  search_path: '"$user", public',
+}
+
+const SILENT: Readonly<Record<string, string>> = {
+  server_version_num: '160004',
+  transaction_isolation: 'repeatable read',
+  default_transaction_isolation: 'repeatable read',
+  transaction_read_only: 'off',
+  extra_float_digits: '1',
+  statement_timeout: '0',
+  lock_timeout: '0',
+  idle_in_transaction_session_timeout: '0',
+  row_security: 'on',
+  max_index_keys: '32',
+  max_identifier_length: '63',
+  bytea_output: 'hex',
+  client_min_messages: 'notice',
+  lc_collate: 'C',
+  lc_ctype: 'C',
+  session_authorization: 'default',
+  synchronize_seqscans: 'on',
+  wal_level: 'replica',
+  ssl: 'off',
+}
+
+const SETTINGS_MAX = 100
+const VALUE_CHARS_MAX = 1_000
+
+/** The settings and the transaction of one connection. */
+export class PgSession {
+  state: TransactionState = 'I'
+  readonly #settings = new Map<string, string>()
+
+  setting(name: string): string | undefined {
+    const key = keyOf(name)
+    return this.#settings.get(key) ?? KNOWN.get(key)
+  }
+
+  /** @returns undefined: the statement is the engine's */
+  answer(sql: string): SessionAnswer | undefined {
+    const text = sql.replaceAll(/\/\*.*?\*\/|--[^\n]*/gs, ' ').trim()
+    const [, first = ''] = /^([a-z]+)/i.exec(text) ?? []
+    const run = STATEMENTS[first.toLowerCase()]
+    return run?.call(this, text)
+  }
+
+  /** @throws AppError `invalid_request` where it keeps too much */
+  set(name: string, value: string): SessionAnswer {
+    const key = keyOf(name)
+    const isFull = this.#settings.size >= SETTINGS_MAX && !this.#settings.has(key)
+    if (isFull || value.length > VALUE_CHARS_MAX) {
+      throw new AppError('invalid_request', 'A session keeps 100 short settings at most')
+    }
+    if (key === 'client_encoding' && !/^(utf-?8|unicode|sql_ascii)$/i.test(value)) {
+      const message = `The server speaks UTF8 only: client_encoding cannot be ${value}`
+      throw new AppError('sql_not_supported', message)
+    }
+    this.#settings.set(key, key === 'client_encoding' ? 'UTF8' : value)
+    const reported = Object.keys(REPORTED).find((one) => keyOf(one) === key)
+    return reported === undefined ? { tag: 'SET' } : { tag: 'SET', changed: [reported, value] }
+  }
+
+  /** A failure within a transaction: nothing but its end comes next. */
+  failed(): void {
+    if (this.state === 'T') this.state = 'E'
+  }
+
+  begin(): SessionAnswer {
+    if (this.state === 'I') this.state = 'T'
+    return { tag: 'BEGIN' }
+  }
+
+  end(tag: 'COMMIT' | 'ROLLBACK'): SessionAnswer {
+    const failed = this.state === 'E'
+    this.state = 'I'
+    return { tag: failed ? 'ROLLBACK' : tag }
+  }
+
+  reset(): SessionAnswer {
+    this.#settings.clear()
+    return { tag: 'RESET' }
+  }
+}
+
+const KNOWN = new Map(
+  Object.entries({ ...REPORTED, ...SILENT }).map(([name, value]) => [keyOf(name), value]),
+)
+
+function keyOf(name: string): string {
+  return name.toLowerCase()
+}
+
+function unquoted(text: string): string {
+  const [, single, double] = /^(?:'((?:[^']|'')*)'|"((?:[^"]|"")*)")$/.exec(text) ?? []
+  return single?.replaceAll("''", "'") ?? double?.replaceAll('""', '"') ?? text
+}
+
+const STATEMENTS: Readonly<
+  Record<string, (this: PgSession, text: string) => SessionAnswer | undefined>
+> = {
+  begin() {
+    return this.begin()
+  },
+  start(text) {
+    return /^start\s+transaction\b/i.test(text) ? this.begin() : undefined
+  },
+  commit() {
+    return this.end('COMMIT')
+  },
+  end() {
+    return this.end('COMMIT')
+  },
+  abort() {
+    return this.end('ROLLBACK')
+  },
+  rollback(text) {
+    if (!/\bto\b/i.test(text)) return this.end('ROLLBACK')
+    if (this.state === 'E') this.state = 'T'
+    return { tag: 'ROLLBACK' }
+  },
+  savepoint: () => ({ tag: 'SAVEPOINT' }),
+  release: () => ({ tag: 'RELEASE' }),
+  discard() {
+    return { ...this.reset(), tag: 'DISCARD ALL' }
+  },
+  reset() {
+    return this.reset()
+  },
+  unlisten: () => ({ tag: 'UNLISTEN' }),
+  set(text) {
+    // `@name` is a variable of the engine's.
+    if (/^set\s+@/i.test(text)) return undefined
+    if (/^set\s+((session\s+characteristics|local|session)\b.*)?\btransaction\b/i.test(text)) {
+      return { tag: 'SET' }
+    }
+    const zone = /^set\s+(?:session\s+|local\s+)?time\s+zone\s+(.+)$/is.exec(text)
+    if (zone !== null) return this.set('TimeZone', unquoted(zone[1]?.trim() ?? ''))
+    const [, name, value] =
+      /^set\s+(?:session\s+|local\s+)?([\w.]+)\s*(?:=|\bto\b)\s*(.+)$/is.exec(text) ?? []
+    return name === undefined ? undefined : this.set(name, unquoted((value ?? '').trim()))
+  },
+  show(text) {
+    const [, name = ''] = /^show\s+(.+)$/is.exec(text) ?? []
+    const plain = unquoted(name.trim())
+    const key = /^transaction\s+isolation\s+level$/i.test(plain) ? 'transaction_isolation' : plain
+    const named = /^time\s+zone$/i.test(key) ? 'TimeZone' : key
+    const value = this.setting(named)
+    return value === undefined ? undefined : { tag: 'SHOW', shown: { name: keyOf(named), value } }
+  },
+}

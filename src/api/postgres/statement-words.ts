@@ -1,0 +1,43 @@
+/** What the first words of a statement say: whether it has rows, ends a transaction, and how its end is told. */
+import { AppError } from '../../core/errors.ts'
+import type { AnswerColumn } from './answer-writer.ts'
+
+export const ENDS = /^\s*(rollback|commit|end|abort)\b/i
+/** Statements with rows. */
+export const READS =
+  /^\s*(?:\(|select\b|with\b|values\b|from\b|table\b|show\b|describe\b|explain\b|evaluate\b)/i
+export const SESSION_WORDS =
+  /^\s*(begin|start\s+transaction|commit|end|rollback|abort|savepoint|release|set|reset|discard|declare|close|deallocate|unlisten)\b/i
+
+export function notThere(what: string, name: string): AppError {
+  return new AppError('sql_unknown_name', `${what} "${name}" does not exist`)
+}
+
+export function transactionFailed(): AppError {
+  const message = 'current transaction is aborted, commands ignored until end of transaction block'
+  return new AppError('sql_failed', message)
+}
+
+/** What CommandComplete says. */
+export function tagOf(
+  sql: string,
+  {
+    columns,
+    affectedRows,
+  }: { readonly columns: readonly AnswerColumn[] | null; readonly affectedRows: number | null },
+  rows: number,
+): string {
+  const [, verb = 'SELECT'] = /^\s*(\w+)/.exec(sql) ?? []
+  const word = verb.toUpperCase()
+  if (word === 'INSERT') return `INSERT 0 ${affectedRows ?? rows}`
+  if (word === 'UPDATE' || word === 'DELETE') return `${word} ${affectedRows ?? rows}`
+  if (columns !== null) return `SELECT ${rows}`
+  const [, second = ''] = /^\s*\w+\s+(\w+)/.exec(sql) ?? []
+  return second === '' ? word : `${word} ${second.toUpperCase()}`
+}
+
+/** The first schema of a search path; undefined: the default one. */
+export function firstSchema(path: string): string | undefined {
+  const [first = ''] = path.split(',').map((name) => name.trim().replaceAll('"', ''))
+  return ['$user', 'public', ''].includes(first) ? undefined : first
+}

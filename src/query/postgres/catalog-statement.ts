@@ -1,0 +1,274 @@
+/** Questions about PostgreSQL's catalog: which statements ask them, and what they are over `pg-catalog.sql`. */
+import { literal } from '../../core/domain/identifier.ts'
+import { type Token, tokenize } from '../../sql/lexer/tokens.ts'
+import script from './pg-catalog.sql' with { type: 'text' }
+
+function namesMade(pattern: RegExp): ReadonlySet<string> {
+  return new Set([...script.matchAll(pattern)].map(([, name = '']) => name))
+}
+
+const RELATIONS = namesMade(/^CREATE VIEW pgc\.(\w+)/gm)
+const FUNCTIONS = namesMade(/^CREATE MACRO pgc\.(\w+)/gm)
+const STANDARD_VIEWS = namesMade(/^CREATE VIEW info\.(\w+)/gm)
+
+const REG_TYPES: Readonly<Record<string, { readonly oidOf: string; readonly nameOf: string }>> = {
+  regclass: { oidOf: 'pgc.relation_oid', nameOf: 'pgc.regclass_name' },
+  regtype: { oidOf: 'pgc.type_oid', nameOf: 'pgc.regtype_name' },
+  regnamespace: { oidOf: 'pgc.namespace_oid', nameOf: 'pgc.regnamespace_name' },
+}
+const USER_WORDS = new Set(['current_user', 'session_user', 'current_role', 'current_catalog'])
+
+/** Whether the statement is about the catalog, and not about rows of Eider's. */
+export function isCatalogStatement(sql: string): boolean {
+  if (!CATALOG_HINT.test(sql)) return false
+  const tokens = tokenize(sql)
+  const first = tokens[0]?.text.toLowerCase()
+  if (!['select', 'with', '(', 'describe'].includes(first ?? '')) return false
+  const hasFrom = tokens.some((token) => isWord(token, 'from'))
+  return tokens.some((token, index) => {
+    const next = tokens[index + 1]
+    const name = token.value.toLowerCase()
+    const isPlace = token.kind === 'word' || token.kind === 'name'
+    if (!isPlace) return false
+    if (name === 'pg_catalog') return next?.text === '.' || isCast(tokens[index - 1])
+    if (name === 'information_schema') return STANDARD_VIEWS.has(nameAfter(tokens, index))
+    if (RELATIONS.has(name)) return isRelationPlace(tokens, index)
+    if (isCast(tokens[index - 1])) return REG_TYPES[name] !== undefined
+    const isCall = next?.text === '(' && FUNCTIONS.has(name)
+    return (isCall && (!hasFrom || name.startsWith('pg_'))) || (!hasFrom && USER_WORDS.has(name))
+  })
+}
+
+/** What no other statement holds: most are told apart without reading them. */
+const CATALOG_HINT =
+  /pg_|information_schema|::\s*reg|version\s*\(|current_|session_user|_privilege|set_config|format_type|description\s*\(|quote_|txid|to_reg|inet_/i
+
+function isWord({ kind, text }: Token, word: string): boolean {
+  return kind === 'word' && text.toLowerCase() === word
+}
+
+function isCast(token: Token | undefined): boolean {
+  return token?.text === '::'
+}
+
+function nameAfter(tokens: readonly Token[], index: number): string {
+  return tokens[index + 1]?.text === '.' ? (tokens[index + 2]?.value.toLowerCase() ?? '') : ''
+}
+
+function isRelationPlace(tokens: readonly Token[], index: number): boolean {
+  const before = tokens[index - 1]?.text.toLowerCase() ?? ''
+  return ['from', 'join', ',', '('].includes(before)
+}
+
+/**
+ * The statement for the DuckDB that holds the catalog: schemas by their names there, `regclass` as look-ups, and `~` as a
+ * search within the text, where DuckDB matches the whole.
+ */
+export function overCatalog(sql: string): string {
+  const tokens = tokenize(sql)
+  const aliases = columnAliases(tokens)
+  let text = ''
+  let at = 0
+  let index = 0
+  const put = (replacement: string, end: number) => {
+    text += replacement
+    at = end
+  }
+  while (index < tokens.length) {
+    const token = tokens[index]
+    if (token === undefined) break
+    text += sql.slice(at, token.start)
+    at = token.start
+    const taken = rewritten({ sql, tokens, index, before: text })
+    if (taken === undefined) {
+      put(sql.slice(token.start, token.end) + (aliases.get(index) ?? ''), token.end)
+      index += 1
+      continue
+    }
+    if (taken.before !== undefined) text = taken.before
+    const last = tokens[index + taken.count - 1]
+    put(taken.text, last?.end ?? token.end)
+    index += taken.count
+  }
+  return text + sql.slice(at).replace(/;\s*$/, '')
+}
+
+const SET_FUNCTIONS = new Set(['generate_series', 'unnest', 'generate_subscripts'])
+const NO_ALIAS = /^(where|on|join|left|right|inner|cross|full|group|order|union|limit|with|using)$/i
+
+/** In PostgreSQL the alias of a function in FROM names its column too. By the index of the alias. */
+function columnAliases(tokens: readonly Token[]): ReadonlyMap<number, string> {
+  const aliases = new Map<number, string>()
+  for (const [index, token] of tokens.entries()) {
+    const isCall = SET_FUNCTIONS.has(token.value.toLowerCase()) && tokens[index + 1]?.text === '('
+    const first = tokens[index - 1]?.text === '.' ? index - 2 : index
+    if (!isCall || !isInFrom(tokens, first)) continue
+    const close = closingOf(tokens, index + 1)
+    const at = isWord(tokens[close + 1] ?? token, 'as') ? close + 2 : close + 1
+    const alias = tokens[at]
+    const isName = alias?.kind === 'word' || alias?.kind === 'name'
+    if (!isName || NO_ALIAS.test(alias.text) || tokens[at + 1]?.text === '(') continue
+    aliases.set(at, `(${alias.text})`)
+  }
+  return aliases
+}
+
+function isInFrom(tokens: readonly Token[], index: number): boolean {
+  const before = tokens[index - 1]?.text ?? ''
+  if (/^(from|join|lateral)$/i.test(before)) return true
+  if (before !== ',') return false
+  let depth = 0
+  for (let at = index - 1; at >= 0 && depth >= 0; at -= 1) {
+    const text = tokens[at]?.text.toLowerCase() ?? ''
+    if (text === ')') depth += 1
+    if (text === '(') depth -= 1
+    if (depth === 0 && (text === 'from' || text === 'select')) return text === 'from'
+  }
+  return false
+}
+
+function closingOf(tokens: readonly Token[], open: number): number {
+  let depth = 0
+  for (let at = open; at < tokens.length; at += 1) {
+    if (tokens[at]?.text === '(') depth += 1
+    if (tokens[at]?.text === ')') depth -= 1
+    if (depth === 0) return at
+  }
+  return tokens.length
+}
+
+interface Rewritten {
+  readonly text: string
+  /** Tokens that it replaces. */
+  readonly count: number
+  /** What was written so far, where that changes too. */
+  readonly before?: string
+}
+
+interface Place {
+  readonly sql: string
+  readonly tokens: readonly Token[]
+  readonly index: number
+  /** What was written so far. */
+  readonly before: string
+}
+
+function rewritten({ sql, tokens, index, before }: Place): Rewritten | undefined {
+  const token = tokens[index]
+  const next = tokens[index + 1]
+  if (token === undefined) return undefined
+  const name = token.value.toLowerCase()
+  if (isWord(token, 'cast') && next?.text === '(') return wordCastAt(sql, tokens, index)
+  if (isWord(token, 'operator') && next?.text === '(') return operatorAt(tokens, index)
+  if (isWord(token, 'collate')) return { text: '', count: nameLength(tokens, index + 1) + 1 }
+  if (token.text === '::') return castAt(tokens, index, before)
+  if (token.kind === 'symbol' && MATCHES.has(token.text)) return matchAt(tokens, index, token.text)
+  if (token.kind !== 'word' && token.kind !== 'name') return undefined
+  if (name === 'pg_catalog' && next?.text === '.') {
+    const what = tokens[index + 2]
+    const isCall = tokens[index + 3]?.text === '('
+    const known = isCall ? FUNCTIONS : null
+    const called = what?.value.toLowerCase() ?? ''
+    const other = isCall ? RENAMED[called] : undefined
+    if (other !== undefined) return { text: other, count: 3 }
+    const isOurs = known === null || known.has(called)
+    // A function of DuckDB's own has no schema there, and a type's name is its own.
+    return { text: `${isOurs ? 'pgc.' : ''}${what?.text ?? ''}`, count: 3 }
+  }
+  if (name === 'information_schema' && next?.text === '.') {
+    return { text: nameAfter(tokens, index).startsWith('_pg_') ? 'pgc' : 'info', count: 1 }
+  }
+  const isPart = tokens[index - 1]?.text === '.'
+  const renamed = RENAMED[name]
+  if (renamed !== undefined && next?.text === '(') return { text: renamed, count: 1 }
+  if (!isPart && next?.text !== '(' && USER_WORDS.has(name)) {
+    const call = name === 'current_catalog' ? 'pgc.current_database()' : 'pgc.current_username()'
+    return { text: call, count: 1 }
+  }
+  return undefined
+}
+
+/** DuckDB's names of the same functions. */
+const RENAMED: Readonly<Record<string, string>> = {
+  json_build_object: 'json_object',
+  jsonb_build_object: 'json_object',
+  json_agg: 'json_group_array',
+  jsonb_agg: 'json_group_array',
+  string_to_array: 'string_split',
+}
+
+const MATCHES = new Set(['~', '!~', '~*', '!~*'])
+
+function operatorAt(tokens: readonly Token[], index: number): Rewritten | undefined {
+  const close = tokens.findIndex(({ text }, at) => at > index && text === ')')
+  const sign = tokens.slice(index + 2, close).filter(({ kind }) => kind === 'symbol')
+  const operator = sign
+    .map(({ text }) => text)
+    .filter((text) => text !== '.')
+    .join('')
+  if (MATCHES.has(operator)) {
+    const match = matchAt(tokens, close, operator)
+    const count = close - index
+    return match === undefined
+      ? { text: operator, count: count + 1 }
+      : { ...match, count: match.count + count }
+  }
+  return { text: operator, count: close - index + 1 }
+}
+
+/** PostgreSQL looks for the pattern within the text. */
+function matchAt(tokens: readonly Token[], index: number, sign: string): Rewritten | undefined {
+  const pattern = tokens[index + 1]
+  const operator = sign.startsWith('!') ? '!~' : '~'
+  if (pattern?.kind !== 'string')
+    return sign === operator ? undefined : { text: operator, count: 1 }
+  const flags = sign.endsWith('*') ? '(?is)' : '(?s)'
+  return { text: `${operator} ${literal(`${flags}.*?(?:${pattern.value}).*`)}`, count: 2 }
+}
+
+/** How many tokens a name with its schema takes. */
+function nameLength(tokens: readonly Token[], index: number): number {
+  return tokens[index + 1]?.text === '.' ? 3 : 1
+}
+
+function castAt(tokens: readonly Token[], index: number, before: string): Rewritten | undefined {
+  const length = nameLength(tokens, index + 1)
+  const type = tokens[index + length]?.value.toLowerCase() ?? ''
+  const reg = REG_TYPES[type]
+  if (reg !== undefined) {
+    const operand = OPERAND.exec(before)?.[0] ?? ''
+    const start = before.slice(0, before.length - operand.length)
+    const lookUp = operand.startsWith("'") ? reg.oidOf : reg.nameOf
+    // Cast on to a number, a name stays the number that it stands for.
+    const after = tokens.slice(index + length + 1, index + length + 4).map(({ value }) => value)
+    const isNumberWanted =
+      after[0] === '::' && /^(oid|int|int4|int8|bigint)$/i.test(after.at(1) ?? '')
+    const isKept = isNumberWanted && !operand.startsWith("'")
+    const text = isKept ? operand : `${lookUp}(${operand})`
+    return { text, count: length + 1, before: start }
+  }
+  if (type === 'char' || type === 'regproc' || type === 'name') {
+    return { text: '::VARCHAR', count: length + 1 }
+  }
+  return length === 3 ? { text: `::${tokens[index + length]?.text ?? ''}`, count: 4 } : undefined
+}
+
+/** `CAST(x AS regclass)`, as SQLAlchemy writes it. */
+function wordCastAt(sql: string, tokens: readonly Token[], index: number): Rewritten | undefined {
+  const close = closingOf(tokens, index + 1)
+  const type = tokens[close - 1]
+  const as = tokens[close - 2]?.text === '.' ? close - 4 : close - 2
+  const reg = REG_TYPES[type?.value.toLowerCase() ?? '']
+  if (reg === undefined || !isWord(tokens[as] ?? type ?? END_TOKEN, 'as')) return undefined
+  const inner = overCatalog(sql.slice(tokens[index + 2]?.start, tokens[as]?.start))
+  const lookUp = inner.trimStart().startsWith("'") ? reg.oidOf : reg.nameOf
+  return { text: `${lookUp}(${inner})`, count: close - index + 1 }
+}
+
+const END_TOKEN: Token = { kind: 'symbol', text: '', value: '', start: 0, end: 0 }
+
+/** A text, a column, a number or a call that ends what is written so far. */
+const OPERAND = /(?:'(?:[^']|'')*'|[\w."]+(?:\([^()]*\))?|\((?:[^()]|\([^()]*\))*\))\s*$/
+
+/** The statements that make the catalog's views. */
+export const CATALOG_SCRIPT = script

@@ -1,0 +1,159 @@
+/** PostgreSQL's catalog over what one caller may see, for clients that read it to find their way. */
+import type { ResultValue } from '../../core/domain/query-result.ts'
+import { AppError } from '../../core/errors.ts'
+import { CATALOG_SCRIPT, overCatalog } from './catalog-statement.ts'
+
+/** A database of its own in memory, for statements that never touch stored data. */
+export interface ScratchDatabase {
+  /** @throws AppError `sql_failed`, `timeout`; the signal's reason */
+  read(sql: string, signal: AbortSignal): Promise<ScratchRows>
+  /** Rows as a list of objects, by the names of the table's columns. */
+  fill(table: string, rows: readonly object[]): Promise<void>
+  close(): void
+}
+
+export interface ScratchRows {
+  readonly columns: readonly { readonly name: string; readonly type: string }[]
+  readonly rows: readonly (readonly ResultValue[])[]
+}
+
+export interface CatalogType {
+  readonly oid: number
+  readonly name: string
+  readonly size: number
+  /** Of the type of its arrays; 0: there is none. */
+  readonly array: number
+}
+
+export interface CatalogCaller {
+  /** As the client calls it. */
+  readonly database: string
+  /** What plain names belong to. */
+  readonly project: string
+  readonly username: string
+}
+
+export interface CatalogDeps {
+  /** @param script run before it is used */
+  readonly openScratch: (script: string) => Promise<ScratchDatabase>
+  /** Rows of a statement, with the caller's rights. */
+  readonly rows: (sql: string) => Promise<readonly (readonly unknown[])[]>
+  readonly types: readonly CatalogType[]
+  /** PostgreSQL's type of one of DuckDB's. */
+  readonly typeOf: (duckdb: string) => {
+    readonly oid: number
+    readonly size: number
+    readonly modifier: number
+  }
+}
+
+const FIRST_OID = 16_384
+/** Added to a table's number: that of its primary key. */
+const INDEX_OID = 1_000_000_000
+const SYSTEM_TYPES: readonly CatalogType[] = [
+  { oid: 18, name: 'char', size: 1, array: 1002 },
+  { oid: 19, name: 'name', size: 64, array: 1003 },
+  { oid: 24, name: 'regproc', size: 4, array: 1008 },
+  { oid: 22, name: 'int2vector', size: -1, array: 1006 },
+  { oid: 30, name: 'oidvector', size: -1, array: 1013 },
+  { oid: 705, name: 'unknown', size: -2, array: 0 },
+  { oid: 1042, name: 'bpchar', size: -1, array: 1014 },
+  { oid: 2205, name: 'regclass', size: 4, array: 2210 },
+  { oid: 2206, name: 'regtype', size: 4, array: 2211 },
+  { oid: 2249, name: 'record', size: -1, array: 2287 },
+  { oid: 2278, name: 'void', size: 4, array: 0 },
+]
+
+/** The catalog as one caller sees it, until the server's own changes. */
+export async function openCatalog(
+  { database, project, username }: CatalogCaller,
+  { openScratch, rows, types, typeOf }: CatalogDeps,
+): Promise<PgCatalog> {
+  const schemas = await rows('SELECT schema_name FROM information_schema.schemata')
+  const tables = await rows(
+    'SELECT table_schema, table_name, table_type, table_rows, table_comment FROM information_schema.tables',
+  )
+  const columns = await rows(
+    'SELECT table_schema, table_name, column_name, data_type, is_nullable, column_default, column_key, column_comment FROM information_schema.columns',
+  )
+  const names = schemas
+    .map(([name]) => String(name))
+    .filter((name) => name !== 'information_schema')
+  const namespaces = new Map(names.map((name, index) => [name, 2200 + index]))
+  const ofTable = Map.groupBy(columns, ([schema, table]) => `${schema}.${table}`)
+  const shown = tables.filter(([schema]) => namespaces.has(String(schema)))
+  const relations = shown.map(([schema, name, kind, count, comment], index) => ({
+    oid: FIRST_OID + index,
+    relname: String(name),
+    relnamespace: namespaces.get(String(schema)),
+    relkind: kind === 'VIEW' ? 'v' : 'r',
+    natts: ofTable.get(`${schema}.${name}`)?.length ?? 0,
+    rows: typeof count === 'number' ? count : null,
+    comment: commentOf(kind, comment),
+  }))
+  const indexes = relations.flatMap(({ oid, relname, relnamespace }, index) => {
+    const [schema, name] = shown[index] ?? []
+    const keys = (ofTable.get(`${schema}.${name}`) ?? []).filter((column) => column[6] === 'PRI')
+    if (keys.length === 0) return []
+    const key = { oid: INDEX_OID + oid, relname: `${relname}_pkey`, relnamespace, relkind: 'i' }
+    return [{ ...key, natts: keys.length, rows: null, comment: null }]
+  })
+  const attributes = shown.flatMap(([schema, name], index) => {
+    return (ofTable.get(`${schema}.${name}`) ?? []).map((column, position) => {
+      const [, , attname, type, nullable, value, key, comment] = column
+      const { oid, size, modifier } = typeOf(String(type))
+      return {
+        ...{ attrelid: FIRST_OID + index, attname, atttypid: oid, attlen: size },
+        ...{ attnum: position + 1, atttypmod: modifier, attnotnull: nullable === 'NO' },
+        ...{ is_key: key === 'PRI', default_text: value ?? null },
+        comment: comment === '' ? null : comment,
+      }
+    })
+  })
+  const arrays = types.map(({ name, array }) => {
+    return { oid: array, typname: `_${name}`, typlen: -1, typarray: 0 }
+  })
+  const scalars = [...types, ...SYSTEM_TYPES].map(({ oid, name, size, array }) => {
+    return { oid, typname: name, typlen: size, typarray: array }
+  })
+  const scratch = await openScratch(CATALOG_SCRIPT)
+  const version = 'PostgreSQL 16.4 (Eider)'
+  await scratch.fill('pgc.session_facts', [{ db: database, project, username, version }])
+  await scratch.fill('pgc.namespaces', [
+    { oid: 11, nspname: 'pg_catalog' },
+    { oid: 12, nspname: 'information_schema' },
+    ...[...namespaces].map(([nspname, oid]) => ({ oid, nspname })),
+  ])
+  await scratch.fill('pgc.relations', [...relations, ...indexes])
+  await scratch.fill('pgc.attributes', attributes)
+  await scratch.fill('pgc.types', [...scalars, ...arrays])
+  return new PgCatalog(scratch)
+}
+
+function commentOf(kind: unknown, comment: unknown): string | null {
+  if (typeof comment === 'string' && comment !== '') return comment
+  return kind === 'KNOWLEDGE BASE' ? "Knowledge base: search it with content = 'text'" : null
+}
+
+export class PgCatalog {
+  readonly #scratch: ScratchDatabase
+
+  constructor(scratch: ScratchDatabase) {
+    this.#scratch = scratch
+  }
+
+  /** @throws AppError `sql_failed` with what the catalog here does not have */
+  async read(sql: string, signal: AbortSignal): Promise<ScratchRows> {
+    try {
+      return await this.#scratch.read(overCatalog(sql), signal)
+    } catch (error) {
+      if (!(error instanceof AppError) || error.code !== 'sql_failed') throw error
+      const message = `PostgreSQL's catalog is only partly here: ${error.message}`
+      throw new AppError('sql_failed', message, { cause: error })
+    }
+  }
+
+  close(): void {
+    this.#scratch.close()
+  }
+}

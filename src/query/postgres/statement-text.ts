@@ -1,0 +1,198 @@
+/** What a client of PostgreSQL sends as text: several statements in one, `$1` for values, cursors and COPY. */
+import { literal } from '../../core/domain/identifier.ts'
+import { AppError } from '../../core/errors.ts'
+import { type Token, tokenize } from '../../sql/lexer/tokens.ts'
+
+/** The statements of a text, without the semicolons between them. @throws AppError `sql_syntax` */
+export function statementsOf(text: string): readonly string[] {
+  if (!text.includes(';')) return text.trim() === '' ? [] : [text]
+  const statements: string[] = []
+  let from = 0
+  for (const { kind, text: sign, start, end } of [...tokenize(text), END]) {
+    if (start >= 0 && (kind !== 'symbol' || sign !== ';')) continue
+    const statement = text.slice(from, start < 0 ? undefined : start)
+    if (tokenize(statement).length > 0) statements.push(statement)
+    from = end
+  }
+  return statements
+}
+
+const END: Token = { kind: 'symbol', text: ';', value: ';', start: -1, end: -1 }
+
+/** How many `$n` a statement has: the highest number. */
+export function parameterCount(sql: string): number {
+  return Math.max(0, ...parameterPlaces(sql).map(({ number }) => number))
+}
+
+interface ParameterPlace {
+  /** From 1. */
+  readonly number: number
+  readonly start: number
+  readonly end: number
+  /** After LIMIT or OFFSET only a number can come. */
+  readonly isCount: boolean
+}
+
+function parameterPlaces(sql: string): readonly ParameterPlace[] {
+  if (!sql.includes('$')) return []
+  const tokens = tokenize(sql)
+  return tokens.flatMap((token, index) => {
+    const next = tokens[index + 1]
+    if (token.text !== '$' || next?.kind !== 'number' || next.start !== token.end) return []
+    const before = tokens[index - 1]?.text.toLowerCase()
+    const isCount = before === 'limit' || before === 'offset'
+    return [{ number: Number(next.text), start: token.start, end: next.end, isCount }]
+  })
+}
+
+/** A value for a `$n`. */
+export interface ParameterValue {
+  /** null: NULL. */
+  readonly text: string | null
+  /** DuckDB's type to cast it to; null: what it is compared with decides, as for a literal. */
+  readonly cast: string | null
+  /** Of a list, its elements. */
+  readonly elements?: readonly (string | null)[]
+}
+
+/**
+ * The statement with its values as literals: as in PostgreSQL, a text without a type takes the type of what it is
+ * compared with, which a bound value would not. A text with a backslash is bound, because some statements are read with
+ * backslash escapes.
+ */
+export function withParameters(
+  sql: string,
+  values: readonly ParameterValue[],
+): { readonly sql: string; readonly params: Readonly<Record<string, string>> } {
+  const params: Record<string, string> = {}
+  let text = ''
+  let at = 0
+  for (const { number, start, end, isCount } of parameterPlaces(sql)) {
+    const value = values[number - 1]
+    if (value === undefined) {
+      throw new AppError('sql_missing_parameter', `There is no value for $${number}`)
+    }
+    text += sql.slice(at, start) + valueText(value, { isCount, number, params })
+    at = end
+  }
+  return { sql: text + sql.slice(at), params }
+}
+
+function valueText(
+  { text, cast, elements }: ParameterValue,
+  at: {
+    readonly isCount: boolean
+    readonly number: number
+    readonly params: Record<string, string>
+  },
+): string {
+  if (text === null) return cast === null ? 'NULL' : `NULL::${cast}`
+  if (elements !== undefined) {
+    const parts = elements.map((element) => (element === null ? 'NULL' : quoted(element, at)))
+    return cast === null ? `[${parts.join(', ')}]` : `[${parts.join(', ')}]::${cast}`
+  }
+  if (at.isCount && /^\d{1,18}$/.test(text)) return text
+  if (cast !== null && isNumberOf(cast, text)) return text.startsWith('-') ? `(${text})` : text
+  const value = quoted(text, at)
+  return cast === null || cast === 'VARCHAR' ? value : `${value}::${cast}`
+}
+
+/** A number needs no cast: DuckDB gives it the narrowest type. */
+function isNumberOf(cast: string, text: string): boolean {
+  if (/INT$|INTEGER$/.test(cast)) return /^-?\d{1,18}$/.test(text)
+  return cast.startsWith('DECIMAL') && /^-?\d{1,20}(\.\d{1,17})?$/.test(text)
+}
+
+function quoted(
+  text: string,
+  at: { readonly number: number; readonly params: Record<string, string> },
+): string {
+  if (!text.includes('\\')) return literal(text)
+  const name = `pg_value_${at.number}_${Object.keys(at.params).length}`
+  at.params[name] = text
+  return `:${name}`
+}
+
+export interface CopyStatement {
+  readonly direction: 'in' | 'out'
+  /** The SELECT whose rows are wanted. */
+  readonly select: string
+  /** `t (a, b)` to insert into. */
+  readonly table: string
+  readonly columns: readonly string[]
+  readonly format: 'csv' | 'text' | 'binary'
+  readonly hasHeader: boolean
+  readonly delimiter: string
+  readonly nullText: string
+}
+
+/** undefined: it is no COPY. @throws AppError for what is not supported in it */
+export function copyStatement(sql: string): CopyStatement | undefined {
+  const tokens = tokenize(sql)
+  if (tokens[0]?.text.toLowerCase() !== 'copy') return undefined
+  const depths = depthsOf(tokens)
+  const at = tokens.findIndex(({ text }, index) => {
+    return depths[index] === 0 && index > 0 && /^(to|from)$/i.test(text)
+  })
+  const target = tokens[at + 1]
+  if (at === -1 || !/^(stdin|stdout)$/i.test(target?.text ?? '')) {
+    const message =
+      'COPY reads from STDIN and writes to STDOUT; the server has no files for clients'
+    throw new AppError('sql_not_supported', message)
+  }
+  const source = sql.slice(tokens[1]?.start ?? 0, tokens[at]?.start).trim()
+  const isQuery = tokens[1]?.text === '('
+  const open = isQuery ? -1 : tokens.findIndex(({ text }, index) => index < at && text === '(')
+  const columns = open === -1 ? [] : namesIn(tokens.slice(open + 1, at - 1))
+  const table = open === -1 ? source : sql.slice(tokens[1]?.start ?? 0, tokens[open]?.start).trim()
+  const chosen = open === -1 ? '*' : sql.slice(tokens[open + 1]?.start, tokens[at - 1]?.start)
+  return {
+    direction: tokens[at]?.text.toLowerCase() === 'from' ? 'in' : 'out',
+    select: isQuery ? source.slice(1, -1) : `SELECT ${chosen} FROM ${table}`,
+    table,
+    columns,
+    ...copyOptions(tokens.slice(at + 2)),
+  }
+}
+
+function depthsOf(tokens: readonly Token[]): readonly number[] {
+  let depth = 0
+  return tokens.map(({ text }) => {
+    if (text === '(') depth += 1
+    if (text === ')') depth -= 1
+    return text === ')' ? depth + 1 : depth
+  })
+}
+
+function namesIn(tokens: readonly Token[]): readonly string[] {
+  return tokens.filter(({ kind }) => kind === 'word' || kind === 'name').map(({ value }) => value)
+}
+
+function copyOptions(
+  tokens: readonly Token[],
+): Pick<CopyStatement, 'format' | 'hasHeader' | 'delimiter' | 'nullText'> {
+  const words = tokens.map(({ text }) => text.toLowerCase())
+  const after = (word: string) => {
+    const at = words.indexOf(word)
+    if (at === -1) return undefined
+    return tokens[words[at + 1] === 'as' ? at + 2 : at + 1]
+  }
+  const isCsv = words.includes('csv')
+  const format = words.includes('binary') ? 'binary' : isCsv ? 'csv' : 'text'
+  const header = words.indexOf('header')
+  return {
+    format,
+    hasHeader: header !== -1 && !/^(false|off|0)$/.test(words[header + 1] ?? ''),
+    delimiter: after('delimiter')?.value ?? (isCsv ? ',' : '\t'),
+    nullText: after('null')?.value ?? (isCsv ? '' : '\\N'),
+  }
+}
+
+/** Where a message of ours says the statement is wrong, from 1; null: it says no place. */
+export function positionOf(message: string, sql: string): number | null {
+  const [, line, column] = /^line (\d+), column (\d+)/.exec(message) ?? []
+  if (line === undefined || column === undefined) return null
+  const before = sql.split('\n').slice(0, Number(line) - 1)
+  const chars = before.reduce((sum, one) => sum + [...one].length + 1, 0)
+  return chars + Number(column)
+}

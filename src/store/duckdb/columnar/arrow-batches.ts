@@ -1,0 +1,388 @@
+/** Columns of DuckDB's chunks as those of an Arrow batch: mostly copies of memory. */
+import type { DuckDBDataChunk, DuckDBVector } from '@duckdb/node-api'
+import { converterOf, numberFields } from '../../../core/domain/shown-values.ts'
+import { AppError } from '../../../core/errors.ts'
+import type { ArrowBatch, ArrowNode } from './arrow-messages.ts'
+import { type ArrowField, DIGITS_MAX } from './arrow-types.ts'
+import {
+  ByteBuffer,
+  childVector,
+  copyBits,
+  copyTexts,
+  fieldVectors,
+  innerVector,
+  isValid,
+  itemBytes,
+  listEntries,
+  type RowRange,
+  setBit,
+  textBytes,
+  validBits,
+} from './raw-vectors.ts'
+
+/** Some rows of a chunk. */
+export interface ChunkRows extends RowRange {
+  readonly data: DuckDBDataChunk
+}
+
+/** Some rows of a vector. A column of a batch is one or more of these, one after the other. */
+interface Run extends RowRange {
+  readonly vector: DuckDBVector
+}
+
+interface Parts {
+  readonly nodes: ArrowNode[]
+  readonly buffers: Uint8Array[]
+}
+
+/** These rows as a batch, in the order in which they are given. */
+export function batchOf(fields: readonly ArrowField[], rows: readonly ChunkRows[]): ArrowBatch {
+  const parts: Parts = { nodes: [], buffers: [] }
+  for (const [index, field] of fields.entries()) {
+    const runOf = ({ data, start, count }: ChunkRows) => {
+      return { vector: data.getColumnVector(index), start, count }
+    }
+    addColumn(field, rows.map(runOf), parts)
+  }
+  return { rowCount: lengthOf(rows), ...parts }
+}
+
+/** About how many bytes these rows take in a batch. */
+export function rowsBytes(fields: readonly ArrowField[], { data, ...range }: ChunkRows): number {
+  return fields.reduce((sum, field, index) => {
+    return sum + bytesOf(field, { vector: data.getColumnVector(index), ...range })
+  }, 0)
+}
+
+/** More than most of them have: they take long to make. */
+const SHOWN_BYTES = 256
+const WIDE = 16
+
+function bytesOf(field: ArrowField, run: Run): number {
+  if (field.shown !== undefined) return run.count * SHOWN_BYTES
+  const inner = childRuns(field, run).flatMap((runs, index) => {
+    const child = field.children[index]
+    return child === undefined ? [] : runs.map((one) => bytesOf(child, one))
+  })
+  const own = run.count * widthOf(field)
+  const texts = isText(field) ? textBytes(run.vector, run.start, run.count) : 0
+  return inner.reduce((sum, bytes) => sum + bytes, own + texts)
+}
+
+function isText({ type: { kind }, dictionary }: ArrowField): boolean {
+  return dictionary === undefined && (kind === 'utf8' || kind === 'binary')
+}
+
+/** Bytes of a value, without what varies. */
+function widthOf({ type }: ArrowField): number {
+  switch (type.kind) {
+    case 'int':
+    case 'float':
+      return type.bits / 8
+    case 'decimal':
+    case 'interval':
+      return WIDE
+    case 'time':
+    case 'timestamp':
+      return 8
+    case 'null':
+    case 'bool':
+    case 'struct':
+    case 'fixed_list':
+      return 0
+    default:
+      return 4
+  }
+}
+
+/** Where the values of each child are. */
+function childRuns({ type }: ArrowField, run: Run): readonly (readonly Run[])[] {
+  const { vector, start, count } = run
+  switch (type.kind) {
+    case 'list':
+    case 'map':
+      return [itemRuns({ ...run, vector: listsOf(type, vector) })]
+    case 'fixed_list': {
+      const { length } = type
+      return [[{ vector: childVector(vector), start: start * length, count: count * length }]]
+    }
+    case 'struct':
+      return fieldVectors(vector).map((field) => [{ vector: field, start, count }])
+    default:
+      return []
+  }
+}
+
+function listsOf({ kind }: ArrowField['type'], vector: DuckDBVector): DuckDBVector {
+  return kind === 'map' ? innerVector(vector) : vector
+}
+
+/** The items of some lists, those of lists that follow each other together. */
+function itemRuns({ vector: lists, start, count }: Run): readonly Run[] {
+  const bits = validBits(lists)
+  const entries = listEntries(lists)
+  const vector = childVector(lists)
+  const runs: Run[] = []
+  let from = 0
+  let end = 0
+  for (let row = start; row < start + count; row += 1) {
+    const length = isValid(bits, row) ? Number(entries[row * 2 + 1] ?? 0n) : 0
+    if (length === 0) continue
+    const first = Number(entries[row * 2] ?? 0n)
+    if (first !== end) {
+      if (end > from) runs.push({ vector, start: from, count: end - from })
+      from = first
+    }
+    end = first + length
+  }
+  if (end > from) runs.push({ vector, start: from, count: end - from })
+  return runs
+}
+
+function lengthOf(runs: readonly RowRange[]): number {
+  return runs.reduce((sum, { count }) => sum + count, 0)
+}
+
+function addColumn(field: ArrowField, runs: readonly Run[], parts: Parts): void {
+  const { type, children, shown } = field
+  const length = lengthOf(runs)
+  if (type.kind === 'null') {
+    parts.nodes.push({ length, nullCount: length })
+    return
+  }
+  if (shown !== undefined) {
+    addShown(runs, converterOf(shown), parts)
+    return
+  }
+  const own = runs.map((run) => ({ ...run, vector: listsOf(type, run.vector) }))
+  addValidity(own, parts)
+  if (type.kind === 'list' || type.kind === 'map') parts.buffers.push(listEnds(own))
+  else if (isText(field)) addTexts(runs, parts)
+  else if (children.length === 0) parts.buffers.push(valuesOf(field, runs))
+  const inner = runs.map((run) => childRuns(field, run))
+  for (const [index, child] of children.entries()) {
+    const ofChild = inner.flatMap((one) => one[index] ?? [])
+    addColumn(child, ofChild, parts)
+  }
+}
+
+/** A bit for each row, 1 for a value; nothing where there is no null. */
+function addValidity(runs: readonly Run[], { nodes, buffers }: Parts): void {
+  const length = lengthOf(runs)
+  const given = runs.map(({ vector }) => validBits(vector))
+  if (given.every((bits) => bits === null)) {
+    nodes.push({ length, nullCount: 0 })
+    buffers.push(NOTHING)
+    return
+  }
+  const into = new Uint8Array(Math.ceil(length / 8))
+  let at = 0
+  let nullCount = 0
+  for (const [index, run] of runs.entries()) {
+    nullCount += copyBits(given[index] ?? null, run, into, at)
+    at += run.count
+  }
+  nodes.push({ length, nullCount })
+  buffers.push(nullCount === 0 ? NOTHING : into)
+}
+
+const NOTHING = new Uint8Array(0)
+
+const OFFSET_MAX = 2 ** 31 - 1
+
+/** Where the values of each row end. @throws AppError `sql_failed` */
+function endsOf(length: number, last: number): Int32Array {
+  if (last <= OFFSET_MAX) return new Int32Array(length + 1)
+  throw new AppError('sql_failed', 'A value of the result is larger than 2 GB')
+}
+
+function listEnds(runs: readonly Run[]): Uint8Array {
+  const ends = endsOf(lengthOf(runs), lengthOf(runs.flatMap(itemRuns)))
+  let at = 0
+  let end = 0
+  for (const { vector, start, count } of runs) {
+    const bits = validBits(vector)
+    const entries = listEntries(vector)
+    for (let row = start; row < start + count; row += 1) {
+      if (isValid(bits, row)) end += Number(entries[row * 2 + 1] ?? 0n)
+      at += 1
+      ends[at] = end
+    }
+  }
+  return bytesIn(ends)
+}
+
+function bytesIn({ buffer }: { readonly buffer: ArrayBufferLike }): Uint8Array {
+  return new Uint8Array(buffer)
+}
+
+/** Texts and blobs. */
+function addTexts(runs: readonly Run[], { buffers }: Parts): void {
+  const total = runs.reduce((sum, { vector, start, count }) => {
+    return sum + textBytes(vector, start, count)
+  }, 0)
+  const ends = endsOf(lengthOf(runs), total)
+  const texts = new ByteBuffer(total)
+  let endsAt = 1
+  for (const run of runs) {
+    copyTexts(run.vector, run, texts, { ends, endsAt })
+    endsAt += run.count
+  }
+  buffers.push(bytesIn(ends), texts.written())
+}
+
+/** Values that are made one by one: what JSON says of them, a text as it is. */
+function addShown(
+  runs: readonly Run[],
+  convert: ReturnType<typeof converterOf>,
+  { nodes, buffers }: Parts,
+): void {
+  const texts: Buffer[] = []
+  const length = lengthOf(runs)
+  const valid = new Uint8Array(Math.ceil(length / 8))
+  const ends = endsOf(length, 0)
+  let at = 0
+  let end = 0
+  let nullCount = 0
+  for (const { vector, start, count } of runs) {
+    numberFields(vector.type)
+    for (let row = start; row < start + count; row += 1) {
+      const value = vector.getItem(row)
+      const shown = value === null ? null : convert(value)
+      if (shown === null) nullCount += 1
+      else {
+        setBit(valid, at)
+        const text = Buffer.from(typeof shown === 'string' ? shown : JSON.stringify(shown))
+        texts.push(text)
+        end += text.length
+      }
+      at += 1
+      ends[at] = end
+    }
+  }
+  endsOf(0, end)
+  nodes.push({ length, nullCount })
+  buffers.push(nullCount === 0 ? NOTHING : valid, bytesIn(ends), Buffer.concat(texts))
+}
+
+/** Copies the values of a run to row `at` and those after it. */
+type Copy = (run: Run, into: Uint8Array, at: number) => void
+
+/** Values of a fixed width. */
+function valuesOf(field: ArrowField, runs: readonly Run[]): Uint8Array {
+  const length = lengthOf(runs)
+  const width = widthOf(field)
+  const into = new Uint8Array(width === 0 ? Math.ceil(length / 8) : length * width)
+  const copy = copyFor(field)
+  let at = 0
+  for (const run of runs) {
+    copy(run, into, at)
+    at += run.count
+  }
+  return into
+}
+
+function copyFor(field: ArrowField): Copy {
+  if (field.dictionary !== undefined) return copyIndexes
+  switch (field.type.kind) {
+    case 'bool':
+      return copyTruths
+    case 'decimal':
+      return copyDecimals
+    case 'interval':
+      return copyIntervals
+    default: {
+      const width = widthOf(field)
+      return (run, into, at) => copyWhole(run, into, at, width)
+    }
+  }
+}
+
+function copyWhole(
+  { vector, start, count }: Run,
+  into: Uint8Array,
+  at: number,
+  width: number,
+): void {
+  into.set(itemBytes(vector).subarray(start * width, (start + count) * width), at * width)
+}
+
+/** Bytes there, bits here. */
+function copyTruths({ vector, start, count }: Run, into: Uint8Array, at: number): void {
+  const items = itemBytes(vector)
+  for (let index = 0; index < count; index += 1) {
+    if (items[start + index] === 1) setBit(into, at + index)
+  }
+}
+
+/** Indexes into a dictionary. */
+function copyIndexes({ vector, start, count }: Run, into: Uint8Array, at: number): void {
+  const bits = validBits(vector)
+  const { view, width } = itemView(vector)
+  const out = new DataView(into.buffer, at * 4)
+  for (let index = 0; index < count; index += 1) {
+    const row = start + index
+    // Under a null there may be any number.
+    if (isValid(bits, row)) out.setInt32(index * 4, indexAt(view, row * width, width), true)
+  }
+}
+
+function indexAt(view: DataView, at: number, width: number): number {
+  if (width === 1) return view.getUint8(at)
+  return width === 2 ? view.getUint16(at, true) : view.getUint32(at, true)
+}
+
+function itemView(vector: DuckDBVector): { readonly view: DataView; readonly width: number } {
+  const items = itemBytes(vector)
+  const view = new DataView(items.buffer, items.byteOffset, items.byteLength)
+  return { view, width: items.length / vector.itemCount }
+}
+
+/** Integers of 2, 4, 8 or 16 bytes as decimals of 16. */
+function copyDecimals(run: Run, into: Uint8Array, at: number): void {
+  const { vector, start, count } = run
+  const { view, width } = itemView(vector)
+  if (width === WIDE) {
+    checkDigits(run, view)
+    copyWhole(run, into, at, WIDE)
+    return
+  }
+  const to = new DataView(into.buffer, at * WIDE)
+  for (let index = 0; index < count; index += 1) {
+    const from = (start + index) * width
+    const low = width === 2 ? view.getInt16(from, true) : view.getInt32(from, true)
+    const second = width === 8 ? view.getInt32(from + 4, true) : low >> 31
+    const rest = second >> 31
+    to.setInt32(index * WIDE, low, true)
+    to.setInt32(index * WIDE + 4, second, true)
+    to.setInt32(index * WIDE + 8, rest, true)
+    to.setInt32(index * WIDE + 12, rest, true)
+  }
+}
+
+const WIDE_MAX = 10n ** BigInt(DIGITS_MAX)
+/** The highest 32 bits of it. */
+const HIGH_MAX = Number(WIDE_MAX >> 96n)
+
+/** @throws AppError `sql_failed` for a number with 39 digits */
+function checkDigits({ vector, start, count }: Run, view: DataView): void {
+  for (let row = start; row < start + count; row += 1) {
+    const high = view.getInt32(row * WIDE + 12, true)
+    // Most numbers are far from it, of either sign.
+    if (high < HIGH_MAX && high >= -HIGH_MAX) continue
+    const value: unknown = vector.getItem(row)
+    if (typeof value !== 'bigint' || (value < WIDE_MAX && value > -WIDE_MAX)) continue
+    const found = `The number ${value} has more than the ${DIGITS_MAX} digits of Arrow's decimals`
+    throw new AppError('sql_failed', `${found}; cast its column to VARCHAR`)
+  }
+}
+
+/** Months and days stay; microseconds become nanoseconds. */
+function copyIntervals(run: Run, into: Uint8Array, at: number): void {
+  copyWhole(run, into, at, WIDE)
+  const view = new DataView(into.buffer)
+  for (let index = at; index < at + run.count; index += 1) {
+    const place = index * WIDE + 8
+    view.setBigInt64(place, view.getBigInt64(place, true) * 1000n, true)
+  }
+}

@@ -1,0 +1,223 @@
+/** Changes the text and the metadata of a document, unless another window changed them since. */
+import { useState } from 'preact/hooks'
+import { getDocument, patchDocument, putDocument } from '../../../api/documents.ts'
+import type { KnowledgeBaseName } from '../../../api/knowledge-bases.ts'
+import type { DocumentTexts } from '../../../api/records.ts'
+import { Button } from '../../../components/button.tsx'
+import { SelectField, TextAreaField, TextField } from '../../../components/form/field.tsx'
+import { FormDialog } from '../../../components/form/form.tsx'
+import { knownOf } from '../../../components/known-name.ts'
+import { counted } from '../../../components/numbers.ts'
+import { tellDone } from '../../../shell/notices.tsx'
+import { areMadeOfJson } from './chunk-marks.ts'
+import {
+  changesOf,
+  type DraftField,
+  differences,
+  draftOf,
+  FIELD_KINDS,
+  type FieldKind,
+  overStored,
+  textsOver,
+} from './metadata-draft.ts'
+
+interface DocumentFormProps {
+  readonly of: KnowledgeBaseName
+  readonly document: DocumentTexts
+  readonly onSaved: () => void
+  readonly onClose: () => void
+}
+
+export function DocumentForm({ of, document: opened, onSaved, onClose }: DocumentFormProps) {
+  // The document as it was opened, even if the view reads it again behind this window.
+  const [first] = useState(opened)
+  const [before, setBefore] = useState(opened)
+  const [content, setContent] = useState<Readonly<Record<string, string>>>(opened.content)
+  const [draft, setDraft] = useState<readonly DraftField[]>(() => {
+    return draftOf(opened.metadata, knownOf('knowledgeBases', of)?.metadata_types ?? {})
+  })
+  const isTextSame = JSON.stringify(content) === JSON.stringify(first.content)
+  const save = async () => {
+    const changes = changesOf(draft)
+    const now = await getDocument(of, before.id)
+    const changed = differences(before, now)
+    if (changed !== '') {
+      setBefore(now)
+      throw new Error(
+        `Somebody changed ${changed} since you opened it. Save again to replace those with yours`,
+      )
+    }
+    // Only edited fields replace what is stored: other people's changes to the rest stay.
+    if (isTextSame) await patchDocument(of, before.id, changes)
+    else {
+      await putDocument(of, before.id, {
+        content: textsOver(now.content, first.content, content),
+        metadata: overStored(now.metadata, changes),
+      })
+    }
+    tellDone('Saved the document')
+    onSaved()
+    onClose()
+  }
+  return (
+    <FormDialog
+      title="Edit the document"
+      size="wide"
+      verb={before === first ? 'Save' : 'Replace what is stored'}
+      onSubmit={save}
+      onClose={onClose}
+    >
+      {Object.entries(content).map(([column, text]) => (
+        <ContentField
+          key={column}
+          column={column}
+          text={text}
+          isMade={areMadeOfJson(opened.chunks)}
+          onText={(next) => setContent({ ...content, [column]: next })}
+        />
+      ))}
+      <MetadataFields draft={draft} onChange={setDraft} />
+    </FormDialog>
+  )
+}
+
+interface ContentFieldProps {
+  readonly column: string
+  readonly text: string
+  /** The text was made from JSON. */
+  readonly isMade: boolean
+  readonly onText: (text: string) => void
+}
+
+/** A longer text makes every key slow, so its field opens on demand. */
+const OPEN_CHARS_MAX = 200_000
+
+function ContentField({ column, text, isMade, onText }: ContentFieldProps) {
+  const [isOpen, setIsOpen] = useState(text.length <= OPEN_CHARS_MAX)
+  if (!isOpen) {
+    return (
+      <div class="row">
+        <span class="grow">
+          The text of {column} has {counted(text.length, 'character')}.
+        </span>
+        <Button look="small" label="Edit it here" onClick={() => setIsOpen(true)} />
+      </div>
+    )
+  }
+  return (
+    <TextAreaField
+      label={`Text of ${column}`}
+      hint={
+        isMade
+          ? 'Made from JSON, which is not stored. To change it, enter the whole JSON here.'
+          : 'A changed text is chunked and embedded again'
+      }
+      rows={10}
+      value={text}
+      onText={onText}
+    />
+  )
+}
+
+interface MetadataFieldsProps {
+  readonly draft: readonly DraftField[]
+  readonly onChange: (draft: readonly DraftField[]) => void
+}
+
+function MetadataFields({ draft, onChange }: MetadataFieldsProps) {
+  return (
+    <fieldset class="kb-fields">
+      <legend>Metadata</legend>
+      <p class="small quiet">Leave empty for no value. Changing metadata embeds nothing again.</p>
+      <div class="grid">
+        {draft.map((field) => (
+          <MetadataField
+            key={field.name}
+            field={field}
+            onText={(text) => {
+              onChange(draft.map((one) => (one.name === field.name ? { ...one, text } : one)))
+            }}
+          />
+        ))}
+      </div>
+      <NewField
+        taken={draft.map(({ name }) => name)}
+        onAdd={(field) => onChange([...draft, field])}
+      />
+    </fieldset>
+  )
+}
+
+/** Longer texts get a field of several lines. */
+const LINE_CHARS = 60
+const INPUT_TYPES = {
+  text: 'text',
+  number: 'number',
+  date: 'date',
+  time: 'datetime-local',
+} as const
+
+interface MetadataFieldProps {
+  readonly field: DraftField
+  readonly onText: (text: string) => void
+}
+
+function MetadataField({ field: { name, kind, text, stored }, onText }: MetadataFieldProps) {
+  const shared = { label: name, value: text }
+  if (kind === 'boolean') {
+    return <SelectField {...shared} options={['', 'true', 'false']} onChoose={onText} />
+  }
+  const isLong = String(stored ?? '').length > LINE_CHARS || String(stored ?? '').includes('\n')
+  if (kind === 'json' || (kind === 'text' && isLong)) {
+    const hint = kind === 'json' ? 'As JSON' : undefined
+    return <TextAreaField {...shared} hint={hint} rows={3} onText={onText} />
+  }
+  const step = kind === 'number' ? 'any' : kind === 'time' ? '1' : undefined
+  return <TextField {...shared} type={INPUT_TYPES[kind]} step={step} onText={onText} />
+}
+
+const KIND_WORDS: Readonly<Record<FieldKind, string>> = {
+  text: 'Text',
+  number: 'Number',
+  boolean: 'True or false',
+  date: 'Date',
+  time: 'Date and time',
+  json: 'JSON',
+}
+
+interface NewFieldProps {
+  readonly taken: readonly string[]
+  readonly onAdd: (field: DraftField) => void
+}
+
+function NewField({ taken, onAdd }: NewFieldProps) {
+  const [name, setName] = useState('')
+  const [kind, setKind] = useState<FieldKind>('text')
+  const isTaken = taken.some((one) => one.toLowerCase() === name.trim().toLowerCase())
+  return (
+    <div class="row kb-new-field">
+      <TextField
+        label="New field"
+        error={isTaken && name.trim() !== '' ? 'It already exists' : undefined}
+        value={name}
+        onText={setName}
+      />
+      <SelectField
+        label="Type"
+        value={kind}
+        options={FIELD_KINDS.map((one) => [one, KIND_WORDS[one]] as const)}
+        onChoose={(value) => setKind(FIELD_KINDS.find((one) => one === value) ?? 'text')}
+      />
+      <Button
+        look="small"
+        icon="plus"
+        label="Add the field"
+        disabled={name.trim() === '' || isTaken}
+        onClick={() => {
+          onAdd({ name: name.trim(), kind, text: '', stored: undefined })
+          setName('')
+        }}
+      />
+    </div>
+  )
+}

@@ -1,0 +1,279 @@
+/** Each metadata column with its values and counts, or a range: what is chosen filters the list. */
+import type { InputHTMLAttributes } from 'preact'
+import { useLayoutEffect, useState } from 'preact/hooks'
+import { isObject } from '../../../../core/json.ts'
+import { shortened } from '../../../../core/short-text.ts'
+import { DAY_MS } from '../../../../core/time.ts'
+import {
+  type ColumnTypes,
+  columnOf,
+  type Filters,
+  itemsOf,
+  kindOfType,
+  whereOf,
+  without,
+} from '../../../api/filters.ts'
+import type { KnowledgeBaseName } from '../../../api/knowledge-bases.ts'
+import { quoted, runSql } from '../../../api/sql.ts'
+import { Button, Icon } from '../../../components/button.tsx'
+import { Check } from '../../../components/form/field.tsx'
+import { shownCount } from '../../../components/numbers.ts'
+import { Loaded } from '../../../components/record-list.tsx'
+import { useResource } from '../../../components/resource.ts'
+
+interface FacetPanelProps {
+  readonly of: KnowledgeBaseName
+  readonly types: ColumnTypes
+  readonly filters: Filters
+  readonly onFilters: (filters: Filters) => void
+}
+
+export function FacetPanel({ of, types, filters, onFilters }: FacetPanelProps) {
+  const columns = Object.keys(types)
+  if (columns.length === 0) return null
+  return (
+    <details class="kb-facets panel" open={matchMedia('(min-width: 60rem)').matches}>
+      <summary>
+        <Icon name="filter" /> Filters
+      </summary>
+      {columns.map((column) => (
+        <Facet
+          key={column}
+          of={of}
+          column={column}
+          types={types}
+          others={without(filters, column)}
+          condition={filters[column]}
+          onChange={(condition) => {
+            const rest = without(filters, column)
+            onFilters(condition === undefined ? rest : { ...rest, [column]: condition })
+          }}
+        />
+      ))}
+    </details>
+  )
+}
+
+interface FacetProps {
+  readonly of: KnowledgeBaseName
+  readonly column: string
+  readonly types: ColumnTypes
+  /** Filters of the other columns: a facet's own choice does not change its counts. */
+  readonly others: Filters
+  readonly condition: unknown
+  /** undefined: no condition. */
+  readonly onChange: (condition: unknown) => void
+}
+
+/** Read when it is opened for the first time. */
+function Facet(props: FacetProps) {
+  const [isOpen, setIsOpen] = useState(props.condition !== undefined)
+  const kind = kindOfType(props.types[props.column] ?? 'VARCHAR')
+  return (
+    <details
+      class="kb-facet"
+      open={isOpen}
+      onToggle={(event) => setIsOpen(event.currentTarget.open)}
+    >
+      <summary dir="auto">{props.column}</summary>
+      {isOpen && kind === 'value' && <TextFacet {...props} />}
+      {isOpen && kind === 'list' && <ValueFacet {...props} />}
+      {isOpen && kind === 'number' && <RangeFacet {...props} type="number" />}
+      {isOpen && kind === 'time' && <RangeFacet {...props} type="date" />}
+    </details>
+  )
+}
+
+const IS_DAY = `regexp_matches(v, '^[0-9]{4}-[0-9][0-9]-[0-9][0-9]($|[ T])')`
+
+/** Rows of JSON have no dates: they come as texts that begin with a day. */
+function TextFacet(props: FacetProps) {
+  const { of, column } = props
+  const days = useResource(
+    async (signal) => {
+      const value = `${columnOf(column)}::VARCHAR`
+      const sql = `SELECT count(v) > 0 AND bool_and(${IS_DAY}) FROM (SELECT ${value} AS v FROM ${tableOf(of)})`
+      const { rows } = await runSql({ sql, project: of.project, signal })
+      return { areDays: rows[0]?.[0] === true }
+    },
+    ['days', of, column],
+  )
+  return (
+    <Loaded of={days} what="the values">
+      {({ areDays }) =>
+        areDays ? <RangeFacet {...props} type="date" /> : <ValueFacet {...props} />
+      }
+    </Loaded>
+  )
+}
+
+function tableOf({ project, name }: KnowledgeBaseName): string {
+  return `${quoted(project)}.${quoted(name)}`
+}
+
+/** From and to. */
+function RangeFacet(props: FacetProps & { readonly type: 'number' | 'date' }) {
+  const { column, types, condition, type, onChange } = props
+  const { from, to } = rangeIn(condition)
+  // The last day counts as a whole, even if values have a time of day.
+  const hasTimes = type === 'date' && types[column] !== 'DATE'
+  const choose = (least: string, most: string) => {
+    const typedValue = (text: string) => (type === 'date' ? text : Number(text))
+    const end = hasTimes ? { '<': dayOf(most, 1) } : { '<=': typedValue(most) }
+    const range = {
+      ...(least === '' ? {} : { '>=': typedValue(least) }),
+      ...(most === '' ? {} : end),
+    }
+    onChange(Object.keys(range).length === 0 ? undefined : range)
+  }
+  return (
+    <div class="stack kb-facet-content">
+      <div class="row kb-range">
+        <TypedInput
+          type={type}
+          label={`${column} from`}
+          value={from}
+          onCommit={(text) => choose(text, to)}
+        />
+        <span class="small quiet">to</span>
+        <TypedInput
+          type={type}
+          label={`${column} to`}
+          value={to}
+          onCommit={(text) => choose(from, text)}
+        />
+      </div>
+      <Check
+        checked={condition === null}
+        onCheck={(isChecked) => onChange(isChecked ? null : undefined)}
+      >
+        <span class="small">no value</span>
+      </Check>
+    </div>
+  )
+}
+
+/** The chosen range as its fields show it. */
+function rangeIn(condition: unknown) {
+  if (!isObject(condition)) return { from: '', to: '' }
+  const { '>=': from = '', '<=': most = '', '<': below } = condition
+  return { from: String(from), to: typeof below === 'string' ? dayOf(below, -1) : String(most) }
+}
+
+function dayOf(day: string, later: number): string {
+  const ms = Date.parse(day)
+  return Number.isNaN(ms) ? '' : new Date(ms + later * DAY_MS).toISOString().slice(0, 10)
+}
+
+const SHOWN = 12
+const SHOWN_MORE = 200
+
+/** The values of a column, the most frequent first. */
+function ValueFacet(props: FacetProps) {
+  const { of, column, types, others, condition, onChange } = props
+  const [sought, setSought] = useState('')
+  const [limit, setLimit] = useState(SHOWN)
+  const isList = kindOfType(types[column] ?? '') === 'list'
+  const read = useResource(
+    (signal) => readValues(props, sought, limit, signal),
+    [of, column, others, sought, limit],
+  )
+  const chosen = chosenIn(condition)
+  const toggle = (value: unknown, isOn: boolean) => {
+    if (isList) return onChange(isOn ? { contains: value } : undefined)
+    const next = isOn ? [...chosen, value] : chosen.filter((one) => one !== value)
+    onChange(next.length === 0 ? undefined : { in: next })
+  }
+  return (
+    <div class="stack kb-facet-content">
+      <Loaded of={read} what="the values">
+        {({ values, total }) => (
+          <>
+            {(sought !== '' || total > SHOWN) && (
+              <TypedInput
+                type="search"
+                label={`Find a value of ${column}`}
+                placeholder={`Find among ${shownCount(total)} values`}
+                value={sought}
+                onCommit={(text) => setSought(text.trim())}
+              />
+            )}
+            <ul class="kb-values">
+              {values.map(({ value, count }) => (
+                <li key={JSON.stringify(value)}>
+                  <Check
+                    checked={chosen.includes(value)}
+                    onCheck={(isChecked) => toggle(value, isChecked)}
+                  >
+                    <span class="one-line grow" dir="auto">
+                      {value === null ? <em>no value</em> : shortened(String(value), 200)}
+                    </span>
+                    <span class="small quiet">{shownCount(count)}</span>
+                  </Check>
+                </li>
+              ))}
+            </ul>
+            {limit === SHOWN && total > SHOWN && (
+              <Button look="small" label="More values" onClick={() => setLimit(SHOWN_MORE)} />
+            )}
+          </>
+        )}
+      </Loaded>
+    </div>
+  )
+}
+
+async function readValues(
+  { of, column, types, others }: FacetProps,
+  sought: string,
+  limit: number,
+  signal: AbortSignal,
+) {
+  const type = types[column] ?? 'VARCHAR'
+  const own = columnOf(column)
+  const value = kindOfType(type) === 'list' ? `unnest(${itemsOf(own, type)})` : own
+  const from = `${tableOf(of)}${whereOf(others, types)}`
+  const { rows } = await runSql({
+    sql: `SELECT value, count(DISTINCT document) AS n, count(*) OVER () AS total
+      FROM (SELECT id AS document, ${value} AS value FROM ${from})
+      ${sought === '' ? '' : 'WHERE contains(lower(value::VARCHAR), lower(:sought))'}
+      GROUP BY value ORDER BY n DESC, value LIMIT ${limit}`,
+    project: of.project,
+    params: sought === '' ? {} : { sought },
+    signal,
+  })
+  const values = rows.map(([one, count]) => ({ value: one, count: Number(count) }))
+  return { values, total: Number(rows[0]?.[2] ?? 0) }
+}
+
+function chosenIn(condition: unknown): readonly unknown[] {
+  if (condition === undefined) return []
+  if (!isObject(condition)) return [condition]
+  if (Array.isArray(condition.in)) return condition.in
+  return condition.contains === undefined ? [] : [condition.contains]
+}
+
+interface TypedInputProps {
+  readonly type: 'number' | 'date' | 'search'
+  readonly label: string
+  readonly value: string
+  readonly placeholder?: string
+  readonly class?: string
+  readonly onCommit: (text: string) => void
+}
+
+/** A field whose value counts when it is left or Enter is pressed. */
+export function TypedInput({ type, label, value, onCommit, ...others }: TypedInputProps) {
+  const [text, setText] = useState(value)
+  useLayoutEffect(() => setText(value), [value])
+  // Preact's types know each kind of input by itself; this is one of them.
+  const input = { ...others, type, step: 'any', 'aria-label': label } as InputHTMLAttributes
+  return (
+    <input
+      {...input}
+      value={text}
+      onInput={(event) => setText(event.currentTarget.value)}
+      onChange={(event) => onCommit(event.currentTarget.value)}
+    />
+  )
+}

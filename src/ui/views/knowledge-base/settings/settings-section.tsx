@@ -1,0 +1,195 @@
+/** A section of the settings: its fields, what has changed, what that costs, and one button that saves it. */
+import type { ComponentChildren } from 'preact'
+import { useState } from 'preact/hooks'
+import { refreshCatalog } from '../../../api/catalog.ts'
+import { addressOfApi } from '../../../api/documents.ts'
+import { getKnowledgeBase, type KnowledgeBaseName } from '../../../api/knowledge-bases.ts'
+import type { KnowledgeBase } from '../../../api/records.ts'
+import { request } from '../../../api/request.ts'
+import { Check, SelectField, TextField } from '../../../components/form/field.tsx'
+import { Form } from '../../../components/form/form.tsx'
+import { tellDone } from '../../../shell/notices.tsx'
+
+export interface SectionProps {
+  readonly of: KnowledgeBaseName
+  readonly kb: KnowledgeBase
+  readonly chunks: number
+  readonly documents: number
+  /** Reads again what is shown. */
+  readonly onSaved: () => void
+}
+
+/** Each field as text: a number as its digits, a box as `yes` or empty. */
+export type Values = Readonly<Record<string, string>>
+
+/** One field, as data. */
+export interface SettingField {
+  readonly name: string
+  readonly label: string
+  readonly kind?: 'text' | 'number' | 'password' | 'url' | 'check' | 'range'
+  /** A choice between these. */
+  readonly options?: readonly (readonly [string, string])[] | undefined
+  readonly hint?: string | undefined
+  readonly error?: string | undefined
+  readonly placeholder?: string
+  readonly min?: number
+  readonly max?: number
+  readonly step?: number
+  readonly isRequired?: boolean
+  /** The words for an empty value. */
+  readonly empty?: string
+}
+
+interface SettingsSectionProps {
+  readonly title: string
+  readonly stored: Values
+  readonly values: Values
+  readonly fields: readonly SettingField[]
+  readonly onChange: (values: Values) => void
+  readonly onSave: () => Promise<void>
+  /** What saving costs, one a line; empty: nothing to say. */
+  readonly costs: readonly string[]
+  readonly verb?: string
+  readonly children?: ComponentChildren
+  /** Buttons beside Save. */
+  readonly beside?: ComponentChildren
+}
+
+export function SettingsSection(props: SettingsSectionProps) {
+  const { title, stored, values, fields, onChange, onSave, costs, children, beside } = props
+  const changes = changesOf(fields, stored, values)
+  return (
+    <Form
+      class="panel stack"
+      aria-label={title}
+      verb={props.verb ?? 'Save'}
+      isIncomplete={changes.length === 0}
+      onSend={onSave}
+      beside={beside}
+    >
+      <h2>{title}</h2>
+      {children}
+      <div class="grid">
+        {fields.map((field) => (
+          <SettingInput
+            key={field.name}
+            field={field}
+            value={values[field.name] ?? ''}
+            onChange={(value) => onChange({ ...values, [field.name]: value })}
+          />
+        ))}
+      </div>
+      <Costs
+        label="Changes"
+        lines={changes.length === 0 ? [] : [...changes.map(wordsOfChange), ...costs]}
+      />
+    </Form>
+  )
+}
+
+export function Costs({
+  lines,
+  label,
+}: {
+  readonly lines: readonly string[]
+  readonly label: string
+}) {
+  if (lines.length === 0) return null
+  return (
+    <div class="kb-costs small" role="note" aria-label={label}>
+      <ul>
+        {lines.map((line) => (
+          <li key={line} dir="auto">
+            {line}
+          </li>
+        ))}
+      </ul>
+    </div>
+  )
+}
+
+interface Change {
+  readonly field: SettingField
+  readonly before: string
+  readonly after: string
+}
+
+function changesOf(fields: readonly SettingField[], stored: Values, values: Values) {
+  return fields.flatMap((field): readonly Change[] => {
+    const [before, after] = [stored[field.name] ?? '', values[field.name] ?? '']
+    return before === after ? [] : [{ field, before, after }]
+  })
+}
+
+/** `Size in characters: 1000 → 100`. */
+function wordsOfChange({ field, before, after }: Change): string {
+  const words = (value: string) => {
+    if (field.kind === 'check') return value === '' ? 'no' : 'yes'
+    const known = field.options?.find(([one]) => one === value)?.[1]
+    return known ?? (value === '' ? (field.empty ?? 'none') : value)
+  }
+  if (field.kind === 'password') return `${field.label}: replaced`
+  return `${field.label}: ${words(before)} → ${words(after)}`
+}
+
+interface SettingInputProps {
+  readonly field: SettingField
+  readonly value: string
+  readonly onChange: (value: string) => void
+}
+
+function SettingInput({ field, value, onChange }: SettingInputProps) {
+  const { label, kind = 'text', options, hint, error, placeholder = '' } = field
+  if (options !== undefined) {
+    return <SelectField {...{ label, hint, error, value, options }} onChoose={onChange} />
+  }
+  if (kind === 'check') {
+    return (
+      <Check checked={value !== ''} onCheck={(isChecked) => onChange(isChecked ? 'yes' : '')}>
+        {label}
+      </Check>
+    )
+  }
+  const { min, max, step, isRequired = false } = field
+  return (
+    <TextField
+      {...{ label, hint, error, placeholder, min, max, step, value }}
+      type={kind}
+      required={isRequired}
+      autocomplete="off"
+      onText={onChange}
+    />
+  )
+}
+
+/** What to change; a function gets the stored settings, where only differences are to be sent. */
+type Changes = object | ((now: KnowledgeBase) => object)
+
+/**
+ * Saves one part, unless another window has changed just that part since it was read.
+ * @param partOf what a save replaces: the rest may change meanwhile, as metadata does with every insert
+ */
+export function useSaving(
+  { of, kb, onSaved }: Pick<SectionProps, 'of' | 'kb' | 'onSaved'>,
+  partOf: (kb: KnowledgeBase) => unknown,
+) {
+  const [before, setBefore] = useState(() => JSON.stringify(partOf(kb)))
+  /** @throws ApiError; Error where another window has changed it: the next call replaces that */
+  return async (changes: Changes): Promise<void> => {
+    const now = await getKnowledgeBase(of.project, of.name)
+    const stored = JSON.stringify(partOf(now))
+    if (stored !== before) {
+      setBefore(stored)
+      throw new Error(
+        'Another window changed these settings since you opened them. Save again to replace them with yours',
+      )
+    }
+    const json = { knowledge_base: typeof changes === 'function' ? changes(now) : changes }
+    await request(addressOfApi(of), { method: 'PUT', json })
+    setBefore(JSON.stringify(partOf(await getKnowledgeBase(of.project, of.name))))
+    tellDone('Saved')
+    onSaved()
+    // Saved, even if the list of all cannot be read now.
+    await refreshCatalog().catch(() => {})
+  }
+}

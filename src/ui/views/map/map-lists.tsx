@@ -1,0 +1,195 @@
+/** What colours the points, what the colours mean, and the regions as a list. */
+import { useLayoutEffect, useRef, useState } from 'preact/hooks'
+import type { KnowledgeBaseName } from '../../api/knowledge-bases.ts'
+import type { MapRegion } from '../../api/maps.ts'
+import { Button } from '../../components/button.tsx'
+import { knownOf } from '../../components/known-name.ts'
+import { counted, shownCount } from '../../components/numbers.ts'
+import { useShortcuts } from '../../shell/keyboard.tsx'
+import type { Selection } from './map-model.ts'
+import {
+  FAINT,
+  GRADIENT,
+  GRADIENT_STEPS,
+  type LegendEntry,
+  OTHERS,
+  placeOfRegion,
+} from './point-colours.ts'
+
+interface MapColouringProps extends KnowledgeBaseName {
+  /** Empty: none. */
+  readonly column: string
+  readonly searched: string
+  /** What stands in the address. */
+  readonly onColour: (by: Readonly<Record<string, string>>) => void
+}
+
+export function MapColouring(props: MapColouringProps) {
+  const { project, name, column, searched, onColour } = props
+  const [text, setText] = useState(searched)
+  // Back and Forward change it too.
+  useLayoutEffect(() => setText(searched), [searched])
+  const box = useRef<HTMLInputElement>(null)
+  useShortcuts([
+    { keys: '/', does: 'Colour by nearness to a text', run: () => box.current?.select() },
+  ])
+  const kb = knownOf('knowledgeBases', { project, name })
+  const columns = Object.keys(kb?.metadata_types ?? {})
+  const shown = column === '' || columns.includes(column) ? columns : [column, ...columns]
+  return (
+    <div class="row map-tools">
+      <label class="row small">
+        Colour by
+        <select
+          class="map-column"
+          value={searched === '' ? column : '\n'}
+          onChange={({ currentTarget: { value } }) => {
+            onColour(value === '' ? {} : { colour: value })
+            setText('')
+          }}
+        >
+          <option value="">region</option>
+          {searched !== '' && <option value={'\n'}>nearness</option>}
+          {shown.map((one) => (
+            <option key={one} value={one}>
+              {one}
+            </option>
+          ))}
+        </select>
+      </label>
+      <form
+        class="row grow map-search"
+        onSubmit={(event) => {
+          event.preventDefault()
+          onColour(text.trim() === '' ? {} : { q: text.trim() })
+        }}
+      >
+        <input
+          ref={box}
+          type="search"
+          class="grow"
+          aria-label="Colour by nearness to a text"
+          placeholder="or by nearness to a text"
+          value={text}
+          dir="auto"
+          onInput={({ currentTarget }) => setText(currentTarget.value)}
+        />
+        <Button type="submit" label="Show" />
+      </form>
+    </div>
+  )
+}
+
+interface MapLegendProps {
+  readonly legend: readonly LegendEntry[]
+  /** What is selected, as the address says it. */
+  readonly selected: string | undefined
+  readonly onSelect: (selection: Selection) => void
+}
+
+/** What the colours of the points mean: each entry selects the points that have it. */
+export function MapLegend({ legend, selected, onSelect }: MapLegendProps) {
+  return (
+    <section class="panel stack" aria-label="Colours of the points">
+      <h2>Colours</h2>
+      <ul class="map-list" aria-label="Colours">
+        {legend.map(({ label, count, first, last, selection }) => (
+          <li key={first}>
+            <button
+              type="button"
+              class="map-entry"
+              title="Select these chunks"
+              aria-pressed={selected === JSON.stringify(selection)}
+              onClick={() => onSelect(selection)}
+            >
+              <MapSwatch place={(first + last) / 2} />
+              <span class="one-line" dir="auto">
+                {label}
+              </span>
+              <span class="quiet small">{shownCount(count)}</span>
+            </button>
+          </li>
+        ))}
+      </ul>
+    </section>
+  )
+}
+
+interface MapRegionsListProps {
+  readonly regions: readonly MapRegion[]
+  /** Of the map. */
+  readonly version: string
+  /** Regions colour the points. */
+  readonly isLegend: boolean
+  /** What is selected, as the address says it. */
+  readonly selected: string | undefined
+  readonly onSelect: (selection: Selection) => void
+}
+
+/** The regions as a list: what the picture shows, for those who do not see it, and what its colours mean. */
+export function MapRegionsList(props: MapRegionsListProps) {
+  return (
+    <section class="panel stack" aria-label="Regions">
+      <h2>Regions</h2>
+      <Parts of={null} {...props} />
+    </section>
+  )
+}
+
+interface PartsProps extends MapRegionsListProps {
+  /** Index of the region; null: of the map. */
+  readonly of: number | null
+}
+
+function Parts(props: PartsProps) {
+  const { of, regions, version, isLegend, selected, onSelect } = props
+  const parts = regions
+    .map((region, index) => ({ region, index }))
+    .filter(({ region }) => region.parent === of)
+    .toSorted((a, b) => b.region.point_count - a.region.point_count)
+  // A region of one part is that part.
+  if (parts.length === 0 || (of !== null && parts.length === 1)) return null
+  const list = (
+    <ul class="map-list">
+      {parts.map(({ region, index }) => (
+        <li key={index}>
+          <button
+            type="button"
+            class="map-entry"
+            title="Select these chunks"
+            aria-pressed={selected === JSON.stringify({ region: String(index), version })}
+            onClick={() => onSelect({ region: String(index), version })}
+          >
+            {of === null && isLegend && <MapSwatch place={placeOfRegion(regions, index)} />}
+            <span class="map-words" dir="auto">
+              {region.words.join(' · ') || 'no words of its own'}
+            </span>
+            <span class="quiet small">{shownCount(region.point_count)}</span>
+          </button>
+          <Parts {...props} of={index} />
+        </li>
+      ))}
+    </ul>
+  )
+  if (of === null) return list
+  return (
+    <details class="map-parts">
+      <summary class="small quiet">{counted(parts.length, 'part')}</summary>
+      {list}
+    </details>
+  )
+}
+
+/** A colour of points, as a legend shows it. */
+function MapSwatch({ place }: { readonly place: number }) {
+  return <span class="map-swatch" style={{ background: colourOf(place) }} />
+}
+
+/** @param place in the palette; between two of a gradient, what lies between them */
+function colourOf(place: number): string {
+  if (place === FAINT) return 'var(--line)'
+  if (place === OTHERS) return 'var(--edge)'
+  if (place < GRADIENT) return `var(--series-${place})`
+  const share = (100 * (place - GRADIENT)) / (GRADIENT_STEPS - 1)
+  return `color-mix(in srgb, var(--series-3) ${share}%, var(--map-low))`
+}

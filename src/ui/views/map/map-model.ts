@@ -1,0 +1,303 @@
+/** A map without its elements: which part is visible, where points and labels are, and which points are selected. Pure. */
+import type { MapPoints, MapRegion, PointValues } from '../../api/maps.ts'
+
+/** The side of the map, as the server counts. */
+export const MAP_SIDE = 65_535
+
+export interface Viewport {
+  /** The point of the map in the middle. */
+  readonly x: number
+  readonly y: number
+  /** Pixels for a unit of the map. */
+  readonly scale: number
+  readonly width: number
+  readonly height: number
+}
+
+const ZOOM_MAX = 60
+
+/** All of it. */
+export function wholeMap(width: number, height: number): Viewport {
+  const scale = Math.max(1e-4, Math.min(width, height) / MAP_SIDE)
+  return { x: MAP_SIDE / 2, y: MAP_SIDE / 2, scale, width, height }
+}
+
+/** The same place in a window of another size. */
+export function resized(view: Viewport, width: number, height: number): Viewport {
+  const scale =
+    view.scale * (Math.min(width, height) / Math.max(1, Math.min(view.width, view.height)))
+  return { ...view, width, height, scale }
+}
+
+/** How much nearer than the whole map: 1 shows all of it. */
+export function zoomOf({ scale, width, height }: Viewport): number {
+  return scale / wholeMap(width, height).scale
+}
+
+/** @param look its place is kept within the map */
+export function viewAt(
+  { x, y, zoom }: { readonly x: number; readonly y: number; readonly zoom: number },
+  width: number,
+  height: number,
+): Viewport {
+  const whole = wholeMap(width, height)
+  return zoomed({ ...moved({ ...whole, x, y }, 0, 0) }, zoom, width / 2, height / 2)
+}
+
+export function moved(view: Viewport, dx: number, dy: number): Viewport {
+  const within = (value: number) => Math.min(MAP_SIDE, Math.max(0, value))
+  return { ...view, x: within(view.x - dx / view.scale), y: within(view.y - dy / view.scale) }
+}
+
+/** What is at `atX`, `atY` stays there. */
+export function zoomed(view: Viewport, factor: number, atX: number, atY: number): Viewport {
+  const least = wholeMap(view.width, view.height).scale
+  const scale = Math.min(least * ZOOM_MAX, Math.max(least * 0.8, view.scale * factor))
+  const share = 1 / view.scale - 1 / scale
+  const x = view.x + (atX - view.width / 2) * share
+  const y = view.y + (atY - view.height / 2) * share
+  return moved({ ...view, scale, x, y }, 0, 0)
+}
+
+export function toScreen(view: Viewport, x: number, y: number): readonly [number, number] {
+  return [(x - view.x) * view.scale + view.width / 2, (y - view.y) * view.scale + view.height / 2]
+}
+
+export function toMap(view: Viewport, x: number, y: number): readonly [number, number] {
+  return [(x - view.width / 2) / view.scale + view.x, (y - view.height / 2) / view.scale + view.y]
+}
+
+/** `x,y,zoom` of an address; null: it says none. */
+export function lookOf(text: string | undefined) {
+  const [x, y, zoom, ...more] = (text ?? '').split(',').map(Number)
+  if (x === undefined || y === undefined || zoom === undefined || more.length > 0) return null
+  return [x, y, zoom].every(Number.isFinite) && zoom > 0 ? { x, y, zoom } : null
+}
+
+/** undefined: all of the map is visible. */
+export function textOfLook(view: Viewport): string | undefined {
+  const zoom = Number(zoomOf(view).toPrecision(4))
+  const text = [Math.round(view.x), Math.round(view.y), zoom].join(',')
+  return text === WHOLE ? undefined : text
+}
+
+const WHOLE = [Math.round(MAP_SIDE / 2), Math.round(MAP_SIDE / 2), 1].join(',')
+
+/** Squares on a side. */
+const SQUARES = 128
+const SHIFT = 9
+
+export class PointIndex {
+  readonly #points: MapPoints
+  /** The points, square by square. */
+  readonly #sorted: Uint32Array
+  /** Where each square begins in them. */
+  readonly #starts: Uint32Array
+
+  constructor(points: MapPoints) {
+    this.#points = points
+    this.#starts = new Uint32Array(SQUARES * SQUARES + 1)
+    this.#sorted = new Uint32Array(points.count)
+    for (let point = 0; point < points.count; point++) {
+      const next = this.#squareOf(point) + 1
+      this.#starts[next] = (this.#starts[next] ?? 0) + 1
+    }
+    for (let square = 0; square < SQUARES * SQUARES; square++) {
+      this.#starts[square + 1] = (this.#starts[square + 1] ?? 0) + (this.#starts[square] ?? 0)
+    }
+    const next = this.#starts.slice()
+    for (let point = 0; point < points.count; point++) {
+      const square = this.#squareOf(point)
+      this.#sorted[next[square] ?? 0] = point
+      next[square] = (next[square] ?? 0) + 1
+    }
+  }
+
+  #squareOf(point: number): number {
+    const { x, y } = this.#points
+    return ((y[point] ?? 0) >> SHIFT) * SQUARES + ((x[point] ?? 0) >> SHIFT)
+  }
+
+  /** The nearest within `reach`, all in units of the map; null: there is none. */
+  nearest(x: number, y: number, reach: number): number | null {
+    let found: number | null = null
+    let least = reach * reach
+    for (const point of this.within(x - reach, y - reach, x + reach, y + reach)) {
+      const squared =
+        ((this.#points.x[point] ?? 0) - x) ** 2 + ((this.#points.y[point] ?? 0) - y) ** 2
+      if (squared > least) continue
+      least = squared
+      found = point
+    }
+    return found
+  }
+
+  /** All points of a rectangle. */
+  within(left: number, top: number, right: number, bottom: number): readonly number[] {
+    const square = (value: number) => Math.min(SQUARES - 1, Math.max(0, value >> SHIFT))
+    const { x, y } = this.#points
+    const found: number[] = []
+    for (let row = square(top); row <= square(bottom); row++) {
+      const from = this.#starts[row * SQUARES + square(left)] ?? 0
+      const to = this.#starts[row * SQUARES + square(right) + 1] ?? 0
+      for (const point of this.#sorted.subarray(from, to)) {
+        const across = x[point] ?? 0
+        const down = y[point] ?? 0
+        if (across >= left && across <= right && down >= top && down <= bottom) found.push(point)
+      }
+    }
+    return found
+  }
+}
+
+interface PlacedLabel {
+  readonly text: string
+  readonly x: number
+  readonly y: number
+  readonly level: number
+}
+
+const WORDS = 3
+const LINE_PIXELS = 20
+const GAP_PIXELS = 10
+const EDGE_PIXELS = 4
+/** Above the middle of its points, which it would hide where they are few. */
+const ABOVE_PIXELS = 14
+/** From this zoom on, labels of the next level are shown. */
+const LEVEL_ZOOMS = [1, 2.2, 5]
+
+export function placeLabels(
+  regions: readonly MapRegion[],
+  view: Viewport,
+  widthOf: (text: string) => number,
+): readonly PlacedLabel[] {
+  const zoom = zoomOf(view)
+  const level = LEVEL_ZOOMS.findLastIndex((from) => zoom >= from * 0.99)
+  const last = regions.reduce((most, region) => Math.max(most, region.level), 0)
+  const shown = regions
+    .filter((region) => region.level === Math.min(last, Math.max(0, level)))
+    .toSorted((a, b) => b.point_count - a.point_count)
+  const placed: Box[] = []
+  for (const region of shown) {
+    const box = placeFor(region, view, placed, widthOf)
+    if (box !== null) placed.push(box)
+  }
+  return placed
+}
+
+type Box = PlacedLabel & { readonly half: number }
+
+/** With as many of its words as there is room for. */
+function placeFor(
+  { words, level, x: mapX, y: mapY }: MapRegion,
+  view: Viewport,
+  placed: readonly Box[],
+  widthOf: (text: string) => number,
+): Box | null {
+  const [middle, pointsY] = toScreen(view, mapX, mapY)
+  if (middle < 0 || middle > view.width || pointsY < 0 || pointsY > view.height) return null
+  const hasRoomAbove = pointsY > ABOVE_PIXELS + LINE_PIXELS
+  const y = hasRoomAbove ? pointsY - ABOVE_PIXELS : pointsY + ABOVE_PIXELS
+  for (let count = Math.min(WORDS, words.length); count > 0; count--) {
+    const text = words.slice(0, count).join(' · ')
+    const half = widthOf(text) / 2
+    const least = half + EDGE_PIXELS
+    if (2 * least > view.width) continue
+    const x = Math.min(view.width - least, Math.max(least, middle))
+    const isFree = placed.every((other) => {
+      const isBeside = Math.abs(other.x - x) > other.half + half + GAP_PIXELS
+      return isBeside || Math.abs(other.y - y) > LINE_PIXELS
+    })
+    if (isFree) return { text, x, y, level, half }
+  }
+  return null
+}
+
+/** Parameters of the address that select points. */
+export const SELECTION_KEYS = ['region', 'box', 'value', 'range', 'only', 'version'] as const
+
+/**
+ * A region or a rectangle on one version of the map, a value, a range of values, or only points with a rare value or
+ * none (`only=rare`, `only=none`).
+ */
+export type Selection = Readonly<Partial<Record<(typeof SELECTION_KEYS)[number], string>>>
+
+/** undefined: the address selects nothing. */
+export function selectionIn(query: Readonly<Record<string, string>>): Selection | undefined {
+  const found = SELECTION_KEYS.flatMap((key) => {
+    const value = query[key]
+    return value === undefined ? [] : [[key, value] as const]
+  })
+  return found.length === 0 ? undefined : Object.fromEntries(found)
+}
+
+/** Whether it was made on another version of the map, which has other points in that place. */
+export function isOutdated(selection: Selection | undefined, version: string): boolean {
+  return selection?.version !== undefined && selection.version !== version
+}
+
+/** What is visible, as a selection. */
+export function visibleBox(view: Viewport, version: string): Selection {
+  const within = (value: number) => Math.round(Math.min(MAP_SIDE, Math.max(0, value)))
+  const corners = [toMap(view, 0, 0), toMap(view, view.width, view.height)]
+  return { box: corners.flat().map(within).join(','), version }
+}
+
+interface PointsAndColours {
+  readonly version: string
+  readonly points: MapPoints
+  readonly index: PointIndex
+  readonly regions: readonly MapRegion[]
+  /** What colours the points; undefined: their regions. */
+  readonly values: PointValues | undefined
+}
+
+/** null: it selects no point. */
+export function selectedPoints(
+  selection: Selection | undefined,
+  { version, points, index, regions, values }: PointsAndColours,
+): ReadonlySet<number> | null {
+  if (selection === undefined || isOutdated(selection, version)) return null
+  const all = Array.from({ length: points.count }, (_, point) => point)
+  const found = new Set<number>()
+  if (selection.box !== undefined) {
+    const [left = 0, top = 0, right = 0, bottom = 0] = selection.box.split(',').map(Number)
+    for (const point of index.within(left, top, right, bottom)) found.add(point)
+  } else if (selection.region !== undefined) {
+    const meant = Number(selection.region)
+    const areWithin = regions.map((_, region) => isWithin(regions, region, meant))
+    for (const point of all) if (areWithin[points.regions[point] ?? 0]) found.add(point)
+  } else if (values !== undefined) {
+    const isMeant = meantBy(selection, values)
+    for (const point of all) if (isMeant(point)) found.add(point)
+  }
+  return found.size === 0 ? null : found
+}
+
+/** Whether a region is the one meant, or a part of it. */
+function isWithin(regions: readonly MapRegion[], region: number, meant: number): boolean {
+  for (let at: number | null = region; at !== null; at = regions[at]?.parent ?? null) {
+    if (at === meant) return true
+  }
+  return false
+}
+
+/** Values that have a colour of their own. */
+export const SERIES = 8
+
+function meantBy(
+  { value, range, only }: Selection,
+  values: PointValues,
+): (point: number) => boolean {
+  if (values.kind === 'categories') {
+    const { codes } = values
+    if (only === 'none') return (point) => codes[point] === 0
+    if (only === 'rare') return (point) => (codes[point] ?? 0) > SERIES
+    const code = values.values.findIndex((one) => one.value === value) + 1
+    return (point) => code > 0 && codes[point] === code
+  }
+  const valueAt = (point: number) => values.numbers[point] ?? Number.NaN
+  if (only === 'none') return (point) => Number.isNaN(valueAt(point))
+  const [least = Number.NaN, most = Number.NaN] = (range ?? '').split(',').map(Number)
+  return (point) => valueAt(point) >= least && valueAt(point) <= most
+}

@@ -1,0 +1,275 @@
+/** One result: its document, its text with the matching words, its metadata, and what surrounds it. */
+import { useMemo, useState } from 'preact/hooks'
+import { shortened } from '../../../core/short-text.ts'
+import { type SearchHit as Hit, type KnowledgeBaseName, search } from '../../api/knowledge-bases.ts'
+import { Button } from '../../components/button.tsx'
+import { MarkedText } from '../../components/marked-text.tsx'
+import { Loaded } from '../../components/record-list.tsx'
+import { useResource } from '../../components/resource.ts'
+import { addressOf } from '../../shell/addresses.ts'
+import { excerptOf, wholeOf } from './excerpt.ts'
+import type { Judging } from './judgments.ts'
+import type { Ranking, Ranks } from './search-settings.ts'
+
+/** What a result shows beside the same result in other rankings. */
+export interface Comparing {
+  /** By chunk. */
+  readonly ranks: ReadonlyMap<string, Ranks>
+  /** Those that have an answer. */
+  readonly rankings: readonly Ranking[]
+  /** The chunk under the pointer, marked in every ranking. */
+  readonly lookedAt: string | null
+  readonly onLookAt: (chunkId: string | null) => void
+  readonly judging: Judging
+}
+
+interface SearchHitProps {
+  readonly hit: Hit
+  /** The text that found it. */
+  readonly question: string
+  readonly ranking: Ranking
+  readonly place: KnowledgeBaseName
+  /** Metadata to show; empty: all of it. */
+  readonly shownColumns: readonly string[]
+  readonly onFilter: (column: string, value: unknown, isItem: boolean) => void
+  /** Missing: its ranking is shown alone. */
+  readonly comparing: Comparing | undefined
+}
+
+export function SearchHit(props: SearchHitProps) {
+  const { hit, question, ranking, place, shownColumns, onFilter, comparing } = props
+  const [isWhole, setIsWhole] = useState(false)
+  const [isAround, setIsAround] = useState(false)
+  const excerpt = useMemo(() => excerptOf(hit.chunk_content, hit.highlights ?? []), [hit])
+  const shown = isWhole ? wholeOf(hit.chunk_content, hit.highlights ?? []) : excerpt
+  const values = valuesOf(hit.metadata, shownColumns)
+  const canGrow = excerpt.isCut || hit.chunk_content.includes('\n') || values.length > VALUES_SHOWN
+  const look = () => comparing?.onLookAt(hit.chunk_id)
+  return (
+    <li
+      class={`search-hit ${comparing?.lookedAt === hit.chunk_id ? 'looked-at' : ''}`}
+      onMouseEnter={look}
+      onMouseLeave={() => comparing?.onLookAt(null)}
+      onFocusCapture={look}
+    >
+      <div class="search-hit-head">
+        <strong class="quiet">{hit.rank}</strong>
+        <a class="one-line grow" href={chunkAddress(place, hit)} dir="auto" title={hit.id}>
+          {nameOf(hit)}
+        </a>
+        {comparing && <OtherRanks {...{ hit, ranking, comparing }} />}
+        <Score hit={hit} ranking={ranking} />
+      </div>
+      <p class={`search-hit-text ${isWhole ? '' : 'cut'}`}>
+        <MarkedText text={shown.text} ranges={shown.ranges} />
+      </p>
+      {values.length > 0 && (
+        <ul class="search-values">
+          {values.slice(0, isWhole ? VALUES_MAX : VALUES_SHOWN).map(({ name, value, isItem }) => (
+            <li key={`${name} ${value}`}>
+              <button
+                type="button"
+                class="search-chip"
+                title="Show only results with this value"
+                onClick={() => onFilter(name, value, isItem)}
+              >
+                <span class="quiet">{name}</span> <bdi>{shortened(String(value), VALUE_CHARS)}</bdi>
+              </button>
+            </li>
+          ))}
+        </ul>
+      )}
+      <div class="row search-hit-foot">
+        {canGrow && (
+          <Button
+            look="small quiet"
+            label={isWhole ? 'Less' : 'More'}
+            aria-expanded={isWhole}
+            onClick={() => setIsWhole(!isWhole)}
+          />
+        )}
+        <Button
+          look="small quiet"
+          label="Context"
+          title="The text before and after this chunk"
+          aria-expanded={isAround}
+          onClick={() => setIsAround(!isAround)}
+        />
+        {comparing && <Marks {...{ hit, question, comparing }} />}
+      </div>
+      {isAround && <Neighbours place={place} chunkId={hit.chunk_id} />}
+    </li>
+  )
+}
+
+/** The title of its document, as in the list of documents. */
+function nameOf({ id, metadata: { title } }: Hit): string {
+  return typeof title === 'string' && title !== '' ? title : id
+}
+
+/** What chunking writes, and what the head of a result shows already. */
+const OWN = new Set(
+  'chunk_index content_column start_char end_char original_doc_id original_row_index source title'.split(
+    ' ',
+  ),
+)
+const VALUES_SHOWN = 6
+const VALUES_MAX = 100
+const VALUE_CHARS = 60
+
+/** Metadata to show and filter by, without empty values. */
+export function valuesOf(
+  metadata: Readonly<Record<string, unknown>>,
+  shownColumns: readonly string[],
+) {
+  const isShown = (name: string) => shownColumns.length === 0 || shownColumns.includes(name)
+  return Object.entries(metadata)
+    .filter(([name]) => !OWN.has(name) && isShown(name))
+    .flatMap(([name, value]) => {
+      if (!Array.isArray(value)) return [{ name, value, isItem: false }]
+      return [...new Set<unknown>(value)].map((item) => ({ name, value: item, isItem: true }))
+    })
+    .filter(({ value }) => value !== '' && value !== null && typeof value !== 'object')
+}
+
+function chunkAddress({ project, name }: KnowledgeBaseName, hit: Hit): string {
+  const { id: documentId, chunk_id: chunkId, metadata } = hit
+  return addressOf.chunk(project, name, {
+    documentId,
+    chunkId,
+    start: Number(metadata.start_char ?? 0),
+    end: Number(metadata.end_char ?? 0),
+    column: String(metadata.content_column ?? 'content'),
+  })
+}
+
+const SCORES: Readonly<Record<Ranking, string>> = {
+  vector: 'similarity',
+  keyword: 'word score',
+  hybrid: 'relevance',
+  reranked: 'reranker score',
+}
+
+function Score({ hit, ranking }: Pick<SearchHitProps, 'hit' | 'ranking'>) {
+  const similarity = hit.distance === null ? null : 1 - hit.distance
+  const score = ranking === 'vector' ? similarity : hit.relevance
+  if (score === null) return null
+  return (
+    <span class="search-score small quiet" title={SCORES[ranking]}>
+      <span class="visually-hidden">{SCORES[ranking]} </span>
+      {score.toFixed(3)}
+    </span>
+  )
+}
+
+const SHORT: Readonly<Record<Ranking, string>> = {
+  ...{ vector: 'S', keyword: 'K', hybrid: 'H', reranked: 'R' },
+}
+
+interface OtherRanksProps {
+  readonly hit: Hit
+  readonly ranking: Ranking
+  readonly comparing: Comparing
+}
+
+/** The ranks of this chunk in the other rankings. */
+function OtherRanks({ hit, ranking, comparing: { ranks, rankings } }: OtherRanksProps) {
+  const places = ranks.get(hit.chunk_id) ?? {}
+  return (
+    <span class="search-ranks small quiet">
+      {rankings.map((other) => {
+        if (other === ranking) return null
+        const rank = places[other]
+        const words = `${other}: ${rank === undefined ? 'not shown' : `rank ${rank}`}`
+        return (
+          <span key={other} title={words}>
+            <span aria-hidden="true">
+              {SHORT[other]}
+              {rank ?? '–'}
+            </span>
+            <span class="visually-hidden">{words}. </span>
+          </span>
+        )
+      })}
+    </span>
+  )
+}
+
+const MARKS = [
+  ['Right', '✓', 1],
+  ['Wrong', '✗', 0],
+] as const
+
+interface MarksProps {
+  readonly hit: Hit
+  readonly question: string
+  readonly comparing: Comparing
+}
+
+/** Whether its document is right for the question, for Measure. */
+function Marks({ hit, question, comparing: { judging } }: MarksProps) {
+  if (!judging.canJudge) return null
+  const grade = judging.gradeOf(question, hit.id)
+  return (
+    <>
+      <span class="grow" />
+      {MARKS.map(([label, sign, value]) => {
+        // Imported judgments may have grades other than 0 and 1.
+        const isOn = grade !== undefined && grade > 0 === value > 0
+        return (
+          <Button
+            key={label}
+            look="small"
+            label={isOn ? `${sign} ${label}` : label}
+            aria-pressed={isOn}
+            onClick={() => judging.judge(question, hit.id, isOn ? null : value)}
+          />
+        )
+      })}
+    </>
+  )
+}
+
+interface NeighboursProps {
+  readonly place: KnowledgeBaseName
+  readonly chunkId: string
+}
+
+const AROUND = 2
+
+/** The chunks before and after. */
+function Neighbours({ place, chunkId }: NeighboursProps) {
+  const around = useResource(
+    async (signal) => {
+      // The filter names the chunk, so any text finds it.
+      const order = { query: 'text', mode: 'vector', k: 1, rerank: false } as const
+      const filters = { chunk_id: chunkId }
+      const answer = await search(place, { ...order, neighbours: AROUND, filters }, signal)
+      return answer.results[0]?.neighbours ?? { before: [], after: [] }
+    },
+    [place.project, place.name, chunkId],
+  )
+  return (
+    <Loaded of={around} what="the context">
+      {({ before, after }) => {
+        if (before.length + after.length === 0) {
+          return <p class="small quiet">This chunk is the whole text.</p>
+        }
+        const named = [
+          ...before.map((chunk, index) => [`${before.length - index} before`, chunk] as const),
+          ...after.map((chunk, index) => [`${index + 1} after`, chunk] as const),
+        ]
+        return (
+          <dl class="search-neighbours small">
+            {named.map(([label, chunk]) => (
+              <div key={label}>
+                <dt class="quiet">{label}</dt>
+                <dd dir="auto">{chunk.chunk_content}</dd>
+              </div>
+            ))}
+          </dl>
+        )
+      }}
+    </Loaded>
+  )
+}

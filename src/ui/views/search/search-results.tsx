@@ -1,0 +1,283 @@
+/** The results of a search: one list, or all rankings side by side; on a phone one of them at a time. */
+import type { ComponentChildren } from 'preact'
+import { useState } from 'preact/hooks'
+import {
+  type KnowledgeBaseName,
+  type SearchOrder,
+  search,
+  searchPath,
+} from '../../api/knowledge-bases.ts'
+import { Button, CopyButton } from '../../components/button.tsx'
+import { Dialog } from '../../components/dialog.tsx'
+import { EmptyState, Failure, Loading, Progress } from '../../components/failure.tsx'
+import { counted } from '../../components/numbers.ts'
+import { Loaded } from '../../components/record-list.tsx'
+import { useResource } from '../../components/resource.ts'
+import { addressOf } from '../../shell/addresses.ts'
+import type { Judging } from './judgments.ts'
+import { type LiveSearch, NotReranked } from './live-search.ts'
+import { type Comparing, SearchHit } from './search-hit.tsx'
+import { RANKINGS, type Ranking, ranksOf } from './search-settings.ts'
+
+const TITLES: Readonly<Record<Ranking, string>> = {
+  vector: 'Semantic',
+  keyword: 'Keyword',
+  hybrid: 'Hybrid',
+  reranked: 'Reranked',
+}
+
+interface ResultsProps {
+  readonly place: KnowledgeBaseName
+  readonly searches: Readonly<Record<Ranking, LiveSearch>>
+  /** Metadata to show; empty: all of it. */
+  readonly shownColumns: readonly string[]
+  readonly onRerank: () => void
+  readonly onFilter: (column: string, value: unknown, isItem: boolean) => void
+}
+
+/** The best results in one list. */
+export function Results({ ranking, ...props }: ResultsProps & { readonly ranking: Ranking }) {
+  const { searches, place } = props
+  const { answer, order, isBusy } = searches[ranking]
+  // What the reranking model has not read yet is shown as the search found it.
+  const isReading = ranking === 'reranked' && answer === undefined && isBusy
+  const shown = isReading ? 'hybrid' : ranking
+  return (
+    <section
+      class="search-results"
+      aria-label="Results"
+      aria-busy={isBusy}
+      data-searched={order?.query}
+    >
+      {isReading && <Progress label="The reranking model reads the results" />}
+      {answer !== undefined && order !== undefined && answer.results.length > 0 && (
+        <div class="row small quiet">
+          <span class="grow" role="status">
+            {counted(answer.results.length, 'result')}
+          </span>
+          <SameInCode place={place} order={order} />
+        </div>
+      )}
+      <RankingBody {...props} ranking={shown} />
+    </section>
+  )
+}
+
+interface ComparedProps extends ResultsProps {
+  readonly judging: Judging
+  readonly hasReranker: boolean
+}
+
+/** Every ranking in a column, each result with its rank in the others. */
+export function Compared({ judging, hasReranker, ...props }: ComparedProps) {
+  const [shown, setShown] = useState<Ranking>('hybrid')
+  const [lookedAt, setLookedAt] = useState<string | null>(null)
+  const { searches, place } = props
+  const rankings = RANKINGS.filter((one) => one !== 'reranked' || hasReranker)
+  const ranks = ranksOf(rankings.map((one) => [one, searches[one].answer?.results ?? []]))
+  const comparing = {
+    ranks,
+    lookedAt,
+    judging,
+    onLookAt: setLookedAt,
+    rankings: rankings.filter((one) => searches[one].answer !== undefined),
+  }
+  return (
+    <>
+      {!hasReranker && (
+        <p class="small quiet">
+          No reranking model.{' '}
+          <a href={addressOf.knowledgeBaseSettings(place.project, place.name)}>
+            Choose one in the settings
+          </a>
+          .
+        </p>
+      )}
+      {judging.failure && <Failure error={judging.failure} onRetry={judging.reload} />}
+      <fieldset class="search-choice row">
+        <legend class="visually-hidden">Ranking to show</legend>
+        {rankings.map((one) => (
+          <Button
+            look="small"
+            key={one}
+            label={TITLES[one]}
+            aria-pressed={shown === one}
+            onClick={() => setShown(one)}
+          />
+        ))}
+      </fieldset>
+      <div class="search-columns">
+        {rankings.map((one) => (
+          <section
+            key={one}
+            class={`search-column ${shown === one ? 'shown' : ''}`}
+            aria-label={TITLES[one]}
+            aria-busy={searches[one].isBusy}
+            data-searched={searches[one].order?.query}
+          >
+            <header class="row search-column-head">
+              <h2 class="one-line grow">{TITLES[one]}</h2>
+              {searches[one].order && searches[one].answer && (
+                <SameInCode place={place} order={searches[one].order} />
+              )}
+            </header>
+            <RankingBody {...props} ranking={one} comparing={comparing} />
+          </section>
+        ))}
+      </div>
+    </>
+  )
+}
+
+interface RankingBodyProps extends ResultsProps {
+  readonly ranking: Ranking
+  readonly comparing?: Comparing
+}
+
+function RankingBody({ ranking, comparing, ...props }: RankingBodyProps) {
+  const { searches, place, shownColumns, onRerank, onFilter } = props
+  const { answer, failure, isBusy, order, retry } = searches[ranking]
+  const { project, name } = place
+  if (failure instanceof NotReranked) {
+    return (
+      <>
+        <Failure title="The reranking model failed" error={failure} onRetry={retry} />
+        <p class="small">
+          If it fails again, check its address, name and key{' '}
+          <a href={addressOf.knowledgeBaseSettings(project, name)}>in the settings</a>. Searches
+          work without it.
+        </p>
+      </>
+    )
+  }
+  if (failure) return <Failure error={failure} onRetry={retry} />
+  if (answer === undefined || order === undefined) {
+    if (ranking !== 'reranked') return <Loading what="results" />
+    if (isBusy) return <Progress label="The reranking model reads the results" />
+    return (
+      <EmptyState icon="search" title="Press Enter to rerank">
+        <Button label="Rerank now" onClick={onRerank} />
+      </EmptyState>
+    )
+  }
+  return (
+    <>
+      {(answer.warnings ?? []).map((warning) => (
+        <p key={warning} class="search-warning small pre" dir="auto">
+          {warning}
+        </p>
+      ))}
+      {answer.results.length === 0 && <Nothing {...{ place, order, ranking }} />}
+      <ol class="search-hits">
+        {answer.results.map((hit) => (
+          <SearchHit
+            key={hit.chunk_id}
+            question={order.query}
+            {...{ hit, ranking, place, shownColumns, onFilter, comparing }}
+          />
+        ))}
+      </ol>
+    </>
+  )
+}
+
+interface NothingProps {
+  readonly place: KnowledgeBaseName
+  readonly order: SearchOrder
+  readonly ranking: Ranking
+}
+
+/** Every chunk is near a text, more or less: a semantic search without results has no chunks to look at. */
+function Nothing({ place, order, ranking }: NothingProps) {
+  if (ranking === 'keyword') return <p class="quiet">No chunk contains these words.</p>
+  if (Object.keys(order.filters ?? {}).length > 0) {
+    return (
+      <EmptyState icon="filter" title="No chunk matches the filter">
+        <p>Remove a condition above. No text finds anything with these.</p>
+      </EmptyState>
+    )
+  }
+  return (
+    <EmptyState icon="database" title="This knowledge base is empty">
+      <a class="button primary" href={addressOf.addDocuments(place.project, place.name)}>
+        Add documents
+      </a>
+    </EmptyState>
+  )
+}
+
+interface SameInCodeProps {
+  readonly place: KnowledgeBaseName
+  readonly order: SearchOrder
+}
+
+/** The statement and the request with the same answer, to copy. */
+function SameInCode(props: SameInCodeProps) {
+  const [isOpen, setIsOpen] = useState(false)
+  return (
+    <>
+      <Button look="small" label="SQL, HTTP" onClick={() => setIsOpen(true)} />
+      {isOpen && (
+        <Dialog title="This search in SQL and HTTP" size="wide" onClose={() => setIsOpen(false)}>
+          <Code {...props} />
+        </Dialog>
+      )}
+    </>
+  )
+}
+
+function Code({ place, order }: SameInCodeProps) {
+  const { project, name } = place
+  const explained = useResource(
+    (signal) => search(place, { ...order, explain: true }, signal),
+    [project, name, order],
+  )
+  const { highlight: _, ...sent } = order
+  const curl = curlOf(`${location.origin}${searchPath(project, name)}`, sent)
+  return (
+    <Loaded of={explained} what="the statement">
+      {({ explain }) => (
+        <div class="stack">
+          <CodeText title="SQL" text={explain?.sql ?? ''}>
+            {explain?.sql && (
+              <a class="button small" href={addressOf.statement(explain.sql)}>
+                Open in SQL
+              </a>
+            )}
+          </CodeText>
+          <CodeText title="HTTP" text={curl} />
+        </div>
+      )}
+    </Loaded>
+  )
+}
+
+const SHOWN_CHARS_MAX = 10_000
+
+interface CodeTextProps {
+  readonly title: string
+  readonly text: string
+  readonly children?: ComponentChildren
+}
+
+function CodeText({ title, text, children }: CodeTextProps) {
+  return (
+    <>
+      <div class="row">
+        <h3 class="grow">{title}</h3>
+        <CopyButton text={text} />
+        {children}
+      </div>
+      <pre class="panel pre">
+        {text.slice(0, SHOWN_CHARS_MAX)}
+        {text.length > SHOWN_CHARS_MAX && '\n… (Copy takes all of it)'}
+      </pre>
+    </>
+  )
+}
+
+/** For a POSIX shell, where single quotes hold everything except a single quote. */
+function curlOf(url: string, json: unknown): string {
+  const body = JSON.stringify(json).replaceAll("'", "'\\''")
+  return `curl -X POST '${url}' \\\n  -H 'Content-Type: application/json' \\\n  -d '${body}'`
+}

@@ -1,0 +1,110 @@
+/** The settings of the search view, as its address says them. Pure. */
+
+import { FUSIONS } from '../../../core/domain/hybrid-search.ts'
+import { isObject, parsedJson } from '../../../core/json.ts'
+import type { SearchOrder } from '../../api/knowledge-bases.ts'
+
+export const RANKINGS = ['vector', 'keyword', 'hybrid', 'reranked'] as const
+export type Ranking = (typeof RANKINGS)[number]
+export type Filters = Readonly<Record<string, unknown>>
+
+export interface SearchSettings {
+  readonly text: string
+  readonly mode: 'hybrid' | 'vector' | 'keyword'
+  /** null: as set for the knowledge base. */
+  readonly alpha: number | null
+  readonly fusion: string | null
+  readonly k: number
+  readonly filters: Filters
+  /** Whether the reranking model follows what is typed. */
+  readonly reranks: boolean
+  /** Whether all rankings are shown side by side. */
+  readonly compares: boolean
+}
+
+const K_DEFAULT = 10
+const K_MAX = 100
+
+export const DEFAULT_SEARCH: SearchSettings = {
+  text: '',
+  mode: 'hybrid',
+  alpha: null,
+  fusion: null,
+  k: K_DEFAULT,
+  filters: {},
+  reranks: false,
+  compares: false,
+}
+
+export function settingsOf(query: Readonly<Record<string, string | undefined>>): SearchSettings {
+  const alpha = query.alpha === undefined ? Number.NaN : Number(query.alpha)
+  const k = Number(query.k)
+  return {
+    text: query.q ?? '',
+    mode: (['vector', 'keyword'] as const).find((one) => one === query.mode) ?? 'hybrid',
+    alpha: alpha >= 0 && alpha <= 1 ? alpha : null,
+    fusion: FUSIONS.find((one) => one === query.fusion) ?? null,
+    k: Number.isInteger(k) && k > 0 ? Math.min(k, K_MAX) : K_DEFAULT,
+    filters: parsedFilters(query.filters ?? '{}') ?? {},
+    reranks: query.rerank === '1',
+    compares: query.compare === '1',
+  }
+}
+
+/** Proxies and servers accept addresses up to about this length; the rest follows the `#`, which they never see. */
+const QUERY_CHARS_MAX = 6000
+
+/** `?q=…&alpha=…`, without what has its default. */
+export function queryOf(settings: SearchSettings): string {
+  const { text, mode, alpha, fusion, k, filters, reranks, compares } = settings
+  const query = new URLSearchParams({
+    ...(text === '' ? {} : { q: text }),
+    ...(mode === 'hybrid' ? {} : { mode }),
+    ...(alpha === null ? {} : { alpha: String(alpha) }),
+    ...(fusion === null ? {} : { fusion }),
+    ...(k === K_DEFAULT ? {} : { k: String(k) }),
+    ...(Object.keys(filters).length === 0 ? {} : { filters: JSON.stringify(filters) }),
+    ...(reranks ? { rerank: '1' } : {}),
+    ...(compares ? { compare: '1' } : {}),
+  }).toString()
+  if (query === '') return ''
+  return `${query.length > QUERY_CHARS_MAX ? '#' : '?'}${query}`
+}
+
+/** null: not a JSON object. */
+export function parsedFilters(text: string): Filters | null {
+  const parsed = parsedJson(text)
+  return isObject(parsed) ? parsed : null
+}
+
+/** The search behind a ranking; null: there is nothing to search for. */
+export function orderOf(ranking: Ranking, settings: SearchSettings): SearchOrder | null {
+  const { text, alpha, fusion, k, filters } = settings
+  if (text.trim() === '') return null
+  const order = { query: text, k, filters, highlight: true, rerank: ranking === 'reranked' }
+  if (ranking === 'vector' || ranking === 'keyword') return { ...order, mode: ranking }
+  return {
+    ...order,
+    mode: 'hybrid',
+    ...(alpha === null ? {} : { alpha }),
+    ...(fusion === null ? {} : { fusion }),
+  }
+}
+
+/** The filter with one more condition: of a list, that it contains the value. */
+export function withValue(filters: Filters, column: string, value: unknown, isItem: boolean) {
+  return { ...filters, [`metadata.${column}`]: isItem ? { contains: value } : value }
+}
+
+/** The ranks of one chunk in all rankings. */
+export type Ranks = Readonly<Partial<Record<Ranking, number>>>
+
+export function ranksOf(
+  found: readonly (readonly [Ranking, readonly { chunk_id: string; rank: number }[]])[],
+): ReadonlyMap<string, Ranks> {
+  const ranks = new Map<string, Ranks>()
+  for (const [ranking, hits] of found) {
+    for (const { chunk_id: id, rank } of hits) ranks.set(id, { ...ranks.get(id), [ranking]: rank })
+  }
+  return ranks
+}

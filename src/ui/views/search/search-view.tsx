@@ -1,0 +1,290 @@
+/** Search a knowledge base: a box with results right away, options, and the rankings side by side. */
+import type { RefObject } from 'preact'
+import { useEffect, useRef, useState } from 'preact/hooks'
+import { useLocation } from 'preact-iso/router'
+import type { KnowledgeBaseName } from '../../api/knowledge-bases.ts'
+import type { KnowledgeBase } from '../../api/records.ts'
+import { Button, Icon } from '../../components/button.tsx'
+import { EmptyState } from '../../components/failure.tsx'
+import { Check, SelectField, TextAreaField } from '../../components/form/field.tsx'
+import {
+  FusionField,
+  SEARCH_MODE_CHOICES,
+  WeightField,
+} from '../../components/form/search-fields.tsx'
+import { knownOf } from '../../components/known-name.ts'
+import { counted } from '../../components/numbers.ts'
+import { useShortcuts } from '../../shell/keyboard.tsx'
+import { KnowledgeBaseFrame } from '../knowledge-base/knowledge-base-frame.tsx'
+import { useJudgments } from './judgments.ts'
+import { type LiveSearch, useLiveSearch } from './live-search.ts'
+import { MeasurePart } from './measure-part.tsx'
+import { Compared, Results } from './search-results.tsx'
+import {
+  type Filters,
+  orderOf,
+  parsedFilters,
+  queryOf,
+  type Ranking,
+  type SearchSettings,
+  settingsOf,
+  withValue,
+} from './search-settings.ts'
+
+export function SearchView({ project, name }: KnowledgeBaseName) {
+  const { query } = useLocation()
+  const place = { project, name }
+  return (
+    <KnowledgeBaseFrame project={project} name={name}>
+      {query.part === 'measure' ? <MeasurePart place={place} /> : <SearchPart place={place} />}
+    </KnowledgeBaseFrame>
+  )
+}
+
+/** Searches with another provider's model cost something: they wait until the typing rests. */
+const MODEL_RESTS_MS = 300
+
+function SearchPart({ place }: { readonly place: KnowledgeBaseName }) {
+  const [settings, setSettings] = useSettings()
+  const [askedText, setAskedText] = useState('')
+  const box = useRef<HTMLInputElement>(null)
+  const judging = useJudgments(place)
+  useShortcuts([{ keys: '/', does: 'Type a search', run: () => box.current?.select() }])
+  const { text, mode, compares } = settings
+  const kb = knownOf('knowledgeBases', place)
+  const hasReranker = kb?.reranking_model != null
+  const isReranked = hasReranker && (settings.reranks || (text !== '' && askedText === text))
+  const restMs = kb?.embedding_model.provider === 'builtin' ? 0 : MODEL_RESTS_MS
+  const orderFor = (ranking: Ranking, isWanted: boolean) => {
+    return isWanted ? orderOf(ranking, settings) : null
+  }
+  const searches: Readonly<Record<Ranking, LiveSearch>> = {
+    vector: useLiveSearch(place, orderFor('vector', compares || mode === 'vector'), restMs),
+    keyword: useLiveSearch(place, orderFor('keyword', compares || mode === 'keyword'), 0),
+    hybrid: useLiveSearch(place, orderFor('hybrid', compares || mode === 'hybrid'), restMs),
+    reranked: useLiveSearch(
+      place,
+      orderFor('reranked', isReranked),
+      settings.reranks ? MODEL_RESTS_MS : 0,
+    ),
+  }
+  const change = (part: Partial<SearchSettings>) =>
+    setSettings((before) => ({ ...before, ...part }))
+  const shared = {
+    place,
+    searches,
+    shownColumns: kb?.metadata_columns ?? [],
+    onRerank: () => setAskedText(text),
+    onFilter: (column: string, value: unknown, isItem: boolean) => {
+      setSettings((before) => {
+        return { ...before, filters: withValue(before.filters, column, value, isItem) }
+      })
+    },
+  }
+  return (
+    <>
+      <SearchBox
+        settings={settings}
+        kb={kb}
+        box={box}
+        onChange={change}
+        onEnter={() => setAskedText(text)}
+      />
+      <FilterChips filters={settings.filters} onChange={(filters) => change({ filters })} />
+      {text.trim() === '' ? (
+        <EmptyState icon="search" title="Type a text to search for">
+          <p>Results appear while you type.</p>
+        </EmptyState>
+      ) : compares ? (
+        <Compared {...shared} judging={judging} hasReranker={hasReranker} />
+      ) : (
+        <Results {...shared} ranking={isReranked ? 'reranked' : mode} />
+      )}
+    </>
+  )
+}
+
+const ADDRESS_RESTS_MS = 250
+
+/** The settings of the address; changes are written there once they rest. */
+function useSettings() {
+  const { query, path } = useLocation()
+  const inHash = Object.fromEntries(new URLSearchParams(location.hash.slice(1)))
+  const given = JSON.stringify({ ...query, ...inHash })
+  const [settings, setSettings] = useState(() => settingsOf(JSON.parse(given)))
+  const known = useRef(given)
+  useEffect(() => {
+    if (known.current === given) return
+    known.current = given
+    setSettings(settingsOf(JSON.parse(given)))
+  }, [given])
+  const latest = useRef(settings)
+  latest.current = settings
+  useEffect(() => {
+    // Not by the router: nothing else has to be drawn again.
+    const write = () => {
+      if (location.pathname !== path) return
+      const next = `${path}${queryOf(latest.current)}`
+      const now = `${path}${location.search}${location.hash}`
+      if (next !== now) history.replaceState(null, '', next)
+    }
+    const timer = setTimeout(write, ADDRESS_RESTS_MS)
+    // A click on a link leaves the last letters in the address as well.
+    document.addEventListener('focusout', write)
+    return () => {
+      clearTimeout(timer)
+      document.removeEventListener('focusout', write)
+    }
+  }, [settings, path])
+  return [settings, setSettings] as const
+}
+
+interface SearchBoxProps {
+  readonly settings: SearchSettings
+  readonly kb: KnowledgeBase | undefined
+  readonly box: RefObject<HTMLInputElement | null>
+  readonly onChange: (part: Partial<SearchSettings>) => void
+  /** Runs what may be slow. */
+  readonly onEnter: () => void
+}
+
+const COUNTS = [5, 10, 20, 50, 100]
+
+function SearchBox({ settings, kb, box, onChange, onEnter }: SearchBoxProps) {
+  const { path } = useLocation()
+  const { text, mode, alpha, fusion, k, reranks, compares } = settings
+  return (
+    <form
+      class="search-form"
+      role="search"
+      onSubmit={(event) => {
+        event.preventDefault()
+        onEnter()
+      }}
+    >
+      <input
+        ref={box}
+        type="search"
+        class="search-box"
+        aria-label="Search"
+        placeholder="Search"
+        autocomplete="off"
+        dir="auto"
+        value={text}
+        onInput={(event) => onChange({ text: event.currentTarget.value })}
+      />
+      <div class="search-tools">
+        <Button
+          look="small"
+          label="Compare"
+          aria-pressed={compares}
+          title="Semantic, keyword and hybrid results side by side"
+          onClick={() => onChange({ compares: !compares })}
+        />
+        <a class="button small" href={`${path}?part=measure`}>
+          Measure
+        </a>
+      </div>
+      <details class="search-options">
+        <summary class="small">Options</summary>
+        <div class="search-settings">
+          <SelectField
+            label="Search by"
+            value={mode}
+            onChoose={(value) => {
+              const found = SEARCH_MODE_CHOICES.find(([one]) => one === value)
+              if (found) onChange({ mode: found[0] })
+            }}
+            options={SEARCH_MODE_CHOICES}
+          />
+          <WeightField alpha={alpha} onChange={(weight) => onChange({ alpha: weight })} />
+          <FusionField
+            fusion={fusion}
+            otherwise="As set for the knowledge base"
+            onChoose={(chosen) => onChange({ fusion: chosen })}
+          />
+          <SelectField
+            label="Results"
+            value={String(k)}
+            onChoose={(value) => onChange({ k: Number(value) })}
+            options={new Set([...COUNTS, k])}
+          />
+          {kb?.reranking_model != null && (
+            <Check checked={reranks} onCheck={(isChecked) => onChange({ reranks: isChecked })}>
+              Rerank while I type
+            </Check>
+          )}
+          <FilterField filters={settings.filters} onChange={(filters) => onChange({ filters })} />
+        </div>
+      </details>
+    </form>
+  )
+}
+
+interface FilterProps {
+  readonly filters: Filters
+  readonly onChange: (filters: Filters) => void
+}
+
+/** The conditions on metadata as JSON. */
+function FilterField({ filters, onChange }: FilterProps) {
+  const given = Object.keys(filters).length === 0 ? '' : JSON.stringify(filters)
+  const [typed, setTyped] = useState<string | null>(null)
+  const text = typed ?? given
+  const isWrong = text.trim() !== '' && parsedFilters(text) === null
+  return (
+    <TextAreaField
+      label="Filter"
+      hint={'JSON such as {"price": {"<": 10}, "colour": "green"}'}
+      error={isWrong ? 'Not a JSON object yet; the previous filter still applies' : undefined}
+      dir="ltr"
+      class="mono"
+      rows={2}
+      spellcheck={false}
+      value={text}
+      onBlur={() => setTyped(null)}
+      onText={(next) => {
+        setTyped(next)
+        const parsed = parsedFilters(next.trim() === '' ? '{}' : next)
+        if (parsed !== null) onChange(parsed)
+      }}
+    />
+  )
+}
+
+const LISTED_MAX = 5
+
+/** The conditions, each removed by a click. */
+function FilterChips({ filters, onChange }: FilterProps) {
+  const conditions = Object.entries(filters)
+  if (conditions.length === 0) return null
+  return (
+    <div class="row">
+      <Icon name="filter" />
+      {conditions.map(([key, value]) => (
+        <button
+          key={key}
+          type="button"
+          class="search-chip"
+          aria-label={`Remove the filter ${key}`}
+          onClick={() => {
+            onChange(Object.fromEntries(conditions.filter(([one]) => one !== key)))
+          }}
+        >
+          <bdi>
+            {key.replace(/^metadata\./, '')}: {shownCondition(value)}
+          </bdi>{' '}
+          ×
+        </button>
+      ))}
+    </div>
+  )
+}
+
+/** As JSON; a long list, as the map gives one, by its length. */
+function shownCondition(condition: unknown): string {
+  const isList = typeof condition === 'object' && condition !== null && 'in' in condition
+  const list = isList && Array.isArray(condition.in) ? condition.in : []
+  if (list.length > LISTED_MAX) return `one of ${counted(list.length, 'value')}`
+  return JSON.stringify(condition)
+}

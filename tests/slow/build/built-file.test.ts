@@ -1,0 +1,204 @@
+import { afterAll, beforeAll, expect, test } from 'bun:test'
+import { chmod, chown, mkdir, readdir, readFile, truncate, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { tinyPdf } from '../../reading/tiny-pdf.ts'
+import { type BuiltFile, builtFile, runFile, serveFile } from './built-file.ts'
+
+const onLinux = process.platform === 'linux' ? test : test.skip
+const asRoot = process.platform === 'linux' && process.getuid?.() === 0 ? test : test.skip
+const NOBODY = 65_534
+const KBS = '/api/projects/mindsdb/knowledge_bases'
+
+let file: BuiltFile
+
+beforeAll(async () => {
+  file = await builtFile()
+}, 240_000)
+
+afterAll(() => file.remove())
+
+async function cacheOf(folder: string): Promise<readonly string[]> {
+  return (await readdir(join(folder, '.cache/eider'))).map((name) => {
+    return join(folder, '.cache/eider', name)
+  })
+}
+
+async function upload(
+  url: string,
+  name: string,
+  bytes: Uint8Array<ArrayBuffer> | string,
+): Promise<number> {
+  const form = new FormData()
+  form.set('file', new File([bytes], name))
+  return (await fetch(`${url}/api/files/${name}`, { method: 'PUT', body: form })).status
+}
+
+function send(url: string, method: string, path: string, body: unknown): Promise<Response> {
+  const headers = { 'content-type': 'application/json' }
+  return fetch(`${url}${path}`, { method, headers, body: JSON.stringify(body) })
+}
+
+onLinux(
+  'the file serves in an empty folder: files, search, agent, page, documentation',
+  async () => {
+    const folder = await file.folder()
+    const server = await serveFile(file, { folder })
+    const { url, sql } = server
+    expect(await upload(url, 'cities', 'city,people\nKyoto,1463000\nUji,179000\n')).toBe(200)
+    expect(await sql('SELECT city FROM files.cities WHERE people < 200000')).toEqual([['Uji']])
+    expect(
+      await upload(url, 'tea.pdf', new Uint8Array(tinyPdf(['Green tea comes from Uji']))),
+    ).toBe(200)
+    await send(url, 'POST', KBS, { knowledge_base: { name: 'docs' } })
+    const put = await send(url, 'PUT', `${KBS}/docs`, { knowledge_base: { files: ['tea.pdf'] } })
+    expect(put.status).toBe(200)
+    const found = await sql(
+      "SELECT chunk_content FROM docs WHERE content = 'where is tea from' LIMIT 1",
+    )
+    expect(JSON.stringify(found)).toContain('Green tea comes from Uji')
+    const agent = { name: 'a', data: { knowledge_bases: ['docs'] } }
+    expect((await send(url, 'POST', '/api/projects/mindsdb/agents', { agent })).status).toBe(201)
+    const asked = { EIDER_URL: url }
+    const answer = await runFile(
+      file,
+      { folder, environment: asked },
+      'ask',
+      'a',
+      'Where is tea from?',
+    )
+    expect([answer.code, answer.output.includes('Uji')]).toEqual([0, true])
+    const page = await (await fetch(url)).text()
+    const script = /\/assets\/[^"]+\.js/.exec(page)?.[0] ?? ''
+    for (const path of [script, '/docs', '/docs/sql', '/docs/assets/swagger-ui-bundle.js']) {
+      expect([path, (await fetch(`${url}${path}`)).status]).toEqual([path, 200])
+    }
+    // The server, under its supervisor.
+    const { processId } = JSON.parse(await readFile(join(folder, 'data/eider.lock'), 'utf8'))
+    process.kill(processId, 'SIGKILL')
+    for (let tries = 0; tries < 200; tries += 1) {
+      if ((await fetch(`${url}/healthz`).catch(() => null))?.ok) break
+      await Bun.sleep(100)
+    }
+    expect(await sql('SELECT count(*) FROM docs')).toEqual([[1]])
+    expect(await server.stop()).toBe(0)
+  },
+  120_000,
+)
+
+onLinux(
+  'the file is the command line, too',
+  async () => {
+    const folder = await file.folder()
+    const { version } = JSON.parse(await readFile('package.json', 'utf8'))
+    expect(await runFile(file, { folder }, '--version')).toMatchObject({ output: `${version}\n` })
+    expect((await runFile(file, { folder }, '--help')).output).toContain('Usage: eider')
+    expect((await runFile(file, { folder }, 'serve', '--help')).output).toContain('EIDER_PORT')
+    expect((await runFile(file, { folder }, 'serch')).complaint).toContain('did you mean search?')
+    const server = await serveFile(file, { folder })
+    const environment = { EIDER_URL: server.url }
+    const one = await runFile(file, { folder, environment }, 'sql', '--json', 'SELECT 40 + 2 AS n')
+    expect(JSON.parse(one.output)).toEqual([{ n: 42 }])
+    expect((await runFile(file, { folder, environment }, 'backup')).code).toBe(0)
+    expect(await server.stop()).toBe(0)
+  },
+  60_000,
+)
+
+onLinux(
+  'first starts at the same time leave one cache',
+  async () => {
+    const folder = await file.folder()
+    const starts = [1, 2, 3].map(() => runFile(file, { folder }, '--version'))
+    expect((await Promise.all(starts)).map(({ code }) => code)).toEqual([0, 0, 0])
+    expect(await cacheOf(folder)).toHaveLength(1)
+  },
+  60_000,
+)
+
+onLinux(
+  'a cache that is damaged is unpacked again',
+  async () => {
+    const folder = await file.folder()
+    expect((await runFile(file, { folder }, '--version')).code).toBe(0)
+    const [cache = ''] = await cacheOf(folder)
+    const library = (await readdir(join(cache, 'node_modules/@duckdb'), { recursive: true })).find(
+      (name) => name.endsWith('libduckdb.so'),
+    )
+    const path = join(cache, 'node_modules/@duckdb', library ?? '')
+    const original = await readFile(path)
+    const damaged = Buffer.from(original)
+    damaged[5000] = (damaged[5000] ?? 0) ^ 1
+    await writeFile(path, damaged)
+    expect((await runFile(file, { folder }, '--version')).code).toBe(0)
+    expect((await readFile(path)).equals(original)).toBe(true)
+    await truncate(join(cache, 'src/eider.ts'), 10)
+    expect((await runFile(file, { folder }, '--version')).code).toBe(0)
+    await writeFile(join(cache, 'index.json'), '[')
+    expect((await runFile(file, { folder }, '--version')).code).toBe(0)
+    expect(await cacheOf(folder)).toEqual([cache])
+  },
+  60_000,
+)
+
+onLinux(
+  'a cache that cannot be written is a sentence with the setting',
+  async () => {
+    const folder = await file.folder()
+    const environment = { EIDER_CACHE_DIR: '/proc/eider' }
+    const refused = await runFile(file, { folder, environment }, '--version')
+    expect([refused.code, refused.complaint]).toEqual([
+      1,
+      expect.stringContaining('EIDER_CACHE_DIR'),
+    ])
+    // Files may have some megabytes.
+    const within = ['sh', '-c', 'ulimit -f 2000; trap "" XFSZ; exec "$@"', 'sh']
+    const full = await runFile(file, { folder, within }, '--version')
+    expect([full.code, full.complaint]).toEqual([
+      1,
+      expect.stringContaining('could not be unpacked'),
+    ])
+    expect(await cacheOf(folder)).toEqual([])
+    const elsewhere = { EIDER_CACHE_DIR: join(folder, 'elsewhere') }
+    expect((await runFile(file, { folder, environment: elsewhere }, '--version')).code).toBe(0)
+  },
+  60_000,
+)
+
+asRoot(
+  'another user has a cache of their own, and runs nobody else’s',
+  async () => {
+    const folder = await file.folder()
+    await chmod(join(file.path, '..'), 0o755)
+    await chown(folder, NOBODY, NOBODY)
+    const ids = [`--reuid=${NOBODY}`, `--regid=${NOBODY}`, '--clear-groups']
+    const within = ['setpriv', ...ids]
+    const server = await serveFile(file, { folder, within })
+    expect(await server.sql('SELECT 1')).toEqual([[1]])
+    expect(await server.stop()).toBe(0)
+    const shared = join(folder, 'shared')
+    const environment = { EIDER_CACHE_DIR: shared }
+    await mkdir(shared)
+    expect((await runFile(file, { folder, environment }, '--version')).code).toBe(0)
+    await chmod(shared, 0o755)
+    const refused = await runFile(file, { folder, within, environment }, '--version')
+    expect([refused.code, refused.complaint]).toEqual([1, expect.stringContaining('another user')])
+  },
+  60_000,
+)
+
+asRoot(
+  'nothing but the data and the cache is written',
+  async () => {
+    const folder = await file.folder()
+    for (const name of ['data', 'cache']) await mkdir(join(folder, name))
+    const mounts = ['data', 'cache'].map((name) => `mount --bind ${name} ${name}`)
+    const script = [...mounts, 'mount -o remount,ro,bind / 2>/dev/null', 'exec "$@"'].join('; ')
+    const within = ['unshare', '--mount', 'sh', '-c', script, 'sh']
+    const environment = { EIDER_CACHE_DIR: join(folder, 'cache'), TMPDIR: join(folder, 'data') }
+    const server = await serveFile(file, { folder, within, environment })
+    expect(await upload(server.url, 'cities', 'city,people\nKyoto,1463000\n')).toBe(200)
+    expect(await server.sql('SELECT count(*) FROM files.cities')).toEqual([[1]])
+    expect(await server.stop()).toBe(0)
+  },
+  60_000,
+)
