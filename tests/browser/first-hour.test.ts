@@ -23,7 +23,10 @@ const TEAS =
 
 async function documentsAre(count: number): Promise<void> {
   for (let now = 0; now < count; await Bun.sleep(100)) {
-    const list = await browser.send('GET', '/api/projects/mindsdb/knowledge_bases/documents/documents')
+    const list = await browser.send(
+      'GET',
+      '/api/projects/mindsdb/knowledge_bases/documents/documents',
+    )
     now = (list as { readonly total: number }).total
   }
 }
@@ -59,12 +62,12 @@ browserTest(
       await page.getByRole('button', { name: 'Ask about it' }).click()
       await page.waitForURL('**/agents/documents_agent')
       await main.getByPlaceholder('Ask something').waitFor()
-    await documentsAre(1)
+      await documentsAre(1)
       await main.getByPlaceholder('Ask something').fill('Which tea has no caffeine?')
       await page.keyboard.press('Enter')
       await main.getByText(/Searched 1 knowledge base/).waitFor()
       const source = main.getByRole('region', { name: 'Sources' }).getByRole('link').first()
-      await source.getByText('Teas').waitFor()
+      await source.getByText('Teas', { exact: true }).waitFor()
       expect(await source.textContent()).not.toContain('1of')
       await expectNoViolations(page)
       await source.click()

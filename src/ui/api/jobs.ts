@@ -59,14 +59,8 @@ export function isJobOver({ state }: Job): boolean {
 }
 
 /** It ran as scheduled and found nothing to do: only its source says so. */
-export function isUnchangedSync({
-  kind,
-  state,
-  rows,
-  documents,
-  error_count: leftOut,
-}: Job): boolean {
-  return kind === 'sync' && state === 'done' && rows + documents + leftOut === 0
+export function isUnchangedSync({ kind, state, documents, error_count: leftOut }: Job): boolean {
+  return kind === 'sync' && state === 'done' && documents + leftOut === 0
 }
 
 /**

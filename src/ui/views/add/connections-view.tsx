@@ -18,6 +18,7 @@ import { Entry, RecordList } from '../../components/record-list.tsx'
 import { useAction, useRequest } from '../../components/resource.ts'
 import { addressOf } from '../../shell/addresses.ts'
 import { tellDone } from '../../shell/notices.tsx'
+import { SCHEDULES } from './source-list.tsx'
 
 export function ConnectionsView() {
   const all = useRequest<readonly NamedDatabase[]>('/api/databases')
@@ -186,12 +187,6 @@ function Tables({ of: database }: { readonly of: string }) {
 }
 
 const NEW = ''
-const SCHEDULES = [
-  ['every hour', 'Every hour'],
-  ['every day', 'Every day'],
-  ['', 'Only when you run it'],
-] as const
-
 interface SyncTableProps {
   readonly database: string
   readonly table: string

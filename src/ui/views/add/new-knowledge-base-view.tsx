@@ -1,20 +1,17 @@
 /** A new knowledge base: its name is enough, everything else has a default that fits most documents. */
-import { useEffect, useRef, useState } from 'preact/hooks'
+import { useState } from 'preact/hooks'
 import { useLocation } from 'preact-iso/router'
 import { DEFAULT_PROJECT } from '../../../core/domain/project.ts'
 import { projectChoices, projects, refreshCatalog } from '../../api/catalog.ts'
 import { createKnowledgeBase, type KnowledgeBaseDefinition } from '../../api/knowledge-bases.ts'
-import { ApiError } from '../../api/request.ts'
-import { Button } from '../../components/button.tsx'
-import { Failure } from '../../components/failure.tsx'
 import { SelectField, TextField } from '../../components/form/field.tsx'
+import { Form } from '../../components/form/form.tsx'
 import {
   DETECTED_LANGUAGE,
   EMBEDDING_PROVIDERS,
   LANGUAGE_CHOICES,
 } from '../../components/form/search-fields.tsx'
 import { PageHeader } from '../../components/page-header.tsx'
-import { useAction } from '../../components/resource.ts'
 import { addressOf } from '../../shell/addresses.ts'
 import { tellFailed } from '../../shell/notices.tsx'
 
@@ -23,32 +20,21 @@ export function NewKnowledgeBaseView() {
   const [draft, setDraft] = useState({ ...EMPTY_DRAFT, project: query.project ?? '' })
   // Some may use other projects alone, which are known a moment after the page.
   const project = draft.project || (projects.value?.[0]?.name ?? DEFAULT_PROJECT)
-  const { act, failure, isBusy } = useAction()
-  const field = failure && fieldOf(failure)
   const form: DraftProps = {
     draft,
     set: (change) => setDraft((before) => ({ ...before, ...change })),
-    wrong: failure && field && { field, message: failure.message },
   }
-  // What is wrong may be far from the button.
-  const formElement = useRef<HTMLFormElement>(null)
-  useEffect(() => {
-    if (field) formElement.current?.querySelector<HTMLElement>('[aria-invalid="true"]')?.focus()
-  }, [failure])
-  const create = async (event: Event) => {
-    event.preventDefault()
-    await act(async () => {
-      const { name, params } = await createKnowledgeBase(project, definitionOf(draft))
-      for (const warning of params.warnings ?? []) tellFailed(warning)
-      await refreshCatalog()
-      route(addressOf.addDocuments(project, name))
-    })
+  const create = async () => {
+    const { name, params } = await createKnowledgeBase(project, definitionOf(draft))
+    for (const warning of params.warnings ?? []) tellFailed(warning)
+    await refreshCatalog()
+    route(addressOf.addDocuments(project, name))
   }
   const choices = projectChoices(project)
   return (
     <>
       <PageHeader title="New knowledge base" above={[{ label: 'Home', href: '/' }]} />
-      <form ref={formElement} class="panel stack add-form" onSubmit={create}>
+      <Form class="panel stack add-form" verb="Create" onSend={create}>
         <DraftInput {...form} {...NAME} />
         {choices.length > 1 && (
           <SelectField
@@ -59,11 +45,7 @@ export function NewKnowledgeBaseView() {
           />
         )}
         <Options {...form} />
-        {failure && field === undefined && <Failure error={failure} />}
-        <div class="row">
-          <Button type="submit" look="primary" label="Create" aria-disabled={isBusy} />
-        </div>
-      </form>
+      </Form>
     </>
   )
 }
@@ -71,16 +53,13 @@ export function NewKnowledgeBaseView() {
 interface DraftProps {
   readonly draft: Draft
   readonly set: (change: Partial<Draft>) => void
-  /** What the server says against a field. */
-  readonly wrong: { readonly field: DraftField; readonly message: string } | undefined
 }
 
-/** Open where one of its fields is wrong. */
 function Options(form: DraftProps) {
-  const { draft, wrong } = form
+  const { draft } = form
   const isRemote = draft.provider !== '' && draft.provider !== 'builtin'
   return (
-    <details class="add-options" open={wrong !== undefined && wrong.field !== 'name'}>
+    <details class="add-options">
       <summary>Options</summary>
       <div class="stack">
         {GROUPS.map(({ title, note, fields }) => (
@@ -178,10 +157,9 @@ const GROUPS: readonly {
   },
 ]
 
-function DraftInput({ draft, set, wrong, ...field }: DraftProps & FieldSpec) {
+function DraftInput({ draft, set, ...field }: DraftProps & FieldSpec) {
   const { of, label, hint, type = 'text', placeholder, required = false, choices } = field
-  const error = wrong?.field === of ? wrong.message : undefined
-  const words = { label, hint, error, value: draft[of] }
+  const words = { label, hint, value: draft[of] }
   const change = (value: string) => set({ [of]: value })
   if (choices) return <SelectField {...words} options={choices} onChoose={change} />
   return (
@@ -242,24 +220,3 @@ function namesIn(text: string): string[] {
 }
 
 type DraftField = Exclude<keyof Draft, 'project'>
-
-/** By the words of the server's messages, the first that fits. */
-const FIELD_WORDS: readonly (readonly [RegExp, DraftField])[] = [
-  [/metadata_columns/, 'metadataColumns'],
-  [/content_columns/, 'contentColumns'],
-  [/id_column/, 'idColumn'],
-  [/chunk_overlap/, 'chunkOverlap'],
-  [/chunk_size/, 'chunkSize'],
-  [/language/i, 'language'],
-  [/api_key/i, 'apiKey'],
-  [/base_url|address/i, 'baseUrl'],
-  [/model_name/i, 'model'],
-  [/provider|embedding/i, 'provider'],
-]
-
-/** Undefined: it is about none of them alone. */
-function fieldOf(failure: Error): DraftField | undefined {
-  if (!(failure instanceof ApiError) || failure.status < 400 || failure.status > 499) return
-  if (failure.code === 'invalid_name' || failure.code === 'knowledge_base_exists') return 'name'
-  return FIELD_WORDS.find(([words]) => words.test(failure.message))?.[1]
-}

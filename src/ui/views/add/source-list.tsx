@@ -142,7 +142,7 @@ const KINDS = {
   { label: string; place: string; of: keyof SourceDefinition }
 >
 
-const SCHEDULES = [
+export const SCHEDULES = [
   ['', 'Only when you run it'],
   ['every 15 minutes', 'Every 15 minutes'],
   ['every hour', 'Every hour'],

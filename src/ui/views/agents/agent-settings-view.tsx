@@ -259,7 +259,12 @@ export function NewAgentView() {
         class="stack agent-form"
         verb="Create the agent"
         onSend={create}
-        beside={<Probe address="/api/agents/probe" json={{ agent: modelOf(draft) }} />}
+        beside={
+          <Probe
+            address="/api/agents/probe"
+            json={{ agent: { model: definitionOf(draft).model } }}
+          />
+        }
       >
         <SelectField
           label="Project"
@@ -277,10 +282,4 @@ export function NewAgentView() {
       </Form>
     </>
   )
-}
-
-/** What a model needs to be tried; the agent may have no name yet. */
-function modelOf(draft: AgentDraft) {
-  const { model } = definitionOf(draft)
-  return { model }
 }

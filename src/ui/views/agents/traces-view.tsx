@@ -158,13 +158,7 @@ export function TraceList({ filters, hasAgentColumn, version }: TraceListProps) 
   const { act, failure, isBusy } = useAction()
   const pages = after?.key === key ? after.pages : []
   const next = pages.at(-1)?.next ?? (pages.length === 0 ? first.data?.next : null)
-  // While a word is typed: rows that go and come again with each letter cannot be read.
-  const others = JSON.stringify({ ...filters, q: '' })
-  const shown = useRef<{ readonly others: string; readonly page: Page } | undefined>(undefined)
-  if (first.data !== undefined) shown.current = { others, page: first.data }
-  const isKept = first.failure === undefined && shown.current?.others === others
-  const newest = isKept ? shown.current?.page : first.data
-  const traces = [...(newest?.items ?? []), ...pages.flatMap(({ items }) => items)]
+  const traces = [...(first.data?.items ?? []), ...pages.flatMap(({ items }) => items)]
   const readMore = () => {
     void act(async () => {
       const page = await listTraces({ ...filters, limit: PAGE, cursor: next ?? '' })
@@ -174,7 +168,7 @@ export function TraceList({ filters, hasAgentColumn, version }: TraceListProps) 
   return (
     <>
       {first.failure && <Failure error={first.failure} onRetry={first.reload} />}
-      {first.isLoading && newest === undefined && <Loading what="the traces" />}
+      {first.isLoading && first.data === undefined && <Loading what="the traces" />}
       {first.data?.items.length === 0 && (
         <EmptyState icon="chart" title="No traces">
           <p class="quiet">Every question leaves a trace. Ask an agent, or change the filters.</p>

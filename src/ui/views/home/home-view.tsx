@@ -23,7 +23,6 @@ import { SendingFiles } from '../../uploads/sending-progress.tsx'
 import { FileList } from './file-list.tsx'
 import { ProjectPanel } from './project-panel.tsx'
 import { isSampleLoading, loadSample, SAMPLE, SampleProgress, sampleLoading } from './sample.tsx'
-import { shownJobs } from './shown-jobs.ts'
 
 /** What others make, or this person in another window, appears by itself. */
 const ASK_AGAIN_MS = 15_000
@@ -239,28 +238,27 @@ function JobEntry({ job }: { readonly job: Job }) {
 const RUNNING_SHOWN_MAX = 5
 const RUNNING_JOBS_AGAIN_MS = 5000
 
-/** What runs now, of all projects. */
+/** What is running and waiting now, of all projects. How it ended is shown below it then. */
 function RunningJobs() {
-  const { data, reload } = useResource(readUnderWay, [])
+  const { data, reload } = useResource(async (signal) => {
+    const states = ['running', 'queued'] as const
+    const lists = await Promise.all(
+      states.map((state) => listJobs({ state, limit: RUNNING_SHOWN_MAX }, signal)),
+    )
+    const total = lists.reduce((sum, list) => sum + list.total, 0)
+    return { jobs: lists.flatMap(({ items }) => items).slice(0, RUNNING_SHOWN_MAX), total }
+  }, [])
   usePolling(reload, RUNNING_JOBS_AGAIN_MS)
-  // A job that is over stays until the view is left: how it ended is not missed.
-  const [seen, setSeen] = useState<readonly number[]>([])
-  useEffect(() => {
-    if (data) setSeen((before) => shownJobs(before, data, RUNNING_SHOWN_MAX))
-  }, [data])
   const loading = sampleLoading.value
-  const sampleJob = loading?.step === 'storing' ? loading.job.id : undefined
-  const shown = seen.filter((id) => id !== sampleJob)
-  if (shown.length === 0 || loading !== undefined) return null
-  const going = [...(data?.running ?? []), ...(data?.queued ?? [])]
-  const moreCount = (data?.total ?? 0) - going.filter((id) => seen.includes(id)).length
+  if (data === undefined || data.jobs.length === 0 || loading !== undefined) return null
+  const moreCount = data.total - data.jobs.length
   return (
     <Section title="Running now" class="panel stack" buttons={<AllJobs />}>
-      {shown.map((id) => (
+      {data.jobs.map((job) => (
         <JobProgress
-          key={id}
-          id={id}
-          job={data?.jobs.find((job) => job.id === id)}
+          key={job.id}
+          id={job.id}
+          job={job}
           onOver={() => {
             reload()
             refreshCatalog().catch(() => {})
@@ -270,19 +268,6 @@ function RunningJobs() {
       {moreCount > 0 && <p class="small quiet">and {shownCount(moreCount)} more</p>}
     </Section>
   )
-}
-
-async function readUnderWay(signal: AbortSignal) {
-  const states = ['running', 'queued'] as const
-  const [running, queued] = await Promise.all(
-    states.map((state) => listJobs({ state, limit: RUNNING_SHOWN_MAX }, signal)),
-  )
-  return {
-    running: running?.items.map(({ id }) => id) ?? [],
-    queued: queued?.items.map(({ id }) => id) ?? [],
-    jobs: [...(running?.items ?? []), ...(queued?.items ?? [])],
-    total: (running?.total ?? 0) + (queued?.total ?? 0),
-  }
 }
 
 function AllJobs({ state }: { readonly state?: Job['state'] }) {

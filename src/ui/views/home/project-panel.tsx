@@ -210,7 +210,6 @@ function KnowledgeBaseEntry({ project, knowledgeBase, usage }: KnowledgeBaseEntr
           </span>
         )}
         <span title={shownTime(last)}>{shownAge(last, Date.now())}</span>
-        {usage && usage.chunks > 0 && <Index state={usage.index} />}
         {error && <span class="badge bad">The last insert failed</span>}
       </span>
       <span class="home-ways">
@@ -227,25 +226,5 @@ function KnowledgeBaseEntry({ project, knowledgeBase, usage }: KnowledgeBaseEntr
         )}
       </span>
     </li>
-  )
-}
-
-const STATES: Partial<
-  Readonly<Record<Usage['index']['state'], { readonly words: string; readonly look: string }>>
-> = {
-  building: { words: 'Index is being built', look: 'accent' },
-  unavailable: { words: 'Index unavailable', look: 'warn' },
-}
-
-function Index({ state: { type, state, detail } }: { readonly state: Usage['index'] }) {
-  const shown = STATES[state]
-  return (
-    <>
-      <span>
-        {type !== 'auto' && `${type}: `}
-        {detail}
-      </span>
-      {shown && <span class={`badge ${shown.look}`}>{shown.words}</span>}
-    </>
   )
 }

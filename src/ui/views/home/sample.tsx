@@ -132,15 +132,10 @@ export function SampleProgress() {
 }
 
 function WhereToGo() {
-  const { project, knowledgeBase, agent, questions } = SAMPLE
+  const { project, knowledgeBase, agent } = SAMPLE
   const search = `${addressOf.searchLab(project, knowledgeBase)}?${new URLSearchParams({ q: QUESTION })}`
   return (
     <div class="stack" role="status">
-      <p>
-        240 paragraphs of Wikipedia are in <code>{knowledgeBase}</code>, the agent{' '}
-        <code>{agent}</code> answers from them, and 96 questions with their right paragraphs are in
-        the file <code>{questions}</code>.
-      </p>
       <div class="row">
         <a class="button primary" href={search}>
           <Icon name="search" />

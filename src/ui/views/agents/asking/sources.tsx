@@ -7,13 +7,11 @@ import { addressOfCitation, chunkIds } from './answer-text.tsx'
 
 interface SourcesProps {
   readonly citations: readonly Citation[]
-  /** The chunks that the other answer cites, too. */
-  readonly shared: ReadonlySet<string> | undefined
   /** What the passage of a source need not say again. */
   readonly answer: string
 }
 
-export function Sources({ citations, shared, answer }: SourcesProps) {
+export function Sources({ citations, answer }: SourcesProps) {
   const titles = useTitles(citations)
   if (citations.length === 0) return null
   const plain = bare(answer)
@@ -24,24 +22,19 @@ export function Sources({ citations, shared, answer }: SourcesProps) {
           const quotes = citations.filter(({ chunk_id }) => chunk_id === id)
           const [first] = quotes
           if (first === undefined) return null
-          const isShared = shared?.has(`${first.knowledge_base} ${id}`) ?? false
           const title = titles.get(documentKey(first))
           const unsaid = quotes
             .map(({ text }) => text)
             .filter((text) => !plain.includes(bare(text)))
           return (
             <li key={id}>
-              <a
-                class={`agents-source ${isShared ? 'shared' : ''}`}
-                href={addressOfCitation(first)}
-              >
+              <a class="agents-source" href={addressOfCitation(first)}>
                 <span class="agents-chip" aria-hidden="true">
                   {index + 1}
                 </span>
                 <bdi class="agents-source-title">{title ?? first.document_id}</bdi>
                 <bdi class="quiet">{placeIn(first, title)}</bdi>
               </a>
-              {isShared && <span class="badge accent">In both</span>}
               {unsaid.length > 0 && <Passage text={unsaid.join(' … ')} />}
             </li>
           )
