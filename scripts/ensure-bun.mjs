@@ -18,7 +18,11 @@ function isStub(path) {
 
 function finishInstallation(cwd) {
   const run = spawnSync(process.execPath, ['install.js'], { cwd, stdio: 'inherit' })
-  if (run.status === 0) return 0
+  if (run.status === 0) {
+    // The project's own script was blocked as well.
+    spawnSync(process.execPath, [join(import.meta.dirname, 'slim.mjs')], { stdio: 'ignore' })
+    return 0
+  }
   console.error(
     `Bun could not be installed: ${run.error?.message ?? `install.js ended with ${run.status}`}`,
   )

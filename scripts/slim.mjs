@@ -1,6 +1,6 @@
 /**
- * `npm run slim`: removes from node_modules what a server on this machine never reads, and says what that saves.
- * `npm ci` brings all of it back. Runs under Node and under Bun; `--dry-run` only tells.
+ * Runs after `npm ci`: removes from node_modules what a server on this machine never reads, and says what that saves.
+ * Runs under Node and under Bun; `npm run slim -- --dry-run` only tells.
  */
 import { lstatSync, readdirSync, readFileSync, rmSync } from 'node:fs'
 import { join, resolve } from 'node:path'
@@ -29,7 +29,7 @@ function slim(modules, manifest) {
     if (!isDryRun) for (const folder of folders) rmSync(folder, { recursive: true, force: true })
     if (folders.length > 0) console.log(`${megabytes(bytes)}  ${what}`)
   }
-  const done = isDryRun ? 'would be saved' : 'saved; npm ci brings it back'
+  const done = isDryRun ? 'would be saved' : 'saved'
   console.log(`${megabytes(savedBytes)}  ${done}`)
   if (development.length > 0) {
     const found = `${development.slice(0, 3).join(', ')}${development.length > 3 ? ', …' : ''}`

@@ -1,7 +1,5 @@
 /** Joins use cases to edges. The program and the tests call exactly this. */
 
-import type { ListenAddress, Listener } from './api/http/listen.ts'
-import type { Peer } from './api/http/request/arrivals.ts'
 import type { ServerDeps } from './api/http/request/route-context.ts'
 import type { LogEntry, LoggedError } from './api/http/request/running-requests.ts'
 import { createServer } from './api/http/server.ts'
@@ -19,7 +17,7 @@ import {
   type Guard,
   internet,
 } from './core/runtime/address-policy.ts'
-import { settlesWithin, sleep } from './core/runtime/cancellation.ts'
+import { sleep } from './core/runtime/cancellation.ts'
 import { Reembedding } from './ingest/pipeline/reembed.ts'
 import { DocumentReader, documentReaderOptions } from './ingest/readers/document-reader.ts'
 import { InsertLog } from './ingest/sources/insert-request.ts'
@@ -31,13 +29,13 @@ import { embedderRegistry } from './models/registries/embedder-registry.ts'
 import { rerankerRegistry } from './models/registries/reranker-registry.ts'
 import type { JobLogEntry } from './ops/jobs/job-runs.ts'
 import { Measurements } from './ops/telemetry/measurements.ts'
-import { depsFor, limitedJobs } from './query/run/rights-deps.ts'
+import { depsFor, limitedJobs } from './query/run/statement-scopes.ts'
 import { PlanCache } from './query/select/plan-cache.ts'
 import type { Planner, PlannerOptions } from './query/select/planner.ts'
 import type { QueryDeps } from './query/select/query-deps.ts'
 import { KnownPhrases } from './query/select/query-deps.ts'
 import { SharedPlans } from './query/select/shared-plans.ts'
-import { NO_VARIABLES } from './query/variables.ts'
+import { NO_VARIABLES } from './query/sessions.ts'
 import { MapFileUpkeep } from './retrieval/map/map-files.ts'
 import { openRetrieval } from './retrieval/open-retrieval.ts'
 import { databasesNamed } from './sql/lexer/database-names.ts'
@@ -54,6 +52,7 @@ import {
   foreignToolsOf,
   mcpDoorOf,
   networkRulesOf,
+  ocrModelOf,
   serviceKeysOf,
 } from './wiring/agent-parts.ts'
 import { insertDepsOf, jobRunnerOf, shownActivity } from './wiring/job-parts.ts'
@@ -68,7 +67,7 @@ import {
   healthOf,
   metricsOf,
 } from './wiring/metric-parts.ts'
-import { openPostgresPort } from './wiring/postgres-parts.ts'
+import { type App, type AppListener, appOf } from './wiring/running-app.ts'
 import { schedulerOf, sourceKeeperOf } from './wiring/schedule-parts.ts'
 import {
   environmentOfReaders,
@@ -79,6 +78,8 @@ import {
 import { databaseUses, dataSourcesOf, liveTables, sourceFilesOf } from './wiring/source-parts.ts'
 import { runTracingOf } from './wiring/trace-parts.ts'
 import { mapUsesOf, useCases } from './wiring/use-cases.ts'
+
+export type { App, AppListener }
 
 export interface AppLog {
   request(entry: LogEntry): void
@@ -103,32 +104,11 @@ export interface AppOptions {
   readonly sources?: DataSources
 }
 
-export interface App {
-  handle(request: Request, peer?: Peer): Promise<Response>
-  /** The OpenAPI document of what it answers. */
-  document(): Promise<object>
-  listen(address: ListenAddress): AppListener
-  /** Loads vectors into memory, and resumes what the last process did not finish. */
-  start(): void
-  /** Ends background work and threads, then closes the store. */
-  close(): Promise<void>
-}
-
-export interface AppListener extends Listener {
-  /** null: the settings ask for none. */
-  readonly postgresPort: number | null
-}
-
 /** Of one knowledge base: with more vectors, memory holds only their codes, a fifth of the bytes. */
 const WHOLE_VECTORS_MAX = 250_000
 
 /** For planning one large statement: the largest takes a third of it on a quiet machine. */
 const PLANNING_MS = 3_000
-
-const LATER_MS = 100
-
-/** For questions that the end of the server ends, to be kept as such: they stop within a second. */
-const KEEPING_MS = 2_000
 
 const SILENT: AppLog = { request: () => {}, failure: () => {} }
 
@@ -164,6 +144,7 @@ export function createApp(options: AppOptions): App {
     onFailure: (error) => log.failure({ requestId: 'reembedding', error }),
   })
   const wordPieces = builtinTokenCounter()
+  const chatModels = chatModelsOf(settings, embedders)
   const reader = new DocumentReader({
     ...documentReaderOptions({
       folder: store.uploadsFolder,
@@ -171,6 +152,7 @@ export function createApp(options: AppOptions): App {
       environment: environmentOfReaders(),
     }),
     wordPieces,
+    ocr: ocrModelOf(settings, chatModels),
   })
   const planner = plannerOf({
     engine: store.engine,
@@ -228,7 +210,7 @@ export function createApp(options: AppOptions): App {
       () => queryDeps,
     ),
     agentHasModel: (model) => agents.expect(model),
-    chatModels: chatModelsOf(settings, embedders),
+    chatModels,
     chunker: reader,
     plans: new PlanCache(),
     phrases: new KnownPhrases(),
@@ -309,18 +291,7 @@ export function createApp(options: AppOptions): App {
     metrics,
     running,
     shownSettings: () => shownSettings(settings),
-    settings: {
-      version: options.version,
-      username: settings.username,
-      password: settings.password,
-      tokenTtlSeconds: settings.tokenTtlSeconds,
-      keyRequestsPerMinute: settings.keyRequestsPerMinute,
-      urlKeys: settings.urlKeys,
-      bodyBytesMax: settings.bodyBytesMax,
-      fileBytesMax: settings.fileBytesMax,
-      isLoopback: isLoopback(settings.host),
-      metricsOpen: settings.metricsOpen,
-    },
+    settings: serverSettings(settings, version),
     revokedTokens: store.revokedTokens,
     ...{ keys: store.keys, users: store.users, audit: store.audit },
     signingKey: store.secrets.signingKey(),
@@ -329,59 +300,20 @@ export function createApp(options: AppOptions): App {
     newId: () => crypto.randomUUID(),
     sleep,
   })
-  let loading: ReturnType<typeof setTimeout> | undefined
+  return appOf(server, settings, {
+    ...{ store, jobs, mcp, agents, questionsKept, maps, metrics, tracing },
+    ...{ vectorCaches, rowCaches, reembedding, syncSources, sources },
+    ...{ schedules, backups: schedule, reader, builtin, planner },
+  })
+}
+
+function serverSettings(settings: Settings, version: string): ServerDeps['settings'] {
+  const { username, password, tokenTtlSeconds, keyRequestsPerMinute, urlKeys } = settings
+  const { bodyBytesMax, fileBytesMax, metricsOpen } = settings
   return {
-    handle: server.handle,
-    document: server.document,
-    listen: (address) => {
-      const listener = server.listen(address)
-      const postgres = openPostgresPort(server.postgres, settings)
-      const stop = async (graceMs: number) => {
-        mcp.endIdleStreams()
-        const ended = [listener.stop(graceMs), postgres?.stop(graceMs), jobs.close(graceMs)]
-        await Promise.all(ended)
-      }
-      const handOver = async (graceMs: number) => {
-        mcp.endIdleStreams()
-        await postgres?.stop(0)
-        const [handover] = await Promise.all([listener.handOver(graceMs), jobs.close(graceMs)])
-        return handover
-      }
-      return { ...listener, stop, handOver, postgresPort: postgres?.port ?? null }
-    },
-    start() {
-      loading = setTimeout(() => {
-        for (const load of Object.values(LATER)) void load()
-        agents.start()
-      }, LATER_MS)
-      // Searches are answered at once, by scans until their vectors are loaded.
-      vectorCaches.start()
-      store.extensions.start()
-      // Afterwards: until then each search waits for its vectors, and both would take the same processor.
-      void vectorCaches.settled().then(() => store.keywordLanguages.start())
-      reembedding.start()
-      jobs.open()
-      syncSources.start()
-      schedules.start()
-      schedule.start()
-    },
-    async close() {
-      clearTimeout(loading)
-      metrics.close()
-      await mcp.close()
-      schedule.close()
-      schedules.close()
-      agents.close()
-      await settlesWithin(questionsKept(), KEEPING_MS)
-      syncSources.close()
-      await jobs.close()
-      await Promise.all([reembedding.close(), maps.close()])
-      await Promise.all([reader.close(), builtin.close(), planner.close()])
-      await Promise.all([vectorCaches.close(), rowCaches.close()])
-      await sources.close()
-      await tracing.close()
-      await store.close()
-    },
+    ...{ version, username, password, tokenTtlSeconds, keyRequestsPerMinute, urlKeys },
+    ...{ bodyBytesMax, fileBytesMax, metricsOpen },
+    isLoopback: isLoopback(settings.host),
   }
 }
 

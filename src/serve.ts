@@ -1,6 +1,6 @@
 import { join } from 'node:path'
 import { pino } from 'pino'
-import type { AppListener, AppLog } from './app.ts'
+import type { AppLog } from './app.ts'
 import { AppError, errorText, StartError, systemCodeOf } from './core/errors.ts'
 import { forbidFileWrites, MemoryCeiling } from './core/runtime/process-limits.ts'
 import { DAY_MS } from './core/time.ts'
@@ -13,6 +13,7 @@ import { releaseLocks } from './store/duckdb/lock-note.ts'
 import { machineBytes, memoryBytesOf } from './store/duckdb/memory-size.ts'
 import type { StuckStatement } from './store/duckdb/open-statements.ts'
 import { openStore, type StoreOptions } from './store/store.ts'
+import type { AppListener } from './wiring/running-app.ts'
 import { isLoopback, type Settings } from './wiring/settings/settings.ts'
 
 export interface ServeOptions {

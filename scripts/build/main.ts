@@ -9,6 +9,7 @@ import { parseArgs } from 'node:util'
 import { version } from '../../package.json'
 import { componentsOf, cycloneDx, licenceText } from './bill-of-materials.ts'
 import { ROOT } from './bundle.ts'
+import { npmPackages } from './npm-packages.ts'
 import { debianPackage, manifests } from './packages.ts'
 import { commonPayload, nativePayload } from './payload.ts'
 import { PLATFORMS, type Platform, packageFolder } from './platforms.ts'
@@ -28,10 +29,12 @@ const DIST = resolve(values.out)
 const WORK = join(DIST, 'work')
 await mkdir(WORK, { recursive: true })
 const common = await commonPayload(join(WORK, 'common'))
+const built = new Map<Platform, string>()
 for (const platform of wanted(values.platforms)) {
   const native = join(WORK, platform.name)
   await nativePayload(platform, native)
   const file = await compiled(platform, await packed([common.folder, native]))
+  built.set(platform, file)
   const components = await componentsOf([...common.packages, platform.duckdb, 'bun'])
   await writeFile(join(DIST, `eider-${platform.name}.cdx.json`), cycloneDx(version, components))
   await writeFile(join(DIST, `eider-${platform.name}.licences.txt`), licenceText(components))
@@ -39,7 +42,10 @@ for (const platform of wanted(values.platforms)) {
   console.log(`${file}: ${Math.round(Bun.file(file).size / 1e6)} MB`)
 }
 const sums = await writeSums()
-if (!values.fast) await manifests(sums, { version, dist: DIST, url: values.url })
+if (!values.fast) {
+  await manifests(sums, { version, dist: DIST, url: values.url })
+  await npmPackages(built, { version, dist: DIST })
+}
 
 /** Of all files that are there, also from earlier runs for other systems: as `sha256sum --check` reads it. */
 async function writeSums(): Promise<ReadonlyMap<string, string>> {
@@ -113,7 +119,8 @@ async function bunOf(platform: Platform): Promise<string> {
   if (platform.system === process.platform && platform.arch === process.arch)
     return process.execPath
   const isWindows = platform.system === 'win32'
-  return join(await packageFolder(platform.bun), 'bin', isWindows ? 'bun.exe' : 'bun')
+  const path = join('bin', isWindows ? 'bun.exe' : 'bun')
+  return join(await packageFolder(platform.bun, path), path)
 }
 
 function digestOf(bytes: Uint8Array): string {

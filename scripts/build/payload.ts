@@ -59,9 +59,8 @@ export async function nativePayload(platform: Platform, folder: string): Promise
   await rm(folder, { recursive: true, force: true })
   const duckdb = join(folder, 'node_modules', platform.duckdb)
   await cp(await packageFolder(platform.duckdb), duckdb, { recursive: true })
-  const onnx = join(ROOT, 'node_modules/onnxruntime-node', platform.onnx)
-  const hasOnnx = await Bun.file(join(onnx, 'onnxruntime_binding.node')).exists()
-  if (!hasOnnx) return
+  if (platform.onnx === null) return
+  const onnx = join(await packageFolder('onnxruntime-node', platform.onnx), platform.onnx)
   const libraries = new Bun.Glob('*{.node,.so.1,libonnxruntime.1.dylib,onnxruntime.dll}')
   for await (const name of libraries.scan({ cwd: onnx })) {
     const target = join(folder, 'node_modules/onnxruntime-node', platform.onnx, name)

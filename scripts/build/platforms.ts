@@ -13,19 +13,19 @@ export interface Platform {
   /** Package with Bun for it. */
   readonly bun: string
   readonly duckdb: string
-  /** Of the package `onnxruntime-node`, which holds all systems. */
-  readonly onnx: string
+  /** Folder in the package `onnxruntime-node`, which holds all systems; null: it lacks this one. */
+  readonly onnx: string | null
 }
 
 function platform(system: string, arch: string, names: { name: string; bun: string }): Platform {
   return {
     ...{ ...names, system, arch },
     duckdb: `@duckdb/node-bindings-${system}-${arch}`,
-    onnx: `bin/napi-v6/${system}/${arch}`,
+    // It has nothing for Macs with Intel's processors since 1.24: models of providers are used there.
+    onnx: names.name === 'darwin-x64' ? null : `bin/napi-v6/${system}/${arch}`,
   }
 }
 
-/** ONNX Runtime has nothing for Macs with Intel's processors since 1.24: there, models of providers are used. */
 export const PLATFORMS: readonly Platform[] = [
   platform('linux', 'x64', { name: 'linux-x64', bun: '@oven/bun-linux-x64' }),
   platform('linux', 'arm64', { name: 'linux-arm64', bun: '@oven/bun-linux-aarch64' }),
@@ -37,10 +37,13 @@ export const PLATFORMS: readonly Platform[] = [
 /** Fetched once by npm, with the versions of the lock file. */
 const FETCHED = join(ROOT, 'dist/packages')
 
-/** @returns the folder of a package that this machine need not have installed */
-export async function packageFolder(name: string): Promise<string> {
+/**
+ * @param file what must be in it: an installed package lacks what is for other systems
+ * @returns the folder of a package that this machine need not have installed
+ */
+export async function packageFolder(name: string, file = 'package.json'): Promise<string> {
   const installed = join(ROOT, 'node_modules', name)
-  if (existsSync(join(installed, 'package.json')) && !name.startsWith('@oven/')) return installed
+  if (existsSync(join(installed, file))) return installed
   const folder = join(FETCHED, name)
   if (existsSync(folder)) return folder
   const lock = await Bun.file(join(ROOT, 'package-lock.json')).json()

@@ -1,7 +1,7 @@
 /** Jobs of the server: watched until they are over. */
 import { CommandError } from './command-error.ts'
 import { connectionLost, eventsOf, type HttpClient } from './http-client.ts'
-import type { Output } from './output.ts'
+import { counted, type Output } from './output.ts'
 import { safeLine } from './terminal-text.ts'
 
 /** The server's record of a job. */
@@ -101,9 +101,9 @@ export function progressText(job: JobRecord): string {
   const share =
     total === null || total === 0 ? '' : ` of ${total} (${Math.floor((100 * rows) / total)}%)`
   const parts = [
-    `${rows}${share} rows`,
-    `${documents} documents`,
-    `${chunks} chunks`,
+    share === '' ? counted(rows, 'row') : `${rows}${share} rows`,
+    counted(documents, 'document'),
+    counted(chunks, 'chunk'),
     ...(rate === null ? [] : [`${rate < 10 ? rate.toFixed(1) : Math.round(rate)} rows/s`]),
     ...(seconds === null || OVER.has(job.state) ? [] : [`${durationText(seconds)} left`]),
     ...(job.error_count === 0 ? [] : [`${job.error_count} left out`]),

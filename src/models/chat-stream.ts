@@ -2,7 +2,7 @@ import type { FeatureMemory, ModelFeature } from '../core/domain/model-features.
 import type { ChatDelta, ToolCall } from '../core/domain/ports/model-ports.ts'
 import { AppError } from '../core/errors.ts'
 import { abortable, withDeadline } from '../core/runtime/cancellation.ts'
-import { SLICE_MS, TimeSlice } from '../core/runtime/scheduling.ts'
+import { SLICE_MS, TimeSlice } from '../core/runtime/serial-queue.ts'
 import type { AnswerEnd } from './answer-end.ts'
 import type { Endpoint } from './endpoint.ts'
 import { FeatureRefused, refusedFeature } from './feature-refusal.ts'

@@ -1,6 +1,8 @@
 import type { BoundValue } from '../core/domain/ports/engine-ports.ts'
+import { AppError } from '../core/errors.ts'
 import { HOUR_MS } from '../core/time.ts'
-import { type VariableScope, Variables } from './variables.ts'
+import { DATABASE_PARAMETER } from '../sql/guard/placeholders.ts'
+import { variableOf } from '../sql/lexer/variable-names.ts'
 
 /** Which session a request belongs to. */
 export interface SessionName {
@@ -10,7 +12,7 @@ export interface SessionName {
   readonly name: string
 }
 
-export interface SessionLimits {
+interface SessionLimits {
   readonly sessionsMax: number
   /** Of one session's variables, names included. */
   readonly sessionBytesMax: number
@@ -106,4 +108,157 @@ export class Sessions {
   #bytes(): number {
     return this.#sessions.values().reduce((sum, { variables }) => sum + variables.bytes, 0)
   }
+}
+
+const VARIABLES_MAX = 1000
+const VARIABLE_BYTES_MAX = 1_000_000
+
+/** What `SET @name = …` keeps. Names are in lower case. */
+export interface VariableScope {
+  get(name: string): BoundValue | undefined
+  /** Sets all or none. @throws AppError `sql_not_supported` for too many, or values that are too large */
+  set(values: ReadonlyMap<string, BoundValue>): void
+}
+
+/** The variables of one session, or of one request. */
+export class Variables implements VariableScope {
+  readonly #values = new Map<string, { readonly value: BoundValue; readonly bytes: number }>()
+  readonly #bytesMax: number
+  #bytes = 0
+
+  /** @param bytesMax of all names and values */
+  constructor(bytesMax: number = Number.POSITIVE_INFINITY) {
+    this.#bytesMax = bytesMax
+  }
+
+  get bytes(): number {
+    return this.#bytes
+  }
+
+  get(name: string): BoundValue | undefined {
+    return this.#values.get(name)?.value
+  }
+
+  set(values: ReadonlyMap<string, BoundValue>): void {
+    const names = new Set([...this.#values.keys(), ...values.keys()])
+    if (names.size > VARIABLES_MAX) {
+      throw new AppError('sql_not_supported', `There are at most ${VARIABLES_MAX} variables`)
+    }
+    const measured = [...values].map(([name, value]) => {
+      return [name, { value, bytes: Buffer.byteLength(name) + variableBytes(name, value) }] as const
+    })
+    const grown = measured.reduce((sum, [name, { bytes }]) => {
+      return sum + bytes - (this.#values.get(name)?.bytes ?? 0)
+    }, this.#bytes)
+    if (grown > this.#bytesMax) {
+      const message = `The variables of a session hold at most ${this.#bytesMax} bytes`
+      throw new AppError('sql_not_supported', message)
+    }
+    for (const [name, entry] of measured) this.#values.set(name, entry)
+    this.#bytes = grown
+  }
+}
+
+function variableBytes(name: string, value: BoundValue): number {
+  const size = Buffer.byteLength(JSON.stringify(value))
+  if (size <= VARIABLE_BYTES_MAX) return size
+  const message = `A variable holds at most ${VARIABLE_BYTES_MAX} bytes; @${name} has ${size}`
+  throw new AppError('sql_not_supported', message)
+}
+
+/** Outside of a client's statement there are none. */
+export const NO_VARIABLES: VariableScope = { get: () => undefined, set: () => {} }
+
+/** For a SELECT that is looked at without being run: whoever runs it has values. */
+export const UNKNOWN_VARIABLES: VariableScope = { get: () => null, set: () => {} }
+
+/** Values of parameters by their names. */
+export type ParameterValues = Pick<ReadonlyMap<string, unknown>, 'get' | 'has'>
+
+/**
+ * The values of a request's parameters, and those of the variables that it names.
+ * @param variables null: for a caller with narrowed rights, since a variable may hold what was read with others
+ * @param database what `database()` gives
+ */
+export function requestValues(
+  params: ReadonlyMap<string, unknown>,
+  variables: VariableScope | null,
+  database: string,
+): ParameterValues {
+  return {
+    has: (parameter) => variableOf(parameter) !== undefined || params.has(parameter),
+    get: (parameter) => {
+      if (parameter === DATABASE_PARAMETER) return database
+      const variable = variableOf(parameter)
+      if (variable === undefined) return params.get(parameter)
+      if (variable.kind === 'system') return systemValue(variable.name)
+      return userValue(variable.name, variables)
+    },
+  }
+}
+
+/** @throws AppError `sql_missing_parameter`, `sql_forbidden` */
+function userValue(name: string, variables: VariableScope | null): BoundValue {
+  if (variables === null) {
+    throw new AppError('sql_forbidden', 'Variables are not available here')
+  }
+  const value = variables.get(name)
+  if (value !== undefined) return value
+  throw new AppError('sql_missing_parameter', `Variable is not set: @${name}`)
+}
+
+/** @throws AppError `sql_unknown_name` */
+function systemValue(name: string): BoundValue {
+  const value = Object.hasOwn(SYSTEM_VARIABLES, name) ? SYSTEM_VARIABLES[name] : undefined
+  if (value === undefined) {
+    const how = 'SHOW VARIABLES lists those there are'
+    throw new AppError('sql_unknown_name', `There is no system variable @@${name}; ${how}`)
+  }
+  return typeof value === 'boolean' ? Number(value) : value
+}
+
+/** `@@name`: what MySQL's clients read of a server when they connect. */
+type SystemValue = string | number | boolean
+
+/** In the order of their names. Only what is true of this server, or what nothing here depends on. */
+export const SYSTEM_VARIABLES: Readonly<Record<string, SystemValue>> = {
+  auto_increment_increment: 1,
+  autocommit: true,
+  character_set_client: 'utf8mb4',
+  character_set_connection: 'utf8mb4',
+  character_set_database: 'utf8mb4',
+  character_set_results: 'utf8mb4',
+  character_set_server: 'utf8mb4',
+  character_set_system: 'utf8mb4',
+  collation_connection: 'utf8mb4_bin',
+  collation_database: 'utf8mb4_bin',
+  collation_server: 'utf8mb4_bin',
+  default_storage_engine: 'DuckDB',
+  init_connect: '',
+  interactive_timeout: 28_800,
+  license: 'Apache-2.0',
+  // Names are kept as they were written and compared without case.
+  lower_case_table_names: 2,
+  max_allowed_packet: 67_108_864,
+  net_write_timeout: 60,
+  performance_schema: false,
+  query_cache_size: 0,
+  query_cache_type: false,
+  sql_mode: 'ANSI_QUOTES',
+  system_time_zone: 'UTC',
+  time_zone: '+00:00',
+  transaction_isolation: 'REPEATABLE-READ',
+  transaction_read_only: false,
+  tx_isolation: 'REPEATABLE-READ',
+  tx_read_only: false,
+  // The MySQL whose system tables are imitated: clients decide by it what to ask for.
+  version: '8.0.17-Eider',
+  version_comment: 'Eider',
+  wait_timeout: 28_800,
+}
+
+/** As SHOW VARIABLES writes it. */
+export function shownVariable(value: SystemValue): string {
+  if (typeof value === 'boolean') return value ? 'ON' : 'OFF'
+  return String(value)
 }

@@ -1,4 +1,8 @@
-import type { RawDocument, ReadDocument } from '../core/domain/ports/reading-ports.ts'
+import type {
+  RawDocument,
+  ReadDocument,
+  ScanMediaType,
+} from '../core/domain/ports/reading-ports.ts'
 import type { Recognized } from '../core/domain/uploaded-file.ts'
 
 /** Reads the documents of one format. It runs in a reader process: what it throws is one error of one request. */
@@ -7,11 +11,19 @@ export type DocumentReader = (
   notes: ReadingNotes,
 ) => Iterable<ReadDocument> | AsyncIterable<ReadDocument>
 
+/** What a reader says where no model reads pictures. */
+export const SET_OCR_MODEL = 'Set an OCR model (EIDER_OCR_MODEL)'
+
 /** What a reader says beside what it read. */
 export interface ReadingNotes {
   recognize(found: Recognized): void
   /** A whole sentence with numbers, for the sender: what is missing or not as it was sent. */
   warn(sentence: string): void
+  /**
+   * Takes a picture of text, whose text is to be where its mark is. null: nothing reads pictures, or there are too many.
+   * @param bytes called where it is taken
+   */
+  scan?(mediaType: ScanMediaType, place: string, bytes: () => Uint8Array): string | null
   /** Whether most of the processor time for this file is spent: what was read so far is enough then. */
   isSpent?(): boolean
 }

@@ -1,3 +1,4 @@
+import type { ScanMediaType } from '../core/domain/ports/reading-ports.ts'
 import type { FileFormat } from '../core/domain/uploaded-file.ts'
 import { AppError } from '../core/errors.ts'
 import { languageOfName, languageOfShebang } from './programming-languages.ts'
@@ -83,7 +84,9 @@ const MAGIC: readonly (readonly [string, FileFormat])[] = [
 function certainFormat(bytes: Uint8Array): FileFormat | null {
   const begin = new TextDecoder('latin1').decode(bytes.subarray(0, 8))
   const found = MAGIC.find(([magic]) => begin.startsWith(magic))?.[1]
-  return found ?? (beginsLikeZip(bytes) ? formatOfZip(bytes) : null)
+  if (found !== undefined) return found
+  if (imageType(bytes) !== null) return 'image'
+  return beginsLikeZip(bytes) ? formatOfZip(bytes) : null
 }
 
 /** A folder that every package of this kind has. */
@@ -189,17 +192,17 @@ function looksLikeCsv(begin: string): boolean {
 const KINDS: readonly (readonly [begin: string, at: number, sentence: string])[] = [
   ...(
     [
-      ['\x89PNG', 0],
-      ['\xff\xd8\xff', 0],
-      ['GIF8', 0],
-      ['WEBP', 8],
       ['II*\0', 0],
       ['MM\0*', 0],
       ['ftypheic', 4],
       ['ftypavif', 4],
     ] as const
   ).map(([begin, at]) => {
-    return [begin, at, 'The file is a picture; run text recognition (OCR) over it first'] as const
+    return [
+      begin,
+      at,
+      'The file is a picture in a format that is not read; save it as PNG or JPEG',
+    ] as const
   }),
   ...(['7z\xbc\xaf', 'Rar!', 'BZh', '\xfd7zXZ'] as const).map((begin) => {
     return [begin, 0, 'The file is an archive; unpack it, or make a ZIP of its files'] as const
@@ -257,4 +260,17 @@ function isOle(bytes: Uint8Array): boolean {
 /** What TextDecoder calls latin1 is windows-1252. */
 function toWindows1252(magic: string): string {
   return new TextDecoder('latin1').decode(Uint8Array.from(magic, (char) => char.charCodeAt(0)))
+}
+
+const BEGINS: readonly (readonly [ScanMediaType, RegExp])[] = [
+  ['image/png', /^89504e47/],
+  ['image/jpeg', /^ffd8ff/],
+  ['image/gif', /^47494638/],
+  ['image/webp', /^52494646.{8}57454250/],
+]
+
+/** null: no picture that models take. */
+export function imageType(bytes: Uint8Array): ScanMediaType | null {
+  const begin = Buffer.from(bytes.subarray(0, 12)).toString('hex')
+  return BEGINS.find(([, pattern]) => pattern.test(begin))?.[0] ?? null
 }

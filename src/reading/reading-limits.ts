@@ -11,6 +11,14 @@ export const READING_LIMITS = {
   xmlDepthMax: 500,
   /** Parsing takes about a second for each million. */
   markdownCleanedCharsMax: 8_000_000,
+  /** Pictures of text in one file that a model reads. */
+  scansMax: 1000,
+  /** Of one: providers take no more. */
+  scanBytesMax: 5 * 1024 * 1024,
+  /** A smaller picture in an Office file is a logo or a line. */
+  pictureBytesMin: 8 * 1024,
+  /** Of a page that is drawn, its longer side. */
+  scanSide: 2000,
   rtfDepthMax: 5000,
   /** Parts within parts. */
   mailDepthMax: 100,

@@ -1,4 +1,4 @@
-import type { TableIds } from '../core/domain/chunk-tables.ts'
+import type { TableIds } from '../core/domain/chunk.ts'
 import type { KeywordSearch } from '../core/domain/hybrid-search.ts'
 import type { ColumnReader, CommittedWrite } from '../core/domain/ports/retrieval-ports.ts'
 import type {

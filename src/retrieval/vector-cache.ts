@@ -1,4 +1,4 @@
-import type { TableIds } from '../core/domain/chunk-tables.ts'
+import type { TableIds } from '../core/domain/chunk.ts'
 import type {
   Accelerator,
   CommittedWrite,
@@ -7,7 +7,7 @@ import type {
 } from '../core/domain/ports/retrieval-ports.ts'
 import type { NearestChunk } from '../core/domain/ports/search-ports.ts'
 import { AppError } from '../core/errors.ts'
-import { yieldToEventLoop } from '../core/runtime/scheduling.ts'
+import { yieldToEventLoop } from '../core/runtime/serial-queue.ts'
 import { ExactIndex } from './vectors/exact-index.ts'
 import type { FetchVectors } from './vectors/rescore.ts'
 import type { ScanRunner } from './vectors/scan.ts'

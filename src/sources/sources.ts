@@ -16,7 +16,7 @@ import type { ResultValue, RowStream } from '../core/domain/query-result.ts'
 import { AppError } from '../core/errors.ts'
 import { type Deadline, startDeadline } from '../core/runtime/cancellation.ts'
 import { LruMap } from '../core/runtime/lru-map.ts'
-import { yieldToEventLoop } from '../core/runtime/scheduling.ts'
+import { yieldToEventLoop } from '../core/runtime/serial-queue.ts'
 import type { SourceEngine, SourceRows, SourceWork } from './source-engine.ts'
 
 export type Engines = Readonly<Record<DataSourceEngine, SourceEngine>>

@@ -3,8 +3,8 @@ import { type FileHandle, mkdir, open, rm, statfs } from 'node:fs/promises'
 import { join } from 'node:path'
 import { literal, quote } from '../core/domain/identifier.ts'
 import { exactJson, isExactNumber, type ResultValue } from '../core/domain/query-result.ts'
-import { timestampOf } from '../core/domain/timestamp.ts'
 import { AppError, systemCodeOf } from '../core/errors.ts'
+import { timestampOf } from '../core/time.ts'
 
 const BUFFER_BYTES = 4 * 1024 * 1024
 /** Between two looks at the disk. */

@@ -1,5 +1,5 @@
 /** Between a socket and a client library: a server's messages go on whole, checked and limited, and never hold the thread for long. */
-import { TimeSlice } from '../core/runtime/scheduling.ts'
+import { TimeSlice } from '../core/runtime/serial-queue.ts'
 
 /** One message of a server, a row above all. */
 export const MESSAGE_BYTES_MAX = 16 * 1024 ** 2

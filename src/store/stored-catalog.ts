@@ -2,7 +2,7 @@ import { isDeepStrictEqual } from 'node:util'
 import { eq } from 'drizzle-orm'
 import { type CatalogSnapshot, findView } from '../core/domain/access/catalog-snapshot.ts'
 import type { Agent, AgentChanges, AgentDraft } from '../core/domain/agents/agent.ts'
-import { chunkTables, projectSchema, withNextKeywords } from '../core/domain/chunk-tables.ts'
+import { chunkTables, projectSchema, withNextKeywords } from '../core/domain/chunk.ts'
 import { nameKey, quote } from '../core/domain/identifier.ts'
 import type {
   KnowledgeBase,
@@ -12,8 +12,8 @@ import type {
 } from '../core/domain/knowledge-base.ts'
 import type { Catalog } from '../core/domain/ports/store-ports.ts'
 import type { Project, View, ViewChanges, ViewDraft } from '../core/domain/project.ts'
-import { timestampOfMillis } from '../core/domain/timestamp.ts'
 import { notFound } from '../core/errors.ts'
+import { timestampOfMillis } from '../core/time.ts'
 import {
   checkAgentName,
   checkDatabaseName,

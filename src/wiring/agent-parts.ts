@@ -5,7 +5,7 @@ import { Conversations } from '../agents/questions/conversations.ts'
 import { LiveTurns } from '../agents/questions/live-turns.ts'
 import type { ServerDeps, UseCases } from '../api/http/request/route-context.ts'
 import type { LoggedError } from '../api/http/request/running-requests.ts'
-import type { McpUses } from '../api/mcp/mcp-uses.ts'
+import type { McpUses } from '../api/mcp/tool.ts'
 import type { Rights } from '../core/domain/access/principal.ts'
 import {
   BUILTIN_CHAT_MODEL,
@@ -28,6 +28,7 @@ import type {
 import { toAppError } from '../core/errors.ts'
 import type { Guard } from '../core/runtime/address-policy.ts'
 import { setStatement } from '../core/runtime/cancellation.ts'
+import type { OcrModel } from '../ingest/readers/scans.ts'
 import { modelEndpoint } from '../models/endpoint.ts'
 import { FeatureMemories } from '../models/registries/feature-memories.ts'
 import { costOf } from '../ops/telemetry/model-prices.ts'
@@ -271,6 +272,25 @@ export function chatDefaultsOf(settings: Settings): ChatDefaults {
   const serviceKeys = serviceKeysOf(settings)
   const own = { openaiApiKey, openaiBaseUrl, anthropicApiKey, anthropicBaseUrl }
   return { ...own, ...operators, serviceKeys, network }
+}
+
+/** The model that reads scans; missing: none is set. */
+export function ocrModelOf(settings: Settings, models: ChatModels): OcrModel | undefined {
+  const { ocrProvider: provider, ocrModel: modelName, ocrBaseUrl, ocrApiKey } = settings
+  if (modelName === undefined) return undefined
+  const ref: ModelRef = {
+    ...{ provider, modelName, options: {} },
+    ...(ocrBaseUrl === undefined ? {} : { baseUrl: ocrBaseUrl }),
+    ...(ocrApiKey === undefined ? {} : { apiKey: ocrApiKey }),
+  }
+  return {
+    name: modelName,
+    model: () => models.chatModel(ref),
+    costOf: (usages) => {
+      const turns = usages.map((usage) => ({ usage }))
+      return costOf(ref, turns, settings.modelPrices)
+    },
+  }
 }
 
 /** By the short names of the providers. */

@@ -25,12 +25,17 @@ const FORBIDDEN = '"error_code":1106'
 
 const linesOf = (text: string) => text.trim().split('\n')
 
+/** `readonly kind: 'use'`, and the kinds of statements that have the same fields: `Dropped<'drop_job'>`. */
+const KINDS = /(?:readonly kind: |\b(?:Named|Created|Altered|Dropped)<)((?:'\w+'(?: \| )?)+)/g
+
 test('every kind of statement is classified', async () => {
-  const files = new Bun.Glob('parse-*.ts').scan(`${import.meta.dir}/../../src/sql/dialect`)
+  const files = new Bun.Glob('{parse-*,object-statements}.ts').scan(
+    `${import.meta.dir}/../../src/sql/dialect`,
+  )
   const kinds = new Set<string>()
   for await (const file of files) {
     const text = await Bun.file(`${import.meta.dir}/../../src/sql/dialect/${file}`).text()
-    for (const [, kind = ''] of text.matchAll(/readonly kind: ((?:'\w+'(?: \| )?)+)/g)) {
+    for (const [, kind = ''] of text.matchAll(KINDS)) {
       for (const one of kind.split(' | ')) kinds.add(one.slice(1, -1))
     }
   }

@@ -1,5 +1,5 @@
 import { expect, test } from 'bun:test'
-import { stemOf } from '../../src/core/text/stems.ts'
+import { stemOf } from '../../src/core/text/words.ts'
 
 test.each([
   ['книгами', 'книг'],

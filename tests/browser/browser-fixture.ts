@@ -151,7 +151,8 @@ export function browserOver(environment: Readonly<Record<string, string>> = {}) 
   }
 }
 
-const WCAG = ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'wcag22aa']
+/** What axe counts as best practice is expected too: landmarks, the order of headings. */
+const RULES = ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'wcag22aa', 'best-practice']
 
 /** Looks with axe at what is shown now. @throws Error with each rule that is broken, and where */
 export async function expectNoViolations(page: Page): Promise<void> {
@@ -160,7 +161,7 @@ export async function expectNoViolations(page: Page): Promise<void> {
   // What a debugger evaluates is no script of the page: its policy stays as strict as it is.
   if (!(await page.evaluate('"axe" in globalThis'))) await page.evaluate(`${axe.source}; undefined`)
   const found = await page.evaluate(
-    `axe.run(document, { runOnly: ${JSON.stringify(WCAG)}, resultTypes: ['violations'] })
+    `axe.run(document, { runOnly: ${JSON.stringify(RULES)}, resultTypes: ['violations'] })
       .then(({ violations }) => violations.map(({ id, help, nodes }) =>
         id + ': ' + help + '\\n' + nodes.slice(0, 4).map(({ target, failureSummary }) =>
           '    ' + target.join(' ') + '\\n      ' + failureSummary.replaceAll('\\n', ' ')).join('\\n')))`,

@@ -46,7 +46,7 @@ browserTest(
       await asked.getByRole('button', { name: 'Re-chunk' }).click()
       const cut = page.getByRole('region', { name: 'Re-chunked documents' })
       await cut.getByText('Done', { exact: true }).waitFor()
-      await cut.getByText(/^1 of 1 document · 1 split again · (9|1\d) new chunks/).waitFor()
+      await cut.getByText(/^1 of 1 document · 1 re-chunked · (9|1\d) new chunks/).waitFor()
       // What no field shows stays over a save.
       const others = { window_size: 2, window_overlap: 1 }
       const sent = { type: 'sentence_chunking', sentence_chunking_config: others }

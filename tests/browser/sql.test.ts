@@ -106,7 +106,7 @@ browserTest(
       await page.getByText('mindsdb.teas').waitFor()
       await page.getByRole('button', { name: 'Plan' }).click()
       await page.getByRole('button', { name: 'Run it and measure' }).click()
-      await page.getByRole('dialog').locator('meter').first().waitFor()
+      await page.getByRole('dialog').getByText('Total Time').waitFor()
       await page.keyboard.press('Escape')
       const second = await context.newPage()
       await second.goto('/sql')

@@ -123,6 +123,18 @@ describe('hostile rows', () => {
   })
 })
 
+test('a file in the text, as a data URL, is left out', () => {
+  const url = `data:image/png;base64,${'iVBORw0KGgo'.repeat(20)}=`
+  const texts = [
+    [`Before ![Our logo](${url}) after`, 'Before Our logo after'],
+    [`<img src="${url}" alt="Tea">`, '<img src="" alt="Tea">'],
+    ['data:text/plain;base64,SGVsbG8= says Hello', 'data:text/plain;base64,SGVsbG8= says Hello'],
+  ]
+  for (const [content = '', stored = ''] of texts) {
+    expect(documentOfRow({ content }, 0, DEFAULT).texts[0]?.text).toBe(stored)
+  }
+})
+
 describe('the layout of a row', () => {
   const parts = { unit: 'page', starts: [0, 4] } as const
   const row = { id: 'r', content: 'one two', title: 'T', layout: { syntax: 'text', parts } }

@@ -19,6 +19,7 @@ describe('the format', () => {
     ['no-extension', 'From: a@b.test\nTo: c@d.test\nSubject: x\n\nHi', 'eml'],
     ['no-extension', 'From a@b.test Thu Jan 1 00:00:00 1970\nFrom: a@b.test\n\nHi', 'mbox'],
     ['no-extension', '{"cells": [],\n"nbformat": 4}', 'ipynb'],
+    ['no-extension', Uint8Array.of(0x89, 0x50, 0x4e, 0x47, 0x0d, 0x0a, 0x1a, 0x0a, 0, 0), 'image'],
     ['wide.txt', Uint8Array.of(0xff, 0xfe, 0x61, 0), 'text'],
   ]
   for (const [name, content, format] of cases) {
@@ -29,7 +30,7 @@ describe('the format', () => {
   }
 
   const unreadable: readonly [string, RegExp][] = [
-    ['\x89PNG\r\n\x1a\n\0\0', /picture; run text recognition/],
+    ['II*\0', /picture in a format that is not read; save it as PNG/],
     ['PK\x03\x04\0\0', /ZIP that is cut off or damaged; send it again/],
     ['7z\xbc\xaf\x27\x1c\0', /archive; unpack it/],
     ['\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1W\0o\0r\0d\0D\0o\0c\0u\0m\0e\0n\0t\0', /save it as DOCX/],

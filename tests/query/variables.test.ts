@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import type { BoundValue } from '../../src/core/domain/ports/engine-ports.ts'
 import type { AppError } from '../../src/core/errors.ts'
 import { runSelect } from '../../src/query/select/run-select.ts'
-import { requestValues, Variables } from '../../src/query/variables.ts'
+import { requestValues, Variables } from '../../src/query/sessions.ts'
 import { parameterNamesOf, toDuckDB, tokenize } from '../../src/sql/lexer/tokens.ts'
 import { openSqlFixture, type SqlFixture } from '../sql/sql-fixture.ts'
 

@@ -196,11 +196,11 @@ test('pages that are pictures are said', async () => {
   const { content, warnings } = await read({ pages: [line('Text', 72, 700), picture, picture] })
   expect(content).toBe('Text')
   expect(warnings).toEqual([
-    '2 of 3 pages are pictures: their text needs text recognition first (pages 2, 3)',
+    '2 of 3 pages contain no text. Set an OCR model (EIDER_OCR_MODEL) to read them (pages 2, 3)',
   ])
   await expect(read({ pages: [picture, picture] })).rejects.toMatchObject({
     code: 'file_unreadable',
-    message: 'All 2 pages of the PDF are pictures: their text needs text recognition first',
+    message: '2 of 2 pages contain no text. Set an OCR model (EIDER_OCR_MODEL) to read scans',
   })
 })
 

@@ -1,16 +1,9 @@
-import { chunkTables } from '../../src/core/domain/chunk-tables.ts'
+import { chunkTables } from '../../src/core/domain/chunk.ts'
 import type { KeywordSearch, PhraseHits } from '../../src/core/domain/hybrid-search.ts'
 import type { KnowledgeBase } from '../../src/core/domain/knowledge-base.ts'
 import type { PrefilterSql } from '../../src/core/domain/ports/engine-ports.ts'
 import { queryTerms } from '../../src/core/text/phrases.ts'
-import {
-  isPhraseFilterParameter,
-  phraseBonusesParameter,
-  phraseBoundParameter,
-  phraseKeysParameter,
-  termCountsParameter,
-  termKeysParameter,
-} from '../../src/sql/search/plan-inputs.ts'
+import { BOUND } from '../../src/sql/search/plan-inputs.ts'
 import { keywordScoresSql } from '../../src/sql/subquery/hybrid-rows.ts'
 import type { SearchableStore } from '../support/searchable-store.ts'
 import { rowsOf } from '../support/store-fixture.ts'
@@ -79,12 +72,12 @@ export async function scoresFromTables({ store, kb }: Base, query: KeywordQuery)
       WHERE chunk_key IN (SELECT chunk_key FROM ${chunks} WHERE ${where})
       ORDER BY score DESC, chunk_key`,
     {
-      [termKeysParameter(0)]: keys,
-      [termCountsParameter(0)]: counts,
-      [phraseKeysParameter(0)]: phrases?.keys ?? [],
-      [phraseBonusesParameter(0)]: phrases?.bonuses ?? [],
-      [phraseBoundParameter(0)]: phrases?.bound ?? 0,
-      [isPhraseFilterParameter(0)]: phrases?.isFilter ?? false,
+      [BOUND.termKeys(0)]: keys,
+      [BOUND.termCounts(0)]: counts,
+      [BOUND.phraseKeys(0)]: phrases?.keys ?? [],
+      [BOUND.phraseBonuses(0)]: phrases?.bonuses ?? [],
+      [BOUND.phraseBound(0)]: phrases?.bound ?? 0,
+      [BOUND.isPhraseFilter(0)]: phrases?.isFilter ?? false,
     },
   )
   const all = rows.map(([key, score]) => ({ key: BigInt(String(key)), score: Number(score) }))

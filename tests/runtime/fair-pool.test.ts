@@ -1,7 +1,7 @@
 import { expect, test } from 'bun:test'
 import { AppError } from '../../src/core/errors.ts'
 import { FairPool } from '../../src/core/runtime/fair-pool.ts'
-import { yieldToEventLoop } from '../../src/core/runtime/scheduling.ts'
+import { yieldToEventLoop } from '../../src/core/runtime/serial-queue.ts'
 
 const never = new AbortController().signal
 

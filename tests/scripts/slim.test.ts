@@ -38,7 +38,7 @@ async function slim(...options: readonly string[]) {
 test('removes what this system never reads, and says what it saves', async () => {
   const { code, text } = await slim()
   expect(code).toBe(0)
-  expect(text).toContain('9 MB  saved; npm ci brings it back')
+  expect(text).toContain('9 MB  saved')
   expect([OWN, 'elysia'].map(has)).toEqual([true, true])
   expect([OTHER, 'typescript', '@types'].map(has)).toEqual([false, false, false])
   expect((await slim()).text).toContain('0 MB  saved')

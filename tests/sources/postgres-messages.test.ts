@@ -1,5 +1,5 @@
 import { expect, test } from 'bun:test'
-import { yieldToEventLoop } from '../../src/core/runtime/scheduling.ts'
+import { yieldToEventLoop } from '../../src/core/runtime/serial-queue.ts'
 import { PostgresMessages } from '../../src/sources/postgres/postgres-messages.ts'
 import { WireMessages } from '../../src/sources/wire-messages.ts'
 

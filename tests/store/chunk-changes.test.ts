@@ -1,6 +1,5 @@
 import { afterEach, beforeEach, expect, test } from 'bun:test'
-import type { ChunkChange, DocumentChange } from '../../src/core/domain/chunk.ts'
-import { chunkTables } from '../../src/core/domain/chunk-tables.ts'
+import { type ChunkChange, chunkTables, type DocumentChange } from '../../src/core/domain/chunk.ts'
 import type { KnowledgeBase } from '../../src/core/domain/knowledge-base.ts'
 import type { Store } from '../../src/store/store.ts'
 import {

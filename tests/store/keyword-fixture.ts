@@ -2,14 +2,7 @@ import type { PhraseHits } from '../../src/core/domain/hybrid-search.ts'
 import type { KnowledgeBase } from '../../src/core/domain/knowledge-base.ts'
 import { Analyzer } from '../../src/core/text/analyzer.ts'
 import { queryTerms } from '../../src/core/text/phrases.ts'
-import {
-  isPhraseFilterParameter,
-  phraseBonusesParameter,
-  phraseBoundParameter,
-  phraseKeysParameter,
-  termCountsParameter,
-  termKeysParameter,
-} from '../../src/sql/search/plan-inputs.ts'
+import { BOUND } from '../../src/sql/search/plan-inputs.ts'
 import { keywordScoresSql } from '../../src/sql/subquery/hybrid-rows.ts'
 import type { Store } from '../../src/store/store.ts'
 import { rowsOf } from '../support/store-fixture.ts'
@@ -28,12 +21,12 @@ export async function keywordScores(
     `SELECT chunk_content, score FROM (${keywordScoresSql(kb, 0)}) JOIN ${chunks} USING (chunk_key)
       ORDER BY score DESC, chunk_content`,
     {
-      [termKeysParameter(0)]: keys,
-      [termCountsParameter(0)]: counts,
-      [phraseKeysParameter(0)]: phrases?.keys ?? [],
-      [phraseBonusesParameter(0)]: phrases?.bonuses ?? [],
-      [phraseBoundParameter(0)]: phrases?.bound ?? 0,
-      [isPhraseFilterParameter(0)]: phrases?.isFilter ?? false,
+      [BOUND.termKeys(0)]: keys,
+      [BOUND.termCounts(0)]: counts,
+      [BOUND.phraseKeys(0)]: phrases?.keys ?? [],
+      [BOUND.phraseBonuses(0)]: phrases?.bonuses ?? [],
+      [BOUND.phraseBound(0)]: phrases?.bound ?? 0,
+      [BOUND.isPhraseFilter(0)]: phrases?.isFilter ?? false,
     },
   )
   return new Map(rows.map(([content, score]) => [String(content), Number(score)]))

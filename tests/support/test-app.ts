@@ -1,8 +1,9 @@
-import { type App, type AppLog, createApp } from '../../src/app.ts'
+import { type AppLog, createApp } from '../../src/app.ts'
 import type { DataSources } from '../../src/core/domain/ports/engine-ports.ts'
 import type { EmbedderRegistry, RerankerRegistry } from '../../src/core/domain/ports/model-ports.ts'
 import type { Migration } from '../../src/store/catalog/migrate.ts'
 import { openStore, type Store } from '../../src/store/store.ts'
+import type { App } from '../../src/wiring/running-app.ts'
 import { type Environment, settingsFrom } from '../../src/wiring/settings/settings.ts'
 import { holdAnswer } from './held-answers.ts'
 

@@ -2,7 +2,7 @@ import { type Citation, pageAt } from '../../core/domain/agents/completion-event
 import type { KnowledgeBase } from '../../core/domain/knowledge-base.ts'
 import { fullName } from '../../core/domain/project.ts'
 import { AppError } from '../../core/errors.ts'
-import { SLICE_MS, TimeSlice } from '../../core/runtime/scheduling.ts'
+import { SLICE_MS, TimeSlice } from '../../core/runtime/serial-queue.ts'
 import { AGENT_LIMITS } from '../agent-limits.ts'
 import { type DataReader, selectChunks } from '../data/data-reader.ts'
 import { type ChunkPlace, headingAt } from './chunk-place.ts'

@@ -7,7 +7,6 @@ import type {
   NewTurn,
   Owner,
 } from '../../core/domain/ports/conversation-ports.ts'
-import { timestampOfMillis } from '../../core/domain/timestamp.ts'
 import { AppError, toAppError } from '../../core/errors.ts'
 import {
   abortOrigin,
@@ -16,6 +15,7 @@ import {
   setCaller,
   setOrigin,
 } from '../../core/runtime/cancellation.ts'
+import { timestampOfMillis } from '../../core/time.ts'
 import type { AgentPool } from './agent-pool.ts'
 import { type AgentQuestion, failedRun, type OpenConversation } from './agent-question.ts'
 import type { Answer } from './completion-stream.ts'

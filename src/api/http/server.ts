@@ -23,8 +23,7 @@ import { fileBatchOperations } from './openai/file-batch-routes.ts'
 import { openAiFileOperations } from './openai/openai-file-routes.ts'
 import { responseOperations } from './openai/response-routes.ts'
 import { vectorStoreFileOperations } from './openai/vector-store-file-routes.ts'
-import { vectorStoreOperations } from './openai/vector-store-routes.ts'
-import { vectorStoreSearchOperations } from './openai/vector-store-search-routes.ts'
+import { vectorStoreOperations, vectorStoreSearchOperations } from './openai/vector-store-routes.ts'
 import { OPENAPI_PATH, type Operation, type Operations, resource } from './openapi/operation.ts'
 import type { Peer } from './request/arrivals.ts'
 import { failureResponseAt, isOpenAiPath, requestError } from './request/error-response.ts'
@@ -48,8 +47,7 @@ import { catalogOperations, projectOperations, viewOperations } from './routes/p
 import { loginOperations, requestOperations } from './routes/request-routes.ts'
 import { searchOperations } from './routes/search-routes.ts'
 import { sourceOperations } from './routes/source-routes.ts'
-import { sqlLinkOperations } from './routes/sql-link-routes.ts'
-import { sqlOperations } from './routes/sql-routes.ts'
+import { sqlLinkOperations, sqlOperations } from './routes/sql-routes.ts'
 import {
   backupOperations,
   healthOperations,

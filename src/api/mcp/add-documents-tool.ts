@@ -4,8 +4,8 @@ import type { KnowledgeBase } from '../../core/domain/knowledge-base.ts'
 import { fullName } from '../../core/domain/project.ts'
 import { AppError } from '../../core/errors.ts'
 import type { JsonObject } from '../../core/json.ts'
-import { contentColumnsOf } from './schemas.ts'
-import type { Tool } from './tool.ts'
+import { contentColumnsOf } from './resources.ts'
+import { answers, type Tool, takes } from './tool.ts'
 import { namedAmong, visibleData } from './visible-data.ts'
 
 const DOCUMENTS_MAX = 100
@@ -25,43 +25,34 @@ export const ADD_DOCUMENTS_TOOL: Tool = {
     idempotentHint: true,
     openWorldHint: false,
   },
-  inputSchema: {
-    type: 'object',
-    properties: {
-      knowledge_base: {
-        type: 'string',
-        minLength: 1,
-        description: '"project.name"; a name alone is of the default project. It must exist',
-      },
-      documents: {
-        type: 'array',
-        minItems: 1,
-        maxItems: DOCUMENTS_MAX,
-        items: {
-          type: 'object',
-          properties: {
-            id: { type: 'string', minLength: 1, maxLength: 1_000 },
-            content: { type: 'string', minLength: 1, maxLength: CONTENT_CHARS_MAX },
-            metadata: { type: 'object' },
-          },
-          required: ['content'],
-          additionalProperties: false,
+  inputSchema: takes(['knowledge_base', 'documents'], {
+    knowledge_base: {
+      type: 'string',
+      minLength: 1,
+      description: '"project.name"; a name alone is of the default project. It must exist',
+    },
+    documents: {
+      type: 'array',
+      minItems: 1,
+      maxItems: DOCUMENTS_MAX,
+      items: {
+        type: 'object',
+        properties: {
+          id: { type: 'string', minLength: 1, maxLength: 1_000 },
+          content: { type: 'string', minLength: 1, maxLength: CONTENT_CHARS_MAX },
+          metadata: { type: 'object' },
         },
+        required: ['content'],
+        additionalProperties: false,
       },
     },
-    required: ['knowledge_base', 'documents'],
-    additionalProperties: false,
-  },
-  outputSchema: {
-    type: 'object',
-    properties: {
-      knowledge_base: { type: 'string' },
-      documents: { type: 'integer', description: 'How many were taken' },
-      state: { type: 'string', enum: ['stored', 'running'] },
-      job_id: { type: 'integer', description: 'Where it takes longer: GET /api/jobs/{id}' },
-    },
-    required: ['knowledge_base', 'documents', 'state'],
-  },
+  }),
+  outputSchema: answers(['knowledge_base', 'documents', 'state'], {
+    knowledge_base: { type: 'string' },
+    documents: { type: 'integer', description: 'How many were taken' },
+    state: { type: 'string', enum: ['stored', 'running'] },
+    job_id: { type: 'integer', description: 'Where it takes longer: GET /api/jobs/{id}' },
+  }),
   async run(sent, { uses, principal, signal }) {
     const { knowledgeBases } = namable(uses.snapshot(), principal)
     const named = sent.text('knowledge_base')

@@ -1,8 +1,7 @@
 import { askerOf } from '../../core/domain/access/principal.ts'
 import type { Action, Citation, OutputEvent } from '../../core/domain/agents/completion-event.ts'
-import { linkOf } from './document-texts.ts'
-import { documentUri } from './eider-uri.ts'
-import type { Tool, ToolCall } from './tool.ts'
+import { documentUri, linkOf } from './eider-uri.ts'
+import { answers, type Tool, type ToolCall, takes } from './tool.ts'
 import { namedAmong, visibleData } from './visible-data.ts'
 
 const QUESTION_CHARS_MAX = 100_000
@@ -23,54 +22,45 @@ export const ASK_AGENT_TOOL: Tool = {
     idempotentHint: false,
     openWorldHint: true,
   },
-  inputSchema: {
-    type: 'object',
-    properties: {
-      agent: {
-        type: 'string',
-        minLength: 1,
-        description: '"project.name"; a name alone is of the default project',
-      },
-      question: { type: 'string', minLength: 1, maxLength: QUESTION_CHARS_MAX },
-      conversation_id: {
-        type: 'string',
-        description: '"new", or the id of a conversation to go on with; without it nothing is kept',
-      },
+  inputSchema: takes(['agent', 'question'], {
+    agent: {
+      type: 'string',
+      minLength: 1,
+      description: '"project.name"; a name alone is of the default project',
     },
-    required: ['agent', 'question'],
-    additionalProperties: false,
-  },
-  outputSchema: {
-    type: 'object',
-    properties: {
-      answer: { type: 'string' },
-      citations: {
-        type: 'array',
-        items: {
-          type: 'object',
-          properties: {
-            id: { type: 'string', description: 'For fetch' },
-            knowledge_base: { type: 'string' },
-            document_id: { type: 'string' },
-            url: { type: 'string' },
-            text: { type: 'string', description: 'The quote' },
-            page: { type: ['integer', 'null'] },
-            heading: { type: ['string', 'null'] },
-          },
-          required: ['knowledge_base', 'document_id', 'text'],
+    question: { type: 'string', minLength: 1, maxLength: QUESTION_CHARS_MAX },
+    conversation_id: {
+      type: 'string',
+      description: '"new", or the id of a conversation to go on with; without it nothing is kept',
+    },
+  }),
+  outputSchema: answers(['answer', 'citations', 'trace_id'], {
+    answer: { type: 'string' },
+    citations: {
+      type: 'array',
+      items: {
+        type: 'object',
+        properties: {
+          id: { type: 'string', description: 'For fetch' },
+          knowledge_base: { type: 'string' },
+          document_id: { type: 'string' },
+          url: { type: 'string' },
+          text: { type: 'string', description: 'The quote' },
+          page: { type: ['integer', 'null'] },
+          heading: { type: ['string', 'null'] },
         },
+        required: ['knowledge_base', 'document_id', 'text'],
       },
-      statements: {
-        type: 'array',
-        items: { type: 'string' },
-        description: 'SQL whose rows the answer is made of',
-      },
-      conversation_id: { type: 'string' },
-      trace_id: { type: 'string' },
-      warnings: { type: 'array', items: { type: 'string' } },
     },
-    required: ['answer', 'citations', 'trace_id'],
-  },
+    statements: {
+      type: 'array',
+      items: { type: 'string' },
+      description: 'SQL whose rows the answer is made of',
+    },
+    conversation_id: { type: 'string' },
+    trace_id: { type: 'string' },
+    warnings: { type: 'array', items: { type: 'string' } },
+  }),
   async run(sent, call) {
     const { uses, principal, signal } = call
     const { agents } = visibleData(uses.snapshot(), principal)

@@ -1,8 +1,7 @@
 import { fullName } from '../../core/domain/project.ts'
 import { AppError } from '../../core/errors.ts'
-import { documentTitle, linkOf, wholeText } from './document-texts.ts'
-import { documentUri, readEiderUri } from './eider-uri.ts'
-import { READS, type Tool } from './tool.ts'
+import { documentTitle, documentUri, linkOf, readEiderUri, wholeText } from './eider-uri.ts'
+import { answers, READS, type Tool, takes } from './tool.ts'
 import { namedAmong, visibleData } from './visible-data.ts'
 
 const TEXT_CHARS_UNSET = 60_000
@@ -17,41 +16,32 @@ export const FETCH_TOOL: Tool = {
     `Of a long one the first ${TEXT_CHARS_UNSET} characters; metadata.next_offset says where to go on with "offset".`,
   needs: 'read',
   annotations: READS,
-  inputSchema: {
-    type: 'object',
-    properties: {
-      id: {
-        type: 'string',
-        minLength: 1,
-        maxLength: 10_000,
-        description: 'The id of a search result: eider://documents/{project}/{knowledge_base}/{id}',
-      },
-      offset: { type: 'integer', minimum: 0, description: 'Characters to leave out' },
-      max_chars: {
-        type: 'integer',
-        minimum: 1,
-        maximum: FETCHED_CHARS_MAX,
-        description: `Most characters of the text; ${TEXT_CHARS_UNSET} by default`,
-      },
+  inputSchema: takes(['id'], {
+    id: {
+      type: 'string',
+      minLength: 1,
+      maxLength: 10_000,
+      description: 'The id of a search result: eider://documents/{project}/{knowledge_base}/{id}',
     },
-    required: ['id'],
-    additionalProperties: false,
-  },
-  outputSchema: {
-    type: 'object',
-    properties: {
-      id: { type: 'string' },
-      title: { type: 'string' },
-      text: { type: 'string' },
-      url: { type: 'string' },
-      metadata: {
-        type: 'object',
-        description:
-          'Columns of the document, and of a part: total_chars, offset and next_offset (null at the end)',
-      },
+    offset: { type: 'integer', minimum: 0, description: 'Characters to leave out' },
+    max_chars: {
+      type: 'integer',
+      minimum: 1,
+      maximum: FETCHED_CHARS_MAX,
+      description: `Most characters of the text; ${TEXT_CHARS_UNSET} by default`,
     },
-    required: ['id', 'title', 'text', 'url', 'metadata'],
-  },
+  }),
+  outputSchema: answers(['id', 'title', 'text', 'url', 'metadata'], {
+    id: { type: 'string' },
+    title: { type: 'string' },
+    text: { type: 'string' },
+    url: { type: 'string' },
+    metadata: {
+      type: 'object',
+      description:
+        'Columns of the document, and of a part: total_chars, offset and next_offset (null at the end)',
+    },
+  }),
   async run(sent, { uses, principal, signal, origin }) {
     const address = readEiderUri(sent.text('id'))
     if (address?.kind !== 'document') {

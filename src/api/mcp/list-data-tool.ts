@@ -5,8 +5,8 @@ import { FILES_DATABASE } from '../../core/domain/project.ts'
 import { AppError } from '../../core/errors.ts'
 import type { JsonObject } from '../../core/json.ts'
 import { mapConcurrent } from '../../core/runtime/serial-queue.ts'
-import { contentColumnsOf } from './schemas.ts'
-import { READS, type Tool, type ToolCall } from './tool.ts'
+import { contentColumnsOf } from './resources.ts'
+import { answers, READS, type Tool, type ToolCall, takes } from './tool.ts'
 import { type VisibleData, visibleData } from './visible-data.ts'
 
 const ITEMS_UNSET = 100
@@ -22,60 +22,52 @@ export const LIST_DATA_TOOL: Tool = {
     'agents that can be asked, and the projects they are in. Call it first when you do not know a name or a column.',
   needs: 'read',
   annotations: READS,
-  inputSchema: {
-    type: 'object',
-    properties: {
-      project: {
-        type: 'string',
-        description: 'Only this project, "files", or the name of a database elsewhere',
-      },
-      limit: {
-        type: 'integer',
-        minimum: 1,
-        maximum: ITEMS_MAX,
-        description: `Most items; ${ITEMS_UNSET} by default`,
-      },
-      cursor: { type: 'string', description: 'next_cursor of the page before' },
+  inputSchema: takes([], {
+    project: {
+      type: 'string',
+      description: 'Only this project, "files", or the name of a database elsewhere',
     },
-    additionalProperties: false,
-  },
-  outputSchema: {
-    type: 'object',
-    properties: {
-      projects: { type: 'array', items: { type: 'string' } },
+    limit: {
+      type: 'integer',
+      minimum: 1,
+      maximum: ITEMS_MAX,
+      description: `Most items; ${ITEMS_UNSET} by default`,
+    },
+    cursor: { type: 'string', description: 'next_cursor of the page before' },
+  }),
+  outputSchema: answers(['projects', 'items', 'total', 'next_cursor'], {
+    projects: { type: 'array', items: { type: 'string' } },
+    items: {
+      type: 'array',
       items: {
-        type: 'array',
-        items: {
-          type: 'object',
-          properties: {
-            kind: {
-              type: 'string',
-              enum: ['knowledge_base', 'table', 'view', 'file', 'database', 'agent'],
-            },
-            name: { type: 'string', description: 'As tools and SQL take it' },
-            columns: {
-              type: 'array',
-              items: {
-                type: 'object',
-                properties: { name: { type: 'string' }, type: { type: 'string' } },
-                required: ['name'],
-              },
-            },
-            content_columns: { type: 'array', items: { type: 'string' } },
-            documents: { type: 'integer' },
-            chunks: { type: 'integer' },
-            rows: { type: 'integer' },
-            engine: { type: 'string' },
-            reads: { type: 'array', items: { type: 'string' } },
+        type: 'object',
+        properties: {
+          kind: {
+            type: 'string',
+            enum: ['knowledge_base', 'table', 'view', 'file', 'database', 'agent'],
           },
-          required: ['kind', 'name'],
+          name: { type: 'string', description: 'As tools and SQL take it' },
+          columns: {
+            type: 'array',
+            items: {
+              type: 'object',
+              properties: { name: { type: 'string' }, type: { type: 'string' } },
+              required: ['name'],
+            },
+          },
+          content_columns: { type: 'array', items: { type: 'string' } },
+          documents: { type: 'integer' },
+          chunks: { type: 'integer' },
+          rows: { type: 'integer' },
+          engine: { type: 'string' },
+          reads: { type: 'array', items: { type: 'string' } },
         },
+        required: ['kind', 'name'],
       },
-      total: { type: 'integer' },
-      next_cursor: { type: ['string', 'null'] },
     },
-    required: ['projects', 'items', 'total', 'next_cursor'],
-  },
+    total: { type: 'integer' },
+    next_cursor: { type: ['string', 'null'] },
+  }),
   async run(sent, call) {
     const { uses, principal, signal } = call
     const project = sent.optionalText('project')

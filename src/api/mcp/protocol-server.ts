@@ -27,7 +27,6 @@ import {
   setOrigin,
 } from '../../core/runtime/cancellation.ts'
 import { type ToolCalls, toolsFor } from './call-tool.ts'
-import type { McpUses } from './mcp-uses.ts'
 import {
   completionOf,
   RESOURCE_TEMPLATES,
@@ -35,6 +34,7 @@ import {
   readResource,
   resourcePage,
 } from './resources.ts'
+import type { McpUses } from './tool.ts'
 
 export interface ProtocolParts {
   readonly uses: McpUses

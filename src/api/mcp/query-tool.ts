@@ -2,7 +2,7 @@ import type { Principal } from '../../core/domain/access/principal.ts'
 import { csvRow } from '../../core/domain/csv.ts'
 import type { ResultValue, RowStream } from '../../core/domain/query-result.ts'
 import { AppError } from '../../core/errors.ts'
-import { READS, type Tool } from './tool.ts'
+import { answers, READS, type Tool, takes } from './tool.ts'
 import { defaultProject } from './visible-data.ts'
 
 const ROWS_UNSET = 100
@@ -27,49 +27,40 @@ export const QUERY_TOOL: Tool = {
     'Call list_data first to learn names and columns.',
   needs: 'read',
   annotations: READS,
-  inputSchema: {
-    type: 'object',
-    properties: {
-      sql: {
-        type: 'string',
-        minLength: 1,
-        maxLength: SQL_CHARS_MAX,
-        description: 'One SELECT; values as :name, given in "params"',
-      },
-      params: { type: 'object', description: 'Values for :name in the statement' },
-      database: {
-        type: 'string',
-        description: 'The project of names that have none; the default project where it is missing',
-      },
-      limit: {
-        type: 'integer',
-        minimum: 1,
-        maximum: RESULT_ROWS_MAX,
-        description: `Most rows to answer; ${ROWS_UNSET} by default`,
+  inputSchema: takes(['sql'], {
+    sql: {
+      type: 'string',
+      minLength: 1,
+      maxLength: SQL_CHARS_MAX,
+      description: 'One SELECT; values as :name, given in "params"',
+    },
+    params: { type: 'object', description: 'Values for :name in the statement' },
+    database: {
+      type: 'string',
+      description: 'The project of names that have none; the default project where it is missing',
+    },
+    limit: {
+      type: 'integer',
+      minimum: 1,
+      maximum: RESULT_ROWS_MAX,
+      description: `Most rows to answer; ${ROWS_UNSET} by default`,
+    },
+  }),
+  outputSchema: answers(['columns', 'rows', 'row_count', 'has_more'], {
+    columns: {
+      type: 'array',
+      items: {
+        type: 'object',
+        properties: { name: { type: 'string' }, type: { type: 'string' } },
+        required: ['name', 'type'],
       },
     },
-    required: ['sql'],
-    additionalProperties: false,
-  },
-  outputSchema: {
-    type: 'object',
-    properties: {
-      columns: {
-        type: 'array',
-        items: {
-          type: 'object',
-          properties: { name: { type: 'string' }, type: { type: 'string' } },
-          required: ['name', 'type'],
-        },
-      },
-      rows: { type: 'array', items: { type: 'array' }, description: 'Values in column order' },
-      row_count: { type: 'integer', description: 'Rows in this answer' },
-      has_more: { type: 'boolean', description: 'Whether the statement gives more rows' },
-      note: { type: 'string', description: 'How to see the rest' },
-      warnings: { type: 'array', items: { type: 'string' } },
-    },
-    required: ['columns', 'rows', 'row_count', 'has_more'],
-  },
+    rows: { type: 'array', items: { type: 'array' }, description: 'Values in column order' },
+    row_count: { type: 'integer', description: 'Rows in this answer' },
+    has_more: { type: 'boolean', description: 'Whether the statement gives more rows' },
+    note: { type: 'string', description: 'How to see the rest' },
+    warnings: { type: 'array', items: { type: 'string' } },
+  }),
   async run(sent, { uses, principal, signal }) {
     const sql = sent.text('sql')
     if (!READING_STATEMENT.test(sql.replace(COMMENTS, ''))) {

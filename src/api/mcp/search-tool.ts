@@ -3,10 +3,9 @@ import type { KnowledgeBase } from '../../core/domain/knowledge-base.ts'
 import { fullName } from '../../core/domain/project.ts'
 import { toAppError } from '../../core/errors.ts'
 import { mapConcurrent } from '../../core/runtime/serial-queue.ts'
-import { documentTitle, linkOf } from './document-texts.ts'
-import { documentUri } from './eider-uri.ts'
-import type { FoundPassage, SearchOrder } from './mcp-uses.ts'
-import { type Arguments, READS, type Tool, type ToolCall } from './tool.ts'
+import type { SearchOrder, SearchResult } from '../../query/search/run-search.ts'
+import { documentTitle, documentUri, linkOf } from './eider-uri.ts'
+import { type Arguments, answers, READS, type Tool, type ToolCall, takes } from './tool.ts'
 import { namedAmong, visibleData } from './visible-data.ts'
 
 const RESULTS_UNSET = 10
@@ -27,67 +26,58 @@ export const SEARCH_TOOL: Tool = {
     'call fetch with its "id" for the whole document. list_data lists the knowledge bases and the columns for "filters".',
   needs: 'read',
   annotations: READS,
-  inputSchema: {
-    type: 'object',
-    properties: {
-      query: {
-        type: 'string',
-        minLength: 1,
-        maxLength: SEARCH_TEXT_CHARS_MAX,
-        description: 'What to look for, in plain words',
-      },
-      knowledge_base: {
-        type: 'string',
-        description: 'Search this one only: "project.name"; a name alone is of the default project',
-      },
-      limit: {
-        type: 'integer',
-        minimum: 1,
-        maximum: RESULTS_MAX,
-        description: `How many documents; ${RESULTS_UNSET} by default`,
-      },
-      filters: {
+  inputSchema: takes(['query'], {
+    query: {
+      type: 'string',
+      minLength: 1,
+      maxLength: SEARCH_TEXT_CHARS_MAX,
+      description: 'What to look for, in plain words',
+    },
+    knowledge_base: {
+      type: 'string',
+      description: 'Search this one only: "project.name"; a name alone is of the default project',
+    },
+    limit: {
+      type: 'integer',
+      minimum: 1,
+      maximum: RESULTS_MAX,
+      description: `How many documents; ${RESULTS_UNSET} by default`,
+    },
+    filters: {
+      type: 'object',
+      description:
+        'Conditions on metadata columns, all of which must hold: {"year": {">=": 2020}, "colour": "green"}. Needs "knowledge_base"',
+    },
+    mode: {
+      type: 'string',
+      enum: [...SEARCH_MODES],
+      description: 'hybrid (default): by meaning and keywords; vector: by meaning; keyword',
+    },
+    min_relevance: {
+      type: 'number',
+      minimum: 0,
+      maximum: 1,
+      description: 'Leaves out what is less relevant',
+    },
+  }),
+  outputSchema: answers(['results'], {
+    results: {
+      type: 'array',
+      items: {
         type: 'object',
-        description:
-          'Conditions on metadata columns, all of which must hold: {"year": {">=": 2020}, "colour": "green"}. Needs "knowledge_base"',
-      },
-      mode: {
-        type: 'string',
-        enum: [...SEARCH_MODES],
-        description: 'hybrid (default): by meaning and keywords; vector: by meaning; keyword',
-      },
-      min_relevance: {
-        type: 'number',
-        minimum: 0,
-        maximum: 1,
-        description: 'Leaves out what is less relevant',
-      },
-    },
-    required: ['query'],
-    additionalProperties: false,
-  },
-  outputSchema: {
-    type: 'object',
-    properties: {
-      results: {
-        type: 'array',
-        items: {
-          type: 'object',
-          properties: {
-            id: { type: 'string', description: 'For fetch' },
-            title: { type: 'string' },
-            url: { type: 'string', description: 'For citations' },
-            text: { type: 'string', description: 'The passage that fits best' },
-            knowledge_base: { type: 'string' },
-            relevance: { type: ['number', 'null'], description: '0 to 1' },
-          },
-          required: ['id', 'title', 'url', 'text'],
+        properties: {
+          id: { type: 'string', description: 'For fetch' },
+          title: { type: 'string' },
+          url: { type: 'string', description: 'For citations' },
+          text: { type: 'string', description: 'The passage that fits best' },
+          knowledge_base: { type: 'string' },
+          relevance: { type: ['number', 'null'], description: '0 to 1' },
         },
+        required: ['id', 'title', 'url', 'text'],
       },
-      warnings: { type: 'array', items: { type: 'string' } },
     },
-    required: ['results'],
-  },
+    warnings: { type: 'array', items: { type: 'string' } },
+  }),
   async run(sent, call) {
     const limit = sent.number('limit') ?? RESULTS_UNSET
     const { knowledgeBases, warnings } = searchedOf(sent, call)
@@ -139,7 +129,7 @@ function searchOrder(sent: Arguments, k: number): SearchOrder {
 }
 
 interface Found {
-  readonly passages: readonly { readonly kb: KnowledgeBase; readonly passage: FoundPassage }[]
+  readonly passages: readonly { readonly kb: KnowledgeBase; readonly passage: SearchResult }[]
   readonly warnings: readonly string[]
 }
 
@@ -173,7 +163,7 @@ async function searchAll(
 
 function resultRecord(
   kb: KnowledgeBase,
-  { id, content, metadata, relevance }: FoundPassage,
+  { id, content, metadata, relevance }: SearchResult,
   origin: string,
 ) {
   return {

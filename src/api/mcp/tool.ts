@@ -1,8 +1,18 @@
 /** What a tool is: how models are told of it, who may call it, and what it does. */
 
-import type { Principal, Scope } from '../../core/domain/access/principal.ts'
+import type { CatalogSnapshot } from '../../core/domain/access/catalog-snapshot.ts'
+import type { Asker, Principal, Scope } from '../../core/domain/access/principal.ts'
+import type { Agent, ConversationTurn } from '../../core/domain/agents/agent.ts'
+import type { CompletionEvent } from '../../core/domain/agents/completion-event.ts'
+import type { Row } from '../../core/domain/document.ts'
+import type { Job } from '../../core/domain/flow/job.ts'
+import type { KnowledgeBase } from '../../core/domain/knowledge-base.ts'
+import type { StoredDocument } from '../../core/domain/ports/document-ports.ts'
+import type { QueryResult } from '../../core/domain/query-result.ts'
 import { isObject, type JsonObject } from '../../core/json.ts'
-import type { McpUses } from './mcp-uses.ts'
+import type { DocumentTexts } from '../../query/documents/document-changes.ts'
+import type { ListOrder, ListPage } from '../../query/documents/list-documents.ts'
+import type { SearchAnswer, SearchOrder } from '../../query/search/run-search.ts'
 
 export interface Tool {
   readonly name: string
@@ -24,6 +34,17 @@ export interface ObjectSchema {
   readonly properties: Readonly<Record<string, object>>
   readonly required?: string[]
   readonly additionalProperties?: boolean
+}
+
+/** The arguments of a tool, and no others. */
+export function takes(required: string[], properties: ObjectSchema['properties']): ObjectSchema {
+  const needed = required.length === 0 ? {} : { required }
+  return { type: 'object', properties, ...needed, additionalProperties: false }
+}
+
+/** What a tool answers. */
+export function answers(required: string[], properties: ObjectSchema['properties']): ObjectSchema {
+  return { type: 'object', properties, required }
 }
 
 export interface ToolAnnotations {
@@ -96,4 +117,42 @@ export class Arguments {
     const value = this.#sent[name]
     return Array.isArray(value) ? value.filter(isObject) : []
   }
+}
+
+/** What tools, resources and prompts are made of: the use cases that the routes call too. */
+export interface McpUses {
+  readonly version: string
+  snapshot(): CatalogSnapshot
+  search(kb: KnowledgeBase, order: SearchOrder, signal: AbortSignal): Promise<SearchAnswer>
+  readDocument(kb: KnowledgeBase, id: string, signal: AbortSignal): Promise<DocumentTexts>
+  listDocuments(
+    kb: KnowledgeBase,
+    order: ListOrder,
+    signal: AbortSignal,
+  ): Promise<ListPage<StoredDocument>>
+  /** How much a knowledge base holds. */
+  sizeOf(kb: KnowledgeBase): Promise<{ readonly documents: number; readonly chunks: number }>
+  query(
+    request: {
+      readonly sql: string
+      readonly db: string
+      readonly params: Readonly<Record<string, unknown>>
+    },
+    principal: Principal,
+    signal: AbortSignal,
+  ): Promise<QueryResult>
+  ask(question: Question, signal: AbortSignal): AsyncIterable<CompletionEvent>
+  /** null: everything is stored. Where that takes too long, it is a job. */
+  insert(kb: KnowledgeBase, rows: readonly Row[], signal: AbortSignal): Promise<Job | null>
+  /** A failure that is nobody's mistake but ours. */
+  logError(error: unknown, signal: AbortSignal): void
+}
+
+export interface Question {
+  readonly agent: Agent
+  readonly question: string
+  readonly history: readonly ConversationTurn[]
+  readonly deltas: false
+  readonly asker: Asker
+  readonly conversationId?: string
 }

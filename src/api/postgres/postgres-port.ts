@@ -13,6 +13,7 @@ import {
   type PgCatalog,
   type ScratchDatabase,
 } from '../../query/postgres/pg-catalog.ts'
+import type { SessionName } from '../../query/sessions.ts'
 import type { Authentication } from '../http/access/authentication.ts'
 import { keyTextOf } from '../http/access/key-access.ts'
 import type { ServerDeps } from '../http/request/route-context.ts'
@@ -31,6 +32,9 @@ export interface PostgresParts {
 
 /** Catalogs that are kept: one for each caller and database. */
 const CATALOGS_MAX = 20
+const PLAIN_MAX = 1_000
+/** Types with numbers that JSON cannot say, also within others. */
+const INEXACT = /DECIMAL|DOUBLE|FLOAT|HUGEINT|BIGNUM/
 
 interface KeptCatalog {
   readonly snapshot: CatalogSnapshot
@@ -40,6 +44,8 @@ interface KeptCatalog {
 export class PostgresPort {
   readonly #parts: PostgresParts
   readonly #catalogs = new LruMap<string, KeptCatalog>({ sizeMax: CATALOGS_MAX })
+  /** Statements whose rows JSON can say. */
+  readonly #plain = new LruMap<string, true>({ sizeMax: PLAIN_MAX })
 
   constructor(parts: PostgresParts) {
     this.#parts = parts
@@ -91,7 +97,7 @@ export class PostgresPort {
         const session = { login: login ?? `postgres ${id}`, name: `postgres ${id}` }
         const result = isCatalogStatement(options.sql)
           ? await this.#catalogRows(options, principal, scope.signal)
-          : shownResult(await deps.query({ ...queryOf(options), session }, principal, scope.signal))
+          : await this.#rows({ ...options, session }, principal, scope.signal)
         outcome = { value: await use(result) }
         return new Response(null)
       } catch (error) {
@@ -107,6 +113,24 @@ export class PostgresPort {
       }
     })
     return outcomeOf(outcome, response)
+  }
+
+  /**
+   * Exact rows, unless the last run of the statement showed that its columns have no numbers that JSON cannot say: answers in
+   * JSON are kept, and come at once.
+   */
+  async #rows(
+    { isReadOnly, sql, db, params, session }: RunOptions & { readonly session: SessionName },
+    principal: Principal,
+    signal: AbortSignal,
+  ): Promise<RunResult> {
+    const isExact = this.#plain.get(sql) === undefined
+    const request = { sql, db, params, session, isExact, ...(isReadOnly ? { isLink: true } : {}) }
+    const result = shownResult(await this.#parts.deps.query(request, principal, signal))
+    if (isExact && result.columns?.some(({ type }) => INEXACT.test(type)) === false) {
+      this.#plain.set(sql, true)
+    }
+    return result
   }
 
   /** Nearly all that is BIGINT in the catalog is the number of an object, and drivers look for that type. */
@@ -159,17 +183,14 @@ interface Caller {
   readonly id: number
 }
 
-function queryOf({ sql, db, params, isReadOnly }: RunOptions) {
-  return { sql, db, params, isExact: true, ...(isReadOnly ? { isLink: true } : {}) }
-}
-
 function shownResult(result: QueryResult): RunResult {
   const warnings = (result.kind === 'ok' ? result.warnings : result.rows.warnings) ?? []
   if (result.kind === 'ok') {
     return { columns: null, batches: batchesOf([]), affectedRows: result.affectedRows, warnings }
   }
-  const { columns, exactBatches, batches } = result.rows
-  return { columns, batches: exactBatches ?? batches, affectedRows: null, warnings }
+  const { columns, exactBatches, batches, ready } = result.rows
+  const rows = ready === undefined ? (exactBatches ?? batches) : batchesOf(ready)
+  return { columns, batches: rows, affectedRows: null, warnings }
 }
 
 async function* batchesOf<T>(rows: readonly T[]): AsyncGenerator<readonly T[]> {

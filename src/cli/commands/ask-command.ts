@@ -11,10 +11,9 @@ import {
   pathOf,
   type RunCommand,
 } from '../command.ts'
-import { CommandError } from '../command-error.ts'
+import { CommandError, readStandardInput } from '../command-error.ts'
 import { nearest } from '../command-line.ts'
 import { connectionLost, eventsOf } from '../http-client.ts'
-import { readStandardInput } from '../standard-input.ts'
 import { FlowingText, safeLine, safeText, truncated, wrapped } from '../terminal-text.ts'
 
 export const askAgent: RunCommand = async (context) => {

@@ -7,11 +7,17 @@ import {
   type RunCommand,
 } from '../command.ts'
 import { CommandError, EXIT, usageError } from '../command-error.ts'
-import { KnownFiles } from '../ingest/known-files.ts'
 import { type FileRules, fileRoots } from '../ingest/local-files.ts'
 import { ingestLocal, type LocalIngest } from '../ingest/local-ingest.ts'
-import { addStored, type IngestCounts, noCounts, postFiles } from '../ingest/send-files.ts'
+import {
+  addStored,
+  type IngestCounts,
+  KnownFiles,
+  noCounts,
+  postFiles,
+} from '../ingest/send-files.ts'
 import { type JobRecord, requireDone, watchJob } from '../jobs-over-http.ts'
+import { counted } from '../output.ts'
 import { safeLine } from '../terminal-text.ts'
 
 export const ingestSources: RunCommand = async (context) => {
@@ -249,18 +255,12 @@ async function report(
 function summary(counts: IngestCounts): string {
   const { stored, unchanged, removed, documents, chunks, failed, jobs, skipped } = counts
   const parts = [
-    ...(jobs.length > 0 ? [] : [`${countText(stored, 'file')} stored`]),
-    ...(documents > 0
-      ? [`${countText(documents, 'document')}, ${countText(chunks, 'chunk')}`]
-      : []),
+    ...(jobs.length > 0 ? [] : [`${counted(stored, 'file')} stored`]),
+    ...(documents > 0 ? [`${counted(documents, 'document')}, ${counted(chunks, 'chunk')}`] : []),
     ...(unchanged > 0 ? [`${unchanged} unchanged`] : []),
     ...(removed > 0 ? [`${removed} removed`] : []),
     ...(skipped > 0 ? [`${skipped} left out`] : []),
     ...(failed.length > 0 ? [`${failed.length} failed`] : []),
   ]
   return parts.join(', ')
-}
-
-function countText(count: number, what: string): string {
-  return `${count} ${what}${count === 1 ? '' : 's'}`
 }

@@ -14,13 +14,81 @@ import {
   sayLeftOut,
   watchJob,
 } from '../jobs-over-http.ts'
-import { mebibytes, type Output } from '../output.ts'
+import { counted, type Output, sizeText } from '../output.ts'
 import { safeLine } from '../terminal-text.ts'
 import { actionOf, show, shownLines } from './record-output.ts'
 
+/** What people are shown of the server's state; some of it only to admins. */
+interface ServerStatus {
+  readonly eider_version: string
+  readonly auth: { readonly http_auth_enabled: boolean; readonly confirmed: boolean }
+  readonly indexes: Readonly<Record<string, { readonly possible: boolean }>>
+  readonly principal?: {
+    readonly kind: string
+    readonly name: string
+    readonly scopes: readonly string[]
+  }
+  readonly statements?: { readonly running: number; readonly waiting: number }
+  readonly restarts?: { readonly count: number }
+  readonly disk?: Readonly<Record<'data' | 'files', number>> & {
+    readonly free: number | null
+    readonly full: boolean
+  }
+  readonly memory?: { readonly rss: number; readonly limit: number | null }
+  readonly backups?: {
+    readonly last: BackupRecord | null
+    readonly next: string | null
+    readonly failed: { readonly at: string; readonly message: string } | null
+  }
+}
+
 export const status: RunCommand = async ({ client, output, signal }) => {
-  const found = await client.send('GET', '/api/status', { signal })
-  return show(output, found, () => [`server: ${client.address}`, ...shownLines(found)])
+  const found = await client.send<ServerStatus>('GET', '/api/status', { signal })
+  return show(output, found, () => [
+    `Eider ${found.eider_version} at ${client.address}`,
+    ...statusLines(found).map(([name, text]) => `${name.padEnd(11)} ${safeLine(text)}`),
+  ])
+}
+
+function statusLines(found: ServerStatus): readonly (readonly [name: string, text: string])[] {
+  const { auth, indexes, principal, statements, restarts, disk, memory, backups } = found
+  const names = Object.keys(indexes).filter((name) => indexes[name]?.possible === true)
+  const lines: [string, string][] = [['login', loginText(auth, principal)]]
+  if (statements !== undefined) {
+    lines.push(['statements', `${statements.running} running, ${statements.waiting} waiting`])
+  }
+  if (memory !== undefined) {
+    const limit = memory.limit === null ? '' : ` of ${sizeText(memory.limit)}`
+    lines.push(['memory', `${sizeText(memory.rss)}${limit}`])
+  }
+  if (disk !== undefined) {
+    const free = disk.free === null ? '' : `, ${sizeText(disk.free)} free`
+    const full = disk.full ? '. FULL: nothing more is stored' : ''
+    lines.push(['disk', `${sizeText(disk.data)} data, ${sizeText(disk.files)} files${free}${full}`])
+  }
+  if (backups !== undefined) lines.push(['backups', backupsText(backups)])
+  if (restarts !== undefined) lines.push(['restarts', String(restarts.count)])
+  return [...lines, ['indexes', names.join(', ')]]
+}
+
+function loginText(
+  { http_auth_enabled: isOn, confirmed }: ServerStatus['auth'],
+  principal: ServerStatus['principal'],
+): string {
+  if (!isOn) return 'off'
+  if (!confirmed || principal === undefined) return 'on; you are not logged in'
+  return `on; you are the ${principal.kind} ${principal.name} (${principal.scopes.join(', ')})`
+}
+
+function backupsText({ last, next, failed }: NonNullable<ServerStatus['backups']>): string {
+  const parts = [
+    last === null
+      ? 'none yet'
+      : `last ${last.created_at.slice(0, 16)} UTC, ${sizeText(last.size_bytes)}`,
+    ...(next === null ? [] : [`next ${next.slice(0, 16)} UTC`]),
+    ...(failed === null ? [] : [`failed at ${failed.at.slice(0, 16)} UTC: ${failed.message}`]),
+  ]
+  return parts.join('; ')
 }
 
 interface BackupRecord {
@@ -43,7 +111,7 @@ export const backups: RunCommand = async ({ client, output, signal }) => {
 }
 
 function backupLine({ name, size_bytes: bytes, created_at: at, row_count: rows }: BackupRecord) {
-  return `${safeLine(name)}  ${at.slice(0, 19)} UTC  ${mebibytes(bytes)}  ${rows} rows`
+  return `${safeLine(name)}  ${at.slice(0, 19)} UTC  ${sizeText(bytes)}  ${counted(rows, 'row')}`
 }
 
 /** What SQL does, where a password need not stand on a command line. */

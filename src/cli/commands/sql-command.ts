@@ -5,7 +5,7 @@ import {
   type Options,
   type RunCommand,
 } from '../command.ts'
-import { CommandError, usageError } from '../command-error.ts'
+import { CommandError, readStandardInput, usageError } from '../command-error.ts'
 import {
   copyAsJsonList,
   copyBytes,
@@ -13,10 +13,14 @@ import {
   type Write,
   withTarget,
 } from '../sql/row-files.ts'
-import { showAnswer } from '../sql/shown-answer.ts'
-import { openRows, type RowFormat, runSql, type StatementRequest } from '../sql/statement-client.ts'
+import {
+  openRows,
+  type RowFormat,
+  runSql,
+  type StatementRequest,
+  showAnswer,
+} from '../sql/statement-client.ts'
 import { splitStatements } from '../sql/statement-splitter.ts'
-import { readStandardInput } from '../standard-input.ts'
 import { plainValue } from './search-command.ts'
 
 export const run: RunCommand = async (context) => {

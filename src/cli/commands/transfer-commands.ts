@@ -4,7 +4,7 @@ import { stat } from 'node:fs/promises'
 import { basename } from 'node:path'
 import { DEFAULT_PROJECT_NAME, namedObject, pathOf, type RunCommand } from '../command.ts'
 import { CommandError } from '../command-error.ts'
-import { mebibytes } from '../output.ts'
+import { counted, sizeText } from '../output.ts'
 import { copyBytes, refuseBinaryTerminal, withTarget } from '../sql/row-files.ts'
 import { show } from './record-output.ts'
 
@@ -26,7 +26,7 @@ export const exportKnowledgeBase: RunCommand = async (context) => {
   })
   const isFile = file !== undefined && file !== '-'
   const { project, name } = named
-  const done = `Exported ${project}.${name}: ${mebibytes(sizeBytes)}${isFile ? ` in ${file}` : ''}`
+  const done = `Exported ${project}.${name}: ${sizeText(sizeBytes)}${isFile ? ` in ${file}` : ''}`
   // In a pipe the file itself is the answer.
   if (!isFile) output.say(done)
   else
@@ -50,7 +50,7 @@ export const importKnowledgeBase: RunCommand = async ({
   const project = options.text('project') ?? DEFAULT_PROJECT_NAME
   const own = { project, name: basename(file).replace(/\.parquet$/i, '') }
   const named = as === undefined ? own : namedObject(as, options)
-  output.say(`Sending ${mebibytes(found.size)} …`)
+  output.say(`Sending ${sizeText(found.size)} …`)
   const headers = { 'content-type': 'application/vnd.apache.parquet' }
   const init = { body: Bun.file(file).stream(), headers, signal }
   const path = `${pathOf('knowledge_bases', named)}/import`
@@ -62,6 +62,6 @@ export const importKnowledgeBase: RunCommand = async ({
   return show(output, report, () => {
     const { created, documents, chunks } = report
     const done = `${created ? 'Made' : 'Filled'} ${named.project}.${named.name}`
-    return `${done}: ${documents} documents, ${chunks} chunks`
+    return `${done}: ${counted(documents, 'document')}, ${counted(chunks, 'chunk')}`
   })
 }

@@ -3,7 +3,6 @@ import { existsSync } from 'node:fs'
 import { resolve } from 'node:path'
 import type { CommandContext, NamedObject } from '../command.ts'
 import { progressOf } from './ingest-progress.ts'
-import type { KnownFiles } from './known-files.ts'
 import {
   type FileRoot,
   type FileRules,
@@ -11,7 +10,7 @@ import {
   isBelowRoot,
   type LocalFile,
 } from './local-files.ts'
-import { type IngestCounts, sendFiles } from './send-files.ts'
+import { type IngestCounts, type KnownFiles, sendFiles } from './send-files.ts'
 
 export interface LocalIngest {
   readonly kb: NamedObject

@@ -1,10 +1,10 @@
 /** Local files to the server: several requests at a time, small files together, each file read as it is sent. */
-
 import { randomUUID } from 'node:crypto'
 import { errorText } from '../../core/errors.ts'
 import { type CommandContext, type NamedObject, pathOf } from '../command.ts'
 import { CommandError } from '../command-error.ts'
-import type { KnownFiles } from './known-files.ts'
+import type { HttpClient } from '../http-client.ts'
+import { runSql } from '../sql/statement-client.ts'
 import type { LeftOut, LocalFile } from './local-files.ts'
 
 export interface FileFailure {
@@ -59,8 +59,6 @@ export interface SendOptions {
 }
 
 const REQUESTS_AT_ONCE = 3
-const BATCH_FILES = 16
-const BATCH_BYTES = 2_000_000
 
 /** @throws CommandError where going on makes no sense: no server, no right, no room */
 export async function sendFiles(
@@ -68,15 +66,15 @@ export async function sendFiles(
   options: SendOptions,
   context: Pick<CommandContext, 'client' | 'output' | 'signal'>,
 ): Promise<void> {
-  const remaining = files[Symbol.iterator]()
+  // The lanes share one iterator.
+  const remaining = files.values()
   const stop = new AbortController()
   const signal = AbortSignal.any([context.signal, stop.signal])
   const lane = async (): Promise<void> => {
-    for (;;) {
+    for (const file of remaining) {
       signal.throwIfAborted()
-      const batch = await nextBatch(remaining, options, signal)
-      if (batch.length === 0) return
-      await sendBatch(batch, options, { ...context, signal })
+      await sendFile(file, options, { ...context, signal })
+      options.onFile(file)
     }
   }
   const lanes = Array.from({ length: REQUESTS_AT_ONCE }, lane)
@@ -87,41 +85,6 @@ export async function sendFiles(
     await Promise.allSettled(lanes)
     context.signal.throwIfAborted()
     throw error
-  }
-}
-
-/** Some of the next files that are to be sent. The lanes share one iterator, and take from it without waiting in between. */
-async function nextBatch(
-  remaining: Iterator<LocalFile>,
-  { known, counts, isReplacing, onFile }: SendOptions,
-  signal: AbortSignal,
-): Promise<readonly LocalFile[]> {
-  const batch: LocalFile[] = []
-  let bytes = 0
-  while (batch.length < BATCH_FILES && bytes < BATCH_BYTES) {
-    const next = remaining.next()
-    if (next.done === true) break
-    const file = next.value
-    const former = isReplacing ? undefined : known.get(file.id)
-    try {
-      if (former !== undefined && former.hash === (await fileHash(file.path, signal))) {
-        counts.unchanged += 1
-        onFile(file)
-        continue
-      }
-    } catch (error) {
-      signal.throwIfAborted()
-      fail(file, 'file_failed', errorText(error))
-      continue
-    }
-    batch.push(file)
-    bytes += file.sizeBytes
-  }
-  return batch
-
-  function fail(file: LocalFile, code: string, message: string): void {
-    counts.failed.push({ path: file.id, code, message })
-    onFile(file)
   }
 }
 
@@ -152,40 +115,35 @@ export interface InsertFilesAnswer {
   }[]
 }
 
-async function sendBatch(
-  batch: readonly LocalFile[],
+async function sendFile(
+  file: LocalFile,
   options: SendOptions,
   context: Pick<CommandContext, 'client' | 'output' | 'signal'>,
 ): Promise<void> {
-  const { counts, known, onFile } = options
-  const sent = batch.map((file) => ({ name: file.id, content: () => Bun.file(file.path).stream() }))
-  let answer: InsertFilesAnswer
+  const { counts, known, isReplacing } = options
+  const former = isReplacing ? undefined : known.get(file.id)
   try {
-    answer = await postFiles(sent, options, context)
-  } catch (error) {
-    if (!(error instanceof CommandError) || ENDS_ALL.has(error.code) || error.status === 401) {
-      throw error
-    }
-    // One of them may be what the server cannot take: then each goes alone.
-    if (batch.length > 1) {
-      for (const file of batch) await sendBatch([file], options, context)
+    if (former !== undefined && former.hash === (await fileHash(file.path, context.signal))) {
+      counts.unchanged += 1
       return
     }
-    for (const file of batch) {
-      counts.failed.push({ path: file.id, code: error.code, message: error.message })
-      onFile(file)
+    const sent = { name: file.id, content: () => Bun.file(file.path).stream() }
+    const answer = await postFiles([sent], options, context)
+    for (const { name, code, detail } of answer.failed) {
+      counts.failed.push({ path: name, code, message: detail })
     }
-    return
+    for (const stored of answer.files) {
+      addStored(stored, counts)
+      const { name, documents, file_hash: hash } = stored
+      await known.stored(name, { hash, documents, id: name }, context.signal)
+    }
+  } catch (error) {
+    context.signal.throwIfAborted()
+    const isCommand = error instanceof CommandError
+    if (isCommand && (ENDS_ALL.has(error.code) || error.status === 401)) throw error
+    const code = isCommand ? error.code : 'file_failed'
+    counts.failed.push({ path: file.id, code, message: errorText(error) })
   }
-  for (const { name, code, detail } of answer.failed) {
-    counts.failed.push({ path: name, code, message: detail })
-  }
-  for (const file of answer.files) {
-    addStored(file, counts)
-    const { name, documents, file_hash: hash } = file
-    await known.stored(name, { hash, documents, id: name }, context.signal)
-  }
-  for (const file of batch) onFile(file)
 }
 
 export function addStored(file: InsertFilesAnswer['files'][number], counts: IngestCounts): void {
@@ -325,4 +283,81 @@ function encoded(name: string): string {
   return encodeURIComponent(name.toWellFormed()).replaceAll(/['()*!]/g, (char) => {
     return `%${char.charCodeAt(0).toString(16).toUpperCase()}`
   })
+}
+
+export interface KnownFile {
+  readonly hash: string
+  readonly documents: number
+  /** Of one of its documents. */
+  readonly id: string
+}
+
+const KNOWN_FIELDS = ['file_path', 'file_hash'] as const
+
+export class KnownFiles {
+  readonly #kb: NamedObject
+  readonly #client: HttpClient
+  readonly #files = new Map<string, KnownFile>()
+
+  constructor(kb: NamedObject, client: HttpClient) {
+    this.#kb = kb
+    this.#client = client
+  }
+
+  async read(signal: AbortSignal): Promise<void> {
+    const [path, hash] = KNOWN_FIELDS.map((name) => `metadata->>'${name}'`)
+    const sql = `SELECT ${path}, any_value(${hash}), count(DISTINCT id), min(id) FROM ${quoted(this.#kb.name)}
+      WHERE ${path} IS NOT NULL GROUP BY 1`
+    const request = { sql, project: this.#kb.project, params: {} }
+    const answer = await runSql(request, this.#client, signal)
+    if (answer.kind !== 'table') return
+    for await (const rows of answer.batches) {
+      for (const [file, fileHash, documents, id] of rows) {
+        const known = { hash: String(fileHash), documents: Number(documents), id: String(id) }
+        this.#files.set(String(file), known)
+      }
+    }
+  }
+
+  get(path: string): KnownFile | undefined {
+    return this.#files.get(path)
+  }
+
+  get paths(): readonly string[] {
+    return [...this.#files.keys()]
+  }
+
+  /** After it was stored: documents of its former contents that it holds no more go. */
+  async stored(path: string, now: KnownFile, signal: AbortSignal): Promise<void> {
+    const former = this.#files.get(path)
+    this.#files.set(path, now)
+    if (former === undefined) return
+    // One document of the same id was replaced as a whole.
+    if (former.documents === 1 && now.documents === 1 && former.id === path) return
+    await this.#delete(`file_path = :path AND file_hash <> :hash`, { path, hash: now.hash }, signal)
+  }
+
+  /** @returns how many documents they were */
+  async remove(paths: readonly string[], signal: AbortSignal): Promise<void> {
+    for (let start = 0; start < paths.length; start += PATHS_AT_ONCE) {
+      const some = paths.slice(start, start + PATHS_AT_ONCE)
+      await this.#delete('file_path IN :paths', { paths: some }, signal)
+      for (const path of some) this.#files.delete(path)
+    }
+  }
+
+  async #delete(
+    condition: string,
+    params: Readonly<Record<string, unknown>>,
+    signal: AbortSignal,
+  ): Promise<void> {
+    const sql = `DELETE FROM ${quoted(this.#kb.name)} WHERE ${condition}`
+    await runSql({ sql, project: this.#kb.project, params }, this.#client, signal)
+  }
+}
+
+const PATHS_AT_ONCE = 200
+
+export function quoted(name: string): string {
+  return `"${name.replaceAll('"', '""')}"`
 }

@@ -9,8 +9,7 @@ import { type Output, ReaderLeft } from '../output.ts'
 import type { TableStyle } from '../result-table.ts'
 import { readHistory, rememberStatement } from './shell-history.ts'
 import { completionsOf, SHELL_COMMANDS, ShellNames } from './shell-names.ts'
-import { showAnswer } from './shown-answer.ts'
-import { runSql } from './statement-client.ts'
+import { runSql, showAnswer } from './statement-client.ts'
 import { splitStatements } from './statement-splitter.ts'
 
 /** @returns when somebody leaves it: the exit code */

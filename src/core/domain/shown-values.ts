@@ -23,8 +23,8 @@ import {
   DuckDBUnionValue,
   type DuckDBValue,
 } from '@duckdb/node-api'
+import { timestampOf } from '../time.ts'
 import { exactJson, isExactNumber, type ResultValue } from './query-result.ts'
-import { timestampOf } from './timestamp.ts'
 
 /**
  * The library puts a struct's values into an object by their names: those of a struct without names are all empty, and

@@ -1,6 +1,14 @@
 import type { Language } from '../domain/language.ts'
-import { hasOtherScript, type Stem, stemOf, stemsOfLatin } from './stems.ts'
-import { hyphenatedParts, segmentsOf, stemStart, stopWordsOf } from './words.ts'
+import {
+  hasOtherScript,
+  hyphenatedParts,
+  type Stem,
+  segmentsOf,
+  stemOf,
+  stemStart,
+  stemsOfLatin,
+  stopWordsOf,
+} from './words.ts'
 
 /** A word of a text → the forms under which it is found. */
 

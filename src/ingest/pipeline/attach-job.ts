@@ -10,7 +10,7 @@ import {
   type UploadedFile,
 } from '../../core/domain/uploaded-file.ts'
 import { AppError, type ErrorCode, notFound, toAppError } from '../../core/errors.ts'
-import { TimeSlice } from '../../core/runtime/scheduling.ts'
+import { TimeSlice } from '../../core/runtime/serial-queue.ts'
 import { INGEST_LIMITS } from '../ingest-limits.ts'
 import {
   columnMappingOf,

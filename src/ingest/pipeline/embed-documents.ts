@@ -10,7 +10,7 @@ import type { ChatModels, Embedder, EmbedderRegistry } from '../../core/domain/p
 import type { DocumentStore } from '../../core/domain/ports/store-ports.ts'
 import { AppError } from '../../core/errors.ts'
 import { LruMap } from '../../core/runtime/lru-map.ts'
-import { TimeSlice } from '../../core/runtime/scheduling.ts'
+import { TimeSlice } from '../../core/runtime/serial-queue.ts'
 import type { ChunkedDocument, Chunker } from '../chunking/chunker.ts'
 import { INGEST_LIMITS } from '../ingest-limits.ts'
 import { withWrittenContexts } from './contextual.ts'

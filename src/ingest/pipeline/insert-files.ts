@@ -126,8 +126,7 @@ async function insertRead(
   const isUnbounded = file.sizeBytes > LARGE_BYTES
   await storeRows({ kb, source: 'files', rows, isUnbounded, counts }, deps, signal)
   if (counts.storedDocuments === 0 && counts.skippedRows > 0) {
-    const hint =
-      read.format === 'pdf' ? '; a PDF of scanned pages needs text recognition first' : ''
+    const hint = read.format === 'pdf' ? '; to read scans, set an OCR model (EIDER_OCR_MODEL)' : ''
     throw new AppError('file_unreadable', `The file holds no text${hint}`)
   }
   const { storedDocuments: documents, chunks, skippedRows } = counts

@@ -17,10 +17,10 @@ import type {
   OngoingWork,
 } from '../../core/domain/ports/job-ports.ts'
 import type { DocumentStore } from '../../core/domain/ports/store-ports.ts'
-import { timestampOfMillis } from '../../core/domain/timestamp.ts'
 import { AppError } from '../../core/errors.ts'
 import { callerOf, onAbort, setCaller, settlesWithin } from '../../core/runtime/cancellation.ts'
 import { SerialQueue } from '../../core/runtime/serial-queue.ts'
+import { timestampOfMillis } from '../../core/time.ts'
 import { noCounts, type StoredCounts } from '../sources/insert-request.ts'
 import type { StoringOptions } from './storing-stages.ts'
 

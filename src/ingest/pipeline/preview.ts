@@ -4,7 +4,7 @@ import type { KnowledgeBase } from '../../core/domain/knowledge-base.ts'
 import type { EmbedderReach, EmbedderRegistry } from '../../core/domain/ports/model-ports.ts'
 import type { ChunkStore, CutCounts } from '../../core/domain/ports/store-ports.ts'
 import { AppError } from '../../core/errors.ts'
-import { TimeSlice } from '../../core/runtime/scheduling.ts'
+import { TimeSlice } from '../../core/runtime/serial-queue.ts'
 import { chunkDocuments } from '../chunking/chunker.ts'
 import { INGEST_LIMITS } from '../ingest-limits.ts'
 import {

@@ -331,7 +331,7 @@ async function* documentRows(name: string, { format, documents }: ReadFile): Asy
     }
   }
   if (hasText) return
-  const hint = format === 'pdf' ? '; a PDF of scanned pages needs text recognition first' : ''
+  const hint = format === 'pdf' ? '; to read scans, set an OCR model (EIDER_OCR_MODEL)' : ''
   throw new AppError('file_unreadable', `The file holds no text${hint}`)
 }
 

@@ -27,6 +27,7 @@ import {
 import type { Chunker } from '../chunking/chunker.ts'
 import { INGEST_LIMITS } from '../ingest-limits.ts'
 import type { ReaderAnswer, ReaderJob } from './reader-job.ts'
+import { type OcrModel, withScans } from './scans.ts'
 
 interface DocumentReaderOptions {
   /** Entry of the reader threads. */
@@ -37,6 +38,8 @@ interface DocumentReaderOptions {
   readonly queueMax: number
   /** Of the built-in model; missing: whatever needs it is done in a thread. */
   readonly wordPieces?: () => TokenCounter
+  /** Reads pictures of text; missing: they are not read. */
+  readonly ocr?: OcrModel | undefined
 }
 
 export function documentReaderOptions(
@@ -94,7 +97,14 @@ export class DocumentReader implements DocumentReading, Chunker {
   }
 
   readFile: FileReading['readFile'] = (source, use, signal) => {
-    return this.#files.readFile(source, use, signal)
+    const { ocr } = this.#options
+    if (ocr === undefined) return this.#files.readFile(source, use, signal)
+    const scanned = { ...source, takesScans: true }
+    return this.#files.readFile(
+      scanned,
+      async (file) => use(await withScans(file, ocr, signal)),
+      signal,
+    )
   }
 
   /** The first document in these bytes; an empty one where there is none. */

@@ -15,7 +15,7 @@ import {
 import { DEFAULT_CONTENT_COLUMNS, type KnowledgeBase } from '../../core/domain/knowledge-base.ts'
 import { AppError } from '../../core/errors.ts'
 import { isObject } from '../../core/json.ts'
-import type { TimeSlice } from '../../core/runtime/scheduling.ts'
+import type { TimeSlice } from '../../core/runtime/serial-queue.ts'
 import { INGEST_LIMITS } from '../ingest-limits.ts'
 
 /**
@@ -36,9 +36,11 @@ export function documentOfRow(
   const layout = layoutOf(row, mapping)
   const laidOut = mainColumn(mapping)
   const texts = content.flatMap(({ name, column }): DocumentText[] => {
-    const text = textOf(row[column] ?? null)
-    if (isBlank(text)) return []
+    const sent = textOf(row[column] ?? null)
     const known = layout !== null && name === laidOut
+    // Where parts begin is counted in the text as it was sent.
+    const text = known && layout.parts !== null ? sent : withoutDataUrls(sent)
+    if (isBlank(text)) return []
     return [known ? { column: name, text, layout } : { column: name, text }]
   })
   const idColumn = mapping.idColumns.map((name) => findColumn(columns, name)).find((name) => name)
@@ -48,6 +50,17 @@ export function documentOfRow(
   if (layout !== null) known.add(LAYOUT_COLUMN)
   return { id, rowIndex, texts, metadata: metadataOf(row, mapping, known) }
 }
+
+/** `![Logo](data:image/png;base64,…)` → `Logo`: files in the text itself, which nobody searches for. */
+function withoutDataUrls(text: string): string {
+  if (!text.includes(';base64,')) return text
+  return text.replace(PICTURE_IN_TEXT, '$1').replace(DATA_URL, '')
+}
+
+/** Shorter ones are examples in a text about them. */
+const DATA_URL =
+  /data:[\w.+-]{1,60}\/[\w.+-]{1,100}(?:;[\w=.+-]{1,60})*;base64,[A-Za-z0-9+/=_-]{100,}/g
+const PICTURE_IN_TEXT = new RegExp(`!\\[([^\\]]{0,500})\\]\\(${DATA_URL.source}[^)]{0,200}\\)`, 'g')
 
 /** How the row's text is laid out, where it is a document's and says so; then it is not a fact about the document. */
 function layoutOf(row: Row, { contentColumns }: ColumnMapping): TextLayout | null {

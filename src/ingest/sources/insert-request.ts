@@ -7,9 +7,9 @@ import type { ChatModels, EmbedderRegistry } from '../../core/domain/ports/model
 import type { DocumentReading } from '../../core/domain/ports/reading-ports.ts'
 import type { DocumentStore, FileStore } from '../../core/domain/ports/store-ports.ts'
 import type { RowStream } from '../../core/domain/query-result.ts'
-import { timestampOfMillis } from '../../core/domain/timestamp.ts'
 import { toAppError } from '../../core/errors.ts'
 import { LruMap } from '../../core/runtime/lru-map.ts'
+import { timestampOfMillis } from '../../core/time.ts'
 import type { Chunker } from '../chunking/chunker.ts'
 import type { PageFetcher } from './guarded-fetch.ts'
 

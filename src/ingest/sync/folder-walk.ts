@@ -2,7 +2,7 @@ import type { BigIntStats, Dirent } from 'node:fs'
 import { readdir, realpath, stat } from 'node:fs/promises'
 import { isAbsolute, join, relative, resolve, sep } from 'node:path'
 import { AppError, systemCodeOf } from '../../core/errors.ts'
-import { yieldToEventLoop } from '../../core/runtime/scheduling.ts'
+import { yieldToEventLoop } from '../../core/runtime/serial-queue.ts'
 
 export interface FolderRules {
   /** Globs over relative paths; empty: every file. One without `/` is for names. */

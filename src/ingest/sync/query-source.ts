@@ -3,7 +3,7 @@ import { type CellValue, type Row, shownValue } from '../../core/domain/document
 import { literal, quote } from '../../core/domain/identifier.ts'
 import type { KnowledgeBase } from '../../core/domain/knowledge-base.ts'
 import { AppError } from '../../core/errors.ts'
-import { TimeSlice } from '../../core/runtime/scheduling.ts'
+import { TimeSlice } from '../../core/runtime/serial-queue.ts'
 import { INGEST_LIMITS } from '../ingest-limits.ts'
 import { EMPTY } from '../pipeline/store-rows.ts'
 import { contentId, documentOfRow, findColumn, textOf } from '../sources/document-of-row.ts'

@@ -16,10 +16,9 @@ import type {
   SourceState,
   SyncStore,
 } from '../../core/domain/ports/job-ports.ts'
-import { timestampOfMillis } from '../../core/domain/timestamp.ts'
 import { AppError, notFound, toAppError } from '../../core/errors.ts'
 import { nextTime } from '../../core/runtime/schedule-times.ts'
-import { HOUR_MS } from '../../core/time.ts'
+import { HOUR_MS, timestampOfMillis } from '../../core/time.ts'
 import { openFolder } from './folder-walk.ts'
 import { FolderWatch } from './folder-watch.ts'
 import type { EndedRun, SourceRunRequest } from './run-source.ts'

@@ -2,7 +2,7 @@ import type { CellValue, Document, Row } from '../../core/domain/document.ts'
 import type { SyncItem, SyncSource } from '../../core/domain/flow/sync-source.ts'
 import type { KnowledgeBase } from '../../core/domain/knowledge-base.ts'
 import type { DocumentStore } from '../../core/domain/ports/store-ports.ts'
-import type { TimeSlice } from '../../core/runtime/scheduling.ts'
+import type { TimeSlice } from '../../core/runtime/serial-queue.ts'
 import {
   type ColumnMapping,
   columnMappingOf,

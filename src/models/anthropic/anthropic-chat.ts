@@ -210,7 +210,13 @@ function contentBlocks(message: ChatMessage, tools: readonly ToolSpec[]): Conten
     case 'system':
       return []
     case 'user':
-      return text(message.content)
+      return [
+        ...(message.images ?? []).map(({ mediaType: media_type, base64: data }) => {
+          const source = { type: 'base64' as const, media_type, data }
+          return { type: 'image' as const, source }
+        }),
+        ...text(message.content),
+      ]
     case 'tool':
       return [{ type: 'tool_result', tool_use_id: message.callId, content: message.content }]
     case 'assistant': {

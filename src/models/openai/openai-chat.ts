@@ -148,6 +148,13 @@ function messageParam(
   if (message.role === 'tool') {
     return { role: 'tool', tool_call_id: message.callId, content: message.content }
   }
+  if (message.role === 'user' && message.images !== undefined) {
+    const images = message.images.map(({ mediaType, base64 }) => {
+      const url = `data:${mediaType};base64,${base64}`
+      return { type: 'image_url' as const, image_url: { url } }
+    })
+    return { role: 'user', content: [{ type: 'text', text: message.content }, ...images] }
+  }
   if (message.role !== 'assistant') return { role: message.role, content: message.content }
   if (message.toolCalls.length === 0) return { role: 'assistant', content: message.content }
   const toolCalls = message.toolCalls.map((call) => {

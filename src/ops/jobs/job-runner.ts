@@ -8,11 +8,10 @@ import type {
   Jobs,
   OngoingWork,
 } from '../../core/domain/ports/job-ports.ts'
-import { timestampOfMillis } from '../../core/domain/timestamp.ts'
 import { AppError } from '../../core/errors.ts'
 import { settlesWithin } from '../../core/runtime/cancellation.ts'
 import { SerialQueue } from '../../core/runtime/serial-queue.ts'
-import { DAY_MS } from '../../core/time.ts'
+import { DAY_MS, timestampOfMillis } from '../../core/time.ts'
 import type { JobPace } from './job-pace.ts'
 import { type JobLogEntry, JobRuns } from './job-runs.ts'
 import { JobWatchers } from './job-watchers.ts'

@@ -5,8 +5,8 @@ import type {
   JobStore,
   JobWork,
 } from '../../core/domain/ports/job-ports.ts'
-import { timestampOfMillis } from '../../core/domain/timestamp.ts'
 import { AppError, toAppError } from '../../core/errors.ts'
+import { timestampOfMillis } from '../../core/time.ts'
 import { JobPace } from './job-pace.ts'
 
 /** What the log is told of a job: at its start, every ten seconds, and at its end. */

@@ -1,7 +1,7 @@
 import { isOver, type Job } from '../../core/domain/flow/job.ts'
 import { AppError } from '../../core/errors.ts'
 import { onAbort } from '../../core/runtime/cancellation.ts'
-import { SLICE_MS, TimeSlice } from '../../core/runtime/scheduling.ts'
+import { SLICE_MS, TimeSlice } from '../../core/runtime/serial-queue.ts'
 
 /** A job is shown so often at most; with many watchers more seldom. */
 const SHOWN_EVERY_MS = 250

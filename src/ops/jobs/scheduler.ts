@@ -1,5 +1,5 @@
 import { isOver } from '../../core/domain/flow/job.ts'
-import type { StoredSchedule } from '../../core/domain/flow/schedule.ts'
+import type { StoredSchedule } from '../../core/domain/flow/sync-source.ts'
 import { checkedName } from '../../core/domain/identifier.ts'
 import type {
   JobHandler,
@@ -10,9 +10,8 @@ import type {
   Schedules,
   ScheduleTimes,
 } from '../../core/domain/ports/job-ports.ts'
-import { timestampOfMillis } from '../../core/domain/timestamp.ts'
 import { AppError, toAppError } from '../../core/errors.ts'
-import { HOUR_MS } from '../../core/time.ts'
+import { HOUR_MS, timestampOfMillis } from '../../core/time.ts'
 import { millisOf } from './job-periods.ts'
 
 export interface SchedulerOptions {

@@ -11,8 +11,8 @@ import {
   type RunningRequest,
   shownStatement,
 } from '../../core/domain/server-state.ts'
-import { timestampOfMillis } from '../../core/domain/timestamp.ts'
 import { LruMap } from '../../core/runtime/lru-map.ts'
+import { timestampOfMillis } from '../../core/time.ts'
 
 const FILE_NAME = 'eider.running'
 const SLOT_BYTES = 512

@@ -18,8 +18,8 @@ import type {
   Users,
 } from '../../core/domain/ports/access-ports.ts'
 import { FILES_DATABASE } from '../../core/domain/project.ts'
-import { timestampOfMillis } from '../../core/domain/timestamp.ts'
 import { AppError, notFound } from '../../core/errors.ts'
+import { timestampOfMillis } from '../../core/time.ts'
 import type { Fields } from './fields.ts'
 
 export interface AccessDeps {

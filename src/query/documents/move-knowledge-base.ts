@@ -18,7 +18,7 @@ import {
   exportDefinition,
   fieldsOfExport,
   readExportDefinition,
-} from '../definitions/export-definition.ts'
+} from '../definitions/knowledge-base-fields.ts'
 import type { QueryDeps } from '../select/query-deps.ts'
 
 export interface TransferDeps extends QueryDeps {

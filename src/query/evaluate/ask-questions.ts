@@ -1,14 +1,13 @@
 import type { Agent } from '../../core/domain/agents/agent.ts'
 import type { Citation } from '../../core/domain/agents/completion-event.ts'
-import { timestampOfMillis } from '../../core/domain/timestamp.ts'
 import { AppError, toAppError } from '../../core/errors.ts'
 import { isObject } from '../../core/json.ts'
-import { TimeSlice } from '../../core/runtime/scheduling.ts'
-import { mapConcurrent } from '../../core/runtime/serial-queue.ts'
+import { mapConcurrent, TimeSlice } from '../../core/runtime/serial-queue.ts'
+import { timestampOfMillis } from '../../core/time.ts'
 import type { QueryDeps } from '../select/query-deps.ts'
-import { type AnswerPlace, type AnswerRow, emptyRow } from './answer-table.ts'
 import { type Judges, judgeAnswer, type ShownCitation } from './judge-answer.ts'
 import type { SavedAnswers } from './saved-answers.ts'
+import { type AnswerPlace, type AnswerRow, emptyRow } from './saved-answers.ts'
 
 export interface AskedQuestion {
   readonly place: AnswerPlace

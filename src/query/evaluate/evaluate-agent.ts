@@ -2,31 +2,22 @@ import { findAgent, findProject } from '../../core/domain/access/catalog-snapsho
 import type { Agent } from '../../core/domain/agents/agent.ts'
 import { BUILTIN_PROVIDER, chatOptionsOf, type ModelRef } from '../../core/domain/model-ref.ts'
 import type { QueryResult, RowStream } from '../../core/domain/query-result.ts'
-import { timestampOfMillis } from '../../core/domain/timestamp.ts'
 import { AppError, notFound } from '../../core/errors.ts'
-import { TimeSlice, yieldToEventLoop } from '../../core/runtime/scheduling.ts'
-import type { EvaluateAgentStatement } from '../../sql/dialect/parse-evaluate.ts'
+import { TimeSlice, yieldToEventLoop } from '../../core/runtime/serial-queue.ts'
+import { timestampOfMillis } from '../../core/time.ts'
+import type { EvaluateAgentStatement } from '../../sql/dialect/object-statements.ts'
 import type { QualifiedName } from '../../sql/dialect/statement-reader.ts'
 import { agentDataFields, checkAddresses, overriddenAgent } from '../definitions/define-agent.ts'
 import type { Fields } from '../definitions/fields.ts'
 import { modelRefOf, refuseOptions } from '../definitions/fields.ts'
 import type { QueryDeps } from '../select/query-deps.ts'
 import type { StatementRequest } from '../select/statement-request.ts'
+import { type AskedQuestion, askQuestions, type EvaluationProgress } from './ask-questions.ts'
 import {
   type AgentEvaluationOptions,
   agentEvaluationOptions,
   type Judge,
-} from './agent-evaluation-options.ts'
-import {
-  ANSWER_COLUMNS,
-  type AnswerPlace,
-  type AnswerRow,
-  digest,
-  RowKeys,
-  type SettingName,
-} from './answer-table.ts'
-import { type AskedQuestion, askQuestions, type EvaluationProgress } from './ask-questions.ts'
-import { type EvaluationModel, openModel } from './evaluation-model.ts'
+} from './evaluate-options.ts'
 import {
   evaluationTable,
   rowStreamOf,
@@ -34,9 +25,19 @@ import {
   tableName,
   tableTarget,
 } from './evaluation-table.ts'
+import { type EvaluationModel, openModel } from './generate-questions.ts'
 import type { Judges } from './judge-answer.ts'
 import { type QuestionSet, readQuestionSet } from './question-set.ts'
-import { refuseOtherSettings, SavedAnswers } from './saved-answers.ts'
+import {
+  ANSWER_COLUMNS,
+  type AnswerPlace,
+  type AnswerRow,
+  digest,
+  RowKeys,
+  refuseOtherSettings,
+  SavedAnswers,
+  type SettingName,
+} from './saved-answers.ts'
 import { summaryTable } from './summary.ts'
 
 /** The table in an agent's project where runs are kept that name no other. */

@@ -5,14 +5,14 @@ import { NO_PROGRESS } from '../../core/domain/flow/job.ts'
 import type { BoundValue } from '../../core/domain/ports/engine-ports.ts'
 import type { JobWork } from '../../core/domain/ports/job-ports.ts'
 import type { QueryResult } from '../../core/domain/query-result.ts'
-import { timestampOfMillis } from '../../core/domain/timestamp.ts'
 import { notFound } from '../../core/errors.ts'
+import { timestampOfMillis } from '../../core/time.ts'
 import { queryRow, variablesIn } from '../rows/background-insert.ts'
 import type { QueryDeps } from '../select/query-deps.ts'
-import { Variables } from '../variables.ts'
-import type { AnswerRow } from './answer-table.ts'
+import { Variables } from '../sessions.ts'
 import type { EvaluationProgress } from './ask-questions.ts'
 import { type AgentEvaluationRequest, evaluateAgent, preparedEvaluation } from './evaluate-agent.ts'
+import type { AnswerRow } from './saved-answers.ts'
 
 /** The statement, as its job keeps it. It names its run, so that the job goes on with it after a restart. */
 interface StoredEvaluation extends AgentEvaluationRequest {

@@ -1,6 +1,5 @@
 import type { KnowledgeBase } from '../../core/domain/knowledge-base.ts'
-import { yieldToEventLoop } from '../../core/runtime/scheduling.ts'
-import { mapConcurrent } from '../../core/runtime/serial-queue.ts'
+import { mapConcurrent, yieldToEventLoop } from '../../core/runtime/serial-queue.ts'
 import { type ChunkSearch, checkedSearch, searchChunks } from '../search/chunk-search.ts'
 import { searchDocuments } from '../search/document-search.ts'
 import type { QueryDeps } from '../select/query-deps.ts'

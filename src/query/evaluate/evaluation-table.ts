@@ -36,6 +36,19 @@ export function evaluationTable<Name extends string>(
   return { columns, rows: values }
 }
 
+/** The columns of a table: DuckDB's name of the type, and the value of a row. */
+export type Columns<Row> = Readonly<
+  Record<string, readonly [type: string, value: (row: Row) => ResultValue]>
+>
+
+export function tableOf<Row>(columns: Columns<Row>, rows: readonly Row[]): EvaluationTable {
+  const entries = Object.entries(columns)
+  return {
+    columns: entries.map(([name, [type]]) => ({ name, type })),
+    rows: rows.map((row) => entries.map(([, [, value]]) => value(row))),
+  }
+}
+
 export function rowStreamOf({ columns, rows }: EvaluationTable): RowStream {
   async function* batches() {
     if (rows.length > 0) yield rows

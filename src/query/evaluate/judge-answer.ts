@@ -1,12 +1,12 @@
 import type { Citation } from '../../core/domain/agents/completion-event.ts'
 import { nameKey } from '../../core/domain/identifier.ts'
 import { AppError } from '../../core/errors.ts'
-import type { Judge } from './agent-evaluation-options.ts'
-import type { AnswerRow } from './answer-table.ts'
-import type { EvaluationModel } from './evaluation-model.ts'
+import type { Judge } from './evaluate-options.ts'
+import type { EvaluationModel } from './generate-questions.ts'
 import { containsAnswer, isExactAnswer, saysNotFound } from './metrics/answer-verdicts.ts'
 import { type AnswerJudgment, answerPrompt } from './metrics/evaluation-prompts.ts'
 import type { GoldenQuestion } from './question-set.ts'
+import type { AnswerRow } from './saved-answers.ts'
 
 /** From this score of a model on an answer counts as right. */
 const RIGHT_SCORE = 0.5

@@ -5,7 +5,7 @@ import { isObject } from '../../core/json.ts'
 import type { QueryDeps } from '../select/query-deps.ts'
 import type { Parameters } from '../select/run-select.ts'
 import { runComposedSelect } from '../select/views.ts'
-import { QUESTIONS_MAX } from './agent-evaluation-options.ts'
+import { QUESTIONS_MAX } from './evaluate-options.ts'
 import { tableName } from './evaluation-table.ts'
 import { COLUMN_NAMES } from './test-set.ts'
 

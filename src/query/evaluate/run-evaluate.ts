@@ -2,9 +2,12 @@ import { findProject } from '../../core/domain/access/catalog-snapshot.ts'
 import { nameKey } from '../../core/domain/identifier.ts'
 import type { KnowledgeBase } from '../../core/domain/knowledge-base.ts'
 import type { QueryResult } from '../../core/domain/query-result.ts'
-import { timestampOfMillis } from '../../core/domain/timestamp.ts'
 import { AppError } from '../../core/errors.ts'
-import type { EvaluateAgentStatement, EvaluateStatement } from '../../sql/dialect/parse-evaluate.ts'
+import { timestampOfMillis } from '../../core/time.ts'
+import type {
+  EvaluateAgentStatement,
+  EvaluateStatement,
+} from '../../sql/dialect/object-statements.ts'
 import { type QueryDeps, runLimits } from '../select/query-deps.ts'
 import type { KnowledgeBaseRequest, StatementRequest } from '../select/statement-request.ts'
 import { requireKnowledgeBaseNamed } from '../statements/run-knowledge-base.ts'
@@ -14,7 +17,6 @@ import {
   evaluateOptions,
 } from './evaluate-options.ts'
 import { runEvaluateAgent } from './evaluation-job.ts'
-import { evaluationModel } from './evaluation-model.ts'
 import {
   checkTargetColumns,
   type EvaluationTable,
@@ -24,14 +26,15 @@ import {
   tableName,
   tableTarget,
 } from './evaluation-table.ts'
-import { generateQuestions } from './generate-questions.ts'
+import { evaluationModel, generateQuestions } from './generate-questions.ts'
 import {
   gradesColumns,
   knownItemColumns,
   measureByGrades,
+  measureByModel,
   measureKnownItems,
-} from './measure-by-grades.ts'
-import { measureByModel, modelColumns } from './measure-by-model.ts'
+  modelColumns,
+} from './measures.ts'
 import {
   hasColumns,
   openTestSet,

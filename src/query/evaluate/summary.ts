@@ -1,46 +1,45 @@
-import type { ResultValue } from '../../core/domain/query-result.ts'
-import { TimeSlice } from '../../core/runtime/scheduling.ts'
-import type { AnswerRow } from './answer-table.ts'
-import { type EvaluationTable, evaluationTable } from './evaluation-table.ts'
-import { pairedComparison, wilsonInterval } from './metrics/proportions.ts'
+import { TimeSlice } from '../../core/runtime/serial-queue.ts'
+import { type Columns, type EvaluationTable, tableOf } from './evaluation-table.ts'
+import { type PairedComparison, pairedComparison, wilsonInterval } from './metrics/proportions.ts'
+import type { AnswerRow } from './saved-answers.ts'
 
-const SUMMARY_COLUMNS = {
-  run: 'VARCHAR',
-  agent: 'VARCHAR',
-  setting: 'VARCHAR',
-  questions: 'BIGINT',
-  answered: 'BIGINT',
-  failed: 'BIGINT',
-  judged: 'BIGINT',
-  judge_failures: 'BIGINT',
-  correct: 'BIGINT',
-  accuracy: 'DOUBLE',
-  accuracy_low: 'DOUBLE',
-  accuracy_high: 'DOUBLE',
-  exact: 'DOUBLE',
-  contains: 'DOUBLE',
-  cited: 'DOUBLE',
-  cited_first: 'DOUBLE',
-  not_found: 'DOUBLE',
-  wrongly_not_found: 'DOUBLE',
-  score: 'DOUBLE',
-  seconds_mean: 'DOUBLE',
-  seconds_p50: 'DOUBLE',
-  seconds_p95: 'DOUBLE',
-  input_tokens: 'BIGINT',
-  output_tokens: 'BIGINT',
-  cost: 'DOUBLE',
-  wins: 'BIGINT',
-  losses: 'BIGINT',
-  ties: 'BIGINT',
-  p_value: 'DOUBLE',
-} as const
+interface Summary {
+  readonly tally: Tally
+  /** With the setting before; null: there is none. */
+  readonly comparison: Comparison | null
+}
 
-type SummaryRow = Record<keyof typeof SUMMARY_COLUMNS, ResultValue>
-
-type Comparison = Pick<SummaryRow, 'wins' | 'losses' | 'ties' | 'p_value'>
-
-const NOT_COMPARED: Comparison = { wins: null, losses: null, ties: null, p_value: null }
+const SUMMARY_COLUMNS: Columns<Summary> = {
+  run: ['VARCHAR', ({ tally }) => tally.first?.run ?? null],
+  agent: ['VARCHAR', ({ tally }) => tally.first?.agent ?? null],
+  setting: ['VARCHAR', ({ tally }) => tally.first?.setting ?? null],
+  questions: ['BIGINT', ({ tally }) => tally.questions],
+  answered: ['BIGINT', ({ tally }) => tally.answered],
+  failed: ['BIGINT', ({ tally }) => tally.questions - tally.answered],
+  judged: ['BIGINT', ({ tally }) => tally.of('correct').count],
+  judge_failures: ['BIGINT', ({ tally }) => tally.judgeFailures],
+  correct: ['BIGINT', ({ tally }) => tally.of('correct').total ?? 0],
+  accuracy: ['DOUBLE', ({ tally }) => tally.of('correct').mean],
+  accuracy_low: ['DOUBLE', ({ tally }) => tally.interval?.low ?? null],
+  accuracy_high: ['DOUBLE', ({ tally }) => tally.interval?.high ?? null],
+  exact: ['DOUBLE', ({ tally }) => tally.of('exact').mean],
+  contains: ['DOUBLE', ({ tally }) => tally.of('contains').mean],
+  cited: ['DOUBLE', ({ tally }) => tally.of('cited').mean],
+  cited_first: ['DOUBLE', ({ tally }) => tally.citedFirst.mean],
+  not_found: ['DOUBLE', ({ tally }) => tally.of('not_found').mean],
+  wrongly_not_found: ['DOUBLE', ({ tally }) => tally.wronglyNotFound.mean],
+  score: ['DOUBLE', ({ tally }) => tally.of('score').mean],
+  seconds_mean: ['DOUBLE', ({ tally }) => tally.of('seconds').mean],
+  seconds_p50: ['DOUBLE', ({ tally }) => quantile(tally.seconds, 0.5)],
+  seconds_p95: ['DOUBLE', ({ tally }) => quantile(tally.seconds, 0.95)],
+  input_tokens: ['BIGINT', ({ tally }) => tally.of('input_tokens').total],
+  output_tokens: ['BIGINT', ({ tally }) => tally.of('output_tokens').total],
+  cost: ['DOUBLE', ({ tally }) => tally.of('cost').total],
+  wins: ['BIGINT', ({ comparison }) => comparison?.wins ?? null],
+  losses: ['BIGINT', ({ comparison }) => comparison?.losses ?? null],
+  ties: ['BIGINT', ({ comparison }) => comparison?.ties ?? null],
+  p_value: ['DOUBLE', ({ comparison }) => comparison?.pValue ?? null],
+}
 
 /** A row for each setting; the second one has the comparison of both. Gives way, as there may be thousands of answers. */
 export async function summaryTable(
@@ -49,22 +48,24 @@ export async function summaryTable(
 ): Promise<EvaluationTable> {
   const slice = new TimeSlice(10)
   const [first = []] = settings
-  const summaries: SummaryRow[] = []
+  const summaries: Summary[] = []
   for (const [index, rows] of settings.entries()) {
     const tally = new Tally()
     for (const row of rows) {
       tally.add(row)
       await slice.yieldIfSpent(signal)
     }
-    summaries.push({
-      ...tally.summary(),
-      ...(index === 0 ? NOT_COMPARED : comparisonOf(first, rows)),
-    })
+    summaries.push({ tally, comparison: index === 0 ? null : comparisonOf(first, rows) })
   }
-  return evaluationTable(SUMMARY_COLUMNS, summaries)
+  return tableOf(SUMMARY_COLUMNS, summaries)
 }
 
-/** Only what both have answered and somebody has judged tells them apart. */
+interface Comparison extends Omit<PairedComparison, 'pValue'> {
+  /** null: no question can be compared. */
+  readonly pValue: number | null
+}
+
+/** Only questions that both have answered and that were judged tell them apart. */
 function comparisonOf(first: readonly AnswerRow[], second: readonly AnswerRow[]): Comparison {
   const pairs = first.flatMap(({ correct: before }, index) => {
     const after = second[index]?.correct
@@ -72,8 +73,8 @@ function comparisonOf(first: readonly AnswerRow[], second: readonly AnswerRow[])
       ? [[before, after] as const]
       : []
   })
-  const { pValue, ...counts } = pairedComparison(pairs)
-  return { ...counts, p_value: pairs.length === 0 ? null : pValue }
+  const compared = pairedComparison(pairs)
+  return pairs.length === 0 ? { ...compared, pValue: null } : compared
 }
 
 /** A sum over those answers that have the value. */
@@ -116,61 +117,40 @@ const SUMMED = [
 
 /** Counts the answers of one setting. */
 class Tally {
-  #first: AnswerRow | null = null
-  #questions = 0
-  #answered = 0
-  #judgeFailures = 0
-  readonly #citedFirst = new Sum()
-  readonly #wronglyNotFound = new Sum()
+  first: AnswerRow | null = null
+  questions = 0
+  answered = 0
+  judgeFailures = 0
+  readonly citedFirst = new Sum()
+  readonly wronglyNotFound = new Sum()
   readonly #seconds: number[] = []
   readonly #sums = new Map(SUMMED.map((column) => [column, new Sum()]))
 
   add(row: AnswerRow): void {
-    this.#first ??= row
-    this.#questions += 1
+    this.first ??= row
+    this.questions += 1
     if (row.error !== null) return
-    this.#answered += 1
-    if (row.judge_error !== null) this.#judgeFailures += 1
-    if (row.cited !== null) this.#citedFirst.add(row.cited_rank === 1)
+    this.answered += 1
+    if (row.judge_error !== null) this.judgeFailures += 1
+    if (row.cited !== null) this.citedFirst.add(row.cited_rank === 1)
     const isAnswerable = row.expected !== null || row.document_id !== null
-    if (isAnswerable) this.#wronglyNotFound.add(row.said_not_found)
+    if (isAnswerable) this.wronglyNotFound.add(row.said_not_found)
     if (typeof row.seconds === 'number') this.#seconds.push(row.seconds)
     for (const [column, sum] of this.#sums) sum.add(row[column])
   }
 
-  summary(): Omit<SummaryRow, keyof Comparison> {
-    const of = (column: (typeof SUMMED)[number]) => this.#sums.get(column) ?? new Sum()
-    const judged = of('correct').count
-    const correct = of('correct').total ?? 0
-    const interval = wilsonInterval(correct, judged)
-    const seconds = this.#seconds.toSorted((one, other) => one - other)
-    return {
-      run: this.#first?.run ?? null,
-      agent: this.#first?.agent ?? null,
-      setting: this.#first?.setting ?? null,
-      questions: this.#questions,
-      answered: this.#answered,
-      failed: this.#questions - this.#answered,
-      judged,
-      judge_failures: this.#judgeFailures,
-      correct,
-      accuracy: of('correct').mean,
-      accuracy_low: interval?.low ?? null,
-      accuracy_high: interval?.high ?? null,
-      exact: of('exact').mean,
-      contains: of('contains').mean,
-      cited: of('cited').mean,
-      cited_first: this.#citedFirst.mean,
-      not_found: of('not_found').mean,
-      wrongly_not_found: this.#wronglyNotFound.mean,
-      score: of('score').mean,
-      seconds_mean: of('seconds').mean,
-      seconds_p50: quantile(seconds, 0.5),
-      seconds_p95: quantile(seconds, 0.95),
-      input_tokens: of('input_tokens').total,
-      output_tokens: of('output_tokens').total,
-      cost: of('cost').total,
-    }
+  of(column: (typeof SUMMED)[number]): Sum {
+    return this.#sums.get(column) ?? new Sum()
+  }
+
+  get interval() {
+    const { total, count } = this.of('correct')
+    return wilsonInterval(total ?? 0, count)
+  }
+
+  /** Sorted. */
+  get seconds(): readonly number[] {
+    return this.#seconds.toSorted((one, other) => one - other)
   }
 }
 

@@ -2,160 +2,83 @@
 import type { CatalogSnapshot } from '../../core/domain/access/catalog-snapshot.ts'
 import { literal, quote } from '../../core/domain/identifier.ts'
 import type { Project } from '../../core/domain/project.ts'
-import { SYSTEM_VARIABLES, shownVariable } from '../variables.ts'
-import { OBJECT_TABLES } from './object-tables.ts'
-import { RELATION_TABLES } from './relation-tables.ts'
+import { SYSTEM_VARIABLES, shownVariable } from '../sessions.ts'
+import { OBJECT_ROWS } from './object-tables.ts'
+import { RELATION_ROWS } from './relation-tables.ts'
 import {
   askedCondition,
-  CHARACTER_SET,
-  COLLATION,
-  ENGINE,
-  emptyTable,
+  DEFINITIONS,
+  type Definition,
+  liveRowsSql,
+  rowsSql,
   type SchemaRow,
+  type SchemaSource,
   type SchemaTable,
-  schemaColumns,
-  schemaTable,
   settledCondition,
 } from './schema-table.ts'
 
 export const INFORMATION_SCHEMA = 'information_schema'
 
-/** With the names that projects and agents have now. */
-const KEPT_TURNS = `(SELECT turns.*, projects.name AS project_name, agents.name AS agent_name
-  FROM eider.conversation_turns AS turns
-  JOIN eider.agents AS agents ON agents.id = turns.agent_id
-  JOIN eider.projects AS projects ON projects.id = turns.project_id)`
+/** Tables whose rows `LiveTables` has. */
+const LIVE: ReadonlySet<string> = new Set(['JOBS', 'JOBS_HISTORY', 'SOURCES'])
 
-const TRACE_TABLES: readonly SchemaTable[] = [
-  storedTable(
-    'TRACES',
-    'eider.traces',
-    {
-      TRACE_ID: 'trace_id',
-      PROJECT: 'project_name',
-      AGENT: 'agent_name',
-      CONVERSATION_ID: 'conversation_id',
-      PROVIDER: 'provider',
-      MODEL: 'model_name',
-      PURPOSE: 'purpose',
-      QUESTION: 'question',
-      ANSWER: 'answer',
-      OUTCOME: 'outcome',
-      ERROR_CODE: 'error_code',
-      ERROR: 'error_message',
-      'STARTED_AT:TIMESTAMP': 'started_at',
-      'ENDED_AT:TIMESTAMP': 'ended_at',
-      'TOOK_MS:DOUBLE': 'took_ms',
-      'TURNS:BIGINT': 'turn_count',
-      'STEPS:BIGINT': 'step_count',
-      'INPUT_TOKENS:BIGINT': 'input_tokens',
-      'OUTPUT_TOKENS:BIGINT': 'output_tokens',
-      'CACHED_TOKENS:BIGINT': 'cached_tokens',
-      'COST:DOUBLE': 'cost',
-      CITATIONS: 'citations',
-      WARNINGS: 'warnings',
-    },
-    askedCondition('TRACES'),
-  ),
-  storedTable(
-    'TRACE_STEPS',
-    'eider.trace_steps',
-    {
-      TRACE_ID: 'trace_id',
-      'STEP:BIGINT': 'number',
-      KIND: 'kind',
-      TOOL: 'tool',
-      INPUT: 'input',
-      OBSERVATION: 'observation',
-      REASONING: 'reasoning',
-      'START_MS:DOUBLE': 'start_ms',
-      'TOOK_MS:DOUBLE': 'took_ms',
-      'FIRST_PIECE_MS:DOUBLE': 'first_piece_ms',
-      FINISH: 'finish',
-      'TOOL_CALLS:BIGINT': 'call_count',
-      'INPUT_TOKENS:BIGINT': 'input_tokens',
-      'OUTPUT_TOKENS:BIGINT': 'output_tokens',
-      'CACHED_TOKENS:BIGINT': 'cached_tokens',
-    },
-    traceCondition('TRACE_STEPS'),
-  ),
-  storedTable(
-    'TRACE_FEEDBACK',
-    'eider.trace_feedback',
-    {
-      TRACE_ID: 'trace_id',
-      'RATING:DOUBLE': 'rating',
-      COMMENT: 'comment',
-      'CREATED_AT:TIMESTAMP': 'created_at',
-    },
-    traceCondition('TRACE_FEEDBACK'),
-  ),
-  storedTable(
-    'CONVERSATION_TURNS',
-    KEPT_TURNS,
-    {
-      CONVERSATION_ID: 'conversation_id',
-      PROJECT: 'project_name',
-      AGENT: 'agent_name',
-      TRACE_ID: 'trace_id',
-      QUESTION: 'question',
-      ANSWER: 'answer',
-      OUTCOME: 'outcome',
-      ERROR_CODE: 'error_code',
-      'STARTED_AT:TIMESTAMP': 'started_at',
-      'ENDED_AT:TIMESTAMP': 'ended_at',
-      CITATIONS: 'citations',
-    },
-    askedCondition('CONVERSATION_TURNS'),
-  ),
-  storedTable(
-    'AUDIT_LOG',
-    'eider.audit_log',
-    {
-      'NUMBER:BIGINT': 'number',
-      'HAPPENED_AT:TIMESTAMP': 'happened_at',
-      PRINCIPAL_KIND: 'principal_kind',
-      PRINCIPAL_ID: 'principal_id',
-      PRINCIPAL: 'principal_name',
-      ACTION: 'action',
-      TARGETS: 'targets',
-      OUTCOME: 'outcome',
-      ADDRESS: 'address',
-      REQUEST_ID: 'request_id',
-      'OCCURRENCES:BIGINT': 'occurrences',
-      'SKIPPED_ROWS:BIGINT': 'skipped_rows',
-    },
-    settledCondition('AUDIT_LOG'),
-  ),
-]
-
-/**
- * @param stored by the columns that are shown, their column in the table
- * @param condition which rows are shown
- */
-function storedTable(
-  name: string,
-  table: string,
-  stored: Readonly<Record<string, string>>,
-  condition: string,
-): SchemaTable {
-  const columns = schemaColumns(Object.keys(stored).join(' '))
-  const shown = Object.values(stored).map((column, index) => {
-    const { name: alias = '', type = 'VARCHAR' } = columns[index] ?? {}
-    return `${column}::${type} AS ${alias}`
-  })
-  const sql = `SELECT ${shown.join(', ')} FROM ${table} WHERE ${condition}`
-  const hasProject = Object.values(stored).includes('project_name')
-  return {
-    name,
-    columns,
-    projectColumn: null,
-    sql: ({ snapshot }) => sql + visibleCondition(snapshot, hasProject),
-  }
+/** A table is one of each project as well where this column names a row's project. */
+const PROJECT_COLUMNS: Readonly<Record<string, string>> = {
+  TABLES: 'TABLE_SCHEMA',
+  COLUMNS: 'TABLE_SCHEMA',
+  TABLE_CONSTRAINTS: 'TABLE_SCHEMA',
+  KEY_COLUMN_USAGE: 'TABLE_SCHEMA',
 }
 
-function traceCondition(table: string): string {
-  return `trace_id IN (SELECT trace_id FROM eider.traces WHERE ${askedCondition(table)})`
+const TABLES: readonly SchemaTable[] = [...DEFINITIONS].map(([name, definition]) => {
+  const isOfProject = definition.select === undefined && hasColumn(definition, 'PROJECT')
+  return {
+    name,
+    columns: definition.columns,
+    projectColumn: PROJECT_COLUMNS[name] ?? (isOfProject ? 'PROJECT' : null),
+    sql: sqlOf(name, definition),
+  }
+})
+
+function hasColumn({ columns }: Definition, name: string): boolean {
+  return columns.some((column) => column.name === name)
+}
+
+/** What gives a SELECT of the table's rows. */
+function sqlOf(name: string, definition: Definition): (source: SchemaSource) => string {
+  const { columns, select } = definition
+  const relation = RELATION_ROWS[name]
+  if (relation !== undefined) return relation
+  if (select !== undefined) return (source) => selectSql(name, { ...definition, select }, source)
+  if (LIVE.has(name)) return () => liveRowsSql(columns, name)
+  const rows = OBJECT_ROWS[name] ?? (name.endsWith('_VARIABLES') ? systemVariableRows : () => [])
+  return (source) => rowsSql(columns, rows(source))
+}
+
+/** The SELECT under the names of the columns, without the rows that whoever runs it may not see. */
+function selectSql(
+  name: string,
+  { columns, select }: Definition & { readonly select: string },
+  { snapshot }: SchemaSource,
+): string {
+  const names = columns.map((column) => quote(column.name)).join(', ')
+  const typed = columns.map(({ name, type }) => `${quote(name)}::${type} AS ${quote(name)}`)
+  const rows = select
+    .replace('{asked}', () => askedCondition(name))
+    .replace('{settled}', () => settledCondition(name))
+  const isStored = select.includes('{')
+  const visible = isStored
+    ? visibleCondition(snapshot, hasColumn({ columns, select }, 'PROJECT'))
+    : ''
+  return isStored
+    ? `SELECT * FROM (${rows}${visible}) AS t (${names})`
+    : `SELECT ${typed.join(', ')} FROM (${rows}) AS t (${names})`
+}
+
+function systemVariableRows(): readonly SchemaRow[] {
+  return Object.entries(SYSTEM_VARIABLES).map(([name, value]) => {
+    return { VARIABLE_NAME: name, VARIABLE_VALUE: shownVariable(value) }
+  })
 }
 
 /** An answer and its steps show what its agent may read: they are for those who may ask it. */
@@ -171,96 +94,6 @@ function visibleCondition(
   if (hasProject) return ` AND project_name IN (${names})`
   return ` AND trace_id IN (SELECT trace_id FROM eider.traces WHERE project_name IN (${names}))`
 }
-
-/** The tables of information_schema over the server itself, as MySQL's clients read them when they connect. */
-
-const VARIABLES = 'VARIABLE_NAME VARIABLE_VALUE'
-
-const SERVER_TABLES: readonly SchemaTable[] = [
-  schemaTable('ENGINES', 'ENGINE SUPPORT COMMENT TRANSACTIONS XA SAVEPOINTS', () => [
-    {
-      ENGINE,
-      SUPPORT: 'DEFAULT',
-      COMMENT: 'Columnar, in process',
-      TRANSACTIONS: 'YES',
-      XA: 'NO',
-      SAVEPOINTS: 'NO',
-    },
-  ]),
-  schemaTable(
-    'CHARACTER_SETS',
-    'CHARACTER_SET_NAME DEFAULT_COLLATE_NAME DESCRIPTION MAXLEN:BIGINT',
-    () => [
-      {
-        CHARACTER_SET_NAME: CHARACTER_SET,
-        DEFAULT_COLLATE_NAME: COLLATION,
-        DESCRIPTION: 'UTF-8 Unicode',
-        MAXLEN: 4,
-      },
-    ],
-  ),
-  schemaTable(
-    'COLLATIONS',
-    `COLLATION_NAME CHARACTER_SET_NAME ID:BIGINT IS_DEFAULT IS_COMPILED SORTLEN:BIGINT
-     PAD_ATTRIBUTE`,
-    () => [
-      {
-        COLLATION_NAME: COLLATION,
-        CHARACTER_SET_NAME: CHARACTER_SET,
-        // MySQL's number for it.
-        ID: 46,
-        IS_DEFAULT: 'Yes',
-        IS_COMPILED: 'Yes',
-        SORTLEN: 1,
-        PAD_ATTRIBUTE: 'NO PAD',
-      },
-    ],
-  ),
-  schemaTable(
-    'PLUGINS',
-    `PLUGIN_NAME PLUGIN_VERSION PLUGIN_STATUS PLUGIN_TYPE PLUGIN_TYPE_VERSION PLUGIN_LIBRARY
-     PLUGIN_LIBRARY_VERSION PLUGIN_AUTHOR PLUGIN_DESCRIPTION PLUGIN_LICENSE LOAD_OPTION`,
-    () => [
-      {
-        PLUGIN_NAME: ENGINE,
-        PLUGIN_STATUS: 'ACTIVE',
-        PLUGIN_TYPE: 'STORAGE ENGINE',
-        PLUGIN_LICENSE: 'MIT',
-        LOAD_OPTION: 'FORCE',
-      },
-    ],
-  ),
-  schemaTable('SESSION_VARIABLES', VARIABLES, systemVariableRows),
-  schemaTable('GLOBAL_VARIABLES', VARIABLES, systemVariableRows),
-  schemaTable('SESSION_STATUS', VARIABLES, () => STATUS),
-  schemaTable('GLOBAL_STATUS', VARIABLES, () => STATUS),
-  emptyTable('PROCESSLIST', 'ID:BIGINT USER HOST DB COMMAND TIME:BIGINT STATE INFO'),
-  emptyTable(
-    'ROUTINES',
-    `SPECIFIC_NAME ROUTINE_CATALOG ROUTINE_SCHEMA ROUTINE_NAME ROUTINE_TYPE DATA_TYPE
-     ROUTINE_DEFINITION SECURITY_TYPE CREATED LAST_ALTERED ROUTINE_COMMENT DEFINER
-     CHARACTER_SET_CLIENT COLLATION_CONNECTION DATABASE_COLLATION`,
-  ),
-]
-
-function systemVariableRows(): readonly SchemaRow[] {
-  return Object.entries(SYSTEM_VARIABLES).map(([name, value]) => {
-    return { VARIABLE_NAME: name, VARIABLE_VALUE: shownVariable(value) }
-  })
-}
-
-/** What clients look at to see whether their connection is encrypted: it is none of this server's. */
-const STATUS: readonly SchemaRow[] = [
-  { VARIABLE_NAME: 'Ssl_cipher', VARIABLE_VALUE: '' },
-  { VARIABLE_NAME: 'Ssl_version', VARIABLE_VALUE: '' },
-]
-
-const TABLES: readonly SchemaTable[] = [
-  ...OBJECT_TABLES,
-  ...TRACE_TABLES,
-  ...RELATION_TABLES,
-  ...SERVER_TABLES,
-]
 
 export const INFORMATION_SCHEMA_TABLES = TABLES.map(({ name }) => name.toLowerCase())
 

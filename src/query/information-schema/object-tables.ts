@@ -27,71 +27,25 @@ import { shownReembedding } from '../definitions/change-embedding-model.ts'
 import { agentDataFields, agentParamFields } from '../definitions/define-agent.ts'
 import { shownParameters } from '../definitions/define-database.ts'
 import { definedFields, maskedModelFields } from '../definitions/fields.ts'
-import {
-  type Cell,
-  emptyTable,
-  liveTable,
-  type SchemaRow,
-  type SchemaTable,
-  schemaColumns,
-  schemaTable,
-} from './schema-table.ts'
+import { type Cell, columnsOfTable, type SchemaRow, type SchemaSource } from './schema-table.ts'
 
-const DATABASES = 'NAME TYPE ENGINE CONNECTION_DATA'
-
-const KNOWLEDGE_BASES = `NAME PROJECT EMBEDDING_MODEL RERANKING_MODEL STORAGE METADATA_COLUMNS
-  CONTENT_COLUMNS ID_COLUMN PARAMS INSERT_STARTED_AT INSERT_FINISHED_AT PROCESSED_ROWS:BIGINT ERROR
-  QUERY_ID:BIGINT VECTOR_INDEX`
-
-const AGENTS = 'NAME PROJECT MODEL PARAMS'
-
-/** Empty are those of things that clients ask for and that there are none of here. */
-export const OBJECT_TABLES: readonly SchemaTable[] = [
-  schemaTable('DATABASES', DATABASES, ({ snapshot }) => databaseRows(snapshot)),
-  schemaTable('KNOWLEDGE_BASES', KNOWLEDGE_BASES, ({ snapshot }) => {
-    const { activity = NO_ACTIVITY } = snapshot
-    return snapshot.knowledgeBases.map((kb) => knowledgeBaseRow(kb, null, activity))
-  }),
-  schemaTable('AGENTS', AGENTS, ({ snapshot }) => snapshot.agents.map(agentRow)),
-  schemaTable('VIEWS', 'NAME PROJECT QUERY', ({ snapshot }) => {
-    return snapshot.views.map((view) => {
-      return { NAME: view.name, PROJECT: view.projectName, QUERY: view.sql }
-    })
-  }),
-  schemaTable(
-    'QUERIES',
-    `ID:BIGINT STARTED_AT FINISHED_AT PROCESSED_ROWS:BIGINT ERROR SQL DATABASE PARAMETERS CONTEXT
-     UPDATED_AT SKIPPED_ROWS:BIGINT`,
-    ({ snapshot }) => queryRows(snapshot.activity ?? NO_ACTIVITY, snapshot),
-  ),
-  liveTable(
-    'JOBS',
-    'NAME PROJECT START_AT END_AT NEXT_RUN_AT SCHEDULE_STR QUERY IF_QUERY VARIABLES',
-  ),
-  liveTable(
-    'JOBS_HISTORY',
-    'ID:BIGINT NAME PROJECT RUN_START RUN_END STATE ERROR QUERY JOB_ID:BIGINT',
-  ),
-  emptyTable(
-    'MODELS',
-    `NAME ENGINE PROJECT ACTIVE VERSION:BIGINT STATUS ACCURACY PREDICT UPDATE_STATUS MINDSDB_VERSION
-     ERROR SELECT_DATA_QUERY TRAINING_OPTIONS TAG CREATED_AT TRAINING_TIME`,
-  ),
-  liveTable(
-    'SOURCES',
-    `ID:BIGINT NAME PROJECT KNOWLEDGE_BASE KIND PARAMETERS SCHEDULE WATCHING NEXT_RUN_AT LAST_RUN_AT
-     LAST_STATE ADDED:BIGINT CHANGED:BIGINT UNCHANGED:BIGINT REMOVED:BIGINT FAILED:BIGINT ERROR
-     JOB_ID:BIGINT`,
-  ),
-  emptyTable('TRIGGERS', 'NAME PROJECT DATABASE TABLE QUERY LAST_ERROR'),
-  emptyTable('CHATBOTS', 'NAME PROJECT DATABASE MODEL_NAME PARAMS IS_RUNNING LAST_ERROR'),
-  emptyTable('ML_ENGINES', 'NAME HANDLER CONNECTION_DATA'),
-  schemaTable(
-    'HANDLERS',
-    'NAME TYPE TITLE DESCRIPTION VERSION CONNECTION_ARGS IMPORT_SUCCESS IMPORT_ERROR',
-    () => HANDLERS,
-  ),
-]
+/** By the name of its table; tables without rows here are empty, or live. */
+export const OBJECT_ROWS: Readonly<Record<string, (source: SchemaSource) => readonly SchemaRow[]>> =
+  {
+    DATABASES: ({ snapshot }) => databaseRows(snapshot),
+    KNOWLEDGE_BASES: ({ snapshot }) => {
+      const { activity = NO_ACTIVITY } = snapshot
+      return snapshot.knowledgeBases.map((kb) => knowledgeBaseRow(kb, null, activity))
+    },
+    AGENTS: ({ snapshot }) => snapshot.agents.map(agentRow),
+    VIEWS: ({ snapshot }) => {
+      return snapshot.views.map((view) => {
+        return { NAME: view.name, PROJECT: view.projectName, QUERY: view.sql }
+      })
+    },
+    QUERIES: ({ snapshot }) => queryRows(snapshot.activity ?? NO_ACTIVITY, snapshot),
+    HANDLERS: () => HANDLERS,
+  }
 
 const ENGINE_TITLES: Readonly<Record<DataSourceEngine, string>> = {
   postgres: 'PostgreSQL',
@@ -239,7 +193,7 @@ export function describedKnowledgeBase(
   progress: ReembeddingProgress | null,
   activity: Activity,
 ): DescribedObject {
-  return described(KNOWLEDGE_BASES, knowledgeBaseRow(kb, progress, activity))
+  return described('KNOWLEDGE_BASES', knowledgeBaseRow(kb, progress, activity))
 }
 
 export function describedDatabase(
@@ -247,14 +201,14 @@ export function describedDatabase(
   name: string,
 ): DescribedObject | undefined {
   const row = databaseRows(snapshot).find((one) => nameKey(String(one.NAME)) === nameKey(name))
-  return row && described(DATABASES, row)
+  return row && described('DATABASES', row)
 }
 
 export function describedAgent(agent: Agent): DescribedObject {
-  return described(AGENTS, agentRow(agent))
+  return described('AGENTS', agentRow(agent))
 }
 
-function described(columns: string, row: SchemaRow): DescribedObject {
-  const names = schemaColumns(columns).map(({ name }) => name)
+function described(table: string, row: SchemaRow): DescribedObject {
+  const names = columnsOfTable(table).map(({ name }) => name)
   return { columns: names, rows: [names.map((name) => row[name] ?? null)] }
 }

@@ -1,12 +1,7 @@
 /** The tables of information_schema over all that can stand in a FROM, with the columns that MySQL's have. */
 import type { CatalogSnapshot } from '../../core/domain/access/catalog-snapshot.ts'
 import { sees } from '../../core/domain/access/principal.ts'
-import {
-  FILES_SCHEMA,
-  fileTable,
-  projectSchema,
-  projectTable,
-} from '../../core/domain/chunk-tables.ts'
+import { FILES_SCHEMA, fileTable, projectSchema, projectTable } from '../../core/domain/chunk.ts'
 import { literal, quote } from '../../core/domain/identifier.ts'
 import type { KnowledgeBase } from '../../core/domain/knowledge-base.ts'
 import {
@@ -18,8 +13,8 @@ import { tablesOfFile } from '../../core/domain/uploaded-file.ts'
 import {
   CHARACTER_SET,
   COLLATION,
+  columnsOfTable,
   ENGINE,
-  emptyTable,
   liveRowsSql,
   rowsSql,
   type SchemaColumn,
@@ -27,27 +22,8 @@ import {
   type SchemaSource,
   type SchemaTable,
   schemaColumns,
-  schemaTable,
 } from './schema-table.ts'
 import { TABLE_CATALOG } from './source-tables.ts'
-
-const TABLES = `TABLE_CATALOG TABLE_SCHEMA TABLE_NAME TABLE_TYPE ENGINE VERSION:BIGINT ROW_FORMAT
-  TABLE_ROWS:BIGINT AVG_ROW_LENGTH:BIGINT DATA_LENGTH:BIGINT MAX_DATA_LENGTH:BIGINT
-  INDEX_LENGTH:BIGINT DATA_FREE:BIGINT AUTO_INCREMENT:BIGINT CREATE_TIME UPDATE_TIME CHECK_TIME
-  TABLE_COLLATION CHECKSUM:BIGINT CREATE_OPTIONS TABLE_COMMENT`
-
-const COLUMNS = `TABLE_CATALOG TABLE_SCHEMA TABLE_NAME COLUMN_NAME ORDINAL_POSITION:BIGINT
-  COLUMN_DEFAULT IS_NULLABLE DATA_TYPE CHARACTER_MAXIMUM_LENGTH:BIGINT
-  CHARACTER_OCTET_LENGTH:BIGINT NUMERIC_PRECISION:BIGINT NUMERIC_SCALE:BIGINT
-  DATETIME_PRECISION:BIGINT CHARACTER_SET_NAME COLLATION_NAME COLUMN_TYPE COLUMN_KEY EXTRA
-  PRIVILEGES COLUMN_COMMENT GENERATION_EXPRESSION`
-
-const TABLE_CONSTRAINTS = `CONSTRAINT_CATALOG CONSTRAINT_SCHEMA CONSTRAINT_NAME TABLE_SCHEMA
-  TABLE_NAME CONSTRAINT_TYPE ENFORCED`
-
-const KEY_COLUMN_USAGE = `CONSTRAINT_CATALOG CONSTRAINT_SCHEMA CONSTRAINT_NAME TABLE_CATALOG
-  TABLE_SCHEMA TABLE_NAME COLUMN_NAME ORDINAL_POSITION:BIGINT POSITION_IN_UNIQUE_CONSTRAINT:BIGINT
-  REFERENCED_TABLE_SCHEMA REFERENCED_TABLE_NAME REFERENCED_COLUMN_NAME`
 
 /** A table's name in DuckDB, which callers never see: `schema.table`. */
 function physicalName({ projectId, id }: Pick<ProjectTable, 'projectId' | 'id'>): string {
@@ -69,20 +45,15 @@ const VALUES: Readonly<Record<string, string>> = {
   ORDINAL_POSITION: 'k.position',
 }
 
-const CONSTRAINT_TABLES: readonly SchemaTable[] = [
-  constraintTable('TABLE_CONSTRAINTS', TABLE_CONSTRAINTS, "('PRIMARY KEY', 'UNIQUE', 'CHECK')"),
-  constraintTable('KEY_COLUMN_USAGE', KEY_COLUMN_USAGE, "('PRIMARY KEY', 'UNIQUE')"),
-]
-
-function constraintTable(name: string, text: string, types: string): SchemaTable {
-  const columns = schemaColumns(text)
+function constraintsSql(name: string, types: string): (source: SchemaSource) => string {
+  const columns = columnsOfTable(name)
   const shown = columns.map((column: SchemaColumn) => {
     return `${VALUES[column.name] ?? `NULL::${column.type}`} AS ${quote(column.name)}`
   })
   const hasColumns = columns.some((column) => column.name === 'COLUMN_NAME')
   const keys = `(SELECT unnest(c.constraint_column_names) AS name,
     generate_subscripts(c.constraint_column_names, 1) AS position) AS k`
-  const sql = ({ snapshot }: SchemaSource) => {
+  return ({ snapshot }) => {
     const rows = snapshot.tables.map((table) => {
       const { projectName: schema, name: relation } = table
       return { schema, relation, file: physicalName(table) }
@@ -93,7 +64,6 @@ function constraintTable(name: string, text: string, types: string): SchemaTable
       ${hasColumns ? `, LATERAL ${keys}` : ''}
       WHERE c.constraint_type IN ${types}`
   }
-  return { name, columns, projectColumn: 'TABLE_SCHEMA', sql }
 }
 
 /** SQL for the columns that are of a key: `file`, the physical name of their table, `name`, and `key` as MySQL calls it. */
@@ -104,43 +74,18 @@ const KEY_COLUMNS = `SELECT file, name, min(key)[2:] AS key FROM (
     FROM duckdb_constraints() WHERE constraint_type IN ('PRIMARY KEY', 'UNIQUE'))
   GROUP BY ALL`
 
-export const RELATION_TABLES: readonly SchemaTable[] = [
-  {
-    name: 'TABLES',
-    columns: schemaColumns(TABLES),
-    projectColumn: 'TABLE_SCHEMA',
-    sql: tablesSql,
-  },
-  {
-    name: 'COLUMNS',
-    columns: schemaColumns(COLUMNS),
-    projectColumn: 'TABLE_SCHEMA',
-    sql: columnsSql,
-  },
-  schemaTable(
-    'SCHEMATA',
-    `CATALOG_NAME SCHEMA_NAME DEFAULT_CHARACTER_SET_NAME DEFAULT_COLLATION_NAME SQL_PATH
-     DEFAULT_ENCRYPTION`,
-    schemaRows,
-  ),
-  emptyTable(
-    'STATISTICS',
-    `TABLE_CATALOG TABLE_SCHEMA TABLE_NAME NON_UNIQUE:BIGINT INDEX_SCHEMA INDEX_NAME
-     SEQ_IN_INDEX:BIGINT COLUMN_NAME COLLATION CARDINALITY:BIGINT SUB_PART:BIGINT PACKED NULLABLE
-     INDEX_TYPE COMMENT INDEX_COMMENT IS_VISIBLE EXPRESSION`,
-  ),
-  ...CONSTRAINT_TABLES,
-  emptyTable(
-    'REFERENTIAL_CONSTRAINTS',
-    `CONSTRAINT_CATALOG CONSTRAINT_SCHEMA CONSTRAINT_NAME UNIQUE_CONSTRAINT_CATALOG
-     UNIQUE_CONSTRAINT_SCHEMA UNIQUE_CONSTRAINT_NAME MATCH_OPTION UPDATE_RULE DELETE_RULE TABLE_NAME
-     REFERENCED_TABLE_NAME`,
-  ),
-]
+/** What gives a SELECT of the rows of a table, by its name. */
+export const RELATION_ROWS: Readonly<Record<string, (source: SchemaSource) => string>> = {
+  TABLES: tablesSql,
+  COLUMNS: columnsSql,
+  SCHEMATA: (source) => rowsSql(columnsOfTable('SCHEMATA'), schemaRows(source)),
+  TABLE_CONSTRAINTS: constraintsSql('TABLE_CONSTRAINTS', "('PRIMARY KEY', 'UNIQUE', 'CHECK')"),
+  KEY_COLUMN_USAGE: constraintsSql('KEY_COLUMN_USAGE', "('PRIMARY KEY', 'UNIQUE')"),
+}
 
 /** Those of the catalog, then those of the data sources, which are fetched. */
 function tablesSql(source: SchemaSource): string {
-  const columns = schemaColumns(TABLES)
+  const columns = columnsOfTable('TABLES')
   const rows = rowsSql(columns, catalogRelations(source).map(tableRow))
   if (source.snapshot.dataSources.length === 0) return rows
   return `SELECT * FROM (${rows}) UNION ALL SELECT * FROM (${liveRowsSql(columns, 'tables')})`
@@ -199,7 +144,7 @@ function columnsSql(source: SchemaSource): string {
 
 /** Rows of TABLES. */
 export function tableRowsSql(rows: readonly SchemaRow[]): string {
-  return rowsSql(schemaColumns(TABLES), rows)
+  return rowsSql(columnsOfTable('TABLES'), rows)
 }
 
 /** Rows of what is stored of columns, as those of COLUMNS. */
@@ -209,7 +154,7 @@ export function columnRowsSql(rows: readonly SchemaRow[]): string {
 
 /** @param rows SQL for rows of what is stored of each column */
 function describedColumnsSql(rows: string): string {
-  const shown = schemaColumns(COLUMNS).map(({ name, type }) => {
+  const shown = columnsOfTable('COLUMNS').map(({ name, type }) => {
     return `${COLUMN_VALUES[name] ?? `NULL::${type}`} AS ${quote(name)}`
   })
   return `SELECT ${shown.join(', ')} FROM (

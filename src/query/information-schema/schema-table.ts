@@ -1,6 +1,7 @@
 /** A table of information_schema: its columns, and its rows as they follow from the catalog. */
 import type { CatalogSnapshot } from '../../core/domain/access/catalog-snapshot.ts'
 import { literal } from '../../core/domain/identifier.ts'
+import definitions from './tables.sql' with { type: 'text' }
 
 export interface SchemaTable {
   readonly name: string
@@ -31,22 +32,6 @@ export type Cell = string | number | null
 
 /** By the names of the columns; a missing one is null. */
 export type SchemaRow = Readonly<Record<string, Cell>>
-
-export function schemaTable(
-  name: string,
-  columns: string,
-  rows: (source: SchemaSource) => readonly SchemaRow[],
-): SchemaTable {
-  const described = schemaColumns(columns)
-  const projectColumn = described.find((column) => column.name === 'PROJECT')?.name ?? null
-  const sql = (source: SchemaSource) => rowsSql(described, rows(source))
-  return { name, columns: described, projectColumn, sql }
-}
-
-/** A table that clients ask for, of which there is nothing here. */
-export function emptyTable(name: string, columns: string): SchemaTable {
-  return schemaTable(name, columns, () => [])
-}
 
 /** `NAME TABLE_ROWS:BIGINT`: names of columns, with a type where it is not VARCHAR. */
 export function schemaColumns(text: string): readonly SchemaColumn[] {
@@ -79,10 +64,29 @@ export function liveTableOf(parameter: string): string | undefined {
   return parameter.startsWith(LIVE) ? parameter.slice(LIVE.length) : undefined
 }
 
-/** A table whose rows `LiveTables` has. */
-export function liveTable(name: string, columns: string): SchemaTable {
-  const table = schemaTable(name, columns, () => [])
-  return { ...table, sql: () => liveRowsSql(table.columns, name) }
+const DEFINITION = /CREATE TABLE (\w+) \(([^)]*)\)(?: AS\s([\s\S]*))?$/
+
+/** A table as `tables.sql` defines it. */
+export interface Definition {
+  readonly columns: readonly SchemaColumn[]
+  /** The SELECT of its rows, where it is always the same but for what stands in braces. */
+  readonly select: string | undefined
+}
+
+export const DEFINITIONS: ReadonlyMap<string, Definition> = new Map(
+  definitions.split(/;\n/).flatMap((statement) => {
+    const [, name, list = '', select] = DEFINITION.exec(statement.trim()) ?? []
+    const columns = list
+      .trim()
+      .replaceAll(/ (?=[A-Z]+(?:,|$))/g, ':')
+      .replaceAll(',', ' ')
+    return name === undefined ? [] : [[name, { columns: schemaColumns(columns), select }] as const]
+  }),
+)
+
+/** The columns of a table of `tables.sql`. */
+export function columnsOfTable(name: string): readonly SchemaColumn[] {
+  return DEFINITIONS.get(name)?.columns ?? []
 }
 
 /** For a table whose rows are stored: its statement waits for `LiveTables`, which write what they have of it and give no rows. */

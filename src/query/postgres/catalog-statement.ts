@@ -66,7 +66,7 @@ function isRelationPlace(tokens: readonly Token[], index: number): boolean {
  */
 export function overCatalog(sql: string): string {
   const tokens = tokenize(sql)
-  const aliases = columnAliases(tokens)
+  const added = setFunctionParts(tokens)
   let text = ''
   let at = 0
   let index = 0
@@ -77,11 +77,11 @@ export function overCatalog(sql: string): string {
   while (index < tokens.length) {
     const token = tokens[index]
     if (token === undefined) break
-    text += sql.slice(at, token.start)
+    text += sql.slice(at, token.start) + (added.before.get(index) ?? '')
     at = token.start
     const taken = rewritten({ sql, tokens, index, before: text })
     if (taken === undefined) {
-      put(sql.slice(token.start, token.end) + (aliases.get(index) ?? ''), token.end)
+      put(sql.slice(token.start, token.end) + (added.after.get(index) ?? ''), token.end)
       index += 1
       continue
     }
@@ -96,21 +96,30 @@ export function overCatalog(sql: string): string {
 const SET_FUNCTIONS = new Set(['generate_series', 'unnest', 'generate_subscripts'])
 const NO_ALIAS = /^(where|on|join|left|right|inner|cross|full|group|order|union|limit|with|using)$/i
 
-/** In PostgreSQL the alias of a function in FROM names its column too. By the index of the alias. */
-function columnAliases(tokens: readonly Token[]): ReadonlyMap<number, string> {
-  const aliases = new Map<number, string>()
+/**
+ * What to write before and after tokens, by their index: a function in FROM becomes a SELECT, because DuckDB's takes no
+ * subquery, and its alias names its column too.
+ */
+function setFunctionParts(tokens: readonly Token[]) {
+  const before = new Map<number, string>()
+  const after = new Map<number, string>()
   for (const [index, token] of tokens.entries()) {
     const isCall = SET_FUNCTIONS.has(token.value.toLowerCase()) && tokens[index + 1]?.text === '('
     const first = tokens[index - 1]?.text === '.' ? index - 2 : index
     if (!isCall || !isInFrom(tokens, first)) continue
     const close = closingOf(tokens, index + 1)
+    const isSeries = token.value.toLowerCase() === 'generate_series'
+    if (isSeries) {
+      before.set(first, '(SELECT unnest(')
+      after.set(close, '))')
+    }
     const at = isWord(tokens[close + 1] ?? token, 'as') ? close + 2 : close + 1
     const alias = tokens[at]
     const isName = alias?.kind === 'word' || alias?.kind === 'name'
     if (!isName || NO_ALIAS.test(alias.text) || tokens[at + 1]?.text === '(') continue
-    aliases.set(at, `(${alias.text})`)
+    after.set(at, `(${alias.text})`)
   }
-  return aliases
+  return { before, after }
 }
 
 function isInFrom(tokens: readonly Token[], index: number): boolean {

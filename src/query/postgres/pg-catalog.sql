@@ -630,9 +630,13 @@ CREATE MACRO pgc.pg_get_expr(e, r) AS e, (e, r, p) AS e;
 CREATE MACRO pgc.pg_get_constraintdef(o) AS (
     SELECT min('PRIMARY KEY (' || list_aggregate(names, 'string_agg', ', ') || ')') FROM pgc.keys WHERE attrelid + 2000000000 = o),
   (o, p) AS (SELECT min('PRIMARY KEY (' || list_aggregate(names, 'string_agg', ', ') || ')') FROM pgc.keys WHERE attrelid + 2000000000 = o);
-CREATE MACRO pgc.pg_get_indexdef(o) AS (
-    SELECT min('PRIMARY KEY (' || list_aggregate(names, 'string_agg', ', ') || ')') FROM pgc.keys WHERE attrelid + 1000000000 = o),
-  (o, c, p) AS (SELECT min(names[c]) FROM pgc.keys WHERE attrelid + 1000000000 = o);
+CREATE MACRO pgc.index_text(o) AS (
+    SELECT min(concat('CREATE UNIQUE INDEX ', r.relname, '_pkey ON ', n.nspname, '.', r.relname, ' USING btree (',
+      list_aggregate(k.names, 'string_agg', ', '), ')'))
+    FROM pgc.keys AS k JOIN pgc.relations AS r ON r.oid = k.attrelid JOIN pgc.namespaces AS n ON n.oid = r.relnamespace
+    WHERE k.attrelid + 1000000000 = o);
+CREATE MACRO pgc.pg_get_indexdef(o) AS pgc.index_text(o), (o, c, p) AS CASE c WHEN 0 THEN pgc.index_text(o)
+  ELSE (SELECT min(names[c]) FROM pgc.keys WHERE attrelid + 1000000000 = o) END;
 CREATE MACRO pgc.pg_get_viewdef(o) AS '', (o, p) AS '';
 CREATE MACRO pgc.pg_get_ruledef(o) AS '', (o, p) AS '';
 CREATE MACRO pgc.pg_get_triggerdef(o) AS '', (o, p) AS '';

@@ -175,10 +175,11 @@ export async function guardedList(
   refuseQueries(list)
   const source = from === null ? '' : ` FROM ${from}`
   const sql = `SELECT ${list}\n${source}`
-  const { statement, release, plan } = await planAndBind({ sql, database, params }, deps, signal)
+  const request = { sql, database, params, isPrinted: true }
+  const { statement, release, plan } = await planAndBind(request, deps, signal)
   await release()
   // As DuckDB prints it: the same text behind whatever is selected.
-  const other = await planAndBind({ sql: `SELECT 0${source}`, database, params }, deps, signal)
+  const other = await planAndBind({ ...request, sql: `SELECT 0${source}` }, deps, signal)
   await other.release()
   const end = other.statement.sql.slice('SELECT 0'.length)
   const isWhole = plan.sql.startsWith('SELECT ') && plan.sql.endsWith(end)

@@ -9,8 +9,8 @@ import type { QueryResult } from '../../core/domain/query-result.ts'
 import { notFound } from '../../core/errors.ts'
 import { oneLine } from '../../core/short-text.ts'
 import { insertOrJob, JobInsert } from '../../ingest/pipeline/job-insert.ts'
-import type { QueryControlStatement } from '../../sql/dialect/parse-query-control.ts'
 import type { RowStatement } from '../../sql/dialect/parse-rows.ts'
+import type { QueryControlStatement } from '../../sql/dialect/parse-session.ts'
 import { withNativeTexts } from '../../sql/lexer/database-names.ts'
 import { parameterNamesOf, tokenize } from '../../sql/lexer/tokens.ts'
 import { variableOf } from '../../sql/lexer/variable-names.ts'
@@ -22,7 +22,7 @@ import {
   type KnowledgeBaseRequest,
   type StatementRequest,
 } from '../select/statement-request.ts'
-import { Variables } from '../variables.ts'
+import { Variables } from '../sessions.ts'
 import { insertRows, storeSelected, storingOptions } from './insert-rows.ts'
 
 type Insert = Extract<RowStatement, { kind: 'insert' }>

@@ -8,11 +8,15 @@ import type { BoundValue } from '../../core/domain/ports/engine-ports.ts'
 import type { View } from '../../core/domain/project.ts'
 import type { QueryResult, ResultValue, RowStream } from '../../core/domain/query-result.ts'
 import { AppError, notFound } from '../../core/errors.ts'
-import type { EvaluateAgentStatement, EvaluateStatement } from '../../sql/dialect/parse-evaluate.ts'
-import type { IndexStatement } from '../../sql/dialect/parse-index.ts'
+import type {
+  AccessStatement,
+  EvaluateAgentStatement,
+  EvaluateStatement,
+  IndexStatement,
+  ViewStatement,
+} from '../../sql/dialect/object-statements.ts'
 import type { SessionStatement, Setting } from '../../sql/dialect/parse-session.ts'
 import type { Statement } from '../../sql/dialect/parse-statement.ts'
-import type { ViewStatement } from '../../sql/dialect/parse-view.ts'
 import type { SourceSelect } from '../../sql/dialect/source-select.ts'
 import type { QualifiedName } from '../../sql/dialect/statement-reader.ts'
 import { createVectorIndex, dropVectorIndex } from '../definitions/define-database.ts'
@@ -24,8 +28,8 @@ import type { QueryDeps } from '../select/query-deps.ts'
 import type { StatementRequest } from '../select/statement-request.ts'
 import { done } from '../select/statement-request.ts'
 import { alterView, createView, enclosed, runComposedSelect } from '../select/views.ts'
-import { isOfAccess, runAccessStatement } from '../statements/run-access.ts'
 import {
+  runAccessStatement,
   runAgentStatement,
   runDatabaseStatement,
   runJobStatement,
@@ -107,6 +111,10 @@ type Evaluation = EvaluateAgentStatement | EvaluateStatement
 
 function isEvaluation(statement: Statement): statement is Evaluation {
   return statement.kind === 'evaluate_agent' || statement.kind === 'evaluate_knowledge_base'
+}
+
+function isOfAccess(statement: Statement): statement is AccessStatement {
+  return /_(?:key|user)s?$/.test(statement.kind)
 }
 
 async function runSessionStatement(

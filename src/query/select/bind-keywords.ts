@@ -1,25 +1,15 @@
 /** The terms and phrases of a plan's hybrid searches, of one state of each knowledge base. */
-import { chunkTables } from '../../core/domain/chunk-tables.ts'
+import { chunkTables } from '../../core/domain/chunk.ts'
 import { BM25, type PhraseHits, type QueryTerms } from '../../core/domain/hybrid-search.ts'
 import type { KnowledgeBase } from '../../core/domain/knowledge-base.ts'
 import type { BoundValue } from '../../core/domain/ports/engine-ports.ts'
 import type { CommittedStates, WatchedState } from '../../core/domain/ports/search-ports.ts'
-import { SLICE_MS, TimeSlice, yieldToEventLoop } from '../../core/runtime/scheduling.ts'
+import { SLICE_MS, TimeSlice, yieldToEventLoop } from '../../core/runtime/serial-queue.ts'
 import { PhraseReader } from '../../core/text/phrase-reader.ts'
 import { type Phrase, phrasesOf, queryTerms, type TermGroup } from '../../core/text/phrases.ts'
 import { canBeFedBack, defaultAlpha } from '../../retrieval/fusion.ts'
-import {
-  alphaParameter,
-  isFedBackParameter,
-  isPhraseFilterParameter,
-  phraseBonusesParameter,
-  phraseBoundParameter,
-  phraseKeysParameter,
-  type SearchInput,
-  termCountsParameter,
-  termKeysParameter,
-} from '../../sql/search/plan-inputs.ts'
-import type { ParameterValues } from '../variables.ts'
+import { BOUND, type SearchInput } from '../../sql/search/plan-inputs.ts'
+import type { ParameterValues } from '../sessions.ts'
 import type { SelectPlan } from './plan-cache.ts'
 import { type Holders, type RunContext, runLimits, type Verdict } from './query-deps.ts'
 
@@ -37,7 +27,7 @@ export async function bindKeywords(
   context: KeywordContext,
 ): Promise<BoundKeywords> {
   const hybrid = plan.searches.filter(({ text, textIndex }) => {
-    return text.kind !== 'column' && plan.parameters.has(termKeysParameter(textIndex))
+    return text.kind !== 'column' && plan.parameters.has(BOUND.termKeys(textIndex))
   })
   if (hybrid.length === 0) return NO_KEYWORDS
   const bound = await Promise.all(hybrid.map((search) => keywordsOf(search, plan, context)))
@@ -95,17 +85,17 @@ export function hybridValues(
   { text, phrases }: { readonly text: string | null; readonly phrases: PhraseHits | null },
 ): Readonly<Record<string, BoundValue>> {
   const { keys, counts } = text === null ? NO_TERMS : queryTerms(text, knowledgeBase.language)
-  const alpha = { [alphaParameter(textIndex)]: defaultAlpha(text, knowledgeBase) }
-  const feedback = { [isFedBackParameter(textIndex)]: canBeFedBack(text, knowledgeBase) }
+  const alpha = { [BOUND.alpha(textIndex)]: defaultAlpha(text, knowledgeBase) }
+  const feedback = { [BOUND.isFedBack(textIndex)]: canBeFedBack(text, knowledgeBase) }
   return {
-    [termKeysParameter(textIndex)]: keys,
-    [termCountsParameter(textIndex)]: counts,
-    [phraseKeysParameter(textIndex)]: phrases?.keys ?? [],
-    [phraseBonusesParameter(textIndex)]: phrases?.bonuses ?? [],
-    [phraseBoundParameter(textIndex)]: phrases?.bound ?? 0,
-    [isPhraseFilterParameter(textIndex)]: phrases?.isFilter ?? false,
-    ...(plan.parameters.has(alphaParameter(textIndex)) ? alpha : {}),
-    ...(plan.parameters.has(isFedBackParameter(textIndex)) ? feedback : {}),
+    [BOUND.termKeys(textIndex)]: keys,
+    [BOUND.termCounts(textIndex)]: counts,
+    [BOUND.phraseKeys(textIndex)]: phrases?.keys ?? [],
+    [BOUND.phraseBonuses(textIndex)]: phrases?.bonuses ?? [],
+    [BOUND.phraseBound(textIndex)]: phrases?.bound ?? 0,
+    [BOUND.isPhraseFilter(textIndex)]: phrases?.isFilter ?? false,
+    ...(plan.parameters.has(BOUND.alpha(textIndex)) ? alpha : {}),
+    ...(plan.parameters.has(BOUND.isFedBack(textIndex)) ? feedback : {}),
   }
 }
 

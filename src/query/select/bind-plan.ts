@@ -9,20 +9,12 @@ import { isObject } from '../../core/json.ts'
 import { mapConcurrent } from '../../core/runtime/serial-queue.ts'
 import type { Options } from '../../sql/dialect/statement-reader.ts'
 import { parameterOf } from '../../sql/guard/placeholders.ts'
-import {
-  answersParameter,
-  type PlannedText,
-  type SearchInput,
-  textsParameter,
-  vectorParameter,
-  vectorsParameter,
-  wordsParameter,
-} from '../../sql/search/plan-inputs.ts'
+import { BOUND, type PlannedText, type SearchInput } from '../../sql/search/plan-inputs.ts'
 import { distinctWords } from '../../sql/search/ranking.ts'
 import { checkedThreshold } from '../../sql/search/search-predicates.ts'
 import { overriddenAgent } from '../definitions/define-agent.ts'
 import { liveTableOf, rowsJson } from '../information-schema/schema-table.ts'
-import type { ParameterValues } from '../variables.ts'
+import type { ParameterValues } from '../sessions.ts'
 import { type BoundKeywords, bindKeywords } from './bind-keywords.ts'
 import type { SelectPlan } from './plan-cache.ts'
 import type { RunContext } from './query-deps.ts'
@@ -68,7 +60,7 @@ export async function bindPlan(plan: SelectPlan, binding: Binding): Promise<Boun
     for (const question of questions) texts.push(...(await plannedTexts(question, plan, binding)))
     const changedAgent = options === null ? agent : overriddenAgent(agent, options, deps)
     const answers = await askAgent({ agent: changedAgent, fields }, texts, deps.agents, signal)
-    values[answersParameter(agentIndex)] = answers
+    values[BOUND.answers(agentIndex)] = answers
   }
   const live = await liveValues(plan, binding)
   Object.assign(values, live.values)
@@ -181,8 +173,8 @@ async function searchValues(
   binding: Binding,
 ): Promise<BoundValues> {
   if (search.text.kind === 'column') return lateralVectors(search, plan, binding)
-  const vector = vectorParameter(search.textIndex)
-  const words = wordsParameter(search.textIndex)
+  const vector = BOUND.vector(search.textIndex)
+  const words = BOUND.words(search.textIndex)
   const given = givenVector(search.text, binding.params)
   if (given !== undefined) {
     return { [vector]: checkedVector(given, search.knowledgeBase), [words]: [] }
@@ -218,12 +210,12 @@ async function lateralVectors(
   plan: SelectPlan,
   binding: Binding,
 ): Promise<BoundValues> {
-  const needsVectors = plan.parameters.has(vectorsParameter(textIndex))
-  if (!needsVectors && !plan.parameters.has(textsParameter(textIndex))) return {}
+  const needsVectors = plan.parameters.has(BOUND.vectors(textIndex))
+  if (!needsVectors && !plan.parameters.has(BOUND.texts(textIndex))) return {}
   const texts = (await plannedTexts(text, plan, binding)).filter((value) => value.trim() !== '')
   const isEmbedded = needsVectors && texts.length > 0
   const vectors = isEmbedded ? await unitVectors(texts, knowledgeBase, binding) : []
-  return { [textsParameter(textIndex)]: texts, [vectorsParameter(textIndex)]: vectors }
+  return { [BOUND.texts(textIndex)]: texts, [BOUND.vectors(textIndex)]: vectors }
 }
 
 function searchText(

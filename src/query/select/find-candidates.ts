@@ -19,20 +19,7 @@ import {
   type RankedHit,
 } from '../../retrieval/fusion.ts'
 import { bestFedBack, type FedBackSearch } from '../../retrieval/query-feedback.ts'
-import {
-  alphaParameter,
-  candidateDistancesParameter,
-  candidateKeysParameter,
-  candidateRelevancesParameter,
-  isFedBackParameter,
-  isPhraseFilterParameter,
-  phraseBonusesParameter,
-  phraseBoundParameter,
-  phraseKeysParameter,
-  termCountsParameter,
-  termKeysParameter,
-  vectorParameter,
-} from '../../sql/search/plan-inputs.ts'
+import { BOUND } from '../../sql/search/plan-inputs.ts'
 import type { HybridEdit } from '../../sql/subquery/knowledge-base-subquery.ts'
 import type { BoundValues } from './bind-plan.ts'
 import type { CandidatePlan, CandidateRequest } from './plan-cache.ts'
@@ -119,7 +106,7 @@ async function searchCandidates(
       hitCount,
       nearestCount: search.count,
       queryVector: search.queryVector,
-      isFedBack: hybrid.hasFeedback && values[isFedBackParameter(textIndex)] === true,
+      isFedBack: hybrid.hasFeedback && values[BOUND.isFedBack(textIndex)] === true,
     }
     const chunks = nearest && (await rankedHits(fused, nearest, signal))
     if (nearest === null || chunks === null) return null
@@ -134,7 +121,7 @@ function nearestSearch(
   values: BoundValues,
   { deps }: RunContext,
 ): NearestSearch | null {
-  const queryVector = values[vectorParameter(textIndex)]
+  const queryVector = values[BOUND.vector(textIndex)]
   if (!(queryVector instanceof Float32Array)) return null
   const search = { knowledgeBase, queryVector, count, limits: runLimits(deps) }
   if (prefilter === null) return { ...search, prefilter: null }
@@ -144,7 +131,7 @@ function nearestSearch(
 }
 
 function boundAlpha(hybrid: HybridEdit, textIndex: number, values: BoundValues): number {
-  const alpha = hybrid.alpha ?? values[alphaParameter(textIndex)]
+  const alpha = hybrid.alpha ?? values[BOUND.alpha(textIndex)]
   if (typeof alpha !== 'number') throw new Error('the weight of a hybrid search must be bound')
   return alpha
 }
@@ -153,8 +140,8 @@ function boundTerms(
   textIndex: number,
   values: BoundValues,
 ): Pick<KeywordSearch, 'terms' | 'phrases'> {
-  const keys = boundItems(values[termKeysParameter(textIndex)])
-  const counts = boundItems(values[termCountsParameter(textIndex)])
+  const keys = boundItems(values[BOUND.termKeys(textIndex)])
+  const counts = boundItems(values[BOUND.termCounts(textIndex)])
   return {
     terms: {
       keys: keys.filter((key) => typeof key === 'bigint'),
@@ -165,15 +152,15 @@ function boundTerms(
 }
 
 function boundPhrases(textIndex: number, values: BoundValues): PhraseHits | null {
-  const bound = values[phraseBoundParameter(textIndex)]
+  const bound = values[BOUND.phraseBound(textIndex)]
   if (typeof bound !== 'number' || bound === 0) return null
-  const keys = boundItems(values[phraseKeysParameter(textIndex)])
-  const bonuses = boundItems(values[phraseBonusesParameter(textIndex)])
+  const keys = boundItems(values[BOUND.phraseKeys(textIndex)])
+  const bonuses = boundItems(values[BOUND.phraseBonuses(textIndex)])
   return {
     keys: keys.filter((key) => typeof key === 'bigint'),
     bonuses: bonuses.filter((bonus) => typeof bonus === 'number'),
     bound,
-    isFilter: values[isPhraseFilterParameter(textIndex)] === true,
+    isFilter: values[BOUND.isPhraseFilter(textIndex)] === true,
   }
 }
 
@@ -205,8 +192,8 @@ async function rankedHits(
 /** As bound lists of the statement. */
 function listsOf({ textIndex, chunks, relevances }: FoundSearch): BoundValues {
   return {
-    [candidateKeysParameter(textIndex)]: chunks.map(({ key }) => key),
-    [candidateDistancesParameter(textIndex)]: chunks.map(({ distance }) => distance),
-    ...(relevances === null ? {} : { [candidateRelevancesParameter(textIndex)]: relevances }),
+    [BOUND.candidateKeys(textIndex)]: chunks.map(({ key }) => key),
+    [BOUND.candidateDistances(textIndex)]: chunks.map(({ distance }) => distance),
+    ...(relevances === null ? {} : { [BOUND.candidateRelevances(textIndex)]: relevances }),
   }
 }

@@ -16,12 +16,7 @@ import {
 import { requireRight } from '../../core/domain/access/principal.ts'
 import { HIDDEN_VIEW } from '../../core/domain/access/visible-catalog.ts'
 import { type AllowedData, nameMeant, notAvailable } from '../../core/domain/agents/agent.ts'
-import {
-  FILES_SCHEMA,
-  fileTable,
-  projectSchema,
-  projectTable,
-} from '../../core/domain/chunk-tables.ts'
+import { FILES_SCHEMA, fileTable, projectSchema, projectTable } from '../../core/domain/chunk.ts'
 import { FILES_DATABASE, type Project } from '../../core/domain/project.ts'
 import { namesWithoutEnding, tablesOfFile } from '../../core/domain/uploaded-file.ts'
 import { AppError } from '../../core/errors.ts'

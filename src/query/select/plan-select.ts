@@ -15,9 +15,10 @@ import {
 } from '../../sql/ast/select-ast.ts'
 import { isConstantQuery } from '../../sql/guard/function-lists.ts'
 import { guard } from '../../sql/guard/guard.ts'
-import { likesAsRegexps, limitSteps, type UnnamedItem } from '../../sql/guard/limit-steps.ts'
+import { likesAsRegexps } from '../../sql/guard/like-patterns.ts'
+import { limitSteps, type UnnamedItem } from '../../sql/guard/limit-steps.ts'
 import { bindSystemFunctions, separateParameters } from '../../sql/guard/placeholders.ts'
-import { checkExpandedSize, checkTokens, limitJson } from '../../sql/guard/statement-limits.ts'
+import { checkExpandedSize, checkTokens } from '../../sql/guard/statement-limits.ts'
 import { holdsMarks } from '../../sql/lexer/statement-shape.ts'
 import {
   parameterNamesOf,
@@ -58,7 +59,7 @@ export async function planSelect(
     const rewriting: Rewriting = { names, inputs, place: 'outermost' }
     const marks = holdsMarks(sql) ? { marks: freeMarks(tree) } : {}
     return {
-      ...withoutTrees(await planTree(tree, rewriting, engine, { parameterNames })),
+      ...withoutTrees(await planTree(tree, rewriting, engine, { parameterNames, text })),
       ...marks,
     }
   } catch (error) {
@@ -73,39 +74,36 @@ interface PlanOptions {
   readonly parameterNames: readonly string[]
   /** Of SELECTs for values around this one. */
   readonly depth?: number
-  /** True for a SELECT that is made of parts of one that was checked. */
-  readonly isPart?: boolean
+  /** What the tree was read from; unset: a SELECT that is made of parts of one that was checked. */
+  readonly text?: string
 }
 
 async function planTree(
   tree: TreeNode,
   rewriting: Rewriting,
   engine: SqlText,
-  { parameterNames, depth = 0, isPart = false }: PlanOptions,
+  { parameterNames, depth = 0, text }: PlanOptions,
 ): Promise<SelectPlan> {
   const { inputs } = rewriting
-  const candidates = await applyEdits(
-    await checked(tree, rewriting, engine, isPart),
-    inputs,
-    engine,
-  )
+  const { edits, isAsWritten } = await checked(tree, rewriting, engine, text === undefined)
+  const candidates = await applyEdits(edits, inputs, engine)
   // Views that read views may have made it large.
-  checkExpandedSize(queryNode(statementOf(tree)))
-  const { sql, parameters } = await printTree(tree, engine)
+  if (edits.length > 0) checkExpandedSize(queryNode(statementOf(tree)))
+  const { sql, parameters } =
+    text !== undefined && isAsWritten
+      ? { sql: text, parameters: namedParameters(tree) }
+      : await printTree(tree, engine)
   const innerPlans = new Map<TreeNode, SelectPlan>()
   for (const { select } of correlatedTexts(inputs)) {
     if (depth >= VALUES_DEPTH_MAX) throw tooDeeplyNested()
     const inner = { ...rewriting, inputs: new PlanInputs(false, null) }
-    const options = { parameterNames, depth: depth + 1, isPart: true }
+    const options = { parameterNames, depth: depth + 1 }
     innerPlans.set(select, await planTree(select, inner, engine, options))
   }
   for (const { candidates: select, names: own } of inputs.rerankings) {
     const names = { ...own, readsChunkKeys: true }
     const inner = { ...rewriting, names, inputs: new PlanInputs(false, inputs.search) }
-    innerPlans.set(
-      select,
-      await planTree(select, inner, engine, { parameterNames, depth, isPart: true }),
-    )
+    innerPlans.set(select, await planTree(select, inner, engine, { parameterNames, depth }))
   }
   const { searches, agents, thresholds, scans, reads, direct } = inputs
   const rerankings = inputs.rerankings.map(({ names: _, ...input }) => input)
@@ -126,25 +124,35 @@ async function planTree(
   return { ...plan, candidates: await candidatePlan(tree, candidates, engine) }
 }
 
+interface Checked {
+  readonly edits: readonly StatementEdit[]
+  /** Whether nothing in it was changed: then it runs as it was written. */
+  readonly isAsWritten: boolean
+}
+
 /** The second gate, then the rewriting, of what a caller wrote. */
 async function checked(
   tree: TreeNode,
   rewriting: Rewriting,
   engine: SqlText,
   isPart: boolean,
-): Promise<readonly StatementEdit[]> {
-  bindSystemFunctions(tree)
+): Promise<Checked> {
+  const isBound = bindSystemFunctions(tree)
   if (!isPart) guard(tree)
+  // These constants differ only in how they would be printed.
   keepConstants(tree)
+  const before = treeText(tree)
   if (!isPart) {
     const untyped = separateParameters(tree)
     await Promise.all(untyped.map((item) => keepName(item, engine)))
     const unnamed = limitSteps(queryNode(statementOf(tree)))
     await Promise.all(unnamed.map((item) => keepName(item, engine)))
   }
-  const edits = [...rewrite(tree, rewriting), ...limitJson(tree)]
+  const edits = rewrite(tree, rewriting)
   await Promise.all(rewriting.inputs.unnamed.splice(0).map((item) => keepName(item, engine)))
-  return edits
+  const isChanged = isBound || rewriting.names.isPrinted === true
+  const isAsWritten = !isChanged && edits.length === 0 && withLikes(tree) === before
+  return { edits, isAsWritten }
 }
 
 /** The column is called as if there were no limit in it. */
@@ -175,7 +183,7 @@ async function applyEdits(
       inputs.addView(name)
       const rewriting: Rewriting = { names, inputs, place: 'nested', needs }
       const inner = await checkedView(name, tree, rewriting, engine)
-      candidates.push(...(await applyEdits(inner, inputs, engine, viewDepth + 1)))
+      candidates.push(...(await applyEdits(inner.edits, inputs, engine, viewDepth + 1)))
     }
     edit.apply(tree)
     if (edit.candidates !== undefined) candidates.push(edit.candidates)
@@ -196,7 +204,7 @@ async function checkedView(
   tree: TreeNode,
   rewriting: Rewriting,
   engine: SqlText,
-): Promise<readonly StatementEdit[]> {
+): Promise<Checked> {
   try {
     return await checked(tree, rewriting, engine, false)
   } catch (error) {

@@ -19,6 +19,7 @@ export interface PlanRequest {
   /** undefined: the caller may read everything. */
   readonly allowed: AllowedData | undefined
   readonly readsChunkKeys: boolean
+  readonly isPrinted?: boolean
   readonly given?: GivenRows
   /** What is known of tables elsewhere. */
   readonly tables: DescribedTables
@@ -29,13 +30,14 @@ export type GivenRows = Readonly<Record<string, string>>
 
 /** What the names in it mean. */
 export function requestScope(
-  { database, allowed, readsChunkKeys, tables, given = {} }: PlanRequest,
+  { database, allowed, readsChunkKeys, isPrinted = false, tables, given = {} }: PlanRequest,
   snapshot: CatalogSnapshot,
 ): NameScope {
   const names = nameScope(snapshot, database, allowed, tables)
   return {
     ...names,
     readsChunkKeys,
+    isPrinted,
     resolve(parts) {
       const [schema = '', name = ''] = parts
       const sql = schema === INFORMATION_SCHEMA ? given[name] : undefined

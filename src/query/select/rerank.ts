@@ -1,13 +1,8 @@
 import type { KnowledgeBase } from '../../core/domain/knowledge-base.ts'
 import type { ResultValue } from '../../core/domain/query-result.ts'
 import { AppError } from '../../core/errors.ts'
-import {
-  type PlannedText,
-  rerankedDistancesParameter,
-  rerankedKeysParameter,
-  rerankedRelevancesParameter,
-} from '../../sql/search/plan-inputs.ts'
-import type { ParameterValues } from '../variables.ts'
+import { BOUND, type PlannedText } from '../../sql/search/plan-inputs.ts'
+import type { ParameterValues } from '../sessions.ts'
 import { type Binding, type BoundValues, bindPlan } from './bind-plan.ts'
 import type { PlannedReranking, SelectPlan } from './plan-cache.ts'
 import { runPlan } from './run-plan.ts'
@@ -58,9 +53,9 @@ async function reranked(
   const { ranked, ...outcome } = await scored(candidates, request, binding)
   const { rerankingIndex } = request
   const values = {
-    [rerankedKeysParameter(rerankingIndex)]: ranked.map(({ key }) => key),
-    [rerankedRelevancesParameter(rerankingIndex)]: ranked.map(({ relevance }) => relevance),
-    [rerankedDistancesParameter(rerankingIndex)]: ranked.map(({ distance }) => distance),
+    [BOUND.rerankedKeys(rerankingIndex)]: ranked.map(({ key }) => key),
+    [BOUND.rerankedRelevances(rerankingIndex)]: ranked.map(({ relevance }) => relevance),
+    [BOUND.rerankedDistances(rerankingIndex)]: ranked.map(({ distance }) => distance),
   }
   return { ...outcome, values, isFromMemory }
 }

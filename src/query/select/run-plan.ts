@@ -3,7 +3,7 @@ import type { NearestChunk, ShownChunk } from '../../core/domain/ports/search-po
 import type { ResultValue, RowStream } from '../../core/domain/query-result.ts'
 import type { Threshold } from '../../sql/search/predicate-pushdown.ts'
 import type { PlainAnswer, PlainColumn } from '../../sql/subquery/plain-answer.ts'
-import type { ParameterValues } from '../variables.ts'
+import type { ParameterValues } from '../sessions.ts'
 import { bindKeywords } from './bind-keywords.ts'
 import type { BoundPlan, BoundValues } from './bind-plan.ts'
 import { type FoundCandidates, type FoundSearch, findCandidates } from './find-candidates.ts'

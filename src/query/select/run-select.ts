@@ -15,8 +15,8 @@ import {
 } from '../../sql/lexer/statement-shape.ts'
 import type { Token } from '../../sql/lexer/tokens.ts'
 import { displayedName } from '../../sql/lexer/variable-names.ts'
-import { type GivenSearch, termKeysParameter } from '../../sql/search/plan-inputs.ts'
-import { requestValues } from '../variables.ts'
+import { BOUND, type GivenSearch } from '../../sql/search/plan-inputs.ts'
+import { requestValues } from '../sessions.ts'
 import type { BoundKeywords } from './bind-keywords.ts'
 import { type Binding, bindPlan } from './bind-plan.ts'
 import { nativeNamed } from './name-scope.ts'
@@ -53,6 +53,8 @@ export interface SelectRequest {
   readonly isDescribed?: boolean
   /** Set for a SELECT of ours that names the keys of chunks. */
   readonly readsChunkKeys?: boolean
+  /** Set by a caller that takes the text of the planned statement apart. */
+  readonly isPrinted?: boolean
   readonly given?: GivenRows
 }
 
@@ -273,7 +275,7 @@ async function bindHere(plan: SelectPlan, binding: Binding): Promise<BoundSelect
 /** Of keyword indexes that are being brought up to date. */
 function keywordWarnings({ searches, parameters, rerankings, innerPlans }: SelectPlan): string[] {
   const own = searches.flatMap(({ textIndex, knowledgeBase }) => {
-    if (!knowledgeBase.hasOlderTerms || !parameters.has(termKeysParameter(textIndex))) return []
+    if (!knowledgeBase.hasOlderTerms || !parameters.has(BOUND.termKeys(textIndex))) return []
     return keywordWarningOf(knowledgeBase) ?? []
   })
   const inner = rerankings.flatMap(({ candidates }) => innerPlans.get(candidates) ?? [])
@@ -296,9 +298,10 @@ async function cachedPlan(
 ): Promise<PlannedSelect> {
   const snapshot = deps.activity.shownIn(deps.catalog.snapshot())
   const { sql, database, search = null, allowed, cut, readsChunkKeys = false, given = {} } = request
+  const { isPrinted = false } = request
   requireDatabase(snapshot, database)
   const planText = (text: string) => {
-    const planned = { sql: text, database, search, allowed, readsChunkKeys, given }
+    const planned = { sql: text, database, search, allowed, readsChunkKeys, isPrinted, given }
     return timer.time('plan', () => planDescribed(planned, snapshot, deps, signal))
   }
   const planAsWritten = async () => ({ plan: await planText(sql), texts: new Map() })
@@ -328,9 +331,9 @@ async function cachedPlan(
 }
 
 /** What a plan is made of, besides the catalog and the text: it is none for callers who may read something else. */
-function planScope({ database, search, allowed }: SelectRequest): string {
+function planScope({ database, search, allowed, isPrinted }: SelectRequest): string {
   const narrowed = allowed && [allowed.knowledgeBases.map(({ id }) => id), allowed.tables]
-  return `${database}\0${jsonOrEmpty(search)}\0${jsonOrEmpty(narrowed)}\0`
+  return `${database}\0${isPrinted === true}\0${jsonOrEmpty(search)}\0${jsonOrEmpty(narrowed)}\0`
 }
 
 function jsonOrEmpty(value: object | undefined): string {

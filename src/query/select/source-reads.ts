@@ -7,7 +7,7 @@ import { notFound } from '../../core/errors.ts'
 import { mapConcurrent } from '../../core/runtime/serial-queue.ts'
 import { renderDirect, renderRead } from '../../sql/pushdown/render-read.ts'
 import type { SourceRead, SourceTotal } from '../../sql/pushdown/source-read.ts'
-import type { ParameterValues } from '../variables.ts'
+import type { ParameterValues } from '../sessions.ts'
 import type { SelectPlan } from './plan-cache.ts'
 import { type RunContext, runLimits } from './query-deps.ts'
 

@@ -7,8 +7,8 @@ import {
   rowsOf,
 } from '../../core/domain/query-result.ts'
 import { isObject } from '../../core/json.ts'
-import type { ExplainStatement } from '../../sql/dialect/parse-explain.ts'
-import { alphaParameter, isFedBackParameter } from '../../sql/search/plan-inputs.ts'
+import type { ExplainStatement } from '../../sql/dialect/parse-session.ts'
+import { BOUND } from '../../sql/search/plan-inputs.ts'
 import type { HybridSearch } from '../../sql/search/ranking.ts'
 import type { BoundValues } from '../select/bind-plan.ts'
 import { AMONG_FILTERED, findCandidates } from '../select/find-candidates.ts'
@@ -112,7 +112,7 @@ function methodOf(
   values: BoundValues,
 ): string {
   if (hybrid === null) return 'by meaning'
-  const alphas = textIndexes.map((index) => hybrid.alpha ?? values[alphaParameter(index)])
+  const alphas = textIndexes.map((index) => hybrid.alpha ?? values[BOUND.alpha(index)])
   // The candidates of a reranking are bound when it runs.
   const known = alphas.filter((alpha) => typeof alpha === 'number')
   const weights = known.length === 0 ? 'by the text' : [...new Set(known)].join(', ')
@@ -126,7 +126,7 @@ function feedbackOf(
   values: BoundValues,
 ): string {
   if (!hasFeedback) return ''
-  const bound = textIndexes.map((index) => values[isFedBackParameter(index)])
+  const bound = textIndexes.map((index) => values[BOUND.isFedBack(index)])
   if (bound.includes(true)) return ', with feedback'
   return bound.includes(undefined) ? ', feedback by the text' : ''
 }

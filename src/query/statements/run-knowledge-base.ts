@@ -4,7 +4,7 @@ import { nameKey } from '../../core/domain/identifier.ts'
 import type { KnowledgeBase } from '../../core/domain/knowledge-base.ts'
 import { type QueryResult, rowsOf } from '../../core/domain/query-result.ts'
 import { AppError } from '../../core/errors.ts'
-import type { KnowledgeBaseStatement } from '../../sql/dialect/parse-knowledge-base.ts'
+import type { KnowledgeBaseStatement } from '../../sql/dialect/object-statements.ts'
 import type { QualifiedName } from '../../sql/dialect/statement-reader.ts'
 import {
   alterKnowledgeBase,

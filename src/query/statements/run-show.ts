@@ -12,7 +12,7 @@ import { nameScope } from '../select/name-scope.ts'
 import type { QueryDeps } from '../select/query-deps.ts'
 import type { StatementRequest } from '../select/statement-request.ts'
 import { runComposedSelect } from '../select/views.ts'
-import { SYSTEM_VARIABLES } from '../variables.ts'
+import { SYSTEM_VARIABLES } from '../sessions.ts'
 import {
   columnsCondition,
   givenRows,

@@ -23,6 +23,7 @@ import { sourceTableColumns, sourceTableRows } from '../information-schema/sourc
 import { nameScope } from '../select/name-scope.ts'
 import type { GivenRows } from '../select/planning-protocol.ts'
 import { enclosed } from '../select/views.ts'
+import selects from './show.sql' with { type: 'text' }
 
 export interface ShowScope {
   readonly snapshot: CatalogSnapshot
@@ -74,23 +75,19 @@ function shownRows(statement: ShowRows, scope: ShowScope): Shown {
   const database = statement.from ?? scope.db
   switch (subject) {
     case 'databases':
-      return shownColumns(isFull ? 'Database=NAME TYPE ENGINE' : 'Database=NAME', 'databases')
+      return shown(isFull ? 'full_databases' : 'databases')
     case 'projects':
-      return shownColumns('Database=NAME', 'databases', "TYPE = 'project'")
+      return shown('databases', "TYPE = 'project'")
     case 'files':
       return shownTables(FILES_DATABASE, scope, isFull)
     case 'tables':
       return shownTables(database, scope, isFull)
     case 'table_status':
-      return shownColumns(TABLE_STATUS, 'tables', schemaCondition(database, scope))
+      return shown('table_status', schemaCondition(database, scope))
     case 'columns':
-      return shownColumns(
-        isFull ? FULL_COLUMNS : SHOWN_COLUMNS,
-        'columns',
-        shownCondition(statement, scope),
-      )
+      return shown(isFull ? 'full_columns' : 'columns', shownCondition(statement, scope))
     case 'indexes':
-      return shownColumns(INDEXES, 'statistics', shownCondition(statement, scope))
+      return shown('indexes', shownCondition(statement, scope))
     case 'agents':
     case 'chatbots':
     case 'jobs':
@@ -107,7 +104,7 @@ function shownRows(statement: ShowRows, scope: ShowScope): Shown {
     case 'queries':
       return { ...objects(subject, 'true'), likeColumn: 'SQL' }
     default:
-      return SERVER[subject]
+      return shown(subject)
   }
 }
 
@@ -125,17 +122,18 @@ function objects(table: string, condition: string): Shown {
   return { sql, likeColumn: 'NAME' }
 }
 
-/** @param columns `shown=column`, or a column that is shown under its own name; `~` is a space in a name */
-function shownColumns(columns: string, table: string, condition = 'true'): Shown {
-  const pairs = columns
-    .trim()
-    .split(/\s+/)
-    .map((pair) => pair.split('='))
-  const list = pairs.map(([name = '', column = name]) => {
-    return `${quote(column)} AS ${quote(name.replaceAll('~', ' '))}`
-  })
-  const sql = `SELECT ${list.join(', ')} FROM information_schema.${table} WHERE ${condition}`
-  return { sql, likeColumn: pairs[0]?.[0] ?? '' }
+const SHOWN: ReadonlyMap<string, Shown> = new Map(
+  selects.split(/;\n/).flatMap((text) => {
+    const [, name, sql = ''] = /-- (\w+)\n(SELECT[\s\S]*)$/.exec(text) ?? []
+    const likeColumn = / AS "([^"]+)"/.exec(sql)?.[1] ?? ''
+    return name === undefined ? [] : [[name, { sql, likeColumn }] as const]
+  }),
+)
+
+function shown(name: string, condition?: string): Shown {
+  const found = SHOWN.get(name)
+  if (found === undefined) throw new Error(`show.sql has no ${name}`)
+  return condition === undefined ? found : { ...found, sql: `${found.sql} WHERE ${condition}` }
 }
 
 /** Existing clients look for the column `Tables_in_<database as they wrote it>`. */
@@ -160,72 +158,6 @@ function shownCondition({ table, from }: ShowRows, scope: ShowScope): string {
 function schemaNamed(database: string, { snapshot }: ShowScope): string {
   if (database.toLowerCase() === INFORMATION_SCHEMA) return INFORMATION_SCHEMA
   return requireDatabase(snapshot, database)
-}
-
-const SHOWN_COLUMNS = `Field=COLUMN_NAME Type=COLUMN_TYPE Null=IS_NULLABLE Key=COLUMN_KEY
-  Default=COLUMN_DEFAULT Extra=EXTRA`
-
-const FULL_COLUMNS = `Field=COLUMN_NAME Type=COLUMN_TYPE Collation=COLLATION_NAME Null=IS_NULLABLE
-  Key=COLUMN_KEY Default=COLUMN_DEFAULT Extra=EXTRA Privileges=PRIVILEGES Comment=COLUMN_COMMENT`
-
-const INDEXES = `Table=TABLE_NAME Non_unique=NON_UNIQUE Key_name=INDEX_NAME
-  Seq_in_index=SEQ_IN_INDEX Column_name=COLUMN_NAME Collation=COLLATION Cardinality=CARDINALITY
-  Sub_part=SUB_PART Packed=PACKED Null=NULLABLE Index_type=INDEX_TYPE Comment=COMMENT
-  Index_comment=INDEX_COMMENT Visible=IS_VISIBLE Expression=EXPRESSION`
-
-const TABLE_STATUS = `Name=TABLE_NAME Engine=ENGINE Version=VERSION Row_format=ROW_FORMAT
-  Rows=TABLE_ROWS Avg_row_length=AVG_ROW_LENGTH Data_length=DATA_LENGTH
-  Max_data_length=MAX_DATA_LENGTH Index_length=INDEX_LENGTH Data_free=DATA_FREE
-  Auto_increment=AUTO_INCREMENT Create_time=CREATE_TIME Update_time=UPDATE_TIME
-  Check_time=CHECK_TIME Collation=TABLE_COLLATION Checksum=CHECKSUM Create_options=CREATE_OPTIONS
-  Comment=TABLE_COMMENT`
-
-const VARIABLES = 'Variable_name=VARIABLE_NAME Value=VARIABLE_VALUE'
-
-const ROUTINES = `Db=ROUTINE_SCHEMA Name=ROUTINE_NAME Type=ROUTINE_TYPE Definer=DEFINER
-  Modified=LAST_ALTERED Created=CREATED Security_type=SECURITY_TYPE Comment=ROUTINE_COMMENT
-  character_set_client=CHARACTER_SET_CLIENT collation_connection=COLLATION_CONNECTION
-  Database~Collation=DATABASE_COLLATION`
-
-/** What SHOW says about the server as a whole. */
-const SERVER = {
-  character_sets: shownColumns(
-    `Charset=CHARACTER_SET_NAME Description=DESCRIPTION Default~collation=DEFAULT_COLLATE_NAME
-     Maxlen=MAXLEN`,
-    'character_sets',
-  ),
-  collations: shownColumns(
-    `Collation=COLLATION_NAME Charset=CHARACTER_SET_NAME Id=ID Default=IS_DEFAULT
-     Compiled=IS_COMPILED Sortlen=SORTLEN Pad_attribute=PAD_ATTRIBUTE`,
-    'collations',
-  ),
-  engines: shownColumns(
-    `Engine=ENGINE Support=SUPPORT Comment=COMMENT Transactions=TRANSACTIONS XA
-     Savepoints=SAVEPOINTS`,
-    'engines',
-  ),
-  errors: nothing('Level Code Message'),
-  functions: shownColumns(ROUTINES, 'routines', "ROUTINE_TYPE = 'FUNCTION'"),
-  plugins: shownColumns(
-    `Name=PLUGIN_NAME Status=PLUGIN_STATUS Type=PLUGIN_TYPE Library=PLUGIN_LIBRARY
-     License=PLUGIN_LICENSE`,
-    'plugins',
-  ),
-  privileges: nothing('Privilege Context Comment'),
-  procedures: shownColumns(ROUTINES, 'routines', "ROUTINE_TYPE = 'PROCEDURE'"),
-  processlist: shownColumns(
-    'Id=ID User=USER Host=HOST db=DB Command=COMMAND Time=TIME State=STATE Info=INFO',
-    'processlist',
-  ),
-  status: shownColumns(VARIABLES, 'session_status'),
-  variables: shownColumns(VARIABLES, 'session_variables'),
-  warnings: nothing('Level Code Message'),
-} as const
-
-function nothing(columns: string): Shown {
-  const names = columns.split(' ')
-  const list = names.map((name) => `NULL::VARCHAR AS ${quote(name)}`)
-  return { sql: `SELECT ${list.join(', ')} WHERE false`, likeColumn: names[0] ?? '' }
 }
 
 export interface StatementScope {

@@ -1,6 +1,6 @@
 import type { RawDocument, ReadDocument } from '../../core/domain/ports/reading-ports.ts'
 import { AppError } from '../../core/errors.ts'
-import { type ReadingNotes, wholeDocument } from '../document-format.ts'
+import { type ReadingNotes, SET_OCR_MODEL, wholeDocument } from '../document-format.ts'
 import { READING_LIMITS } from '../reading-limits.ts'
 import { pageDrawing } from './pdf/page/page-glyphs.ts'
 import { PdfFile, PdfiumKeeper } from './pdf/page/pdf-file.ts'
@@ -22,7 +22,7 @@ export async function* readPdf(
   for (let index = 0; index < lastPage; index += 1) {
     // The first page is read in any case.
     if (index > 0 && notes.isSpent?.() === true) break
-    pages.push(seen.piecesOf(file, index))
+    pages.push(seen.piecesOf(file, index, notes))
     // After such an exception the library's memory may be anything.
     if (seen.breakdowns > BREAKDOWNS_MAX) {
       throw new AppError(
@@ -68,14 +68,19 @@ class PagesSeen {
   /** The last page ended in one. */
   isBroken = false
 
-  piecesOf(file: PdfFile, index: number): PagePieces {
+  piecesOf(file: PdfFile, index: number, notes: ReadingNotes): PagePieces {
     this.#count += 1
     this.isBroken = false
     try {
       const drawing = pageDrawing(file, index)
       const pieces = pagePieces(drawing)
       const isEmpty = pieces.directions.every(({ length }) => length === 0)
-      if (isEmpty && drawing.imageCount > 0) this.#pictures.push(index + 1)
+      if (isEmpty && drawing.imageCount > 0) {
+        const draw = () => file.drawnPage(index, READING_LIMITS.scanSide)
+        const scan = notes.scan?.('image/png', `page ${index + 1}`, draw) ?? null
+        if (scan !== null) return { directions: [], scan }
+        this.#pictures.push(index + 1)
+      }
       this.#unknownCount += drawing.unknownCount
       return pieces
     } catch (cause) {
@@ -90,17 +95,14 @@ class PagesSeen {
   /** @throws AppError `file_unreadable` where no page can be read */
   report(notes: ReadingNotes): void {
     const pictures = this.#pictures.length
-    if (pictures > 0 && pictures + this.#failed.length === this.#count) {
-      const what =
-        this.#count === 1
-          ? 'The only page of the PDF is a picture: its text'
-          : `All ${this.#count} pages of the PDF are pictures: their text`
-      throw new AppError('file_unreadable', `${what} needs text recognition first`)
-    }
     if (pictures > 0) {
-      const what = pictures === 1 ? 'is a picture: its text' : 'are pictures: their text'
-      const which = `${pictures} of ${this.#count} pages ${what}`
-      notes.warn(`${which} needs text recognition first (${listed(this.#pictures)})`)
+      const isAll = pictures + this.#failed.length === this.#count
+      const found =
+        this.#count === 1
+          ? 'The only page of the PDF contains no text'
+          : `${pictures} of ${this.#count} pages contain no text`
+      if (isAll) throw new AppError('file_unreadable', `${found}. ${SET_OCR_MODEL} to read scans`)
+      notes.warn(`${found}. ${SET_OCR_MODEL} to read them (${listed(this.#pictures)})`)
     }
     for (const { page, reason } of this.#failed.slice(0, FAILURES_SAID_MAX)) {
       notes.warn(`page ${page} could not be read: ${reason}`)

@@ -1,16 +1,18 @@
-import { createReadStream, createWriteStream } from 'node:fs'
+import { createReadStream, createWriteStream, writeFileSync } from 'node:fs'
 import { open } from 'node:fs/promises'
 import { basename, join } from 'node:path'
 import { Transform } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
 import { createGunzip, createZstdDecompress } from 'node:zlib'
-import type {
-  RawDocument,
-  ReadArchive,
-  ReadDocument,
-  ReadMember,
-  ReadTable,
-  SourceFile,
+import {
+  type RawDocument,
+  type ReadArchive,
+  type ReadDocument,
+  type ReadMember,
+  type ReadTable,
+  type ScanImage,
+  type SourceFile,
+  scanMark,
 } from '../../core/domain/ports/reading-ports.ts'
 import {
   type DocumentFormat,
@@ -136,6 +138,7 @@ const READERS: Readonly<Record<DocumentFormat, () => Promise<DocumentReader>>> =
   rst: async () => (await import('../documents/markup.ts')).readRst,
   org: async () => (await import('../documents/markup.ts')).readOrg,
   latex: async () => (await import('../documents/markup.ts')).readLatex,
+  image: async () => (await import('../documents/image.ts')).readImage,
   subtitles: async () => (await import('../documents/text.ts')).readSubtitles,
   xml: async () => (await import('../documents/text.ts')).readXml,
   text: async () => (await import('../documents/text.ts')).readText,
@@ -173,6 +176,7 @@ export async function answerJob({
   limits,
 }: ReadingJob): Promise<ReadingAnswer> {
   const warnings: string[] = []
+  const scans: ScanImage[] = []
   let recognized = {}
   const spentAt = processorMs() + SPENT_SHARE * (limits.cpuMs ?? Infinity)
   const notes: ReadingNotes = {
@@ -183,6 +187,7 @@ export async function answerJob({
       warnings.push(sentence)
     },
     isSpent: () => processorMs() >= spentAt,
+    ...(source.takesScans === true ? { scan: scanWriter(folder, scans) } : {}),
   }
   try {
     const { format, tables, documents, archive } = await readFile(source, folder, notes)
@@ -195,10 +200,23 @@ export async function answerJob({
       tables: tables.map((table) => ({ ...table, path: table.path.slice(folder.length + 1) })),
       documentCount,
       archive: archive && { ...archive, members: archive.members.map(inFolder) },
+      scans,
     }
     return { kind: 'read', id, summary }
   } catch (error) {
     return failure(id, error)
+  }
+}
+
+function scanWriter(folder: string, scans: ScanImage[]): NonNullable<ReadingNotes['scan']> {
+  return (mediaType, place, bytes) => {
+    if (scans.length >= READING_LIMITS.scansMax) return null
+    const image = bytes()
+    if (image.length > READING_LIMITS.scanBytesMax) return null
+    const path = `scan-${scans.length}`
+    writeFileSync(join(folder, path), image, { mode: 0o600, flag: 'wx' })
+    scans.push({ path, mediaType, place })
+    return scanMark(scans.length - 1)
   }
 }
 

@@ -92,9 +92,9 @@ export class ReaderProcesses {
     try {
       const file = await inFolder(source, folder)
       const summary = await this.#run(file, folder, signal, turns)
-      const { format, recognized, warnings, tables, archive } = summary
+      const { format, recognized, warnings, tables, archive, scans } = summary
       const documents = writtenDocuments(folder, signal)
-      return await use({ format, recognized, warnings, tables, archive, documents })
+      return await use({ format, recognized, warnings, tables, archive, documents, scans })
     } finally {
       await rm(folder, { recursive: true, force: true })
     }
@@ -115,7 +115,9 @@ export class ReaderProcesses {
     const { memoryBytes, readMs } = this.#options
     const { size } = await stat(source.path)
     const outputBytes = this.#options.outputBytes + READING_LIMITS.outputPerByte * size
-    const cpuMs = Math.round(readMs + (READING_LIMITS.readMsPerMegabyte * size) / 1e6)
+    // Drawing a page takes longer than reading its text.
+    const share = source.takesScans === true ? 3 : 1
+    const cpuMs = Math.round(share * (readMs + (READING_LIMITS.readMsPerMegabyte * size) / 1e6))
     const deadlineMs = READING_LIMITS.waitMsPerCpuMs * cpuMs
     this.#lastJob += 1
     const job = { id: this.#lastJob, source, folder, limits: { memoryBytes, outputBytes, cpuMs } }

@@ -1,15 +1,18 @@
 /** What the server and a reader process say to each other. What a process says is checked: it read what others wrote. */
 
-import type {
-  ReadArchive,
-  ReadMember,
-  ReadTable,
-  SourceFile,
+import {
+  type ReadArchive,
+  type ReadMember,
+  type ReadTable,
+  SCAN_MEDIA_TYPES,
+  type ScanImage,
+  type SourceFile,
 } from '../../core/domain/ports/reading-ports.ts'
 import type { Recognized } from '../../core/domain/uploaded-file.ts'
 import { type FileFormat, isFileFormat } from '../../core/domain/uploaded-file.ts'
 import type { ErrorCode } from '../../core/errors.ts'
 import { isCount, isObject } from '../../core/json.ts'
+import { READING_LIMITS } from '../reading-limits.ts'
 
 /** One file to read. What comes of it lies in the folder, which is this job's own. */
 export interface ReadingJob {
@@ -46,6 +49,7 @@ export interface ReadingSummary {
   readonly tables: readonly ReadTable[]
   readonly documentCount: number
   readonly archive: ReadArchive | null
+  readonly scans: readonly ScanImage[]
 }
 
 /** What a reader may answer with. */
@@ -77,6 +81,7 @@ const NAME_CHARS_MAX = 1000
 const TYPE_CHARS_MAX = 1_000_000
 const RECOGNIZED_CHARS_MAX = 100_000
 const MEMBER_FILE = /^member-\d{1,6}$/
+const SCAN_FILE = /^scan-\d{1,6}$/
 const TABLE_FILE = /^table-\d{1,6}\.parquet$/
 
 /** As many as a caller reads, and how many more there were. */
@@ -103,11 +108,13 @@ export function answerOf(message: unknown, job: ReadingJob): ReadingAnswer | nul
 function summaryOf(summary: Readonly<Record<string, unknown>>, folder: string) {
   const { format, recognized, warnings, tables, documentCount } = summary
   const archive = archiveOf(summary.archive, folder)
+  const { scans = [] } = summary
   if (typeof format !== 'string' || !isFileFormat(format)) return null
   if (!isObject(recognized) || JSON.stringify(recognized).length > RECOGNIZED_CHARS_MAX) return null
   if (!isListOf(warnings, isText) || warnings.length > WARNINGS_MAX + 1) return null
   if (!isListOf(tables, isTable) || tables.length > TABLES_MAX) return null
   if (!isCount(documentCount) || archive === undefined) return null
+  if (!isListOf(scans, isScan) || scans.length > READING_LIMITS.scansMax) return null
   const found: ReadingSummary = {
     format,
     recognized,
@@ -115,6 +122,7 @@ function summaryOf(summary: Readonly<Record<string, unknown>>, folder: string) {
     tables: tables.map((table) => ({ ...table, path: `${folder}/${table.path}` })),
     documentCount,
     archive,
+    scans: scans.map((scan) => ({ ...scan, path: `${folder}/${scan.path}` })),
   }
   return found
 }
@@ -133,6 +141,13 @@ function isMember(value: unknown): value is ReadMember {
   const { name, path, sizeBytes, failure } = value
   const isFile = isText(path) && MEMBER_FILE.test(path)
   return isText(name) && isFile && isCount(sizeBytes) && (failure === null || isText(failure))
+}
+
+function isScan(value: unknown): value is ScanImage {
+  if (!isObject(value) || !isText(value.path) || !isText(value.place)) return false
+  const { path, place, mediaType } = value
+  const isKnown = SCAN_MEDIA_TYPES.some((known) => known === mediaType)
+  return SCAN_FILE.test(path) && place.length <= NAME_CHARS_MAX && isKnown
 }
 
 function isListOf<T>(value: unknown, isOne: (one: unknown) => one is T): value is readonly T[] {

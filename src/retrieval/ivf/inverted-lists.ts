@@ -1,5 +1,5 @@
 import { AppError } from '../../core/errors.ts'
-import { TimeSlice } from '../../core/runtime/scheduling.ts'
+import { TimeSlice } from '../../core/runtime/serial-queue.ts'
 import type { IndexRows } from '../vectors/exact-index.ts'
 import { assignRows, type Centroids } from './centroids.ts'
 import { LIST_LIMITS } from './list-limits.ts'

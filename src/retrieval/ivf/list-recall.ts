@@ -1,4 +1,4 @@
-import { TimeSlice } from '../../core/runtime/scheduling.ts'
+import { TimeSlice } from '../../core/runtime/serial-queue.ts'
 import type { IndexRows } from '../vectors/exact-index.ts'
 import type { InvertedLists, Probing } from './inverted-lists.ts'
 import { LIST_LIMITS } from './list-limits.ts'

@@ -1,4 +1,4 @@
-import { TimeSlice } from '../../core/runtime/scheduling.ts'
+import { TimeSlice } from '../../core/runtime/serial-queue.ts'
 import type { IndexRows } from '../vectors/exact-index.ts'
 import { unitOf } from '../vectors/quantized-rows.ts'
 import { assignRows, Centroids } from './centroids.ts'

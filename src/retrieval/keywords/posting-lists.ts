@@ -1,10 +1,9 @@
-import type { TableIds } from '../../core/domain/chunk-tables.ts'
+import type { TableIds } from '../../core/domain/chunk.ts'
 import type { RunLimits } from '../../core/domain/ports/engine-ports.ts'
 import type { ColumnReader } from '../../core/domain/ports/retrieval-ports.ts'
 import { abortable } from '../../core/runtime/cancellation.ts'
 import { LruMap } from '../../core/runtime/lru-map.ts'
-import { SLICE_MS, TimeSlice } from '../../core/runtime/scheduling.ts'
-import { SingleFlight } from '../../core/runtime/serial-queue.ts'
+import { SingleFlight, SLICE_MS, TimeSlice } from '../../core/runtime/serial-queue.ts'
 import {
   type CorpusState,
   type PartialList,

@@ -1,6 +1,6 @@
 /** The main thread's side of one map: it reads vectors and texts, and a thread does the rest. */
 
-import { chunkTables } from '../../core/domain/chunk-tables.ts'
+import { chunkTables } from '../../core/domain/chunk.ts'
 import type { KnowledgeBase } from '../../core/domain/knowledge-base.ts'
 import type { RunLimits } from '../../core/domain/ports/engine-ports.ts'
 import type {

@@ -11,7 +11,7 @@ import type {
   ShownChunk,
 } from '../../core/domain/ports/search-ports.ts'
 import { AppError } from '../../core/errors.ts'
-import { yieldToEventLoop } from '../../core/runtime/scheduling.ts'
+import { yieldToEventLoop } from '../../core/runtime/serial-queue.ts'
 import { numbersOfKeys } from '../vectors/key-rows.ts'
 import { nextKey, readRange, readRecords } from './read-records.ts'
 import { type RecordBlock, RecordTable } from './record-table.ts'

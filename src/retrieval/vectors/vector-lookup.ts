@@ -1,4 +1,4 @@
-import { chunkTables, type TableIds } from '../../core/domain/chunk-tables.ts'
+import { chunkTables, type TableIds } from '../../core/domain/chunk.ts'
 import type { RunLimits } from '../../core/domain/ports/engine-ports.ts'
 import type { ColumnReader } from '../../core/domain/ports/retrieval-ports.ts'
 

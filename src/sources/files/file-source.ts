@@ -13,7 +13,8 @@ import type { SourceSelect } from '../../core/domain/ports/engine-ports.ts'
 import { AppError } from '../../core/errors.ts'
 import { parsedJson } from '../../core/json.ts'
 import { abortable } from '../../core/runtime/cancellation.ts'
-import { DUCKDB_DIALECT, oneSelect, SQLITE_DIALECT } from '../native-select.ts'
+import { DUCKDB_DIALECT, SQLITE_DIALECT } from '../../core/text/native-sql.ts'
+import { oneSelect } from '../native-select.ts'
 import { ConnectionPool, type Lease, type PooledConnection } from '../server-sessions.ts'
 import {
   type CopiedRows,

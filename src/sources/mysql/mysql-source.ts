@@ -7,7 +7,8 @@ import type {
 import type { SourceSelect, SourceValue } from '../../core/domain/ports/engine-ports.ts'
 import { AppError } from '../../core/errors.ts'
 import type { Guard } from '../../core/runtime/address-policy.ts'
-import { MYSQL_DIALECT, nativeTokens, oneSelect } from '../native-select.ts'
+import { MYSQL_DIALECT, nativeTokens } from '../../core/text/native-sql.ts'
+import { oneSelect } from '../native-select.ts'
 import { endpointOf } from '../server-endpoint.ts'
 import { failureOf, type ServerProtocol, ServerSessions } from '../server-sessions.ts'
 import {

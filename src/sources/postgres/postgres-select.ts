@@ -1,7 +1,8 @@
 /** A SELECT for PostgreSQL: checked, and with its values in its text where a command takes none. */
 import type { SourceValue } from '../../core/domain/ports/engine-ports.ts'
 import { AppError } from '../../core/errors.ts'
-import { nativeTokens, oneSelect, POSTGRES_DIALECT } from '../native-select.ts'
+import { nativeTokens, POSTGRES_DIALECT } from '../../core/text/native-sql.ts'
+import { oneSelect } from '../native-select.ts'
 
 /** They act outside of the transaction, run SQL that is a text, or reach what is not a table. A role without rights to them is the better wall. */
 const FUNCTIONS: ReadonlySet<string> = new Set([

@@ -67,3 +67,72 @@ function assigned(name: string, read: StatementReader): Setting {
   if (!read.takeSymbol(':=') && !read.takeWords('to')) read.expectSymbol('=')
   return { name, value: read.textUntil(',') }
 }
+
+export interface ExplainStatement {
+  readonly kind: 'explain'
+  /** True for EXPLAIN ANALYZE, which runs the SELECT and says where its time went. */
+  readonly isAnalyzed: boolean
+  /** `json`: the plan as a tree, for programs. */
+  readonly format: 'text' | 'json'
+  /** The SELECT as it was written. */
+  readonly select: string
+}
+
+/** `EXPLAIN [ANALYZE] SELECT …`, or with options as DuckDB and PostgreSQL write them: `EXPLAIN (ANALYZE, FORMAT JSON) SELECT …`. */
+export function explainStatement(read: StatementReader): ExplainStatement | undefined {
+  if (!read.takeWords('explain')) return undefined
+  const hasOptions = read.isAt('(') && ['analyze', 'format'].includes(read.peekWord(1) ?? '')
+  const { isAnalyzed, format } = hasOptions
+    ? explainOptions(read)
+    : { isAnalyzed: read.takeWords('analyze'), format: 'text' as const }
+  return { kind: 'explain', isAnalyzed, format, select: read.restAsSelect() }
+}
+
+function explainOptions(read: StatementReader): Pick<ExplainStatement, 'isAnalyzed' | 'format'> {
+  let isAnalyzed = false
+  let format: ExplainStatement['format'] = 'text'
+  read.expectSymbol('(')
+  do {
+    if (read.takeWords('analyze')) isAnalyzed = true
+    else {
+      read.expectWord('format')
+      if (read.takeWords('json')) format = 'json'
+      else {
+        read.expectWord('text')
+        format = 'text'
+      }
+    }
+  } while (read.takeSymbol(','))
+  read.expectSymbol(')')
+  return { isAnalyzed, format }
+}
+
+/** `SELECT query_cancel(id)` and `SELECT query_resume(id)`: what clients of the reference end background inserts with. */
+export interface QueryControlStatement {
+  readonly kind: 'query_cancel' | 'query_resume'
+  readonly id: number
+}
+
+const KINDS = ['query_cancel', 'query_resume'] as const
+
+export function queryControlStatement(read: StatementReader): QueryControlStatement | undefined {
+  if (read.peekWord() !== 'select' || !read.isAt('(', 2)) return undefined
+  const kind = KINDS.find((one) => read.peekWord(1) === one)
+  if (kind === undefined) return undefined
+  read.takeWords('select', kind)
+  read.expectSymbol('(')
+  const text = read.textUntil(')')
+  read.expectSymbol(')')
+  if (read.takeWords('as') || !read.isAtEnd()) read.name('an alias')
+  return { kind, id: idOf(text, kind) }
+}
+
+/** Clients send it as a number or as a text. */
+function idOf(text: string, kind: string): number {
+  const digits = /^'?(\d{1,15})'?$/.exec(text.trim())?.[1]
+  if (digits !== undefined) return Number(digits)
+  throw new AppError(
+    'sql_syntax',
+    `${kind} expects the id of a query, as information_schema.queries`,
+  )
+}

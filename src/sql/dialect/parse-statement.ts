@@ -1,58 +1,40 @@
 /** The dialect's own statements: what DuckDB's parser does not know. One file for each thing they are about. */
 import { AppError } from '../../core/errors.ts'
 import { type Token, withoutClosingSemicolons } from '../lexer/tokens.ts'
-import { type AccessStatement, accessStatement } from './parse-access.ts'
-import { type AgentStatement, agentStatement } from './parse-agent.ts'
+import { type ObjectStatement, objectStatement } from './object-statements.ts'
 import { type DatabaseStatement, databaseStatement } from './parse-database.ts'
-import {
-  type EvaluateAgentStatement,
-  type EvaluateStatement,
-  evaluateStatement,
-} from './parse-evaluate.ts'
-import { type ExplainStatement, explainStatement } from './parse-explain.ts'
-import { type IndexStatement, indexStatement } from './parse-index.ts'
-import { type JobStatement, jobStatement } from './parse-job.ts'
-import { type KnowledgeBaseStatement, knowledgeBaseStatement } from './parse-knowledge-base.ts'
-import { type QueryControlStatement, queryControlStatement } from './parse-query-control.ts'
 import { type RowStatement, rowStatement } from './parse-rows.ts'
-import { type SessionStatement, sessionStatement } from './parse-session.ts'
+import {
+  type ExplainStatement,
+  explainStatement,
+  type QueryControlStatement,
+  queryControlStatement,
+  type SessionStatement,
+  sessionStatement,
+} from './parse-session.ts'
 import { type ShowStatement, showStatement } from './parse-show.ts'
 import { type TableStatement, tableStatement } from './parse-table.ts'
-import { type ViewStatement, viewStatement } from './parse-view.ts'
 import { StatementReader } from './statement-reader.ts'
 
 export type Statement =
-  | AccessStatement
-  | AgentStatement
   | DatabaseStatement
-  | EvaluateAgentStatement
-  | EvaluateStatement
   | ExplainStatement
-  | IndexStatement
-  | JobStatement
-  | KnowledgeBaseStatement
+  | ObjectStatement
   | QueryControlStatement
   | RowStatement
   | SessionStatement
   | ShowStatement
   | TableStatement
-  | ViewStatement
 
 /** Each takes the words of a statement of its own, or none. */
 const READERS: readonly ((read: StatementReader) => Statement | undefined)[] = [
-  knowledgeBaseStatement,
-  agentStatement,
+  objectStatement,
   databaseStatement,
-  jobStatement,
-  viewStatement,
   tableStatement,
   rowStatement,
-  indexStatement,
-  accessStatement,
   showStatement,
   sessionStatement,
   explainStatement,
-  evaluateStatement,
 ]
 
 /**

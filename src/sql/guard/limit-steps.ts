@@ -3,6 +3,7 @@
  * rows, and within one call not at all. Memory needs no bounds here: the kernel keeps those
  * (docs/decisions/0021-memory-of-the-process.md).
  */
+
 import { AppError } from '../../core/errors.ts'
 import { placed } from '../ast/placed-error.ts'
 import {
@@ -24,10 +25,10 @@ import {
   type TreeValue,
   textNode,
   textValue,
-  truthNode,
   walk,
 } from '../ast/select-ast.ts'
-import { isVolatile } from './function-lists.ts'
+import { isAggregateFunction, isVolatile } from './function-lists.ts'
+import { hardLike, isConstantLike, isLike } from './like-patterns.ts'
 
 /** Below this a row is not worth a look: 2,048 of them take a tenth of a second. */
 const ROW_STEPS = 50_000
@@ -67,7 +68,8 @@ function visit(value: TreeValue, isInLambda: boolean, state: Visit): void {
   }
   const isLambda = value.class === 'FUNCTION' && isLambdaFunction(textValue(value.function_name))
   visit(Object.values(others), isInLambda || isLambda, state)
-  if (value.class === 'FUNCTION') placed(value, () => visitCall(value, isInLambda, state))
+  const isCall = value.class === 'FUNCTION' || value.class === 'WINDOW'
+  if (isCall) placed(value, () => visitCall(value, isInLambda, state))
 }
 
 function visitItem(item: TreeNode, isInLambda: boolean, state: Visit): void {
@@ -96,7 +98,7 @@ function visitCall(call: TreeNode, isInLambda: boolean, state: Visit): void {
     const message = `Write the arguments of ${name} one by one: it takes no *COLUMNS, nor COLUMNS with a lambda, here`
     throw new AppError('sql_too_costly', message)
   }
-  limitCall(call, isInLambda)
+  limitCall(call, isInLambda || isAggregateFunction(name))
   state.count += 1
 }
 
@@ -107,15 +109,18 @@ function isUnpacked(node: TreeNode): boolean {
   return [...walk(node.expr ?? null)].some(({ class: kind }) => kind === 'LAMBDA')
 }
 
-/** `CASE WHEN steps > few THEN CASE WHEN eider_steps(steps) THEN argument END ELSE argument END`. */
-function limitCall(call: TreeNode, isInLambda: boolean): void {
+/**
+ * `CASE WHEN steps > few THEN CASE WHEN eider_steps(steps) THEN argument END ELSE argument END`.
+ * @param isUnbound no argument may be bound to a name: within a lambda, and of an aggregate
+ */
+function limitCall(call: TreeNode, isUnbound: boolean): void {
   const name = textValue(call.function_name)
   const fields: Record<string, TreeNode> = {}
   // What is more than a column is bound to a name first, so that it is computed once. Within a lambda that would begin
   // anew for each set of elements, and would not add them up.
   const given = nodesOf(call.children).map((argument, index) => {
     const isPlain = argument.class === 'LAMBDA' || isConstant(argument) || isLeaf(argument)
-    if (isPlain || isInLambda) return argument
+    if (isPlain || isUnbound) return argument
     fields[`a${index}`] = argument
     return { ...columnNode(BOUND, `a${index}`), alias: argument.alias ?? '' }
   })
@@ -127,7 +132,7 @@ function limitCall(call: TreeNode, isInLambda: boolean): void {
   const argument = given[target]
   if (steps === null || argument === undefined) return
   const own = { ...copyOf(argument), alias: '' }
-  const counter = isInLambda ? 'eider_steps_total' : 'eider_steps'
+  const counter = isUnbound ? 'eider_steps_total' : 'eider_steps'
   const counted = callNode(counter, copyOf(steps), textNode(name))
   const limited = {
     ...caseNode(greaterNode(steps, integerNode(ROW_STEPS)), caseNode(counted, copyOf(own)), own),
@@ -238,7 +243,26 @@ const manyWildcards: Steps = (args) => {
 }
 
 const splitting: Steps = (args) => times(20, bytes(args, 0))
-const merging: Steps = (args) => times(100, callNode('+', bytes(args, 0), bytes(args, 1)))
+const merging: Steps = (args) => {
+  return callNode('+', times(100, callNode('+', bytes(args, 0), bytes(args, 1))), descending(args))
+}
+
+/** Objects and lists of one JSON value: there are at most as many levels. */
+const BRACKETS_MAX = 5000
+const TOO_DEEP = `JSON has at most ${BRACKETS_MAX} objects and lists where its structure is compared`
+
+/** These descend by recursion and end the process at some fifteen thousand levels, which 100 KB can have. */
+function nested(args: readonly TreeNode[], index: number): TreeNode {
+  const text = castNode(argument(args, index), 'VARCHAR', false)
+  const without = callNode('translate', text, textNode('{['), textNode(''))
+  const brackets = callNode('-', bytes(args, index), double(callNode('strlen', without)))
+  const isDeep = greaterNode(brackets, integerNode(BRACKETS_MAX))
+  return caseNode(isDeep, callNode('error', textNode(TOO_DEEP)), double(integerNode(0)))
+}
+
+function descending(args: readonly TreeNode[]): TreeNode {
+  return callNode('+', nested(args, 0), nested(args, 1))
+}
 
 const LAMBDA_NAMES =
   'list_transform array_transform list_apply array_apply apply list_filter array_filter filter'
@@ -255,6 +279,7 @@ const RULES: readonly (readonly [Steps, string])[] = [
   [manyWildcards, '~~ !~~ ~~* !~~* ~~~ like_escape not_like_escape ilike_escape not_ilike_escape'],
   [splitting, 'split str_split string_split string_to_array'],
   [merging, 'json_merge_patch'],
+  [descending, 'json_contains json_group_structure json_structure'],
   [eachElement(250), LAMBDA_NAMES],
   // Each step of a reduction runs its lambda by itself.
   [eachElement(4000), REDUCING_NAMES],
@@ -285,94 +310,4 @@ const LAMBDAS: ReadonlySet<string> = new Set(`${LAMBDA_NAMES} ${REDUCING_NAMES}`
 /** Those that take a lambda: elsewhere the same arrow takes a value out of JSON. */
 function isLambdaFunction(name: string): boolean {
   return LAMBDAS.has(name.toLowerCase())
-}
-
-/**
- * LIKE and GLOB with several wildcards: DuckDB 1.5.5 tries every place for each of them, so that six in a row take a minute
- * for a text of a hundred characters. A regular expression finds the same in one pass.
- */
-
-interface Kind {
-  readonly many: string
-  readonly single: string
-  readonly flags: string
-  readonly isNegated: boolean
-}
-
-const like = (flags: string, isNegated: boolean): Kind => {
-  return { many: '%', single: '_', flags, isNegated }
-}
-
-const KINDS: Readonly<Record<string, Kind>> = {
-  '~~': like('s', false),
-  '!~~': like('s', true),
-  '~~*': like('is', false),
-  '!~~*': like('is', true),
-  like_escape: like('s', false),
-  not_like_escape: like('s', true),
-  ilike_escape: like('is', false),
-  not_ilike_escape: like('is', true),
-  '~~~': { many: '*', single: '?', flags: 's', isNegated: false },
-}
-
-function isLike(name: string): boolean {
-  return Object.hasOwn(KINDS, name.toLowerCase())
-}
-
-/** With a pattern that is known, or a search. */
-function isConstantLike([text, pattern]: readonly TreeNode[]): boolean {
-  const isSearch = isColumn(text) && columnNames(text).at(-1)?.toLowerCase() === 'content'
-  return isSearch || constantText(pattern) !== undefined
-}
-
-/** The regular expression that stands for it, where DuckDB would try too much. */
-function hardLike(call: TreeNode): string | undefined {
-  const kind = KINDS[textValue(call.function_name).toLowerCase()]
-  const [, pattern, escapeNode] = nodesOf(call.children)
-  const written = constantText(pattern)
-  if (kind === undefined || written === undefined) return undefined
-  const isHard = written.includes(kind.single) || kind.many === '*' || escapeNode !== undefined
-  if (!isHard || written.split(kind.many).length < 3) return undefined
-  return regexpOf(written, kind, constantText(escapeNode))
-}
-
-/** Changes the tree in place, once searches are out of it. */
-export function likesAsRegexps(tree: TreeValue): void {
-  for (const node of walk(tree)) {
-    if (node.class !== 'FUNCTION') continue
-    const regexp = hardLike(node)
-    const [text] = nodesOf(node.children)
-    if (regexp === undefined || text === undefined) continue
-    const call = callNode('regexp_full_match', text, textNode(regexp))
-    const isNegated = KINDS[textValue(node.function_name).toLowerCase()]?.isNegated === true
-    const { alias = '' } = node
-    const own = isNegated ? caseNode(call, truthNode(false), unlessNull(text)) : call
-    replace(node, { ...own, alias })
-  }
-}
-
-/** NULL for no text, as the operator itself. */
-function unlessNull(text: TreeNode): TreeNode {
-  return callNode('starts_with', { ...text, alias: '' }, textNode(''))
-}
-
-function regexpOf(pattern: string, kind: Kind, escapeSign = ''): string | undefined {
-  if (kind.many === '*' && /[[\]\\]/.test(pattern)) return undefined
-  let regexp = `(?${kind.flags})`
-  const characters = [...pattern]
-  for (let index = 0; index < characters.length; index += 1) {
-    let character = characters[index] ?? ''
-    if (escapeSign !== '' && character === escapeSign) {
-      index += 1
-      character = characters[index] ?? ''
-      regexp += literal(character)
-    } else if (character === kind.many) regexp += '.*'
-    else if (character === kind.single) regexp += '.'
-    else regexp += literal(character)
-  }
-  return regexp
-}
-
-function literal(character: string): string {
-  return character.replaceAll(/[\\^$.*+?()[\]{}|]/g, '\\$&')
 }

@@ -25,25 +25,33 @@ export const DATABASE_PARAMETER = variableParameter('system', 'database')
 /**
  * Puts a parameter in the place of `database()`, which is another for each request, and gives the columns of a SELECT that are
  * such a function or variable the names under which they were written. Changes the tree in place.
+ * @returns whether anything changed
  */
-export function bindSystemFunctions(tree: TreeNode): void {
+export function bindSystemFunctions(tree: TreeNode): boolean {
+  let isChanged = false
   for (const node of walk(tree)) {
-    if (node.type === 'SELECT_NODE') for (const item of nodesOf(node.select_list)) nameItem(item)
+    if (node.type === 'SELECT_NODE')
+      for (const item of nodesOf(node.select_list)) isChanged = nameItem(item) || isChanged
     if (!isDatabaseFunction(node)) continue
+    isChanged = true
     const { alias = '', query_location = null } = node
     const type = 'VALUE_PARAMETER'
     const identifier = DATABASE_PARAMETER
     replace(node, { class: 'PARAMETER', type, alias, query_location, identifier })
   }
+  return isChanged
 }
 
-function nameItem(item: TreeNode): void {
-  if (textValue(item.alias) !== '') return
+/** True where it got a name. */
+function nameItem(item: TreeNode): boolean {
+  if (textValue(item.alias) !== '') return false
   if (isDatabaseFunction(item)) item.alias = `${textValue(item.function_name)}()`
-  if (item.class !== 'PARAMETER') return
-  const placeholder = `$${textValue(item.identifier)}`
-  const name = displayedName(placeholder)
-  if (name !== placeholder) item.alias = name
+  if (item.class === 'PARAMETER') {
+    const placeholder = `$${textValue(item.identifier)}`
+    const name = displayedName(placeholder)
+    if (name !== placeholder) item.alias = name
+  }
+  return textValue(item.alias) !== ''
 }
 
 function isDatabaseFunction(node: TreeNode): boolean {

@@ -1,21 +1,14 @@
 /**
- * Limits on statements that DuckDB 1.5.5 could not survive: deep ones, those that grow when they are bound, and JSON that
- * is nested too deeply.
+ * Limits on statements that DuckDB 1.5.5 could not survive: deep ones, long ones, and those that grow when they are bound.
  */
 import { AppError } from '../../core/errors.ts'
 import {
   columnNames,
-  isColumn,
   isNode,
   nodesOf,
-  queryNode,
-  replace,
-  statementOf,
-  type TreeEdit,
   type TreeNode,
   type TreeValue,
   textValue,
-  walk,
 } from '../ast/select-ast.ts'
 import { parameterNamesOf, type Token } from '../lexer/tokens.ts'
 
@@ -202,59 +195,6 @@ function sizeOfExpression(node: TreeNode, scope: Scope): number {
 
 function partsOf(node: TreeNode, scope: Scope): number {
   return sizeOfParts(Object.values(node), scope)
-}
-
-/**
- * Functions that descend into JSON by recursion and end the process where it is deep: at some fifteen thousand levels,
- * which a string of a hundred kilobytes can have. Their arguments are counted first.
- */
-const RECURSIVE_FUNCTIONS = new Set([
-  'json_contains',
-  'json_group_structure',
-  'json_merge_patch',
-  'json_structure',
-])
-
-/** Objects and lists of one value: there are at most as many levels. */
-const BRACKETS_MAX = 5000
-
-const ARGUMENT = '__argument'
-const BARE = `replace(replace(json::VARCHAR, '{', ''), '[', '')`
-const MESSAGE = `JSON has at most ${BRACKETS_MAX} objects and lists where its structure is compared`
-
-/** A lambda, so that the argument is computed once. */
-const LIMITED = `SELECT list_transform([${ARGUMENT}], lambda json :
-  CASE WHEN strlen(json::VARCHAR) - strlen(${BARE}) > ${BRACKETS_MAX}
-  THEN error('${MESSAGE}') ELSE json END)[1]`
-
-/** Edits that put a limit around each argument of these functions. Apply them after the edits within the arguments. */
-export function limitJson(tree: TreeNode): readonly TreeEdit[] {
-  const calls = [...walk(tree)].filter((node) => {
-    const isCall = node.class === 'FUNCTION' || node.class === 'WINDOW'
-    return isCall && RECURSIVE_FUNCTIONS.has(textValue(node.function_name).toLowerCase())
-  })
-  for (const node of walk(tree)) {
-    // What DuckDB would call the column shows the limit.
-    for (const item of nodesOf(node.select_list).filter((item) => calls.includes(item))) {
-      item.alias = textValue(item.alias) || textValue(item.function_name)
-    }
-  }
-  const args = calls.flatMap((call) => nodesOf(call.children))
-  return args.map((argument) => ({
-    sql: LIMITED,
-    apply: (parsed) => replace(argument, limited(argument, parsed)),
-  }))
-}
-
-function limited(argument: TreeNode, parsed: TreeNode): TreeNode {
-  const [expression] = nodesOf(queryNode(statementOf(parsed)).select_list)
-  const place = [...walk(expression ?? null)].find((node) => {
-    return isColumn(node) && columnNames(node)[0] === ARGUMENT
-  })
-  if (!isNode(expression) || place === undefined) throw new Error('the limit has an argument')
-  // Its parts stay the same nodes: edits of their own may follow.
-  replace(place, { ...argument, alias: '' })
-  return { ...expression, alias: argument.alias ?? '' }
 }
 
 /** Of a UTF-16 code unit in UTF-8. */

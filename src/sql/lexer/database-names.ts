@@ -4,6 +4,7 @@
  */
 import { nameKey } from '../../core/domain/identifier.ts'
 import { AppError } from '../../core/errors.ts'
+import { NATIVE_DIALECTS, nativeTokens } from '../../core/text/native-sql.ts'
 import { lineAndColumn, nextToken, type Token, tokenize } from './tokens.ts'
 
 const MARK = '\u0001native\u0001'
@@ -119,91 +120,15 @@ function readToken(sql: string, at: number, previous: Token | undefined): Token 
 /** Where the parenthesis closes that was opened before `start`; -1: nowhere. */
 function nativeEnd(sql: string, start: number, dialect: NativeDialect): number {
   let depth = 1
-  for (let at = start; at < sql.length; ) {
-    const quoted = quotedEnd(sql, at, dialect)
-    if (quoted < 0) return -1
-    if (quoted > at) {
-      at = quoted
-      continue
+  try {
+    for (const { kind, text, start: at } of nativeTokens(sql, NATIVE_DIALECTS[dialect], start)) {
+      if (kind !== 'sign') continue
+      if (text === '(') depth += 1
+      if (text === ')') depth -= 1
+      if (depth === 0) return at
     }
-    if (sql[at] === '(') depth += 1
-    if (sql[at] === ')') depth -= 1
-    if (depth === 0) return at
-    at += 1
-  }
-  return -1
-}
-
-/** Where the text, name or comment ends that begins here; `at`: none begins; -1: it has no end. */
-function quotedEnd(sql: string, at: number, dialect: NativeDialect): number {
-  const isMySql = dialect === 'mysql'
-  switch (sql[at]) {
-    case "'": {
-      const isEscaped = /(?:^|[^\p{L}\p{N}_])[eE]$/u.test(sql.slice(Math.max(0, at - 2), at))
-      return markedEnd(sql, at, "'", isMySql || (dialect !== 'sqlite' && isEscaped))
-    }
-    case '"':
-      return markedEnd(sql, at, '"', isMySql)
-    case '`':
-      return isMySql || dialect === 'sqlite' ? markedEnd(sql, at, '`', false) : at
-    case '[':
-      return dialect === 'sqlite' ? after(sql, ']', at) : at
-    case '$':
-      return dialect === 'postgres' || dialect === 'duckdb' ? dollarEnd(sql, at) : at
-    case '#':
-      return isMySql ? lineEnd(sql, at) : at
-    case '-': {
-      const isComment = sql[at + 1] === '-' && (!isMySql || !/[^\s]/.test(sql[at + 2] ?? ''))
-      return isComment ? lineEnd(sql, at) : at
-    }
-    case '/':
-      return sql[at + 1] === '*' ? commentEnd(sql, at, dialect) : at
-    default:
-      return at
-  }
-}
-
-/** A mark that stands twice means itself. */
-function markedEnd(sql: string, start: number, mark: string, hasEscapes: boolean): number {
-  for (let at = start + 1; at < sql.length; at += 1) {
-    if (hasEscapes && sql[at] === '\\') at += 1
-    else if (sql[at] === mark) {
-      if (sql[at + 1] !== mark) return at + 1
-      at += 1
-    }
-  }
-  return -1
-}
-
-const DOLLAR_QUOTE = /\$(?:[\p{L}_][\p{L}\p{N}_]*)?\$/uy
-
-function dollarEnd(sql: string, at: number): number {
-  if (/[\p{L}\p{N}_$]/u.test(sql[at - 1] ?? '')) return at
-  DOLLAR_QUOTE.lastIndex = at
-  const [mark] = DOLLAR_QUOTE.exec(sql) ?? []
-  return mark === undefined ? at : after(sql, mark, at + mark.length)
-}
-
-function after(sql: string, mark: string, from: number): number {
-  const at = sql.indexOf(mark, from)
-  return at < 0 ? -1 : at + mark.length
-}
-
-function lineEnd(sql: string, at: number): number {
-  const end = sql.indexOf('\n', at)
-  return end < 0 ? sql.length : end
-}
-
-/** PostgreSQL and DuckDB have comments within comments. */
-function commentEnd(sql: string, start: number, dialect: NativeDialect): number {
-  if (dialect === 'mysql' || dialect === 'sqlite') return after(sql, '*/', start + 2)
-  let depth = 0
-  for (let at = start; at < sql.length; at += 1) {
-    const pair = sql.slice(at, at + 2)
-    if (pair === '/*') depth += 1
-    if (pair === '*/') depth -= 1
-    if (pair === '/*' || pair === '*/') at += 1
-    if (depth === 0) return at + 1
+  } catch (error) {
+    if (!(error instanceof AppError) || error.code !== 'sql_syntax') throw error
   }
   return -1
 }

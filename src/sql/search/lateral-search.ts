@@ -3,7 +3,7 @@
  * distance is computed where the row of the other table can be seen: each use of `distance` and `relevance` becomes an
  * expression over the chunk's vector and the column.
  */
-import { chunkTables } from '../../core/domain/chunk-tables.ts'
+import { chunkTables } from '../../core/domain/chunk.ts'
 import type { KnowledgeBase } from '../../core/domain/knowledge-base.ts'
 import {
   columnNames,
@@ -23,7 +23,7 @@ import {
   walkExpression,
 } from '../ast/select-ast.ts'
 import { isVolatile } from '../guard/function-lists.ts'
-import { textsParameter, vectorsParameter } from './plan-inputs.ts'
+import { BOUND } from './plan-inputs.ts'
 import { conjunctionOf, conjunctsOf } from './predicate-pushdown.ts'
 import type { LateralRanking } from './ranking.ts'
 import { ownColumnName, type SearchSource } from './search-options.ts'
@@ -60,8 +60,8 @@ export function measuresSql(kb: KnowledgeBase, textIndex: number): string {
   if (kb.dimensions === null) {
     return `SELECT NULL::DOUBLE AS distance, NULL::DOUBLE AS relevance, true AS ${HAS_TEXT}`
   }
-  const place = `list_position($${textsParameter(textIndex)}::VARCHAR[], ${TEXT_COLUMN}::VARCHAR)`
-  const vector = `($${vectorsParameter(textIndex)}::FLOAT[${kb.dimensions}][])[${place}]`
+  const place = `list_position($${BOUND.texts(textIndex)}::VARCHAR[], ${TEXT_COLUMN}::VARCHAR)`
+  const vector = `($${BOUND.vectors(textIndex)}::FLOAT[${kb.dimensions}][])[${place}]`
   const product = `array_negative_inner_product(${VECTOR}, ${vector})`
   const distance = `least(2, greatest(0, 1 + ${product}))::DOUBLE`
   const relevance = `1 / (1 + ${distance})`

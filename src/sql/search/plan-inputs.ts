@@ -148,99 +148,6 @@ export class PlanInputs {
   }
 }
 
-/** The bound list of an agent's answers, each as JSON. */
-export function answersParameter(agentIndex: number): string {
-  return `eider_answers_${agentIndex}`
-}
-
-/** The bound list of the distinct texts of a lateral search. */
-export function textsParameter(textIndex: number): string {
-  return `eider_texts_${textIndex}`
-}
-
-/** The bound list of the vectors of these texts, in the same order. */
-export function vectorsParameter(textIndex: number): string {
-  return `eider_vectors_${textIndex}`
-}
-
-/** The bound vector of a search text. */
-export function vectorParameter(textIndex: number): string {
-  return `eider_vector_${textIndex}`
-}
-
-/** The bound list of a search text's words, in lower case. */
-export function wordsParameter(textIndex: number): string {
-  return `eider_terms_${textIndex}`
-}
-
-/** The bound list of the keys of a search text's terms, as the keyword index has them. */
-export function termKeysParameter(textIndex: number): string {
-  return `eider_keywords_${textIndex}`
-}
-
-/** The bound list of how often each of these terms stands in the text. */
-export function termCountsParameter(textIndex: number): string {
-  return `eider_keyword_counts_${textIndex}`
-}
-
-/** The bound list of the keys of the chunks that hold phrases of the text. */
-export function phraseKeysParameter(textIndex: number): string {
-  return `eider_phrase_keys_${textIndex}`
-}
-
-/** The bound list of what that adds to their scores, in the same order. */
-export function phraseBonusesParameter(textIndex: number): string {
-  return `eider_phrase_bonuses_${textIndex}`
-}
-
-/** What phrases can add to a score at most. */
-export function phraseBoundParameter(textIndex: number): string {
-  return `eider_phrase_bound_${textIndex}`
-}
-
-/** Whether no other chunk has a keyword score. */
-export function isPhraseFilterParameter(textIndex: number): string {
-  return `eider_phrase_filter_${textIndex}`
-}
-
-/** The weight of the vectors where the statement names none. */
-export function alphaParameter(textIndex: number): string {
-  return `eider_alpha_${textIndex}`
-}
-
-/** Whether the vector is moved towards the first chunks: the text is one that the model was made for. */
-export function isFedBackParameter(textIndex: number): string {
-  return `eider_feedback_${textIndex}`
-}
-
-/** The bound list of the keys of the nearest chunks. */
-export function candidateKeysParameter(textIndex: number): string {
-  return `eider_candidates_${textIndex}`
-}
-
-/** The bound list of their distances, in the same order. */
-export function candidateDistancesParameter(textIndex: number): string {
-  return `eider_candidate_distances_${textIndex}`
-}
-
-/** The bound list of their relevances, of a hybrid search. */
-export function candidateRelevancesParameter(textIndex: number): string {
-  return `eider_candidate_relevances_${textIndex}`
-}
-
-/** The bound list of the keys of the chunks, in the order of their candidates. */
-export function rerankedKeysParameter(rerankingIndex: number): string {
-  return `eider_reranked_${rerankingIndex}`
-}
-
-export function rerankedRelevancesParameter(rerankingIndex: number): string {
-  return `eider_reranked_relevances_${rerankingIndex}`
-}
-
-export function rerankedDistancesParameter(rerankingIndex: number): string {
-  return `eider_reranked_distances_${rerankingIndex}`
-}
-
 /** What a name in a FROM stands for. */
 export type Relation =
   | { readonly kind: 'knowledge_base'; readonly knowledgeBase: KnowledgeBase }
@@ -265,6 +172,52 @@ export interface NameScope {
   resolve(parts: readonly string[]): Relation
   /** Whether the keys of chunks are among the columns of a knowledge base: for our own statements. */
   readonly readsChunkKeys?: boolean
+  /** Whether the statement is printed even if nothing in it changes: its caller takes the text apart. */
+  readonly isPrinted?: boolean
   /** Whether a search that says nothing else is by meaning and keywords: for agents. */
   readonly isHybridByDefault?: boolean
+}
+
+/** The names of what is bound to a plan besides the caller's parameters, by the number of its text, agent or reranking. */
+export const BOUND = {
+  /** The bound list of an agent's answers, each as JSON. */
+  answers: numbered('eider_answers'),
+  /** The bound list of the distinct texts of a lateral search. */
+  texts: numbered('eider_texts'),
+  /** The bound list of the vectors of these texts, in the same order. */
+  vectors: numbered('eider_vectors'),
+  /** The bound vector of a search text. */
+  vector: numbered('eider_vector'),
+  /** The bound list of a search text's words, in lower case. */
+  words: numbered('eider_terms'),
+  /** The bound list of the keys of a search text's terms, as the keyword index has them. */
+  termKeys: numbered('eider_keywords'),
+  /** The bound list of how often each of these terms stands in the text. */
+  termCounts: numbered('eider_keyword_counts'),
+  /** The bound list of the keys of the chunks that hold phrases of the text. */
+  phraseKeys: numbered('eider_phrase_keys'),
+  /** The bound list of what that adds to their scores, in the same order. */
+  phraseBonuses: numbered('eider_phrase_bonuses'),
+  /** What phrases can add to a score at most. */
+  phraseBound: numbered('eider_phrase_bound'),
+  /** Whether no other chunk has a keyword score. */
+  isPhraseFilter: numbered('eider_phrase_filter'),
+  /** The weight of the vectors where the statement names none. */
+  alpha: numbered('eider_alpha'),
+  /** Whether the vector is moved towards the first chunks: the text is one that the model was made for. */
+  isFedBack: numbered('eider_feedback'),
+  /** The bound list of the keys of the nearest chunks. */
+  candidateKeys: numbered('eider_candidates'),
+  /** The bound list of their distances, in the same order. */
+  candidateDistances: numbered('eider_candidate_distances'),
+  /** The bound list of their relevances, of a hybrid search. */
+  candidateRelevances: numbered('eider_candidate_relevances'),
+  /** The bound list of the keys of the chunks, in the order of their candidates. */
+  rerankedKeys: numbered('eider_reranked'),
+  rerankedRelevances: numbered('eider_reranked_relevances'),
+  rerankedDistances: numbered('eider_reranked_distances'),
+} as const
+
+function numbered(prefix: string): (index: number) => string {
+  return (index) => `${prefix}_${index}`
 }

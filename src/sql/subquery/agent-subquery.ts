@@ -18,7 +18,7 @@ import {
   walkExpression,
 } from '../ast/select-ast.ts'
 import { ctesOf, type Surroundings, valuesSelect } from '../search/lateral-search.ts'
-import { answersParameter, type PlanInputs, type PlannedText } from '../search/plan-inputs.ts'
+import { BOUND, type PlanInputs, type PlannedText } from '../search/plan-inputs.ts'
 
 /** What every answer has; `*` shows the first two. */
 const SHOWN_COLUMNS = ['answer', 'question'] as const
@@ -61,7 +61,7 @@ export function agentSubquery(
   const columns = [...SHOWN_COLUMNS, ...hiddenColumns].map((name) => {
     return `json_extract_string(answer, ${jsonPath(name)}) AS ${quote(name)}`
   })
-  const answers = `SELECT unnest($${answersParameter(agentIndex)}::VARCHAR[])::JSON AS answer`
+  const answers = `SELECT unnest($${BOUND.answers(agentIndex)}::VARCHAR[])::JSON AS answer`
   return { sql: `SELECT ${columns.join(', ')} FROM (${answers})`, hiddenColumns }
 }
 

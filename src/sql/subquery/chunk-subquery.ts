@@ -1,9 +1,9 @@
 /** The sub-query that takes the place of a knowledge base's name. */
-import { chunkTables } from '../../core/domain/chunk-tables.ts'
+import { chunkTables } from '../../core/domain/chunk.ts'
 import { quote } from '../../core/domain/identifier.ts'
 import { KNOWLEDGE_BASE_COLUMNS, type KnowledgeBase } from '../../core/domain/knowledge-base.ts'
 import { LATERAL_COLUMNS, unmeasuredChunks } from '../search/lateral-search.ts'
-import { wordsParameter } from '../search/plan-inputs.ts'
+import { BOUND } from '../search/plan-inputs.ts'
 import { branchColumn, branchesOf, CONDITIONS } from '../search/predicate-pushdown.ts'
 import {
   type BranchRanking,
@@ -257,7 +257,7 @@ function excludedSql(exclusion: Exclusion, ranking: Ranking | null): string {
     const distance = `c.${distanceColumn(textIndex)}`
     const isNear = `${distance} <= ${1 - EXCLUDED_SIMILARITY}`
     const isNearest = wanted.map((other) => ` AND coalesce(${distance} <= ${other}, true)`).join('')
-    const words = `$${wordsParameter(textIndex)}::VARCHAR[]`
+    const words = `$${BOUND.words(textIndex)}::VARCHAR[]`
     const hasWord = `term -> contains(lower(c.chunk_content), term)`
     const hasWords = `len(${words}) > 0 AND list_bool_and(list_transform(${words}, ${hasWord}))`
     return `(${hasWords}) OR (${isNear}${isNearest})`

@@ -1,22 +1,9 @@
 /** The chunks of a search with their distances: measured by the database, or found before the statement runs. */
-import { chunkTables } from '../../core/domain/chunk-tables.ts'
+import { chunkTables } from '../../core/domain/chunk.ts'
 import { BM25, FEEDBACK, type Fusion, PART_CHUNKS, RRF_K } from '../../core/domain/hybrid-search.ts'
 import { quote } from '../../core/domain/identifier.ts'
 import type { KnowledgeBase } from '../../core/domain/knowledge-base.ts'
-import {
-  alphaParameter,
-  candidateDistancesParameter,
-  candidateKeysParameter,
-  candidateRelevancesParameter,
-  isFedBackParameter,
-  isPhraseFilterParameter,
-  phraseBonusesParameter,
-  phraseBoundParameter,
-  phraseKeysParameter,
-  termCountsParameter,
-  termKeysParameter,
-  vectorParameter,
-} from '../search/plan-inputs.ts'
+import { BOUND } from '../search/plan-inputs.ts'
 import { CONDITIONS } from '../search/predicate-pushdown.ts'
 import {
   allTextIndexes,
@@ -54,7 +41,7 @@ export function distanceRows(kb: KnowledgeBase, search: Search, isNarrowed: bool
 /** Columns over the vectors `v`. */
 function distanceColumns(dimensions: number, search: Search): readonly string[] {
   return allTextIndexes(search).map((textIndex) => {
-    const vector = `$${vectorParameter(textIndex)}::FLOAT[${dimensions}]`
+    const vector = `$${BOUND.vector(textIndex)}::FLOAT[${dimensions}]`
     return `${distanceSql(vector)} AS ${distanceColumn(textIndex)}`
   })
 }
@@ -69,9 +56,9 @@ function distanceSql(vector: string): string {
  * relevance as `__fused_<textIndex>` as well.
  */
 export function candidateRows(kb: KnowledgeBase, textIndex: number, isHybrid: boolean): string {
-  const fused = [[candidateRelevancesParameter(textIndex), fusedColumn(textIndex)]] as const
-  return listedChunks(kb, candidateKeysParameter(textIndex), [
-    [candidateDistancesParameter(textIndex), distanceColumn(textIndex)],
+  const fused = [[BOUND.candidateRelevances(textIndex), fusedColumn(textIndex)]] as const
+  return listedChunks(kb, BOUND.candidateKeys(textIndex), [
+    [BOUND.candidateDistances(textIndex), distanceColumn(textIndex)],
     ...(isHybrid ? fused : []),
   ])
 }
@@ -140,11 +127,11 @@ function feedbackCtes(rows: HybridRows, textIndex: number): readonly string[] {
     FROM (SELECT m.${CHUNK_KEY} AS chunk_key, ${distance} AS distance, k.part AS part,
         ${relevanceSql(textIndex, hybrid, `greatest(0, 1 - ${distance})`, 'coalesce(k.part, 0)')} AS relevance
       FROM __measured AS m LEFT JOIN __worded_${textIndex} AS k ON k.chunk_key = m.${CHUNK_KEY}
-      WHERE $${isFedBackParameter(textIndex)}::BOOLEAN
+      WHERE $${BOUND.isFedBack(textIndex)}::BOOLEAN
       ORDER BY relevance DESC, distance, chunk_key LIMIT ${FEEDBACK.firstCount})`
   const parts = `SELECT place, unnest(range(1, ${dimensions + 1})) AS dimension, unnest(vector::FLOAT[]) AS part
     FROM ${vectors} JOIN __first_${textIndex} USING (chunk_key) WHERE __first_${textIndex}.part > 0`
-  const sums = `SELECT dimension, ($${vectorParameter(textIndex)}::FLOAT[${dimensions}])[dimension]::DOUBLE
+  const sums = `SELECT dimension, ($${BOUND.vector(textIndex)}::FLOAT[${dimensions}])[dimension]::DOUBLE
       + ${FEEDBACK.weight / FEEDBACK.firstCount}::DOUBLE * sum(part::DOUBLE ORDER BY place) AS total
     FROM (${parts}) GROUP BY dimension`
   const vector = `SELECT list((total / length)::FLOAT ORDER BY dimension)::FLOAT[${dimensions}] AS vector
@@ -214,7 +201,7 @@ function fusedSql(textIndex: number, hybrid: HybridSearch): string {
 
 /** @param near the part of the vectors, as SQL; `keyword`, that of the words */
 function relevanceSql(textIndex: number, hybrid: HybridSearch, near: string, keyword: string) {
-  const alpha = `${hybrid.alpha ?? `$${alphaParameter(textIndex)}`}::DOUBLE`
+  const alpha = `${hybrid.alpha ?? `$${BOUND.alpha(textIndex)}`}::DOUBLE`
   return `least(1, ${alpha} * ${near} + (1 - ${alpha}) * ${keyword})::DOUBLE`
 }
 
@@ -252,8 +239,8 @@ export function keywordPartsSql(relation: string, fusion: Fusion): string {
 export function keywordScoresSql(kb: KnowledgeBase, textIndex: number): string {
   const { k1, b, scoreDigits } = BM25
   const { postings, recentPostings, termCounts } = chunkTables(kb)
-  const phraseKeys = `$${phraseKeysParameter(textIndex)}::BIGINT[]`
-  const keys = `$${termKeysParameter(textIndex)}`
+  const phraseKeys = `$${BOUND.phraseKeys(textIndex)}::BIGINT[]`
+  const keys = `$${BOUND.termKeys(textIndex)}`
   const saturation = `frequency + ${k1}::DOUBLE * (${1 - b}::DOUBLE + ${b}::DOUBLE * term_count / mean)`
   return `WITH hits AS MATERIALIZED (
       SELECT * FROM (SELECT * FROM ${postings} UNION ALL SELECT * FROM ${recentPostings})
@@ -261,17 +248,17 @@ export function keywordScoresSql(kb: KnowledgeBase, textIndex: number): string {
     corpus AS (SELECT count(*) AS chunks, sum(term_count) / count(*) AS mean FROM ${termCounts}),
     weights AS (SELECT term, mean, uses
         * ln(1 + (chunks - coalesce(holders, 0) + 0.5::DOUBLE) / (coalesce(holders, 0) + 0.5::DOUBLE)) AS weight
-      FROM (SELECT unnest(${keys}::BIGINT[]) AS term, unnest($${termCountsParameter(textIndex)}::DOUBLE[]) AS uses)
+      FROM (SELECT unnest(${keys}::BIGINT[]) AS term, unnest($${BOUND.termCounts(textIndex)}::DOUBLE[]) AS uses)
         LEFT JOIN (SELECT term, count(*) AS holders FROM hits GROUP BY term) USING (term), corpus),
     bounds AS (SELECT round(sum(weight) * ${k1 + 1}::DOUBLE
-        + $${phraseBoundParameter(textIndex)}::DOUBLE, ${scoreDigits}) AS score_bound FROM weights),
+        + $${BOUND.phraseBound(textIndex)}::DOUBLE, ${scoreDigits}) AS score_bound FROM weights),
     phrased AS MATERIALIZED (SELECT unnest(${phraseKeys}) AS chunk_key,
-      unnest($${phraseBonusesParameter(textIndex)}::DOUBLE[]) AS bonus)
+      unnest($${BOUND.phraseBonuses(textIndex)}::DOUBLE[]) AS bonus)
     SELECT chunk_key,
       round(sum(weight * frequency * ${k1 + 1}::DOUBLE / (${saturation})) + coalesce(any_value(bonus), 0),
         ${scoreDigits}) AS score,
       any_value(score_bound) AS score_bound
     FROM hits JOIN weights USING (term) LEFT JOIN phrased USING (chunk_key), bounds
-    WHERE NOT $${isPhraseFilterParameter(textIndex)}::BOOLEAN OR bonus IS NOT NULL
+    WHERE NOT $${BOUND.isPhraseFilter(textIndex)}::BOOLEAN OR bonus IS NOT NULL
     GROUP BY chunk_key`
 }

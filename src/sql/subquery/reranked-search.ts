@@ -11,13 +11,7 @@ import {
   walk,
 } from '../ast/select-ast.ts'
 import type { Surroundings } from '../search/lateral-search.ts'
-import {
-  type PlanInputs,
-  type RerankedSearch,
-  rerankedDistancesParameter,
-  rerankedKeysParameter,
-  rerankedRelevancesParameter,
-} from '../search/plan-inputs.ts'
+import { BOUND, type PlanInputs, type RerankedSearch } from '../search/plan-inputs.ts'
 import { conjunctionOf, conjunctsOf } from '../search/predicate-pushdown.ts'
 import { CHUNK_KEY, excludedColumn, type Search, textIndexesOf } from '../search/ranking.ts'
 import { chunkColumnNames, ownColumnName } from '../search/search-options.ts'
@@ -33,9 +27,9 @@ export const RERANKED_COLUMNS = {
 } as const
 
 export function rerankedRows(kb: KnowledgeBase, rerankingIndex: number): string {
-  return listedChunks(kb, rerankedKeysParameter(rerankingIndex), [
-    [rerankedRelevancesParameter(rerankingIndex), RERANKED_COLUMNS.relevance],
-    [rerankedDistancesParameter(rerankingIndex), RERANKED_COLUMNS.distance],
+  return listedChunks(kb, BOUND.rerankedKeys(rerankingIndex), [
+    [BOUND.rerankedRelevances(rerankingIndex), RERANKED_COLUMNS.relevance],
+    [BOUND.rerankedDistances(rerankingIndex), RERANKED_COLUMNS.distance],
   ])
 }
 

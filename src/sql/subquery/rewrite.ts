@@ -57,7 +57,8 @@ export interface StatementEdit extends SearchEdit {
 
 /** Rewrites the tree in place. The SQL of the edits must be parsed and applied before the tree is printed. */
 export function rewrite(tree: TreeNode, rewriting: Rewriting): readonly StatementEdit[] {
-  const originals = originalsOf(tree)
+  // Without a table nothing changes, and nobody asks for the tree as it was.
+  const originals = hasTables(tree) ? originalsOf(tree) : new Map<TreeNode, TreeNode>()
   const query = queryNode(statementOf(tree))
   const rewriter: Rewriter = {
     ...rewriting,
@@ -71,6 +72,11 @@ export function rewrite(tree: TreeNode, rewriting: Rewriting): readonly Statemen
   visitQuery(query, scope, rewriter)
   stripProjects(tree, rewriter.qualifiers)
   return rewriter.edits
+}
+
+function hasTables(tree: TreeNode): boolean {
+  for (const { type } of walk(tree)) if (type === 'BASE_TABLE') return true
+  return false
 }
 
 interface Rewriter extends Rewriting {

@@ -1,6 +1,6 @@
 import { Cron } from 'croner'
 import type { BackupState } from '../../core/domain/server-state.ts'
-import { timestampOfMillis } from '../../core/domain/timestamp.ts'
+import { timestampOfMillis } from '../../core/time.ts'
 import type { StoredBackups } from './backups.ts'
 
 export interface ScheduleOptions {

@@ -1,8 +1,8 @@
 import { type DuckDBConnection, DuckDBTimestampValue, type DuckDBValue } from '@duckdb/node-api'
 import { eq, sql } from 'drizzle-orm'
 import { drizzle, type PgRemoteDatabase } from 'drizzle-orm/pg-proxy'
-import { timestampOf } from '../../core/domain/timestamp.ts'
 import { notFound } from '../../core/errors.ts'
+import { timestampOf } from '../../core/time.ts'
 import { agents, counters, dataSources, files, tables, views } from './schema.ts'
 
 export type CatalogQueries = PgRemoteDatabase<Record<string, never>>

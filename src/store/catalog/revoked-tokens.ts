@@ -1,5 +1,5 @@
 import { lt } from 'drizzle-orm'
-import { timestampOfMillis } from '../../core/domain/timestamp.ts'
+import { timestampOfMillis } from '../../core/time.ts'
 import type { Database } from '../duckdb/database.ts'
 import { type CatalogQueries, queriesOver } from './catalog-queries.ts'
 import { revokedTokens } from './schema.ts'

@@ -12,10 +12,11 @@ import type { AgentData, AgentParams } from '../../core/domain/agents/agent.ts'
 import type { FinishReason, RunOutcome, RunPurpose } from '../../core/domain/agents/agent-run.ts'
 import type { Citation } from '../../core/domain/agents/completion-event.ts'
 import type { JobError, JobKind, JobState } from '../../core/domain/flow/job.ts'
-import type { LastMark, ScheduleRun } from '../../core/domain/flow/schedule.ts'
 import type { DataSourceEngine } from '../../core/domain/flow/source-parameters.ts'
 import type {
+  LastMark,
   RunTrigger,
+  ScheduleRun,
   SourceKind,
   SyncCounts,
   SyncOutcome,

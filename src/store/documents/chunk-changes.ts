@@ -16,7 +16,7 @@ import {
 } from '../../core/domain/chunk.ts'
 import type { Row } from '../../core/domain/document.ts'
 import { nameKey } from '../../core/domain/identifier.ts'
-import { yieldToEventLoop } from '../../core/runtime/scheduling.ts'
+import { yieldToEventLoop } from '../../core/runtime/serial-queue.ts'
 import { type Analyzer, countTerms, type Term } from '../../core/text/analyzer.ts'
 import {
   type ChunkRow,

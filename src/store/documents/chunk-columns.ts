@@ -1,6 +1,6 @@
 /** The physical tables of a knowledge base, see domain/chunk-tables.ts. */
 import type { DuckDBConnection } from '@duckdb/node-api'
-import { chunkTables, type TableIds } from '../../core/domain/chunk-tables.ts'
+import { chunkTables, type TableIds } from '../../core/domain/chunk.ts'
 import { quote } from '../../core/domain/identifier.ts'
 import type { MetadataColumn } from '../../core/domain/knowledge-base.ts'
 import { createContextTable } from './chunk-contexts.ts'

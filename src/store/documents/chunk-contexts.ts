@@ -5,7 +5,7 @@ import {
   chunkTables,
   projectSchema,
   type TableIds,
-} from '../../core/domain/chunk-tables.ts'
+} from '../../core/domain/chunk.ts'
 import type { TextLayout } from '../../core/domain/document.ts'
 import type { KnowledgeBase } from '../../core/domain/knowledge-base.ts'
 import type { CutChunk } from '../../core/domain/ports/document-ports.ts'

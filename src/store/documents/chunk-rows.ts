@@ -12,7 +12,7 @@ import type { CellValue, Document, Row } from '../../core/domain/document.ts'
 import { nameKey } from '../../core/domain/identifier.ts'
 import { DIMENSIONS_MAX } from '../../core/domain/model-ref.ts'
 import { AppError } from '../../core/errors.ts'
-import { yieldToEventLoop } from '../../core/runtime/scheduling.ts'
+import { yieldToEventLoop } from '../../core/runtime/serial-queue.ts'
 import { SeenColumns, valuesByKey } from './metadata-columns.ts'
 
 /** Rows that are made between two looks at what else waits. */

@@ -1,10 +1,10 @@
 /** Metadata columns whose types are chosen: in new tables, and in those that have chunks already. */
 import type { DuckDBConnection } from '@duckdb/node-api'
-import { chunkTables, type TableIds } from '../../core/domain/chunk-tables.ts'
+import { chunkTables, type TableIds } from '../../core/domain/chunk.ts'
 import { nameKey, quote } from '../../core/domain/identifier.ts'
 import type { DeclaredColumn, MetadataColumn } from '../../core/domain/knowledge-base.ts'
 import { AppError } from '../../core/errors.ts'
-import { yieldToEventLoop } from '../../core/runtime/scheduling.ts'
+import { yieldToEventLoop } from '../../core/runtime/serial-queue.ts'
 import { appendColumns } from '../duckdb/columns.ts'
 import { applyMetadataPlan } from './chunk-columns.ts'
 import { fitValues } from './fitted-values.ts'

@@ -1,8 +1,8 @@
 /** Which documents may be stored, so that a new one need not be looked for. */
 import type { DuckDBConnection } from '@duckdb/node-api'
-import { chunkTables, type TableIds } from '../../core/domain/chunk-tables.ts'
+import { chunkTables, type TableIds } from '../../core/domain/chunk.ts'
 import { LruMap } from '../../core/runtime/lru-map.ts'
-import { yieldToEventLoop } from '../../core/runtime/scheduling.ts'
+import { yieldToEventLoop } from '../../core/runtime/serial-queue.ts'
 import { columnBatchOf, wholeStream } from '../duckdb/columns.ts'
 
 /** Of all knowledge bases together: 64 MB, for four to eight million documents. */

@@ -18,7 +18,7 @@ import { type CellValue, shownValue, TypedValue } from '../../core/domain/docume
 import { nameKey } from '../../core/domain/identifier.ts'
 import type { MetadataColumn } from '../../core/domain/knowledge-base.ts'
 import { AppError } from '../../core/errors.ts'
-import { yieldToEventLoop } from '../../core/runtime/scheduling.ts'
+import { yieldToEventLoop } from '../../core/runtime/serial-queue.ts'
 import { shortened } from '../../core/short-text.ts'
 import { appendColumns } from '../duckdb/columns.ts'
 import { jsonText } from './chunk-rows.ts'

@@ -4,13 +4,13 @@
  * that is gone.
  */
 import type { DuckDBConnection } from '@duckdb/node-api'
-import type { TermCounts } from '../../core/domain/chunk.ts'
 import {
   chunkTableName,
   chunkTables,
   projectSchema,
   type TableIds,
-} from '../../core/domain/chunk-tables.ts'
+  type TermCounts,
+} from '../../core/domain/chunk.ts'
 import { literal } from '../../core/domain/identifier.ts'
 import { TERM_RULES_VERSION } from '../../core/text/words.ts'
 import { APPENDED_ROWS_MAX, type AppendedColumns, appendColumns } from '../duckdb/columns.ts'

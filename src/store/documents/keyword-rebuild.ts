@@ -11,10 +11,10 @@ import {
   projectSchema,
   type TableIds,
   withNextKeywords,
-} from '../../core/domain/chunk-tables.ts'
+} from '../../core/domain/chunk.ts'
 import { literal, quote } from '../../core/domain/identifier.ts'
 import type { Language } from '../../core/domain/language.ts'
-import { SLICE_MS, TimeSlice } from '../../core/runtime/scheduling.ts'
+import { SLICE_MS, TimeSlice } from '../../core/runtime/serial-queue.ts'
 import { Analyzer } from '../../core/text/analyzer.ts'
 import type { Database } from '../duckdb/database.ts'
 import { POSTING_COLUMNS, RECENT_POSTING_COLUMNS } from '../upkeep/keyword-columns.ts'

@@ -1,7 +1,6 @@
 /** Documents and chunks as they are stored, page by page. */
 import type { DuckDBConnection } from '@duckdb/node-api'
-import { ownMetadata } from '../../core/domain/chunk.ts'
-import { chunkTables } from '../../core/domain/chunk-tables.ts'
+import { chunkTables, ownMetadata } from '../../core/domain/chunk.ts'
 import type { Row } from '../../core/domain/document.ts'
 import { nameKey } from '../../core/domain/identifier.ts'
 import { DEFAULT_CONTENT_COLUMNS, type KnowledgeBase } from '../../core/domain/knowledge-base.ts'
@@ -15,7 +14,7 @@ import type {
 } from '../../core/domain/ports/document-ports.ts'
 import { notFound } from '../../core/errors.ts'
 import { LruMap } from '../../core/runtime/lru-map.ts'
-import { yieldToEventLoop } from '../../core/runtime/scheduling.ts'
+import { yieldToEventLoop } from '../../core/runtime/serial-queue.ts'
 import { columnBatchOf } from '../duckdb/columns.ts'
 import type { Database } from '../duckdb/database.ts'
 import { runWithKeys } from '../duckdb/key-lists.ts'

@@ -1,7 +1,7 @@
 /** What a change of the embedding model does to the row and the tables of a knowledge base, within the caller's write. */
 import type { DuckDBConnection } from '@duckdb/node-api'
 import { eq } from 'drizzle-orm'
-import { chunkTables, type TableIds, withNextVectors } from '../../core/domain/chunk-tables.ts'
+import { chunkTables, type TableIds, withNextVectors } from '../../core/domain/chunk.ts'
 import type {
   KnowledgeBase,
   KnowledgeBaseChanges,

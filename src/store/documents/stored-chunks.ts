@@ -1,11 +1,11 @@
 import type { DuckDBConnection } from '@duckdb/node-api'
-import type {
-  ChunkChange,
-  DocumentChange,
-  EmbeddedDocument,
-  StoredChunkText,
+import {
+  type ChunkChange,
+  chunkTables,
+  type DocumentChange,
+  type EmbeddedDocument,
+  type StoredChunkText,
 } from '../../core/domain/chunk.ts'
-import { chunkTables } from '../../core/domain/chunk-tables.ts'
 import type { Document } from '../../core/domain/document.ts'
 import type { KnowledgeBase } from '../../core/domain/knowledge-base.ts'
 import type { JobMark } from '../../core/domain/ports/job-ports.ts'

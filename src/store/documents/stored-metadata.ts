@@ -1,10 +1,15 @@
 import { type DuckDBValue, LIST, listValue, VARCHAR } from '@duckdb/node-api'
-import { chunkPart, ownMetadata, STANDARD_METADATA_KEYS } from '../../core/domain/chunk.ts'
-import { chunkTables, type TableIds } from '../../core/domain/chunk-tables.ts'
+import {
+  chunkPart,
+  chunkTables,
+  ownMetadata,
+  STANDARD_METADATA_KEYS,
+  type TableIds,
+} from '../../core/domain/chunk.ts'
 import { type Row, shownValue, TypedValue } from '../../core/domain/document.ts'
 import { nameKey, quote } from '../../core/domain/identifier.ts'
 import type { MetadataColumn } from '../../core/domain/knowledge-base.ts'
-import { yieldToEventLoop } from '../../core/runtime/scheduling.ts'
+import { yieldToEventLoop } from '../../core/runtime/serial-queue.ts'
 import { appendColumns } from '../duckdb/columns.ts'
 import { chunkMetadata } from './chunk-rows.ts'
 import { fitValues } from './fitted-values.ts'

@@ -6,14 +6,14 @@ import {
   INTEGER,
 } from '@duckdb/node-api'
 import { eq } from 'drizzle-orm'
-import { embeddedText } from '../../core/domain/chunk.ts'
 import {
   chunkTableName,
   chunkTables,
+  embeddedText,
   projectSchema,
   type TableIds,
   withNextVectors,
-} from '../../core/domain/chunk-tables.ts'
+} from '../../core/domain/chunk.ts'
 import type {
   KnowledgeBase,
   MissingVectors,
@@ -22,8 +22,8 @@ import type {
 } from '../../core/domain/knowledge-base.ts'
 import { isSameSource, type ModelRef } from '../../core/domain/model-ref.ts'
 import type { ReembeddingStore } from '../../core/domain/ports/store-ports.ts'
-import { timestampOfMillis } from '../../core/domain/timestamp.ts'
 import { AppError, notFound } from '../../core/errors.ts'
+import { timestampOfMillis } from '../../core/time.ts'
 import { queriesOver } from '../catalog/catalog-queries.ts'
 import { knowledgeBaseOf, unsealedOrNull } from '../catalog/catalog-rows.ts'
 import type { StoreParts } from '../catalog/catalog-state.ts'

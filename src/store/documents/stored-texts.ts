@@ -7,9 +7,8 @@ import {
   listValue,
   VARCHAR,
 } from '@duckdb/node-api'
-import type { StoredChunkText } from '../../core/domain/chunk.ts'
-import { chunkTables, type TableIds } from '../../core/domain/chunk-tables.ts'
-import { yieldToEventLoop } from '../../core/runtime/scheduling.ts'
+import { chunkTables, type StoredChunkText, type TableIds } from '../../core/domain/chunk.ts'
+import { yieldToEventLoop } from '../../core/runtime/serial-queue.ts'
 
 /** The texts of all chunks of these documents, of one at least. */
 export async function storedTexts(

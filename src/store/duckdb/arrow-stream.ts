@@ -1,6 +1,6 @@
 /** The rows of a result as an Arrow stream, in batches that follow each other as they are read. */
 import type { DuckDBDataChunk, DuckDBType } from '@duckdb/node-api'
-import { TimeSlice, yieldToEventLoop } from '../../core/runtime/scheduling.ts'
+import { TimeSlice, yieldToEventLoop } from '../../core/runtime/serial-queue.ts'
 import { batchOf, type ChunkRows, rowsBytes } from './columnar/arrow-batches.ts'
 import {
   batchMessage,

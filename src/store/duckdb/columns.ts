@@ -8,7 +8,7 @@ import {
   type DuckDBVector,
 } from '@duckdb/node-api'
 import type { ColumnBatch } from '../../core/domain/ports/retrieval-ports.ts'
-import { TimeSlice, yieldToEventLoop } from '../../core/runtime/scheduling.ts'
+import { TimeSlice, yieldToEventLoop } from '../../core/runtime/serial-queue.ts'
 
 /** A column of numbers without NULL is copied as it is, one of FLOAT[n] as the numbers of all rows; else value by value. */
 export type AppendedColumn = readonly DuckDBValue[] | BigInt64Array | Int32Array | Float32Array

@@ -33,7 +33,7 @@ const MESSAGES: Partial<Record<ErrorCode, string>> = {
     'The statement needs more memory than the SQL engine may use (EIDER_MEMORY_LIMIT); use smaller values or fewer rows at once, or raise it',
   internal: 'The database stopped itself after a failed write: Eider must be restarted',
   data_damaged:
-    'A part of the data file cannot be read: it was damaged. Restore a backup, or save the rest with "bun run eider salvage"',
+    'A part of the data file cannot be read: it was damaged. Restore a backup, or save the rest with "npx eider salvage"',
   storage_full: 'The data could not be written: the disk is full or refuses writes',
 }
 
@@ -49,7 +49,7 @@ export function isInvalidated(error: unknown): boolean {
 
 /** Why a data folder cannot be opened whose files DuckDB refuses. */
 export function damaged(directory: string, detail: string, cause: unknown): StartError {
-  const ways = `restore a backup (bun run eider restore), or save what can be read: bun run eider salvage ${directory} --to <folder>`
+  const ways = `restore a backup (npx eider restore), or save what can be read: npx eider salvage ${directory} --to <folder>`
   const message = `The data folder ${directory} is damaged: ${detail}. Nothing was changed. Ways out: ${ways}`
   return new StartError(message, cause)
 }

@@ -12,8 +12,8 @@ import {
 } from 'node:fs'
 import { hostname } from 'node:os'
 import { join } from 'node:path'
-import { timestampOfMillis } from '../../core/domain/timestamp.ts'
 import { StartError } from '../../core/errors.ts'
+import { timestampOfMillis } from '../../core/time.ts'
 
 const NOTE_NAME = 'eider.lock'
 const NOTE_BYTES_MAX = 4096

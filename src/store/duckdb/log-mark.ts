@@ -161,11 +161,11 @@ export function copiedAlone(directory: string, fileName: string): StartError {
 function lost(directory: string, what: string, isReadable = true): StartError {
   const ways = [
     'put the file back',
-    'restore a backup into another folder (bun run eider restore)',
+    'restore a backup into another folder (npx eider restore)',
     ...(isReadable
       ? [
-          `save what can be read (bun run eider salvage ${directory} --to <folder>)`,
-          `go on without what is lost (bun run eider accept-loss ${directory})`,
+          `save what can be read (npx eider salvage ${directory} --to <folder>)`,
+          `go on without what is lost (npx eider accept-loss ${directory})`,
         ]
       : []),
   ]

@@ -1,7 +1,7 @@
 import { type StatementCounts, shownStatement } from '../../core/domain/server-state.ts'
-import { timestampOfMillis } from '../../core/domain/timestamp.ts'
 import type { AppError } from '../../core/errors.ts'
 import { type Deadline, statementOf } from '../../core/runtime/cancellation.ts'
+import { timestampOfMillis } from '../../core/time.ts'
 import type { Place, Places } from './places.ts'
 
 /** Of a statement's text, in the status and the log. */

@@ -1,5 +1,6 @@
 /** What short statements share: connections whose READ ONLY transaction is open already, and plans made before. */
 import type { DuckDBConnection, DuckDBPreparedStatement } from '@duckdb/node-api'
+import { LruMap } from '../../core/runtime/lru-map.ts'
 import type { Database } from './database.ts'
 
 const COMMIT = 'COMMIT'
@@ -105,6 +106,9 @@ function ageMs({ beganMs }: OpenTransaction): number {
 const STATEMENTS_MAX = 12
 const SQL_CHARS_MAX = 4_000
 
+/** Statements that were seen last, on any connection. */
+const SEEN_MAX = 500
+
 interface PreparedPlan {
   readonly prepared: DuckDBPreparedStatement
   /** The version of the data for which it was planned. */
@@ -120,6 +124,7 @@ interface PreparedPlan {
 export class PreparedStatements {
   readonly #plans = new WeakMap<DuckDBConnection, Map<string, PreparedPlan>>()
   readonly #dataVersion: () => number | null
+  readonly #seen = new LruMap<string, true>({ sizeMax: SEEN_MAX })
 
   /** @param dataVersion changes with every write; null while one is being committed */
   constructor(dataVersion: () => number | null) {
@@ -132,6 +137,13 @@ export class PreparedStatements {
     return this.#prepare(connection, sql, dataVersion, (plan) => {
       return dataVersion !== null && plan.dataVersion === dataVersion
     })
+  }
+
+  /** Whether it was not seen lately: one that may never come again is not worth preparing. */
+  isFirst(sql: string): boolean {
+    const isFirst = this.#seen.get(sql) === undefined
+    if (isFirst && sql.length <= SQL_CHARS_MAX) this.#seen.set(sql, true)
+    return isFirst
   }
 
   /** The same, where it is prepared already. */

@@ -104,9 +104,13 @@ export class ReadSession {
       if (!this.#parts.transaction.isBegun) await this.#step(() => this.#run(BEGIN))
       if (before !== undefined) await this.#step(() => connection.run(before))
       const { sql, values } = withListedKeys(statement)
-      const prepared =
-        statements.known(connection, sql) ??
-        (await this.#step(() => statements.prepare(connection, sql)))
+      const known = statements.known(connection, sql)
+      const isBare = statement.isShort === true && Object.keys(values).length === 0
+      if (known === undefined && isBare && statements.isFirst(sql)) {
+        this.#result = await this.#step(() => connection.run(sql))
+        return this.#result
+      }
+      const prepared = known ?? (await this.#step(() => statements.prepare(connection, sql)))
       for (const [name, value] of Object.entries(values)) {
         const typed = typedValueOf(value)
         prepared.bindValue(prepared.parameterIndex(name), typed.value, typed.type)

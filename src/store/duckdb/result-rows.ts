@@ -2,7 +2,7 @@
 import type { DuckDBDataChunk, DuckDBType, DuckDBValue } from '@duckdb/node-api'
 import type { ResultValue } from '../../core/domain/query-result.ts'
 import { converterOf, numberFields } from '../../core/domain/shown-values.ts'
-import { yieldToEventLoop } from '../../core/runtime/scheduling.ts'
+import { yieldToEventLoop } from '../../core/runtime/serial-queue.ts'
 import type { ReadSession } from './read-session.ts'
 
 /** Converting holds the main thread: a batch ends after this time, or with its rows. */

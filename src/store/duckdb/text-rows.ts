@@ -2,7 +2,7 @@
 import type { DuckDBDataChunk, DuckDBType, DuckDBVector } from '@duckdb/node-api'
 import { csvCell, csvRow } from '../../core/domain/csv.ts'
 import { numberFields } from '../../core/domain/shown-values.ts'
-import { TimeSlice, yieldToEventLoop } from '../../core/runtime/scheduling.ts'
+import { TimeSlice, yieldToEventLoop } from '../../core/runtime/serial-queue.ts'
 import { ByteBuffer, textBytes } from './columnar/raw-vectors.ts'
 import {
   type CellColumn,

@@ -6,7 +6,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { AppError } from '../../core/errors.ts'
-import { SLICE_MS, TimeSlice } from '../../core/runtime/scheduling.ts'
+import { SLICE_MS, TimeSlice } from '../../core/runtime/serial-queue.ts'
 import { resourceError } from '../duckdb/database-error.ts'
 
 const FOLDER = 'jobs'

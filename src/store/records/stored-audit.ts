@@ -5,8 +5,7 @@ import type {
   AuditLog,
   AuditPage,
 } from '../../core/domain/ports/access-ports.ts'
-import { timestampOfMillis } from '../../core/domain/timestamp.ts'
-import { DAY_MS, MINUTE_MS } from '../../core/time.ts'
+import { DAY_MS, MINUTE_MS, timestampOfMillis } from '../../core/time.ts'
 import { queriesOver } from '../catalog/catalog-queries.ts'
 import type { Database } from '../duckdb/database.ts'
 import { auditLog } from './access-schema.ts'

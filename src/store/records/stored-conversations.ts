@@ -14,9 +14,8 @@ import type {
   Owner,
   Page,
 } from '../../core/domain/ports/conversation-ports.ts'
-import { timestampOfMillis } from '../../core/domain/timestamp.ts'
 import { AppError } from '../../core/errors.ts'
-import { DAY_MS } from '../../core/time.ts'
+import { DAY_MS, timestampOfMillis } from '../../core/time.ts'
 import { queriesOver } from '../catalog/catalog-queries.ts'
 import type { StoreParts } from '../catalog/catalog-state.ts'
 import { conversationSummaries, conversationTurns } from '../catalog/schema.ts'

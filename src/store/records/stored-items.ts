@@ -1,9 +1,9 @@
 /** What is remembered of a source's files, pages or rows: in the tables, within the caller's transaction. */
 import { type DuckDBConnection, LIST, listValue, VARCHAR } from '@duckdb/node-api'
-import { chunkTables } from '../../core/domain/chunk-tables.ts'
+import { chunkTables } from '../../core/domain/chunk.ts'
 import type { SyncItem } from '../../core/domain/flow/sync-source.ts'
 import type { KnowledgeBase } from '../../core/domain/knowledge-base.ts'
-import { yieldToEventLoop } from '../../core/runtime/scheduling.ts'
+import { yieldToEventLoop } from '../../core/runtime/serial-queue.ts'
 import { APPENDED_ROWS_MAX, appendColumns } from '../duckdb/columns.ts'
 
 const TABLE = 'eider.sync_documents'

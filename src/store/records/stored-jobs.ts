@@ -8,8 +8,8 @@ import type {
   JobStore,
   OngoingWork,
 } from '../../core/domain/ports/job-ports.ts'
-import { timestampOfMillis } from '../../core/domain/timestamp.ts'
 import { AppError } from '../../core/errors.ts'
+import { timestampOfMillis } from '../../core/time.ts'
 import { nextId, queriesOver } from '../catalog/catalog-queries.ts'
 import { jobStates, jobs } from '../catalog/schema.ts'
 import type { Secrets } from '../catalog/secrets.ts'

@@ -9,9 +9,9 @@ import {
   type KnownKey,
   type NewAccessKey,
 } from '../../core/domain/ports/access-ports.ts'
-import { timestampOfMillis } from '../../core/domain/timestamp.ts'
 import { AppError } from '../../core/errors.ts'
 import { SerialQueue } from '../../core/runtime/serial-queue.ts'
+import { timestampOfMillis } from '../../core/time.ts'
 import { nextId, queriesOver } from '../catalog/catalog-queries.ts'
 import type { Database } from '../duckdb/database.ts'
 import { accessKeys, accessKeyUses } from './access-schema.ts'

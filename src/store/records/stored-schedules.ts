@@ -7,11 +7,11 @@ import type {
   ScheduleRun,
   ScheduleState,
   StoredSchedule,
-} from '../../core/domain/flow/schedule.ts'
+} from '../../core/domain/flow/sync-source.ts'
 import { nameKey } from '../../core/domain/identifier.ts'
 import type { ClaimedRun, ScheduleStore } from '../../core/domain/ports/job-ports.ts'
-import { timestampOfMillis } from '../../core/domain/timestamp.ts'
 import { AppError, notFound } from '../../core/errors.ts'
+import { timestampOfMillis } from '../../core/time.ts'
 import { currentProject, isSameRelation } from '../catalog/catalog-checks.ts'
 import { bound, nextId, queriesOver } from '../catalog/catalog-queries.ts'
 import { sealedJson } from '../catalog/catalog-rows.ts'

@@ -1,19 +1,19 @@
 import type { DuckDBConnection } from '@duckdb/node-api'
 import { desc, eq } from 'drizzle-orm'
-import type {
-  RunTrigger,
-  SyncItem,
-  SyncRun,
-  SyncSource,
-  SyncSourceChanges,
-  SyncSourceDraft,
+import {
+  NO_COUNTS,
+  type RunTrigger,
+  type SyncItem,
+  type SyncRun,
+  type SyncSource,
+  type SyncSourceChanges,
+  type SyncSourceDraft,
 } from '../../core/domain/flow/sync-source.ts'
-import { NO_COUNTS } from '../../core/domain/flow/sync-source.ts'
 import { nameKey } from '../../core/domain/identifier.ts'
 import type { KnowledgeBase } from '../../core/domain/knowledge-base.ts'
 import type { SyncStore } from '../../core/domain/ports/job-ports.ts'
-import { timestampOfMillis } from '../../core/domain/timestamp.ts'
 import { AppError, notFound } from '../../core/errors.ts'
+import { timestampOfMillis } from '../../core/time.ts'
 import { nextId, queriesOver } from '../catalog/catalog-queries.ts'
 import { sealedJson, unsealed } from '../catalog/catalog-rows.ts'
 import type { StoreParts } from '../catalog/catalog-state.ts'

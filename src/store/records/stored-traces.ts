@@ -8,8 +8,7 @@ import type {
   TracePage,
   TraceStore,
 } from '../../core/domain/ports/conversation-ports.ts'
-import { timestampOfMillis } from '../../core/domain/timestamp.ts'
-import { DAY_MS } from '../../core/time.ts'
+import { DAY_MS, timestampOfMillis } from '../../core/time.ts'
 import { queriesOver } from '../catalog/catalog-queries.ts'
 import type { StoreParts } from '../catalog/catalog-state.ts'
 import { traceFeedback, traceSteps, traces } from '../catalog/schema.ts'

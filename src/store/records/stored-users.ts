@@ -9,10 +9,10 @@ import type {
   UserChanges,
   Users,
 } from '../../core/domain/ports/access-ports.ts'
-import { timestampOfMillis } from '../../core/domain/timestamp.ts'
 import { AppError } from '../../core/errors.ts'
 import { Semaphore } from '../../core/runtime/semaphore.ts'
 import { SerialQueue } from '../../core/runtime/serial-queue.ts'
+import { timestampOfMillis } from '../../core/time.ts'
 import { nextId, queriesOver } from '../catalog/catalog-queries.ts'
 import type { Database } from '../duckdb/database.ts'
 import { users } from './access-schema.ts'

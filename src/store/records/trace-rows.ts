@@ -8,7 +8,7 @@ import type {
   StoredTrace,
   TraceSummary,
 } from '../../core/domain/ports/conversation-ports.ts'
-import { timestampOfMillis } from '../../core/domain/timestamp.ts'
+import { timestampOfMillis } from '../../core/time.ts'
 import type { traceSteps, traces } from '../catalog/schema.ts'
 
 type TraceRow = typeof traces.$inferSelect

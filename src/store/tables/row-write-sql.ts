@@ -1,5 +1,5 @@
 /** SQL for a change of a table's rows: what is read of it first, how the change is made of that, and whether it still fits. */
-import { projectSchema, projectTable } from '../../core/domain/chunk-tables.ts'
+import { projectSchema, projectTable } from '../../core/domain/chunk.ts'
 import { quote } from '../../core/domain/identifier.ts'
 import type { RowWrite } from '../../core/domain/ports/store-ports.ts'
 import {

@@ -1,7 +1,7 @@
 import { type DuckDBAppender, type DuckDBConnection, DuckDBDataChunk } from '@duckdb/node-api'
 import type { CellValue, Row } from '../../core/domain/document.ts'
 import { distinctNames, quote } from '../../core/domain/identifier.ts'
-import { yieldToEventLoop } from '../../core/runtime/scheduling.ts'
+import { yieldToEventLoop } from '../../core/runtime/serial-queue.ts'
 import { jsonText } from '../documents/chunk-rows.ts'
 
 const ROWS_PER_APPEND = 128

@@ -1,13 +1,12 @@
 import { rm } from 'node:fs/promises'
 import type { DuckDBConnection } from '@duckdb/node-api'
-import { FILES_SCHEMA, fileTable } from '../../core/domain/chunk-tables.ts'
+import { FILES_SCHEMA, fileTable } from '../../core/domain/chunk.ts'
 import type { Row } from '../../core/domain/document.ts'
 import { quote } from '../../core/domain/identifier.ts'
 import type { BoundSql, RunLimits } from '../../core/domain/ports/engine-ports.ts'
 import type { TableRows } from '../../core/domain/ports/job-ports.ts'
 import type { ReadTable } from '../../core/domain/ports/reading-ports.ts'
 import type { FileStore, NewFile, NewSelectedFile } from '../../core/domain/ports/store-ports.ts'
-import { timestampOfMillis } from '../../core/domain/timestamp.ts'
 import {
   type FileTable,
   fileKey,
@@ -16,7 +15,7 @@ import {
   type UploadedFile,
 } from '../../core/domain/uploaded-file.ts'
 import { AppError } from '../../core/errors.ts'
-import { DAY_MS } from '../../core/time.ts'
+import { DAY_MS, timestampOfMillis } from '../../core/time.ts'
 import { deleteRow, nextId, queriesOver } from '../catalog/catalog-queries.ts'
 import { fileOf } from '../catalog/catalog-rows.ts'
 import type { StoreParts } from '../catalog/catalog-state.ts'

@@ -1,6 +1,6 @@
 import type { DuckDBConnection } from '@duckdb/node-api'
 import { eq } from 'drizzle-orm'
-import { projectSchema, projectTable } from '../../core/domain/chunk-tables.ts'
+import { projectSchema, projectTable } from '../../core/domain/chunk.ts'
 import { literal, nameKey, quote } from '../../core/domain/identifier.ts'
 import type { BoundSql, RunLimits } from '../../core/domain/ports/engine-ports.ts'
 import type {
@@ -12,8 +12,8 @@ import type {
   WrittenRows,
 } from '../../core/domain/ports/store-ports.ts'
 import type { ProjectTable, RelationColumn } from '../../core/domain/project.ts'
-import { timestampOfMillis } from '../../core/domain/timestamp.ts'
 import { AppError, notFound } from '../../core/errors.ts'
+import { timestampOfMillis } from '../../core/time.ts'
 import { checkRelationName, currentProject, isSameRelation } from '../catalog/catalog-checks.ts'
 import { deleteRow, nextId, queriesOver } from '../catalog/catalog-queries.ts'
 import { tableOfRow } from '../catalog/catalog-rows.ts'

@@ -5,7 +5,7 @@ import { STANDARD_METADATA_KEYS } from '../../core/domain/chunk.ts'
 import { CELL_CHARS_MAX } from '../../core/domain/document.ts'
 import { AppError } from '../../core/errors.ts'
 import { isCount, parsedJson } from '../../core/json.ts'
-import { TimeSlice } from '../../core/runtime/scheduling.ts'
+import { TimeSlice } from '../../core/runtime/serial-queue.ts'
 
 const ID_CHARS_MAX = 4096
 const METADATA_CHARS_MAX = 10_000_000

@@ -1,5 +1,5 @@
 import type { DuckDBConnection } from '@duckdb/node-api'
-import { chunkTables } from '../../core/domain/chunk-tables.ts'
+import { chunkTables } from '../../core/domain/chunk.ts'
 import { TypedValue } from '../../core/domain/document.ts'
 import { literal, nameKey, quote } from '../../core/domain/identifier.ts'
 import {

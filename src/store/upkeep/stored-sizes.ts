@@ -1,6 +1,6 @@
 /** How large the tables of a knowledge base are in the database file. */
 import type { DuckDBConnection } from '@duckdb/node-api'
-import { knowledgeBaseTablePrefix, projectSchema } from '../../core/domain/chunk-tables.ts'
+import { knowledgeBaseTablePrefix, projectSchema } from '../../core/domain/chunk.ts'
 import { literal, quote } from '../../core/domain/identifier.ts'
 import type { KnowledgeBase } from '../../core/domain/knowledge-base.ts'
 import type { StoredSize } from '../../core/domain/server-state.ts'

@@ -6,7 +6,7 @@ import {
   knowledgeBaseTablePrefix,
   projectSchema,
   projectTable,
-} from '../../core/domain/chunk-tables.ts'
+} from '../../core/domain/chunk.ts'
 import { literal, quote } from '../../core/domain/identifier.ts'
 import type {
   StorageUpkeep,

@@ -55,14 +55,3 @@ export async function deleteProject(name: string): Promise<void> {
   await request(path`/api/projects/${name}`, { method: 'DELETE' })
   await refreshCatalog()
 }
-
-/** A project's name for people: programs know the default one by the name that existing clients use. */
-export function projectTitle(name: string): string {
-  return name === DEFAULT_PROJECT ? 'default' : name
-}
-
-/** The projects as choices of a field, also one that is not known yet. */
-export function projectChoices(chosen: string): readonly (readonly [string, string])[] {
-  const names = new Set([chosen, ...(projects.value ?? []).map(({ name }) => name)])
-  return Array.from(names, (name) => [name, projectTitle(name)] as const)
-}

@@ -1,4 +1,4 @@
-/** What is stored in a knowledge base: its documents and chunks, read and changed. */
+/** The documents and chunks of a knowledge base. Every call throws ApiError. */
 import { signal as signalOf } from '@preact/signals'
 import type { Filters } from './filters.ts'
 import type { KnowledgeBaseName } from './knowledge-bases.ts'
@@ -11,7 +11,7 @@ import type {
 } from './records.ts'
 import { path, request } from './request.ts'
 
-/** Counts what was changed here, or what the page knows has changed: what is shown of it is read again. */
+/** Counts known changes: what is shown of documents is then read again. */
 export const documentChanges = signalOf(0)
 
 async function changed<T>(work: Promise<T>): Promise<T> {
@@ -33,31 +33,25 @@ export function addressOfApi({ project, name }: KnowledgeBaseName): string {
   return path`/api/projects/${project}/knowledge_bases/${name}`
 }
 
-/** @throws ApiError */
-export function listDocuments(
-  of: KnowledgeBaseName,
-  part: ListPart,
-  signal?: AbortSignal,
-): Promise<DocumentList> {
-  return request(`${addressOfApi(of)}/documents?${queryOf(part)}`, { signal })
+/** The ids `.` and `..` cannot be in a path, see docs/documents.md. */
+function addressOfDocument(of: KnowledgeBaseName, id: string): string {
+  return `${addressOfApi(of)}${path`/documents/${id}`}`
 }
 
-/** @throws ApiError */
-export function listChunks(
-  of: KnowledgeBaseName,
-  part: ListPart,
-  signal?: AbortSignal,
-): Promise<ChunkList> {
-  return request(`${addressOfApi(of)}/chunks?${queryOf(part)}`, { signal })
-}
+export const listDocuments = (of: KnowledgeBaseName, part: ListPart, signal?: AbortSignal) =>
+  request<DocumentList>(`${addressOfApi(of)}/documents?${queryOf(part)}`, { signal })
+
+export const listChunks = (of: KnowledgeBaseName, part: ListPart, signal?: AbortSignal) =>
+  request<ChunkList>(`${addressOfApi(of)}/chunks?${queryOf(part)}`, { signal })
 
 function queryOf({ limit, filters, named, cursor, offset }: ListPart): URLSearchParams {
-  const query = new URLSearchParams({ limit: String(limit) })
-  if (Object.keys(filters).length > 0) query.set('filters', JSON.stringify(filters))
-  if (named) query.set('q', named)
-  if (cursor !== undefined) query.set('cursor', cursor)
-  else if (offset !== undefined && offset > 0) query.set('offset', String(offset))
-  return query
+  return new URLSearchParams({
+    limit: String(limit),
+    ...(Object.keys(filters).length > 0 ? { filters: JSON.stringify(filters) } : {}),
+    ...(named ? { q: named } : {}),
+    ...(cursor === undefined ? {} : { cursor }),
+    ...(cursor === undefined && offset ? { offset: String(offset) } : {}),
+  })
 }
 
 interface WordSearch {
@@ -67,68 +61,58 @@ interface WordSearch {
   readonly isPerDocument: boolean
 }
 
-/** The chunks that hold one of the words, the best first. @throws ApiError */
+/** The chunks with one of the words, the best first. */
 export function findWords(
   of: KnowledgeBaseName,
-  { words, filters, count, isPerDocument }: WordSearch,
+  { words: query, filters, count: k, isPerDocument: per_document }: WordSearch,
   signal?: AbortSignal,
-): Promise<SearchAnswer> {
-  const json = {
-    query: words,
-    mode: 'keyword',
-    k: count,
-    per_document: isPerDocument,
-    filters,
-    rerank: false,
-  }
-  return request(`${addressOfApi(of)}/search`, { method: 'POST', json, signal })
+) {
+  const json = { query, mode: 'keyword', k, per_document, filters, rerank: false }
+  return request<SearchAnswer>(`${addressOfApi(of)}/search`, { method: 'POST', json, signal })
 }
 
-/** @throws ApiError */
-export function getDocument(
-  of: KnowledgeBaseName,
-  id: string,
-  signal?: AbortSignal,
-): Promise<DocumentTexts> {
-  return request(addressOfDocument(of, id), { signal })
-}
+export const getDocument = (of: KnowledgeBaseName, id: string, signal?: AbortSignal) =>
+  request<DocumentTexts>(addressOfDocument(of, id), { signal })
 
 interface SentDocument {
   readonly content: Readonly<Record<string, string>>
   readonly metadata: Readonly<Record<string, unknown>>
 }
 
-/** Stores it in the place of the one with its id. @throws ApiError */
-export function putDocument(
-  of: KnowledgeBaseName,
-  id: string,
-  json: SentDocument,
-): Promise<StoredDocument> {
-  return changed(request(addressOfDocument(of, id), { method: 'PUT', json }))
-}
+/** Replaces the document with this id. */
+export const putDocument = (of: KnowledgeBaseName, id: string, json: SentDocument) =>
+  changed(request<StoredDocument>(addressOfDocument(of, id), { method: 'PUT', json }))
 
-/** A null takes a key away. @throws ApiError */
+/** A null deletes a key. */
 export function patchDocument(
   of: KnowledgeBaseName,
   id: string,
-  metadata: Readonly<Record<string, unknown>>,
-): Promise<StoredDocument> {
-  return changed(request(addressOfDocument(of, id), { method: 'PATCH', json: { metadata } }))
+  metadata: SentDocument['metadata'],
+) {
+  const json = { metadata }
+  return changed(request<StoredDocument>(addressOfDocument(of, id), { method: 'PATCH', json }))
 }
 
-/** All of them, or none. @throws ApiError */
-export function deleteDocuments(
-  of: KnowledgeBaseName,
-  filters: Filters,
-): Promise<{ readonly deleted: number; readonly chunks: number }> {
-  const query = new URLSearchParams({ filters: JSON.stringify(filters) })
-  return changed(request(`${addressOfApi(of)}/documents?${query}`, { method: 'DELETE' }))
+interface Deleted {
+  readonly deleted: number
+  readonly chunks: number
 }
 
-/** Of addresses: what stands between may allow no more. */
+function deleteWhere(of: KnowledgeBaseName, query: Readonly<Record<string, string>>) {
+  const address = `${addressOfApi(of)}/documents?${new URLSearchParams(query)}`
+  return changed(request<Deleted>(address, { method: 'DELETE' }))
+}
+
+/** All of them, or none. */
+export const deleteDocuments = (of: KnowledgeBaseName, filters: Filters) =>
+  deleteWhere(of, { filters: JSON.stringify(filters) })
+
+export const deleteAllDocuments = (of: KnowledgeBaseName) => deleteWhere(of, { all: 'true' })
+
+/** Ids in one request: proxies and servers limit addresses. */
 const IDS_CHARS_MAX = 6000
 
-/** Those with these ids, some hundred at a time. @throws ApiError: those before are deleted */
+/** Some hundred at a time; if one request fails, those before are deleted. */
 export async function deleteNamedDocuments(of: KnowledgeBaseName, ids: readonly string[]) {
   let deleted = 0
   let chunks = 0
@@ -143,16 +127,4 @@ export async function deleteNamedDocuments(of: KnowledgeBaseName, ids: readonly 
     first = next
   }
   return { deleted, chunks }
-}
-
-/** Every one of them. @throws ApiError */
-export function deleteAllDocuments(
-  of: KnowledgeBaseName,
-): Promise<{ readonly deleted: number; readonly chunks: number }> {
-  return changed(request(`${addressOfApi(of)}/documents?all=true`, { method: 'DELETE' }))
-}
-
-/** The ids `.` and `..` cannot stand in a path, see docs/documents.md. */
-function addressOfDocument(of: KnowledgeBaseName, id: string): string {
-  return `${addressOfApi(of)}${path`/documents/${id}`}`
 }

@@ -1,17 +1,11 @@
-/** Work that goes on without a request: read, watched while it goes on, and changed. */
+/** Jobs: listed, watched while they run, and changed. */
 import { seen } from './connection.ts'
 import type { Job, JobList } from './records.ts'
-import { ApiError, bodyOf, path, request, requestStream } from './request.ts'
-import { linesOf } from './sql.ts'
+import { ApiError, path, request } from './request.ts'
 
-const ASK_AGAIN_MS = 1000
+const ASK_AGAIN_MS = 700
 /** In one request: an address has a limit. */
 const IDS_MAX = 200
-
-/** A browser opens six connections to a server of HTTP/1.1; what else the page asks needs some of them. */
-const STREAMS_MAX = 2
-
-const openStreams = new Set<symbol>()
 
 interface JobFilters {
   readonly ids?: readonly number[]
@@ -30,11 +24,6 @@ export function listJobs(filters: JobFilters, signal?: AbortSignal): Promise<Job
     ([name, value]) => (value === undefined ? [] : [[name, String(value)]]),
   )
   return request(`/api/jobs?${new URLSearchParams(given)}`, { signal })
-}
-
-/** @throws ApiError */
-function getJob(id: number, signal?: AbortSignal): Promise<Job> {
-  return request(addressOfJob(id), { signal })
 }
 
 /** @throws ApiError */
@@ -64,9 +53,8 @@ export function isUnchangedSync({ kind, state, documents, error_count: leftOut }
 }
 
 /**
- * Shows a job now and after each change, until it is over. A connection that is lost is made again; a window that nobody
- * sees asks nothing.
- * @throws ApiError where there is no such job; what `signal` was aborted with
+ * Shows a job now and again until it is over. A lost connection is restored; a hidden window asks nothing.
+ * @throws ApiError if there is no such job; what `signal` was aborted with
  */
 export async function watchJob(
   id: number,
@@ -74,54 +62,30 @@ export async function watchJob(
   signal: AbortSignal,
 ): Promise<void> {
   for (;;) {
-    try {
-      if (await watchOnce(id, show, signal)) return
-    } catch (error) {
-      signal.throwIfAborted()
-      if (!(error instanceof ApiError) || error.code !== 'unreachable') throw error
-    }
+    const job = await askedTogether(id).catch((error: unknown) => {
+      if (error instanceof ApiError && error.code === 'unreachable') return null
+      throw error
+    })
+    signal.throwIfAborted()
+    // The server names what is missing.
+    if (job === undefined) await request(addressOfJob(id), { signal })
+    else if (job !== null) show(job)
+    if (job != null && isJobOver(job)) return
     await new Promise((resolve) => setTimeout(resolve, ASK_AGAIN_MS))
     await seen()
     signal.throwIfAborted()
   }
 }
 
-/** @returns whether it is over */
-async function watchOnce(id: number, show: (job: Job) => void, signal: AbortSignal) {
-  if (openStreams.size >= STREAMS_MAX) {
-    const job = (await askedTogether(id)) ?? (await getJob(id, signal))
-    signal.throwIfAborted()
-    show(job)
-    return isJobOver(job)
-  }
-  const stream = Symbol('stream')
-  openStreams.add(stream)
-  try {
-    const response = await requestStream(`${addressOfJob(id)}/events`, { signal })
-    return await bodyOf(response, async () => {
-      for await (const line of linesOf(response)) {
-        if (!line.startsWith('data: ')) continue
-        // What the server writes in this stream.
-        const job = JSON.parse(line.slice('data: '.length)) as Job
-        show(job)
-        if (isJobOver(job)) return true
-      }
-      return false
-    })
-  } finally {
-    openStreams.delete(stream)
-  }
-}
-
 type JobsById = ReadonlyMap<number, Job>
 
-/** Those that are asked for at the same time, in one request. */
+/** The jobs to ask for in the next request. */
 const together: { ids: Set<number>; answer: Promise<JobsById> | undefined } = {
   ids: new Set(),
   answer: undefined,
 }
 
-/** Undefined where there is none of that id. @throws ApiError */
+/** undefined: there is none of that id. @throws ApiError */
 async function askedTogether(id: number): Promise<Job | undefined> {
   together.ids.add(id)
   together.answer ??= askForAll()
@@ -129,7 +93,7 @@ async function askedTogether(id: number): Promise<Job | undefined> {
 }
 
 async function askForAll(): Promise<JobsById> {
-  // What a view asks for at once comes within one turn.
+  // What a view asks for at the same time comes within one turn.
   await new Promise((resolve) => setTimeout(resolve))
   const ids = [...together.ids]
   together.ids = new Set()

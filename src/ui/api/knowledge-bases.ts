@@ -1,7 +1,5 @@
-/** Knowledge bases: made, filled in the background, counted. */
-import type { SEARCH_ANSWER } from '../../api/http/answers/records/knowledge-base-schemas.ts'
-import type { Wire } from '../../api/http/request/schema-words.ts'
-import type { Job, KnowledgeBase, Source, Usage, UsageList } from './records.ts'
+/** Knowledge bases: created, filled in the background, counted, searched, synced. Every call throws ApiError. */
+import type { Job, KnowledgeBase, SearchAnswer, Source, Usage, UsageList } from './records.ts'
 import { path, request } from './request.ts'
 import { quoted, runSql } from './sql.ts'
 
@@ -10,6 +8,8 @@ export interface KnowledgeBaseName {
   readonly name: string
 }
 
+const at = (project: string, name: string) => path`/api/projects/${project}/knowledge_bases/${name}`
+
 export interface ModelChoice {
   readonly provider: string
   readonly model_name: string
@@ -17,7 +17,7 @@ export interface ModelChoice {
   readonly base_url?: string
 }
 
-/** What it is made of; everything but the name has a default. */
+/** Everything but the name has a default. */
 export interface KnowledgeBaseDefinition {
   readonly name: string
   readonly content_columns?: readonly string[]
@@ -40,32 +40,20 @@ export type Insert =
       readonly filters?: { readonly allowed_domains: readonly string[] }
     }
 
-/** @throws ApiError */
-export function createKnowledgeBase(
-  project: string,
-  definition: KnowledgeBaseDefinition,
-): Promise<KnowledgeBase> {
-  const json = { knowledge_base: definition }
-  return request(path`/api/projects/${project}/knowledge_bases`, { method: 'POST', json })
+export function createKnowledgeBase(project: string, knowledge_base: KnowledgeBaseDefinition) {
+  const to = path`/api/projects/${project}/knowledge_bases`
+  return request<KnowledgeBase>(to, { method: 'POST', json: { knowledge_base } })
 }
 
-/** @throws ApiError */
-export function getKnowledgeBase(
-  project: string,
-  name: string,
-  signal?: AbortSignal,
-): Promise<KnowledgeBase> {
-  return request(path`/api/projects/${project}/knowledge_bases/${name}`, { signal })
-}
+export const getKnowledgeBase = (project: string, name: string, signal?: AbortSignal) =>
+  request<KnowledgeBase>(at(project, name), { signal })
 
-/** Stores while nobody waits; what cannot be stored is left out, and listed by the job. @throws ApiError */
-export function insertInBackground(project: string, name: string, insert: Insert): Promise<Job> {
+/** The job leaves out and lists what cannot be stored. */
+export function insertInBackground(project: string, name: string, insert: Insert) {
   const json = { knowledge_base: { ...insert, background: true, error: 'skip' } }
-  const to = path`/api/projects/${project}/knowledge_bases/${name}`
-  return request(to, { method: 'PUT', json })
+  return request<Job>(at(project, name), { method: 'PUT', json })
 }
 
-/** @throws SqlError, ApiError */
 export async function countContents(
   project: string,
   name: string,
@@ -76,10 +64,20 @@ export async function countContents(
   return { documents: Number(counts[0]), chunks: Number(counts[1]) }
 }
 
-/** What is in a knowledge base now, and what finds the nearest of its vectors; undefined: there is none of that name. */
-export type UsageByName = (project: string, name: string) => Usage | undefined
+/** undefined: there is no knowledge base of that name. */
+type ByName<T> = (project: string, name: string) => T | undefined
 
-/** Of all knowledge bases at once; the disk is left out. @throws ApiError */
+function byName<T>(entries: readonly (readonly [string, string, T])[]): ByName<T> {
+  const keyOf = (project: string, name: string) => JSON.stringify([project, name])
+  const found = new Map(entries.map(([project, name, one]) => [keyOf(project, name), one]))
+  return (project, name) => found.get(keyOf(project, name))
+}
+
+/** The usage of each knowledge base, without its disk space. */
+export type UsageByName = ByName<Usage>
+
+const USAGE_MAX = 1000
+
 export async function usageByName(signal?: AbortSignal): Promise<UsageByName> {
   const items: Usage[] = []
   for (let offset: number | null = 0; offset !== null; ) {
@@ -88,40 +86,30 @@ export async function usageByName(signal?: AbortSignal): Promise<UsageByName> {
     items.push(...page.items)
     offset = page.next
   }
-  const keyOf = (project: string, name: string) => JSON.stringify([project, name])
-  const found = new Map(items.map((one) => [keyOf(one.project, one.knowledge_base), one]))
-  return (project, name) => found.get(keyOf(project, name))
+  return byName(items.map((one) => [one.project, one.knowledge_base, one]))
 }
 
-/** At once. */
-const USAGE_MAX = 1000
-
-/** What finds the nearest vectors of a knowledge base now. */
+/** The vector index of a knowledge base. */
 interface IndexState {
   readonly type: string
   readonly state: string
-  /** `all vectors are compared, in 4 MiB of memory`. */
+  /** `exact search, 4 MiB in memory`. */
   readonly detail: string
 }
 
-/** Of the knowledge base of a project; undefined: there is none of that name. */
-type IndexStates = (project: string, name: string) => IndexState | undefined
-
-/** Of all knowledge bases at once. @throws ApiError */
-export async function indexStates(signal?: AbortSignal): Promise<IndexStates> {
+export async function indexStates(signal?: AbortSignal): Promise<ByName<IndexState>> {
   const { columns, rows } = await runSql({ sql: 'SHOW INDEXES', signal })
-  const at = (row: readonly unknown[], column: string) => String(row[columns.indexOf(column)] ?? '')
-  const keyOf = (project: string, name: string) => JSON.stringify([project, name])
-  const states = new Map(
+  const of = (row: readonly unknown[], column: string) => String(row[columns.indexOf(column)] ?? '')
+  return byName(
     rows.map((row) => [
-      keyOf(at(row, 'project'), at(row, 'knowledge_base')),
-      { type: at(row, 'type'), state: at(row, 'state'), detail: at(row, 'detail') },
+      of(row, 'project'),
+      of(row, 'knowledge_base'),
+      { type: of(row, 'type'), state: of(row, 'state'), detail: of(row, 'detail') },
     ]),
   )
-  return (project, name) => states.get(keyOf(project, name))
 }
 
-/** What knowledge bases are kept in step with. */
+/** What a knowledge base is synced from. */
 export interface SourceDefinition {
   readonly name: string
   readonly kind: Source['kind']
@@ -132,43 +120,23 @@ export interface SourceDefinition {
   readonly schedule?: string
 }
 
-const inSources = (project: string, name: string) =>
-  path`/api/projects/${project}/knowledge_bases/${name}/sources`
+export const listSources = (project: string, name: string, signal?: AbortSignal) =>
+  request<readonly Source[]>(`${at(project, name)}/sources`, { signal })
 
-/** @throws ApiError */
-export function listSources(
-  project: string,
-  name: string,
-  signal?: AbortSignal,
-): Promise<readonly Source[]> {
-  return request(inSources(project, name), { signal })
-}
+export const addSource = (project: string, name: string, source: SourceDefinition) =>
+  request<Source>(`${at(project, name)}/sources`, { method: 'POST', json: { source } })
 
-/** @throws ApiError */
-export function addSource(
-  project: string,
-  name: string,
-  source: SourceDefinition,
-): Promise<Source> {
-  return request(inSources(project, name), { method: 'POST', json: { source } })
-}
+export const runSource = ({ project, knowledge_base: name, id }: Source) =>
+  request<Job>(`${at(project, name)}/sources/${id}/run`, { method: 'POST' })
 
-/** @throws ApiError */
-export function runSource({ project, knowledge_base: name, id }: Source): Promise<Job> {
-  return request(`${inSources(project, name)}/${id}/run`, { method: 'POST' })
-}
+/** Its documents stay. */
+export const removeSource = ({ project, knowledge_base: name, id }: Source) =>
+  request<void>(`${at(project, name)}/sources/${id}`, { method: 'DELETE' })
 
-/** Its documents stay. @throws ApiError */
-export function removeSource({ project, knowledge_base: name, id }: Source): Promise<void> {
-  return request(`${inSources(project, name)}/${id}`, { method: 'DELETE' })
-}
-
-/** Searches of a knowledge base. */
-
-export type SearchAnswer = Wire<typeof SEARCH_ANSWER>
+export type { SearchAnswer }
 export type SearchHit = SearchAnswer['results'][number]
 
-/** The body of a search, as docs/search.md describes it. */
+/** The body of a search, see docs/search.md. */
 export interface SearchOrder {
   readonly query: string
   readonly k?: number
@@ -182,15 +150,10 @@ export interface SearchOrder {
   readonly neighbours?: number
 }
 
-export function searchPath(project: string, name: string): string {
-  return path`/api/projects/${project}/knowledge_bases/${name}/search`
-}
+export const searchPath = (project: string, name: string) => `${at(project, name)}/search`
 
-/** @throws ApiError */
-export function search(
+export const search = (
   { project, name }: KnowledgeBaseName,
-  order: SearchOrder,
+  json: SearchOrder,
   signal?: AbortSignal,
-): Promise<SearchAnswer> {
-  return request(searchPath(project, name), { method: 'POST', json: order, signal })
-}
+) => request<SearchAnswer>(searchPath(project, name), { method: 'POST', json, signal })

@@ -1,5 +1,5 @@
 /** The map of a knowledge base: its state, its points as typed arrays, values to colour them by, and what is behind them. */
-import type * as maps from '../../api/http/answers/records/map-schemas.ts'
+import type * as maps from '../../api/http/answers/records/knowledge-base-schemas.ts'
 import type { Wire } from '../../api/http/request/schema-words.ts'
 import type { KnowledgeBaseName } from './knowledge-bases.ts'
 import { bodyOf, path, request, requestStream } from './request.ts'

@@ -1,4 +1,4 @@
-/** A job as it goes on: how far, how fast, how long still, what was left out, and what can be done about it. */
+/** A job: its progress, rate and time left, what was left out, and buttons to change it. */
 import { useEffect, useRef, useState } from 'preact/hooks'
 import { changeJob, isJobOver, watchJob } from '../api/jobs.ts'
 import type { Job } from '../api/records.ts'
@@ -13,13 +13,13 @@ const TICK_MS = 1000
 
 interface JobProgressProps {
   readonly id: number
-  /** What is known of it already. */
+  /** Its last known state. */
   readonly job?: Job | undefined
-  /** Called once, when it is over while it is shown. */
+  /** Called once, when it ends while it is shown. */
   readonly onOver?: ((job: Job) => void) | undefined
-  /** Called when it was cancelled or continued here. */
+  /** Called when a button changed it. */
   readonly onChanged?: () => void
-  /** False: it is shown as `job` says, which whoever shows many of them asks for again. */
+  /** False: it is shown as `job` says, because the list that shows it reads all jobs itself. */
   readonly isWatched?: boolean
 }
 
@@ -33,7 +33,7 @@ export function JobProgress(props: JobProgressProps) {
       onChanged?.()
     })
   }
-  // The time goes on where nothing else does.
+  // The time so far changes by itself.
   const [, setTick] = useState(0)
   usePolling(() => {
     if (job?.state === 'running') setTick((before) => before + 1)
@@ -117,7 +117,7 @@ export function JobState({ state }: { readonly state: Job['state'] }) {
 /** `1,200 of 5,000 rows · 1,200 documents · 1,312 chunks · 240 a second · 5.0 s so far · 16.0 s left`. */
 export function wordsOf(job: Job): string {
   const isGoing = job.state === 'running'
-  // Of documents that are split again, not each becomes other chunks.
+  // Not every re-chunked document gets other chunks.
   const isRechunk = job.kind === 'rechunk'
   const row = isRechunk ? 'document' : 'row'
   const rows =
@@ -126,7 +126,7 @@ export function wordsOf(job: Job): string {
       : `${shownCount(job.rows)} of ${counted(job.total, row)}`
   return [
     job.state === 'queued' ? 'Waiting for its turn' : rows,
-    isRechunk ? `${shownCount(job.documents)} split again` : counted(job.documents, 'document'),
+    isRechunk ? `${shownCount(job.documents)} re-chunked` : counted(job.documents, 'document'),
     counted(job.chunks, isRechunk ? 'new chunk' : 'chunk'),
     isGoing && job.rate !== null ? `${shownCount(Math.round(job.rate * 10) / 10)} a second` : '',
     durationOf(job),
@@ -138,7 +138,7 @@ export function wordsOf(job: Job): string {
     .join(' · ')
 }
 
-/** How long it has run: the first rows of a long document may take a minute, in which nothing else changes. */
+/** How long it has run: during the first rows of a long document nothing else changes for a minute. */
 function durationOf({ state, started_at: begin, finished_at: end }: Job): string {
   if (begin === null) return ''
   const endMs = end === null ? Date.now() : timeOf(end).getTime()
@@ -151,7 +151,7 @@ function durationOf({ state, started_at: begin, finished_at: end }: Job): string
 export function LeftOut({ job }: { readonly job: Job }) {
   const { errors, error_count: count } = job
   if (count === 0) return null
-  // Where nothing else came of it, the reason is all that there is to read.
+  // If nothing was stored, the reasons are all there is to read.
   const isAll = isJobOver(job) && job.documents === 0
   return (
     <details open={isAll}>
@@ -177,7 +177,7 @@ interface WatchedJob {
   readonly isWatched: boolean
 }
 
-/** A job as it is now; after it was retried, `watchAgain` follows it further. */
+/** The current state of a job; after a retry, `watchAgain` follows it again. */
 function useJob({ id, known, onOver, isWatched }: WatchedJob) {
   const [job, setJob] = useState(known)
   const [failure, setFailure] = useState<Error>()
@@ -195,7 +195,7 @@ function useJob({ id, known, onOver, isWatched }: WatchedJob) {
     if (isBegunElsewhere && isWatched) watchAgain(known)
   }, [isKnownOver])
   useEffect(() => {
-    // One that was over when it was read does not change by itself.
+    // A finished job does not change by itself.
     if (!isWatched || (turn === 0 && isKnownOver)) return
     const abort = new AbortController()
     const show = (next: Job) => {

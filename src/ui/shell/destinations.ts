@@ -1,6 +1,8 @@
 /** Every place with a name, and which of them the typed words mean. */
-import { type ProjectContents, projectTitle } from '../api/catalog.ts'
+
+import type { ProjectContents } from '../api/catalog.ts'
 import type { IconName } from '../components/button.tsx'
+import { shownProject } from '../components/numbers.ts'
 import { addressOf, isForWriting } from './addresses.ts'
 
 export interface Destination {
@@ -45,7 +47,7 @@ function ofProject({ name, knowledgeBases, agents }: ProjectContents): readonly 
 }
 
 function ofKnowledgeBase(project: string, name: string): readonly Destination[] {
-  const about = `knowledge base in ${projectTitle(project)}`
+  const about = `knowledge base in ${shownProject(project)}`
   const part = (label: string, href: string, icon: IconName) => {
     return { href, label: `${name} › ${label}`, about, icon, isPart: true }
   }
@@ -59,7 +61,7 @@ function ofKnowledgeBase(project: string, name: string): readonly Destination[] 
 }
 
 function ofAgent(project: string, name: string): readonly Destination[] {
-  const about = `agent in ${projectTitle(project)}`
+  const about = `agent in ${shownProject(project)}`
   const part = (label: string, href: string, icon: IconName) => {
     return { href, label: `${name} › ${label}`, about, icon, isPart: true }
   }
@@ -91,9 +93,10 @@ export function found(
 
 const NOT_FOUND = 100
 
-function rankOf({ label, about, isPart }: Destination, words: readonly string[]): number {
+function rankOf({ label, about, href, isPart }: Destination, words: readonly string[]): number {
   const name = label.toLowerCase()
-  const text = `${name} ${about.toLowerCase()}`
+  // The address has the name that programs know a project by.
+  const text = `${name} ${about} ${href}`.toLowerCase()
   if (!words.every((word) => text.includes(word))) return NOT_FOUND
   const typed = words.join(' ')
   const byName = name === typed ? 0 : name.startsWith(typed) ? 1 : name.includes(typed) ? 2 : 3

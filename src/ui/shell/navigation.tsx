@@ -1,9 +1,10 @@
 /** The way to every view: the tools, and each project with what is in it. */
 import { useEffect, useRef, useState } from 'preact/hooks'
 import { useLocation } from 'preact-iso/router'
-import { type ProjectContents, projects, projectTitle } from '../api/catalog.ts'
+import { type ProjectContents, projects } from '../api/catalog.ts'
 import { may } from '../api/session.ts'
 import { Icon, type IconName } from '../components/button.tsx'
+import { shownProject } from '../components/numbers.ts'
 import { addressOf } from './addresses.ts'
 
 /** More than these are found by typing. */
@@ -80,8 +81,8 @@ function ProjectEntries({ project, typed }: ProjectEntriesProps) {
   if (typed !== '' && matching.length === 0) return null
   const moreCount = matching.length - SHOWN_MAX
   return (
-    <section aria-label={`Project ${projectTitle(name)}`}>
-      <h2 dir="auto">{projectTitle(name)}</h2>
+    <div role="group" aria-label={`Project ${shownProject(name)}`}>
+      <h2 dir="auto">{shownProject(name)}</h2>
       <ul>
         {matching.slice(0, SHOWN_MAX).map((entry) => (
           <Entry key={entry.href} {...entry} />
@@ -89,7 +90,7 @@ function ProjectEntries({ project, typed }: ProjectEntriesProps) {
         {moreCount > 0 && <li class="small quiet">and {moreCount} more: type to find them</li>}
         {entries.length === 0 && <li class="small quiet">Empty</li>}
       </ul>
-    </section>
+    </div>
   )
 }
 

@@ -1,9 +1,10 @@
 /** Files may be dropped anywhere: the view that is open takes them, or it is asked what becomes of them. */
+
 import { signal } from '@preact/signals'
 import { useEffect, useRef, useState } from 'preact/hooks'
 import { useLocation } from 'preact-iso/router'
 import { DEFAULT_PROJECT } from '../../core/domain/project.ts'
-import { projects, projectTitle, refreshCatalog } from '../api/catalog.ts'
+import { projects, refreshCatalog } from '../api/catalog.ts'
 import { sendFile } from '../api/files.ts'
 import { createKnowledgeBase, type KnowledgeBaseName } from '../api/knowledge-bases.ts'
 import { ApiError, path, request } from '../api/request.ts'
@@ -13,7 +14,7 @@ import { Button } from '../components/button.tsx'
 import { Dialog } from '../components/dialog.tsx'
 import { Failure, Progress } from '../components/failure.tsx'
 import { SelectField, TextField } from '../components/form/field.tsx'
-import { counted, shownBytes, shownCount } from '../components/numbers.ts'
+import { counted, shownBytes, shownCount, shownProject } from '../components/numbers.ts'
 import { useAction } from '../components/resource.ts'
 import { addressOf } from '../shell/addresses.ts'
 import { tellFailed } from '../shell/notices.tsx'
@@ -171,7 +172,7 @@ function useTarget() {
     return made
   }
   const options = places.map(({ project, name: known, key }) => {
-    return [key, `${known} (${projectTitle(project)})`] as const
+    return [key, `${known} (${shownProject(project)})`] as const
   })
   const fields = (
     <>

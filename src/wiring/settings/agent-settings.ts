@@ -72,6 +72,27 @@ export const AGENT_SETTINGS = {
     help: 'API key for that address, unless a model has its own api_key',
     parse: optionalText,
   }),
+  ocrProvider: setting('EIDER_OCR_PROVIDER', {
+    default: 'openai',
+    help: 'Provider of the model that reads scanned pages and pictures: openai, anthropic, or a short name as ollama',
+    parse: oneOf('openai', 'anthropic', ...COMPATIBLE_PROVIDERS),
+  }),
+  ocrModel: setting('EIDER_OCR_MODEL', {
+    default: '',
+    help: 'Vision model that reads scanned pages and pictures; not set: they stay without text',
+    parse: optionalText,
+  }),
+  ocrBaseUrl: setting('EIDER_OCR_BASE_URL', {
+    default: '',
+    help: "Base URL of that model's server, if not the provider's own",
+    parse: optionalUrl,
+  }),
+  ocrApiKey: setting('EIDER_OCR_API_KEY', {
+    isSecret: true,
+    default: '',
+    help: "API key for that model, if not the provider's own",
+    parse: optionalText,
+  }),
   openaiApiKey: setting('OPENAI_API_KEY', {
     isSecret: true,
     default: '',

@@ -1,5 +1,5 @@
 import { expect, test } from 'bun:test'
-import { yieldToEventLoop } from '../../../src/core/runtime/scheduling.ts'
+import { yieldToEventLoop } from '../../../src/core/runtime/serial-queue.ts'
 import { createTestApp } from '../../support/test-app.ts'
 
 const KBS = '/api/projects/mindsdb/knowledge_bases'

@@ -8,7 +8,7 @@ import {
 import { runQuery } from '../../../src/query/run/run-query.ts'
 import { hybridValues } from '../../../src/query/select/bind-keywords.ts'
 import type { QueryDeps } from '../../../src/query/select/query-deps.ts'
-import { alphaParameter, termKeysParameter } from '../../../src/sql/search/plan-inputs.ts'
+import { BOUND } from '../../../src/sql/search/plan-inputs.ts'
 import { numberVector, openSqlFixture, type SqlFixture } from '../../sql/sql-fixture.ts'
 import { plainScores } from '../../store/keyword-fixture.ts'
 import { knowledgeBaseDraft } from '../../support/knowledge-base.ts'
@@ -193,11 +193,9 @@ test.each([
 ])('with %s, "%s" has the weight %p', (provider, text, alpha) => {
   const embeddingModel: ModelRef = { provider, modelName: 'm', options: {} }
   const knowledgeBase = { ...current(store), ...knowledgeBaseDraft({ name: 'kb', embeddingModel }) }
-  const parameters = new Set([alphaParameter(0), termKeysParameter(0)])
+  const parameters = new Set([BOUND.alpha(0), BOUND.termKeys(0)])
   const search = { textIndex: 0, text: { kind: 'constant', text }, knowledgeBase } as const
-  expect(hybridValues(search, { parameters }, { text, phrases: null })[alphaParameter(0)]).toBe(
-    alpha,
-  )
+  expect(hybridValues(search, { parameters }, { text, phrases: null })[BOUND.alpha(0)]).toBe(alpha)
 })
 
 test('a language is one of those there are', async () => {

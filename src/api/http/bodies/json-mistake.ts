@@ -1,5 +1,5 @@
 /** Where a text stops being JSON, and why: the engine's own parser does not say where. */
-import type { TimeSlice } from '../../../core/runtime/scheduling.ts'
+import type { TimeSlice } from '../../../core/runtime/serial-queue.ts'
 
 export interface JsonMistake {
   /** From 1. */

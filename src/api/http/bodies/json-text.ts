@@ -1,15 +1,15 @@
 /** JSON text to values, a large one in pieces, so that other requests are answered meanwhile. */
 import { AppError } from '../../../core/errors.ts'
-import { TimeSlice } from '../../../core/runtime/scheduling.ts'
+import { TimeSlice } from '../../../core/runtime/serial-queue.ts'
 import { type JsonMistake, jsonMistake } from './json-mistake.ts'
 
 /** Deeper JSON is refused: code that walks a value would run out of stack. */
 const DEPTH_MAX = 200
 
-/** A text of up to so many bytes takes about a millisecond; more is parsed in pieces of this size. */
+/** Parsing this many bytes takes about a millisecond; more is parsed in pieces of this size. */
 const PIECE_BYTES = 128 * 1024
 
-/** What holds no comma and is no string: a number, or white space. */
+/** Longest number or white space. */
 const GAP_BYTES_MAX = 1024 * 1024
 
 /** Values take more memory than their text. */
@@ -18,7 +18,7 @@ const CONTAINERS_MAX = 1_000_000
 const KEYS_MAX = 100_000
 
 const SLICE_MS = 8
-/** Bytes or escapes that are looked at between two readings of the clock. */
+/** Bytes or strings that are looked at between two readings of the clock. */
 const STEPS_PER_LOOK = 16_384
 
 /**
@@ -27,20 +27,14 @@ const STEPS_PER_LOOK = 16_384
  * @throws AppError `invalid_json`, `body_too_large` for too many values; the signal's reason
  */
 export async function parseJson(bytes: Uint8Array, signal: AbortSignal): Promise<unknown> {
+  const slice = new TimeSlice(SLICE_MS)
   try {
-    return await parsedValue(bytes, signal)
+    const large = await largeParts(bytes, slice, signal)
+    return await new PieceReader(bytes, large, () => slice.yieldIfSpent(signal)).read()
   } catch (error) {
     if (!(error instanceof NotJson)) throw error
-    const mistake = await jsonMistake(bytes, new TimeSlice(SLICE_MS), signal)
-    throw notJsonError(mistake, error)
+    throw notJsonError(await jsonMistake(bytes, slice, signal), error)
   }
-}
-
-/** @throws NotJson */
-async function parsedValue(bytes: Uint8Array, signal: AbortSignal): Promise<unknown> {
-  if (bytes.length > PIECE_BYTES) return new PieceReader(bytes, signal).read()
-  if (depthOf(bytes) > DEPTH_MAX) throw tooDeep()
-  return parsePiece(textOf(bytes, 0, bytes.length))
 }
 
 function tooDeep(): AppError {
@@ -138,259 +132,193 @@ function endOfText(json: string, from: number): number {
 
 const QUOTE = 0x22
 const COMMA = 0x2c
+const COLON = 0x3a
 const BACKSLASH = 0x5c
 const OPEN_LIST = 0x5b
 const CLOSE_LIST = 0x5d
 const OPEN_OBJECT = 0x7b
 const CLOSE_OBJECT = 0x7d
-const LETTER_U = 0x75
+const BLANK: ReadonlySet<number | undefined> = new Set([0x20, 0x09, 0x0a, 0x0d])
 
-/** How deep brackets and braces nest, not counting those in strings. */
-function depthOf(json: Uint8Array): number {
-  let depth = 0
-  let deepest = 0
-  for (let index = 0; index < json.length; index++) {
-    const byte = json[index]
+/**
+ * Where each string, list and object of more than one piece begins → where it ends.
+ * @throws AppError `invalid_json` for too many levels, `body_too_large` for too many values
+ */
+async function largeParts(
+  bytes: Uint8Array,
+  slice: TimeSlice,
+  signal: AbortSignal,
+): Promise<ReadonlyMap<number, number>> {
+  const large = new Map<number, number>()
+  const open: number[] = []
+  let [values, containers, steps] = [0, 0, 0]
+  const note = (start: number, end: number) => {
+    if (end - start > PIECE_BYTES) large.set(start, end)
+  }
+  for (let at = 0; at < bytes.length; at += 1) {
+    steps += 1
+    if (steps % STEPS_PER_LOOK === 0) await slice.yieldIfSpent(signal)
+    const byte = bytes[at]
     if (byte === QUOTE) {
-      index = endOfString(json, index + 1)
-    } else if (byte === OPEN_LIST || byte === OPEN_OBJECT) {
-      depth++
-      if (depth > deepest) deepest = depth
-    } else if (byte === CLOSE_LIST || byte === CLOSE_OBJECT) depth--
+      const end = endOfString(bytes, at)
+      note(at, end)
+      at = end - 1
+    } else if (byte === COMMA) values += 1
+    else if (byte === OPEN_LIST || byte === OPEN_OBJECT) {
+      containers += 1
+      open.push(at)
+      if (open.length > DEPTH_MAX) throw tooDeep()
+    } else if (byte === CLOSE_LIST || byte === CLOSE_OBJECT) {
+      const start = open.pop()
+      if (start !== undefined) note(start, at + 1)
+    }
+    if (values > VALUES_MAX) throw tooMany(`${VALUES_MAX} values`)
+    if (containers > CONTAINERS_MAX) throw tooMany(`${CONTAINERS_MAX} lists and objects`)
   }
-  return deepest
+  return large
 }
 
-function endOfString(json: Uint8Array, start: number): number {
-  for (let index = start; index < json.length; index += 1) {
-    if (json[index] === QUOTE) return index
-    if (json[index] === BACKSLASH) index += 1
+/** After the quote that ends the string which begins here. */
+function endOfString(bytes: Uint8Array, start: number): number {
+  for (let quote = start; ; ) {
+    quote = bytes.indexOf(QUOTE, quote + 1)
+    if (quote < 0) return bytes.length
+    let first = quote
+    while (first > start + 1 && bytes[first - 1] === BACKSLASH) first -= 1
+    if ((quote - first) % 2 === 0) return quote + 1
   }
-  return json.length
-}
-
-/** A list or an object that is open. What is small in it stays text until there is a piece of it. */
-interface Frame {
-  readonly isList: boolean
-  readonly start: number
-  /** What was parsed of it; null: nothing yet. */
-  value: unknown[] | Record<string, unknown> | null
-  keyCount: number
-  /** Where the text begins that is not parsed yet. */
-  cut: number
-  /** The comma that came last; before `cut`: there is none in the text. */
-  comma: number
-  /** True when a large value is the last that was parsed: a comma or the end must follow. */
-  isAfterLarge: boolean
 }
 
 /**
- * Finds where lists and objects begin, end and have their commas, and has JSON.parse read what stands between: many small
- * values at once, a large string in parts.
+ * Reads what is large item by item. Small items that follow each other are one piece for `JSON.parse`, which finds every
+ * mistake in them: here only commas between items are looked for.
  */
 class PieceReader {
   readonly #bytes: Uint8Array
-  readonly #signal: AbortSignal
-  readonly #slice = new TimeSlice(SLICE_MS)
-  readonly #frames: Frame[] = []
-  #values = 0
-  #containers = 0
-  #steps = 0
-  #backslash = -1
-  /** The outermost value, in a list, once it is known to be large. */
-  #whole: [unknown] | null = null
-  #wholeEnd = 0
+  readonly #large: ReadonlyMap<number, number>
+  readonly #giveWay: () => Promise<void>
 
-  constructor(bytes: Uint8Array, signal: AbortSignal) {
+  constructor(bytes: Uint8Array, large: ReadonlyMap<number, number>, giveWay: () => Promise<void>) {
     this.#bytes = bytes
-    this.#signal = signal
+    this.#large = large
+    this.#giveWay = giveWay
   }
 
-  async read(): Promise<unknown> {
-    const bytes = this.#bytes
-    for (let index = 0; index < bytes.length; index += 1) {
-      this.#steps += 1
-      if (this.#steps >= STEPS_PER_LOOK) await this.#look()
-      const byte = bytes[index]
-      if (byte === QUOTE) {
-        const end = await this.#stringEnd(index)
-        if (end - index > PIECE_BYTES) this.#put(index, end, await this.#string(index, end))
-        index = end - 1
-      } else if (byte === COMMA) this.#comma(index)
-      else if (byte === OPEN_LIST || byte === OPEN_OBJECT) this.#open(index, byte === OPEN_LIST)
-      else if (byte === CLOSE_LIST || byte === CLOSE_OBJECT) {
-        this.#close(index, byte === CLOSE_LIST)
+  read(): Promise<unknown> {
+    const hasMark = this.#bytes[0] === 0xef && this.#bytes[1] === 0xbb && this.#bytes[2] === 0xbf
+    return this.#value(hasMark ? 3 : 0, this.#bytes.length)
+  }
+
+  async #value(from: number, to: number): Promise<unknown> {
+    const [start, end] = this.#trimmed(from, to)
+    const isWhole = this.#large.get(start) === end
+    const first = this.#bytes[start]
+    if (isWhole && first === OPEN_LIST) return this.#list(start, end)
+    if (isWhole && first === OPEN_OBJECT) return this.#object(start, end)
+    if (!isWhole) this.#refuseGap(start, end)
+    return parsePiece(textOf(this.#bytes, start, end))
+  }
+
+  async #list(start: number, end: number): Promise<readonly unknown[]> {
+    if (this.#bytes[end - 1] !== CLOSE_LIST) throw notJson()
+    const list: unknown[] = []
+    for await (const { from, to, isLarge } of this.#pieces(start + 1, end - 1)) {
+      if (isLarge) list.push(await this.#value(from, to))
+      else for (const item of this.#items(parsePiece(`[${this.#text(from, to)}]`))) list.push(item)
+    }
+    return list
+  }
+
+  async #object(start: number, end: number): Promise<object> {
+    if (this.#bytes[end - 1] !== CLOSE_OBJECT) throw notJson()
+    const object: Record<string, unknown> = {}
+    let keys = 0
+    for await (const { from, to, isLarge } of this.#pieces(start + 1, end - 1)) {
+      const members = isLarge
+        ? await this.#member(from, to)
+        : this.#items(parsePiece(`{${this.#text(from, to)}}`))
+      keys += Object.keys(members).length
+      if (keys > KEYS_MAX) throw tooMany(`${KEYS_MAX} keys in an object`)
+      Object.assign(object, members)
+    }
+    return object
+  }
+
+  /** A name, a colon and a large value. */
+  async #member(from: number, to: number): Promise<object> {
+    const [start] = this.#trimmed(from, to)
+    const nameEnd = endOfString(this.#bytes, start)
+    const [colon] = this.#trimmed(nameEnd, to)
+    if (this.#bytes[start] !== QUOTE || this.#bytes[colon] !== COLON) throw notJson()
+    const named = parsePiece(`{${textOf(this.#bytes, start, nameEnd)}:0}`)
+    const [name = ''] = Object.keys(named ?? {})
+    return { [name]: await this.#value(colon + 1, to) }
+  }
+
+  /** Runs of small items, and large ones each by itself. */
+  async *#pieces(start: number, end: number) {
+    const [first] = this.#trimmed(start, end)
+    if (first === end) return
+    let from = start
+    for (let at = start; at <= end; ) {
+      const item = this.#item(at, end)
+      const isEnd = item.end === end
+      if (item.isLarge) {
+        if (at > from) yield { from, to: at - 1, isLarge: false }
+        yield { from: at, to: item.end, isLarge: true }
+        from = item.end + 1
+      } else if (isEnd || item.end - from > PIECE_BYTES) {
+        yield { from, to: item.end, isLarge: false }
+        from = item.end + 1
       }
+      if (isEnd) return
+      at = item.end + 1
+      if (from === at) await this.#giveWay()
     }
-    if (this.#frames.length > 0) throw notJson()
-    if (this.#whole === null) return parsePiece(this.#text(0, bytes.length))
-    this.#expectBlank(this.#wholeEnd, bytes.length)
-    return this.#whole[0]
   }
 
-  async #look(): Promise<void> {
-    this.#steps = 0
-    await this.#slice.yieldIfSpent(this.#signal)
-  }
-
-  /** Behind the quote that ends the string which begins here. */
-  async #stringEnd(start: number): Promise<number> {
-    const bytes = this.#bytes
-    let quote = bytes.indexOf(QUOTE, start + 1)
-    for (let at = this.#backslashFrom(start + 1); at < quote; at = this.#backslashFrom(at + 2)) {
-      this.#steps += 1
-      if (this.#steps >= STEPS_PER_LOOK) await this.#look()
-      if (quote < at + 2) quote = bytes.indexOf(QUOTE, at + 2)
+  /** To the comma after the item, or to the end of all. */
+  #item(start: number, end: number): { readonly end: number; readonly isLarge: boolean } {
+    let depth = 0
+    let isLarge = false
+    for (let at = start; at < end; at += 1) {
+      const byte = this.#bytes[at]
+      const largeEnd = this.#large.get(at)
+      if (largeEnd !== undefined) {
+        isLarge = true
+        at = largeEnd - 1
+      } else if (byte === QUOTE) at = endOfString(this.#bytes, at) - 1
+      else if (byte === OPEN_LIST || byte === OPEN_OBJECT) depth += 1
+      else if (byte === CLOSE_LIST || byte === CLOSE_OBJECT) depth -= 1
+      else if (byte === COMMA && depth === 0) return { end: at, isLarge }
     }
-    if (quote < 0) throw notJson()
-    return quote + 1
+    return { end, isLarge }
   }
 
-  /** Asked for places further and further on: none is looked for twice. */
-  #backslashFrom(from: number): number {
-    if (this.#backslash < from) {
-      const found = this.#bytes.indexOf(BACKSLASH, from)
-      this.#backslash = found < 0 ? Number.POSITIVE_INFINITY : found
-    }
-    return this.#backslash
+  /** There is at least one: a comma or the beginning is before the piece. */
+  #items(parsed: unknown): readonly unknown[] {
+    // What was parsed is a list or an object, as its brackets say.
+    const items = parsed as readonly unknown[]
+    if (Object.keys(items).length === 0) throw notJson()
+    return items
   }
 
-  #open(index: number, isList: boolean): void {
-    this.#containers += 1
-    if (this.#containers > CONTAINERS_MAX) throw tooMany(`${CONTAINERS_MAX} lists and objects`)
-    if (this.#frames.length >= DEPTH_MAX) throw tooDeep()
-    const parsed = { value: null, keyCount: 0, isAfterLarge: false }
-    this.#frames.push({ isList, start: index, cut: index + 1, comma: index, ...parsed })
-  }
-
-  #comma(index: number): void {
-    this.#values += 1
-    if (this.#values > VALUES_MAX) throw tooMany(`${VALUES_MAX} values`)
-    const frame = this.#frames.at(-1)
-    if (frame === undefined) throw notJson()
-    if (frame.isAfterLarge) this.#expectBlank(frame.cut, index)
-    else if (index - frame.cut > PIECE_BYTES) this.#take(frame, index)
-    else {
-      frame.comma = index
-      return
-    }
-    frame.isAfterLarge = false
-    frame.cut = index + 1
-    frame.comma = index
-  }
-
-  #close(index: number, isList: boolean): void {
-    const frame = this.#frames.pop()
-    if (frame === undefined || frame.isList !== isList) throw notJson()
-    // Small ones are read as a part of what is around them.
-    const isSmall = frame.value === null && index - frame.start <= PIECE_BYTES
-    if (isSmall && this.#frames.length > 0) return
-    if (frame.isAfterLarge) this.#expectBlank(frame.cut, index)
-    else if (frame.value !== null || this.#isFilled(frame.cut, index)) this.#take(frame, index)
-    this.#put(frame.start, index + 1, frame.value ?? (isList ? [] : {}))
-  }
-
-  /** Adds the values from the cut on. There is at least one: a comma or the beginning is before it. */
-  #take(frame: Frame, end: number): void {
-    const text = this.#text(frame.cut, end)
-    const parsed = parsePiece(frame.isList ? `[${text}]` : `{${text}}`)
-    if (Array.isArray(parsed)) {
-      if (parsed.length === 0) throw notJson()
-      if (frame.value === null) frame.value = parsed
-      else if (Array.isArray(frame.value)) for (const item of parsed) frame.value.push(item)
-      return
-    }
-    // The text is that of an object.
-    const members = parsed as Record<string, unknown>
-    const count = Object.keys(members).length
-    if (count === 0) throw notJson()
-    this.#countKeys(frame, count)
-    frame.value = frame.value === null ? members : Object.assign(frame.value, members)
-  }
-
-  #countKeys(frame: Frame, count: number): void {
-    frame.keyCount += count
-    if (frame.keyCount > KEYS_MAX) throw tooMany(`${KEYS_MAX} keys in an object`)
-  }
-
-  /** Puts a large value into what is around it, behind the small ones before it. */
-  #put(start: number, end: number, value: unknown): void {
-    const frame = this.#frames.at(-1)
-    if (frame === undefined) {
-      if (this.#whole !== null) throw notJson()
-      this.#expectBlank(0, start)
-      this.#whole = [value]
-      this.#wholeEnd = end
-      return
-    }
-    if (frame.isAfterLarge) throw notJson()
-    if (frame.comma >= frame.cut) {
-      this.#take(frame, frame.comma)
-      frame.cut = frame.comma + 1
-    }
-    const before = this.#text(frame.cut, start)
-    if (frame.isList) {
-      this.#expectBlank(frame.cut, start)
-      frame.value ??= []
-      if (Array.isArray(frame.value)) frame.value.push(value)
-    } else {
-      const [key, ...others] = Object.keys(parsePiece(`{${before}[]}`) ?? {})
-      if (key === undefined || others.length > 0) throw notJson()
-      this.#countKeys(frame, 1)
-      frame.value = Object.assign(frame.value ?? {}, { [key]: value })
-    }
-    frame.cut = end
-    frame.isAfterLarge = true
-  }
-
-  /** The value of a large string, in parts that end between characters and between escapes. */
-  async #string(start: number, end: number): Promise<string> {
-    let text = ''
-    for (let at = start + 1; at < end - 1; ) {
-      await this.#slice.yieldIfSpent(this.#signal)
-      const partEnd = at + PIECE_BYTES < end - 1 ? this.#breakBefore(at + PIECE_BYTES, at) : end - 1
-      const part = parsePiece(`"${this.#text(at, partEnd)}"`)
-      if (typeof part !== 'string') throw notJson()
-      text += part
-      at = partEnd
-    }
-    return text
-  }
-
-  /** @param least where the part begins */
-  #breakBefore(at: number, least: number): number {
-    const bytes = this.#bytes
-    let end = at
-    while (((bytes[end] ?? 0) & 0xc0) === 0x80) end -= 1
-    for (let index = end - 1; index >= end - 6 && index > least; index -= 1) {
-      const isEscape = bytes[index] === BACKSLASH && !this.#isEscaped(index, least)
-      if (!isEscape) continue
-      const length = bytes[index + 1] === LETTER_U ? 6 : 2
-      return index + length > end ? index : end
-    }
-    return end
-  }
-
-  #isEscaped(index: number, least: number): boolean {
-    let first = index
-    while (first > least && this.#bytes[first - 1] === BACKSLASH) first -= 1
-    return (index - first) % 2 === 1
+  #trimmed(from: number, to: number): readonly [start: number, end: number] {
+    let [start, end] = [from, to]
+    while (start < end && BLANK.has(this.#bytes[start])) start += 1
+    while (end > start && BLANK.has(this.#bytes[end - 1])) end -= 1
+    return [start, end]
   }
 
   #text(start: number, end: number): string {
-    // Values that belong together are parsed together: nothing else is as long as this.
-    if (end - start > GAP_BYTES_MAX + PIECE_BYTES) {
-      const what = `a number, or a space between values, of more than ${GAP_BYTES_MAX} bytes`
-      throw new AppError('invalid_json', `The JSON has ${what}`)
-    }
+    this.#refuseGap(start, end)
     return textOf(this.#bytes, start, end)
   }
 
-  #isFilled(start: number, end: number): boolean {
-    return this.#text(start, end).trim() !== ''
-  }
-
-  #expectBlank(start: number, end: number): void {
-    if (!/^[ \t\n\r]*$/.test(this.#text(start, end))) throw notJson()
+  /** Values that belong together are parsed together: nothing else is as long as this. */
+  #refuseGap(start: number, end: number): void {
+    if (end - start <= GAP_BYTES_MAX + PIECE_BYTES) return
+    const what = `a number, or a space between values, of more than ${GAP_BYTES_MAX} bytes`
+    throw new AppError('invalid_json', `The JSON has ${what}`)
   }
 }

@@ -1,7 +1,7 @@
 /** The query parameters of a route: one declaration reads them and stands in the document. */
 import { type TSchema, t } from 'elysia'
-import { timestampOfMillis } from '../../../core/domain/timestamp.ts'
 import { AppError } from '../../../core/errors.ts'
+import { timestampOfMillis } from '../../../core/time.ts'
 import { momentMillis } from '../../../query/definitions/define-user.ts'
 
 export interface QueryParameter<T> {

@@ -1,14 +1,13 @@
 /** OpenAI's `/v1/chat/completions`: questions to agents and to knowledge bases. */
 import { t } from 'elysia'
-import { askerOf, requireScope } from '../../../core/domain/access/principal.ts'
+import { askerOf, type Principal, requireScope } from '../../../core/domain/access/principal.ts'
 import type { AppError } from '../../../core/errors.ts'
-import { streamedResponse } from '../answers/streamed-response.ts'
+import { chunkStream } from '../answers/event-stream.ts'
 import { resource } from '../openapi/operation.ts'
 import type { RouteContext } from '../request/route-context.ts'
 import type { RequestScope } from '../request/running-requests.ts'
 import { open, orNull } from '../request/schema-words.ts'
-import { answerPieces } from './answer-pieces.ts'
-import { type ChatTerms, completionChunks, wholeCompletion } from './chat-answer.ts'
+import { answerPieces, type ChatTerms, completionChunks, wholeCompletion } from './chat-answer.ts'
 import { CHAT, chatAsked, OPEN } from './chat-request.ts'
 import { modelsFor, type NamedModel, requireModel } from './named-models.ts'
 
@@ -60,6 +59,7 @@ export const chatOperations = resource('OpenAI', (api, context) => {
     description:
       "OpenAI's chat completions, whole or (`stream`) as server-sent events. Needs the scope `ask`; a knowledge base as the model `read` too",
     needs: 'login',
+    find: mayAsk,
     body: CHAT,
     answers: {
       200: {
@@ -72,7 +72,6 @@ export const chatOperations = resource('OpenAI', (api, context) => {
     },
     async run({ request, scope, body }) {
       const { principal } = scope
-      requireScope(principal, 'ask')
       const { agent } = requireModel(context.snapshot(), principal, body.model)
       const { streams, ignored, withSteps, ...asked } = chatAsked(body, request.headers)
       const { question, history, wishes, answerForm, asCall, withUsage } = asked
@@ -95,12 +94,17 @@ export const chatOperations = resource('OpenAI', (api, context) => {
         ...(asCall === undefined ? {} : { asCall }),
       }
       const response = streams
-        ? await eventResponse(completionChunks(pieces, terms, failureLog(context, scope)), scope)
+        ? await chunkStream(completionChunks(pieces, terms, failureLog(context, scope)), scope)
         : Response.json(await wholeCompletion(pieces, terms))
       return withIgnored(response, ignored)
     },
   })
 })
+
+/** Questions need a login and this scope. @throws AppError `forbidden` */
+export function mayAsk({ principal }: { readonly principal: Principal }): void {
+  requireScope(principal, 'ask')
+}
 
 /** Logs a failure that the client is told of within a stream. */
 export function failureLog({ deps }: RouteContext, scope: RequestScope) {
@@ -114,35 +118,6 @@ export function failureLog({ deps }: RouteContext, scope: RequestScope) {
 export function withIgnored(response: Response, ignored: readonly string[]): Response {
   if (ignored.length > 0) response.headers.set('x-eider-ignored', ignored.join(', '))
   return response
-}
-
-const HEADERS = {
-  'content-type': 'text/event-stream; charset=utf-8',
-  'cache-control': 'no-cache',
-  'x-accel-buffering': 'no',
-}
-
-/** The first event is awaited before the answer begins: what fails until then has a status. */
-export async function eventResponse(
-  events: AsyncGenerator<string, void>,
-  scope: RequestScope,
-): Promise<Response> {
-  const first = await events.next()
-  const keepAlive = { text: ': keep-alive\n\n' }
-  return streamedResponse(beginningWith(first, events), { scope, headers: HEADERS, keepAlive })
-}
-
-async function* beginningWith(
-  first: IteratorResult<string, void>,
-  rest: AsyncGenerator<string, void>,
-): AsyncGenerator<string, void> {
-  try {
-    if (first.done !== true) yield first.value
-    yield* rest
-  } finally {
-    // A client may leave before the second event is asked for.
-    await rest.return()
-  }
 }
 
 const MODEL = t.Object({

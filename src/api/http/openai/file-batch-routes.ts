@@ -9,9 +9,15 @@ import { choice, queryParameters } from '../bodies/query-parameters.ts'
 import { resource } from '../openapi/operation.ts'
 import type { RouteContext } from '../request/route-context.ts'
 import { maybe, open } from '../request/schema-words.ts'
-import { type AttachedFile, batchIdOf, FILE_STATUSES, filesOfAttachment } from './attached-files.ts'
+import {
+  type AttachedFile,
+  batchIdOf,
+  FILE_STATUSES,
+  filesOfAttachment,
+  filesToAttach,
+  SENT_FILES_MAX,
+} from './attached-files.ts'
 import { ATTRIBUTES_SCHEMA } from './attributes.ts'
-import { filesToAttach, SENT_FILES_MAX } from './files-to-attach.ts'
 import {
   listSchema,
   PAGE_READING,
@@ -24,8 +30,8 @@ import {
 } from './list-page.ts'
 import { idOf } from './named-models.ts'
 import { attachedRecord, STORE_FILE_SCHEMA } from './store-files.ts'
-import { CHUNKING_SCHEMA } from './store-record.ts'
-import { howToAttach, requireReadableFiles, storeAt } from './vector-store-file-routes.ts'
+import { CHUNKING_SCHEMA, storeAt } from './store-record.ts'
+import { howToAttach, readableFilesAt } from './vector-store-file-routes.ts'
 
 const ALL = '/v1/vector_stores/:vector_store_id/file_batches'
 const ONE = `${ALL}/:batch_id` as const
@@ -66,12 +72,10 @@ export const fileBatchOperations = resource('OpenAI', (api, context) => {
   api.post(ALL, {
     id: 'createVectorStoreFileBatch',
     summary: 'Attach uploaded files to a vector store, together',
+    find: readableFilesAt,
     body: CREATE,
     answers: { 200: one, 400: 'A field is wrong' },
-    async run({ request, params, body: sent }) {
-      storeAt(context, request, params)
-      requireReadableFiles(context, request)
-      const kb = storeAt(context, request, params)
+    async run({ body: sent, found: kb }) {
       const files = filesOf(context, kb, sent)
       return batchRecord(kb, await context.deps.attachments.attach({ kb, files, isBatch: true }))
     },
@@ -79,9 +83,9 @@ export const fileBatchOperations = resource('OpenAI', (api, context) => {
   api.get(ONE, {
     id: 'getVectorStoreFileBatch',
     summary: 'Get a batch of files',
+    find: storeAt,
     answers: { 200: one },
-    async run({ request, params }) {
-      const kb = storeAt(context, request, params)
+    async run({ params, found: kb }) {
       const batch = await batchAt(context, kb, params.batch_id)
       return Response.json(batchRecord(kb, batch), POLL_AGAIN)
     },
@@ -89,9 +93,9 @@ export const fileBatchOperations = resource('OpenAI', (api, context) => {
   api.post(`${ONE}/cancel`, {
     id: 'cancelVectorStoreFileBatch',
     summary: 'Cancel a batch; what is stored of it stays',
+    find: storeAt,
     answers: { 200: one },
-    async run({ request, params }) {
-      const kb = storeAt(context, request, params)
+    async run({ params, found: kb }) {
       const { job } = await batchAt(context, kb, params.batch_id)
       if (!isOver(job)) {
         await context.deps.jobs.cancel(job.id).catch((error: unknown) => {
@@ -106,9 +110,9 @@ export const fileBatchOperations = resource('OpenAI', (api, context) => {
     id: 'listFilesOfVectorStoreFileBatch',
     summary: 'List the files of a batch',
     query: LIST,
+    find: storeAt,
     answers: { 200: ['Those of the page', listSchema(STORE_FILE_SCHEMA)] },
-    async run({ request, params, query: { filter, ...sent } }) {
-      const kb = storeAt(context, request, params)
+    async run({ params, query: { filter, ...sent }, found: kb }) {
       const batch = await batchAt(context, kb, params.batch_id)
       const files = filesOfAttachment(batch).filter(({ status }) => {
         return filter === undefined || status === filter

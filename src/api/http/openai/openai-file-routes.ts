@@ -5,13 +5,13 @@ import { FILES_DATABASE } from '../../../core/domain/project.ts'
 import { fileKey, type UploadedFile } from '../../../core/domain/uploaded-file.ts'
 import { AppError } from '../../../core/errors.ts'
 import { attachedId } from '../../../ingest/pipeline/attach-job.ts'
-import { fileContentResponse } from '../answers/file-content.ts'
+import { fileContentResponse } from '../answers/static-file.ts'
 import { queryParameters, text } from '../bodies/query-parameters.ts'
 import { type ReceivedFile, receivedFiles } from '../bodies/received-files.ts'
 import { resource } from '../openapi/operation.ts'
 import type { RouteContext } from '../request/route-context.ts'
 import { oneOf } from '../request/schema-words.ts'
-import { requireFileOfId } from './files-to-attach.ts'
+import { requireFileOfId } from './attached-files.ts'
 import {
   listSchema,
   PAGE_READING,

@@ -6,19 +6,19 @@ import {
   mayName,
   maySeeAsked,
   type Principal,
-  requireScope,
 } from '../../../core/domain/access/principal.ts'
 import type { Agent } from '../../../core/domain/agents/agent.ts'
 import type { KnowledgeBase } from '../../../core/domain/knowledge-base.ts'
 import type { StoredTrace } from '../../../core/domain/ports/conversation-ports.ts'
 import { AppError } from '../../../core/errors.ts'
+import { chunkStream } from '../answers/event-stream.ts'
 import { resource } from '../openapi/operation.ts'
 import type { RouteContext } from '../request/route-context.ts'
 import { open } from '../request/schema-words.ts'
-import { answerPieces } from './answer-pieces.ts'
+import { filenameFor } from './attached-files.ts'
+import { answerPieces } from './chat-answer.ts'
 import { wrong } from './chat-request.ts'
-import { eventResponse, failureLog, withIgnored } from './chat-routes.ts'
-import { filenameFor } from './files-to-attach.ts'
+import { failureLog, mayAsk, withIgnored } from './chat-routes.ts'
 import { agentOver, findModel, findReadable, idOf, requireModel } from './named-models.ts'
 import { type ResponseTerms, responseOfTrace, traceIdIn } from './response-answer.ts'
 import {
@@ -57,6 +57,7 @@ export const responseOperations = resource('OpenAI', (api, context) => {
     description:
       "OpenAI's responses, whole or (`stream`) as server-sent events. Needs the scope `ask`; knowledge bases `read` too",
     needs: 'login',
+    find: mayAsk,
     body: RESPONSE,
     answers: {
       200: {
@@ -68,7 +69,6 @@ export const responseOperations = resource('OpenAI', (api, context) => {
       404: 'No such model, knowledge base or response before',
     },
     async run({ request, scope, body }) {
-      requireScope(scope.principal, 'ask')
       const told = (itemId: string) => toldIn(context, scope.principal, itemId)
       const asked = await responseAsked(body, request.headers, told)
       const agent = agentFor(context, scope.principal, body.model, asked)
@@ -96,7 +96,7 @@ export const responseOperations = resource('OpenAI', (api, context) => {
       }
       const pieces = answerPieces(events, { deltas, withSteps })
       const response = streams
-        ? await eventResponse(responseEvents(pieces, terms, failureLog(context, scope)), scope)
+        ? await chunkStream(responseEvents(pieces, terms, failureLog(context, scope)), scope)
         : Response.json(await wholeResponse(pieces, terms))
       return withIgnored(response, asked.ignored)
     },

@@ -2,7 +2,7 @@
 import type { Answer } from '../../../agents/questions/completion-stream.ts'
 import { type AppError, toAppError } from '../../../core/errors.ts'
 import { openAiError } from '../request/error-response.ts'
-import type { Piece } from './answer-pieces.ts'
+import type { Piece } from './chat-answer.ts'
 import {
   annotationsOf,
   endOf,

@@ -1,15 +1,13 @@
 /** A knowledge base as OpenAI's API has vector stores. */
 import { type Static, t } from 'elysia'
-import {
-  type CatalogSnapshot,
-  findKnowledgeBase,
-  findProject,
-} from '../../../core/domain/access/catalog-snapshot.ts'
-import { type Principal, requireNamespace } from '../../../core/domain/access/principal.ts'
+import { findKnowledgeBase, findProject } from '../../../core/domain/access/catalog-snapshot.ts'
+import { requireNamespace } from '../../../core/domain/access/principal.ts'
 import type { KnowledgeBase, Preprocessing } from '../../../core/domain/knowledge-base.ts'
 import type { StoredDocument } from '../../../core/domain/ports/document-ports.ts'
 import { DEFAULT_PROJECT } from '../../../core/domain/project.ts'
 import { AppError } from '../../../core/errors.ts'
+import { isObject } from '../../../core/json.ts'
+import type { Place } from '../openapi/operation.ts'
 import type { RouteContext } from '../request/route-context.ts'
 import { open, orNull } from '../request/schema-words.ts'
 import { type AttachedFile, attachedFiles } from './attached-files.ts'
@@ -53,11 +51,11 @@ export const STORE_SCHEMA = t.Object({
  * The knowledge base of an id: `project.name`, or `name` in the default project.
  * @throws AppError `forbidden` for a project that the principal may not name, `knowledge_base_not_found`
  */
-export function requireStore(
-  snapshot: CatalogSnapshot,
-  principal: Principal,
-  id: string,
-): KnowledgeBase {
+export function storeAt({
+  params: { vector_store_id: id },
+  snapshot,
+  principal,
+}: Omit<Place<{ readonly vector_store_id: string }>, 'request'>): KnowledgeBase {
   const dot = id.indexOf('.')
   const projectName = dot === -1 ? DEFAULT_PROJECT : id.slice(0, dot)
   requireNamespace(principal, projectName)
@@ -77,8 +75,9 @@ export interface StoreFacts {
 
 /** What others wrote into `params` may be anything. */
 export function storeFactsOf(kb: KnowledgeBase): StoreFacts {
-  const { name, description, metadata } = objectOf(kb.params.vector_store)
-  const pairs = Object.entries(objectOf(metadata)).filter(([, value]) => {
+  const sent = kb.params.vector_store
+  const { name, description, metadata } = isObject(sent) ? sent : {}
+  const pairs = Object.entries(isObject(metadata) ? metadata : {}).filter(([, value]) => {
     return typeof value === 'string' || typeof value === 'number' || typeof value === 'boolean'
   })
   return {
@@ -87,12 +86,6 @@ export function storeFactsOf(kb: KnowledgeBase): StoreFacts {
     // Each was looked at.
     metadata: Object.fromEntries(pairs) as Attributes,
   }
-}
-
-function objectOf(value: unknown): Readonly<Record<string, unknown>> {
-  const isObject = typeof value === 'object' && value !== null && !Array.isArray(value)
-  // JSON gives an object no other keys than strings.
-  return isObject ? (value as Readonly<Record<string, unknown>>) : {}
 }
 
 export async function findDocument(

@@ -10,11 +10,9 @@ import { preprocessingOf } from '../../../query/definitions/preprocessing-fields
 import { bodySchema } from '../bodies/body.ts'
 import { choice, queryParameters } from '../bodies/query-parameters.ts'
 import { resource } from '../openapi/operation.ts'
-import type { RouteContext } from '../request/route-context.ts'
 import { maybe, open, orNull } from '../request/schema-words.ts'
-import { attachedFiles, batchIdOf, FILE_STATUSES } from './attached-files.ts'
+import { attachedFiles, batchIdOf, FILE_STATUSES, filesToAttach } from './attached-files.ts'
 import { ATTRIBUTES_SCHEMA, checkedAttributes } from './attributes.ts'
-import { filesToAttach } from './files-to-attach.ts'
 import {
   listSchema,
   PAGE_READING,
@@ -30,7 +28,7 @@ import {
   storeFile,
   storeFilesPage,
 } from './store-files.ts'
-import { CHUNKING_SCHEMA, preprocessingFieldOf, requireStore } from './store-record.ts'
+import { CHUNKING_SCHEMA, preprocessingFieldOf, storeAt } from './store-record.ts'
 
 const ALL = '/v1/vector_stores/:vector_store_id/files'
 const ONE = `${ALL}/:file_id` as const
@@ -61,9 +59,9 @@ export const vectorStoreFileOperations = resource('OpenAI', (api, context) => {
     id: 'listVectorStoreFiles',
     summary: 'List the files of a vector store: the documents of the knowledge base',
     query: LIST,
+    find: storeAt,
     answers: { 200: ['Those of the page', listSchema(STORE_FILE_SCHEMA)] },
-    async run({ request, params, query: sent, signal }) {
-      const kb = storeAt(context, request, params)
+    async run({ query: sent, signal, found: kb }) {
       const order = { kb, status: sent.filter ?? null, order: pageOrderOf(sent) }
       return pageRecord(await storeFilesPage(context, order, signal))
     },
@@ -73,12 +71,10 @@ export const vectorStoreFileOperations = resource('OpenAI', (api, context) => {
     summary: 'Attach an uploaded file to a vector store',
     description:
       'The file becomes one document, whose id is that of the file, in the background: get it to see whether it is there.',
+    find: readableFilesAt,
     body: ATTACH,
     answers: { 200: ['The file, on its way', STORE_FILE_SCHEMA], 400: 'A field is wrong' },
-    async run({ request, params, body: sent }) {
-      storeAt(context, request, params)
-      requireReadableFiles(context, request)
-      const kb = storeAt(context, request, params)
+    async run({ body: sent, found: kb }) {
       const files = filesToAttach(context.snapshot(), [sent.file_id], howToAttach(kb, sent))
       const attachment = await context.deps.attachments.attach({ kb, files, isBatch: false })
       const [file] = attachedFiles([attachment]).values()
@@ -90,22 +86,21 @@ export const vectorStoreFileOperations = resource('OpenAI', (api, context) => {
   api.get(ONE, {
     id: 'getVectorStoreFile',
     summary: 'Get a file of a vector store',
+    find: storeAt,
     answers: { 200: ['The file', STORE_FILE_SCHEMA] },
-    async run({ request, params, signal }) {
-      const kb = storeAt(context, request, params)
+    async run({ params, signal, found: kb }) {
       return Response.json(await storeFile(context, kb, params.file_id, signal), POLL_AGAIN)
     },
   })
   api.post(ONE, {
     id: 'updateVectorStoreFile',
     summary: 'Replace the attributes of a file of a vector store',
+    find: storeAt,
     body: UPDATE,
     answers: { 200: ['The file', STORE_FILE_SCHEMA], 400: 'A field is wrong' },
-    async run({ request, params, body: sent, signal, principal }) {
-      storeAt(context, request, params)
+    async run({ params, body: sent, signal, principal, found: kb }) {
       // Its answer tells what else is known of the file.
       requireScope(principal, 'read')
-      const kb = storeAt(context, request, params)
       const attributes = checkedAttributes(kb, sent.attributes)
       const { attributes: known } = await storeFile(context, kb, params.file_id, signal)
       // They take the place of those there are; what the file says of itself stays.
@@ -119,9 +114,9 @@ export const vectorStoreFileOperations = resource('OpenAI', (api, context) => {
   api.delete(ONE, {
     id: 'deleteVectorStoreFile',
     summary: 'Take a file out of a vector store; the uploaded file stays',
+    find: storeAt,
     answers: { 200: ['It is out', DELETED], 409: 'It comes in with others at the moment' },
-    async run({ request, params }) {
-      const kb = storeAt(context, request, params)
+    async run({ params, found: kb }) {
       const { file_id: id } = params
       const attached = attachedFiles(await attachments.of(kb)).get(id)
       const attachment = (await attachments.of(kb)).find(({ job }) => job.id === attached?.jobId)
@@ -146,9 +141,9 @@ export const vectorStoreFileOperations = resource('OpenAI', (api, context) => {
   api.get(`${ONE}/content`, {
     id: 'getVectorStoreFileContent',
     summary: 'Get the text of a file of a vector store',
+    find: storeAt,
     answers: { 200: ['Its text', CONTENT] },
-    async run({ request, params, signal }) {
-      const kb = storeAt(context, request, params)
+    async run({ params, signal, found: kb }) {
       const { texts } = await documents.read(kb, params.file_id, signal)
       return {
         object: 'vector_store.file_content.page',
@@ -160,20 +155,13 @@ export const vectorStoreFileOperations = resource('OpenAI', (api, context) => {
   })
 })
 
-/** The knowledge base that a path names. @throws AppError `forbidden`, `knowledge_base_not_found` */
-export function storeAt(
-  context: RouteContext,
-  request: Request,
-  { vector_store_id: id }: { readonly vector_store_id: string },
-): KnowledgeBase {
-  return requireStore(context.snapshot(), context.scopeOf(request).principal, id)
-}
-
-/** @throws AppError `forbidden`: whoever attaches a file makes it readable in the vector store */
-export function requireReadableFiles(context: RouteContext, request: Request): void {
-  const { principal } = context.scopeOf(request)
+/** @throws AppError `forbidden`: attaching a file makes it readable in the vector store */
+export function readableFilesAt(place: Parameters<typeof storeAt>[0]): KnowledgeBase {
+  const { principal } = place
+  const kb = storeAt(place)
   requireScope(principal, 'read')
   requireNamespace(principal, FILES_DATABASE)
+  return kb
 }
 
 /** How files are attached. @throws AppError `invalid_request` */

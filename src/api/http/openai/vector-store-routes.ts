@@ -15,19 +15,20 @@ import {
   createKnowledgeBase,
   dropKnowledgeBase,
 } from '../../../query/definitions/define-knowledge-base.ts'
+import type { SearchOrder, SearchResult } from '../../../query/search/run-search.ts'
 import { bodySchema } from '../bodies/body.ts'
 import { resource } from '../openapi/operation.ts'
 import type { RouteContext } from '../request/route-context.ts'
 import { maybe, open } from '../request/schema-words.ts'
-import { ATTRIBUTES_SCHEMA, checkedPairs } from './attributes.ts'
-import { filesToAttach, SENT_FILES_MAX } from './files-to-attach.ts'
+import { filenameFor, filesToAttach, SENT_FILES_MAX } from './attached-files.ts'
+import { ATTRIBUTES_SCHEMA, attributesOf, checkedPairs, searchFilterOf } from './attributes.ts'
 import { listSchema, PAGE, pageOf, pageOrderOf, pageRecord } from './list-page.ts'
 import { idOf } from './named-models.ts'
 import {
   CHUNKING_SCHEMA,
   preprocessingFieldOf,
-  requireStore,
   STORE_SCHEMA,
+  storeAt,
   storeFactsOf,
   storeRecord,
 } from './store-record.ts'
@@ -74,12 +75,11 @@ export const vectorStoreOperations = resource('OpenAI', (api, context) => {
     summary: 'List knowledge bases as vector stores',
     query: PAGE,
     answers: { 200: ['Those of the page', listSchema(STORE_SCHEMA)] },
-    async run({ request, principal, signal }) {
-      const kbs = context
-        .snapshot()
-        .knowledgeBases.filter(({ projectName }) => mayName(principal, projectName))
+    async run({ query, snapshot, principal, signal }) {
+      const kbs = snapshot.knowledgeBases
+        .filter(({ projectName }) => mayName(principal, projectName))
         .toSorted((one, other) => one.id - other.id)
-      const { items: shown, hasMore } = pageOf(kbs, idOf, pageOrderOf(PAGE.read(request)))
+      const { items: shown, hasMore } = pageOf(kbs, idOf, pageOrderOf(query))
       const items = []
       for (const kb of shown) {
         const record = await storeRecord(context, kb, signal).catch(goneAsNull)
@@ -112,51 +112,37 @@ export const vectorStoreOperations = resource('OpenAI', (api, context) => {
       return await storeRecord(context, kb, signal)
     },
   })
-  const storeAt = (request: Request, id: string): KnowledgeBase => {
-    return requireStore(context.snapshot(), context.scopeOf(request).principal, id)
-  }
   api.get(ONE, {
     id: 'getVectorStore',
     summary: 'Get a vector store',
     answers: { 200: ['The vector store', STORE_SCHEMA] },
-    async run({ request, params, signal }) {
-      const kb = storeAt(request, params.vector_store_id)
-      return await storeRecord(context, kb, signal)
-    },
+    find: storeAt,
+    run: ({ found: kb, signal }) => storeRecord(context, kb, signal),
   })
   api.post(ONE, {
     id: 'modifyVectorStore',
     summary: 'Change name or metadata of a vector store; its id stays',
     body: MODIFY,
     answers: { 200: ['The vector store', STORE_SCHEMA] },
-    async run({ request, params, body: sent, principal, signal }) {
-      storeAt(request, params.vector_store_id)
-      refuseExpiry(sent.expires_after)
-      const kb = storeAt(request, params.vector_store_id)
-      const facts = storeFactsOf(kb)
+    find: storeAt,
+    async run({ found: kb, body: { name, metadata, expires_after: expiry }, principal, signal }) {
+      refuseExpiry(expiry)
+      const facts = {
+        ...storeFactsOf(kb),
+        ...(name ? { name } : {}),
+        ...(metadata === undefined ? {} : { metadata: checkedPairs(metadata, 'metadata') }),
+      }
       const catalog = context.deps.catalogFor(principal)
-      const altered = await alterKnowledgeBase(
-        kb,
-        {
-          vector_store: {
-            ...facts,
-            ...(sent.name ? { name: sent.name } : {}),
-            ...(sent.metadata === undefined
-              ? {}
-              : { metadata: checkedPairs(sent.metadata, 'metadata') }),
-          },
-        },
-        catalog,
-      )
-      return await storeRecord(context, altered, signal)
+      const altered = await alterKnowledgeBase(kb, { vector_store: facts }, catalog)
+      return storeRecord(context, altered, signal)
     },
   })
   api.delete(ONE, {
     id: 'deleteVectorStore',
     summary: 'Delete a vector store and its documents; uploaded files stay',
     answers: { 200: ['It is deleted', DELETED] },
-    async run({ request, params, principal }) {
-      const kb = storeAt(request, params.vector_store_id)
+    find: storeAt,
+    async run({ found: kb, principal }) {
       await dropKnowledgeBase(kb, context.deps.catalogFor(principal))
       return { id: idOf(kb), object: 'vector_store.deleted', deleted: true }
     },
@@ -234,4 +220,116 @@ function idNameOf(name: string): string {
     .join('')
     .replaceAll(/^_+|_+$/g, '')
   return short === '' ? `vs_${crypto.randomUUID().replaceAll('-', '').slice(0, 24)}` : short
+}
+
+const RESULTS_UNSET = 10
+const RESULTS_MAX = 50
+const QUERIES_MAX = 20
+
+const BODY_SCHEMA = open({
+  query: t.Union([t.String(), t.Array(t.String(), { minItems: 1, maxItems: QUERIES_MAX })]),
+  max_num_results: maybe(t.Number({ multipleOf: 1, minimum: 1, maximum: RESULTS_MAX })),
+  filters: maybe(open({})),
+  ranking_options: maybe(
+    open({
+      ranker: maybe(t.String(), {
+        description: '`none` leaves the reranking model of the knowledge base out',
+      }),
+      score_threshold: maybe(t.Number({ minimum: 0, maximum: 1 })),
+      hybrid_search: maybe(
+        open({
+          embedding_weight: t.Number({ minimum: 0, maximum: 1_000_000 }),
+          text_weight: t.Number({ minimum: 0, maximum: 1_000_000 }),
+        }),
+      ),
+    }),
+  ),
+  rewrite_query: maybe(t.Boolean(), { description: 'Taken, and searches are not rewritten' }),
+})
+const BODY = bodySchema(BODY_SCHEMA)
+
+const RESULT = t.Object({
+  file_id: t.String({ description: 'The id of the document' }),
+  filename: t.String(),
+  score: t.Number({ description: '0 to 1' }),
+  attributes: t.Record(t.String(), t.Union([t.String(), t.Number(), t.Boolean()])),
+  content: t.Array(t.Object({ type: t.Literal('text'), text: t.String() })),
+})
+const ANSWER = t.Object({
+  object: t.Literal('vector_store.search_results.page'),
+  search_query: t.Array(t.String()),
+  data: t.Array(RESULT),
+  has_more: t.Literal(false),
+  next_page: t.Null(),
+})
+
+type Sent = Static<typeof BODY_SCHEMA>
+
+export const vectorStoreSearchOperations = resource('OpenAI', (api, context) => {
+  api.post('/v1/vector_stores/:vector_store_id/search', {
+    id: 'searchVectorStore',
+    summary: 'Search a vector store',
+    needs: 'read',
+    body: BODY,
+    answers: { 200: ['The best chunks, the best first', ANSWER], 400: 'A field is wrong' },
+    find: storeAt,
+    async run({ found: kb, snapshot, principal, signal, body: sent }) {
+      const queries = [...new Set([sent.query].flat())]
+      const best = new Map<string, SearchResult>()
+      for (const query of queries) {
+        const { results } = await context.deps.search(kb, orderOf(kb, sent, query), signal)
+        for (const result of results) {
+          const known = best.get(result.chunkId)
+          if (known === undefined || scoreOf(result) > scoreOf(known)) {
+            best.set(result.chunkId, result)
+          }
+        }
+      }
+      const found = [...best.values()]
+      const ranked = queries.length === 1 ? found : found.sort((a, b) => scoreOf(b) - scoreOf(a))
+      const data = ranked.slice(0, sent.max_num_results ?? RESULTS_UNSET).map((result) => {
+        return resultRecord(result, filenameFor(principal, snapshot, result.id))
+      })
+      return {
+        object: 'vector_store.search_results.page',
+        search_query: queries,
+        data,
+        has_more: false,
+        next_page: null,
+      }
+    },
+  })
+})
+
+function orderOf(kb: KnowledgeBase, sent: Sent, query: string): SearchOrder {
+  const { max_num_results: k, filters, ranking_options: ranking } = sent
+  const { ranker, score_threshold: least, hybrid_search: weights } = ranking ?? {}
+  const sum = weights ? weights.embedding_weight + weights.text_weight : 0
+  return {
+    query,
+    k: k ?? RESULTS_UNSET,
+    explain: false,
+    neighbours: 0,
+    ...(filters ? { filters: searchFilterOf(kb, filters) } : {}),
+    ...(least ? { minRelevance: least } : {}),
+    ...(ranker === 'none' ? { rerank: false } : {}),
+    ...(weights && sum > 0 ? { alpha: weights.embedding_weight / sum } : {}),
+  }
+}
+
+function scoreOf({ relevance }: SearchResult): number {
+  return Math.min(1, Math.max(0, relevance ?? 0))
+}
+
+function resultRecord(result: SearchResult, filename: string | null) {
+  const attributes = attributesOf(result.metadata)
+  const { filename: own, file_path: path, title } = attributes
+  const named = [filename, own, path, title].find((one) => typeof one === 'string' && one !== '')
+  return {
+    file_id: result.id,
+    filename: String(named ?? result.id),
+    score: scoreOf(result),
+    attributes,
+    content: [{ type: 'text', text: result.content }],
+  }
 }

@@ -1,7 +1,7 @@
 import { AppError } from '../../../core/errors.ts'
 import { clientBlock } from '../../../core/runtime/address-policy.ts'
 import { LruMap } from '../../../core/runtime/lru-map.ts'
-import { TimeSlice } from '../../../core/runtime/scheduling.ts'
+import { TimeSlice } from '../../../core/runtime/serial-queue.ts'
 import { TokenBucket } from '../../../core/runtime/token-bucket.ts'
 
 /** The other end of a connection. */

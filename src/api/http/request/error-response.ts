@@ -1,6 +1,6 @@
 import { t } from 'elysia'
-import { timestampOfMillis } from '../../../core/domain/timestamp.ts'
 import { AppError, ERRORS, type ErrorCode, toAppError } from '../../../core/errors.ts'
+import { timestampOfMillis } from '../../../core/time.ts'
 import { named, oneOf, orNull, TIME, type Wire } from './schema-words.ts'
 
 // The keys of the table are the codes.

@@ -2,7 +2,7 @@ import type { KnowledgeBase } from '../../../core/domain/knowledge-base.ts'
 import type { ChunkMap, MapState } from '../../../core/domain/ports/search-ports.ts'
 import { AppError } from '../../../core/errors.ts'
 import type { MapValues } from '../../../query/documents/map-points.ts'
-import { MAP, MAP_CHUNKS, MAP_VALUES } from '../answers/records/map-schemas.ts'
+import { MAP, MAP_CHUNKS, MAP_VALUES } from '../answers/records/knowledge-base-schemas.ts'
 import {
   parsedText,
   queryParameters,

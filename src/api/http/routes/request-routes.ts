@@ -1,9 +1,8 @@
 /** Logins, and requests: those that are running, to see and to end, and those that were answered last. */
 import { t } from 'elysia'
 import { mayDo, type Principal } from '../../../core/domain/access/principal.ts'
-import { timestampOfMillis } from '../../../core/domain/timestamp.ts'
 import { AppError } from '../../../core/errors.ts'
-import { DAY_MS } from '../../../core/time.ts'
+import { DAY_MS, timestampOfMillis } from '../../../core/time.ts'
 import type { Credentials } from '../access/authentication.ts'
 import { recordOf } from '../answers/record-of.ts'
 import {

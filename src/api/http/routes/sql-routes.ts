@@ -1,6 +1,7 @@
 import { t } from 'elysia'
 import { DEFAULT_PROJECT } from '../../../core/domain/project.ts'
 import { AppError } from '../../../core/errors.ts'
+import { parsedJson } from '../../../core/json.ts'
 import { SQL_ANSWER, SQL_FUNCTION } from '../answers/records/server-schemas.ts'
 import {
   type AnswerFormat,
@@ -10,7 +11,10 @@ import {
   TELLS_FAILURE,
 } from '../answers/sql-answer.ts'
 import { bodySchema } from '../bodies/body.ts'
+import { choice, filters, queryParameters, text } from '../bodies/query-parameters.ts'
 import { resource } from '../openapi/operation.ts'
+import { refuseForeignLink, SQL_PATH } from '../request/link-access.ts'
+import type { RequestScope } from '../request/running-requests.ts'
 import {
   anObject,
   documentedAs,
@@ -119,4 +123,154 @@ function formatOf(named: unknown, accept: string | null): AnswerFormat {
     throw new AppError('invalid_request', message, { title: 'Invalid stream format' })
   }
   return acceptedFormat(accept)
+}
+
+/** How each format is called in an address, and the ending of a file of it. */
+const FORMATS = {
+  json: 'json',
+  csv: 'csv',
+  ndjson: 'ndjson',
+  parquet: 'parquet',
+  arrow: 'arrows',
+} as const satisfies Partial<Record<AnswerFormat, string>>
+
+type LinkFormat = keyof typeof FORMATS
+
+/** `p.name=value`: the value of the placeholder `:name`. */
+const PLACEHOLDER = /^p\.(.+)$/s
+
+const LINK = queryParameters(
+  {
+    query: text({
+      description:
+        'One SELECT, SHOW, DESCRIBE or EXPLAIN. All else, and a SELECT that would ask an agent, is `sql_not_a_query`',
+      examples: ['SELECT * FROM files.sales'],
+    }),
+    format: choice(['json', 'csv', 'ndjson', 'parquet', 'arrow'], {
+      description: '`arrow`: the IPC stream. Unset: what `Accept` names, else JSON',
+    }),
+    db: text({ description: 'The project of names without a qualifier' }),
+    params: filters({ description: 'The values of placeholders `:name`, as a JSON object' }),
+    download: text({ description: 'A name for the file; `1`: result' }),
+    key: text({ description: 'A key whose one scope is `read`, where EIDER_URL_KEYS allows it' }),
+  },
+  { ignoresOthers: true },
+)
+
+const DESCRIPTION = `For notebooks, spreadsheets and links: \`pd.read_csv("…/api/sql/query?format=csv&query=SELECT …")\`. \`p.name=value\` is the value of the placeholder \`:name\`: numbers, \`true\`, \`false\`, \`null\` and other JSON as such, else text.
+
+Failures are problems with their own status, in every format. A page of another site may not send this. HEAD runs the statement up to its first rows and answers with the status and the headers of GET.`
+
+export const sqlLinkOperations = resource('SQL', (api, context) => {
+  const answer = async (request: Request) => {
+    refuseForeignLink(request, context.authentication)
+    const { sql, db, params, format, headers } = linkOf(request)
+    const statement = { sql, db, params, session: null, isLink: true }
+    const wanted = { format, tellsFailure: false }
+    const response = await statementAnswer(context, request, statement, wanted)
+    for (const [name, value] of Object.entries(headers)) response.headers.set(name, value)
+    return response
+  }
+  // Elysia's own HEAD would read all rows to count their bytes.
+  api.head(SQL_PATH, {
+    summary: 'Check a link',
+    isHidden: true,
+    run: async ({ request, scope }) => headOf(await answer(request), scope),
+  })
+  api.get(SQL_PATH, {
+    id: 'runSqlLink',
+    summary: 'Run one SELECT from an address',
+    description: DESCRIPTION,
+    query: LINK,
+    answers: { 200: { description: 'The rows', schema: SQL_ANSWER, also: ROWS_AS } },
+    run: ({ request }) => answer(request),
+  })
+})
+
+/** The status and the headers of the answer to GET. Ends the statement, whose rows are not wanted. */
+async function headOf(response: Response, { isStreaming }: RequestScope): Promise<Response> {
+  const { status } = response
+  const headers = new Headers(response.headers)
+  if (isStreaming) {
+    await response.body?.cancel()
+    // Otherwise Bun would write a length of 0, which programs take for an empty answer.
+    headers.set('transfer-encoding', 'chunked')
+  } else headers.set('content-length', String((await response.arrayBuffer()).byteLength))
+  return new Response(null, { status, headers })
+}
+
+interface Link {
+  readonly sql: string
+  readonly format: LinkFormat
+  readonly db: string
+  readonly params: Readonly<Record<string, unknown>>
+  readonly headers: Readonly<Record<string, string>>
+}
+
+/** @throws AppError `invalid_request`, `missing_parameter` */
+function linkOf(request: Request): Link {
+  const { searchParams } = new URL(request.url)
+  checkNames(searchParams)
+  const sent = LINK.read(request)
+  if (sent.query === undefined || sent.query.trim() === '') {
+    throw new AppError('missing_parameter', 'The address needs query=…, one SELECT')
+  }
+  const accepted = acceptedFormat(request.headers.get('accept'))
+  const format = sent.format ?? (isLinkFormat(accepted) ? accepted : 'json')
+  const named = [...searchParams].flatMap(([name, value]) => {
+    const [, placeholder] = PLACEHOLDER.exec(name) ?? []
+    return placeholder === undefined ? [] : [[placeholder, placeholderValue(value)] as const]
+  })
+  return {
+    sql: sent.query,
+    format,
+    db: sent.db ?? DEFAULT_PROJECT,
+    params: { ...sent.params, ...Object.fromEntries(named) },
+    headers: headersOf(format, sent.download),
+  }
+}
+
+function checkNames(searchParams: URLSearchParams): void {
+  for (const name of searchParams.keys()) {
+    if (Object.hasOwn(LINK.parameters, name) || PLACEHOLDER.test(name)) continue
+    const known = `there are: ${Object.keys(LINK.parameters).join(', ')} and p.<name>`
+    throw new AppError('unknown_field', `Unknown parameter "${name.slice(0, 100)}"; ${known}`)
+  }
+}
+
+function isLinkFormat(name: string): name is LinkFormat {
+  return Object.hasOwn(FORMATS, name)
+}
+
+/** What is JSON is meant so; anything else is a text, and so is a number that JavaScript would round. */
+function placeholderValue(sent: string): unknown {
+  const value = parsedJson(sent)
+  if (value === undefined) return sent
+  const isRounded =
+    typeof value === 'number' && Number.isInteger(value) && !Number.isSafeInteger(value)
+  return isRounded ? sent : value
+}
+
+/** What can be a file's name everywhere. */
+const UNFIT = /[^\p{L}\p{N}._ -]+/gu
+const NAME_CHARS_MAX = 100
+
+function headersOf(
+  format: LinkFormat,
+  download: string | undefined,
+): Readonly<Record<string, string>> {
+  const isNamed = download !== undefined && !['1', 'true'].includes(download)
+  const named = (isNamed ? download : 'result').replaceAll(UNFIT, '_').slice(0, NAME_CHARS_MAX)
+  const ending = `.${FORMATS[format]}`
+  const name = named.toLowerCase().endsWith(ending) ? named : `${named}${ending}`
+  // Browsers show JSON; the others they can only store.
+  const isStored = download !== undefined || (format !== 'json' && format !== 'ndjson')
+  const kind = isStored ? 'attachment' : 'inline'
+  return {
+    'content-disposition': `${kind}; filename*=UTF-8''${encodeURIComponent(name)}`,
+    'cache-control': 'private, no-store',
+    'cross-origin-resource-policy': 'same-origin',
+    'referrer-policy': 'no-referrer',
+    'x-content-type-options': 'nosniff',
+  }
 }

@@ -10,13 +10,11 @@ import type {
 } from '../flow/job.ts'
 import type {
   LastMark,
+  RunTrigger,
   Schedule,
   ScheduleDraft,
   ScheduleRun,
   StoredSchedule,
-} from '../flow/schedule.ts'
-import type {
-  RunTrigger,
   SyncItem,
   SyncRun,
   SyncSource,

@@ -93,13 +93,23 @@ export interface ToolSpec {
 
 export type ChatMessage =
   | { readonly role: 'system'; readonly content: string }
-  | { readonly role: 'user'; readonly content: string }
+  | {
+      readonly role: 'user'
+      readonly content: string
+      /** For models that see; others refuse them. */
+      readonly images?: readonly ChatImage[]
+    }
   | {
       readonly role: 'assistant'
       readonly content: string
       readonly toolCalls: readonly ToolCall[]
     }
   | { readonly role: 'tool'; readonly callId: string; readonly content: string }
+
+export interface ChatImage {
+  readonly mediaType: 'image/png' | 'image/jpeg' | 'image/gif' | 'image/webp'
+  readonly base64: string
+}
 
 export interface ChatRequest {
   readonly messages: readonly ChatMessage[]

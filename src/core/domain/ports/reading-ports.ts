@@ -32,6 +32,8 @@ export interface SourceFile {
   /** Where it comes from: its links are relative to this. */
   readonly url: string | null
   readonly options: ReadingOptions
+  /** Pictures of text come as files, to be read by a model. */
+  readonly takesScans?: boolean
 }
 
 /** What was found in a file. The Parquet files in it are there while it is used. */
@@ -46,6 +48,27 @@ export interface ReadFile {
   readonly archive: ReadArchive | null
   /** Can be gone through once. */
   readonly documents: AsyncIterable<ReadDocument>
+  /** Pictures of text, in their order; missing: none. They are there while the file is used. */
+  readonly scans?: readonly ScanImage[]
+}
+
+/** A picture of text. Its text belongs where `scanMark` of its index is in the document. */
+export interface ScanImage {
+  readonly path: string
+  readonly mediaType: ScanMediaType
+  /** `page 3`, `a picture on slide 2`. */
+  readonly place: string
+}
+
+export const SCAN_MEDIA_TYPES = ['image/png', 'image/jpeg', 'image/gif', 'image/webp'] as const
+
+export type ScanMediaType = (typeof SCAN_MEDIA_TYPES)[number]
+
+/** No text holds these, as they are not characters (Unicode 23.7). */
+export const SCAN_MARK = /\uFDD0(\d+)\uFDD1(\n\n)?/g
+
+export function scanMark(index: number): string {
+  return `\uFDD0${index}\uFDD1`
 }
 
 export interface ReadArchive {

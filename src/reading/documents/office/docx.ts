@@ -23,7 +23,8 @@ export function* readDocx({ bytes }: RawDocument, notes: ReadingNotes): Generato
   if (body === undefined) {
     throw new AppError('file_unreadable', `The DOCX has no text part (${main})`)
   }
-  const parts = partsOf(office, main)
+  const scans = scansOf(office, main, notes)
+  const parts = { ...partsOf(office, main), scans }
   const first = new DocxBody(parts, true)
   const read = first.read(body)
   // A field without an end would hide the rest: then none hides anything.
@@ -43,9 +44,23 @@ interface DocxParts {
   readonly styles: XmlElement | undefined
   readonly numbering: XmlElement | undefined
   readonly notes: ReadonlyMap<string, XmlElement>
+  /** The marks of pictures that a model is to read. */
+  readonly scans: (drawing: XmlElement) => readonly string[]
 }
 
-function partsOf(office: OfficePackage, main: string): DocxParts {
+/** The body may be read twice; each picture is taken once. */
+function scansOf(office: OfficePackage, main: string, notes: ReadingNotes): DocxParts['scans'] {
+  const known = new Map<XmlElement, readonly string[]>()
+  const related = office.relationships(main)
+  return (drawing) => {
+    const marks =
+      known.get(drawing) ?? office.scans(drawing, related, { notes, place: 'a picture' })
+    known.set(drawing, marks)
+    return marks
+  }
+}
+
+function partsOf(office: OfficePackage, main: string): Omit<DocxParts, 'scans'> {
   const related = [...office.relationships(main).values()]
   const part = (type: string) => office.part(related.find((one) => one.type === type)?.path)
   return {
@@ -84,6 +99,7 @@ class DocxBody {
   readonly #styles: DocxStyles
   readonly #numbering: DocxNumbering
   readonly #notes: ReadonlyMap<string, XmlElement>
+  readonly #scans: DocxParts['scans']
   readonly #hidesFields: boolean
   readonly #fields: OpenField[] = []
   /** Text boxes and notes of the paragraph that is being read: they follow it. */
@@ -94,6 +110,7 @@ class DocxBody {
     this.#styles = new DocxStyles(parts.styles)
     this.#numbering = new DocxNumbering(parts.numbering)
     this.#notes = parts.notes
+    this.#scans = parts.scans
     this.#hidesFields = hidesFields
   }
 
@@ -190,6 +207,7 @@ class DocxBody {
     if (note !== undefined) return this.#note(`${note}:${attribute(piece, 'id')}`)
     if (/^(drawing|pict|object)$/.test(piece.name)) {
       for (const box of descendants(piece, 'txbxContent')) this.#after.push(...this.read(box))
+      for (const text of this.#scans(piece)) this.#after.push({ kind: 'paragraph', text })
       return ''
     }
     return this.#unwrapped(piece)

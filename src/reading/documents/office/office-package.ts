@@ -1,14 +1,19 @@
 import type { Row } from '../../../core/domain/document.ts'
-import { child, parseXml, textOf, type XmlElement } from '../../xml-tree.ts'
+import type { ReadingNotes } from '../../document-format.ts'
+import { imageType } from '../../file-format.ts'
+import { READING_LIMITS } from '../../reading-limits.ts'
+import { attribute, child, descendants, parseXml, textOf, type XmlElement } from '../../xml-tree.ts'
 import { zipEntries } from '../../zip-file.ts'
 import { oneLine } from './markdown-blocks.ts'
 
 /** An Office file (OOXML): XML parts that name each other by relationships. */
 export class OfficePackage {
+  readonly #bytes: Uint8Array
   readonly #parts: ReadonlyMap<string, Uint8Array>
 
   /** @throws AppError `file_unreadable` */
   constructor(bytes: Uint8Array) {
+    this.#bytes = bytes
     this.#parts = zipEntries(bytes, (name) => /\.(xml|rels)$/i.test(name))
   }
 
@@ -43,12 +48,30 @@ export class OfficePackage {
     return main !== undefined && this.has(main.path) ? main.path : usual
   }
 
+  /** The marks of pictures in an element that a model is to read. @param related those of its part */
+  scans(
+    element: XmlElement,
+    related: ReadonlyMap<string, Relationship>,
+    { notes, place }: { readonly notes: ReadingNotes; readonly place: string },
+  ): readonly string[] {
+    if (notes.scan === undefined) return []
+    return [...descendants(element, 'blip', 'imagedata')].flatMap((blip) => {
+      const id = attribute(blip, 'embed') ?? blip.attributes['r:id'] ?? ''
+      const path = related.get(id)?.path ?? ''
+      const image = zipEntries(this.#bytes, (name) => name === path).get(path)
+      const mediaType = image === undefined ? null : imageType(image)
+      const isSmall = (image?.length ?? 0) < READING_LIMITS.pictureBytesMin
+      if (image === undefined || mediaType === null || isSmall) return []
+      return notes.scan?.(mediaType, place, () => image) ?? []
+    })
+  }
+
   properties(): { readonly title: string | null; readonly columns: Row } {
     return documentProperties(child(this.part('docProps/core.xml'), 'coreProperties'))
   }
 }
 
-interface Relationship {
+export interface Relationship {
   /** The last word of its type: `slide`, `styles`, `notesSlide`. */
   readonly type: string
   readonly path: string

@@ -27,7 +27,9 @@ export function* readPptx({ bytes }: RawDocument, notes: ReadingNotes): Generato
     return related.get(relationshipId(one))?.path
   })
   const paths = [...new Set(listed)].filter((path) => path !== undefined)
-  const slides = paths.map((path) => blocksOfSlide(office, path))
+  const slides = paths.map((path, index) => {
+    return blocksOfSlide(office, path, { notes, place: `a picture on slide ${index + 1}` })
+  })
   const { content, starts, title } = joinedSlides(slides, notes)
   const properties = office.properties()
   yield wholeDocument({
@@ -45,14 +47,21 @@ function relationshipId(element: XmlElement): string {
   return found?.[1] ?? ''
 }
 
-function blocksOfSlide(office: OfficePackage, path: string): readonly Block[] {
+function blocksOfSlide(
+  office: OfficePackage,
+  path: string,
+  scanned: { readonly notes: ReadingNotes; readonly place: string },
+): readonly Block[] {
   const tree = child(office.part(path), 'sld', 'cSld', 'spTree')
   const related = office.relationships(path)
   const shapes = [...shapesIn(tree)]
   const titles = shapes.filter((shape) => isTitle(shape))
   const rest = shapes.filter((shape) => !isTitle(shape))
   const blocks = [...titles, ...rest].flatMap((shape) => {
-    return shape.name === 'graphicFrame' ? frameBlocks(shape, office, related) : shapeBlocks(shape)
+    if (shape.name === 'graphicFrame') return frameBlocks(shape, office, related)
+    if (shape.name !== 'pic') return shapeBlocks(shape)
+    const marks = office.scans(shape, related, scanned)
+    return marks.map((text): Block => ({ kind: 'paragraph', text }))
   })
   const notesPath = [...related.values()].find((one) => one.type === 'notesSlide')?.path
   return [...blocks, ...speakerNotes(office, notesPath)]
@@ -63,7 +72,7 @@ type Relationships = ReturnType<OfficePackage['relationships']>
 /** Shapes and frames in drawing order, groups opened. */
 function* shapesIn(tree: XmlElement | undefined): Generator<XmlElement> {
   for (const one of elementsOf(tree)) {
-    if (one.name === 'sp' || one.name === 'graphicFrame') yield one
+    if (/^(?:sp|graphicFrame|pic)$/.test(one.name)) yield one
     if (one.name === 'grpSp') yield* shapesIn(one)
     if (one.name === 'AlternateContent') {
       yield* shapesIn(child(one, 'Choice') ?? child(one, 'Fallback'))

@@ -12,6 +12,8 @@ import { ruledTables } from './tables/ruled-tables.ts'
 /** The pieces of a page, for each direction of its lines. */
 export interface PagePieces {
   readonly directions: readonly (readonly Fragment[])[]
+  /** The mark of a page that is a picture. */
+  readonly scan?: string
 }
 
 export function pagePieces({ directions, rules }: PageDrawing): PagePieces {
@@ -60,7 +62,11 @@ export function pagesText(
   let title: string | null = null
   for (const [pageIndex, found] of regions.entries()) {
     const around = { headings, vocabulary, pageIndex, isTypewritten }
-    const own = found.flatMap((one) => blocksOf(one, around))
+    const scan = pages[pageIndex]?.scan
+    const own: readonly Block[] =
+      scan === undefined
+        ? found.flatMap((one) => blocksOf(one, around))
+        : [{ kind: 'text', text: scan }]
     writing.addPage(own)
     if (pageIndex === 0) title = titleOf(own, bodySize)
   }

@@ -1,8 +1,9 @@
 /** Databases on other servers: added with a form that tries them first, browsed, and synced into knowledge bases. */
+
 import { useState } from 'preact/hooks'
 import { useLocation } from 'preact-iso/router'
 import { DEFAULT_PROJECT } from '../../../core/domain/project.ts'
-import { projects, projectTitle, refreshCatalog } from '../../api/catalog.ts'
+import { projects, refreshCatalog } from '../../api/catalog.ts'
 import { addSource, createKnowledgeBase, runSource } from '../../api/knowledge-bases.ts'
 import type { NamedDatabase } from '../../api/records.ts'
 import { ApiError, path, request } from '../../api/request.ts'
@@ -13,6 +14,7 @@ import { ConfirmButton } from '../../components/dialog.tsx'
 import { EmptyState } from '../../components/failure.tsx'
 import { SelectField, TextField } from '../../components/form/field.tsx'
 import { FormDialog, useFields } from '../../components/form/form.tsx'
+import { shownProject } from '../../components/numbers.ts'
 import { PageHeader } from '../../components/page-header.tsx'
 import { Entry, RecordList } from '../../components/record-list.tsx'
 import { useAction, useRequest } from '../../components/resource.ts'
@@ -237,7 +239,7 @@ function SyncTable({ database, table, onClose }: SyncTableProps) {
         options={[
           [NEW, 'A new one'],
           ...places.map(({ project, name, key }) => {
-            return [key, `${name} (${projectTitle(project)})`] as const
+            return [key, `${name} (${shownProject(project)})`] as const
           }),
         ]}
       />

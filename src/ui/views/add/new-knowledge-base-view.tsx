@@ -2,7 +2,7 @@
 import { useState } from 'preact/hooks'
 import { useLocation } from 'preact-iso/router'
 import { DEFAULT_PROJECT } from '../../../core/domain/project.ts'
-import { projectChoices, projects, refreshCatalog } from '../../api/catalog.ts'
+import { projects, refreshCatalog } from '../../api/catalog.ts'
 import { createKnowledgeBase, type KnowledgeBaseDefinition } from '../../api/knowledge-bases.ts'
 import { SelectField, TextField } from '../../components/form/field.tsx'
 import { Form } from '../../components/form/form.tsx'
@@ -11,6 +11,7 @@ import {
   EMBEDDING_PROVIDERS,
   LANGUAGE_CHOICES,
 } from '../../components/form/search-fields.tsx'
+import { projectChoices } from '../../components/known-name.ts'
 import { PageHeader } from '../../components/page-header.tsx'
 import { addressOf } from '../../shell/addresses.ts'
 import { tellFailed } from '../../shell/notices.tsx'

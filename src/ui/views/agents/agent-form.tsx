@@ -281,7 +281,7 @@ export function PickGroup({ label, choices, typed, picked, onPick }: PickGroupPr
   }
   return (
     <section aria-label={label}>
-      <h3>{label}</h3>
+      <h2>{label}</h2>
       {choices.length === 0 && <p class="small quiet">None yet.</p>}
       {choices.length > 0 && found.length === 0 && <p class="small quiet">None has this name.</p>}
       {[...bySchema].map(([schema, members]) => {

@@ -1,19 +1,15 @@
 /** A project: its knowledge bases with what is in them, its agents, views and jobs. It can be deleted, but for the first one. */
+
 import type { ComponentChildren } from 'preact'
 import { DEFAULT_PROJECT } from '../../../core/domain/project.ts'
-import {
-  deleteProject,
-  type ListedView,
-  type ProjectContents,
-  projectTitle,
-} from '../../api/catalog.ts'
+import { deleteProject, type ListedView, type ProjectContents } from '../../api/catalog.ts'
 import type { UsageByName } from '../../api/knowledge-bases.ts'
 import type { Agent, KnowledgeBase, Schedule, Usage } from '../../api/records.ts'
 import { may } from '../../api/session.ts'
 import { quoted } from '../../api/sql.ts'
 import { Icon } from '../../components/button.tsx'
 import { ConfirmButton } from '../../components/dialog.tsx'
-import { counted, shownAge, shownTime } from '../../components/numbers.ts'
+import { counted, shownAge, shownProject, shownTime } from '../../components/numbers.ts'
 import { addressOf } from '../../shell/addresses.ts'
 
 interface ProjectPanelProps {
@@ -25,10 +21,10 @@ export function ProjectPanel({ project, usage }: ProjectPanelProps) {
   const { name, knowledgeBases, agents, views, schedules } = project
   const newHere = `?${new URLSearchParams({ project: name })}`
   return (
-    <section class="panel stack" aria-label={`Project ${projectTitle(name)}`}>
+    <section class="panel stack" aria-label={`Project ${shownProject(name)}`}>
       <div class="row">
         <h2 class="grow" dir="auto">
-          {projectTitle(name)}
+          {shownProject(name)}
         </h2>
         {may('write') && name !== DEFAULT_PROJECT && (
           <ConfirmButton

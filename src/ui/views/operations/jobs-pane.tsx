@@ -1,6 +1,6 @@
 /** Jobs: what runs as it goes on, what is over, and the scheduled jobs. */
+
 import { useLocation } from 'preact-iso/router'
-import { projectTitle } from '../../api/catalog.ts'
 import {
   changeJob,
   forgetJob,
@@ -18,7 +18,7 @@ import { ConfirmButton } from '../../components/dialog.tsx'
 import { EmptyState, Failure } from '../../components/failure.tsx'
 import { SelectField } from '../../components/form/field.tsx'
 import { JobProgress, JobState, LeftOut, wordsOf } from '../../components/job-progress.tsx'
-import { counted, shownAge, shownCount, shownTime } from '../../components/numbers.ts'
+import { counted, shownAge, shownCount, shownProject, shownTime } from '../../components/numbers.ts'
 import { Entry, Loaded, RecordList, Section } from '../../components/record-list.tsx'
 import { useAction, usePolling, useResource } from '../../components/resource.ts'
 import { tellDone } from '../../shell/notices.tsx'
@@ -213,7 +213,7 @@ function OverJob({ job, onChange }: { readonly job: Job; readonly onChange: () =
         )}
       </div>
       <p class="small quiet">
-        <bdi>{projectTitle(job.project)}</bdi> · {wordsOf(job)} ·{' '}
+        <bdi>{shownProject(job.project)}</bdi> · {wordsOf(job)} ·{' '}
         {shownAge(job.created_at, Date.now())}
       </p>
       {job.error !== null && (

@@ -2,14 +2,20 @@
 
 import type { ComponentChildren } from 'preact'
 import { useState } from 'preact/hooks'
-import { projectTitle } from '../../api/catalog.ts'
 import type { Health, ServerStatus, Usage, UsageList } from '../../api/records.ts'
 import { ApiError, request } from '../../api/request.ts'
 import { loginCount, may, mayRunServer, noteStatus } from '../../api/session.ts'
 import { Button } from '../../components/button.tsx'
 import { Fact, Facts as FactList } from '../../components/facts.tsx'
 import { EmptyState } from '../../components/failure.tsx'
-import { counted, shownAge, shownBytes, shownCount, shownTime } from '../../components/numbers.ts'
+import {
+  counted,
+  shownAge,
+  shownBytes,
+  shownCount,
+  shownProject,
+  shownTime,
+} from '../../components/numbers.ts'
 import { Loaded, RecordTable, Section, type TableColumn } from '../../components/record-list.tsx'
 import { usePolling, useRequest, useResource } from '../../components/resource.ts'
 import { addressOf } from '../../shell/addresses.ts'
@@ -272,7 +278,7 @@ const COLUMNS: readonly TableColumn<Usage>[] = [
         <a href={addressOf.knowledgeBase(project, name)}>
           <bdi>{name}</bdi>
         </a>{' '}
-        <bdi class="small quiet">{projectTitle(project)}</bdi>
+        <bdi class="small quiet">{shownProject(project)}</bdi>
       </>
     ),
   },

@@ -80,7 +80,7 @@ interface PlanDialogProps {
 function PlanDialog({ statement, onClose }: PlanDialogProps) {
   const { sql, project, params } = statement
   const [isMeasured, setIsMeasured] = useState(false)
-  const explain = isMeasured ? 'EXPLAIN (ANALYZE, FORMAT JSON)' : 'EXPLAIN (FORMAT JSON)'
+  const explain = isMeasured ? 'EXPLAIN ANALYZE' : 'EXPLAIN'
   const plan = useResource(
     (signal) => runSql({ ...statement, sql: `${explain} ${sql}`, signal }),
     ['plan', explain, sql, project, params],

@@ -280,6 +280,14 @@ export const FILE = t.Object(
       sheets: t.Optional(TEXTS),
       messages: t.Optional(COUNT),
       language: t.Optional(t.String()),
+      ocr: t.Optional(
+        t.Object({
+          model: t.String(),
+          images: COUNT,
+          tokens: t.Union([COUNT, t.Null()]),
+          cost: t.Union([t.Number(), t.Null()]),
+        }),
+      ),
     }),
     warnings: t.Array(t.String(), { description: 'What could not be read' }),
     created_at: TIME,

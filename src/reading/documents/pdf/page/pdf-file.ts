@@ -1,5 +1,6 @@
 import { readFile } from 'node:fs/promises'
 import { fileURLToPath } from 'node:url'
+import { crc32, deflateSync } from 'node:zlib'
 import { init, type WrappedPdfiumModule } from '@embedpdf/pdfium'
 import { AppError } from '../../../../core/errors.ts'
 
@@ -87,6 +88,32 @@ export class PdfFile {
     return pageIndex < 0 ? null : { title, depth, pageIndex }
   }
 
+  /** A page as it is shown, as a grey PNG. @throws Error where it cannot be drawn */
+  drawnPage(pageIndex: number, side: number): Uint8Array {
+    const { calls } = this.#pdfium
+    const page = calls.FPDF_LoadPage(this.#document, pageIndex)
+    if (page === 0) throw new Error('it is missing or damaged')
+    try {
+      const [wide, high] = [calls.FPDF_GetPageWidthF(page), calls.FPDF_GetPageHeightF(page)]
+      const scale = side / Math.max(wide, high, 1)
+      const width = Math.max(1, Math.round(wide * scale))
+      const height = Math.max(1, Math.round(high * scale))
+      const bitmap = calls.FPDFBitmap_CreateEx(width, height, GREY, 0, 0)
+      if (bitmap === 0) throw new Error('there is no memory to draw it')
+      try {
+        calls.FPDFBitmap_FillRect(bitmap, 0, 0, width, height, 0xffffffff)
+        calls.FPDF_RenderPageBitmap(bitmap, page, 0, 0, width, height, 0, ANNOTATIONS)
+        const stride = calls.FPDFBitmap_GetStride(bitmap)
+        const pixels = this.#pdfium.bytes(calls.FPDFBitmap_GetBuffer(bitmap), stride * height)
+        return greyPng(pixels, { width, height, stride })
+      } finally {
+        calls.FPDFBitmap_Destroy(bitmap)
+      }
+    } finally {
+      calls.FPDF_ClosePage(page)
+    }
+  }
+
   close(): void {
     const { calls } = this.#pdfium
     if (this.#form !== 0) calls.PDFiumExt_ExitFormFillEnvironment(this.#form)
@@ -101,6 +128,46 @@ export interface OutlineEntry {
   /** 1: the uppermost. */
   readonly depth: number
   readonly pageIndex: number
+}
+
+/** `FPDFBitmap_Gray`, `FPDF_ANNOT` */
+const GREY = 1
+const ANNOTATIONS = 1
+
+interface Raster {
+  readonly width: number
+  readonly height: number
+  /** Bytes of a row. */
+  readonly stride: number
+}
+
+function greyPng(pixels: Uint8Array, { width, height, stride }: Raster): Uint8Array {
+  const rows = new Uint8Array((width + 1) * height)
+  for (let y = 0; y < height; y += 1) {
+    rows.set(pixels.subarray(y * stride, y * stride + width), y * (width + 1) + 1)
+  }
+  const header = Buffer.alloc(13)
+  header.writeUInt32BE(width, 0)
+  header.writeUInt32BE(height, 4)
+  // Eight bits of grey.
+  header[8] = 8
+  const signature = Buffer.from('89504e470d0a1a0a', 'hex')
+  const data = deflateSync(rows, { level: 3 })
+  return Buffer.concat([
+    signature,
+    pngPart('IHDR', header),
+    pngPart('IDAT', data),
+    pngPart('IEND', new Uint8Array()),
+  ])
+}
+
+function pngPart(name: string, data: Uint8Array): Uint8Array {
+  const part = Buffer.alloc(data.length + 12)
+  part.writeUInt32BE(data.length, 0)
+  part.write(name, 4, 'latin1')
+  part.set(data, 8)
+  part.writeUInt32BE(crc32(part.subarray(4, data.length + 8)), data.length + 8)
+  return part
 }
 
 const OUTLINE_ENTRIES_MAX = 20_000
@@ -168,6 +235,11 @@ export class Pdfium {
     if (address === 0) throw new Error('no memory for the file')
     this.#library.pdfium.HEAPU8.set(bytes, address)
     return address
+  }
+
+  /** A view of the library's memory, valid until the next call. */
+  bytes(address: number, count: number): Uint8Array {
+    return this.#library.pdfium.HEAPU8.subarray(address, address + count)
   }
 
   free(address: number): void {

@@ -1,0 +1,267 @@
+import { quote } from '../../core/domain/identifier.ts'
+import { AppError } from '../../core/errors.ts'
+import { mapConcurrent } from '../../core/runtime/serial-queue.ts'
+import { runComposedSelect } from '../select/views.ts'
+import {
+  type Evaluation,
+  meanSeconds,
+  type Ranking,
+  rankChunks,
+  rankDocuments,
+} from './evaluation-run.ts'
+import { type Columns, type EvaluationTable, tableOf } from './evaluation-table.ts'
+import { type EvaluationModel, MODEL_CALLS_AT_ONCE } from './generate-questions.ts'
+import { relevancePrompt } from './metrics/evaluation-prompts.ts'
+import {
+  type MeanRelevance,
+  type ModelScoredRanking,
+  meanRelevance,
+  modelScoredRanking,
+} from './metrics/model-scored-ranking.ts'
+import {
+  type KnownItemMetrics,
+  knownItemMetrics,
+  type MeanMetrics,
+  meanMetrics,
+  metricsOf,
+  type RetrievalMetrics,
+} from './metrics/retrieval-metrics.ts'
+import {
+  type GradedQuestion,
+  type KnownItem,
+  quotedColumn,
+  readGradedQuestions,
+  readKnownItems,
+  readQuestions,
+} from './test-set.ts'
+
+const QUESTIONS_MAX = 10_000
+
+interface GradedRun {
+  readonly means: MeanMetrics
+  readonly unknownCount: number
+  readonly k: number
+  readonly seconds: number
+}
+
+const GRADED_MEANS: Columns<GradedRun> = {
+  questions: ['BIGINT', ({ means }) => means.questionCount],
+  skipped_questions: ['BIGINT', ({ means }) => means.skippedCount],
+  unknown_documents: ['BIGINT', ({ unknownCount }) => unknownCount],
+  k: ['BIGINT', ({ k }) => k],
+  ndcg_at_k: ['DOUBLE', ({ means }) => means.ndcg],
+  recall_at_k: ['DOUBLE', ({ means }) => means.recall],
+  precision_at_k: ['DOUBLE', ({ means }) => means.precision],
+  mrr: ['DOUBLE', ({ means }) => means.reciprocalRank],
+  map_at_k: ['DOUBLE', ({ means }) => means.averagePrecision],
+  avg_query_time: ['DOUBLE', ({ seconds }) => seconds],
+}
+
+interface MeasuredQuestion {
+  readonly graded: GradedQuestion
+  readonly ranking: Ranking
+  /** null: no document is relevant. */
+  readonly metrics: RetrievalMetrics | null
+}
+
+const GRADED_QUESTION: Columns<MeasuredQuestion> = {
+  question: ['VARCHAR', ({ graded }) => graded.question],
+  relevant_documents: ['BIGINT', ({ graded }) => relevantCount(graded)],
+  ndcg_at_k: ['DOUBLE', ({ metrics }) => metrics?.ndcg ?? null],
+  recall_at_k: ['DOUBLE', ({ metrics }) => metrics?.recall ?? null],
+  precision_at_k: ['DOUBLE', ({ metrics }) => metrics?.precision ?? null],
+  reciprocal_rank: ['DOUBLE', ({ metrics }) => metrics?.reciprocalRank ?? null],
+  average_precision: ['DOUBLE', ({ metrics }) => metrics?.averagePrecision ?? null],
+  found_documents: ['VARCHAR', ({ ranking }) => JSON.stringify(ranking.items)],
+  query_time: ['DOUBLE', ({ ranking }) => ranking.seconds],
+}
+
+function relevantCount({ grades }: GradedQuestion): number {
+  return [...grades.values()].filter((grade) => grade > 0).length
+}
+
+export function gradesColumns(isPerQuestion: boolean): EvaluationTable {
+  return isPerQuestion ? tableOf(GRADED_QUESTION, []) : tableOf(GRADED_MEANS, [])
+}
+
+/**
+ * nDCG, recall, precision, MRR and MAP of the first k documents, by people's grades.
+ * @throws AppError `invalid_request` for a test table that cannot be used, those of a search
+ */
+export async function measureByGrades(
+  evaluation: Evaluation,
+  signal: AbortSignal,
+): Promise<EvaluationTable> {
+  const { testSet, k, isPerQuestion, deps } = evaluation
+  const graded = await readGradedQuestions(testSet, deps, signal, QUESTIONS_MAX)
+  const unknownCount = await unknownDocumentCount(evaluation, signal)
+  const questions = graded.map(({ question }) => question)
+  const rankings = await rankDocuments(questions, evaluation, signal)
+  const measured = graded.map((question, index) => measureQuestion(question, rankings[index], k))
+  if (isPerQuestion) return tableOf(GRADED_QUESTION, measured)
+  const means = meanMetrics(measured.map(({ metrics }) => metrics))
+  return tableOf(GRADED_MEANS, [{ means, unknownCount, k, seconds: meanSeconds(rankings) }])
+}
+
+function measureQuestion(
+  graded: GradedQuestion,
+  ranking: Ranking | undefined,
+  k: number,
+): MeasuredQuestion {
+  if (ranking === undefined) throw new Error('each question is searched')
+  return { graded, ranking, metrics: metricsOf(ranking.items, graded.grades, k) }
+}
+
+/**
+ * Relevant documents that the knowledge base does not hold, so that no search can find them.
+ * @throws AppError `invalid_request` when it holds none of them: the ids do not fit
+ */
+async function unknownDocumentCount(
+  { testSet, kb, deps }: Evaluation,
+  signal: AbortSignal,
+): Promise<number> {
+  const [document, grade] = [quotedColumn(testSet, 'document'), quotedColumn(testSet, 'grade')]
+  const sql = `WITH judged AS (
+      SELECT DISTINCT CAST(${document} AS VARCHAR) AS id FROM ${testSet.source}
+      WHERE TRY_CAST(CAST(${grade} AS VARCHAR) AS DOUBLE) > 0)
+    SELECT count(*) AS judged, count(*) FILTER (known.id IS NULL) AS missing,
+      min(judged.id) AS example
+    FROM judged LEFT JOIN (SELECT DISTINCT id FROM ${quote(kb.projectName)}.${quote(kb.name)}) known
+      ON known.id = judged.id`
+  const request = { sql, database: testSet.database, params: {} }
+  const { batches } = await runComposedSelect(request, deps, signal)
+  const rows: (readonly unknown[])[] = []
+  for await (const batch of batches) rows.push(...batch)
+  const [judged, missing, example] = rows[0] ?? []
+  if (Number(judged) === 0 || Number(missing) < Number(judged)) return Number(missing)
+  const message = `None of the ${judged} relevant documents of ${testSet.shownName} is in ${kb.name}`
+  throw new AppError('invalid_request', `${message}: it has no id '${example}', for one`)
+}
+
+const KNOWN_ITEM_MEANS: Columns<KnownItemMetrics & { readonly seconds: number }> = {
+  total: ['BIGINT', ({ total }) => total],
+  total_found: ['BIGINT', ({ totalFound }) => totalFound],
+  retrieved_in_top_10: ['BIGINT', ({ retrievedInTop10 }) => retrievedInTop10],
+  cumulative_recall: ['VARCHAR', (run) => JSON.stringify({ ...run.cumulativeRecall })],
+  avg_query_time: ['DOUBLE', ({ seconds }) => seconds],
+}
+
+interface FoundItem extends KnownItem {
+  readonly position: number | null
+  readonly seconds: number | null
+}
+
+const KNOWN_ITEM: Columns<FoundItem> = {
+  question: ['VARCHAR', ({ question }) => question],
+  doc_id: ['VARCHAR', ({ documentId }) => documentId],
+  position: ['BIGINT', ({ position }) => position],
+  query_time: ['DOUBLE', ({ seconds }) => seconds],
+}
+
+export function knownItemColumns(isPerQuestion: boolean): EvaluationTable {
+  return isPerQuestion ? tableOf(KNOWN_ITEM, []) : tableOf(KNOWN_ITEM_MEANS, [])
+}
+
+/**
+ * How often the document of a question is among the first k chunks, and how far down.
+ * @throws AppError `invalid_request` for a test table that cannot be used, those of a search
+ */
+export async function measureKnownItems(
+  evaluation: Evaluation,
+  signal: AbortSignal,
+): Promise<EvaluationTable> {
+  const { testSet, k, isPerQuestion, deps } = evaluation
+  const items = await readKnownItems(testSet, deps, signal, QUESTIONS_MAX)
+  const questions = items.map(({ question }) => question)
+  const rankings = await rankChunks(questions, evaluation, signal, 'id')
+  const found = items.map((item, index) => {
+    const { items: documents = [], seconds = null } = rankings[index] ?? {}
+    const position = documents.indexOf(item.documentId)
+    return { ...item, position: position === -1 ? null : position, seconds }
+  })
+  if (isPerQuestion) return tableOf(KNOWN_ITEM, found)
+  const positions = found.map(({ position }) => position)
+  const metrics = knownItemMetrics(positions, k)
+  return tableOf(KNOWN_ITEM_MEANS, [{ ...metrics, seconds: meanSeconds(rankings) }])
+}
+
+/** Each of them takes k calls of the model. */
+const JUDGED_QUESTIONS_MAX = 1000
+
+const MEANS: Columns<MeanRelevance & { readonly seconds: number }> = {
+  avg_relevancy: ['DOUBLE', ({ relevance }) => relevance],
+  avg_relevance_score_by_k: ['VARCHAR', ({ relevanceAt }) => JSON.stringify(relevanceAt)],
+  avg_first_relevant_position: ['DOUBLE', ({ firstRelevantPosition }) => firstRelevantPosition],
+  mean_mrr: ['DOUBLE', ({ reciprocalRank }) => reciprocalRank],
+  hit_at_k: ['DOUBLE', ({ hitRate }) => hitRate],
+  bin_precision_at_k: ['DOUBLE', ({ precision }) => precision],
+  avg_entropy: ['DOUBLE', ({ entropy }) => entropy],
+  avg_ndcg: ['DOUBLE', ({ ndcg }) => ndcg],
+  avg_query_time: ['DOUBLE', ({ seconds }) => seconds],
+}
+
+interface ScoredQuestion extends ModelScoredRanking {
+  readonly question: string
+  readonly seconds: number | null
+}
+
+const PER_QUESTION: Columns<ScoredQuestion> = {
+  question: ['VARCHAR', ({ question }) => question],
+  relevancy: ['DOUBLE', ({ relevance }) => relevance],
+  relevance_scores: ['VARCHAR', ({ scores }) => JSON.stringify(scores)],
+  first_relevant_position: ['BIGINT', ({ firstRelevantPosition }) => firstRelevantPosition],
+  reciprocal_rank: ['DOUBLE', ({ reciprocalRank }) => reciprocalRank],
+  precision_at_k: ['DOUBLE', ({ precision }) => precision],
+  entropy: ['DOUBLE', ({ entropy }) => entropy],
+  ndcg: ['DOUBLE', ({ ndcg }) => ndcg],
+  query_time: ['DOUBLE', ({ seconds }) => seconds],
+}
+
+export function modelColumns(isPerQuestion: boolean): EvaluationTable {
+  return isPerQuestion ? tableOf(PER_QUESTION, []) : tableOf(MEANS, [])
+}
+
+/**
+ * How relevant a model finds the first k chunks of each question.
+ * @throws AppError `invalid_request` for a test table that cannot be used, `provider_failed` and
+ * `provider_refused` of the model, those of a search
+ */
+export async function measureByModel(
+  evaluation: Evaluation,
+  model: EvaluationModel,
+  signal: AbortSignal,
+): Promise<EvaluationTable> {
+  const { testSet, k, isPerQuestion, deps } = evaluation
+  const questions = await readQuestions(testSet, deps, signal, JUDGED_QUESTIONS_MAX)
+  const rankings = await rankChunks(questions, evaluation, signal, 'content')
+  const scores = await scorePassages(questions, rankings, model, signal)
+  const scored = scores.map((own) => modelScoredRanking(own, k))
+  if (!isPerQuestion) {
+    return tableOf(MEANS, [{ ...meanRelevance(scored), seconds: meanSeconds(rankings) }])
+  }
+  const rows = scored.map((metrics, index) => {
+    const seconds = rankings[index]?.seconds ?? null
+    return { ...metrics, question: questions[index] ?? '', seconds }
+  })
+  return tableOf(PER_QUESTION, rows)
+}
+
+/** For each question the scores of its passages, in their order. */
+async function scorePassages(
+  questions: readonly string[],
+  rankings: readonly Ranking[],
+  model: EvaluationModel,
+  signal: AbortSignal,
+): Promise<readonly (readonly number[])[]> {
+  const pairs = questions.flatMap((question, index) => {
+    return (rankings[index]?.items ?? []).map((passage) => ({ index, question, passage }))
+  })
+  const bounds = { concurrencyMax: MODEL_CALLS_AT_ONCE, signal }
+  const scored = await mapConcurrent(pairs, bounds, async ({ index, question, passage }, lane) => {
+    const score = await model.askUntilRead(relevancePrompt(question, passage), lane)
+    return { index, score }
+  })
+  const scores = questions.map((): number[] => [])
+  for (const { index, score } of scored) scores[index]?.push(score)
+  return scores
+}

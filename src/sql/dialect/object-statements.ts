@@ -1,0 +1,313 @@
+/** CREATE, ALTER, DROP, DESCRIBE and EVALUATE of knowledge bases, agents, jobs, views, vector indexes, keys and users. */
+import { type Narrowing, narrowing } from './parse-show.ts'
+import { type SourceSelect, takeSourceSelect } from './source-select.ts'
+import type { Options, QualifiedName, StatementReader } from './statement-reader.ts'
+
+interface Named<Kind, Name = QualifiedName> {
+  readonly kind: Kind
+  readonly name: Name
+}
+
+interface Created<Kind, Name = QualifiedName> extends Named<Kind, Name> {
+  readonly ifNotExists: boolean
+  readonly options: Options
+}
+
+interface Altered<Kind, Name = QualifiedName> extends Named<Kind, Name> {
+  readonly options: Options
+}
+
+interface Dropped<Kind, Name = QualifiedName> extends Named<Kind, Name> {
+  readonly ifExists: boolean
+}
+
+export type AgentStatement =
+  | Created<'create_agent'>
+  /** `ALTER AGENT a USING …` and `UPDATE AGENT a SET …`. */
+  | Altered<'alter_agent'>
+  | Dropped<'drop_agent'>
+  | Named<'describe_agent'>
+
+export type KnowledgeBaseStatement =
+  | Created<'create_knowledge_base'>
+  | Altered<'alter_knowledge_base'>
+  | Dropped<'drop_knowledge_base'>
+  | Named<'describe_knowledge_base'>
+  | SourceStatement
+
+/** The sources that a knowledge base follows. */
+export type SourceStatement =
+  | (Created<'sources'> & { readonly change: 'add' | 'alter'; readonly source: string })
+  | (Dropped<'sources'> & { readonly change: 'drop'; readonly source: string })
+  /** @param source null: all of them */
+  | (Named<'sources'> & { readonly change: 'refresh'; readonly source: string | null })
+
+export type EvaluateStatement = Altered<'evaluate_knowledge_base'>
+/** The option `questions` may be the text of a SELECT. */
+export type EvaluateAgentStatement = Altered<'evaluate_agent'>
+
+/** How the vectors of a knowledge base are to be searched. */
+export type IndexStatement =
+  | {
+      readonly kind: 'create_index'
+      readonly knowledgeBase: QualifiedName
+      readonly options: Options
+    }
+  | {
+      readonly kind: 'drop_index'
+      readonly knowledgeBase: QualifiedName
+      readonly ifExists: boolean
+    }
+  | {
+      readonly kind: 'show_indexes'
+      /** null: of all knowledge bases. */
+      readonly knowledgeBase: QualifiedName | null
+      readonly narrowing: Narrowing
+    }
+
+export type JobStatement = CreateJob | Dropped<'drop_job'>
+
+interface CreateJob extends Named<'create_job'> {
+  readonly ifNotExists: boolean
+  readonly query: string
+  readonly ifQuery: string | null
+  readonly start: string | null
+  readonly end: string | null
+  readonly every: string | null
+}
+
+export type ViewStatement =
+  | (Named<'create_view'> & {
+      readonly ifNotExists: boolean
+      readonly orReplace: boolean
+      readonly source: SourceSelect
+    })
+  | (Named<'alter_view'> & { readonly source: SourceSelect })
+  | Dropped<'drop_view'>
+
+/** Keys, and users with a password. */
+export type AccessStatement =
+  | Altered<'create_key', string>
+  | Dropped<'drop_key', string>
+  | Created<'create_user', string>
+  | Altered<'alter_user', string>
+  | Dropped<'drop_user', string>
+  | { readonly kind: 'show_keys' | 'show_users'; readonly narrowing: Narrowing }
+
+export type ObjectStatement =
+  | AccessStatement
+  | AgentStatement
+  | EvaluateAgentStatement
+  | EvaluateStatement
+  | IndexStatement
+  | JobStatement
+  | KnowledgeBaseStatement
+  | ViewStatement
+
+/** How messages call them. */
+const SHOWN = {
+  knowledge_base: 'a knowledge base',
+  agent: 'an agent',
+  job: 'a job',
+  view: 'a view',
+  key: 'the name of a key',
+  user: 'the name of a user',
+} as const
+
+const SOURCE = 'the name of a source'
+
+/** What a statement of these begins with, one after the other. */
+const READERS: readonly ((read: StatementReader) => ObjectStatement | undefined)[] = [
+  (read) => definedObject(read, 'knowledge_base'),
+  (read) => definedObject(read, 'agent'),
+  droppedObject,
+  jobStatement,
+  viewStatement,
+  indexStatement,
+  accessStatement,
+]
+
+export function objectStatement(read: StatementReader): ObjectStatement | undefined {
+  for (const reader of READERS) {
+    const statement = reader(read)
+    if (statement !== undefined) return statement
+  }
+  return undefined
+}
+
+/** Knowledge bases and agents have the same statements. */
+function definedObject(
+  read: StatementReader,
+  what: 'knowledge_base' | 'agent',
+): ObjectStatement | undefined {
+  const named = () => read.qualifiedName(SHOWN[what])
+  if (read.takeWords('create', what)) {
+    const ifNotExists = read.takeWords('if', 'not', 'exists')
+    return { kind: `create_${what}`, name: named(), ifNotExists, options: optionsOf(read) }
+  }
+  if (read.takeWords('alter', what)) {
+    const name = named()
+    const ofSource = what === 'agent' ? undefined : sourceStatement(name, read)
+    return ofSource ?? { kind: `alter_${what}`, name, options: requiredOptions(read) }
+  }
+  if (what === 'agent' && read.takeWords('update', what)) {
+    const name = named()
+    read.expectWord('set')
+    return { kind: 'alter_agent', name, options: read.options() }
+  }
+  if (read.takeWords('describe', what)) return { kind: `describe_${what}`, name: named() }
+  if (read.takeWords('evaluate', what)) {
+    const name = named()
+    const options = optionsOf(read, what === 'agent' ? ['questions'] : [])
+    return { kind: `evaluate_${what}`, name, options }
+  }
+  if (what === 'agent' || !read.takeWords('refresh', what)) return undefined
+  const name = named()
+  const source = read.takeWords('source') ? read.name(SOURCE) : null
+  return { kind: 'sources', change: 'refresh', name, source }
+}
+
+function optionsOf(read: StatementReader, queries: readonly string[] = []): Options {
+  return read.takeWords('using') ? read.options(queries) : {}
+}
+
+function requiredOptions(read: StatementReader): Options {
+  read.expectWord('using')
+  return read.options()
+}
+
+function droppedObject(read: StatementReader): ObjectStatement | undefined {
+  for (const what of ['knowledge_base', 'agent', 'job', 'view'] as const) {
+    // An existing client drops its views as models.
+    const isModel = what === 'view' && read.takeWords('drop', 'model')
+    if (!isModel && !read.takeWords('drop', what)) continue
+    const ifExists = read.takeWords('if', 'exists')
+    return { kind: `drop_${what}`, name: read.qualifiedName(SHOWN[what]), ifExists }
+  }
+  for (const what of ['key', 'user'] as const) {
+    if (!read.takeWords('drop', what)) continue
+    const ifExists = read.takeWords('if', 'exists')
+    return { kind: `drop_${what}`, name: read.name(SHOWN[what]), ifExists }
+  }
+  return undefined
+}
+
+/** `ADD SOURCE name USING …`, `ALTER SOURCE name USING …`, `DROP SOURCE name`. */
+function sourceStatement(name: QualifiedName, read: StatementReader): SourceStatement | undefined {
+  const isNew = read.takeWords('add', 'source')
+  if (isNew || read.takeWords('alter', 'source')) {
+    const ifNotExists = isNew && read.takeWords('if', 'not', 'exists')
+    const source = read.name(SOURCE)
+    const options = requiredOptions(read)
+    return { kind: 'sources', change: isNew ? 'add' : 'alter', name, source, ifNotExists, options }
+  }
+  if (!read.takeWords('drop', 'source')) return undefined
+  const ifExists = read.takeWords('if', 'exists')
+  return { kind: 'sources', change: 'drop', name, source: read.name(SOURCE), ifExists }
+}
+
+function jobStatement(read: StatementReader): JobStatement | undefined {
+  if (!read.takeWords('create', 'job')) return undefined
+  const ifNotExists = read.takeWords('if', 'not', 'exists')
+  const name = read.qualifiedName(SHOWN.job)
+  read.takeWords('as')
+  const query = read.enclosedText()
+  const found: { start?: string; end?: string; every?: string; ifQuery?: string } = {}
+  for (;;) {
+    if (found.start === undefined && read.takeWords('start')) found.start = wordOrText(read, 'time')
+    else if (found.end === undefined && read.takeWords('end')) found.end = wordOrText(read, 'time')
+    else if (found.every === undefined && read.takeWords('every')) found.every = period(read)
+    else if (found.ifQuery === undefined && read.takeWords('if'))
+      found.ifQuery = read.enclosedText()
+    else break
+  }
+  const { start = null, end = null, every = null, ifQuery = null } = found
+  return { kind: 'create_job', name, ifNotExists, query, start, end, every, ifQuery }
+}
+
+/** `now`, or a time in quotes. */
+function wordOrText(read: StatementReader, what: string): string {
+  return read.peekWord() === undefined ? read.string() : read.name(`a ${what}`)
+}
+
+/** `hour`, `2 hours`, or either of them or a cron expression in quotes. */
+function period(read: StatementReader): string {
+  const count = read.takeNumber()
+  return count === undefined ? wordOrText(read, 'period') : `${count} ${read.name('a period')}`
+}
+
+function viewStatement(read: StatementReader): ViewStatement | undefined {
+  const orReplace = read.takeWords('create', 'or', 'replace', 'view')
+  if (orReplace || read.takeWords('create', 'view')) {
+    const ifNotExists = read.takeWords('if', 'not', 'exists')
+    const name = read.qualifiedName(SHOWN.view)
+    return { kind: 'create_view', name, ifNotExists, orReplace, source: viewSource(read) }
+  }
+  if (!read.takeWords('alter', 'view')) return undefined
+  return { kind: 'alter_view', name: read.qualifiedName(SHOWN.view), source: viewSource(read) }
+}
+
+/** `AS SELECT …`, also `FROM project AS (SELECT …)`, as an existing client sends it. */
+function viewSource(read: StatementReader): SourceSelect {
+  const database = read.takeWords('from') ? read.name('the name of a project') : null
+  read.expectWord('as')
+  const source = takeSourceSelect(read)
+  return { select: source.select, database: source.database ?? database }
+}
+
+function indexStatement(read: StatementReader): IndexStatement | undefined {
+  if (read.takeWords('create', 'index')) {
+    expectKnowledgeBase(read)
+    const knowledgeBase = read.qualifiedName(SHOWN.knowledge_base)
+    const hasOptions = read.takeWords('with') || read.takeWords('using')
+    const options = hasOptions ? read.enclosedOptions() : {}
+    return { kind: 'create_index', knowledgeBase, options }
+  }
+  if (read.takeWords('drop', 'index')) {
+    const ifExists = read.takeWords('if', 'exists')
+    expectKnowledgeBase(read)
+    return { kind: 'drop_index', knowledgeBase: read.qualifiedName(SHOWN.knowledge_base), ifExists }
+  }
+  return showIndexes(read)
+}
+
+/** An index has no name: a knowledge base has one at most. */
+function expectKnowledgeBase(read: StatementReader): void {
+  if (!read.takeWords('on')) throw read.expected('ON KNOWLEDGE_BASE')
+  read.expectWord('knowledge_base')
+}
+
+/** `SHOW INDEXES FROM t` is about a table's columns and another statement. */
+function showIndexes(read: StatementReader): IndexStatement | undefined {
+  const isOfTable = read.peekWord(2) === 'from' || read.peekWord(2) === 'in'
+  if (isOfTable) return undefined
+  if (!read.takeWords('show', 'indexes') && !read.takeWords('show', 'index')) return undefined
+  if (!read.takeWords('on')) {
+    return { kind: 'show_indexes', knowledgeBase: null, narrowing: narrowing(read) }
+  }
+  read.takeWords('knowledge_base')
+  const knowledgeBase = read.qualifiedName(SHOWN.knowledge_base)
+  return { kind: 'show_indexes', knowledgeBase, narrowing: narrowing(read) }
+}
+
+/** `SHOW KEYS FROM t` is about a table's columns, as MySQL has it, and another statement. */
+function accessStatement(read: StatementReader): AccessStatement | undefined {
+  if (read.takeWords('create', 'key')) {
+    return { kind: 'create_key', name: read.name(SHOWN.key), options: requiredOptions(read) }
+  }
+  const isNew = read.takeWords('create', 'user')
+  if (isNew || read.takeWords('alter', 'user')) {
+    read.hideTexts()
+    const ifNotExists = isNew && read.takeWords('if', 'not', 'exists')
+    const name = read.name(SHOWN.user)
+    const options = requiredOptions(read)
+    return isNew
+      ? { kind: 'create_user', name, ifNotExists, options }
+      : { kind: 'alter_user', name, options }
+  }
+  if (read.peekWord(2) === 'from' || read.peekWord(2) === 'in') return undefined
+  for (const what of ['keys', 'users'] as const) {
+    if (read.takeWords('show', what)) return { kind: `show_${what}`, narrowing: narrowing(read) }
+  }
+  return undefined
+}

@@ -1,0 +1,121 @@
+import type { AgentPool } from '../agents/questions/agent-pool.ts'
+import type { ListenAddress, Listener } from '../api/http/listen.ts'
+import type { Peer } from '../api/http/request/arrivals.ts'
+import type { createServer } from '../api/http/server.ts'
+import type { McpDoor } from '../core/domain/ports/foreign-tool-ports.ts'
+import { settlesWithin } from '../core/runtime/cancellation.ts'
+import type { JobRunner } from '../ops/jobs/job-runner.ts'
+import type { Store } from '../store/store.ts'
+import { LATER } from './later.ts'
+import { openPostgresPort } from './postgres-parts.ts'
+import type { Settings } from './settings/settings.ts'
+
+export interface App {
+  handle(request: Request, peer?: Peer): Promise<Response>
+  /** The OpenAPI document of what it answers. */
+  document(): Promise<object>
+  listen(address: ListenAddress): AppListener
+  /** Loads vectors into memory, and resumes what the last process did not finish. */
+  start(): void
+  /** Ends background work and threads, then closes the store. */
+  close(): Promise<void>
+}
+
+export interface AppListener extends Listener {
+  /** null: the settings ask for none. */
+  readonly postgresPort: number | null
+}
+
+const LATER_MS = 100
+
+/** For questions that the end of the server ends, to be kept as such: they stop within a second. */
+const KEEPING_MS = 2_000
+
+interface Closing {
+  close(): unknown
+}
+
+/** What runs while the app does. */
+interface RunningParts {
+  readonly store: Store
+  readonly jobs: JobRunner
+  readonly mcp: McpDoor
+  readonly agents: Pick<AgentPool, 'start' | 'close'>
+  readonly questionsKept: () => Promise<unknown>
+  readonly vectorCaches: Closing & { start(): void; settled(): Promise<unknown> }
+  readonly reembedding: Closing & { start(): void }
+  readonly syncSources: Closing & { start(): void }
+  readonly schedules: Closing & { start(): void }
+  readonly backups: Closing & { start(): void }
+  readonly metrics: Closing
+  readonly maps: Closing
+  readonly rowCaches: Closing
+  readonly reader: Closing
+  readonly builtin: Closing
+  readonly planner: Closing
+  readonly sources: Closing
+  readonly tracing: Closing
+}
+
+/** The app around its server: what it starts, and in which order it ends. */
+export function appOf(
+  server: ReturnType<typeof createServer>,
+  settings: Settings,
+  parts: RunningParts,
+): App {
+  const { store, jobs, mcp, agents, vectorCaches, reembedding, syncSources, schedules } = parts
+  let loading: ReturnType<typeof setTimeout> | undefined
+  return {
+    handle: server.handle,
+    document: server.document,
+    listen: (address) => {
+      const listener = server.listen(address)
+      const postgres = openPostgresPort(server.postgres, settings)
+      const stop = async (graceMs: number) => {
+        mcp.endIdleStreams()
+        const ended = [listener.stop(graceMs), postgres?.stop(graceMs), jobs.close(graceMs)]
+        await Promise.all(ended)
+      }
+      const handOver = async (graceMs: number) => {
+        mcp.endIdleStreams()
+        await postgres?.stop(0)
+        const [handover] = await Promise.all([listener.handOver(graceMs), jobs.close(graceMs)])
+        return handover
+      }
+      return { ...listener, stop, handOver, postgresPort: postgres?.port ?? null }
+    },
+    start() {
+      loading = setTimeout(() => {
+        for (const load of Object.values(LATER)) void load()
+        agents.start()
+      }, LATER_MS)
+      // Searches are answered at once, by scans until their vectors are loaded.
+      vectorCaches.start()
+      store.extensions.start()
+      // Afterwards: until then each search waits for its vectors, and both would take the same processor.
+      void vectorCaches.settled().then(() => store.keywordLanguages.start())
+      reembedding.start()
+      jobs.open()
+      syncSources.start()
+      schedules.start()
+      parts.backups.start()
+    },
+    async close() {
+      clearTimeout(loading)
+      parts.metrics.close()
+      await mcp.close()
+      parts.backups.close()
+      schedules.close()
+      agents.close()
+      await settlesWithin(parts.questionsKept(), KEEPING_MS)
+      syncSources.close()
+      await jobs.close()
+      await Promise.all([reembedding.close(), parts.maps.close()])
+      await Promise.all([parts.reader.close(), parts.builtin.close(), parts.planner.close()])
+      await Promise.all([vectorCaches.close(), parts.rowCaches.close()])
+      await parts.sources.close()
+      await parts.tracing.close()
+      await store.close()
+    },
+  }
+}

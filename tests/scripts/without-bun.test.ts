@@ -1,0 +1,41 @@
+/** The commands that README.md and docs/ name, on a machine with Node and no Bun. */
+import { expect, test } from 'bun:test'
+import { mkdtempSync, rmSync, symlinkSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+
+const root = join(import.meta.dir, '../..')
+const pages = [
+  'README.md',
+  ...[...new Bun.Glob('docs/**/*.md').scanSync(root)].filter(
+    (path) => !path.includes('decisions/'),
+  ),
+]
+const texts = await Promise.all(pages.map((page) => Bun.file(join(root, page)).text()))
+
+test('no page asks for a Bun on the PATH', () => {
+  const asking = pages.filter((_, index) => /\bbun (?:run|src|x)\b/.test(texts[index] ?? ''))
+  expect(asking.filter((page) => !/development|architecture|contract/.test(page))).toEqual([])
+})
+
+test('every `npx eider …` that they name is there, with its options', async () => {
+  const named = texts.flatMap((text) => [...text.matchAll(/\bnpx eider ([a-z][a-z-]*)/g)])
+  const commands = [...new Set(named.map(([, command = '']) => command))]
+  expect(commands.length).toBeGreaterThan(5)
+  const node = Bun.which('node')
+  if (node === null) throw new Error('the tests need Node, as users do')
+  const bin = mkdtempSync(join(tmpdir(), 'eider-node-only-'))
+  symlinkSync(node, join(bin, 'node'))
+  const failed: string[] = []
+  for (const command of commands) {
+    const child = Bun.spawn(['node', join(root, 'scripts/eider.mjs'), command, '--help'], {
+      env: { PATH: bin, HOME: bin },
+      stdout: 'pipe',
+      stderr: 'pipe',
+    })
+    const output = await new Response(child.stdout).text()
+    if ((await child.exited) !== 0 || !output.includes(`eider ${command}`)) failed.push(command)
+  }
+  rmSync(bin, { recursive: true })
+  expect(failed).toEqual([])
+}, 60_000)
