@@ -8,9 +8,9 @@ import { layOut } from '../src/retrieval/map/layout/lay-out.ts'
 import {
   principalComponents,
   projectRows,
+  SeededRandom,
   type VectorTable,
 } from '../src/retrieval/map/layout/principal-components.ts'
-import { SeededRandom } from '../src/retrieval/map/layout/seeded-random.ts'
 import type { Measure } from './scenario.ts'
 
 const SAMPLE = join(import.meta.dir, '../assets/sample/encyclopedia.json')

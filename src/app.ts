@@ -38,9 +38,11 @@ import { SharedPlans } from './query/select/shared-plans.ts'
 import { NO_VARIABLES } from './query/sessions.ts'
 import { MapFileUpkeep } from './retrieval/map/map-files.ts'
 import { openRetrieval } from './retrieval/open-retrieval.ts'
+
 import { databasesNamed } from './sql/lexer/database-names.ts'
-import { BackupSchedule } from './store/backup/backup-schedule.ts'
-import { memoryBytesOf } from './store/duckdb/memory-size.ts'
+import { BackupSchedule } from './store/backup/backups.ts'
+import { memoryBytesOf } from './store/duckdb/memory-watchdog.ts'
+
 import type { Store } from './store/store.ts'
 import { auditedInserts, auditedQueries, statementAccess } from './wiring/access-parts.ts'
 import {

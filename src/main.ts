@@ -12,7 +12,7 @@ import {
   NO_RESTARTS,
   type Restarts,
   restartsFrom,
-} from './ops/supervisor/restarts.ts'
+} from './ops/supervisor/restart-policy.ts'
 import { readRunning, requestsOf } from './ops/supervisor/running-table.ts'
 import {
   type Crash,

@@ -2,11 +2,16 @@
  * What `sql/subquery/hybrid-rows.ts` computes by `scaled` and `rrf`, over the chunks that have a part in it: with the same
  * operations on numbers, in the same order, so that a search in memory and a statement give the same relevances.
  */
-
-import { type Fusion, type KeywordHit, PART_CHUNKS, RRF_K } from '../core/domain/hybrid-search.ts'
+import {
+  FEEDBACK,
+  type Fusion,
+  type KeywordHit,
+  PART_CHUNKS,
+  RRF_K,
+} from '../core/domain/hybrid-search.ts'
 import type { KnowledgeBase } from '../core/domain/knowledge-base.ts'
 import { BUILTIN_PROVIDER } from '../core/domain/model-ref.ts'
-import type { NearestChunk } from '../core/domain/ports/search-ports.ts'
+import type { KeywordHits, NearestChunk, NearestFound } from '../core/domain/ports/search-ports.ts'
 import { isForeignToEnglish } from '../core/text/foreign-words.ts'
 import { isMostlyLatin } from '../core/text/words.ts'
 
@@ -158,4 +163,172 @@ export function canBeFedBack(
   kb: Pick<KnowledgeBase, 'embeddingModel' | 'language'>,
 ): boolean {
   return text !== null && defaultAlpha(text, kb) === ALPHA
+}
+
+// The convex combination that `sql/subquery/hybrid-rows.ts` computes of every chunk: alpha · max(0, cosine) + (1 - alpha) ·
+// BM25 by its bound, with the same operations on numbers. Each part is scaled by what it can be at all and not by the best
+// hit, so that a relevance means the same for every text and under every filter. The best are found from the front of the
+// two orders and are exact: R. Fagin, A. Lotem, M. Naor, "Optimal aggregation algorithms for middleware", 2001. The scaling
+// is that of S. Bruch, S. Gai, A. Ingber, "An Analysis of Fusion Functions for Hybrid Retrieval", 2023, with 0 as the least
+// cosine that means something.
+
+export interface ConvexSearch {
+  /** The weight of the vectors, 0 to 1. */
+  readonly alpha: number
+  /** So many of the best are wanted. */
+  readonly firstCount: number
+  /** The nearest that were looked for; with fewer of them there are no others. */
+  readonly nearestCount: number
+  /** Those nearest, and maybe some more; none where the keyword hits are enough. */
+  readonly neighbours: readonly NearestChunk[]
+  readonly hits: KeywordHits
+  /** So many of the best keyword hits were looked for. */
+  readonly hitCount: number
+  /** Whether all that are as relevant as the last are wanted, however far they are: unset, those equally near. */
+  readonly isOfRelevanceOnly?: boolean
+}
+
+/**
+ * The most relevant first, of equal ones the nearer, with those that are equal to the last.
+ * @returns null where too many keyword hits are in question
+ * @throws AppError those of `KeywordHits`
+ */
+export async function bestConvex(
+  search: ConvexSearch,
+  signal: AbortSignal,
+): Promise<readonly RankedHit[] | null> {
+  const { hits, firstCount, neighbours } = search
+  const ranked = new RankedHits(search)
+  const scores = hits.scoresOf(neighbours.map(({ key }) => key))
+  for (const [index, chunk] of neighbours.entries()) ranked.add(chunk, scores[index] ?? 0)
+  const { farthest } = ranked
+  for (let best = hits.best, count = search.hitCount; ; count *= DEEPER) {
+    const least = ranked.least()
+    const open = best.filter(({ key, score }) => {
+      return !ranked.has(key) && ranked.relevanceOf(farthest, score) >= least
+    })
+    const scoreOf = new Map(open.map(({ key, score }) => [key, score]))
+    const measured = open.length === 0 ? [] : await hits.distancesOf([...scoreOf.keys()], signal)
+    for (const chunk of measured) ranked.add(chunk, scoreOf.get(chunk.key) ?? 0)
+    const last = best.at(-1)?.score ?? 0
+    if (best.length < count || ranked.relevanceOf(farthest, last) < ranked.least()) break
+    const deeper = await hits.bestOf(count * DEEPER, signal)
+    if (deeper === null) return null
+    best = deeper
+  }
+  return search.isOfRelevanceOnly === true ? ranked.above(ranked.least()) : ranked.first(firstCount)
+}
+
+/** How many more keyword hits are looked at where those so far may not be enough. */
+const DEEPER = 4
+
+/** The chunks that were measured so far. */
+class RankedHits {
+  readonly #search: ConvexSearch
+  readonly #hits = new Map<bigint, RankedHit>()
+  /** No chunk but the neighbours is nearer than this. */
+  readonly farthest: number
+
+  constructor(search: ConvexSearch) {
+    this.#search = search
+    const { neighbours, nearestCount } = search
+    const distances = neighbours.map(({ distance }) => distance).sort((one, other) => one - other)
+    this.farthest = distances[nearestCount - 1] ?? distances.at(-1) ?? 0
+  }
+
+  relevanceOf(distance: number, score: number): number {
+    const { alpha, hits } = this.#search
+    const part = score === 0 ? 0 : score / hits.scoreBound
+    return Math.min(1, alpha * Math.max(0, 1 - distance) + (1 - alpha) * part)
+  }
+
+  has(key: bigint): boolean {
+    return this.#hits.has(key)
+  }
+
+  add({ key, distance }: NearestChunk, score: number): void {
+    this.#hits.set(key, { key, distance, relevance: this.relevanceOf(distance, score) })
+  }
+
+  /** The relevance that a chunk needs to be among the wanted ones. */
+  least(): number {
+    const { firstCount } = this.#search
+    if (this.#hits.size < firstCount) return 0
+    const relevances = Float64Array.from(this.#hits.values(), ({ relevance }) => relevance).sort()
+    return relevances[relevances.length - firstCount] ?? 0
+  }
+
+  above(least: number): readonly RankedHit[] {
+    return [...this.#hits.values()].filter(({ relevance }) => relevance >= least)
+  }
+
+  first(count: number): readonly RankedHit[] {
+    return firstOf([...this.#hits.values()], count)
+  }
+}
+
+/** The best first, with those that are equal to the last. */
+export function firstOf(hits: readonly RankedHit[], count: number): readonly RankedHit[] {
+  const all = hits.toSorted(compareFused)
+  const last = all[count - 1]
+  return last === undefined ? all : all.filter((one) => compareFused(one, last) <= 0)
+}
+
+// Feedback (domain/hybrid-search.ts) as `sql/subquery/hybrid-rows.ts` has the database compute it, with the same operations on
+// numbers in the same order.
+
+export interface FedBackSearch extends ConvexSearch {
+  /** Of the text. */
+  readonly queryVector: Float32Array
+  /** False: it is not moved. */
+  readonly isFedBack: boolean
+}
+
+/**
+ * `bestConvex` by the moved vector. The distances are those to the text.
+ * @param search.nearestCount not less than `firstCount` and the chunks of feedback
+ * @param feedback unset: nothing to search with
+ * @returns null as `bestConvex`
+ * @throws AppError those of `feedback` and of the keyword hits
+ */
+export async function bestFedBack(
+  search: FedBackSearch,
+  feedback: NearestFound['feedback'],
+  signal: AbortSignal,
+): Promise<readonly RankedHit[] | null> {
+  const { hits: keywordHits, isFedBack, queryVector } = search
+  if (!isFedBack || feedback === undefined) return bestConvex(search, signal)
+  const first = await bestConvex({ ...search, firstCount: FEEDBACK.firstCount }, signal)
+  if (first === null) return null
+  const keys = first
+    .toSorted((one, other) => compareFused(one, other) || (one.key < other.key ? -1 : 1))
+    .slice(0, FEEDBACK.firstCount)
+    .map(({ key }) => key)
+  const scores = keywordHits.scoresOf(keys)
+  const worded = keys.filter((_, index) => scores[index] !== 0)
+  if (worded.length === 0) return bestConvex(search, signal)
+  const vectors = await feedback.vectorsOf(worded, signal)
+  const movedVector = moved(
+    queryVector,
+    worded.flatMap((key) => vectors.get(key) ?? []),
+  )
+  const found = await feedback.searchBy(movedVector, signal)
+  if (found === null) return null
+  const { neighbours, keywordHits: hits } = found
+  // Those of equal relevance come by their distances to the text: the nearest to it are among the neighbours as well.
+  const ranked = await bestConvex({ ...search, neighbours, hits, isOfRelevanceOnly: true }, signal)
+  if (ranked === null) return null
+  const relevances = new Map(ranked.map(({ key, relevance }) => [key, relevance]))
+  const measured = await keywordHits.distancesOf([...relevances.keys()], signal)
+  const all = measured.map((chunk) => ({ ...chunk, relevance: relevances.get(chunk.key) ?? 0 }))
+  return firstOf(all, search.firstCount)
+}
+
+function moved(vector: Float32Array, towards: readonly Float32Array[]): Float32Array {
+  const share = FEEDBACK.weight / FEEDBACK.firstCount
+  const totals = Float64Array.from(vector, (part, dimension) => {
+    return part + share * towards.reduce((sum, one) => sum + (one[dimension] ?? 0), 0)
+  })
+  const length = Math.sqrt(totals.reduce((sum, total) => sum + total * total, 0))
+  return Float32Array.from(totals, (total) => total / length)
 }

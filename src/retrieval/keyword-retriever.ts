@@ -4,8 +4,7 @@ import type { KnowledgeBase } from '../core/domain/knowledge-base.ts'
 import type { RunLimits } from '../core/domain/ports/engine-ports.ts'
 import type { ColumnReader } from '../core/domain/ports/retrieval-ports.ts'
 import type { KeywordHits } from '../core/domain/ports/search-ports.ts'
-import type { ScoredKey } from './keywords/best-scores.ts'
-import { ascendingKeys, commonKeys, keywordHits } from './keywords/keyword-hits.ts'
+import { ascendingKeys, commonKeys, keywordHits, type ScoredKey } from './keywords/keyword-hits.ts'
 import { PostingLists } from './keywords/posting-lists.ts'
 import {
   type PhrasePostings,

@@ -59,7 +59,7 @@ export interface Retrieval {
 
 /**
  * Searches in memory over what the store holds; from now on they follow its commits.
- * @param follower is told of changes of the catalog as they are
+ * @param follower hears of changes of the catalog
  */
 export function openRetrieval(
   store: RetrievalStore,

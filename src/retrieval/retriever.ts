@@ -9,10 +9,9 @@ import type {
   NearestSearch,
 } from '../core/domain/ports/search-ports.ts'
 import { KeywordRetriever } from './keyword-retriever.ts'
-import { Prefilter, type PrefilteredChunks } from './prefilter.ts'
+import { float32Margin, Prefilter, type PrefilteredChunks, topKWithMargin } from './prefilter.ts'
 import type { VectorCache } from './vector-cache.ts'
 import type { ExactIndex } from './vectors/exact-index.ts'
-import { float32Margin, topKWithMargin } from './vectors/top-k-with-margin.ts'
 
 /** DuckDB rounds differently, so ask the accelerator for a few more. */
 const MORE_OF_ACCELERATOR = 4

@@ -22,18 +22,18 @@ import type { VectorCopy } from '../core/domain/server-state.ts'
 import { AppError } from '../core/errors.ts'
 import { abortable } from '../core/runtime/cancellation.ts'
 import { IvfAccelerator } from './ivf/ivf-accelerator.ts'
-import { VECTOR_LIMITS } from './kernel/vector-limits.ts'
+import { VECTOR_LIMITS } from './kernel/memory-layout.ts'
+import { hasKernel } from './kernel/open-kernel.ts'
 import { Retriever } from './retriever.ts'
-import { VectorCache } from './vector-cache.ts'
+import { VectorCache, VectorLookup } from './vector-cache.ts'
 import type { ExactIndex } from './vectors/exact-index.ts'
 import { ScanPool } from './vectors/scan-pool.ts'
-import { VectorLookup } from './vectors/vector-lookup.ts'
 import { VectorMemory } from './vectors/vector-memory.ts'
 
 /** More threads only wait for memory. */
 const THREADS_MAX = 8
 
-/** A search that has waited so long for its vectors to be loaded is answered by a scan. */
+/** A search that has waited this long for its vectors to be loaded is answered by a scan. */
 const LOAD_WAIT_MS = 5_000
 
 export interface VectorCachesDeps {
@@ -95,6 +95,8 @@ export class VectorCaches implements NearestChunks, ChunkCounts, CommitListener 
   readonly #deps: VectorCachesDeps
   readonly #options: VectorCachesOptions
   readonly #retriever: Retriever
+  /** Why all searches are scans in the database; null: they are not. */
+  readonly #offReason: string | null
   readonly #entries = new Map<number, Entry>()
   #scanning: Scanning | null = null
   #lastLoad: Promise<void> = Promise.resolve()
@@ -105,6 +107,8 @@ export class VectorCaches implements NearestChunks, ChunkCounts, CommitListener 
     this.#deps = deps
     this.#options = options
     this.#retriever = new Retriever(deps.reader)
+    const noMemory = options.bytesMax === 0 ? 'EIDER_VECTOR_MEMORY is 0' : null
+    this.#offReason = noMemory ?? (hasKernel() ? null : 'this processor has no AVX')
   }
 
   /** Taken from the system for all caches; it is not given back. */
@@ -179,7 +183,7 @@ export class VectorCaches implements NearestChunks, ChunkCounts, CommitListener 
   }
 
   access(kb: KnowledgeBase, isPrefiltered = false): VectorAccess {
-    if (this.#options.bytesMax === 0) return scan('EIDER_VECTOR_MEMORY is 0')
+    if (this.#offReason !== null) return scan(this.#offReason)
     const entry = this.#entries.get(kb.id)
     if (entry?.kind === 'refused') return scan(entry.reason)
     const index = entry?.cache.index ?? null
@@ -215,7 +219,7 @@ export class VectorCaches implements NearestChunks, ChunkCounts, CommitListener 
   #reportWithoutCache(kb: KnowledgeBase, entry: Entry | undefined): IndexReport | null {
     const hasIndex = kb.vectorIndex !== null && kb.vectorIndex.type !== 'exact'
     if (!hasIndex || kb.dimensions === null) return null
-    const isPossible = entry?.kind !== 'refused' && this.#options.bytesMax > 0
+    const isPossible = entry?.kind !== 'refused' && this.#offReason === null
     const state = isPossible ? 'building' : 'unavailable'
     const { detail } = this.access(kb)
     return { state, vectorCount: null, detail: `${detail}; all vectors are compared` }
@@ -288,8 +292,7 @@ export class VectorCaches implements NearestChunks, ChunkCounts, CommitListener 
   }
 
   #load(kb: KnowledgeBase): void {
-    const { bytesMax } = this.#options
-    if (this.#isClosed || bytesMax === 0 || kb.dimensions === null) return
+    if (this.#isClosed || this.#offReason !== null || kb.dimensions === null) return
     if (this.#entries.has(kb.id)) return
     const cache = this.#newCache(kb)
     this.#loadCount += 1

@@ -26,7 +26,7 @@ export class StoredDerivedFiles implements DerivedFiles {
     if (this.#folder === null) return null
     const path = join(this.#folder, name)
     try {
-      // Whatever lies there under this name, it does not fill the memory.
+      // A file of another size under this name must not fill the memory.
       const { size } = await stat(path)
       return size > BYTES_MAX ? null : await readFile(path)
     } catch {

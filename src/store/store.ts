@@ -13,7 +13,7 @@ import { StoredRevokedTokens } from './catalog/revoked-tokens.ts'
 import { modeWarnings, type Secrets } from './catalog/secrets.ts'
 import { StoredDataSources } from './catalog/stored-data-sources.ts'
 import { StoredDerivedFiles } from './derived-files.ts'
-import { addContextTables } from './documents/chunk-contexts.ts'
+import { addContextTables } from './documents/chunk-columns.ts'
 import { KeywordLanguages, markOlderTerms } from './documents/keyword-languages.ts'
 import { ListedDocuments } from './documents/listed-documents.ts'
 import { StoredChunks } from './documents/stored-chunks.ts'
@@ -22,8 +22,8 @@ import { StoredVectors } from './documents/stored-vectors.ts'
 import { Database } from './duckdb/database.ts'
 import { damaged, isDamage } from './duckdb/database-error.ts'
 import { StoredEngine } from './duckdb/engine.ts'
-import { lockNoteOf } from './duckdb/lock-note.ts'
-import { machineBytes, memoryBytesOf } from './duckdb/memory-size.ts'
+import { lockNoteOf } from './duckdb/locked-instance.ts'
+import { machineBytes, memoryBytesOf } from './duckdb/memory-watchdog.ts'
 import type { StuckStatement } from './duckdb/open-statements.ts'
 import { Extensions } from './hnsw/extensions.ts'
 import { HnswFactory } from './hnsw/hnsw-accelerator.ts'
@@ -37,10 +37,9 @@ import { StoredTraces, type TraceLimits } from './records/stored-traces.ts'
 import { StoredUsers } from './records/stored-users.ts'
 import { StoredCatalog } from './stored-catalog.ts'
 import { FileContents } from './tables/file-contents.ts'
+import { StoredImportFiles, StoredKnowledgeBaseFiles } from './tables/knowledge-base-files.ts'
 import { StoredFiles } from './tables/stored-files.ts'
 import { StoredTables } from './tables/stored-tables.ts'
-import { StoredImportFiles } from './transfer/import-files.ts'
-import { StoredKnowledgeBaseFiles } from './transfer/knowledge-base-files.ts'
 import { DiskSpace } from './upkeep/disk-space.ts'
 import { StoredSizes } from './upkeep/stored-sizes.ts'
 import { Upkeep } from './upkeep/upkeep.ts'
@@ -69,18 +68,18 @@ export interface StoreOptions {
   readonly extensionDirectory?: string
   /** DuckDB may fetch the extension that is missing. */
   readonly isExtensionInstallAllowed?: boolean
-  /** Where this process is going to listen: told to whoever finds the folder in use. */
+  /** Where this process is going to listen: named to another process that finds the folder in use. */
   readonly address?: string
   /** Called once when the database has stopped itself, as after a full disk: only a restart helps. */
   readonly onFatal?: (error: AppError) => void
-  /** Told of what somebody should put right, though the folder can be used. */
+  /** Called with what the operator should fix, though the folder can be used. */
   readonly onWarning?: (message: string) => void
   readonly backups?: Partial<BackupOptions>
   readonly schedules?: Partial<ScheduleLimits>
   readonly traces?: Partial<TraceLimits>
   readonly conversations?: Partial<ConversationLimits>
   readonly audit?: Partial<AuditLimits>
-  /** `onStuck` is told of a statement that DuckDB still runs so long after its client was answered. */
+  /** `onStuck` is called when DuckDB is still running a statement this long after its client got an answer. */
   readonly stuckMs?: number
   readonly onStuck?: (stuck: StuckStatement) => void
   /** Raised for memory with a limit of its own. */
@@ -133,9 +132,9 @@ export interface Store {
   readonly ceiling: MemoryCeiling
   /** Where rows from elsewhere are put for DuckDB to read, and what stays free on its disk. */
   readonly staging: { readonly directory: string; readonly reserveBytes: number }
-  /** From now on this one is told of commits, alone. */
+  /** Sets the one listener for commits. */
   setListener(listener: CommitListener): void
-  /** After whoever listens and reads has closed. Ends statements, waits for writes, moves the log into the file. */
+  /** After listeners and readers have closed. Ends statements, waits for writes, moves the log into the file. */
   close(): Promise<void>
 }
 
@@ -146,7 +145,7 @@ const THREADS_KEPT_FREE = 2
 const STATEMENTS_PER_CORE = 4
 
 /**
- * Opens the data folder, new or old. @throws StartError with a message for whoever starts the
+ * Opens the data folder, new or old. @throws StartError with a message for the person who starts the
  * program
  */
 export async function openStore(options: StoreOptions): Promise<Store> {

@@ -14,13 +14,6 @@ import type { Catalog } from '../core/domain/ports/store-ports.ts'
 import type { Project, View, ViewChanges, ViewDraft } from '../core/domain/project.ts'
 import { notFound } from '../core/errors.ts'
 import { timestampOfMillis } from '../core/time.ts'
-import {
-  checkAgentName,
-  checkDatabaseName,
-  checkKnowledgeBase,
-  checkRelationName,
-  currentProject,
-} from './catalog/catalog-checks.ts'
 import { type CatalogQueries, deleteRow, nextId, queriesOver } from './catalog/catalog-queries.ts'
 import {
   agentOf,
@@ -35,18 +28,26 @@ import {
   storedParamsOf,
   viewOf,
 } from './catalog/catalog-rows.ts'
-import { type StoreParts, withoutId, withReplaced } from './catalog/catalog-state.ts'
+import {
+  checkAgentName,
+  checkDatabaseName,
+  checkKnowledgeBase,
+  checkRelationName,
+  currentProject,
+  type StoreParts,
+  withoutId,
+} from './catalog/catalog-state.ts'
 import { agents, knowledgeBases, projects, tables, views } from './catalog/schema.ts'
 import { createChunkTables } from './documents/chunk-columns.ts'
-import { declareColumns } from './documents/declared-columns.ts'
 import { dropKeywordTables } from './documents/keyword-index.ts'
 import type { KeywordLanguages } from './documents/keyword-languages.ts'
+import { declareColumns } from './documents/stored-metadata.ts'
 import {
   applyEmbeddingChange,
   dropNextVectors,
   hasNoChunks,
-  reembeddingRow,
-} from './documents/reembedding-tables.ts'
+  rowOfKnowledgeBase,
+} from './documents/stored-vectors.ts'
 import { deleteConversationsOf } from './records/stored-conversations.ts'
 import { dropSourcesOf } from './records/stored-items.ts'
 import { deleteTracesOf } from './records/trace-rows.ts'
@@ -79,7 +80,7 @@ export class StoredCatalog implements Catalog {
         await connection.run(`CREATE SCHEMA ${quote(projectSchema(id))}`)
         return projectOf(row)
       },
-      (project) => state.change({ projects: withReplaced(state.snapshot().projects, project) }),
+      (project) => state.put('projects', project),
     )
   }
 
@@ -155,21 +156,18 @@ export class StoredCatalog implements Catalog {
         await queries.insert(knowledgeBases).values(created)
         return knowledgeBaseOf(created, { projectName: project.name, secrets })
       },
-      (kb) => this.#showKnowledgeBase(kb),
+      (kb) => state.put('knowledgeBases', kb),
     )
   }
 
   alterKnowledgeBase(kb: KnowledgeBase, changes: KnowledgeBaseChanges): Promise<KnowledgeBase> {
-    const { database, secrets } = this.#parts
+    const { database, state, secrets } = this.#parts
     return database.write(
       async (connection) => {
         const { embeddingModel: _, reembedding: __, ...others } = changes
         const { rerankingModel, preprocessing, params, declaredColumns, ...plain } = others
         const queries = queriesOver(connection)
-        const [old] = await queries
-          .select()
-          .from(knowledgeBases)
-          .where(eq(knowledgeBases.id, kb.id))
+        const old = await rowOfKnowledgeBase(connection, kb)
         if (old === undefined) throw notFound('knowledge_base', kb.name)
         // First of all: the tables of chunks are altered, see applyMetadataPlan.
         const storedMetadata = await declareColumns(connection, old, declaredColumns ?? [])
@@ -189,15 +187,12 @@ export class StoredCatalog implements Catalog {
             updatedAt: this.#now(),
           })
           .where(eq(knowledgeBases.id, kb.id))
-        const [row] = await queries
-          .select()
-          .from(knowledgeBases)
-          .where(eq(knowledgeBases.id, kb.id))
+        const row = await rowOfKnowledgeBase(connection, kb)
         if (row === undefined) throw notFound('knowledge_base', kb.name)
         return knowledgeBaseOf(row, { projectName: kb.projectName, secrets })
       },
       (altered) => {
-        this.#showKnowledgeBase(altered)
+        state.put('knowledgeBases', altered)
         this.#languages.wake(altered)
       },
     )
@@ -211,7 +206,7 @@ export class StoredCatalog implements Catalog {
       async (connection) => {
         const queries = queriesOver(connection)
         const isOwn = eq(knowledgeBases.id, kb.id)
-        const [old] = await queries.select().from(knowledgeBases).where(isOwn)
+        const old = await rowOfKnowledgeBase(connection, kb)
         if (old === undefined) return null
         const params = { ...storedParamsOf(old.sealedParams, secrets), crawlWarnings }
         const sealedParams = sealedParamsOf(params, secrets)
@@ -220,7 +215,7 @@ export class StoredCatalog implements Catalog {
         return knowledgeBaseOf({ ...old, sealedParams }, { projectName, secrets })
       },
       (kept) => {
-        if (kept !== null) this.#showKnowledgeBase(kept)
+        if (kept !== null) state.put('knowledgeBases', kept)
       },
     )
   }
@@ -228,7 +223,7 @@ export class StoredCatalog implements Catalog {
   async isEmpty(kb: KnowledgeBase): Promise<boolean> {
     return this.#parts.database.lease(async (connection) => {
       await connection.run('BEGIN TRANSACTION READ ONLY')
-      if ((await reembeddingRow(connection, kb)) === undefined)
+      if ((await rowOfKnowledgeBase(connection, kb)) === undefined)
         throw notFound('knowledge_base', kb.name)
       const isEmpty = await hasNoChunks(connection, kb)
       await connection.run('COMMIT')
@@ -256,7 +251,7 @@ export class StoredCatalog implements Catalog {
         await dropKeywordTables(connection, withNextKeywords(kb))
       },
       () => {
-        state.change({ knowledgeBases: withoutId(state.snapshot().knowledgeBases, kb.id) })
+        state.remove('knowledgeBases', kb.id)
       },
     )
   }
@@ -280,7 +275,7 @@ export class StoredCatalog implements Catalog {
         await queries.insert(agents).values(row)
         return agentOf(row, { projectName: project.name, secrets })
       },
-      (agent) => this.#showAgent(agent),
+      (agent) => state.put('agents', agent),
     )
   }
 
@@ -308,7 +303,7 @@ export class StoredCatalog implements Catalog {
         if (row === undefined) throw notFound('agent', agent.name)
         return agentOf(row, { projectName: agent.projectName, secrets })
       },
-      (altered) => this.#showAgent(altered),
+      (altered) => state.put('agents', altered),
     )
   }
 
@@ -319,7 +314,7 @@ export class StoredCatalog implements Catalog {
         await deleteRow(connection, 'agent', agent)
         await deleteConversationsOf(connection, { agentId: agent.id })
       },
-      () => state.change({ agents: withoutId(state.snapshot().agents, agent.id) }),
+      () => state.remove('agents', agent.id),
     )
   }
 
@@ -337,7 +332,7 @@ export class StoredCatalog implements Catalog {
         await queries.insert(views).values(row)
         return viewOf(row, project.name)
       },
-      (view) => state.change({ views: withReplaced(state.snapshot().views, view) }),
+      (view) => state.put('views', view),
     )
   }
 
@@ -345,7 +340,7 @@ export class StoredCatalog implements Catalog {
     const { database, state } = this.#parts
     return database.write(
       (connection) => this.#alteredView(queriesOver(connection), view, changes),
-      (altered) => state.change({ views: withReplaced(state.snapshot().views, altered) }),
+      (altered) => state.put('views', altered),
     )
   }
 
@@ -367,18 +362,8 @@ export class StoredCatalog implements Catalog {
     const { database, state } = this.#parts
     return database.writeFreeing(
       (connection) => deleteRow(connection, 'view', view),
-      () => state.change({ views: withoutId(state.snapshot().views, view.id) }),
+      () => state.remove('views', view.id),
     )
-  }
-
-  #showKnowledgeBase(kb: KnowledgeBase): void {
-    const { state } = this.#parts
-    state.change({ knowledgeBases: withReplaced(state.snapshot().knowledgeBases, kb) })
-  }
-
-  #showAgent(agent: Agent): void {
-    const { state } = this.#parts
-    state.change({ agents: withReplaced(state.snapshot().agents, agent) })
   }
 
   #now(): string {

@@ -13,7 +13,7 @@ import {
 } from '../query/information-schema/source-tables.ts'
 import type { Sources } from '../sources/sources.ts'
 import { namesDatabase } from '../sql/lexer/database-names.ts'
-import { memoryBytesOf } from '../store/duckdb/memory-size.ts'
+import { memoryBytesOf } from '../store/duckdb/memory-watchdog.ts'
 import { askerOfSignal, requireAuditReader } from './access-parts.ts'
 import { LATER } from './later.ts'
 import type { SourceFilesOptions, SourcesOptions } from './open-sources.ts'

@@ -1,6 +1,6 @@
 import { expect, test } from 'bun:test'
 import { NO_PROGRESS } from '../../src/core/domain/flow/job.ts'
-import { JobPace } from '../../src/ops/jobs/job-pace.ts'
+import { JobPace } from '../../src/ops/jobs/job-runs.ts'
 
 const UNKNOWN = { rate: null, remainingSeconds: null }
 

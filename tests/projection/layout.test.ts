@@ -1,7 +1,9 @@
 import { expect, test } from 'bun:test'
 import { layOut } from '../../src/retrieval/map/layout/lay-out.ts'
-import { principalComponents } from '../../src/retrieval/map/layout/principal-components.ts'
-import { SeededRandom } from '../../src/retrieval/map/layout/seeded-random.ts'
+import {
+  principalComponents,
+  SeededRandom,
+} from '../../src/retrieval/map/layout/principal-components.ts'
 import type { FromMapThread } from '../../src/retrieval/map/map-protocol.ts'
 import { mapRegions } from '../../src/retrieval/map/map-regions.ts'
 import { MapThread } from '../../src/retrieval/map/map-thread.ts'

@@ -1,7 +1,7 @@
 import { expect, test } from 'bun:test'
 import fc from 'fast-check'
 import type { KeywordHits } from '../../src/core/domain/ports/search-ports.ts'
-import { bestConvex } from '../../src/retrieval/convex-fusion.ts'
+import { bestConvex } from '../../src/retrieval/fusion.ts'
 
 const { signal } = new AbortController()
 const BOUND = 20

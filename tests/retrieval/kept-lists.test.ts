@@ -1,7 +1,7 @@
 import { expect, test } from 'bun:test'
 import fc from 'fast-check'
 import { IvfAccelerator, type ListFile } from '../../src/retrieval/ivf/ivf-accelerator.ts'
-import { bytesOfLists, listsOfBytes } from '../../src/retrieval/ivf/saved-lists.ts'
+import { bytesOfLists, listsOfBytes } from '../../src/retrieval/ivf/ivf-index.ts'
 import type { ExactIndex } from '../../src/retrieval/vectors/exact-index.ts'
 import { clusteredTable, DIMENSIONS, newIndex, recallOf } from './list-fixture.ts'
 import { exactNearest, randomUnit, seededRandom, type Table, wholeTable } from './sample-vectors.ts'

@@ -4,7 +4,7 @@ import { chunkTables } from '../../src/core/domain/chunk.ts'
 import type { KnowledgeBase } from '../../src/core/domain/knowledge-base.ts'
 import { queryTerms } from '../../src/core/text/phrases.ts'
 import { PostingLists } from '../../src/retrieval/keywords/posting-lists.ts'
-import { databaseDistance } from '../../src/retrieval/vectors/vector-math.ts'
+import { databaseDistance } from '../../src/retrieval/vectors/quantized-rows.ts'
 import { MIGRATIONS } from '../../src/store/catalog/migrate.ts'
 import { openSearchableStore, type SearchableStore } from '../support/searchable-store.ts'
 import {

@@ -1,7 +1,10 @@
 /** What scans where no threads are wanted. */
-import { type AssignTask, assignSteps } from '../../src/retrieval/vectors/assign.ts'
-import type { ScanRunner } from '../../src/retrieval/vectors/scan.ts'
-import { scan } from '../../src/retrieval/vectors/scan.ts'
+import {
+  type AssignTask,
+  assignSteps,
+  type ScanRunner,
+  scan,
+} from '../../src/retrieval/vectors/scan.ts'
 import type { ScanSharing, VectorMemory } from '../../src/retrieval/vectors/vector-memory.ts'
 
 /** Even small indexes are scanned by threads, in as many parts as there are threads. */

@@ -1,5 +1,5 @@
 import { expect, test } from 'bun:test'
-import { Tombstones } from '../../src/retrieval/keywords/tombstones.ts'
+import { Tombstones } from '../../src/retrieval/keywords/posting-lists.ts'
 
 function noted(...writes: readonly (readonly [number, readonly bigint[] | null])[]): Tombstones {
   const removed = new Tombstones()

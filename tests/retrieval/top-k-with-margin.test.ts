@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'bun:test'
 import fc from 'fast-check'
+import { float32Margin, topKWithMargin } from '../../src/retrieval/prefilter.ts'
 import { ExactIndex } from '../../src/retrieval/vectors/exact-index.ts'
-import { float32Margin, topKWithMargin } from '../../src/retrieval/vectors/top-k-with-margin.ts'
 import { VectorMemory } from '../../src/retrieval/vectors/vector-memory.ts'
 import { exactNearest, randomUnit, seededRandom, unit, wholeTable } from './sample-vectors.ts'
 import { NO_THREADS } from './scan-runners.ts'

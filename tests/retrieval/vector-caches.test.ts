@@ -3,7 +3,7 @@ import type { PrefilterSql } from '../../src/core/domain/ports/engine-ports.ts'
 import type { NearestFound } from '../../src/core/domain/ports/search-ports.ts'
 import { openRetrieval } from '../../src/retrieval/open-retrieval.ts'
 import type { VectorCaches } from '../../src/retrieval/vector-caches.ts'
-import { databaseDistance } from '../../src/retrieval/vectors/vector-math.ts'
+import { databaseDistance } from '../../src/retrieval/vectors/quantized-rows.ts'
 import { type FakeChunk, FakeStore } from './fake-store.ts'
 import { randomUnit, seededRandom } from './sample-vectors.ts'
 

@@ -1,6 +1,6 @@
 import { expect, test } from 'bun:test'
 import fc from 'fast-check'
-import { KeyRows } from '../../src/retrieval/vectors/key-rows.ts'
+import { KeyRows } from '../../src/retrieval/vectors/row-table.ts'
 import { type Block, VectorMemory } from '../../src/retrieval/vectors/vector-memory.ts'
 
 const MEGABYTE = 1024 ** 2

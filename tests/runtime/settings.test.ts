@@ -1,5 +1,5 @@
 import { expect, test } from 'bun:test'
-import { memoryBytesOf } from '../../src/store/duckdb/memory-size.ts'
+import { memoryBytesOf } from '../../src/store/duckdb/memory-watchdog.ts'
 import { settingsFrom } from '../../src/wiring/settings/settings.ts'
 
 test('nothing needs no unit: a cache of 0 is one of 0MB', () => {

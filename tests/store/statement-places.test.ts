@@ -74,7 +74,7 @@ describe('beside long statements', () => {
     })
     expect(await rowsOf(store, 'SELECT 1')).toEqual([[1]])
     const waits = run('SELECT count(*) FROM range(1000000000)')
-    // All but those in long places, and one that tries a short one again.
+    // All but those in long places.
     while (store.engine.statementCounts().waiting < STATEMENTS_MAX * 2 - 2) {
       expect(await rowsOf(store, 'SELECT 1')).toEqual([[1]])
     }
@@ -93,7 +93,7 @@ describe('places', () => {
   function turns(places: Places) {
     const entered: string[] = []
     const enter = async (caller: string, turn: Exclude<Turn, 'continued'> = 'long') => {
-      const place = await places.enter({ caller, turn, tries: 0, onTooLong() {} }, signal)
+      const place = await places.enter({ caller, turn, onTooLong() {} }, signal)
       entered.push(caller)
       return place
     }

@@ -1,5 +1,5 @@
 import { expect, test } from 'bun:test'
-import { TableLocks } from '../../src/store/tables/table-locks.ts'
+import { TableLocks } from '../../src/store/tables/stored-tables.ts'
 
 const LIMITS = { timeoutMs: 60_000 }
 const NEVER = new AbortController().signal

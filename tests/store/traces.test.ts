@@ -1,7 +1,7 @@
 import { afterEach, describe, expect, test } from 'bun:test'
 import type { FinishedRun } from '../../src/core/domain/agents/agent-run.ts'
 import { Database } from '../../src/store/duckdb/database.ts'
-import { lockNoteOf } from '../../src/store/duckdb/lock-note.ts'
+import { lockNoteOf } from '../../src/store/duckdb/locked-instance.ts'
 import { openStore, type Store } from '../../src/store/store.ts'
 import { rowsOf, temporaryFolder } from '../support/store-fixture.ts'
 

@@ -52,17 +52,7 @@ export const FOLDER_ORDER: Readonly<Record<string, readonly string[]>> = {
   ops: ['jobs', 'telemetry', 'supervisor'],
   cli: ['commands', 'ingest', 'sql'],
   ui: ['views', 'uploads', 'shell', 'components', 'api'],
-  store: [
-    'backup',
-    'records',
-    'hnsw',
-    'transfer',
-    'tables',
-    'documents',
-    'catalog',
-    'upkeep',
-    'duckdb',
-  ],
+  store: ['backup', 'records', 'hnsw', 'tables', 'documents', 'catalog', 'upkeep', 'duckdb'],
 }
 
 /**
@@ -78,7 +68,6 @@ export const ONLY_IMPORTERS: Readonly<Record<string, readonly string[]>> = {
     'store/duckdb',
     'store/catalog',
     'store/documents',
-    'store/transfer',
     'store/tables',
     'store/upkeep',
     'store/records',

@@ -12,8 +12,7 @@ import { AppError } from '../../core/errors.ts'
 import { settlesWithin } from '../../core/runtime/cancellation.ts'
 import { SerialQueue } from '../../core/runtime/serial-queue.ts'
 import { DAY_MS, timestampOfMillis } from '../../core/time.ts'
-import type { JobPace } from './job-pace.ts'
-import { type JobLogEntry, JobRuns } from './job-runs.ts'
+import { type JobLogEntry, type JobPace, JobRuns } from './job-runs.ts'
 import { JobWatchers } from './job-watchers.ts'
 
 export interface JobRunnerOptions {

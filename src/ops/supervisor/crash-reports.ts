@@ -4,7 +4,7 @@ import type { RunningEntry, RunningWork } from '../../core/domain/ports/engine-p
 import type { LastRestart, RestartState } from '../../core/domain/server-state.ts'
 import { AppError } from '../../core/errors.ts'
 import { timestampOfMillis } from '../../core/time.ts'
-import type { Restarts } from './restarts.ts'
+import type { Restarts } from './restart-policy.ts'
 import { hashOf, type RunningNote, RunningTable, readRunning, requestsOf } from './running-table.ts'
 
 const FILE_NAME = 'eider.crash.json'

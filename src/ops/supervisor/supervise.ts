@@ -1,7 +1,12 @@
 import { readFileSync } from 'node:fs'
 import { constants } from 'node:os'
-import { PLANNED_RESTART_CODE, RestartPolicy, type ServerExit } from './restart-policy.ts'
-import { NO_RESTARTS, type Restarts } from './restarts.ts'
+import {
+  NO_RESTARTS,
+  PLANNED_RESTART_CODE,
+  RestartPolicy,
+  type Restarts,
+  type ServerExit,
+} from './restart-policy.ts'
 
 export interface SuperviseOptions {
   /**

@@ -13,12 +13,13 @@ import type {
   NearestSearch,
 } from '../../core/domain/ports/search-ports.ts'
 import {
+  bestFedBack,
   exactFusion,
+  type FedBackSearch,
   type FusionWeights,
   fusedHits,
   type RankedHit,
 } from '../../retrieval/fusion.ts'
-import { bestFedBack, type FedBackSearch } from '../../retrieval/query-feedback.ts'
 import { BOUND } from '../../sql/search/plan-inputs.ts'
 import type { HybridEdit } from '../../sql/subquery/knowledge-base-subquery.ts'
 import type { BoundValues } from './bind-plan.ts'

@@ -1,11 +1,14 @@
 import { type Kernel, openExtent } from '../kernel/kernel.ts'
-import { type Extent, extentLayout, type RowShape, rowBytes } from '../kernel/memory-layout.ts'
-import { VECTOR_LIMITS } from '../kernel/vector-limits.ts'
-import { type CentroidCodes, sliceRows } from '../vectors/assign.ts'
+import {
+  type Extent,
+  extentLayout,
+  type RowShape,
+  rowBytes,
+  VECTOR_LIMITS,
+} from '../kernel/memory-layout.ts'
 import type { IndexRows } from '../vectors/exact-index.ts'
-import { scan } from '../vectors/scan.ts'
+import { type CentroidCodes, scan, sliceRows } from '../vectors/scan.ts'
 import { BLOCK_BYTES_MAX, type Block, type VectorMemory } from '../vectors/vector-memory.ts'
-import { LIST_LIMITS } from './list-limits.ts'
 
 /** They were there before the first search. */
 const ALWAYS = 0
@@ -102,7 +105,7 @@ function centroidBytes(stride: number): number {
 /**
  * Finds the nearest list of each row, in the threads that scan: in tasks so short that searches get
  * their turn in between.
- * @param take is told of a few rows at a time, from index `from` on, and of the nearest list of each
+ * @param take gets a few rows at a time, from index `from` on, and the nearest list of each
  * @throws AppError as `ScanRunner.assign`; the signal's reason
  */
 export async function assignRows(
@@ -134,3 +137,39 @@ export async function assignRows(
     throw error
   }
 }
+
+/** Limits and aims of inverted lists. */
+export const LIST_LIMITS = {
+  /** Lists of a base of n vectors: this many times the square root of n. */
+  listFactor: 2,
+  /** Vectors per list of which the centroids are the means. */
+  sampleRows: 32,
+  /** So often the centroids move; after that hardly any vector changes its list. */
+  roundsMax: 6,
+  /** The centroids stay where fewer of the sample change their list. */
+  movedShareMin: 0.01,
+  /** Products of two codes in one task of a thread: about 5 ms. */
+  taskProducts: 64 * 1024 ** 2,
+  /** Vectors of the base that are searched for to measure the recall. */
+  questions: 200,
+  /** Numbers of neighbours for which the lists to be read are counted; more are searched exactly. */
+  depths: [10, 32, 100],
+  /** Of the main thread, in one piece: others wait no longer for it. */
+  busyMsMax: 4,
+  /** What is aimed at, so that 0.95 holds for other questions than those measured. */
+  recallAim: 0.97,
+  /** Of all vectors; a row out of order takes some 7 times as long, so that more are hardly faster. */
+  scannedShareMax: 1 / 16,
+  /** So much of the base may come after the training: then its lists are a half too long. */
+  growthMax: 1.5,
+  /** Rows that wait for their list, and are read by each search meanwhile, until it is worth a task. */
+  pendingMin: 1024,
+  /** Of these, this many are given their lists before the next are looked at. */
+  pendingMax: 8192,
+  /** The share of all vectors that must be in lists of before, */
+  keptShareMin: 0.6,
+  /** and of a sample that must be in the list of the nearest centroid. */
+  agreementMin: 0.8,
+  /** Lists are saved again when the vectors have grown by this factor. */
+  keptGrowth: 1.125,
+} as const

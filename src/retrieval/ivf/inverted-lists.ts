@@ -1,8 +1,7 @@
 import { AppError } from '../../core/errors.ts'
 import { TimeSlice } from '../../core/runtime/serial-queue.ts'
 import type { IndexRows } from '../vectors/exact-index.ts'
-import { assignRows, type Centroids } from './centroids.ts'
-import { LIST_LIMITS } from './list-limits.ts'
+import { assignRows, type Centroids, LIST_LIMITS } from './centroids.ts'
 
 /** How many lists are to be read for up to `depth` neighbours. */
 export interface Probing {
@@ -157,7 +156,7 @@ export class InvertedLists {
     return { keys: Float64Array.from(keys), lists: Uint16Array.from(lists) }
   }
 
-  /** Of some rows, the share whose list is that of the nearest centroid: lists of other vectors are told by it. */
+  /** Of some rows, the share whose list is that of the nearest centroid: this recognizes lists of other vectors. */
   async agreement(rows: Int32Array, signal: AbortSignal): Promise<number> {
     const slice = new TimeSlice(LIST_LIMITS.busyMsMax)
     let [looked, same] = [0, 0]

@@ -10,9 +10,8 @@ import type {
 } from '../../core/domain/ports/retrieval-ports.ts'
 import { AppError } from '../../core/errors.ts'
 import type { ExactIndex } from '../vectors/exact-index.ts'
-import { IvfIndex } from './ivf-index.ts'
-import { LIST_LIMITS } from './list-limits.ts'
-import { bytesOfLists, listsOfBytes } from './saved-lists.ts'
+import { LIST_LIMITS } from './centroids.ts'
+import { bytesOfLists, IvfIndex, listsOfBytes } from './ivf-index.ts'
 
 /** Where lists are kept from one start to the next. */
 export interface ListFile {

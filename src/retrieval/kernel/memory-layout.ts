@@ -8,7 +8,6 @@
  *                       · heads, then tails: halves of codes, 4 bits × stride each · floats f32 × stride, where they are held
  * ```
  */
-import { VECTOR_LIMITS } from './vector-limits.ts'
 
 export const PAGE_BYTES = 65_536
 
@@ -110,25 +109,28 @@ export function extentLayout({ address, capacity }: Extent, stride: number): Ext
   return { identities: address, bounds, heads, tails, floats }
 }
 
-/** The whole memory as numbers of each kind. */
-export interface MemoryViews {
-  readonly bytes: Uint8Array
-  readonly codes: Int8Array
-  readonly shorts: Int16Array
-  readonly integers: Int32Array
-  readonly words: Uint32Array
-  readonly floats: Float32Array
-  readonly doubles: Float64Array
-}
-
-export function memoryViews(buffer: ArrayBufferLike): MemoryViews {
-  return {
-    bytes: new Uint8Array(buffer),
-    codes: new Int8Array(buffer),
-    shorts: new Int16Array(buffer),
-    integers: new Int32Array(buffer),
-    words: new Uint32Array(buffer),
-    floats: new Float32Array(buffer),
-    doubles: new Float64Array(buffer),
-  }
-}
+/** Limits of vector search in memory. What is beyond them is for the exact scan in the database. */
+export const VECTOR_LIMITS = {
+  dimensionsMax: 4096,
+  /** Neighbours of one search. */
+  neighboursMax: 4096,
+  /** What 32-bit addresses reach. */
+  memoryBytesMax: 4 * 1024 ** 3,
+  threadsMax: 64,
+  /** Searches that wait for a thread. */
+  queueMax: 1024,
+  /** Codes that the calling thread scans itself: up to 0.5 ms, which is less than a second look at them costs later. */
+  inlineBytesMax: 8 * 1024 ** 2,
+  /** A search is shared by idle threads in parts of no fewer codes. */
+  partBytesMin: 8 * 1024 ** 2,
+  /** Searches that one thread runs side by side. */
+  batchMax: 4,
+  /** Codes that all searches of a batch read before the next: they stay in a core's cache meanwhile. */
+  sliceBytes: 192 * 1024,
+  /** Products of two codes before a thread looks whether its task was cancelled: about 1 ms. */
+  sliceProducts: 16 * 1024 ** 2,
+  /** A search whose thread ended is tried again, so often in all. */
+  attemptsMax: 2,
+  /** Vectors that are read at once where memory holds the codes only. */
+  fetchRows: 1024,
+} as const

@@ -1,11 +1,20 @@
 import type { Kernel, KernelOperations } from './kernel.ts'
 import { RELAXED_KERNEL_BASE64, SIMD_KERNEL_BASE64 } from './kernel-module.ts'
-import { CANDIDATE_BYTES, CANDIDATES_MAX, ROW_LIST_MAX, slotLayout } from './memory-layout.ts'
-import { ScalarKernel } from './scalar-kernel.ts'
-import { VECTOR_LIMITS } from './vector-limits.ts'
+import {
+  CANDIDATE_BYTES,
+  CANDIDATES_MAX,
+  ROW_LIST_MAX,
+  slotLayout,
+  VECTOR_LIMITS,
+} from './memory-layout.ts'
 
-/** `simd`: without relaxed SIMD. Each only where the engine has it. */
-export type KernelChoice = 'fastest' | 'simd' | 'scalar'
+/** `simd`: without relaxed SIMD. */
+export type KernelChoice = 'fastest' | 'simd'
+
+/** False on processors without AVX, where the engine has no SIMD. */
+export function hasKernel(): boolean {
+  return moduleOf('fastest') !== undefined
+}
 
 /** @param slot 0 for the calling thread, from 1 on for the threads' scans */
 export function openKernel(
@@ -15,36 +24,34 @@ export function openKernel(
 ): Kernel {
   const at = slotLayout(slot)
   const { buffer } = memory
-  const module = moduleOf(choice)
-  const operations =
-    module === undefined ? new ScalarKernel(memory, at) : wasmOperations(module, memory, slot)
-  return Object.assign(operations, {
+  return {
+    ...wasmOperations(choice, memory, slot),
     input: new Float32Array(buffer, at.input, VECTOR_LIMITS.dimensionsMax),
     rowCodes: new Int8Array(buffer, at.rowCodes, VECTOR_LIMITS.dimensionsMax),
     rowList: new Int32Array(buffer, at.rowList, ROW_LIST_MAX),
     distances: new Float64Array(buffer, at.distances, VECTOR_LIMITS.neighboursMax),
     keys: new Float64Array(buffer, at.keys, VECTOR_LIMITS.neighboursMax),
     candidates: new Float64Array(buffer, at.candidates, (CANDIDATES_MAX * CANDIDATE_BYTES) / 8),
-  })
+  }
 }
 
 const MODULES: Readonly<Record<KernelChoice, readonly string[]>> = {
   fastest: [RELAXED_KERNEL_BASE64, SIMD_KERNEL_BASE64],
   simd: [SIMD_KERNEL_BASE64],
-  scalar: [],
 }
 
-/** undefined: the engine knows none of them. */
 function moduleOf(choice: KernelChoice): Uint8Array<ArrayBuffer> | undefined {
   const modules = MODULES[choice].map((base64) => Uint8Array.fromBase64(base64))
   return modules.find((bytes) => WebAssembly.validate(bytes))
 }
 
 function wasmOperations(
-  bytes: Uint8Array<ArrayBuffer>,
+  choice: KernelChoice,
   memory: WebAssembly.Memory,
   slot: number,
 ): KernelOperations {
+  const bytes = moduleOf(choice)
+  if (bytes === undefined) throw new Error('the engine has no SIMD')
   const module = new WebAssembly.Module(bytes)
   const { exports } = new WebAssembly.Instance(module, { env: { memory } })
   // The module is ours: a test compiles its source and calls all of them.

@@ -21,7 +21,7 @@ export interface CorpusState {
   readonly corpus: Corpus
 }
 
-/** Makes the lists of terms out of the rows of `postingsSql`, in whatever order these come. */
+/** Makes the lists of terms out of the rows of `postingsSql`, in any order. */
 export class PostingListBuilder {
   readonly #growing: ReadonlyMap<bigint, GrowingList>
   readonly #postingsMax: number

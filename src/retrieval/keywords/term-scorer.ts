@@ -6,9 +6,9 @@ const SCALE = 10 ** BM25.scoreDigits
 export interface PostingList {
   /** Ascending. */
   readonly keys: Uint32Array
-  /** How often the term stands among the chunk's terms. */
+  /** How often the chunk has the term. */
   readonly frequencies: Uint16Array
-  /** All terms of the chunk, each as often as it stands there. */
+  /** All terms of the chunk, with repetitions. */
   readonly termCounts: Uint16Array
 }
 
@@ -22,7 +22,7 @@ export interface Corpus {
 export interface SearchedTerms {
   /** One for each term, empty where no chunk holds it. */
   readonly lists: readonly PostingList[]
-  /** How often each stands in the text. */
+  /** How often the text has each. */
   readonly counts: readonly number[]
   readonly corpus: Corpus
   /** null: nothing is quoted. */

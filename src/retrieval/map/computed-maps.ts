@@ -24,7 +24,7 @@ const FAILED_PAUSE_MS_MAX = 600_000
 export interface ComputedMapsDeps extends ComputeMapDeps {
   readonly files: DerivedFiles
   snapshot(): CatalogSnapshot
-  /** Told of what failed; the page says it to whoever looks. */
+  /** Called with what failed; the page shows it. */
   readonly onFailure: (error: unknown) => void
 }
 
@@ -39,7 +39,7 @@ interface Entry {
 }
 
 /**
- * Maps of knowledge bases: computed in the background when somebody looks, one after the other, and kept in files, which
+ * Maps of knowledge bases: computed in the background when one is looked at, one after the other, and kept in files, which
  * are derived and in no backup.
  */
 export class ComputedMaps implements ChunkMaps {

@@ -1,4 +1,4 @@
-/** What the thread that makes a map is told, in this order, and what it says to each. */
+/** Messages to the thread that makes a map, in this order, and its answers. */
 import type { Language } from '../../core/domain/language.ts'
 import type { ChunkMap, MapProgress } from '../../core/domain/ports/search-ports.ts'
 import type { RegionText } from './region-words.ts'

@@ -2,7 +2,7 @@
  * The regions of a map: points that lie together, by k-means (Lloyd 1982, seeded as k-means++, Arthur and Vassilvitskii
  * 2007), and for a view from farther away fewer of them, joined as Ward (1963) joins clusters.
  */
-import type { SeededRandom } from './layout/seeded-random.ts'
+import type { SeededRandom } from './layout/principal-components.ts'
 
 export interface MapRegion {
   /** 0: the one seen from farthest away. */
@@ -24,7 +24,7 @@ export interface MapRegions {
 const POINTS_PER_REGION = 20
 const REGIONS_MAX = 150
 const REGIONS_MIN = 3
-/** Of the view from farthest away: as many as there are colours that are told apart. */
+/** Of the view from farthest away: as many as there are distinct colours. */
 const FIRST_REGIONS_MAX = 8
 /** With fewer regions, a level between the first and the last would be as one of them. */
 const THREE_LEVELS_MIN = 30

@@ -1,8 +1,12 @@
 /** One thread's side of a map: vectors come in, points with named regions go out. What it throws ends the thread. */
 import { MAP_SIDE, type MapProgress } from '../../core/domain/ports/search-ports.ts'
 import { layOut } from './layout/lay-out.ts'
-import { type Components, principalComponents, projectRows } from './layout/principal-components.ts'
-import { SeededRandom } from './layout/seeded-random.ts'
+import {
+  type Components,
+  principalComponents,
+  projectRows,
+  SeededRandom,
+} from './layout/principal-components.ts'
 import {
   type FromMapThread,
   type PlacedMap,

@@ -1,6 +1,6 @@
 /**
  * The words that tell a region from the others: TF-IDF with regions as the documents (c-TF-IDF: Grootendorst 2022), by the
- * terms of the keyword search, each shown as the word that stands for it most often.
+ * terms of the keyword search, each shown as its most frequent word.
  */
 
 import type { Language } from '../../core/domain/language.ts'
@@ -17,13 +17,13 @@ export interface RegionText {
 const WORDS_MAX = 4
 const WORD_CHARS_MIN = 2
 const LABEL_CHARS_MAX = 30
-/** No script has so many marks on one letter: they would cover what is above and below. */
+/** No script has this many marks on one letter: they would cover what is above and below. */
 const PILED_MARKS = /\p{M}{4}/u
 /** A word that is not so much commoner in a region than outside tells nothing apart. */
 const LIFT_MIN = 2
 /** In fewer texts of a region a word is chance. */
 const TEXTS_MIN = 2
-/** What stands in more of the other texts is a word of the language, or of everything here. */
+/** A word in more of the other texts is one of the language, or of everything here. */
 const OUTSIDE_MAX = 0.3
 /** Fewer texts say nothing about what is common. */
 const FEW_TEXTS = 10
@@ -48,7 +48,7 @@ export function regionWords(
   return ofRegions.map((own) => bestTerms(own, all).map((term) => counts.wordOf(term)))
 }
 
-/** In how many texts each term stands. */
+/** How many texts have each term. */
 interface TextCounts {
   readonly texts: Map<string, number>
   textCount: number

@@ -68,7 +68,7 @@ export class RecordTable {
     return made
   }
 
-  /** Takes records that stand one after the other, without a copy. */
+  /** Takes records that follow each other, without a copy. */
   addBlock(bytes: Buffer): RecordBlock {
     const block = this.#newBlock(bytes)
     for (let at = 0; at < bytes.length; at += recordLength(bytes, at)) this.#put(block, at)
@@ -76,7 +76,7 @@ export class RecordTable {
     return block
   }
 
-  /** @returns the blocks that nobody needs any more */
+  /** @returns the blocks that are no longer needed */
   remove(keys: Iterable<number>): readonly RecordBlock[] {
     const empty: RecordBlock[] = []
     for (const key of keys) {

@@ -12,10 +12,9 @@ import type {
 } from '../../core/domain/ports/search-ports.ts'
 import { AppError } from '../../core/errors.ts'
 import { yieldToEventLoop } from '../../core/runtime/serial-queue.ts'
-import { numbersOfKeys } from '../vectors/key-rows.ts'
-import { nextKey, readRange, readRecords } from './read-records.ts'
+import { numbersOfKeys } from '../vectors/row-table.ts'
 import { type RecordBlock, RecordTable } from './record-table.ts'
-import { RecordRow } from './row-records.ts'
+import { nextKey, RecordRow, readRange, readRecords } from './row-records.ts'
 
 /** A statement reads rows of more columns itself. */
 const CACHED_COLUMNS_MAX = 64
@@ -31,7 +30,7 @@ const READ_BLOCK_BYTES = 1024 * 1024
 const BLOCK_KEYS_MIN = 16
 const BLOCK_KEYS_MAX = 4_096
 
-/** After so many writes that came in between, it waits for the next reason. */
+/** After this many writes in between, it waits for the next reason. */
 const OVERTAKEN_MAX = 100
 
 export interface RowCachesDeps {
@@ -133,7 +132,7 @@ export class RowCaches implements ChunkRows, CommitListener {
     const cache = this.#caches.get(id)
     if (cache === undefined) return
     cache.isCommitting = false
-    // Whoever began to read before now may have seen the state before.
+    // A read that began before now may have seen the state before.
     cache.commitCount += 1
     if (write === null) return
     // It came between the question and the write.
@@ -219,7 +218,7 @@ export class RowCaches implements ChunkRows, CommitListener {
     cache.missedCount += count
     if (cache.missedCount < MISSED_MAX) return
     cache.missedCount = Number.NEGATIVE_INFINITY
-    // Whatever prevents it, rows are read when they are wanted.
+    // If it fails, rows are read when they are wanted.
     this.#filling = this.#filling.then(() => this.#fill(kb, cache)).catch(() => {})
   }
 

@@ -2,15 +2,28 @@ import type { ExactVectors, VectorChange } from '../../core/domain/ports/retriev
 import type { NearestChunk } from '../../core/domain/ports/search-ports.ts'
 import { AppError } from '../../core/errors.ts'
 import { type Kernel, openExtent } from '../kernel/kernel.ts'
-import { extentLayout, type RowShape, rowShape } from '../kernel/memory-layout.ts'
-import { VECTOR_LIMITS } from '../kernel/vector-limits.ts'
-import { type ChosenRows, ChosenRowsByKeys, scanParts } from './chosen-rows.ts'
-import { KeyRows, numbersOfKeys } from './key-rows.ts'
-import { QuantizedRows } from './quantized-rows.ts'
-import { type FetchVectors, nearestOf, rescored } from './rescore.ts'
-import { type PlacedExtent, RowTable, Snapshots } from './row-table.ts'
-import { type ScanResult, type ScanRunner, type ScanTask, scan, scanBytesOf } from './scan.ts'
-import { unitQueryVector } from './vector-math.ts'
+import { extentLayout, type RowShape, rowShape, VECTOR_LIMITS } from '../kernel/memory-layout.ts'
+import { QuantizedRows, unitQueryVector } from './quantized-rows.ts'
+import {
+  type ChosenRows,
+  ChosenRowsByKeys,
+  KeyRows,
+  numbersOfKeys,
+  type PlacedExtent,
+  RowTable,
+  Snapshots,
+  scanParts,
+} from './row-table.ts'
+import {
+  type FetchVectors,
+  nearestOf,
+  rescored,
+  type ScanResult,
+  type ScanRunner,
+  type ScanTask,
+  scan,
+  scanBytesOf,
+} from './scan.ts'
 import type { VectorMemory } from './vector-memory.ts'
 
 export interface ExactIndexOptions {

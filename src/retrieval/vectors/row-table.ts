@@ -1,4 +1,5 @@
 import { type Extent, type RowShape, rowBytes } from '../kernel/memory-layout.ts'
+import type { ScanTask } from './scan.ts'
 import type { Block, VectorMemory } from './vector-memory.ts'
 
 const BLOCK_BYTES_MIN = 64 * 1024
@@ -178,4 +179,176 @@ export class Snapshots {
     if (count > 0) this.#seen.set(snapshot, count)
     else this.#seen.delete(snapshot)
   }
+}
+
+const KEYS_PER_PAGE = 256
+const NO_ROW = -1
+
+interface Page {
+  readonly rows: Int32Array
+  count: number
+}
+
+/**
+ * Which key has which row. Keys come from a counter, so those of one page of 256 mostly exist
+ * together: a page costs 1 KB, a lookup two steps, and nothing is ever rehashed.
+ */
+export class KeyRows {
+  readonly #pages = new Map<number, Page>()
+  #size = 0
+  /** The page of the last lookup: ascending keys stay on one. */
+  #lastNumber = Number.NaN
+  #lastPage: Page | undefined
+
+  get size(): number {
+    return this.#size
+  }
+
+  get(key: number): number | undefined {
+    const number = Math.floor(key / KEYS_PER_PAGE)
+    const row = this.#page(number)?.rows[key - number * KEYS_PER_PAGE] ?? NO_ROW
+    return row === NO_ROW ? undefined : row
+  }
+
+  set(key: number, row: number): void {
+    const number = Math.floor(key / KEYS_PER_PAGE)
+    const page = this.#page(number) ?? this.#addPage(number)
+    const index = key - number * KEYS_PER_PAGE
+    if (page.rows[index] === NO_ROW) {
+      page.count += 1
+      this.#size += 1
+    }
+    page.rows[index] = row
+  }
+
+  delete(key: number): void {
+    const number = Math.floor(key / KEYS_PER_PAGE)
+    const page = this.#page(number)
+    const index = key - number * KEYS_PER_PAGE
+    if (page === undefined || page.rows[index] === NO_ROW) return
+    page.rows[index] = NO_ROW
+    page.count -= 1
+    this.#size -= 1
+    if (page.count > 0) return
+    this.#pages.delete(number)
+    this.#lastNumber = Number.NaN
+  }
+
+  #page(number: number): Page | undefined {
+    if (number === this.#lastNumber) return this.#lastPage
+    this.#lastNumber = number
+    this.#lastPage = this.#pages.get(number)
+    return this.#lastPage
+  }
+
+  #addPage(number: number): Page {
+    const page = { rows: new Int32Array(KEYS_PER_PAGE).fill(NO_ROW), count: 0 }
+    this.#pages.set(number, page)
+    this.#lastNumber = number
+    this.#lastPage = page
+    return page
+  }
+}
+
+/**
+ * The keys of a BIGINT column as numbers, without a heap BigInt for each. All platforms of Bun are
+ * little-endian.
+ * @throws Error for a key beyond 2^53, which no counter of ours reaches
+ */
+export function numbersOfKeys(keys: BigInt64Array): Float64Array {
+  const halves = new Int32Array(keys.buffer, keys.byteOffset, keys.length * 2)
+  const numbers = new Float64Array(keys.length)
+  for (let index = 0; index < keys.length; index++) {
+    const low = (halves[index * 2] ?? 0) >>> 0
+    const number = (halves[index * 2 + 1] ?? 0) * 2 ** 32 + low
+    if (!Number.isSafeInteger(number)) throw new Error(`chunk key ${keys[index]} is too large`)
+    numbers[index] = number
+  }
+  return numbers
+}
+
+/** Where a scan looks: all rows of a stretch, or rows of a list. */
+type ScanPart = Pick<ScanTask, 'parts' | 'rows'>
+
+/** Some rows of an index, ascending and distinct. */
+export interface ChosenRows {
+  readonly rows: Int32Array
+  /** All of them for one scan. */
+  readonly whole: ScanPart
+}
+
+interface KnownRows extends ChosenRows {
+  /** Of the index, when they were looked up. */
+  readonly state: number
+}
+
+/**
+ * The rows of lists of keys. A list is looked up once for each state of the index, however many searches are among the
+ * same keys: the list itself is known again, so that it must not be changed.
+ */
+export class ChosenRowsByKeys {
+  readonly #rows: RowTable
+  readonly #keyRows: KeyRows
+  readonly #known = new WeakMap<BigInt64Array, KnownRows>()
+
+  constructor(rows: RowTable, keyRows: KeyRows) {
+    this.#rows = rows
+    this.#keyRows = keyRows
+  }
+
+  /** @param state another one after each change of the index */
+  of(keys: BigInt64Array, state: number): ChosenRows {
+    const known = this.#known.get(keys)
+    if (known?.state === state) return known
+    const rows = this.#rowsOf(keys)
+    const chosen = { state, rows, whole: this.#rows.listParts(rows) }
+    this.#known.set(keys, chosen)
+    return chosen
+  }
+
+  #rowsOf(keys: BigInt64Array): Int32Array {
+    const rows = new Int32Array(keys.length)
+    let count = 0
+    for (const key of numbersOfKeys(keys)) {
+      const row = this.#keyRows.get(key)
+      if (row !== undefined) rows[count++] = row
+    }
+    const found = rows.subarray(0, count)
+    if (isAscending(found)) return found
+    found.sort()
+    return found.filter((row, index) => row !== found[index - 1])
+  }
+}
+
+function isAscending(rows: Int32Array): boolean {
+  for (let index = 1; index < rows.length; index++) {
+    if ((rows[index] ?? 0) <= (rows[index - 1] ?? 0)) return false
+  }
+  return true
+}
+
+/** As many parts as are worth a thread each, of all rows or of those chosen. */
+export function scanParts(
+  table: RowTable,
+  chosen: ChosenRows | null,
+  {
+    shape,
+    partBytesMin,
+    partsMax,
+  }: {
+    readonly shape: RowShape
+    readonly partBytesMin: number
+    readonly partsMax: number
+  },
+): readonly ScanPart[] {
+  const rowCount = chosen === null ? table.rowCount : chosen.rows.length
+  const worthwhile = Math.ceil((rowCount * shape.stride) / partBytesMin)
+  const count = Math.max(1, Math.min(worthwhile, partsMax))
+  if (chosen !== null && count === 1) return [chosen.whole]
+  return Array.from({ length: count }, (_, index): ScanPart => {
+    const from = Math.floor((rowCount * index) / count)
+    const to = Math.floor((rowCount * (index + 1)) / count)
+    if (chosen === null) return { parts: table.rangeParts(from, to), rows: null }
+    return table.listParts(chosen.rows.subarray(from, to))
+  })
 }

@@ -1,9 +1,10 @@
 import { AppError } from '../../core/errors.ts'
 import { onAbort } from '../../core/runtime/cancellation.ts'
 import { WorkerHost } from '../../core/runtime/worker-host.ts'
-import { VECTOR_LIMITS } from '../kernel/vector-limits.ts'
-import type { AssignResult, AssignTask } from './assign.ts'
+import { VECTOR_LIMITS } from '../kernel/memory-layout.ts'
 import {
+  type AssignResult,
+  type AssignTask,
   type ScanResult,
   type ScanRunner,
   type ScanTask,

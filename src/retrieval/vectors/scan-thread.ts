@@ -1,8 +1,10 @@
 import type { Kernel } from '../kernel/kernel.ts'
 import { type KernelChoice, openKernel } from '../kernel/open-kernel.ts'
-import { type AssignResult, type AssignTask, assignSteps } from './assign.ts'
 import {
+  type AssignResult,
+  type AssignTask,
   areOfSameRows,
+  assignSteps,
   type ScanResult,
   type ScanTask,
   scanSteps,

@@ -1,7 +1,7 @@
+import type { NearestChunk } from '../../core/domain/ports/search-ports.ts'
+import { AppError } from '../../core/errors.ts'
 import { type Candidate, candidatesOf, type Kernel } from '../kernel/kernel.ts'
-import { PART_WORDS, ROW_LIST_MAX, type RowShape } from '../kernel/memory-layout.ts'
-import { VECTOR_LIMITS } from '../kernel/vector-limits.ts'
-import type { AssignResult, AssignTask } from './assign.ts'
+import { PART_WORDS, ROW_LIST_MAX, type RowShape, VECTOR_LIMITS } from '../kernel/memory-layout.ts'
 
 /** What one thread looks through, as it is posted to it. */
 export interface ScanTask {
@@ -172,4 +172,151 @@ export function scanBytesOf({ parts, shape, rows: list }: ScanTask): number {
     rows += (parts[part + 3] ?? 0) - (parts[part + 2] ?? 0)
   }
   return rows * shape.stride * (list === null ? 1 : LISTED_FACTOR)
+}
+
+/** Rows that a thread shall compare with the centroids of all lists. Memory is only read. */
+export interface AssignTask {
+  readonly kind: 'assign'
+  readonly shape: RowShape
+  /** `address, capacity, from, to` of each extent; [from, to) are indexes into `rows`. */
+  readonly parts: Float64Array
+  /** Rows within their extents. */
+  readonly rows: Int32Array
+  readonly centroids: CentroidCodes
+  readonly listCount: number
+}
+
+/** Where those of all lists are, and their codes one after the other. */
+export interface CentroidCodes {
+  readonly boundsAt: number
+  readonly codesAt: number
+}
+
+/** The number of the nearest list for each row, in the order of the task. */
+export interface AssignResult {
+  readonly kind: 'assigned'
+  readonly lists: Int32Array
+}
+
+/** One task, slice by slice: each step is short, and between two of them it can be left. */
+export function* assignSteps(kernel: Kernel, task: AssignTask): Generator<undefined, AssignResult> {
+  const { parts, rows, shape, centroids, listCount } = task
+  const sliceMax = sliceRows(task, VECTOR_LIMITS.sliceProducts)
+  const lists = new Int32Array(rows.length)
+  kernel.openIndex(shape.stride, shape.holdsFloats ? 1 : 0)
+  for (let part = 0; part < parts.length; part += PART_WORDS) {
+    const [address = 0, capacity = 0, from = 0, to = 0] = parts.subarray(part)
+    kernel.openExtent(address, capacity)
+    kernel.openCentroids(centroids.boundsAt, centroids.codesAt, listCount)
+    for (let at = from; at < to; at += sliceMax) {
+      const slice = rows.subarray(at, Math.min(to, at + sliceMax))
+      kernel.rowList.set(slice)
+      kernel.assignRows(slice.length)
+      lists.set(kernel.rowList.subarray(0, slice.length), at)
+      yield
+    }
+  }
+  return { kind: 'assigned', lists }
+}
+
+/** How many rows of a task make this many products of two codes; no more than a kernel takes at once. */
+export function sliceRows(
+  { shape, listCount }: Pick<AssignTask, 'shape' | 'listCount'>,
+  products: number,
+): number {
+  return Math.min(ROW_LIST_MAX, Math.max(4, Math.ceil(products / (shape.stride * listCount))))
+}
+
+/** Vectors by key, as they are stored: of unit length. A key that is gone is left out. */
+export type FetchVectors = (
+  keys: readonly bigint[],
+  signal: AbortSignal,
+) => Promise<ReadonlyMap<bigint, Float32Array>>
+
+export interface CandidateSearch {
+  /** Of unit length. */
+  readonly queryVector: Float32Array
+  readonly k: number
+  readonly fetchVectors: FetchVectors
+}
+
+/**
+ * The nearest `k` where memory holds codes only: candidates are measured, the most promising first,
+ * until no other can be nearer.
+ * @throws AppError `internal` when a candidate's vector is gone: the index is behind its table
+ */
+export async function rescored(
+  candidates: readonly Candidate[],
+  search: CandidateSearch,
+  signal: AbortSignal,
+): Promise<readonly NearestChunk[]> {
+  const open = possible(candidates, search.k).toSorted((a, b) => b.upper - a.upper)
+  let nearest: readonly Measured[] = []
+  for (let from = 0; from < open.length; from += VECTOR_LIMITS.fetchRows) {
+    signal.throwIfAborted()
+    const farthest = nearest[search.k - 1]
+    const batch = open.slice(from, from + VECTOR_LIMITS.fetchRows)
+    const [best] = batch
+    // Equally near is not out yet: the key decides. At 2 everything is equally far.
+    const isDecided = farthest !== undefined && farthest.distance < 2
+    if (isDecided && best !== undefined && 1 - best.upper > farthest.distance) break
+    const measured = await measure(batch, search, signal)
+    nearest = [...nearest, ...measured].sort(compareMeasured).slice(0, search.k)
+  }
+  return nearest.map(({ key, distance }) => ({ key: BigInt(key), distance }))
+}
+
+/** Without those that are farther than `k` others in any case. */
+function possible(candidates: readonly Candidate[], k: number): readonly Candidate[] {
+  const lowers = Float64Array.from(candidates, ({ lower }) => lower).sort()
+  const threshold = lowers[lowers.length - k] ?? Number.NEGATIVE_INFINITY
+  return candidates.filter(({ upper }) => threshold <= -1 || upper >= Math.min(threshold, 1))
+}
+
+async function measure(
+  candidates: readonly Candidate[],
+  { queryVector, fetchVectors }: CandidateSearch,
+  signal: AbortSignal,
+): Promise<readonly Measured[]> {
+  const keys = candidates.map(({ key }) => BigInt(key))
+  const vectors = await fetchVectors(keys, signal)
+  return keys.map((key) => {
+    const vector = vectors.get(key)
+    if (vector?.length !== queryVector.length) {
+      throw new AppError('internal', 'The vector index is behind its table')
+    }
+    return { key: Number(key), distance: exactDistance(queryVector, vector) }
+  })
+}
+
+/** In the kernel's order of additions, so that it gives the kernel's distances to the last bit. */
+function exactDistance(one: Float32Array, other: Float32Array): number {
+  const sums = new Float64Array(4)
+  for (let index = 0; index < one.length; index++) {
+    const lane = index & 3
+    sums[lane] = (sums[lane] ?? 0) + (one[index] ?? 0) * (other[index] ?? 0)
+  }
+  const [a = 0, b = 0, c = 0, d = 0] = sums
+  return Math.min(2, Math.max(0, 1 - (a + c + (b + d))))
+}
+
+export interface Measured {
+  readonly key: number
+  readonly distance: number
+}
+
+/** The nearest first; of equally near ones the smaller key. */
+export function compareMeasured(one: Measured, other: Measured): number {
+  return one.distance - other.distance || one.key - other.key
+}
+
+/** The nearest `k` of what several threads have found. */
+export function nearestOf(results: readonly ScanResult[], k: number): readonly NearestChunk[] {
+  const measured = results.flatMap((result) => (result.kind === 'found' ? pairsOf(result) : []))
+  if (results.length > 1) measured.sort(compareMeasured)
+  return measured.slice(0, k).map(({ key, distance }) => ({ key: BigInt(key), distance }))
+}
+
+function pairsOf({ keys, distances }: ScanResult & { kind: 'found' }): readonly Measured[] {
+  return Array.from(keys, (key, index) => ({ key, distance: distances[index] ?? Number.NaN }))
 }

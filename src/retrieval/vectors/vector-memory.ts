@@ -1,9 +1,7 @@
 import { AppError } from '../../core/errors.ts'
 import type { Kernel } from '../kernel/kernel.ts'
-import { PAGE_BYTES, slotLayout } from '../kernel/memory-layout.ts'
+import { PAGE_BYTES, slotLayout, VECTOR_LIMITS } from '../kernel/memory-layout.ts'
 import { type KernelChoice, openKernel } from '../kernel/open-kernel.ts'
-import { ScalarKernel } from '../kernel/scalar-kernel.ts'
-import { VECTOR_LIMITS } from '../kernel/vector-limits.ts'
 
 /** Who scans: the calling thread a little, threads the rest. */
 export interface ScanSharing {
@@ -11,12 +9,6 @@ export interface ScanSharing {
   readonly inlineBytesMax: number
   /** A search is shared by idle threads in parts of no fewer codes. */
   readonly partBytesMin: number
-}
-
-function sharingOf(kernel: Kernel): ScanSharing {
-  const { inlineBytesMax, scalarInlineBytesMax, partBytesMin } = VECTOR_LIMITS
-  if (!(kernel instanceof ScalarKernel)) return { inlineBytesMax, partBytesMin }
-  return { inlineBytesMax: scalarInlineBytesMax, partBytesMin: scalarInlineBytesMax }
 }
 
 /** Blocks are 2^n pages long; memory grows by the largest. */
@@ -52,16 +44,14 @@ export class VectorMemory {
     bytesMax,
     threadCount,
     kernel = 'fastest',
-    sharing,
+    sharing = VECTOR_LIMITS,
     onTaking = () => {},
   }: {
     /** Of all indexes together, at most 4 GiB. */
     readonly bytesMax: number
     /** Threads that will scan, besides the calling one. */
     readonly threadCount: number
-    /** `scalar` to do without SIMD where there is some. */
     readonly kernel?: KernelChoice
-    /** Unset: as suits the kernel. */
     readonly sharing?: ScanSharing
     /** Called before memory is taken from the system; with less than zero when it was given back. */
     readonly onTaking?: (bytes: number) => void
@@ -91,7 +81,7 @@ export class VectorMemory {
     }
     this.kernel = openKernel(this.memory, 0, kernel)
     this.looksTogether = this.kernel.joinLook() !== 0
-    this.sharing = sharing ?? sharingOf(this.kernel)
+    this.sharing = sharing
   }
 
   /** In blocks that indexes hold, and what they have reserved; what was given back does not count. */

@@ -84,7 +84,7 @@ export function listedChunks(
  * Vectors and keywords together: a chunk's relevance is alpha · vector part + (1 - alpha) · keyword part. In a convex
  * combination the parts are the cosine, with 0 for less, and the BM25 score by what no score reaches. By the other fusions a
  * part is a number from 0 to 1 for the best hundred of each kind and those equal to the last of them, and 0 for all others.
- * Here every chunk is measured; where the first rows are enough, retrieval/convex-fusion.ts and retrieval/fusion.ts compute
+ * Here every chunk is measured; where the first rows are enough, retrieval/fusion.ts computes
  * the same from candidates.
  */
 

@@ -12,6 +12,7 @@ import {
   writeFile,
 } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
+import { Cron } from 'croner'
 import type { CatalogSnapshot } from '../../core/domain/access/catalog-snapshot.ts'
 import type { BackupStore } from '../../core/domain/ports/store-ports.ts'
 import type { Backup, BackupState } from '../../core/domain/server-state.ts'
@@ -54,7 +55,7 @@ export interface BackupParts {
 }
 
 const PARTIAL = '.partial-'
-/** Left free on the disk, whatever a backup takes. */
+/** Left free on the disk beside a backup. */
 const SPARE_BYTES = 64 * 1024 * 1024
 
 const NEXT_STEP = 'make room, or name another folder in EIDER_BACKUP_DIR'
@@ -314,4 +315,45 @@ function backupError(error: unknown, directory: string): unknown {
 
 function mebibytes(bytes: number): number {
   return Math.ceil(bytes / 1024 ** 2)
+}
+
+export interface ScheduleOptions {
+  /** A cron expression, in the time zone of the machine; undefined: no automatic backups. */
+  readonly pattern: string | undefined
+  /** Told of a backup of the schedule that failed. */
+  readonly onFailure: (error: unknown) => void
+}
+
+/** Makes backups by themselves. */
+export class BackupSchedule {
+  readonly #backups: StoredBackups
+  readonly #options: ScheduleOptions
+  #cron: Cron | null = null
+
+  constructor(backups: StoredBackups, options: ScheduleOptions) {
+    this.#backups = backups
+    this.#options = options
+  }
+
+  start(): void {
+    const { pattern, onFailure } = this.#options
+    if (pattern === undefined) return
+    // A run is left out while the one before goes on. The process need not stay for it.
+    this.#cron = new Cron(pattern, { protect: true, unref: true, catch: onFailure }, async () => {
+      await this.#backups.create()
+    })
+  }
+
+  state(): BackupState {
+    const nextMs = this.#cron?.nextRun()?.getTime()
+    return {
+      ...this.#backups.state(),
+      next: nextMs === undefined ? null : timestampOfMillis(nextMs),
+    }
+  }
+
+  /** Ends the schedule; a backup that is being made goes on. */
+  close(): void {
+    this.#cron?.stop()
+  }
 }

@@ -3,8 +3,8 @@ import type { DuckDBConnection } from '@duckdb/node-api'
 import { literal, quote } from '../../core/domain/identifier.ts'
 import { onAbort } from '../../core/runtime/cancellation.ts'
 import type { Database } from '../duckdb/database.ts'
-import { LOG_EXPECTED } from '../duckdb/expected-log.ts'
-import { definition } from '../upkeep/keyword-columns.ts'
+import { LOG_EXPECTED } from '../duckdb/log-mark.ts'
+import { definition } from '../upkeep/posting-sorter.ts'
 
 export interface CopiedTable {
   readonly schema: string
@@ -34,7 +34,7 @@ interface Copying {
 }
 
 /**
- * Copies every table as of one moment into a new file: one transaction, so that nobody waits for it and it sees no write
+ * Copies every table as of one moment into a new file: one transaction, so that others need not wait and it sees no write
  * of others. DuckDB's own COPY FROM DATABASE sets an option on the way, which the locked settings forbid.
  * @param path within the folder of exports, the only one that the instance may write to
  */
@@ -60,7 +60,7 @@ async function copyInto(
 ): Promise<readonly CopiedTable[]> {
   signal.throwIfAborted()
   const source = quote(await currentDatabase(connection))
-  // Nobody can guess the name, which every connection could use.
+  // The name cannot be guessed: every connection could use it.
   const copy = quote(`copy_${crypto.randomUUID()}`)
   await connection.run(`ATTACH ${literal(path)} AS ${copy} (ROW_GROUP_SIZE ${GROUP_ROWS})`)
   const file = await open(path, 'r')

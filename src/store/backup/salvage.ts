@@ -5,14 +5,14 @@ import { chunkTableName, fileTable, projectSchema, projectTable } from '../../co
 import { quote } from '../../core/domain/identifier.ts'
 import { StartError, systemCodeOf } from '../../core/errors.ts'
 import { DATABASE_FILE } from '../duckdb/database.ts'
-import { lockConflict } from '../duckdb/lock-note.ts'
+import { lockConflict } from '../duckdb/locked-instance.ts'
 import type { ExportedTable, FoundTable, FoundTables } from './salvage-reader.ts'
 
 export interface SalvagedTable {
   /** Relative to the target. */
   readonly file: string
   readonly rows: number
-  /** That cannot be read; null: nobody knows how many. */
+  /** That cannot be read; null if unknown. */
   readonly lostRows: number | null
 }
 
@@ -167,7 +167,7 @@ function definitionsOf({ catalog }: FoundTables) {
   return { definitions, names }
 }
 
-/** A part of a path, whatever the name. */
+/** Any name as a part of a path. */
 function safe(name: string): string {
   return name
     .replaceAll(/[^\p{L}\p{N}._-]/gu, '_')

@@ -1,10 +1,27 @@
 import { isDeepStrictEqual } from 'node:util'
-import type { CatalogSnapshot } from '../../core/domain/access/catalog-snapshot.ts'
+import {
+  type CatalogSnapshot,
+  findDataSource,
+  findProject,
+} from '../../core/domain/access/catalog-snapshot.ts'
+import { nameKey } from '../../core/domain/identifier.ts'
+import type { KnowledgeBase } from '../../core/domain/knowledge-base.ts'
 import type { CommitListener } from '../../core/domain/ports/retrieval-ports.ts'
+import type { Project } from '../../core/domain/project.ts'
+import { AppError, notFound } from '../../core/errors.ts'
 import type { Database } from '../duckdb/database.ts'
 import type { Secrets } from './secrets.ts'
 
 type CatalogParts = Omit<CatalogSnapshot, 'version' | 'definitionsVersion'>
+
+type ListName =
+  | 'projects'
+  | 'knowledgeBases'
+  | 'agents'
+  | 'files'
+  | 'views'
+  | 'tables'
+  | 'dataSources'
 
 /** What everything that is stored shares. */
 export interface StoreParts {
@@ -42,6 +59,20 @@ export class CatalogState {
     const definitionsVersion = before.definitionsVersion + (isNew ? 1 : 0)
     this.#snapshot = deepFrozen({ ...before, ...parts, version, definitionsVersion })
     this.#listener.catalogChanged(this.#snapshot)
+  }
+
+  /** Puts a thing in the place of the one with its id, or at the end where there is none. */
+  put<K extends ListName>(list: K, thing: CatalogParts[K][number]): void {
+    this.#setList(list, withReplaced<Identified>(this.#snapshot[list], thing))
+  }
+
+  remove(list: ListName, id: number): void {
+    this.#setList(list, withoutId<Identified>(this.#snapshot[list], id))
+  }
+
+  #setList(list: ListName, things: readonly Identified[]): void {
+    // Each list gets things of its own kind only: see `put`.
+    this.change({ [list]: things } as Partial<CatalogParts>)
   }
 
   /** For what is derived from the stored things. */
@@ -107,4 +138,97 @@ function deepFrozen<T>(value: T): T {
   if (typeof value !== 'object' || value === null || Object.isFrozen(value)) return value
   for (const part of Object.values(value)) deepFrozen(part)
   return Object.freeze(value)
+}
+
+// What must hold before a write of the catalog: names that are free. Called within the write, so nothing changes in between.
+
+const DEFAULT_VECTOR_DATABASE = 'duckdb'
+
+interface Scoped {
+  readonly name: string
+  readonly projectId: number
+}
+
+type Storage = Pick<KnowledgeBase, 'name' | 'vectorDatabase' | 'vectorDatabaseTable'>
+
+/** Projects and data sources share their names. @throws AppError `project_exists`, `database_exists` */
+export function checkDatabaseName(snapshot: CatalogSnapshot, name: string): void {
+  if (findProject(snapshot, name) !== undefined) {
+    throw new AppError('project_exists', `Project with name ${name} already exists`)
+  }
+  if (findDataSource(snapshot, name) !== undefined) {
+    throw new AppError('database_exists', `Database with name ${name} already exists`)
+  }
+}
+
+/** @throws AppError `project_not_found` when it was dropped meanwhile */
+export function currentProject(snapshot: CatalogSnapshot, id: number, name = 'this'): Project {
+  const project = snapshot.projects.find((candidate) => candidate.id === id)
+  if (project !== undefined) return project
+  throw notFound('project', name)
+}
+
+/** @throws AppError `knowledge_base_exists`, `storage_in_use` */
+export function checkKnowledgeBase(snapshot: CatalogSnapshot, draft: Scoped & Storage): void {
+  if (snapshot.knowledgeBases.some((kb) => isSameRelation(kb, draft))) {
+    const message = `Knowledge Base with name ${draft.name} already exists`
+    throw new AppError('knowledge_base_exists', message)
+  }
+  checkRelationName(snapshot, draft)
+  if (isDefaultStorage(draft)) return
+  if (nameKey(draft.vectorDatabase) === DEFAULT_VECTOR_DATABASE) {
+    const rule = `in the storage ${DEFAULT_VECTOR_DATABASE} a knowledge base has the table of its own name`
+    throw new AppError('storage_in_use', `Storage ${draft.vectorDatabaseTable}: ${rule}`)
+  }
+  const key = storageKey(draft)
+  const owner = snapshot.knowledgeBases.find((kb) => {
+    return !isDefaultStorage(kb) && storageKey(kb) === key
+  })
+  if (owner === undefined) return
+  const storage = `${draft.vectorDatabase}.${draft.vectorDatabaseTable}`
+  const user = `${owner.projectName}.${owner.name}`
+  throw new AppError('storage_in_use', `Storage ${storage} is used by knowledge base ${user}`)
+}
+
+/** @throws AppError `agent_exists` */
+export function checkAgentName(snapshot: CatalogSnapshot, agent: Scoped, ownId?: number): void {
+  const namesake = snapshot.agents.find((candidate) => isSameRelation(candidate, agent))
+  if (namesake !== undefined && namesake.id === ownId) return
+  if (namesake !== undefined) {
+    throw new AppError('agent_exists', `Agent with name ${agent.name} already exists`)
+  }
+  checkRelationName(snapshot, agent)
+}
+
+/**
+ * Relations that a FROM can name share their names within a project. @throws AppError `relation_exists`
+ */
+export function checkRelationName(snapshot: CatalogSnapshot, draft: Scoped): void {
+  const kinds = [
+    ['A knowledge base', snapshot.knowledgeBases],
+    ['A view', snapshot.views],
+    ['A table', snapshot.tables],
+    ['An agent', snapshot.agents],
+  ] as const
+  for (const [kind, things] of kinds) {
+    if (!things.some((thing: Scoped) => isSameRelation(thing, draft))) continue
+    throw new AppError('relation_exists', `${kind} with name ${draft.name} already exists`)
+  }
+}
+
+/** Whether two things have one name in one project. */
+export function isSameRelation(first: Scoped, second: Scoped): boolean {
+  return first.projectId === second.projectId && nameKey(first.name) === nameKey(second.name)
+}
+
+/** The pair that a knowledge base without `storage` gets. It is a name of its own project and conflicts with nothing. */
+function isDefaultStorage(storage: Storage): boolean {
+  return (
+    nameKey(storage.vectorDatabase) === DEFAULT_VECTOR_DATABASE &&
+    nameKey(storage.vectorDatabaseTable) === nameKey(storage.name)
+  )
+}
+
+function storageKey(storage: Storage): string {
+  return JSON.stringify([nameKey(storage.vectorDatabase), nameKey(storage.vectorDatabaseTable)])
 }

@@ -2,8 +2,10 @@
 import {
   bigint,
   boolean,
+  customType,
   doublePrecision,
   integer,
+  pgSchema,
   text,
   timestamp,
   unique,
@@ -26,7 +28,24 @@ import type { VectorIndexDefinition } from '../../core/domain/index-definition.t
 import type { MetadataColumn } from '../../core/domain/knowledge-base.ts'
 import type { RelationColumn } from '../../core/domain/project.ts'
 import type { FileFormat, FileSheet, Recognized } from '../../core/domain/uploaded-file.ts'
-import { count, eider, json, moment } from './schema-columns.ts'
+
+export const eider = pgSchema('eider')
+
+/**
+ * JSON text in the database, a value outside. Only this program writes it, so it is trusted.
+ */
+export const json = <T>(name: string) =>
+  customType<{ data: T; driverData: string }>({
+    dataType: () => 'JSON',
+    toDriver: (value) => JSON.stringify(value),
+    // The catalog's JSON is only ever written by `toDriver`, so that it has the column's type.
+    fromDriver: (value) => JSON.parse(value) as T,
+  })(name)
+
+/** Microseconds, UTC, as `YYYY-MM-DD HH:MM:SS.ffffff`. */
+export const moment = (name: string) => timestamp(name, { precision: 6, mode: 'string' }).notNull()
+
+export const count = (name: string) => bigint(name, { mode: 'number' }).notNull()
 
 export const counters = eider.table('counters', {
   name: text('name').primaryKey(),
@@ -290,7 +309,7 @@ export const traces = eider.table('traces', {
   citations: json<readonly Citation[]>('citations').notNull(),
   warnings: json<readonly string[]>('warnings').notNull(),
   byteCount: count('byte_count'),
-  /** `key 3`; null: nobody knows. */
+  /** `key 3`; null if unknown. */
   askedBy: text('asked_by'),
 })
 
@@ -335,7 +354,7 @@ export const conversationTurns = eider.table('conversation_turns', {
   citations: json<readonly Citation[]>('citations').notNull(),
   startedAt: moment('started_at'),
   endedAt: moment('ended_at'),
-  /** Of the conversation: whoever asked its first question. */
+  /** Who asked the first question of the conversation. */
   askedBy: text('asked_by'),
   /** JSON of `KeptFindings`. */
   findings: text('findings'),

@@ -130,8 +130,8 @@ function newKey(path: string): Buffer {
 }
 
 /**
- * Warnings about a data folder that other users of the machine can look into: an older version made such files, or somebody
- * has put them there.
+ * Warnings about a data folder that other users of the machine can look into: an older version made such files, or they
+ * were copied there.
  */
 export function modeWarnings(directory: string): readonly string[] {
   // Windows has no such modes.

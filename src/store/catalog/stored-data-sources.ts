@@ -10,10 +10,9 @@ import { nameKey } from '../../core/domain/identifier.ts'
 import type { DataSourceCatalog } from '../../core/domain/ports/store-ports.ts'
 import { notFound } from '../../core/errors.ts'
 import { timestampOfMillis } from '../../core/time.ts'
-import { checkDatabaseName } from './catalog-checks.ts'
 import { deleteRow, nextId, queriesOver } from './catalog-queries.ts'
 import { dataSourceOf, sealedJson } from './catalog-rows.ts'
-import { type StoreParts, withoutId, withReplaced } from './catalog-state.ts'
+import { checkDatabaseName, type StoreParts } from './catalog-state.ts'
 import { dataSources } from './schema.ts'
 
 /** Databases elsewhere over DuckDB. Each write is one turn of the write queue. */
@@ -45,7 +44,7 @@ export class StoredDataSources implements DataSourceCatalog {
         await queries.insert(dataSources).values(row)
         return dataSourceOf(row, secrets)
       },
-      (source) => this.#show(source),
+      (source) => state.put('dataSources', source),
     )
   }
 
@@ -60,7 +59,7 @@ export class StoredDataSources implements DataSourceCatalog {
         if (stored === undefined) throw notFound('database', source.name)
         return this.#altered(connection, stored, changes(stored))
       },
-      (altered) => this.#show(altered),
+      (altered) => this.#parts.state.put('dataSources', altered),
     )
   }
 
@@ -68,7 +67,7 @@ export class StoredDataSources implements DataSourceCatalog {
     const { database, state } = this.#parts
     return database.writeFreeing(
       (connection) => deleteRow(connection, 'database', source),
-      () => state.change({ dataSources: withoutId(state.snapshot().dataSources, source.id) }),
+      () => state.remove('dataSources', source.id),
     )
   }
 
@@ -91,10 +90,5 @@ export class StoredDataSources implements DataSourceCatalog {
     const [row] = await queries.select().from(dataSources).where(isOwn)
     if (row === undefined) throw notFound('database', name)
     return dataSourceOf(row, secrets)
-  }
-
-  #show(source: DataSource): void {
-    const { state } = this.#parts
-    state.change({ dataSources: withReplaced(state.snapshot().dataSources, source) })
   }
 }

@@ -1,6 +1,6 @@
 /**
  * What an UPDATE does to stored chunks, within its transaction. New metadata is written in place; a chunk with a new text
- * is a new row with the old one's ids: whatever is derived from texts and vectors sees one go and one come.
+ * is a new row with the old one's ids: indexes of texts and vectors see one go and one come.
  */
 
 import {

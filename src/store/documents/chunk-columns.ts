@@ -1,9 +1,18 @@
 /** The physical tables of a knowledge base, see domain/chunk-tables.ts. */
 import type { DuckDBConnection } from '@duckdb/node-api'
-import { chunkTables, type TableIds } from '../../core/domain/chunk.ts'
+import {
+  chunkTableName,
+  chunkTables,
+  projectSchema,
+  type TableIds,
+} from '../../core/domain/chunk.ts'
+import type { TextLayout } from '../../core/domain/document.ts'
 import { quote } from '../../core/domain/identifier.ts'
-import type { MetadataColumn } from '../../core/domain/knowledge-base.ts'
-import { createContextTable } from './chunk-contexts.ts'
+import type { KnowledgeBase, MetadataColumn } from '../../core/domain/knowledge-base.ts'
+import type { CutChunk } from '../../core/domain/ports/document-ports.ts'
+import { appendColumns } from '../duckdb/columns.ts'
+import type { Database } from '../duckdb/database.ts'
+import { runWithKeys } from '../duckdb/typed-values.ts'
 import { createKeywordTables } from './keyword-index.ts'
 import { type MetadataPlan, physicalNumber } from './metadata-columns.ts'
 
@@ -58,4 +67,143 @@ function movedValue(from: MetadataColumn, to: MetadataColumn): string {
   // As JSON writes numbers: 1, not 1.0.
   const isWhole = `${old} = trunc(${old}) AND abs(${old}) < 1e15`
   return `CASE WHEN ${isWhole} THEN ${old}::BIGINT::VARCHAR ELSE ${old}::VARCHAR END`
+}
+
+// What is embedded before the chunks of a knowledge base, see domain/chunk-tables.ts.
+
+export async function createContextTable(
+  connection: DuckDBConnection,
+  ids: TableIds,
+): Promise<void> {
+  await connection.run(`CREATE TABLE IF NOT EXISTS ${chunkTables(ids).contexts} (
+    chunk_key BIGINT NOT NULL, context VARCHAR NOT NULL, is_cut BOOLEAN NOT NULL, layout VARCHAR)`)
+}
+
+/** `chunk_key, context, is_cut, layout` */
+const COLUMN_COUNT = 4
+
+/** Gives the table, or its last column, to each knowledge base that lacks it: the data folder is that of an older version. */
+export async function addContextTables(
+  database: Database,
+  knowledgeBases: readonly KnowledgeBase[],
+): Promise<void> {
+  const there = await database.lease(async (connection) => {
+    const reader = await connection.runAndReadAll(
+      `SELECT schema_name || '.' || table_name, column_count FROM duckdb_tables() WHERE table_name LIKE 'kb%contexts'`,
+    )
+    return new Map(reader.getRows().map(([name, count]) => [String(name), Number(count)]))
+  })
+  const columnCount = (kb: KnowledgeBase) => {
+    return there.get(`${projectSchema(kb.projectId)}.${chunkTableName(kb, 'contexts')}`) ?? 0
+  }
+  const older = knowledgeBases.filter((kb) => columnCount(kb) < COLUMN_COUNT)
+  if (older.length === 0) return
+  await database.write(async (connection) => {
+    for (const kb of older) {
+      if (columnCount(kb) === 0) await createContextTable(connection, kb)
+      else {
+        const { contexts } = chunkTables(kb)
+        await connection.run(`ALTER TABLE ${contexts} ADD COLUMN IF NOT EXISTS layout VARCHAR`)
+      }
+    }
+  })
+}
+
+/** Rows that are appended between two looks at what else waits. */
+const ROWS_PER_APPEND = 1024
+
+export async function appendContexts(
+  connection: DuckDBConnection,
+  ids: TableIds,
+  rows: readonly {
+    readonly key: bigint
+    readonly context: string
+    readonly isCut: boolean
+    readonly layout: string | null
+  }[],
+): Promise<void> {
+  const some = rows.filter(({ context, isCut, layout }) => {
+    return context !== '' || isCut || layout !== null
+  })
+  if (some.length === 0) return
+  const schema = projectSchema(ids.projectId)
+  const table = chunkTableName(ids, 'contexts')
+  await appendColumns({ connection, schema, table }, function* () {
+    for (let start = 0; start < some.length; start += ROWS_PER_APPEND) {
+      const batch = some.slice(start, start + ROWS_PER_APPEND)
+      yield [
+        batch.map(({ key }) => key),
+        batch.map(({ context }) => context),
+        batch.map(({ isCut }) => isCut),
+        batch.map(({ layout }) => layout),
+      ]
+    }
+  })
+}
+
+/** What is embedded before those of the chunks that have something. */
+export async function contextsOf(
+  connection: DuckDBConnection,
+  ids: TableIds,
+  chunkKeys: readonly bigint[],
+): Promise<ReadonlyMap<bigint, string>> {
+  if (chunkKeys.length === 0) return new Map()
+  const result = await runWithKeys(
+    connection,
+    `SELECT chunk_key, context FROM ${chunkTables(ids).contexts} WHERE chunk_key IN ($keys)`,
+    { keys: chunkKeys },
+  )
+  const rows = await result.getRows()
+  return new Map(rows.map(([key, context]) => [BigInt(String(key)), String(context)]))
+}
+
+/** What is known of how chunks were cut. */
+export type Cut = Pick<CutChunk, 'context' | 'layout' | 'between'>
+
+export const NOTHING_KNOWN: Cut = { context: '', layout: null, between: null }
+
+/** Of those of the chunks of which something is known. */
+export async function cutsOf(
+  connection: DuckDBConnection,
+  ids: TableIds,
+  chunkKeys: readonly bigint[],
+): Promise<ReadonlyMap<bigint, Cut>> {
+  const result = await runWithKeys(
+    connection,
+    `SELECT chunk_key, context, layout FROM ${chunkTables(ids).contexts} WHERE chunk_key IN ($keys)`,
+    { keys: chunkKeys },
+  )
+  const rows = await result.getRows()
+  return new Map(
+    rows.map(([key, context, layout]) => [
+      BigInt(String(key)),
+      {
+        ...NOTHING_KNOWN,
+        ...(layout === null ? {} : layoutOf(String(layout))),
+        context: String(context),
+      },
+    ]),
+  )
+}
+
+/** `storedLayout` writes it. */
+function layoutOf(json: string): Pick<Cut, 'layout' | 'between'> {
+  const { between = null, ...layout } = JSON.parse(json) as Partial<TextLayout> & {
+    readonly between?: string
+  }
+  const { title = null, syntax, parts = null } = layout
+  return { layout: syntax === undefined ? null : { title, syntax, parts }, between }
+}
+
+/** How many chunks the embedding model does not read whole, and how many there are. */
+export async function cutCounts(
+  connection: DuckDBConnection,
+  ids: TableIds,
+): Promise<{ readonly cutCount: number; readonly chunkCount: number }> {
+  const { chunks, contexts } = chunkTables(ids)
+  const reader = await connection.runAndReadAll(
+    `SELECT (SELECT count(*) FROM ${contexts} WHERE is_cut), (SELECT count(*) FROM ${chunks})`,
+  )
+  const [cutCount, chunkCount] = reader.getRows()[0] ?? []
+  return { cutCount: Number(cutCount ?? 0), chunkCount: Number(chunkCount ?? 0) }
 }

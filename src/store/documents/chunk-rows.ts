@@ -112,7 +112,7 @@ export function* rowsOfDocument(
   }
 }
 
-/** How its text is laid out, and what of it stands in no chunk. */
+/** How its text is laid out, and the text between its chunks. */
 function storedLayout({ layout, between }: Chunk): string | null {
   if (layout === undefined && between === undefined) return null
   return jsonText(between === undefined ? layout : { ...layout, between })

@@ -1,4 +1,4 @@
-/** Writes to the chunks of knowledge bases: each one transaction, of which the catalog and the caches are told. */
+/** Writes to the chunks of knowledge bases: each one transaction, followed by the catalog and the caches. */
 import type { DuckDBConnection } from '@duckdb/node-api'
 import {
   type KnowledgeBase,
@@ -7,20 +7,27 @@ import {
 } from '../../core/domain/knowledge-base.ts'
 import type { JobMark } from '../../core/domain/ports/job-ports.ts'
 import type { ChunkChanges } from '../../core/domain/ports/retrieval-ports.ts'
+import type { WriteOutcome } from '../../core/domain/ports/store-ports.ts'
 import { AppError, notFound } from '../../core/errors.ts'
 import { timestampOfMillis } from '../../core/time.ts'
+import { type KnowledgeBaseRow, KnownRows } from '../catalog/catalog-queries.ts'
 import { knowledgeBaseOf } from '../catalog/catalog-rows.ts'
 import type { StoreParts } from '../catalog/catalog-state.ts'
-import { withReplaced } from '../catalog/catalog-state.ts'
-import { type KnowledgeBaseRow, KnownRows } from '../catalog/known-rows.ts'
 import { PostingSorter } from '../upkeep/posting-sorter.ts'
 import { applyMetadataPlan, createVectorTable } from './chunk-columns.ts'
-import type { Incoming } from './chunk-rows.ts'
+import type { ChunkRow, Incoming } from './chunk-rows.ts'
+import { type DocumentIds, keysOfDocuments } from './document-ids.ts'
 import { recentPostingsOf, sortPostings } from './keyword-index.ts'
 import type { KeywordLanguages } from './keyword-languages.ts'
 import { planMetadata, SeenColumns } from './metadata-columns.ts'
 import { vectorRowsFrom } from './stored-vectors.ts'
-import { type OpenTables, type RowsReplaced, vectorsOfRows } from './write-chunk-rows.ts'
+import {
+  type OpenTables,
+  type RowsReplaced,
+  replaceChunkRows,
+  StaleVectors,
+  vectorsOfRows,
+} from './write-chunk-rows.ts'
 
 /** What a write answers, and what it did to the rows. */
 export interface RowsWritten<T> extends RowsReplaced {
@@ -78,7 +85,7 @@ export class ChunkWrites {
           return outcome
         },
         ({ changed, row, vectors, marks }) => {
-          state.change({ knowledgeBases: withReplaced(state.snapshot().knowledgeBases, changed) })
+          state.put('knowledgeBases', changed)
           this.#rows.remember(changed, row)
           state.listener.endCommit(changed, vectors)
           this.#languages.wake(changed)
@@ -161,12 +168,12 @@ export class ChunkWrites {
     return { row, known, tables }
   }
 
-  /** What the write has done to the chunks and their vectors; null: nobody needs to know. */
+  /** What the write has done to the chunks and their vectors; null: no listener needs to know. */
   async #chunkChanges(
     tables: OpenTables,
     { newRows, removedKeys, rewrittenKeys = [], copied }: RowsWritten<unknown>,
   ): Promise<ChunkChanges | null> {
-    // Too many to be held here: whoever has the others in memory reads them anew.
+    // Too many to be held here: caches of the others read them again.
     if (copied !== undefined) return null
     if (!this.#parts.state.listener.needsChange(tables)) return null
     const { connection, dimensions, nextChunkKey } = tables
@@ -211,4 +218,137 @@ function storedDimensions(row: KnowledgeBaseRow, { dimensions }: Incoming): numb
   if (row.dimensions === dimensions) return row.dimensions
   const sizes = `the model gives ${dimensions}, ${row.name} holds ${row.dimensions}`
   throw new AppError('dimension_mismatch', `Dimensions do not match: ${sizes}`)
+}
+
+// Small inserts that wait for the same turn share its transaction: a COMMIT costs as much as ten rows.
+
+/** Documents as rows, ready to be stored. */
+export interface PreparedInsert {
+  readonly rows: readonly ChunkRow[]
+  /** Distinct. */
+  readonly documentIds: readonly string[]
+  readonly incoming: Incoming
+  /** Of the job that stores it: written in the same transaction. */
+  readonly mark?: JobMark
+}
+
+interface WaitingInsert extends PreparedInsert {
+  readonly outcome: PromiseWithResolvers<WriteOutcome>
+}
+
+/** One of more rows has a transaction of its own. */
+const ROWS_OF_SMALL_MAX = 64
+
+/** Of all inserts that share one. */
+const ROWS_OF_GROUP_MAX = 512
+
+export class GroupedInserts {
+  readonly #writes: ChunkWrites
+  readonly #documentIds: DocumentIds
+  /** By knowledge base and table of vectors, in the order in which they came. */
+  readonly #waiting = new Map<string, WaitingInsert[]>()
+
+  constructor(writes: ChunkWrites, documentIds: DocumentIds) {
+    this.#writes = writes
+    this.#documentIds = documentIds
+  }
+
+  /** Answers after the commit. The failure of another insert is not one of this. */
+  insert(kb: KnowledgeBase, prepared: PreparedInsert): Promise<WriteOutcome> {
+    const waiting = { ...prepared, outcome: Promise.withResolvers<WriteOutcome>() }
+    if (prepared.rows.length > ROWS_OF_SMALL_MAX) void this.#writeAlone(kb, waiting)
+    else this.#wait(kb, waiting)
+    return waiting.outcome.promise
+  }
+
+  #wait(kb: KnowledgeBase, insert: WaitingInsert): void {
+    const key = `${kb.id} ${kb.vectorsNumber}`
+    const others = this.#waiting.get(key)
+    if (others !== undefined) {
+      others.push(insert)
+      return
+    }
+    this.#waiting.set(key, [insert])
+    void this.#writeGroup(kb, key)
+  }
+
+  /** In the next turn of the write queue: as many of those that wait then as fit together. */
+  async #writeGroup(kb: KnowledgeBase, key: string): Promise<void> {
+    let taken: readonly WaitingInsert[] = []
+    const take = (row: KnowledgeBaseRow | null) => {
+      const waiting = this.#waiting.get(key) ?? []
+      this.#waiting.delete(key)
+      const count = row === null ? waiting.length : countThatFit(waiting, row)
+      taken = waiting.slice(0, count)
+      const rest = waiting.slice(count)
+      if (rest.length > 0) {
+        this.#waiting.set(key, rest)
+        void this.#writeGroup(kb, key)
+      }
+      return incomingOf(taken)
+    }
+    try {
+      await this.#writes.write(kb, take, (tables) => this.#replace(tables, taken))
+      for (const { outcome } of taken) outcome.resolve({ kind: 'stored' })
+    } catch (error) {
+      if (taken.length === 0) take(null)
+      const [only] = taken
+      if (only !== undefined && taken.length === 1) fail(only, error)
+      // Nothing is stored. Which of them it was shows when each is tried by itself.
+      else for (const insert of taken) await this.#writeAlone(kb, insert)
+    }
+  }
+
+  async #writeAlone(kb: KnowledgeBase, insert: WaitingInsert): Promise<void> {
+    try {
+      await this.#writes.write(kb, insert.incoming, (tables) => this.#replace(tables, [insert]))
+      insert.outcome.resolve({ kind: 'stored' })
+    } catch (error) {
+      fail(insert, error)
+    }
+  }
+
+  async #replace(tables: OpenTables, inserts: readonly PreparedInsert[]) {
+    const documentIds = inserts.flatMap((insert) => insert.documentIds)
+    const newRows = inserts.flatMap((insert) => insert.rows)
+    const possible = await this.#documentIds.comeWith(tables.connection, tables, documentIds)
+    const removedKeys = await keysOfDocuments(tables.connection, tables, possible)
+    await replaceChunkRows(tables, newRows, removedKeys)
+    const marks = inserts.flatMap(({ mark }) => (mark === undefined ? [] : [mark]))
+    return { result: null, newRows, removedKeys, marks }
+  }
+}
+
+function fail({ outcome }: WaitingInsert, error: unknown): void {
+  if (error instanceof StaleVectors) outcome.resolve({ kind: 'stale' })
+  else outcome.reject(error)
+}
+
+/** How many of the first come to the same together as one after the other. */
+function countThatFit(waiting: readonly WaitingInsert[], row: KnowledgeBaseRow): number {
+  const ids = new Set<string>()
+  let rowCount = 0
+  for (const [index, { rows, documentIds, incoming }] of waiting.entries()) {
+    rowCount += rows.length
+    const isApart = documentIds.every((id) => !ids.has(id))
+    const fits = isApart && rowCount <= ROWS_OF_GROUP_MAX && !changesTables(incoming, row)
+    if (!fits) return Math.max(1, index)
+    for (const id of documentIds) ids.add(id)
+  }
+  return waiting.length
+}
+
+/** What comes decides about tables and types of columns, which is up to the first that does. */
+function changesTables({ metadata, dimensions }: Incoming, row: KnowledgeBaseRow): boolean {
+  if (dimensions !== null && dimensions !== row.dimensions) return true
+  const { added, widened } = planMetadata(row.storedMetadata, metadata)
+  return added.length + widened.length > 0
+}
+
+/** Together they bring what the tables have room for. */
+function incomingOf(inserts: readonly PreparedInsert[]): Incoming {
+  const [only] = inserts
+  if (only !== undefined && inserts.length === 1) return only.incoming
+  const dimensions = inserts.find(({ incoming }) => incoming.dimensions !== null)
+  return { metadata: new SeenColumns(), dimensions: dimensions?.incoming.dimensions ?? null }
 }

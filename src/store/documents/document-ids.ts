@@ -1,5 +1,13 @@
 /** Which documents may be stored, so that a new one need not be looked for. */
-import type { DuckDBConnection } from '@duckdb/node-api'
+import {
+  type DuckDBConnection,
+  type DuckDBType,
+  type DuckDBValue,
+  LIST,
+  listValue,
+  VARCHAR,
+} from '@duckdb/node-api'
+import type { StoredChunkText } from '../../core/domain/chunk.ts'
 import { chunkTables, type TableIds } from '../../core/domain/chunk.ts'
 import { LruMap } from '../../core/runtime/lru-map.ts'
 import { yieldToEventLoop } from '../../core/runtime/serial-queue.ts'
@@ -84,7 +92,7 @@ const SLOTS_MIN = 1024
 
 /** Of numbers below 2^31, in at most 16 bytes each. */
 class HashSet {
-  /** Each the number and one, 0 where there is none: a number stands where it belongs, or in a slot after that. */
+  /** Each the number and one, 0 where there is none: a number is in its own slot, or in one after that. */
   #slots = new Uint32Array(SLOTS_MIN)
   #count = 0
 
@@ -113,7 +121,7 @@ class HashSet {
   }
 }
 
-/** Where the number stands, or is going to. @param slots a power of two of them, not all taken */
+/** The slot of the number, or the one it would get. @param slots a power of two of them, not all taken */
 function slotFor(slots: Uint32Array, hash: number): number {
   const mask = slots.length - 1
   let slot = hash & mask
@@ -121,4 +129,69 @@ function slotFor(slots: Uint32Array, hash: number): number {
     slot = (slot + 1) & mask
   }
   return slot
+}
+
+// What is stored of documents, found by their ids.
+
+/** The texts of all chunks of these documents, of one at least. */
+export async function storedTexts(
+  connection: DuckDBConnection,
+  ids: TableIds,
+  documentIds: readonly string[],
+): Promise<readonly StoredChunkText[]> {
+  const { chunks, contexts } = chunkTables(ids)
+  const { condition, values, types } = withIds(documentIds)
+  // Such a join reads the text of every chunk, those of other documents too: only where it is of use.
+  const there = `SELECT 1 FROM ${chunks} WHERE ${condition} LIMIT 1`
+  const found = await connection.runAndReadAll(there, values, types)
+  if (found.currentRowCount === 0) return []
+  const sql = `SELECT c.chunk_key, document_id, chunk_content, coalesce(context, '')
+    FROM ${chunks} AS c LEFT JOIN ${contexts} AS x ON x.chunk_key = c.chunk_key
+    WHERE ${condition} ORDER BY c.chunk_key`
+  const texts: StoredChunkText[] = []
+  const result = await connection.stream(sql, values, types)
+  for await (const data of result) {
+    for (const [chunkKey, documentId, content, context] of data.getRows()) {
+      texts.push({
+        chunkKey: BigInt(String(chunkKey)),
+        documentId: String(documentId),
+        content: String(content),
+        context: String(context),
+      })
+    }
+    await yieldToEventLoop()
+  }
+  return texts
+}
+
+/** The keys of all chunks of these documents. */
+export async function keysOfDocuments(
+  connection: DuckDBConnection,
+  ids: TableIds,
+  documentIds: readonly string[],
+): Promise<readonly bigint[]> {
+  if (documentIds.length === 0) return []
+  const { condition, values, types } = withIds(documentIds)
+  const sql = `SELECT chunk_key FROM ${chunkTables(ids).chunks} WHERE ${condition}`
+  const reader = await connection.runAndReadAll(sql, values, types)
+  return reader.getRows().map(([key]) => BigInt(String(key)))
+}
+
+/** Ids are compared within the scan, which takes a fifth of the time of a join; at most this many. */
+const LISTED_IDS_MAX = 16
+
+/** A condition on `document_id`, and what is bound to it. */
+function withIds(documentIds: readonly string[]) {
+  const ids = documentIds.map((id) => id.toWellFormed())
+  if (ids.length > LISTED_IDS_MAX) {
+    const values: Record<string, DuckDBValue> = { ids: listValue(ids) }
+    const types: Record<string, DuckDBType> = { ids: LIST(VARCHAR) }
+    return { condition: 'document_id IN (SELECT unnest($ids))', values, types }
+  }
+  const named = ids.map((id, index) => [`id${index}`, id] as const)
+  const values: Record<string, DuckDBValue> = Object.fromEntries(named)
+  const types: Record<string, DuckDBType> = {}
+  for (const [name] of named) types[name] = VARCHAR
+  const condition = `document_id IN (${named.map(([name]) => `$${name}`).join(', ')})`
+  return { condition, values, types }
 }

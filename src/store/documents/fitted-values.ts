@@ -86,7 +86,7 @@ function notFitted(): never {
   throw new Error('a row that was not fitted')
 }
 
-/** Where a value is going to stand. */
+/** Where a value goes. */
 interface Place {
   readonly row: DuckDBValue[]
   readonly index: number
@@ -126,7 +126,7 @@ type Fit = { readonly value: DuckDBValue } | 'unfit' | { readonly ask: Question 
 
 /** What DuckDB is asked: to cast a value. */
 interface Question {
-  /** Equal for equal values; null: nobody knows whether another is equal. */
+  /** Equal for equal values; null: whether another is equal is unknown. */
   readonly key: string | null
   /** The value, as one of this type. */
   readonly source: string

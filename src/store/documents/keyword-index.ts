@@ -13,13 +13,18 @@ import {
 } from '../../core/domain/chunk.ts'
 import { literal } from '../../core/domain/identifier.ts'
 import { TERM_RULES_VERSION } from '../../core/text/words.ts'
-import { APPENDED_ROWS_MAX, type AppendedColumns, appendColumns } from '../duckdb/columns.ts'
+import {
+  APPENDED_ROWS_MAX,
+  type AppendedColumns,
+  appendColumns,
+  countOf,
+} from '../duckdb/columns.ts'
 import {
   POSTING_COLUMNS,
   RECENT_POSTING_COLUMNS,
+  type RecentPostings,
   TERM_COUNT_COLUMNS,
-} from '../upkeep/keyword-columns.ts'
-import type { RecentPostings } from '../upkeep/posting-sorter.ts'
+} from '../upkeep/posting-sorter.ts'
 
 /** A chunk by its key, and its terms. */
 export interface KeywordRow {
@@ -143,10 +148,11 @@ export async function sortPostings(
   const { postings, recentPostings } = chunkTables(ids)
   const former = `${chunkTableName(ids, 'postings')}_former`
   const formerTable = `${projectSchema(ids.projectId)}.${former}`
-  const counted = await connection.runAndReadAll(
+  const count = await countOf(
+    connection,
     `SELECT (SELECT count(*) FROM ${postings}) + (SELECT count(*) FROM ${recentPostings})`,
   )
-  const parts = termRanges(Math.ceil(Number(counted.getRows()[0]?.[0] ?? 0) / rowsPerSort))
+  const parts = termRanges(Math.ceil(count / rowsPerSort))
   await connection.run(`ALTER TABLE ${postings} RENAME TO ${former};
     CREATE TABLE ${postings} (${POSTING_COLUMNS})`)
   for (const condition of parts) {
@@ -157,7 +163,7 @@ export async function sortPostings(
   await connection.run(`DROP TABLE ${formerTable}; DELETE FROM ${recentPostings}`)
 }
 
-/** Conditions that divide all terms into so many parts, in their order. */
+/** Conditions that divide all terms into `count` parts, in their order. */
 export function termRanges(count: number): readonly string[] {
   const bounds = Array.from({ length: Math.max(0, count - 1) }, (_, index) => {
     return (BigInt(index + 1) * 2n ** 64n) / BigInt(count) - 2n ** 63n

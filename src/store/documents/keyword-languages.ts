@@ -4,6 +4,7 @@ import type { KnowledgeBase } from '../../core/domain/knowledge-base.ts'
 import { AppError } from '../../core/errors.ts'
 import { SerialQueue } from '../../core/runtime/serial-queue.ts'
 import { learnedLanguage } from '../../core/text/learned-language.ts'
+import { type KnowledgeBaseRow, KnownRows } from '../catalog/catalog-queries.ts'
 import {
   knowledgeBaseOf,
   type StoredParams,
@@ -11,21 +12,20 @@ import {
   storedParamsOf,
 } from '../catalog/catalog-rows.ts'
 import { type StoreParts, withReplaced } from '../catalog/catalog-state.ts'
-import { type KnowledgeBaseRow, KnownRows } from '../catalog/known-rows.ts'
 import { KeywordRebuild, OlderIndexes } from './keyword-rebuild.ts'
 
-/** The first chunks, and so much of each, show the language. */
+/** The first chunks, and this much of each, show the language. */
 const SAMPLE_CHUNKS = 200
 const SAMPLE_CHARS = 4_000
-/** Of so many words that show no language, more will not either. */
+/** If this many words show no language, more will not either. */
 const MIXED_WORDS = 5_000
 
 /** Of the chunks and their vectors. */
 const NOTHING_CHANGED = { removedKeys: new BigInt64Array() }
 
 /**
- * The language of each keyword index: learned from the first texts where nobody names one, and changed in the background,
- * as are terms by the rules of an earlier version. An index is made anew beside the other, one after the other; searches
+ * The language of each keyword index: learned from the first texts unless one is named, and changed in the background,
+ * as are terms by the rules of an earlier version. An index is rebuilt beside the other, one after the other; searches
  * have the former terms until it takes its place, and what a crash cut off is gone on with at the next start.
  */
 export class KeywordLanguages {
@@ -55,7 +55,7 @@ export class KeywordLanguages {
       const now = this.#current(kb.id)
       if (now !== undefined) this.wake(now)
     }
-    // Whatever prevents it, the next write or start tries again: searches have the former terms.
+    // If it fails, the next write or start tries again: searches have the former terms.
     this.#jobs.set(
       kb.id,
       this.#run(kb.id).then(again, () => this.#jobs.delete(kb.id)),
@@ -167,7 +167,7 @@ export class KeywordLanguages {
       (outcome) => {
         if (outcome === null) return
         const { changed, isRebuilt } = outcome
-        state.change({ knowledgeBases: withReplaced(state.snapshot().knowledgeBases, changed) })
+        state.put('knowledgeBases', changed)
         if (!isRebuilt) return
         const write = { revision: changed.revision, changed: NOTHING_CHANGED, hasOtherTerms: true }
         state.listener.endCommit(changed, write)

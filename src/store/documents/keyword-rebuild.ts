@@ -1,6 +1,6 @@
 /**
- * A keyword index that is made anew beside the one that searches read. Keys of chunks ascend and a new text is a new key, so
- * writes need not know of it: it is filled in the order of the keys, batch by batch, and whatever comes meanwhile comes at
+ * A keyword index that is rebuilt beside the one that searches read. Keys of chunks ascend and a new text is a new key, so
+ * writes need not know of it: it is filled in the order of the keys, batch by batch, and new chunks come at
  * its end. Each batch is a short transaction, and what a crash leaves is gone on with.
  */
 
@@ -16,8 +16,9 @@ import { literal, quote } from '../../core/domain/identifier.ts'
 import type { Language } from '../../core/domain/language.ts'
 import { SLICE_MS, TimeSlice } from '../../core/runtime/serial-queue.ts'
 import { Analyzer } from '../../core/text/analyzer.ts'
+import { countOf } from '../duckdb/columns.ts'
 import type { Database } from '../duckdb/database.ts'
-import { POSTING_COLUMNS, RECENT_POSTING_COLUMNS } from '../upkeep/keyword-columns.ts'
+import { POSTING_COLUMNS, RECENT_POSTING_COLUMNS } from '../upkeep/posting-sorter.ts'
 import {
   appendKeywords,
   createKeywordTables,
@@ -144,8 +145,8 @@ export class KeywordRebuild {
     const parts = await this.#database.write(async (connection) => {
       if ((await this.#comments(connection)).get('postings') === SORTED) return []
       await connection.run(`DROP TABLE ${postings}; CREATE TABLE ${postings} (${POSTING_COLUMNS})`)
-      const counted = await connection.runAndReadAll(`SELECT count(*) FROM ${recentPostings}`)
-      return termRanges(Math.ceil(Number(counted.getRows()[0]?.[0] ?? 0) / ROWS_PER_SORT))
+      const count = await countOf(connection, `SELECT count(*) FROM ${recentPostings}`)
+      return termRanges(Math.ceil(count / ROWS_PER_SORT))
     })
     await this.#database.withoutCaching(async () => {
       for (const [index, condition] of parts.entries()) {

@@ -15,12 +15,12 @@ import type {
 import { notFound } from '../../core/errors.ts'
 import { LruMap } from '../../core/runtime/lru-map.ts'
 import { yieldToEventLoop } from '../../core/runtime/serial-queue.ts'
-import { columnBatchOf } from '../duckdb/columns.ts'
+import { columnBatchOf, countOf } from '../duckdb/columns.ts'
 import type { Database } from '../duckdb/database.ts'
-import { runWithKeys } from '../duckdb/key-lists.ts'
-import { cutsOf, NOTHING_KNOWN } from './chunk-contexts.ts'
+import { runWithKeys } from '../duckdb/typed-values.ts'
+import { cutsOf, NOTHING_KNOWN } from './chunk-columns.ts'
+import { keysOfDocuments } from './document-ids.ts'
 import { readMetadata } from './stored-metadata.ts'
-import { keysOfDocuments } from './stored-texts.ts'
 
 interface Counted {
   readonly revision: number
@@ -32,7 +32,7 @@ interface Counted {
 
 /**
  * With more chunks, one that is written to all the time is not counted anew for everybody who looks: counting takes a tenth
- * of the time at most, so that what nobody asks for again is wrong by no more than that.
+ * of the time at most, so that an old count is wrong by no more than that.
  */
 const LARGE_CHUNKS = 100_000
 const PAUSE_TIMES = 9
@@ -101,7 +101,7 @@ export class ListedDocuments implements StoredDocuments {
 
   chunkCount(kb: KnowledgeBase): Promise<number> {
     return this.#read(kb, (connection) =>
-      countedBy(connection, `SELECT count(*) FROM ${chunkTables(kb).chunks}`),
+      countOf(connection, `SELECT count(*) FROM ${chunkTables(kb).chunks}`),
     )
   }
 
@@ -245,10 +245,7 @@ async function* keyRanges(
   { afterKey, limit }: KeyPage,
 ): AsyncGenerator<string, void> {
   const last = BigInt(
-    await countedBy(
-      connection,
-      `SELECT coalesce(max(chunk_key), 0) FROM ${chunkTables(kb).chunks}`,
-    ),
+    await countOf(connection, `SELECT coalesce(max(chunk_key), 0) FROM ${chunkTables(kb).chunks}`),
   )
   let width = BigInt(limit * KEYS_PER_ROW)
   for (let from = afterKey; from < last; from += width, width = wider(width)) {
@@ -348,11 +345,6 @@ function chunkOf([key, documentId, chunkId, content, metadata]: readonly unknown
 /** Written by this program: an object. */
 function objectOf(metadata: unknown): Row {
   return JSON.parse(String(metadata)) as Row
-}
-
-async function countedBy(connection: DuckDBConnection, sql: string): Promise<number> {
-  const reader = await connection.runAndReadAll(sql)
-  return Number(reader.getRows()[0]?.[0] ?? 0)
 }
 
 interface ChunkPlace {

@@ -19,21 +19,26 @@ import { notFound } from '../../core/errors.ts'
 import { LruMap } from '../../core/runtime/lru-map.ts'
 import { Analyzers } from '../../core/text/analyzer.ts'
 import type { StoreParts } from '../catalog/catalog-state.ts'
+import { countOf } from '../duckdb/columns.ts'
 import {
   changeChunkRows,
   changeDocumentRows,
   preparedChunks,
   preparedDocuments,
 } from './chunk-changes.ts'
-import { contextsOf, cutCounts } from './chunk-contexts.ts'
+import { contextsOf, cutCounts } from './chunk-columns.ts'
 import { chunkRowsOf, type Incoming } from './chunk-rows.ts'
-import { ChunkWrites, type JobMarks, NOTHING_COMES, type RowsWritten } from './chunk-writes.ts'
-import { DocumentIds } from './document-ids.ts'
+import {
+  ChunkWrites,
+  GroupedInserts,
+  type JobMarks,
+  NOTHING_COMES,
+  type RowsWritten,
+} from './chunk-writes.ts'
+import { DocumentIds, keysOfDocuments, storedTexts } from './document-ids.ts'
 import { fitValues } from './fitted-values.ts'
-import { GroupedInserts } from './grouped-inserts.ts'
 import type { KeywordLanguages } from './keyword-languages.ts'
 import { valuesByKey } from './metadata-columns.ts'
-import { keysOfDocuments, storedTexts } from './stored-texts.ts'
 import { type OpenTables, removeChunkRows, StaleVectors } from './write-chunk-rows.ts'
 
 /** Knowledge bases whose cut chunks are remembered. */
@@ -87,12 +92,9 @@ export class StoredChunks implements ChunkStore {
 
   /** How many chunks are stored. @throws AppError `knowledge_base_not_found` */
   async chunkCount(kb: KnowledgeBase): Promise<number> {
-    return this.#read(kb, async (connection) => {
-      const reader = await connection.runAndReadAll(
-        `SELECT count(*) FROM ${chunkTables(kb).chunks}`,
-      )
-      return Number(reader.getRows()[0]?.[0] ?? 0)
-    })
+    return this.#read(kb, (connection) =>
+      countOf(connection, `SELECT count(*) FROM ${chunkTables(kb).chunks}`),
+    )
   }
 
   async contextsOf(

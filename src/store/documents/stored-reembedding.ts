@@ -27,16 +27,14 @@ import { timestampOfMillis } from '../../core/time.ts'
 import { queriesOver } from '../catalog/catalog-queries.ts'
 import { knowledgeBaseOf, unsealedOrNull } from '../catalog/catalog-rows.ts'
 import type { StoreParts } from '../catalog/catalog-state.ts'
-import { withReplaced } from '../catalog/catalog-state.ts'
 import { knowledgeBases } from '../catalog/schema.ts'
-import { appendColumns } from '../duckdb/columns.ts'
-import { runWithKeys } from '../duckdb/key-lists.ts'
-import { createVectorTable } from './chunk-columns.ts'
-import { contextsOf } from './chunk-contexts.ts'
+import { appendColumns, countOf } from '../duckdb/columns.ts'
+import { runWithKeys } from '../duckdb/typed-values.ts'
+import { contextsOf, createVectorTable } from './chunk-columns.ts'
 import { sameDimensions, unitVector } from './chunk-rows.ts'
-import { reembeddingRow, takenOver } from './reembedding-tables.ts'
+import { rowOfKnowledgeBase, takenOver } from './stored-vectors.ts'
 
-/** Appending holds the main thread: so many rows at a time keep that under 20 ms. */
+/** Appending holds the main thread: this many rows at a time keep that under 20 ms. */
 const VECTORS_PER_APPEND = 64
 
 /**
@@ -56,7 +54,7 @@ export class StoredReembedding implements ReembeddingStore {
   ): Promise<MissingVectors> {
     return this.#parts.database.lease(async (connection) => {
       await connection.run('BEGIN TRANSACTION READ ONLY')
-      const row = await reembeddingRow(connection, kb)
+      const row = await rowOfKnowledgeBase(connection, kb)
       if (row === undefined) throw notFound('knowledge_base', kb.name)
       const isThere = (await nextDimensions(connection, row)) !== null
       const missing = await missingChunks(connection, row, { isThere, afterKey, limit })
@@ -80,7 +78,7 @@ export class StoredReembedding implements ReembeddingStore {
     }
     const length = dimensions ?? 0
     return database.write(async (connection) => {
-      const row = await reembeddingRow(connection, kb)
+      const row = await rowOfKnowledgeBase(connection, kb)
       if (row === undefined) throw notFound('knowledge_base', kb.name)
       const next = unsealedOrNull<ModelRef>(row.sealedNextEmbeddingModel, secrets)
       const { nextEmbeddingModel: made, vectorsNumber } = kb
@@ -99,7 +97,7 @@ export class StoredReembedding implements ReembeddingStore {
         (connection) => this.#switched(connection, kb),
         ({ changed }) => {
           if (changed === null) return
-          state.change({ knowledgeBases: withReplaced(state.snapshot().knowledgeBases, changed) })
+          state.put('knowledgeBases', changed)
         },
       )
       .then(({ outcome }) => outcome)
@@ -110,7 +108,7 @@ export class StoredReembedding implements ReembeddingStore {
     kb: KnowledgeBase,
   ): Promise<{ readonly outcome: SwitchOutcome; readonly changed: KnowledgeBase | null }> {
     const { secrets, now } = this.#parts
-    const row = await reembeddingRow(connection, kb)
+    const row = await rowOfKnowledgeBase(connection, kb)
     if (row?.sealedNextEmbeddingModel == null) {
       return { outcome: { kind: 'settled' }, changed: null }
     }
@@ -206,9 +204,8 @@ async function missingCount(
   return rowCount(connection, `${chunks} ANTI JOIN ${next} USING (chunk_key)`)
 }
 
-async function rowCount(connection: DuckDBConnection, from: string): Promise<number> {
-  const reader = await connection.runAndReadAll(`SELECT count(*) FROM ${from}`)
-  return Number(reader.getRows()[0]?.[0] ?? 0)
+function rowCount(connection: DuckDBConnection, from: string): Promise<number> {
+  return countOf(connection, `SELECT count(*) FROM ${from}`)
 }
 
 /** Makes the table with the first vectors. @throws AppError `dimension_mismatch` naming both numbers */

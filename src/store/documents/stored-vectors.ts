@@ -1,13 +1,25 @@
 import type { DuckDBConnection } from '@duckdb/node-api'
-import { chunkTables, type TableIds } from '../../core/domain/chunk.ts'
+import { eq } from 'drizzle-orm'
+import { chunkTables, type TableIds, withNextVectors } from '../../core/domain/chunk.ts'
+import type {
+  KnowledgeBase,
+  KnowledgeBaseChanges,
+  ReembeddingTarget,
+} from '../../core/domain/knowledge-base.ts'
+import { isSameSource, type ModelRef } from '../../core/domain/model-ref.ts'
 import type {
   VectorBatch,
   VectorRows,
   VectorSource,
 } from '../../core/domain/ports/retrieval-ports.ts'
 import { AppError } from '../../core/errors.ts'
-import { columnBatchOf, wholeStream } from '../duckdb/columns.ts'
+import { queriesOver } from '../catalog/catalog-queries.ts'
+import { sealedJson, unsealedOrNull } from '../catalog/catalog-rows.ts'
+import { knowledgeBases } from '../catalog/schema.ts'
+import type { Secrets } from '../catalog/secrets.ts'
+import { columnBatchOf, countOf, wholeStream } from '../duckdb/columns.ts'
 import type { Database } from '../duckdb/database.ts'
+import { createVectorTable } from './chunk-columns.ts'
 
 /** The vectors of knowledge bases in their tables. */
 export class StoredVectors implements VectorSource {
@@ -23,13 +35,13 @@ export class StoredVectors implements VectorSource {
       const { vectors } = chunkTables(ids)
       const result = await read({
         ...(await tableDefinition(connection, ids)),
-        count: await vectorCount(connection, vectors),
+        count: await countOf(connection, `SELECT count(*) FROM ${vectors}`),
         batches: vectorBatches(connection, `SELECT chunk_key, vector FROM ${vectors}`),
       })
       await connection.run('COMMIT')
       return result
     })
-    // Whoever reads them all keeps them.
+    // The reader keeps a copy of them all.
     return reading.finally(() => this.#database.trimCache())
   }
 }
@@ -44,11 +56,6 @@ async function tableDefinition(connection: DuckDBConnection, { id }: TableIds) {
     throw new AppError('knowledge_base_not_found', 'The knowledge base has no vectors any more')
   }
   return { revision: Number(revision), dimensions: Number(dimensions) }
-}
-
-async function vectorCount(connection: DuckDBConnection, table: string): Promise<number> {
-  const reader = await connection.runAndReadAll(`SELECT count(*) FROM ${table}`)
-  return Number(reader.getRows()[0]?.[0] ?? 0)
 }
 
 /** The vectors from that key on: those that a write has just stored. */
@@ -91,4 +98,90 @@ function joinedRows(parts: readonly VectorBatch[]): VectorBatch {
     vectorAt += part.vectors.length
   }
   return { keys, vectors }
+}
+
+// What a change of the embedding model does to the row and the tables of a knowledge base, within the caller's write.
+
+export type KnowledgeBaseRow = typeof knowledgeBases.$inferSelect
+
+/**
+ * Changes the tables. @returns what changes in the row
+ * @throws AppError `invalid_knowledge_base` where another model has taken over since `kb` was read
+ */
+export async function applyEmbeddingChange(
+  connection: DuckDBConnection,
+  kb: KnowledgeBase,
+  { embeddingModel, reembedding }: Pick<KnowledgeBaseChanges, 'embeddingModel' | 'reembedding'>,
+  secrets: Secrets,
+): Promise<Partial<KnowledgeBaseRow>> {
+  if (embeddingModel === undefined && reembedding === undefined) return {}
+  const row = await rowOfKnowledgeBase(connection, kb)
+  // The update of the row fails then.
+  if (row === undefined) return {}
+  if (row.vectorsNumber !== kb.vectorsNumber) {
+    const what = `Another embedding model has just taken over ${kb.name}`
+    throw new AppError('invalid_knowledge_base', `${what}: nothing was altered, see what it is now`)
+  }
+  const own =
+    embeddingModel === undefined
+      ? {}
+      : { sealedEmbeddingModel: sealedJson(embeddingModel, secrets) }
+  if (reembedding === undefined) return own
+  if (reembedding === null) {
+    await dropNextVectors(connection, row)
+    return { ...own, sealedNextEmbeddingModel: null }
+  }
+  if (await hasNoChunks(connection, row))
+    return replaceAtOnce(connection, row, reembedding, secrets)
+  const before = unsealedOrNull<ModelRef>(row.sealedNextEmbeddingModel, secrets)
+  if (before === null || !isSameSource(before, reembedding.model)) {
+    await dropNextVectors(connection, row)
+  }
+  return { ...own, sealedNextEmbeddingModel: sealedJson(reembedding.model, secrets) }
+}
+
+export async function rowOfKnowledgeBase(
+  connection: DuckDBConnection,
+  { id }: Pick<KnowledgeBase, 'id'>,
+): Promise<KnowledgeBaseRow | undefined> {
+  const rows = await queriesOver(connection)
+    .select()
+    .from(knowledgeBases)
+    .where(eq(knowledgeBases.id, id))
+  return rows[0]
+}
+
+export async function hasNoChunks(connection: DuckDBConnection, ids: TableIds): Promise<boolean> {
+  const sql = `SELECT 1 FROM ${chunkTables(ids).chunks} LIMIT 1`
+  return (await connection.runAndReadAll(sql)).currentRowCount === 0
+}
+
+export async function dropNextVectors(connection: DuckDBConnection, ids: TableIds): Promise<void> {
+  await connection.run(`DROP TABLE IF EXISTS ${chunkTables(withNextVectors(ids)).vectors}`)
+}
+
+/** What the row says once the next model has taken over. */
+export function takenOver(
+  row: Pick<KnowledgeBaseRow, 'vectorsNumber' | 'revision'>,
+  next: { readonly sealedEmbeddingModel: string; readonly dimensions: number | null },
+): Partial<KnowledgeBaseRow> {
+  return {
+    ...next,
+    sealedNextEmbeddingModel: null,
+    vectorsNumber: row.vectorsNumber + 1,
+    revision: row.revision + 1,
+  }
+}
+
+/** Without chunks there is nothing to wait for. The table's number tells an insert that began before. */
+async function replaceAtOnce(
+  connection: DuckDBConnection,
+  row: KnowledgeBaseRow,
+  { model, dimensions }: ReembeddingTarget,
+  secrets: Secrets,
+): Promise<Partial<KnowledgeBaseRow>> {
+  await dropNextVectors(connection, row)
+  await connection.run(`DROP TABLE IF EXISTS ${chunkTables(row).vectors}`)
+  if (dimensions !== null) await createVectorTable(connection, withNextVectors(row), dimensions)
+  return takenOver(row, { sealedEmbeddingModel: sealedJson(model, secrets), dimensions })
 }

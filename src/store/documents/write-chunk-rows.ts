@@ -11,8 +11,8 @@ import type { Language } from '../../core/domain/language.ts'
 import type { VectorBatch } from '../../core/domain/ports/retrieval-ports.ts'
 import { Analyzer } from '../../core/text/analyzer.ts'
 import { APPENDED_ROWS_MAX, type AppendedColumns, appendColumns } from '../duckdb/columns.ts'
-import { runWithKeys } from '../duckdb/key-lists.ts'
-import { appendContexts } from './chunk-contexts.ts'
+import { runWithKeys } from '../duckdb/typed-values.ts'
+import { appendContexts } from './chunk-columns.ts'
 import type { ChunkRow } from './chunk-rows.ts'
 import { fitValues } from './fitted-values.ts'
 import { appendKeywords, keywordTables } from './keyword-index.ts'
@@ -142,7 +142,7 @@ async function appendVectors(tables: OpenTables, rows: readonly KeyedRow[]): Pro
   })
 }
 
-/** Appending holds the main thread: so much at a time keeps that under ten milliseconds. */
+/** Appending blocks the main thread: this much at a time keeps that under ten milliseconds. */
 const CHARS_PER_APPEND = 262_144
 const FLOATS_PER_APPEND = 65_536
 
@@ -150,7 +150,7 @@ function rowChars({ content, metadata, values }: ChunkRow): number {
   return content.length + metadata.length + CHARS_PER_VALUE * (FIXED_COLUMNS + values.size)
 }
 
-/** A value costs as much as so many characters of a text. */
+/** A value costs as much as this many characters of a text. */
 const CHARS_PER_VALUE = 64
 
 /** Rows together while their sizes are at most `sizeMax`: one at least. */

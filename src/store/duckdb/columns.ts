@@ -102,7 +102,7 @@ function closeAfterFailure(appender: DuckDBAppender): void {
   try {
     appender.closeSync()
   } catch {
-    // The transaction is rolled back by whoever began it.
+    // The caller rolls the transaction back.
   }
 }
 
@@ -153,4 +153,14 @@ export async function* wholeStream(
     yield data
   }
   await connection.run(PROBE)
+}
+
+/** The one number that a SELECT gives; 0 where it is NULL. */
+export async function countOf(
+  connection: DuckDBConnection,
+  sql: string,
+  values?: Readonly<Record<string, string>>,
+): Promise<number> {
+  const reader = await connection.runAndReadAll(sql, values)
+  return Number(reader.getRows()[0]?.[0] ?? 0)
 }

@@ -129,7 +129,7 @@ export function syntaxError(sql: string, failure: ParseFailure): AppError {
   return errorAt(sql, position, failure.error_message)
 }
 
-/** DuckDB takes a statement as a C string: what stands after a NUL would silently be left out. */
+/** DuckDB takes a statement as a C string: text after a NUL would silently be left out. */
 export function checkCharacters(sql: string): void {
   const at = sql.indexOf('\0')
   if (at === -1) return
@@ -156,7 +156,7 @@ function errorAt(sql: string, position: number, message: string): AppError {
   return new AppError('sql_syntax', `${place}: ${message}\n${excerpt(text, column)}`)
 }
 
-/** The part of the line around the column, tabs as spaces so that the caret stands right. */
+/** The part of the line around the column, tabs as spaces so that the caret is in the right place. */
 function excerpt(line: string, column: number): string {
   const characters = [...line.replaceAll(/[\t\r\0]/g, ' ')]
   const start = Math.max(0, column - 1 - EXCERPT_CHARS / 2)

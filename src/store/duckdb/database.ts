@@ -1,14 +1,29 @@
 import { existsSync, mkdirSync, rmSync } from 'node:fs'
-import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import type { DuckDBConnection, DuckDBInstance, DuckDBPreparedStatement } from '@duckdb/node-api'
+import type { DuckDBConnection, DuckDBInstance } from '@duckdb/node-api'
 import { AppError, StartError } from '../../core/errors.ts'
 import { isInvalidated, resourceError, unusable } from './database-error.ts'
-import { expectLog, expectNoLog, expectsLog } from './expected-log.ts'
-import { type LockNote, lockConflict, removeLockNote, writeLockNote } from './lock-note.ts'
-import { connectTo, lockedInstance, spillDirectory } from './locked-instance.ts'
-import { checkLog, copiedAlone, LogMark, MARK_FILE } from './log-mark.ts'
-import { memoryLimitOf } from './memory-size.ts'
+import {
+  connectTo,
+  exportsDirectoryOf,
+  type LockNote,
+  lockConflict,
+  lockedInstance,
+  removeLockNote,
+  spillDirectory,
+  transaction,
+  writeLockNote,
+} from './locked-instance.ts'
+import {
+  checkLog,
+  copiedAlone,
+  expectLog,
+  expectNoLog,
+  expectsLog,
+  LogMark,
+  MARK_FILE,
+} from './log-mark.ts'
+import { memoryLimitOf } from './memory-watchdog.ts'
 import { trimCache, withoutCaching } from './step-limits.ts'
 
 export const DATABASE_FILE = 'eider-data.duckdb'
@@ -125,7 +140,7 @@ export class Database {
     this.#checkSpace = check
   }
 
-  /** Before files are written beside the database. @throws AppError `storage_full` where there is no room for so much */
+  /** Before files are written beside the database. @throws AppError `storage_full` without room for it */
   checkSpace(wantedBytes: number): void {
     this.#checkSpace(wantedBytes)
   }
@@ -260,7 +275,7 @@ export class Database {
     })
   }
 
-  /** Work of a write: where it found no room on the disk, somebody looks whether DuckDB still answers. */
+  /** Work of a write: where it found no room on the disk, check that DuckDB still answers. */
   async #alive<T>(work: () => Promise<T>): Promise<T> {
     try {
       return await work()
@@ -284,7 +299,7 @@ export class Database {
     }
   }
 
-  /** What is thrown instead. A database that has stopped itself is told of, whoever finds out. */
+  /** What is thrown instead. Reports a database that has stopped itself. */
   #noted(error: unknown): unknown {
     const known = resourceError(error)
     if (isInvalidated(known) && known instanceof AppError) this.#end(known)
@@ -344,47 +359,6 @@ export class Database {
     this.#instance.closeSync()
     this.#mark?.close()
   }
-}
-
-async function transaction<T>(
-  connection: DuckDBConnection,
-  work: (connection: DuckDBConnection) => Promise<T>,
-): Promise<T> {
-  const { begin, commit } = await controlOf(connection)
-  await begin.run()
-  try {
-    const result = await work(connection)
-    await commit.run()
-    return result
-  } catch (error) {
-    // A failed COMMIT has ended the transaction already, and ROLLBACK then fails.
-    await connection.run('ROLLBACK').catch(() => {})
-    throw error
-  }
-}
-
-interface Control {
-  readonly begin: DuckDBPreparedStatement
-  readonly commit: DuckDBPreparedStatement
-}
-
-const CONTROL = new WeakMap<DuckDBConnection, Control>()
-
-/** They read nothing, so their plans never go stale. */
-async function controlOf(connection: DuckDBConnection): Promise<Control> {
-  const known = CONTROL.get(connection)
-  if (known !== undefined) return known
-  const begin = await connection.prepare('BEGIN TRANSACTION')
-  const control = { begin, commit: await connection.prepare('COMMIT') }
-  CONTROL.set(connection, control)
-  return control
-}
-
-/** Where DuckDB may write what an answer is read from. */
-function exportsDirectoryOf({ directory, note }: DatabaseOptions): string {
-  return directory === null
-    ? join(tmpdir(), `eider-exports-${note.processId}-${crypto.randomUUID()}`)
-    : join(directory, 'exports')
 }
 
 function makeDirectory(directory: string): void {

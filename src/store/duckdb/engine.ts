@@ -10,12 +10,10 @@ import type { RowStream } from '../../core/domain/query-result.ts'
 import type { MemoryState, StatementCounts } from '../../core/domain/server-state.ts'
 import { AppError } from '../../core/errors.ts'
 import { callerOf, type Deadline } from '../../core/runtime/cancellation.ts'
-import { columnBatchOf } from './columns.ts'
+import { columnBatchOf, countOf } from './columns.ts'
 import type { Database } from './database.ts'
-import { encodedValues } from './encoded-rows.ts'
 import { type MemoryLimits, MemoryWatchdog, type WatchedMemory } from './memory-watchdog.ts'
 import { type OpenStatement, OpenStatements, type StuckStatement } from './open-statements.ts'
-import { type FileNote, newExportFile } from './parquet-export.ts'
 import { type Caller, type NewStatement, type Place, Places } from './places.ts'
 import { PreparedStatements, ReadConnections } from './read-connections.ts'
 import {
@@ -25,16 +23,21 @@ import {
   statementDeadline,
   TOO_LONG,
 } from './read-session.ts'
-import { readyRows } from './result-rows.ts'
-import { resultStream } from './result-stream.ts'
+import { encodedValues, readyRows, resultStream } from './result-rows.ts'
 import { SqlParser } from './sql-parser.ts'
-import { type StagedSelect, stagedSelect, stagingOf } from './staged-select.ts'
+import {
+  type FileNote,
+  newExportFile,
+  type StagedSelect,
+  stagedSelect,
+  stagingOf,
+} from './staged-select.ts'
 
 const CLOSE_GRACE_MS = 2_000
 
 /** Results that wait for their readers; of one caller half of them. Each may hold some megabytes. */
 const PARKED_MAX = 128
-/** A reader that took nothing for so long may lose its result to others. */
+/** A reader that took nothing for this long may lose its result to others. */
 const READER_MS = 2_000
 
 /** The same where memory is short: readers over a network take rows more often. */
@@ -50,7 +53,7 @@ export interface EngineOptions {
   readonly statementsMax: number
   /** How many more may wait for a place. */
   readonly waitingMax: number
-  /** When DuckDB still runs a statement so long after its client was answered, `onStuck` is told. */
+  /** `onStuck` is called when DuckDB is still running a statement this long after its client got an answer. */
   readonly stuckMs: number
   readonly onStuck: (stuck: StuckStatement) => void
   readonly memoryLimits: MemoryLimits
@@ -132,7 +135,7 @@ export class StoredEngine implements SqlEngine, ColumnReader {
     shape?: string,
   ): Promise<StagedSelect> {
     const staged = Promise.withResolvers<DuckDBConnection>()
-    // Nobody waits for it yet when the statement fails.
+    // It is not awaited yet when the statement fails.
     staged.promise.catch(() => {})
     const staging = stagingOf(select, shape)
     const session = await this.#admit(statementDeadline(limits, signal), {
@@ -180,7 +183,8 @@ export class StoredEngine implements SqlEngine, ColumnReader {
 
   /** What DuckDB holds in memory, in bytes. It waits for no place among the statements. */
   memoryUsed(): Promise<number> {
-    return bufferBytes(this.#database)
+    const sql = 'SELECT sum(memory_usage_bytes)::DOUBLE FROM duckdb_memory()'
+    return this.#database.lease((connection) => countOf(connection, sql))
   }
 
   /** Ends what runs, with `shutting_down`, and waits a little for DuckDB to let go of it. */
@@ -194,19 +198,18 @@ export class StoredEngine implements SqlEngine, ColumnReader {
   }
 
   /**
-   * Runs a statement up to its first rows: in a place for short ones where no other is free, and again where it was too
-   * long for that; once more, too, where it lacks memory that others hold.
+   * Runs a statement up to its first rows: in a place for short ones where no other is free, then in a long one where it was
+   * too long for that; once more, too, where it lacks memory that others hold.
    */
   async #begin(statement: BoundSql, deadline: Deadline): Promise<Begun> {
-    let tries = 0
+    let turn: WantedSession['turn'] = 'new'
     for (let roomTries = 0; ; ) {
-      const turn = tries === 0 ? 'new' : 'again'
-      const session = await this.#admit(deadline, { sql: statement.sql, turn, tries })
+      const session = await this.#admit(deadline, { sql: statement.sql, turn })
       try {
         return { session, ...(await session.begin(statement)) }
       } catch (error) {
         if (error === TOO_LONG) {
-          tries += 1
+          turn = 'long'
           continue
         }
         roomTries += 1
@@ -218,7 +221,7 @@ export class StoredEngine implements SqlEngine, ColumnReader {
   }
 
   /**
-   * Ends the results that nobody reads, for the memory that they hold, or waits a little for statements that compute: one
+   * Ends unread results, for the memory that they hold, or waits a little for statements that compute: one
    * of them has filled it. False: there are none.
    */
   async #makeRoom(): Promise<boolean> {
@@ -301,14 +304,10 @@ export class StoredEngine implements SqlEngine, ColumnReader {
     }
   }
 
-  async #enter(
-    deadline: Deadline,
-    { turn, tries = 0 }: WantedSession,
-    onTooLong: () => void,
-  ): Promise<Place> {
+  async #enter(deadline: Deadline, { turn }: WantedSession, onTooLong: () => void): Promise<Place> {
     try {
       const caller = callerOf(deadline.signal)
-      return await this.#places.enter({ caller, turn, tries, onTooLong }, deadline.signal)
+      return await this.#places.enter({ caller, turn, onTooLong }, deadline.signal)
     } catch (error) {
       this.#end(deadline)
       throw error
@@ -326,10 +325,9 @@ interface Begun extends BegunResult {
 }
 
 interface WantedSession {
-  /** For the eyes of whoever runs the server. */
+  /** Shown to operators. */
   readonly sql: string
   readonly turn: NewStatement['turn']
-  readonly tries?: number
   /** Gets the connection when the statement is over, its transaction ended, instead of the pool. */
   readonly giveBack?: (connection: DuckDBConnection) => void
   /** Called when DuckDB has let go of a statement that did not come to its end. */
@@ -341,12 +339,6 @@ function placesOf(statementsMax: number) {
   const shortMax = Math.min(2, Math.floor(statementsMax / 2))
   const longMax = statementsMax - shortMax
   return { longMax, shortMax, othersMin: Math.min(2, Math.floor(longMax / 3)) }
-}
-
-async function bufferBytes(database: Database): Promise<number> {
-  const sql = 'SELECT sum(memory_usage_bytes)::DOUBLE FROM duckdb_memory()'
-  const reader = await database.lease((connection) => connection.runAndReadAll(sql))
-  return Number(reader.getRows()[0]?.[0] ?? 0)
 }
 
 function isUnread({ place: { parkedMs } }: OpenStatement, ms: number): boolean {

@@ -1,8 +1,24 @@
 /** The instance of DuckDB over the file of a data folder. */
+import {
+  closeSync,
+  existsSync,
+  openSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs'
+import { hostname, tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { type DuckDBConnection, DuckDBInstance } from '@duckdb/node-api'
+import {
+  type DuckDBConnection,
+  DuckDBInstance,
+  type DuckDBPreparedStatement,
+} from '@duckdb/node-api'
 import { literal, quote } from '../../core/domain/identifier.ts'
-import { memoryLimitOf } from './memory-size.ts'
+import { StartError } from '../../core/errors.ts'
+import { timestampOfMillis } from '../../core/time.ts'
+import { memoryLimitOf } from './memory-watchdog.ts'
 import { giveMemoryBack, registerStepLimits } from './step-limits.ts'
 
 export interface InstanceOptions {
@@ -38,7 +54,7 @@ const WRONG_OPTIMIZERS = [
 ] as const
 
 /**
- * An instance that reaches no file but its own and those that it exports, loads nothing and lets nobody change that.
+ * An instance that reaches no file but its own and those that it exports, loads nothing and cannot be reconfigured.
  */
 export async function lockedInstance(
   path: string,
@@ -102,6 +118,143 @@ export async function connectTo(
   return connection
 }
 
+/** Where DuckDB may write what an answer is read from. */
+export function exportsDirectoryOf({
+  directory,
+  note,
+}: {
+  readonly directory: string | null
+  readonly note: LockNote
+}): string {
+  return directory === null
+    ? join(tmpdir(), `eider-exports-${note.processId}-${crypto.randomUUID()}`)
+    : join(directory, 'exports')
+}
+
 export function spillDirectory(directory: string): string {
   return join(directory, 'spill')
+}
+
+/** Runs work as one transaction: where it fails, nothing of it stays. */
+export async function transaction<T>(
+  connection: DuckDBConnection,
+  work: (connection: DuckDBConnection) => Promise<T>,
+): Promise<T> {
+  const { begin, commit } = await controlOf(connection)
+  await begin.run()
+  try {
+    const result = await work(connection)
+    await commit.run()
+    return result
+  } catch (error) {
+    // A failed COMMIT has ended the transaction already, and ROLLBACK then fails.
+    await connection.run('ROLLBACK').catch(() => {})
+    throw error
+  }
+}
+
+interface Control {
+  readonly begin: DuckDBPreparedStatement
+  readonly commit: DuckDBPreparedStatement
+}
+
+const CONTROL = new WeakMap<DuckDBConnection, Control>()
+
+/** They read nothing, so their plans never go stale. */
+async function controlOf(connection: DuckDBConnection): Promise<Control> {
+  const known = CONTROL.get(connection)
+  if (known !== undefined) return known
+  const begin = await connection.prepare('BEGIN TRANSACTION')
+  const control = { begin, commit: await connection.prepare('COMMIT') }
+  CONTROL.set(connection, control)
+  return control
+}
+
+// Who has the data folder open: a note for people. The lock itself is DuckDB's, and the only truth.
+
+const NOTE_NAME = 'eider.lock'
+const NOTE_BYTES_MAX = 4096
+
+export interface LockNote {
+  readonly processId: number
+  readonly host: string
+  readonly startedAt: string
+  readonly address?: string
+}
+
+/** The note of this process. `address` is where it is going to listen. */
+export function lockNoteOf(nowMillis: number, address: string | undefined): LockNote {
+  return {
+    processId: process.pid,
+    host: hostname(),
+    startedAt: timestampOfMillis(nowMillis),
+    ...(address === undefined ? {} : { address }),
+  }
+}
+
+/**
+ * Replaces the note of the process before: one that was killed leaves it behind.
+ */
+export function writeLockNote(directory: string, note: LockNote): void {
+  const path = join(directory, NOTE_NAME)
+  const draft = `${path}.${note.processId}`
+  writeFileSync(draft, `${JSON.stringify(note)}\n`, { mode: 0o600 })
+  renameSync(draft, path)
+}
+
+export function removeLockNote(directory: string): void {
+  rmSync(join(directory, NOTE_NAME), { force: true })
+}
+
+/**
+ * DuckDB's refusal of a second process, said with names. Undefined where the error is another one.
+ */
+export function lockConflict(error: unknown, directory: string): StartError | undefined {
+  const message = error instanceof Error ? error.message : ''
+  if (!/Could not set lock on file/.test(message)) return undefined
+  const holder = /\(PID (\d+)\)/.exec(message)?.[1]
+  const note = readLockNote(directory)
+  const isHolder = note !== undefined && (holder === undefined || Number(holder) === note.processId)
+  const details = isHolder
+    ? [
+        `process ${note.processId} on ${note.host}`,
+        ...(note.address === undefined ? [] : [`listening on ${note.address}`]),
+        `started ${note.startedAt} UTC`,
+      ]
+    : [holder === undefined ? 'another process' : `process ${holder}`]
+  const text = `The data folder ${directory} is in use by another Eider: ${details.join(', ')}`
+  return new StartError(`${text}. Stop it, or choose another folder with EIDER_DATA_DIR`, error)
+}
+
+function readLockNote(directory: string): LockNote | undefined {
+  try {
+    const text = readFileSync(join(directory, NOTE_NAME), 'utf8').slice(0, NOTE_BYTES_MAX)
+    const note: unknown = JSON.parse(text)
+    return isLockNote(note) ? note : undefined
+  } catch {
+    // A missing or torn note says nothing; DuckDB's message still names the process.
+    return undefined
+  }
+}
+
+function isLockNote(value: unknown): value is LockNote {
+  if (typeof value !== 'object' || value === null) return false
+  // Any object can be looked at by name; each field is checked below.
+  const { processId, host, startedAt, address } = value as Readonly<Record<string, unknown>>
+  return (
+    typeof processId === 'number' &&
+    typeof host === 'string' &&
+    typeof startedAt === 'string' &&
+    (address === undefined || typeof address === 'string')
+  )
+}
+
+/**
+ * Releases DuckDB's locks on a database that is closed: a statement that does not stop keeps them. The system drops a
+ * process's lock on a file when the process closes any descriptor of it.
+ */
+export function releaseLocks(databaseFile: string): void {
+  for (const path of [databaseFile, `${databaseFile}.wal`]) {
+    if (existsSync(path)) closeSync(openSync(path, 'r'))
+  }
 }

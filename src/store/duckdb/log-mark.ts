@@ -3,7 +3,7 @@
  * word, and all that the log held is gone.
  *
  * After each commit a small file beside the database says how long the log was at least, and after how many checkpoints. The
- * number of checkpoints stands in the header of the database file: where it has grown since, what the log held is in the
+ * number of checkpoints is in the header of the database file: where it has grown since, what the log held is in the
  * file. Where it has not, the log must still be that long.
  */
 import {
@@ -18,6 +18,7 @@ import {
   writeSync,
 } from 'node:fs'
 import { join } from 'node:path'
+import type { DuckDBConnection } from '@duckdb/node-api'
 import { StartError, systemCodeOf } from '../../core/errors.ts'
 
 export const MARK_FILE = 'eider-log.mark'
@@ -228,4 +229,27 @@ function readMark(path: string): Mark | undefined {
     logBytes: bytes.readBigUInt64LE(16),
     writes: bytes.readBigUInt64LE(24),
   }
+}
+
+// The data file itself says whether a log belongs to it: from start to stop it holds an empty schema, so that a file that was
+// copied without log and mark is noticed. A schema, as backups copy tables.
+
+export const LOG_EXPECTED = 'eider_log_expected'
+
+export async function expectsLog(connection: DuckDBConnection): Promise<boolean> {
+  const sql = `SELECT 1 FROM duckdb_schemas() WHERE schema_name = '${LOG_EXPECTED}'`
+  return (await connection.runAndReadAll(sql)).currentRowCount > 0
+}
+
+/** In the file, and not in its log. */
+export async function expectLog(connection: DuckDBConnection): Promise<void> {
+  // After a crash it still does.
+  if (await expectsLog(connection)) return
+  await connection.run(`CREATE SCHEMA ${LOG_EXPECTED}`)
+  await connection.run('CHECKPOINT')
+}
+
+/** Before the checkpoint of a stop. */
+export async function expectNoLog(connection: DuckDBConnection): Promise<void> {
+  await connection.run(`DROP SCHEMA IF EXISTS ${LOG_EXPECTED}`)
 }

@@ -1,3 +1,4 @@
+import { totalmem } from 'node:os'
 import type { MemoryState } from '../../core/domain/server-state.ts'
 import { AppError } from '../../core/errors.ts'
 import type { MemoryCeiling } from '../../core/runtime/process-limits.ts'
@@ -84,7 +85,7 @@ export class MemoryWatchdog {
     this.#idleLooks = isComputing ? 0 : this.#idleLooks + 1
     if (this.#idleLooks < IDLE_LOOKS) return
     if (this.#idleLooks === IDLE_LOOKS && rss - this.#restingBytes > KEPT_BYTES_MAX) {
-      // An insert may be at work all the same, so nobody waits for it.
+      // Not awaited: an insert may be running all the same.
       this.#memory.collectSoon()
       if (this.#statements.size === 0) void this.#memory.trim().catch(() => {})
     }
@@ -104,4 +105,44 @@ export class MemoryWatchdog {
     const held = `Statements have filled the memory of the server (${Math.round(rss / 1e6)} MB)`
     onFull(new AppError('out_of_memory', `${held}; EIDER_MEMORY_LIMIT sets how much there may be`))
   }
+}
+
+// Sizes as settings write them: `512MB`, `4GiB`, or `60%` of the machine's memory.
+
+/**
+ * A size that DuckDB understands. It takes no percentages: `60%` is that share of the machine's
+ * memory, or of the container's where that has less.
+ */
+export function memoryLimitOf(setting: string): string {
+  const share = shareOf(setting)
+  if (share === undefined) return setting
+  const mebibytes = Math.floor((machineBytes() * share) / 1024 ** 2)
+  return `${Math.max(mebibytes, 64)}MiB`
+}
+
+const UNITS: Readonly<Record<string, number>> = {
+  MB: 1000 ** 2,
+  GB: 1000 ** 3,
+  MiB: 1024 ** 2,
+  GiB: 1024 ** 3,
+}
+
+/** The same size in bytes. */
+export function memoryBytesOf(setting: string): number {
+  const share = shareOf(setting)
+  if (share !== undefined) return Math.floor(machineBytes() * share)
+  const [, amount = '0', unit = 'MB'] = /^(\d+(?:\.\d+)?)(\w+)$/.exec(setting) ?? []
+  return Math.floor(Number(amount) * (UNITS[unit] ?? 0))
+}
+
+/** 0 to 1. */
+function shareOf(setting: string): number | undefined {
+  const share = /^(\d+(?:\.\d+)?)%$/.exec(setting)?.[1]
+  return share === undefined ? undefined : Number(share) / 100
+}
+
+/** Of the machine, or of the container where that has less. */
+export function machineBytes(): number {
+  const constrained = process.constrainedMemory()
+  return constrained > 0 ? Math.min(constrained, totalmem()) : totalmem()
 }

@@ -26,7 +26,7 @@ export interface OpenStatement {
 export interface OpenStatementsOptions {
   readonly places: Places
   readonly stuckMs: number
-  /** Called once for each statement that DuckDB still runs so long after its client was answered. */
+  /** Called once for each statement that DuckDB is still running this long after its client got an answer. */
   readonly onStuck: (stuck: StuckStatement) => void
 }
 
@@ -36,11 +36,11 @@ interface Abandoned {
   readonly timer: ReturnType<typeof setTimeout>
 }
 
-/** The statements that are open, and those of them that nobody waits for any more. */
+/** The statements that are open, and those whose callers no longer wait. */
 export class OpenStatements {
   readonly #options: OpenStatementsOptions
   readonly #open = new Set<OpenStatement>()
-  /** Nobody waits for them to stop any more. */
+  /** `end` no longer waits for them. */
   readonly #stuck = new WeakSet<OpenStatement>()
   readonly #abandoned = new Map<OpenStatement, Abandoned>()
   /** Told when a statement is gone. */
@@ -74,7 +74,7 @@ export class OpenStatements {
     for (const watch of this.#watchers) watch()
   }
 
-  /** Nobody waits for it any more, and DuckDB is at work on it. */
+  /** Its caller no longer waits, and DuckDB is still running it. */
   abandon(statement: OpenStatement): void {
     const { stuckMs, onStuck } = this.#options
     const timer = setTimeout(() => {
@@ -86,7 +86,7 @@ export class OpenStatements {
     statement.place.abandon()
   }
 
-  /** Ends the given ones and waits until DuckDB has let go of them, or for so long. */
+  /** Ends the given ones and waits until DuckDB has released them, or for the grace period. */
   async end(
     statements: readonly OpenStatement[],
     { error, graceMs }: { readonly error: AppError; readonly graceMs: number },

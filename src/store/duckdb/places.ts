@@ -5,30 +5,19 @@ import { onAbort } from '../../core/runtime/cancellation.ts'
 const READING_MS = 20
 const LOOK_EVERY_MS = 20
 /**
- * A short statement is over within so many looks, and gets twice as many each time it comes again. Where the cores are so
- * busy that this thread hardly runs, looks come late too: so it is not stopped for what others do.
+ * A short statement is over within this many looks. Where the cores are so busy that this thread hardly runs, looks come late
+ * too: so it is not stopped for what others do.
  */
 const SHORT_LOOKS = 10
-const DOUBLINGS_MAX = 3
-/** It may take so much longer while nobody waits who has tried less often. */
-const PATIENCE = 4
 /** DuckDB stops most statements within milliseconds: what it has not let go of by then may take minutes. */
 const STUBBORN_MS = 250
 
-/**
- * What a statement waits for, by precedence among those of one caller. `continued`: its next rows. `new`: its first rows.
- * `again`: the same, after it was too long for a short place. `long`: a place where it may stay.
- */
-export type Turn = 'continued' | 'new' | 'again' | 'long'
-
-/** Of those who come again, who has tried less often is before the others. */
-const TRIES_MAX = 100
-const PRECEDENCE: Readonly<Record<Turn, number>> = { continued: 0, new: 1, again: 2, long: 2 }
-const RANKS = 2 + TRIES_MAX + 1
+/** What a statement waits for. `continued`: its next rows. `new`: its first rows. `long`: a place where it may stay. */
+export type Turn = 'continued' | 'new' | 'long'
 
 export interface PlacesOptions {
   readonly longMax: number
-  /** More places, in which a statement that takes longer is stopped and begun again. */
+  /** More places, in which a statement that takes longer is stopped, to wait for a long one. */
   readonly shortMax: number
   /** Long places that one caller never has: they are for the others. */
   readonly othersMin: number
@@ -41,8 +30,6 @@ export type Caller = string | undefined
 export interface NewStatement {
   readonly caller: Caller
   readonly turn: Exclude<Turn, 'continued'>
-  /** How often it was too long for a short place. */
-  readonly tries: number
   /** The statement has been too long in a short place, and must be stopped. */
   onTooLong(): void
 }
@@ -63,8 +50,6 @@ export class Places {
   readonly #options: PlacesOptions
   readonly #holders = new Set<Place>()
   readonly #waiting = new Set<Waiting>()
-  #longTaken = 0
-  #shortTaken = 0
   #timer: ReturnType<typeof setTimeout> | null = null
 
   constructor(options: PlacesOptions) {
@@ -92,7 +77,7 @@ export class Places {
   /** Gives a place to one that has none. */
   take(place: Place, turn: Turn, signal: AbortSignal): Promise<void> | undefined {
     signal.throwIfAborted()
-    // Nobody is overtaken: those who wait have been let in wherever a place suits them.
+    // Those who wait have been let in wherever a place suits them, so this overtakes no one.
     if (this.#seat(place, turn)) return undefined
     this.#reclaim(performance.now())
     if (this.#seat(place, turn)) return undefined
@@ -103,28 +88,18 @@ export class Places {
   leave(place: Place): void {
     if (place.kind === null) return
     this.#holders.delete(place)
-    if (place.kind === 'long') this.#longTaken -= 1
-    else this.#shortTaken -= 1
     place.kind = null
     this.#letIn()
   }
 
-  /** Those whom no place can become free for in a while hear it at once. */
-  #refuseHopeless(): void {
-    for (const waiting of [...this.#waiting]) {
-      if (this.#isHopeless(waiting.place.caller, waiting.turn)) waiting.refuse(this.#tooBusy())
-    }
-  }
-
   async #wait(place: Place, turn: Turn, signal: AbortSignal): Promise<void> {
     if (this.#isHopeless(place.caller, turn)) throw this.#tooBusy()
-    const { waitingMax } = this.#options
+    const { waitingMax, longMax, shortMax } = this.#options
     // Who has its first rows is inside already.
     if (turn === 'new' && this.#waiting.size >= waitingMax) {
-      const places = this.#placesMax
       throw new AppError(
         'too_busy',
-        `Too many SQL statements at once: ${places} run and ${waitingMax} wait (EIDER_QUERY_QUEUE_MAX); try again later`,
+        `Too many SQL statements at once: ${longMax + shortMax} run and ${waitingMax} wait (EIDER_QUERY_QUEUE_MAX); try again later`,
       )
     }
     const entered = Promise.withResolvers<void>()
@@ -139,7 +114,7 @@ export class Places {
     this.#waiting.add(waiting)
     this.#look()
     const stopListening = onAbort(signal, () => {
-      // Whoever has entered already holds a place, which only its release gives back.
+      // A statement that has entered holds a place, which only its release gives back.
       if (this.#waiting.delete(waiting)) entered.reject(signal.reason)
     })
     try {
@@ -149,10 +124,6 @@ export class Places {
     }
   }
 
-  get #placesMax(): number {
-    return this.#options.longMax + this.#options.shortMax
-  }
-
   /** Takes a place that is free for this turn. */
   #seat(place: Place, turn: Turn): boolean {
     const kind = this.#freeFor(place.caller, turn)
@@ -160,21 +131,24 @@ export class Places {
     place.kind = kind
     place.looks = 0
     this.#holders.add(place)
-    if (kind === 'long') this.#longTaken += 1
-    else {
-      this.#shortTaken += 1
-      this.#look()
-    }
+    if (kind === 'short') this.#look()
     return true
   }
 
   #freeFor(caller: Caller, turn: Turn): 'long' | 'short' | null {
     const { longMax, shortMax } = this.#options
-    if (this.#longTaken < longMax && this.#longOf(caller) < this.#longMaxOf(caller)) return 'long'
+    let long = 0
+    let own = 0
+    for (const one of this.#holders) {
+      if (one.kind !== 'long') continue
+      long += 1
+      if (one.caller === caller) own += 1
+    }
+    if (long < longMax && own < this.#longMaxOf(caller)) return 'long'
     if (turn === 'long') return null
-    // The last one is for those who come: the others may take long, and the next rows cannot be stopped and made again.
+    // The last one is for new statements: the next rows of another cannot be stopped and made again.
     const shortFree = turn === 'new' ? shortMax : shortMax - 1
-    return this.#shortTaken < shortFree ? 'short' : null
+    return this.#holders.size - long < shortFree ? 'short' : null
   }
 
   #longMaxOf(caller: Caller): number {
@@ -182,15 +156,7 @@ export class Places {
     return caller === undefined ? longMax : longMax - othersMin
   }
 
-  /** Counted only where it can matter: most of the time fewer are taken than one caller may have. */
-  #longOf(caller: Caller): number {
-    if (this.#longTaken < this.#longMaxOf(caller)) return 0
-    let count = 0
-    for (const one of this.#holders) if (one.caller === caller && one.kind === 'long') count += 1
-    return count
-  }
-
-  /** As long as places are free: of those whom one of them suits, the caller with the fewest. */
+  /** As long as places are free for those who wait. */
   #letIn(): void {
     while (this.#waiting.size > 0) {
       const next = this.#next()
@@ -201,6 +167,7 @@ export class Places {
     }
   }
 
+  /** Of those whom a free place suits, the caller with the fewest, and of its statements one that reads on. */
   #next(): Waiting | undefined {
     const held = new Map<Caller, number>()
     for (const { caller } of this.#holders) held.set(caller, (held.get(caller) ?? 0) + 1)
@@ -208,13 +175,12 @@ export class Places {
     let bestRank = Number.POSITIVE_INFINITY
     for (const waiting of this.#waiting) {
       const { place, turn } = waiting
-      const tries = turn === 'again' ? Math.min(place.tries, TRIES_MAX) : 0
-      const rank = (held.get(place.caller) ?? 0) * RANKS + PRECEDENCE[turn] + tries
+      const kind = this.#freeFor(place.caller, turn)
+      if (kind === null) continue
+      const rank = (held.get(place.caller) ?? 0) * 2 + (turn === 'continued' ? 0 : 1)
       // Of equal ones the last to come gets a short place, and the first a long one: where many try, a short statement
       // need not wait until all others have been found to be long.
-      if (rank > bestRank || (rank === bestRank && turn !== 'new')) continue
-      const kind = this.#freeFor(place.caller, turn)
-      if (kind === null || (rank === bestRank && kind !== 'short')) continue
+      if (rank > bestRank || (rank === bestRank && kind !== 'short')) continue
       best = waiting
       bestRank = rank
     }
@@ -224,38 +190,37 @@ export class Places {
   /** True when DuckDB holds every place that could become free, for statements that were ended. */
   #isHopeless(caller: Caller, turn: Turn): boolean {
     const { longMax, shortMax } = this.#options
-    const abandoned = this.#stubborn()
-    if (abandoned.length === 0) return false
-    const long = abandoned.filter((one) => one.kind === 'long')
+    const stubborn = this.#stubborn()
+    if (stubborn.length === 0) return false
+    const long = stubborn.filter((one) => one.kind === 'long')
     const own = long.filter((one) => one.caller === caller)
     const isLongHopeless = long.length >= longMax || own.length >= this.#longMaxOf(caller)
-    const shortAbandoned = abandoned.length - long.length
-    return isLongHopeless && (turn !== 'new' || shortAbandoned >= shortMax)
+    return isLongHopeless && (turn !== 'new' || stubborn.length - long.length >= shortMax)
   }
 
   /** Most of the time there are none. */
   #stubborn(): readonly Place[] {
-    const found: Place[] = []
-    for (const one of this.#holders) if (one.isStubborn) found.push(one)
-    return found
+    return [...this.#holders].filter(({ isStubborn }) => isStubborn)
   }
 
   #tooBusy(): AppError {
-    const count = this.#stubborn().length
     return new AppError(
       'too_busy',
-      `No place is free: DuckDB is still at work on statements that were ended (${count}); try again later`,
+      `No place is free: DuckDB is still at work on statements that were ended (${this.#stubborn().length}); try again later`,
     )
   }
 
-  /** Looks again soon, as long as somebody waits or sits in a short place. */
+  /** Looks again soon, as long as a statement waits or is in a short place. */
   #look(): void {
     this.#timer ??= setTimeout(() => {
       this.#timer = null
       this.#reclaim(performance.now())
       this.#endShort()
-      this.#refuseHopeless()
-      if (this.#waiting.size > 0 || this.#shortTaken > 0) this.#look()
+      for (const waiting of [...this.#waiting]) {
+        if (this.#isHopeless(waiting.place.caller, waiting.turn)) waiting.refuse(this.#tooBusy())
+      }
+      const isAnyShort = [...this.#holders].some(({ kind }) => kind === 'short')
+      if (this.#waiting.size > 0 || isAnyShort) this.#look()
     }, LOOK_EVERY_MS)
   }
 
@@ -267,24 +232,15 @@ export class Places {
     }
   }
 
-  /** Who has been too long in a short place gets a long one, or is ended where that helps somebody. */
+  /** Who has been too long in a short place gets a long one, or is stopped where another waits for it. */
   #endShort(): void {
-    let triesMin = Number.POSITIVE_INFINITY
-    for (const { place, turn } of this.#waiting) {
-      if (turn !== 'long') triesMin = Math.min(triesMin, place.tries)
-    }
+    const isWanted = [...this.#waiting].some(({ turn }) => turn !== 'long')
     for (const place of [...this.#holders]) {
       if (place.kind !== 'short') continue
       place.looks += 1
-      if (place.looks < place.looksMax) continue
-      if (this.#freeFor(place.caller, 'long') === 'long') {
-        this.#shortTaken -= 1
-        this.#longTaken += 1
-        place.kind = 'long'
-        continue
-      }
-      const patience = triesMin < Math.max(place.tries, 1) ? 1 : PATIENCE
-      if (Number.isFinite(triesMin) && place.looks >= place.looksMax * patience) place.end()
+      if (place.looks < SHORT_LOOKS) continue
+      if (this.#freeFor(place.caller, 'long') === 'long') place.kind = 'long'
+      else if (isWanted) place.end()
     }
     this.#letIn()
   }
@@ -296,21 +252,16 @@ export class Place {
   /** Set by `Places` alone. null: it has none at the moment. */
   kind: 'long' | 'short' | null = null
   looks = 0
-  readonly looksMax: number
-  /** How often it was too long for a short place. */
-  readonly tries: number
   readonly #places: Places
   readonly #onTooLong: () => void
-  /** Until its first rows are there, it can be begun again. */
+  /** Until its first rows are there, it can be restarted. */
   #canBeEnded: boolean
   #parkedMs: number | null = null
   #abandonedMs: number | null = null
 
-  constructor(places: Places, { caller, turn, tries, onTooLong }: NewStatement) {
+  constructor(places: Places, { caller, turn, onTooLong }: NewStatement) {
     this.#places = places
     this.caller = caller
-    this.tries = tries
-    this.looksMax = SHORT_LOOKS * 2 ** Math.min(tries, DOUBLINGS_MAX)
     this.#canBeEnded = turn !== 'long'
     this.#onTooLong = onTooLong
   }
@@ -324,7 +275,7 @@ export class Place {
     return this.#parkedMs !== null
   }
 
-  /** DuckDB goes on with it although nobody waits for it any more. */
+  /** DuckDB is still running it although its client has gone. */
   get isStubborn(): boolean {
     return this.#abandonedMs !== null && performance.now() - this.#abandonedMs >= STUBBORN_MS
   }
@@ -342,14 +293,14 @@ export class Place {
     return this.kind === null ? this.#places.take(this, 'continued', signal) : undefined
   }
 
-  /** Stops a statement that can be begun again. */
+  /** Stops a statement that can be restarted. */
   end(): void {
     if (!this.#canBeEnded || this.#abandonedMs !== null) return
     this.#canBeEnded = false
     this.#onTooLong()
   }
 
-  /** Nobody waits for the statement any more, and DuckDB is still at work on it. */
+  /** Its client has gone, and DuckDB is still running it. */
   abandon(): void {
     this.#abandonedMs = performance.now()
   }

@@ -11,10 +11,9 @@ import { type Deadline, onAbort, startDeadline } from '../../core/runtime/cancel
 import { PROBE } from './columns.ts'
 import { checkCharacters, statementError } from './database-error.ts'
 import { startInterrupting } from './interruptible.ts'
-import { withListedKeys } from './key-lists.ts'
 import type { Place } from './places.ts'
 import type { PreparedStatements } from './read-connections.ts'
-import { typedValueOf } from './typed-values.ts'
+import { typedValueOf, withListedKeys } from './typed-values.ts'
 
 const BEGIN = 'BEGIN TRANSACTION READ ONLY'
 const COMMIT = 'COMMIT'
@@ -30,7 +29,7 @@ interface SessionParts {
   readonly statements: PreparedStatements
   readonly deadline: Deadline
   readonly place: Place
-  /** Told when nobody waits for the statement any more and DuckDB is still at work on it. */
+  /** Called when DuckDB is still running the statement after its caller got an answer. */
   readonly onAbandoned: () => void
   readonly onOutOfMemory: () => void
   /** Told when DuckDB has let go of the statement. */
@@ -65,7 +64,7 @@ export class ReadSession {
   #prepared: DuckDBPreparedStatement | null = null
   #chunksRead = 0
   #ahead: DuckDBDataChunk | null = null
-  /** Why nobody waits for it any more. */
+  /** Why its caller no longer waits. */
   #abandonedFor: unknown = null
   readonly #stopListening: () => void
 
@@ -176,7 +175,7 @@ export class ReadSession {
     return this.#ahead !== null
   }
 
-  /** All rows were read from DuckDB, or nobody waits for them. */
+  /** All rows were read from DuckDB, or are no longer wanted. */
   get isOver(): boolean {
     return this.#isOver
   }
@@ -200,7 +199,7 @@ export class ReadSession {
     return data
   }
 
-  /** All rows are read. Nobody waits for the COMMIT: a transaction that only read has nothing to lose. */
+  /** All rows are read. The COMMIT is not awaited: a transaction that only read has nothing to lose. */
   #end(): void {
     this.#isOver = true
     const leave = () => this.#leave('give back')
@@ -304,6 +303,9 @@ export class ReadSession {
     onEnd()
   }
 }
+
+/** `stop` frees the connection; `next` does so after the last chunk. */
+export type ChunkSource = Pick<ReadSession, 'next' | 'stop'>
 
 /** One statement's time: for waiting, running and reading its rows. */
 export function statementDeadline(

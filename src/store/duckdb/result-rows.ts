@@ -1,9 +1,32 @@
 /** The rows of a result: DuckDB's values as what JSON can say (docs/contract.md 4.11), in batches. */
-import type { DuckDBDataChunk, DuckDBType, DuckDBValue } from '@duckdb/node-api'
-import type { ResultValue } from '../../core/domain/query-result.ts'
-import { converterOf, numberFields } from '../../core/domain/shown-values.ts'
+import {
+  DuckDBArrayType,
+  DuckDBArrayValue,
+  type DuckDBDataChunk,
+  DuckDBListType,
+  DuckDBListValue,
+  DuckDBMapType,
+  DuckDBMapValue,
+  type DuckDBMaterializedResult,
+  type DuckDBResult,
+  DuckDBStructType,
+  DuckDBStructValue,
+  type DuckDBType,
+  DuckDBTypeId,
+  type DuckDBValue,
+} from '@duckdb/node-api'
+import { type ColumnType, parseColumnType, typeText } from '../../core/domain/column-type.ts'
+import { type CellValue, TypedValue } from '../../core/domain/document.ts'
+import type { ResultValue, RowEncoding, RowStream } from '../../core/domain/query-result.ts'
+import {
+  converterOf,
+  exactConverterOf,
+  numberFields,
+  typeName,
+} from '../../core/domain/shown-values.ts'
 import { yieldToEventLoop } from '../../core/runtime/serial-queue.ts'
-import type { ReadSession } from './read-session.ts'
+import type { ChunkSource } from './read-session.ts'
+import { textPieces } from './text-rows.ts'
 
 /** Converting holds the main thread: a batch ends after this time, or with its rows. */
 const BATCH_MS = 8
@@ -14,9 +37,6 @@ type Batch<T> = readonly (readonly T[])[]
 
 /** Of values that are not null, each becoming what a row of the batch holds. */
 type Converter<T> = (value: DuckDBValue) => T
-
-/** `stop` frees the connection; `next` does so after the last chunk. */
-export type ChunkSource = Pick<ReadSession, 'next' | 'stop'>
 
 /**
  * The rows of a result in batches, yielding to the event loop after each. Unlike a generator's, its `return` frees the
@@ -96,4 +116,201 @@ function rowOf<T>(
     const value = data.getColumnVector(columnIndex).getItem(rowIndex)
     return value === null ? null : convert(value)
   })
+}
+
+/** The rows of a result in each form that an answer may have; only one of the forms can be read. */
+export function resultStream(
+  result: DuckDBResult,
+  rows: { readonly source: ChunkSource; readonly first: DuckDBDataChunk | null },
+): RowStream {
+  // Not the result itself: it holds what the statement computed with, and a client may keep these batches for long.
+  const types = result.columnTypes()
+  const columns = result.columnNames().map((name, index) => {
+    const type = types[index]
+    return { name, type: type === undefined ? 'VARCHAR' : typeName(type) }
+  })
+  return {
+    columns,
+    batches: rowBatches(types, converterOf, rows),
+    exactBatches: rowBatches(types, exactConverterOf, rows),
+    typedBatches: rowBatches(types, cellConverterOf, rows),
+    encoded: (encoding, names, isExact) => {
+      return encodedRows({ encoding, names, types, isExact: isExact === true }, rows)
+    },
+  }
+}
+
+/** The rows of a statement that is over. */
+export function madeRows(result: DuckDBMaterializedResult): RowStream {
+  let read = 0
+  const next = () => {
+    const chunk = read < result.chunkCount ? result.getChunk(read) : null
+    read += 1
+    return chunk
+  }
+  const source: ChunkSource = { next: async () => next(), stop: async () => {} }
+  return resultStream(result, { source, first: next() })
+}
+
+// The rows of a result as one body, made of DuckDB's vectors without a value of JavaScript for each.
+
+/** What encodings of all rows are made of. */
+export interface Encoding {
+  readonly encoding: RowEncoding
+  readonly names: readonly string[]
+  readonly types: readonly DuckDBType[]
+  /** Texts for what a number of JSON cannot say. */
+  readonly isExact: boolean
+}
+
+/** Unlike a generator's, its `return` frees the connection even when nothing was read. */
+export function encodedRows(
+  encoding: Encoding,
+  { source, first }: { readonly source: ChunkSource; readonly first: DuckDBDataChunk | null },
+): AsyncIterable<Uint8Array> {
+  return {
+    [Symbol.asyncIterator]: () => {
+      const pieces = piecesOf(encoding, source, first)
+      return {
+        next: () => pieces.next(),
+        return: async () => {
+          await source.stop()
+          await pieces.return(undefined)
+          return { done: true, value: undefined }
+        },
+      }
+    },
+  }
+}
+
+async function* piecesOf(
+  { encoding, names, types, isExact }: Encoding,
+  source: ChunkSource,
+  first: DuckDBDataChunk | null,
+): AsyncGenerator<Uint8Array, void, void> {
+  try {
+    if (encoding !== 'arrow') {
+      yield* textPieces(encoding, { names, types, isExact }, { source, first })
+      return
+    }
+    // Loaded with the first answer that wants it.
+    const { arrowPieces } = await import('./arrow-stream.ts')
+    yield* arrowPieces({ names, types }, source, first)
+  } finally {
+    await source.stop()
+  }
+}
+
+/** The same for values as JSON has them. */
+export async function* encodedValues(
+  { encoding, names }: Omit<Encoding, 'types' | 'isExact'>,
+  { batches }: RowStream,
+): AsyncGenerator<Uint8Array, void, void> {
+  if (encoding !== 'arrow') throw new Error('these are written from the values')
+  const { arrowOfValues } = await import('./arrow-stream.ts')
+  const rows = []
+  for await (const batch of batches) rows.push(...batch)
+  yield arrowOfValues(names, rows)
+}
+
+// Values of a result as they are stored again: with their types, and nothing lost on the way through JSON.
+
+/** What JSON says exactly stays as it is; every other value carries its type. Chosen once per column. */
+export function cellConverterOf(type: DuckDBType): (value: DuckDBValue) => CellValue {
+  const shown = converterOf(type)
+  if (PLAIN.has(type.typeId) && type.alias === undefined) return shown
+  if (type.typeId === DuckDBTypeId.BIGINT) {
+    return (value) => {
+      const number = shown(value)
+      return Number.isSafeInteger(number) ? number : new TypedValue('BIGINT', number, value)
+    }
+  }
+  const columnType = columnTypeOf(type)
+  // A type that no column can have is stored as it is shown.
+  if (columnType === null) return shown
+  const text = typeText(columnType)
+  if (text === 'JSON') {
+    return (value) => {
+      const part = shown(value)
+      return part === null ? null : new TypedValue(text, part, value)
+    }
+  }
+  const exact = storedConverterOf(type)
+  return (value) => new TypedValue(text, shown(value), exact(value))
+}
+
+const PLAIN: ReadonlySet<DuckDBTypeId> = new Set([
+  DuckDBTypeId.SQLNULL,
+  DuckDBTypeId.BOOLEAN,
+  DuckDBTypeId.VARCHAR,
+  DuckDBTypeId.ENUM,
+])
+
+function columnTypeOf(type: DuckDBType): ColumnType | null {
+  if (type instanceof DuckDBListType) {
+    const item = columnTypeOf(type.valueType)
+    return item && { kind: 'list', item }
+  }
+  if (type instanceof DuckDBArrayType) {
+    const item = columnTypeOf(type.valueType)
+    return item && { kind: 'array', item, length: type.length }
+  }
+  if (type instanceof DuckDBMapType) {
+    const [key, value] = [columnTypeOf(type.keyType), columnTypeOf(type.valueType)]
+    return key && value && { kind: 'map', key, value }
+  }
+  if (type instanceof DuckDBStructType) return structTypeOf(type)
+  if (type.typeId === DuckDBTypeId.ENUM) return { kind: 'plain', name: 'VARCHAR' }
+  return parseColumnType(type.alias ?? type.toString())
+}
+
+/** null for a struct without names, which no table can hold. */
+function structTypeOf({ entryNames, entryTypes }: DuckDBStructType): ColumnType | null {
+  const fields: { readonly name: string; readonly type: ColumnType }[] = []
+  for (const [index, name] of entryNames.entries()) {
+    const inner = entryTypes[index]
+    const type = inner === undefined ? null : columnTypeOf(inner)
+    if (name === '' || name === '__proto__' || type === null) return null
+    fields.push({ name, type })
+  }
+  return { kind: 'struct', fields }
+}
+
+/** The fields of structs by their names: the result has them by their numbers. */
+function storedConverterOf(type: DuckDBType): (value: DuckDBValue) => DuckDBValue {
+  if (type instanceof DuckDBListType || type instanceof DuckDBArrayType) {
+    const item = storedConverterOf(type.valueType)
+    if (item === same) return same
+    return (value) => {
+      if (value instanceof DuckDBListValue) return new DuckDBListValue(value.items.map(item))
+      return value instanceof DuckDBArrayValue ? new DuckDBArrayValue(value.items.map(item)) : null
+    }
+  }
+  if (type instanceof DuckDBMapType) {
+    const key = storedConverterOf(type.keyType)
+    const item = storedConverterOf(type.valueType)
+    if (key === same && item === same) return same
+    return (value) => {
+      if (!(value instanceof DuckDBMapValue)) return null
+      const entries = value.entries.map((one) => ({
+        key: key(one.key),
+        value: item(one.value),
+      }))
+      return new DuckDBMapValue(entries)
+    }
+  }
+  if (!(type instanceof DuckDBStructType)) return same
+  const fields = type.entryTypes.map(storedConverterOf)
+  return (value) => {
+    if (!(value instanceof DuckDBStructValue)) return null
+    const entries = type.entryNames.map((name, index) => {
+      const field = value.entries[index] ?? null
+      return [name, fields[index]?.(field) ?? null] as const
+    })
+    return new DuckDBStructValue(Object.fromEntries(entries))
+  }
+}
+
+function same(value: DuckDBValue): DuckDBValue {
+  return value
 }

@@ -27,7 +27,7 @@ const RECENT_CHARS_MAX = 4_000
 /** SQL ⇄ syntax tree by DuckDB's own parser, with both statements prepared: three times faster. */
 export class SqlParser {
   readonly #database: Database
-  /** The sub-queries that stand for knowledge bases come again and again. */
+  /** Sub-queries in place of knowledge bases are parsed again and again. */
   readonly #recent = new LruMap<string, string>({ sizeMax: RECENT_MAX })
   readonly #idle: Reader[] = []
   readonly #waiting: ((reader: Reader) => void)[] = []

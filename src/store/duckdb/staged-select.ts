@@ -1,7 +1,12 @@
+import { mkdirSync, rmSync } from 'node:fs'
+import { type FileHandle, open } from 'node:fs/promises'
+import { join } from 'node:path'
 import type { DuckDBConnection } from '@duckdb/node-api'
-import { literal } from '../../core/domain/identifier.ts'
-import type { BoundSql } from '../../core/domain/ports/engine-ports.ts'
+import { literal, quote } from '../../core/domain/identifier.ts'
+import type { BoundSql, ExportedRows } from '../../core/domain/ports/engine-ports.ts'
 import type { RelationColumn } from '../../core/domain/project.ts'
+import { AppError } from '../../core/errors.ts'
+import { countOf } from './columns.ts'
 import type { Database } from './database.ts'
 import { statementError } from './database-error.ts'
 import { runInterruptibly } from './interruptible.ts'
@@ -59,7 +64,7 @@ export async function stagedSelect(
 ): Promise<StagedSelect> {
   const release = () => database.discard(connection)
   try {
-    const counted = await connection.runAndReadAll(`SELECT count(*) FROM ${STAGED_ROWS}`)
+    const rowCount = await countOf(connection, `SELECT count(*) FROM ${STAGED_ROWS}`)
     const described = await connection.runAndReadAll(
       `SELECT column_name, data_type FROM duckdb_columns()
         WHERE database_name = 'temp' AND table_name = ${literal(STAGED)} ORDER BY column_index`,
@@ -69,7 +74,7 @@ export async function stagedSelect(
       columns: described.getRows().map(([name, type]) => {
         return { name: String(name), type: String(type) }
       }),
-      rowCount: Number(counted.getRows()[0]?.[0] ?? 0),
+      rowCount,
       moveInto: (table, signal) => {
         return runInterruptibly(connection, signal, `CREATE TABLE ${table} AS FROM ${STAGED_ROWS}`)
       },
@@ -91,5 +96,79 @@ async function appended(
     await runInterruptibly(connection, signal, `INSERT INTO ${table} BY NAME FROM ${STAGED_ROWS}`)
   } catch (error) {
     throw signal.aborted ? error : statementError(error)
+  }
+}
+
+/** What a Parquet file says of itself beside its rows. */
+export interface FileNote {
+  readonly key: string
+  readonly text: string
+  /** Its bytes with a checksum. */
+  readonly sealed: (file: FileHandle) => AsyncGenerator<Uint8Array, void, void>
+}
+
+/** Rows with vectors: a group of them is held in memory as a whole while it is written or read. */
+const WIDE_ROWS = 'COMPRESSION zstd, ROW_GROUP_SIZE 8192'
+
+/** A file that DuckDB writes and an answer is read from. */
+export interface ExportFile {
+  /** Writes the rows of a SELECT into the file. */
+  statementOf(select: BoundSql, note?: FileNote): BoundSql
+  /**
+   * The bytes of the file. Its name goes at once, so that nothing is left when a reader stops.
+   * @param encode closes the file; unset: the bytes as they are
+   */
+  read(encode?: (file: FileHandle) => AsyncGenerator<Uint8Array, void, void>): Promise<ExportedRows>
+  remove(): void
+}
+
+/** @param directory is made where it is missing */
+export function newExportFile(directory: string): ExportFile {
+  makeDirectory(directory)
+  const path = join(directory, `${crypto.randomUUID()}.parquet`)
+  const remove = () => rmSync(path, { force: true })
+  return {
+    statementOf: (select, note) => {
+      const noted =
+        note === undefined
+          ? ''
+          : `, ${WIDE_ROWS}, KV_METADATA {${quote(note.key)}: ${literal(note.text)}}`
+      return {
+        ...select,
+        sql: `COPY (${select.sql}) TO ${literal(path)} (FORMAT parquet${noted})`,
+      }
+    },
+    async read(encode) {
+      if (encode !== undefined) {
+        const file = await open(path)
+        remove()
+        return { pieces: encode(file) }
+      }
+      const reader = Bun.file(path).stream().getReader()
+      // The first read opens the file.
+      const first = await reader.read()
+      remove()
+      return { pieces: bytesOf(first.value, reader) }
+    },
+    remove,
+  }
+}
+
+function makeDirectory(directory: string): void {
+  try {
+    mkdirSync(directory, { recursive: true, mode: 0o700 })
+  } catch (error) {
+    throw new AppError('storage_full', 'The folder of exports cannot be made', { cause: error })
+  }
+}
+
+async function* bytesOf(
+  first: Uint8Array | undefined,
+  reader: ReadableStreamDefaultReader<Uint8Array>,
+): AsyncGenerator<Uint8Array, void, void> {
+  try {
+    for (let piece = first; piece !== undefined; piece = (await reader.read()).value) yield piece
+  } finally {
+    await reader.cancel()
   }
 }

@@ -67,7 +67,7 @@ const BLOCK_BYTES_KEPT = 128 * 1024 ** 2
 
 /**
  * Lets go of most blocks of the file that DuckDB keeps in memory, up to its limit: the operating system has them as well,
- * and gives its copies back to whoever needs the memory. What is in use by statements stays, and the blocks that are kept
+ * and gives its copies back when memory is needed. What is in use by statements stays, and the blocks that are kept
  * make room for what they need meanwhile: none of them fails for it.
  */
 export async function trimCache(

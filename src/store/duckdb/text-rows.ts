@@ -11,9 +11,9 @@ import {
   isText,
   written,
 } from './columnar/text-cells.ts'
-import type { ChunkSource } from './result-rows.ts'
+import type { ChunkSource } from './read-session.ts'
 
-/** A piece is sent when it has so many bytes, at the end of a vector, or when it took so long. */
+/** A piece is sent when it has this many bytes, at the end of a vector, or after a slice of time. */
 const PIECE_BYTES_MAX = 2 ** 18
 /** The texts of a column that are copied at once. */
 const TEXT_BYTES_MAX = 2 ** 20
@@ -23,7 +23,7 @@ const SLICE_MS = 6
 /** Values that are written between two readings of the clock. */
 const VALUES_PER_LOOK = 1024
 
-/** What stands around the cells of a row. */
+/** The text around the cells of a row. */
 interface LineFormat extends CellFormat {
   readonly head: string
   /** Before the cell of each column. */
@@ -107,7 +107,7 @@ class LineWriter {
     }
   }
 
-  /** As many rows as have no more text than may be copied at once: one value may stand in all rows of a vector. */
+  /** As many rows as have no more text than may be copied at once: all rows of a vector may have one long value. */
   #countFrom(vectors: readonly DuckDBVector[], start: number, end: number): number {
     let count = end - start
     for (const index of this.#texts) {

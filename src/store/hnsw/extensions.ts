@@ -189,7 +189,7 @@ interface OpenedFile {
   readonly sizeBytes: number
 }
 
-/** At most so many bytes from there. */
+/** At most this many bytes from there. */
 function bytesAt({ file }: OpenedFile, at: number, sizeBytes: number): Buffer {
   const bytes = Buffer.alloc(sizeBytes)
   return bytes.subarray(0, readSync(file, bytes, 0, sizeBytes, at))
@@ -242,7 +242,7 @@ function wrongElf(opened: OpenedFile, header: Buffer): string | null {
   return fileHolds(opened, ENTRY) ? null : 'another extension'
 }
 
-/** The function that DuckDB calls when it loads the file. Its name stands near the beginning. */
+/** The function that DuckDB calls when it loads the file. Its name is near the beginning. */
 const ENTRY = Buffer.from('vss_duckdb_cpp_init\0')
 const PIECE_BYTES = 1024 * 1024
 const PIECES_MAX = 64

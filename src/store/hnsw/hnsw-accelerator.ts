@@ -17,7 +17,7 @@ import type {
   VectorChange,
 } from '../../core/domain/ports/retrieval-ports.ts'
 import type { MemoryCeiling } from '../../core/runtime/process-limits.ts'
-import { memoryBytesOf } from '../duckdb/memory-size.ts'
+import { memoryBytesOf } from '../duckdb/memory-watchdog.ts'
 import type { Extensions } from './extensions.ts'
 import { HnswDatabase } from './hnsw-database.ts'
 import { HnswIndex } from './hnsw-index.ts'
@@ -73,7 +73,7 @@ export class HnswFactory implements AcceleratorFactory {
 }
 
 const PAGE_ROWS = 1024
-/** Searches that measure the recall, by one of so many vectors. */
+/** Searches that measure the recall, and how many vectors apart their query vectors are. */
 const QUESTIONS = 100
 const QUESTION_ROWS = 50
 const NEIGHBOURS = 10

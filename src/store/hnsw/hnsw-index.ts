@@ -11,7 +11,7 @@ import {
   HnswTable,
   type HnswTableOptions,
   type NumberedVector,
-} from './hnsw-table.ts'
+} from './hnsw-database.ts'
 
 /** Vectors that lie in a table without a graph at a time. */
 const STAGED_MAX = 256
@@ -70,7 +70,7 @@ export class HnswIndex {
 
   /**
    * About: of the vectors in the graph, once more in its table, and of those that wait. Computed, as what the extension
-   * says of itself (1.5.5) is what it set aside, the same for one vector and for thousands, whatever `M` is.
+   * says of itself (1.5.5) is what it set aside, the same for one vector and for thousands, and for any `M`.
    */
   get bytes(): number {
     const vectorBytes = this.#options.dimensions * Float32Array.BYTES_PER_ELEMENT

@@ -1,7 +1,7 @@
 /** Keys, users and the audit log as drizzle sees them. */
 import { integer, text, timestamp } from 'drizzle-orm/pg-core'
 import type { PrincipalKind, Role, Scope } from '../../core/domain/access/principal.ts'
-import { count, eider, json, moment } from '../catalog/schema-columns.ts'
+import { count, eider, json, moment } from '../catalog/schema.ts'
 
 export const accessKeys = eider.table('access_keys', {
   id: integer('id').notNull(),

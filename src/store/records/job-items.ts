@@ -17,7 +17,7 @@ const PIECE_CHARS = 1024 * 1024
 export interface JobItemsOptions {
   /** The data folder; null: in the operating system's temporary folder, until the store is closed. */
   readonly directory: string | null
-  /** @throws AppError `storage_full` where there is no room for so many bytes */
+  /** @throws AppError `storage_full` without room for these bytes */
   readonly checkSpace: (wantedBytes: number) => void
 }
 

@@ -7,6 +7,7 @@ import type {
 } from '../../core/domain/ports/access-ports.ts'
 import { DAY_MS, MINUTE_MS, timestampOfMillis } from '../../core/time.ts'
 import { queriesOver } from '../catalog/catalog-queries.ts'
+import { countOf } from '../duckdb/columns.ts'
 import type { Database } from '../duckdb/database.ts'
 import { auditLog } from './access-schema.ts'
 import { insertRows } from './trace-rows.ts'
@@ -69,12 +70,8 @@ export class StoredAudit implements AuditLog {
     limits: Partial<AuditLimits> = {},
   ): Promise<StoredAudit> {
     const stored = new StoredAudit(database, now, { ...AUDIT_LIMITS, ...limits })
-    await database.lease(async (connection) => {
-      const reader = await connection.runAndReadAll(
-        'SELECT coalesce(max(number), 0) FROM eider.audit_log',
-      )
-      stored.#nextNumber = Number(reader.getRows()[0]?.[0]) + 1
-    })
+    const sql = 'SELECT max(number) FROM eider.audit_log'
+    stored.#nextNumber = 1 + (await database.lease((connection) => countOf(connection, sql)))
     return stored
   }
 

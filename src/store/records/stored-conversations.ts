@@ -19,6 +19,7 @@ import { DAY_MS, timestampOfMillis } from '../../core/time.ts'
 import { queriesOver } from '../catalog/catalog-queries.ts'
 import type { StoreParts } from '../catalog/catalog-state.ts'
 import { conversationSummaries, conversationTurns } from '../catalog/schema.ts'
+import { countOf } from '../duckdb/columns.ts'
 import { insertRows } from './trace-rows.ts'
 
 export interface ConversationLimits {
@@ -63,12 +64,8 @@ export class StoredConversations implements ConversationStore {
     limits: Partial<ConversationLimits> = {},
   ): Promise<StoredConversations> {
     const stored = new StoredConversations(parts, { ...CONVERSATION_LIMITS, ...limits })
-    await parts.database.lease(async (connection) => {
-      const reader = await connection.runAndReadAll(
-        'SELECT coalesce(max(number), 0) FROM eider.conversation_turns',
-      )
-      stored.#nextNumber = Number(reader.getRows()[0]?.[0]) + 1
-    })
+    const sql = 'SELECT max(number) FROM eider.conversation_turns'
+    stored.#nextNumber = 1 + (await parts.database.lease((connection) => countOf(connection, sql)))
     await stored.#sweep()
     return stored
   }

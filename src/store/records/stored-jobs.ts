@@ -129,7 +129,7 @@ export class StoredJobs implements JobStore {
       ...(error === undefined ? {} : { error }),
       ...(leftOut ?? {}),
       ...(isReset ? NOTHING_DONE : {}),
-      // Somebody has asked for it, or it is over.
+      // It was asked for, or it is over.
       ...(state === 'running' ? {} : { startCount: 0 }),
     })
     try {

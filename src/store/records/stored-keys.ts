@@ -16,7 +16,7 @@ import { nextId, queriesOver } from '../catalog/catalog-queries.ts'
 import type { Database } from '../duckdb/database.ts'
 import { accessKeys, accessKeyUses } from './access-schema.ts'
 
-/** Nobody can guess it: that is why its hash needs no salt and no slow function. */
+/** It cannot be guessed, so its hash needs no salt and no slow function. */
 const SECRET_BYTES = 32
 const PREFIX_CHARS = KEY_PREFIX.length + 6
 /** All of them are in memory. */

@@ -12,10 +12,9 @@ import { nameKey } from '../../core/domain/identifier.ts'
 import type { ClaimedRun, ScheduleStore } from '../../core/domain/ports/job-ports.ts'
 import { AppError, notFound } from '../../core/errors.ts'
 import { timestampOfMillis } from '../../core/time.ts'
-import { currentProject, isSameRelation } from '../catalog/catalog-checks.ts'
 import { bound, nextId, queriesOver } from '../catalog/catalog-queries.ts'
 import { sealedJson } from '../catalog/catalog-rows.ts'
-import type { StoreParts } from '../catalog/catalog-state.ts'
+import { currentProject, isSameRelation, type StoreParts } from '../catalog/catalog-state.ts'
 import { scheduleRuns, scheduleStates, schedules } from '../catalog/schema.ts'
 
 export interface ScheduleLimits {

@@ -12,6 +12,7 @@ import { DAY_MS, timestampOfMillis } from '../../core/time.ts'
 import { queriesOver } from '../catalog/catalog-queries.ts'
 import type { StoreParts } from '../catalog/catalog-state.ts'
 import { traceFeedback, traceSteps, traces } from '../catalog/schema.ts'
+import { countOf } from '../duckdb/columns.ts'
 import { insertRows, rowsOfRun, summaryOf, type TraceRows, traceOf } from './trace-rows.ts'
 
 export interface TraceLimits {
@@ -66,17 +67,13 @@ export class StoredTraces implements TraceStore {
 
   static async open(parts: StoreParts, limits: Partial<TraceLimits> = {}): Promise<StoredTraces> {
     const stored = new StoredTraces(parts, { ...TRACE_LIMITS, ...limits })
-    await parts.database.lease(async (connection) => {
-      const reader = await connection.runAndReadAll(
-        'SELECT coalesce(max(number), 0) FROM eider.traces',
-      )
-      stored.#nextNumber = Number(reader.getRows()[0]?.[0]) + 1
-    })
+    const sql = 'SELECT max(number) FROM eider.traces'
+    stored.#nextNumber = 1 + (await parts.database.lease((connection) => countOf(connection, sql)))
     await stored.#sweep()
     return stored
   }
 
-  /** From now on this one is told when runs could not be stored. */
+  /** Calls the listener when runs could not be stored. */
   onFailure(listener: (error: unknown) => void): void {
     this.#onFailure = listener
   }

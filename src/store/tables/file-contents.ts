@@ -22,13 +22,13 @@ const BYTES_PER_LOOK = 16 * 1024 * 1024
 export interface FileContentsOptions {
   /** The data folder; null: in the operating system's temporary folder, until the store is closed. */
   readonly directory: string | null
-  /** @throws AppError `storage_full` where there is no room for so many bytes */
+  /** @throws AppError `storage_full` without room for these bytes */
   readonly checkSpace: (wantedBytes: number) => void
 }
 
 /**
  * The bytes of uploaded files, beside the database. They are on disk before the catalog names them and go after it has
- * forgotten them, so that a process that is killed leaves at most bytes that nobody names: the next start removes those.
+ * forgotten them, so that a process that is killed leaves at most bytes without a name: the next start removes those.
  */
 export class FileContents implements FileBytes {
   readonly #directory: string | null
@@ -141,7 +141,7 @@ export class FileContents implements FileBytes {
     }
   }
 
-  /** While `use` runs, nothing that is there goes: for whoever copies it. */
+  /** Nothing is removed while `use` runs, so that it can be copied. */
   async whileHeld<T>(use: () => Promise<T>): Promise<T> {
     this.#holders += 1
     try {

@@ -19,13 +19,11 @@ import { DAY_MS, timestampOfMillis } from '../../core/time.ts'
 import { deleteRow, nextId, queriesOver } from '../catalog/catalog-queries.ts'
 import { fileOf } from '../catalog/catalog-rows.ts'
 import type { StoreParts } from '../catalog/catalog-state.ts'
-import { withoutId } from '../catalog/catalog-state.ts'
 import { files } from '../catalog/schema.ts'
 import type { StoredEngine } from '../duckdb/engine.ts'
 import type { StagedSelect } from '../duckdb/staged-select.ts'
 import type { FileContents } from './file-contents.ts'
-import { makeTableOf, selectOfTable, takenTable, withinReach } from './parquet-import.ts'
-import { RowsTable } from './rows-table.ts'
+import { makeTableOf, RowsTable, selectOfTable, takenTable, withinReach } from './parquet-import.ts'
 import { withStagedRows } from './stored-tables.ts'
 
 const ROWS_PER_PAGE = 1024
@@ -222,7 +220,7 @@ export class StoredFiles implements FileStore, TableRows {
     const { database, state, contents } = this.#parts
     await database.writeFreeing(
       (connection) => dropWithin(connection, file),
-      () => state.change({ files: withoutId(state.snapshot().files, file.id) }),
+      () => state.remove('files', file.id),
     )
     await contents.removeIfKept(file)
   }

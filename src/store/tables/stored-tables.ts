@@ -13,20 +13,24 @@ import type {
 } from '../../core/domain/ports/store-ports.ts'
 import type { ProjectTable, RelationColumn } from '../../core/domain/project.ts'
 import { AppError, notFound } from '../../core/errors.ts'
+import { withDeadline } from '../../core/runtime/cancellation.ts'
+import { Semaphore } from '../../core/runtime/semaphore.ts'
 import { timestampOfMillis } from '../../core/time.ts'
-import { checkRelationName, currentProject, isSameRelation } from '../catalog/catalog-checks.ts'
 import { deleteRow, nextId, queriesOver } from '../catalog/catalog-queries.ts'
 import { tableOfRow } from '../catalog/catalog-rows.ts'
-import type { StoreParts } from '../catalog/catalog-state.ts'
-import { withoutId, withReplaced } from '../catalog/catalog-state.ts'
+import {
+  checkRelationName,
+  currentProject,
+  isSameRelation,
+  type StoreParts,
+  withReplaced,
+} from '../catalog/catalog-state.ts'
 import { tables } from '../catalog/schema.ts'
 import { statementError } from '../duckdb/database-error.ts'
 import type { StoredEngine } from '../duckdb/engine.ts'
 import { statementDeadline } from '../duckdb/read-session.ts'
 import { STAGED, type StagedSelect } from '../duckdb/staged-select.ts'
-import { shapeOf, tableName } from './row-write-sql.ts'
-import { TableLocks } from './table-locks.ts'
-import { writtenRows } from './written-rows.ts'
+import { shapeOf, tableName, writtenRows } from './written-rows.ts'
 
 export interface TableParts extends StoreParts {
   readonly engine: Pick<StoredEngine, 'stage'>
@@ -174,7 +178,7 @@ export class StoredTables implements TableStore {
     const { database, state } = this.#parts
     return database.writeFreeing(
       (connection) => dropWithin(connection, table),
-      () => state.change({ tables: withoutId(state.snapshot().tables, table.id) }),
+      () => state.remove('tables', table.id),
     )
   }
 
@@ -349,3 +353,44 @@ async function refusing<T>(name: string, work: () => Promise<T>): Promise<T> {
 }
 
 const INNER_NAMES = new RegExp(`\\b(${STAGED}|table_\\d+)\\b`, 'g')
+
+/** Statements that wait for one table. */
+const WAITING_MAX = 1000
+
+/** One statement at a time writes a table, from what it reads to its commit. A statement holds one table at most. */
+export class TableLocks {
+  readonly #locks = new Map<string, Semaphore>()
+
+  /** Runs work alone with the table of this name. @throws AppError `timeout`, `too_busy` */
+  async during<T>(
+    { projectId, name }: TableKey,
+    { timeoutMs, spentMs = 0 }: RunLimits,
+    signal: AbortSignal,
+    work: (waitedMs: number) => Promise<T>,
+  ): Promise<T> {
+    const key = `${projectId ?? 'files'}/${nameKey(name)}`
+    const lock = this.#locks.get(key) ?? newLock()
+    this.#locks.set(key, lock)
+    const startMs = performance.now()
+    const timeoutError = () => {
+      const limit = `The statement waited ${timeoutMs} ms for others that write ${name} (EIDER_QUERY_MS)`
+      return new AppError('timeout', `${limit}; try again later`)
+    }
+    const limits = { timeoutMs: Math.max(1, timeoutMs - spentMs), signal, timeoutError }
+    const release = await withDeadline(limits, (ending) => lock.enter(ending))
+    try {
+      return await work(performance.now() - startMs)
+    } finally {
+      release()
+      if (lock.taken === 0 && lock.waiting === 0) this.#locks.delete(key)
+    }
+  }
+}
+
+function newLock(): Semaphore {
+  const tooBusy = (waiting: number) => {
+    const message = `${waiting} statements wait to write this table; try again later`
+    return new AppError('too_busy', message)
+  }
+  return new Semaphore({ placesMax: 1, waitingMax: WAITING_MAX, tooBusy })
+}

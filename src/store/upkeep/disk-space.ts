@@ -1,7 +1,7 @@
 import { statfsSync } from 'node:fs'
 import type { DiskState } from '../../core/domain/server-state.ts'
 import { AppError } from '../../core/errors.ts'
-import { memoryBytesOf } from '../duckdb/memory-size.ts'
+import { memoryBytesOf } from '../duckdb/memory-watchdog.ts'
 
 /** So long one look at the disk serves. */
 const LOOK_AT_DISK_MS = 250

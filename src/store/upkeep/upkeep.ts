@@ -15,9 +15,10 @@ import type {
 } from '../../core/domain/ports/store-ports.ts'
 import type { DiskState } from '../../core/domain/server-state.ts'
 import { SerialQueue } from '../../core/runtime/serial-queue.ts'
+import { countOf } from '../duckdb/columns.ts'
 import type { Database } from '../duckdb/database.ts'
 import type { DiskSpace } from './disk-space.ts'
-import { definition } from './keyword-columns.ts'
+import { definition } from './posting-sorter.ts'
 
 /** Between two looks at what is stored, while something is written. */
 const LOOK_MS = 3_000
@@ -28,7 +29,7 @@ const LOOKING_SHARE = 0.02
 /** Fewer deleted rows are not worth a rebuild. */
 const DEAD_ROWS_MIN = 2_000
 
-/** After a rebuild of so many rows their blocks are given back at once, not with the next checkpoint of DuckDB's own. */
+/** After a rebuild of this many rows their blocks are given back at once, not with the next checkpoint of DuckDB's own. */
 const ROWS_FOR_CHECKPOINT = 10_000
 
 /**
@@ -196,7 +197,7 @@ function sizeBytesOf(path: string): number {
 }
 
 // Rows that a table still stores though they were deleted. DuckDB 1.5.5 gives back those of a table without an index at a
-// checkpoint during which nobody reads, and those of a table with a primary key never. So such a table is rebuilt.
+// checkpoint without readers, and those of a table with a primary key never. So such a table is rebuilt.
 
 interface TableName {
   readonly schema: string
@@ -211,7 +212,7 @@ interface TableRows extends TableName {
 
 const NEW_TABLE = 'eider_rebuilt'
 
-/** The tables that store at least so many rows. */
+/** The tables that store at least `storedMin` rows. */
 async function storedRows(
   connection: DuckDBConnection,
   storedMin: number,
@@ -228,8 +229,7 @@ async function storedRows(
 /** How many rows can be read; null: the table is gone. */
 async function liveRows(connection: DuckDBConnection, table: TableName): Promise<number | null> {
   try {
-    const reader = await connection.runAndReadAll(`SELECT count(*) FROM ${quotedTable(table)}`)
-    return Number(reader.getRows()[0]?.[0] ?? 0)
+    return await countOf(connection, `SELECT count(*) FROM ${quotedTable(table)}`)
   } catch (error) {
     if (error instanceof Error && /^Catalog Error: Table/.test(error.message)) return null
     throw error
@@ -237,16 +237,16 @@ async function liveRows(connection: DuckDBConnection, table: TableName): Promise
 }
 
 /** Of the blocks of the database file, 0 to 1. */
-async function freeShare(connection: DuckDBConnection): Promise<number> {
-  const reader = await connection.runAndReadAll(
+function freeShare(connection: DuckDBConnection): Promise<number> {
+  return countOf(
+    connection,
     `SELECT free_blocks / greatest(total_blocks, 1) FROM pragma_database_size()
       WHERE database_name = current_database()`,
   )
-  return Number(reader.getRows()[0]?.[0] ?? 0)
 }
 
 /**
- * Within a write: the table is made anew with its rows in their order. Whoever reads sees the old one until the commit.
+ * Within a write: the table is rebuilt with its rows in their order. Readers see the old one until the commit.
  * @returns its rows before; null: it is gone
  */
 async function rebuild(connection: DuckDBConnection, table: TableName): Promise<TableRows | null> {

@@ -4,7 +4,7 @@ import { chunkTables } from '../../../src/core/domain/chunk.ts'
 import type { KnowledgeBase } from '../../../src/core/domain/knowledge-base.ts'
 import type { PrefilterSql } from '../../../src/core/domain/ports/engine-ports.ts'
 import type { NearestFound } from '../../../src/core/domain/ports/search-ports.ts'
-import { databaseDistance } from '../../../src/retrieval/vectors/vector-math.ts'
+import { databaseDistance } from '../../../src/retrieval/vectors/quantized-rows.ts'
 import { randomUnit, seededRandom } from '../../retrieval/sample-vectors.ts'
 import { openSearchableStore, type SearchableStore } from '../../support/searchable-store.ts'
 import {

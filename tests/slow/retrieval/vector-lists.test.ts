@@ -20,8 +20,8 @@ const MANY = 1100
 describe.each([
   { kernel: 'fastest', isCodesOnly: false },
   { kernel: 'fastest', isCodesOnly: true },
-  { kernel: 'scalar', isCodesOnly: false },
-  { kernel: 'scalar', isCodesOnly: true },
+  { kernel: 'simd', isCodesOnly: false },
+  { kernel: 'simd', isCodesOnly: true },
 ] as const)('lists ($kernel kernel, codes only: $isCodesOnly)', (setting) => {
   test('find in clusters as many as they say, in a small part of the base', async () => {
     const table = clusteredTable(3000)
@@ -41,7 +41,7 @@ describe('the kernels', () => {
   test('give each vector the same list', async () => {
     const table = clusteredTable(700)
     const found = []
-    for (const kernel of ['fastest', 'scalar'] as const) {
+    for (const kernel of ['fastest', 'simd'] as const) {
       const { index } = newIndex(table, { kernel })
       await index.trainLists(training(3, 23), signal)
       const searches = [...table.values()].slice(0, 40).map((queryVector) => {

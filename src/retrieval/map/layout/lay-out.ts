@@ -5,8 +5,7 @@
  * needs no power function. It begins with the first two principal components, which keeps what is far apart far apart.
  */
 import { type NearestGraph, nearestGraph } from './nearest-graph.ts'
-import type { VectorTable } from './principal-components.ts'
-import { SeededRandom } from './seeded-random.ts'
+import { SeededRandom, type VectorTable } from './principal-components.ts'
 
 export interface LayoutOptions {
   readonly seed: number

@@ -2,8 +2,7 @@
  * For each point its nearest others, nearly: random projection trees bring neighbours together (Dasgupta and Freund 2008),
  * then neighbours of neighbours are tried (NN-descent: Dong, Charikar and Li 2011). Few points are all compared.
  */
-import type { VectorTable } from './principal-components.ts'
-import type { SeededRandom } from './seeded-random.ts'
+import type { SeededRandom, VectorTable } from './principal-components.ts'
 
 /** `count` for each point, the nearest first; where there are fewer, the last are -1. */
 export interface NearestGraph {

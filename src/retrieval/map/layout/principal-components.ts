@@ -2,7 +2,6 @@
  * The directions in which vectors differ most, by subspace iteration from random directions (Halko, Martinsson and Tropp
  * 2011, "Finding structure with randomness"). Some thousand vectors suffice to find those of all.
  */
-import type { SeededRandom } from './seeded-random.ts'
 
 /** Row by row. */
 export interface VectorTable {
@@ -53,7 +52,7 @@ function meanOf({ values, dimensions }: VectorTable, rowCount: number): Float32A
 }
 
 /**
- * Where rows stand along each component: `count` numbers for each.
+ * Where rows lie along each component: `count` numbers for each.
  * @param placed gets them, from `firstRow` on
  */
 export function projectRows(
@@ -171,4 +170,30 @@ function sorted(
     arranged.set(largest < 0 ? own.map((value) => -value) : own, place * dimensions)
   }
   return { mean, axes: arranged, count }
+}
+
+/** Numbers in [0, 1) that are the same for the same seed (Mulberry32). Without a closure over floats: it runs in hot loops. */
+export class SeededRandom {
+  #state: number
+
+  constructor(seed: number) {
+    this.#state = seed | 0
+  }
+
+  /** 32 bits. */
+  bits(): number {
+    this.#state = (this.#state + 0x6d2b79f5) | 0
+    let mixed = Math.imul(this.#state ^ (this.#state >>> 15), 1 | this.#state)
+    mixed = (mixed + Math.imul(mixed ^ (mixed >>> 7), 61 | mixed)) ^ mixed
+    return (mixed ^ (mixed >>> 14)) >>> 0
+  }
+
+  next(): number {
+    return this.bits() / 0x1_0000_0000
+  }
+
+  /** A whole number from 0 to `count - 1`. */
+  below(count: number): number {
+    return Math.floor(this.next() * count)
+  }
 }

@@ -2,8 +2,7 @@
 import type { DuckDBDataChunk, DuckDBVector } from '@duckdb/node-api'
 import { converterOf, numberFields } from '../../../core/domain/shown-values.ts'
 import { AppError } from '../../../core/errors.ts'
-import type { ArrowBatch, ArrowNode } from './arrow-messages.ts'
-import { type ArrowField, DIGITS_MAX } from './arrow-types.ts'
+import { type ArrowBatch, type ArrowField, type ArrowNode, DIGITS_MAX } from './arrow-messages.ts'
 import {
   ByteBuffer,
   childVector,

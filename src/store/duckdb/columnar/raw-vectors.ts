@@ -19,7 +19,7 @@ export class ByteBuffer {
     this.bytes = new Uint8Array(capacity)
   }
 
-  /** Makes room for so many more bytes. */
+  /** Makes room for `count` more bytes. */
   reserve(count: number): void {
     const needed = this.length + count
     if (needed <= this.bytes.length) return
@@ -34,7 +34,7 @@ export class ByteBuffer {
     this.length += bytes.length
   }
 
-  /** Appends so many bytes from a place on, for which there is room: short parts one by one, without a view of them. */
+  /** Appends `count` bytes from a place on, for which there is room: short parts one by one, without a view of them. */
   appendPart(from: Uint8Array, offset: number, count: number): void {
     const { bytes, length } = this
     if (count > SHORT_COPY_MAX) bytes.set(from.subarray(offset, offset + count), length)
@@ -136,12 +136,12 @@ function partOf(value: object, name: string): unknown {
 }
 
 function requireVector(found: unknown): DuckDBVector {
-  // Only vectors stand where this is called.
+  // Only vectors are found where this is called.
   if (typeof found === 'object' && found !== null) return found as DuckDBVector
   throw new Error('the library keeps vectors within vectors elsewhere now')
 }
 
-/** A text so long stands where its pointer points to; a shorter one beside its length. */
+/** A text of this length or more is where its pointer points to; a shorter one beside its length. */
 const LONG_FROM = 13
 const HIGH = 2 ** 32
 

@@ -1,4 +1,4 @@
-/** Values of DuckDB's vectors as they stand in a line of text: of frequent types without a value of JavaScript for each. */
+/** Values of DuckDB's vectors as text in a line: of frequent types without a value of JavaScript for each. */
 import {
   DuckDBDecimalType,
   type DuckDBType,
@@ -106,7 +106,7 @@ function exactAt(view: DataView, row: number): number | null {
   return high * HIGH + view.getUint32(row * 8, true)
 }
 
-/** A double gives back so many digits as they were. */
+/** A double preserves this many digits. */
 const EXACT_WIDTH = 15
 
 /** As DuckDB casts it, while its digits are a number of JavaScript. */

@@ -1,3 +1,6 @@
+import { mkdir, readdir, rename, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import type { DuckDBConnection } from '@duckdb/node-api'
 import { chunkTables } from '../../core/domain/chunk.ts'
 import { TypedValue } from '../../core/domain/document.ts'
@@ -10,7 +13,11 @@ import {
   type KnowledgeBase,
   type MetadataColumn,
 } from '../../core/domain/knowledge-base.ts'
-import type { ChunkFile, KnowledgeBaseFiles } from '../../core/domain/ports/document-ports.ts'
+import type {
+  ChunkFile,
+  ImportFiles,
+  KnowledgeBaseFiles,
+} from '../../core/domain/ports/document-ports.ts'
 import type { ExportedRows } from '../../core/domain/ports/engine-ports.ts'
 import { AppError } from '../../core/errors.ts'
 import { Analyzer } from '../../core/text/analyzer.ts'
@@ -20,12 +27,12 @@ import { appendKeywords, type KeywordRow } from '../documents/keyword-index.ts'
 import { SeenColumns } from '../documents/metadata-columns.ts'
 import type { StoredChunks } from '../documents/stored-chunks.ts'
 import { type OpenTables, removeChunkRows } from '../documents/write-chunk-rows.ts'
+import { countOf } from '../duckdb/columns.ts'
 import type { Database } from '../duckdb/database.ts'
 import type { StoredEngine } from '../duckdb/engine.ts'
 import { interruptible } from '../duckdb/interruptible.ts'
-import { withinReach } from '../tables/parquet-import.ts'
-import { checkRows, chunksOfFile } from './checked-rows.ts'
-import { checkSeal, sealedBytes } from './export-seal.ts'
+import { checkRows, checkSeal, chunksOfFile, sealedBytes } from './checked-rows.ts'
+import { withinReach } from './parquet-import.ts'
 
 interface Parts {
   readonly database: Database
@@ -48,11 +55,8 @@ export class StoredKnowledgeBaseFiles implements KnowledgeBaseFiles {
     const limits = { timeoutMs: EXPORT_MS, setting: 'an export' }
     const note = { key: EXPORT_NOTE_KEY, text: definition, sealed: sealedBytes }
     return database.withoutCaching(async () => {
-      const [lastKey = 0] = await database.lease((connection) => {
-        return counted(
-          connection,
-          `SELECT coalesce(max(chunk_key), 0) FROM ${chunkTables(kb).chunks}`,
-        )
+      const lastKey = await database.lease((connection) => {
+        return countOf(connection, `SELECT max(chunk_key) FROM ${chunkTables(kb).chunks}`)
       })
       const select = { sql: exportSelect(kb, lastKey), values: {} }
       return engine.exportParquet(select, limits, signal, note)
@@ -239,15 +243,12 @@ async function copyRows(
   await connection.run(`INSERT INTO ${contexts} (chunk_key, context, is_cut)
     SELECT ${key}, coalesce(context, ''), coalesce(is_cut, FALSE) FROM ${source}
     WHERE context <> '' OR is_cut`)
-  const counted = await connection.runAndReadAll(
-    `SELECT count(DISTINCT document_id) FROM ${source}`,
-  )
-  return Number(counted.getRows()[0]?.[0] ?? 0)
+  return countOf(connection, `SELECT count(DISTINCT document_id) FROM ${source}`)
 }
 
 interface FittedColumn {
   readonly column: MetadataColumn
-  /** As it stands in the file. */
+  /** Its column in the file. */
   readonly sent: string
   /** Under the type of its column; null where it does not fit. */
   readonly cast: string
@@ -267,7 +268,7 @@ function fittedColumns(
   })
 }
 
-/** Values that do not fit a declared type end the import; others stand in `metadata` alone, and are counted. */
+/** Values that do not fit a declared type end the import; others are in `metadata` alone, and are counted. */
 async function refuseMisfits(
   tables: OpenTables,
   source: string,
@@ -295,4 +296,65 @@ async function refuseMisfits(
 async function counted(connection: DuckDBConnection, sql: string): Promise<readonly number[]> {
   const [row = []] = (await connection.runAndReadAll(sql)).getRows()
   return row.map(Number)
+}
+
+const FOLDER = 'imports'
+const IMPORT_FILE = /^[0-9a-f-]{36}\.parquet$/
+
+/** Files that jobs import: each stays until its job is done. */
+export class StoredImportFiles implements ImportFiles {
+  readonly #folder: string
+  readonly #isTemporary: boolean
+
+  private constructor(folder: string, isTemporary: boolean) {
+    this.#folder = folder
+    this.#isTemporary = isTemporary
+  }
+
+  /**
+   * Takes away what no job wants any more.
+   * @param directory the data folder; null: nothing is on disk
+   * @param requests of the jobs there are
+   */
+  static async open(
+    directory: string | null,
+    requests: readonly unknown[],
+  ): Promise<StoredImportFiles> {
+    const folder =
+      directory === null
+        ? join(tmpdir(), `eider-imports-${crypto.randomUUID()}`)
+        : join(directory, FOLDER)
+    const wanted = new Set(requests.map(importFileOf))
+    for (const name of await readdir(folder).catch(() => [])) {
+      if (!wanted.has(name)) await rm(join(folder, name), { recursive: true, force: true })
+    }
+    return new StoredImportFiles(folder, directory === null)
+  }
+
+  async keep(path: string): Promise<string> {
+    const name = `${crypto.randomUUID()}.parquet`
+    await mkdir(this.#folder, { recursive: true, mode: 0o700 })
+    await rename(path, join(this.#folder, name))
+    return name
+  }
+
+  async pathOf(name: string): Promise<string> {
+    const path = join(this.#folder, name)
+    if (IMPORT_FILE.test(name) && (await Bun.file(path).exists())) return path
+    throw new AppError('job_items_missing', 'The file of the import is gone; import it again')
+  }
+
+  async remove(name: string): Promise<void> {
+    if (IMPORT_FILE.test(name)) await rm(join(this.#folder, name), { force: true })
+  }
+
+  async close(): Promise<void> {
+    if (this.#isTemporary) await rm(this.#folder, { recursive: true, force: true })
+  }
+}
+
+/** The name in a job's request; null: it is no import. */
+function importFileOf(request: unknown): string | null {
+  const file = typeof request === 'object' && request !== null ? Reflect.get(request, 'file') : null
+  return typeof file === 'string' ? file : null
 }
