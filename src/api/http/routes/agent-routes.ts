@@ -16,7 +16,12 @@ import type { Agent } from '../../../core/domain/agents/agent.ts'
 import { runNotFound } from '../../../core/domain/agents/agent-run.ts'
 import { AppError } from '../../../core/errors.ts'
 import { isObject } from '../../../core/json.ts'
-import { alterAgent, createAgent, dropAgent, modelToTry } from '../../../query/definitions/define-agent.ts'
+import {
+  alterAgent,
+  createAgent,
+  dropAgent,
+  modelToTry,
+} from '../../../query/definitions/define-agent.ts'
 import type { Fields } from '../../../query/definitions/fields.ts'
 import { eventStream } from '../answers/event-stream.ts'
 import { recordOf } from '../answers/record-of.ts'
