@@ -47,9 +47,6 @@ const TracesView = lazyView(async () => {
   return (await import('./views/agents/traces-view.tsx')).TracesView
 })
 const TraceView = lazyView(async () => (await import('./views/agents/trace-view.tsx')).TraceView)
-const CompareView = lazyView(async () => {
-  return (await import('./views/agents/compare-view.tsx')).CompareView
-})
 const OperationsView = lazyView(async () => {
   return (await import('./views/operations/operations-view.tsx')).OperationsView
 })
@@ -76,7 +73,6 @@ function Page() {
           <Route path={`${AGENT}/traces`} component={TracesView} />
           <Route path="/traces" component={TracesView} />
           <Route path="/traces/:id" component={TraceView} />
-          <Route path="/compare" component={CompareView} />
           <Route path="/sql" component={SqlView} />
           <Route path="/operations" component={OperationsView} />
           <Route path="/operations/:part" component={OperationsView} />

@@ -20,7 +20,6 @@ const VIEWS: readonly Destination[] = [
   { href: '/sql', label: 'SQL', about: 'view', icon: 'sql' },
   { href: addressOf.connections(), label: 'Connections', about: 'view', icon: 'link' },
   { href: '/operations', label: 'Operations', about: 'view', icon: 'gauge' },
-  { href: '/compare', label: 'Compare two agents', about: 'view', icon: 'agent' },
   {
     href: addressOf.newKnowledgeBase(),
     label: 'New knowledge base',

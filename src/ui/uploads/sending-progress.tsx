@@ -4,7 +4,7 @@ import { Progress } from '../components/failure.tsx'
 import { counted, shownBytes, shownDuration } from '../components/numbers.ts'
 import { addressOf } from '../shell/addresses.ts'
 import { takeUnsent, unsent } from './unsent.ts'
-import { forgetFailed, resumeUnsent, type Sending, sendings } from './uploads.ts'
+import { resumeUnsent, type Sending, sendings } from './uploads.ts'
 
 export function SendingProgress({ of }: { readonly of: Sending }) {
   return <Progress label={wordsOf(of)} done={of.bytesSent} total={of.bytes} />
@@ -36,15 +36,7 @@ export function SendingFiles() {
           </a>
           {one.files > 0 && <SendingProgress of={one} />}
           {one.failed > 0 && (
-            <div class="row">
-              <span class="small bad">{counted(one.failed, 'file')} could not be added</span>
-              <Button
-                look="small quiet"
-                label="Clear"
-                aria-label={`Clear those of ${one.knowledgeBase}`}
-                onClick={() => forgetFailed(one)}
-              />
-            </div>
+            <p class="small bad">{counted(one.failed, 'file')} could not be added</p>
           )}
         </div>
       ))}

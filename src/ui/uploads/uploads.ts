@@ -154,12 +154,6 @@ export function forgetUpload(id: number): void {
   goOn()
 }
 
-/** Takes those off the list that could not be added to a knowledge base. */
-export function forgetFailed(of: Pick<Upload, 'project' | 'knowledgeBase'>): void {
-  const key = keyOf(of)
-  uploads.value = uploads.value.filter((one) => isGoing(one) || keyOf(one) !== key)
-}
-
 export function isNameTaken({ failure }: Upload): boolean {
   return isTaken(failure)
 }

@@ -30,7 +30,6 @@ const ADDRESSES = [
   '/projects',
   '/projects/*',
   '/sql',
-  '/compare',
   '/connections',
   '/traces',
   '/traces/*',

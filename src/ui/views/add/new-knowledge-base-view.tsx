@@ -185,22 +185,22 @@ type Draft = Readonly<typeof EMPTY_DRAFT>
 
 /** Empty fields are not sent: the server's defaults apply. */
 function definitionOf(draft: Draft): KnowledgeBaseDefinition {
-  const content = namesIn(draft.contentColumns)
-  const metadata = namesIn(draft.metadataColumns)
+  const given = <T,>(name: string, typed: string, value: T) =>
+    typed === '' ? {} : { [name]: value }
+  const { contentColumns, metadataColumns, idColumn, language, provider } = draft
   const chunking = {
-    ...(draft.chunkSize === '' ? {} : { chunk_size: Number(draft.chunkSize) }),
-    ...(draft.chunkOverlap === '' ? {} : { chunk_overlap: Number(draft.chunkOverlap) }),
+    ...given('chunk_size', draft.chunkSize, Number(draft.chunkSize)),
+    ...given('chunk_overlap', draft.chunkOverlap, Number(draft.chunkOverlap)),
   }
+  const preprocessing = { type: 'auto', auto_config: chunking }
   return {
     name: draft.name.trim(),
-    ...(content.length === 0 ? {} : { content_columns: content }),
-    ...(metadata.length === 0 ? {} : { metadata_columns: metadata }),
-    ...(draft.idColumn.trim() === '' ? {} : { id_column: draft.idColumn.trim() }),
-    ...(draft.language === '' ? {} : { language: draft.language }),
-    ...(draft.provider === '' ? {} : { embedding_model: modelOf(draft) }),
-    ...(Object.keys(chunking).length === 0
-      ? {}
-      : { preprocessing: { type: 'auto', auto_config: chunking } }),
+    ...given('content_columns', contentColumns.trim(), namesIn(contentColumns)),
+    ...given('metadata_columns', metadataColumns.trim(), namesIn(metadataColumns)),
+    ...given('id_column', idColumn.trim(), idColumn.trim()),
+    ...given('language', language, language),
+    ...given('embedding_model', provider, modelOf(draft)),
+    ...given('preprocessing', draft.chunkSize + draft.chunkOverlap, preprocessing),
   }
 }
 

@@ -34,7 +34,6 @@ export function AgentFrame({ project, name, children }: AgentFrameProps) {
     { keys: ',', does: 'Its settings', run: () => route(settings) },
   ])
   if (isMissing) return <Missing project={project} name={name} />
-  const compare = `/compare?${new URLSearchParams({ agents: `${project}.${name}` })}`
   return (
     <>
       <PageHeader
@@ -42,11 +41,7 @@ export function AgentFrame({ project, name, children }: AgentFrameProps) {
         part={tab?.label}
         above={[{ label: 'Home', href: '/' }]}
         lead={agent && <About agent={agent} project={project} />}
-      >
-        <a class="button" href={compare}>
-          Compare
-        </a>
-      </PageHeader>
+      />
       <Tabs label="Views of this agent" tabs={tabs} />
       {children}
     </>

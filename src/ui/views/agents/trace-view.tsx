@@ -23,13 +23,7 @@ export function TraceView({ id }: { readonly id: string }) {
   const isUnknown = found.failure instanceof ApiError && found.failure.code === 'trace_not_found'
   return (
     <>
-      <PageHeader title="Trace" above={trace === undefined ? [] : aboveOf(trace)}>
-        {trace && (
-          <a class="button" href={comparisonOf(trace)}>
-            Compare agents
-          </a>
-        )}
-      </PageHeader>
+      <PageHeader title="Trace" above={trace === undefined ? [] : aboveOf(trace)} />
       {isUnknown && found.failure && (
         <LiveRuns isShown={({ trace_id }) => trace_id === id} onEnd={() => found.reload()}>
           <Failure error={found.failure} onRetry={found.reload} />
@@ -49,10 +43,6 @@ function aboveOf({ project, agent }: Trace) {
     { label: agent, href: addressOf.agent(project, agent) },
     { label: 'Traces', href: addressOf.agentTraces(project, agent) },
   ]
-}
-
-function comparisonOf({ project, agent, question }: Trace): string {
-  return `/compare?${new URLSearchParams({ agents: `${project}.${agent}`, question })}`
 }
 
 function Shown({ trace }: { readonly trace: Trace }) {

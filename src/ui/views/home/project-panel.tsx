@@ -19,7 +19,6 @@ interface ProjectPanelProps {
 
 export function ProjectPanel({ project, usage }: ProjectPanelProps) {
   const { name, knowledgeBases, agents, views, schedules } = project
-  const newHere = `?${new URLSearchParams({ project: name })}`
   return (
     <section class="panel stack" aria-label={`Project ${shownProject(name)}`}>
       <div class="row">
@@ -50,22 +49,7 @@ export function ProjectPanel({ project, usage }: ProjectPanelProps) {
           />
         )}
       </EntryList>
-      {knowledgeBases.length === 0 && (
-        <p class="quiet">
-          No knowledge base yet.{' '}
-          {may('write') && (
-            <>
-              <a href={`${addressOf.newKnowledgeBase()}${newHere}`}>Create one</a>
-              {agents.length === 0 && (
-                <>
-                  , or <a href={`${addressOf.newAgent()}${newHere}`}>an agent</a>
-                </>
-              )}
-              .
-            </>
-          )}
-        </p>
-      )}
+      {knowledgeBases.length === 0 && <p class="quiet">No knowledge base yet.</p>}
       <div class="home-parts">
         <EntryList title="Agents" all={agents}>
           {(agent) => <AgentEntry key={agent.name} project={name} agent={agent} />}

@@ -190,29 +190,17 @@ function BackupState({ status: { backups } }: PartProps) {
   return <Panel title="Backups" facts={facts} trouble={trouble} />
 }
 
-function Restarts({ restarts }: { readonly restarts: NonNullable<ServerStatus['restarts']> }) {
-  const { count, last } = restarts
+function Restarts({ restarts: { count, last } }: Required<Pick<ServerStatus, 'restarts'>>) {
+  const running = (last?.running ?? []).map(({ request: what, statement }) => statement ?? what)
   return (
-    <section class="panel stack" aria-labelledby="operations-restarts">
-      <h2 id="operations-restarts">Restarts after a failure</h2>
-      {last === null ? (
-        <p class="quiet">None: the server has run without a crash.</p>
-      ) : (
-        <>
-          <p>
-            {counted(count, 'restart')}; the last one {shownAge(last.at, Date.now())}:{' '}
-            <span dir="auto">{last.reason}</span>
-          </p>
-          <ul class="operations-list small">
-            {last.running.map(({ since, request: what, statement }) => (
-              <li key={`${since} ${what}`}>
-                <span dir="auto">{what}</span> <code dir="auto">{statement ?? ''}</code>
-              </li>
-            ))}
-          </ul>
-        </>
-      )}
-    </section>
+    <Section title="Restarts after a failure" class="panel stack">
+      <p dir="auto">
+        {last === null
+          ? 'None: the server has run without a crash.'
+          : `${counted(count, 'restart')}; the last one ${shownAge(last.at, Date.now())}: ${last.reason}`}
+      </p>
+      {running.length > 0 && <code dir="auto">{running.join('\n')}</code>}
+    </Section>
   )
 }
 

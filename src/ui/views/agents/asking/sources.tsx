@@ -1,7 +1,6 @@
 /** The sources below an answer: each with its title, its place and one passage, which opens in its document. */
 import type { Citation } from '../../../../core/domain/agents/completion-event.ts'
 import { listDocuments } from '../../../api/documents.ts'
-import { MarkedText } from '../../../components/marked-text.tsx'
 import { useResource } from '../../../components/resource.ts'
 import { addressOfCitation, chunkIds } from './answer-text.tsx'
 
@@ -35,20 +34,16 @@ export function Sources({ citations, answer }: SourcesProps) {
                 <bdi class="agents-source-title">{title ?? first.document_id}</bdi>
                 <bdi class="quiet">{placeIn(first, title)}</bdi>
               </a>
-              {unsaid.length > 0 && <Passage text={unsaid.join(' … ')} />}
+              {unsaid.length > 0 && (
+                <q class="quiet" dir="auto">
+                  <mark>{unsaid.join(' … ')}</mark>
+                </q>
+              )}
             </li>
           )
         })}
       </ol>
     </section>
-  )
-}
-
-function Passage({ text }: { readonly text: string }) {
-  return (
-    <q class="quiet">
-      <MarkedText text={text} ranges={[[0, text.length]]} />
-    </q>
   )
 }
 
