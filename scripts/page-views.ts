@@ -65,7 +65,6 @@ export async function hostileViews(baseUrl: string): Promise<readonly ShownView[
     { name: 'document', address: addressOf.document(HOSTILE_NAME, HOSTILE_NAME, HOSTILE_NAME) },
     ...viewsOfAgent(place),
     { name: 'new-agent', address: addressOf.newAgent() },
-    { name: 'compare', address: '/compare' },
     { name: 'trace', address: addressOf.trace(trace) },
   ]
   return shown.map(({ name, address }) => ({ name: `hostile-${name}`, address }))
@@ -109,7 +108,7 @@ const COMMON: readonly ShownView[] = [
   { name: 'new-knowledge-base', address: addressOf.newKnowledgeBase() },
   { name: 'new-agent', address: addressOf.newAgent() },
   { name: 'sql', address: '/sql' },
-  { name: 'compare', address: '/compare' },
+  { name: 'connections', address: '/connections' },
   { name: 'traces', address: '/traces' },
   { name: 'operations', address: '/operations' },
   ...['jobs', 'running', 'requests', 'backups', 'access', 'settings'].map((part) => {

@@ -17,6 +17,9 @@ const AGENT = '/projects/:project/agents/:name'
 const NewKnowledgeBaseView = lazyView(async () => {
   return (await import('./views/add/new-knowledge-base-view.tsx')).NewKnowledgeBaseView
 })
+const ConnectionsView = lazyView(async () => {
+  return (await import('./views/add/connections-view.tsx')).ConnectionsView
+})
 const AddDocumentsView = lazyView(async () => {
   return (await import('./views/add/add-documents-view.tsx')).AddDocumentsView
 })
@@ -44,9 +47,6 @@ const TracesView = lazyView(async () => {
   return (await import('./views/agents/traces-view.tsx')).TracesView
 })
 const TraceView = lazyView(async () => (await import('./views/agents/trace-view.tsx')).TraceView)
-const CompareView = lazyView(async () => {
-  return (await import('./views/agents/compare-view.tsx')).CompareView
-})
 const OperationsView = lazyView(async () => {
   return (await import('./views/operations/operations-view.tsx')).OperationsView
 })
@@ -59,6 +59,7 @@ function Page() {
         <Router>
           <Route path="/" component={HomeView} />
           <Route path="/create/knowledge-base" component={NewKnowledgeBaseView} />
+          <Route path="/connections" component={ConnectionsView} />
           <Route path="/create/agent" component={NewAgentView} />
           <Route path={KNOWLEDGE_BASE} component={DocumentsView} />
           <Route path={`${KNOWLEDGE_BASE}/documents/:id`} component={DocumentView} />
@@ -72,7 +73,6 @@ function Page() {
           <Route path={`${AGENT}/traces`} component={TracesView} />
           <Route path="/traces" component={TracesView} />
           <Route path="/traces/:id" component={TraceView} />
-          <Route path="/compare" component={CompareView} />
           <Route path="/sql" component={SqlView} />
           <Route path="/operations" component={OperationsView} />
           <Route path="/operations/:part" component={OperationsView} />

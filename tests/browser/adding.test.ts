@@ -34,13 +34,15 @@ browserTest('files that were cut off are sent again, and what was typed stays', 
     const dialog = page.getByRole('dialog', { name: 'Add 2 files' })
     await dialog.getByLabel('Knowledge base', { exact: true }).waitFor()
     named.resolve()
-    const here = dialog.getByRole('option', { name: 'teas (mindsdb)', selected: true })
+    const here = dialog.getByRole('option', { name: 'teas (default)', selected: true })
     await here.waitFor({ state: 'attached' })
     await dialog.getByRole('button', { name: 'Add', exact: true }).click()
     await page.getByText('2 of 2 rows').first().waitFor()
     expect(cuts).toBe(2)
-    // One that the server has already is sent again, or taken as it is.
+    // The same file is recognised; another one of its name is sent again, or taken as it is.
     await drop(page, [{ name: 'whole.md', bytes }])
+    await page.getByText('whole.md is in teas already, unchanged').waitFor()
+    await drop(page, [{ name: 'whole.md', bytes: [...bytes, 33] }])
     await page.getByRole('button', { name: 'Use that one: whole.md' }).click()
     await page.getByText('1 of 1 row').first().waitFor()
 

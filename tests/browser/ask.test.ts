@@ -138,7 +138,7 @@ browserTest('an answer goes on over a reload and in a second window, with its ch
     await other.getByText('Ann has').waitFor()
     await page.reload()
     await main.getByText('Ann has').waitFor()
-    await main.getByText('Took 1 step').click()
+    await main.getByText(/^1 step/).click()
     await main.getByText('chart_tool', { exact: true }).waitFor()
     await main.getByRole('button', { name: 'Stop' }).waitFor()
     go.resolve()
@@ -156,34 +156,4 @@ browserTest('an answer goes on over a reload and in a second window, with its ch
     expect(await main.locator('article').count()).toBe(2)
   })
   chat.close()
-})
-
-browserTest('two agents answer side by side, one fails, both are stopped', async () => {
-  const first = chatServer({ kind: 'text', pieces: ['By seventeen'] }, { kind: 'stall' })
-  const second = chatServer({ kind: 'status', status: 401 }, { kind: 'stall' })
-  for (const [name, { url }] of Object.entries({ left: first, right: second })) {
-    const model = { provider: 'openai', model_name: 'm', api_key: 'k', base_url: url }
-    await browser.send('POST', '/api/projects/mindsdb/agents', { agent: { name, model } })
-  }
-  const address = '/compare?agents=mindsdb.left,mindsdb.right&question=By%20how%20much%3F'
-  await browser.visit(address, {}, async ({ page }) => {
-    const left = page.getByRole('region', { name: 'First agent' })
-    const right = page.getByRole('region', { name: 'Second agent' })
-    await page.getByRole('button', { name: 'Ask both' }).click()
-    await left.getByText('By seventeen').waitFor()
-    await left.getByText('tokens not counted').waitFor()
-    await right.getByText('The model refused the key').waitFor()
-    await page.getByLabel('Question').press('Enter')
-    await Promise.all([first.hasStalled, second.hasStalled])
-    await page.getByRole('button', { name: 'Stop both' }).click()
-    await Promise.all([first.hasLeft, second.hasLeft])
-    await left.getByText('Stopped').waitFor()
-    await right.getByText('Stopped').waitFor()
-    await page.getByLabel('Question').fill('By how little?')
-    await page.reload()
-    await page.getByRole('button', { name: 'Ask both' }).waitFor()
-    expect(await page.getByLabel('Question').inputValue()).toBe('By how little?')
-  })
-  first.close()
-  second.close()
 })

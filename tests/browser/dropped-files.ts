@@ -13,6 +13,6 @@ export async function drop(page: Page, files: readonly SmallFile[]): Promise<voi
     return transfer
   }, files)
   await page.dispatchEvent('main', 'dragover', { dataTransfer })
-  await page.getByText(/^Drop to add to/).waitFor()
+  await page.getByText(/^Drop to add/).waitFor()
   await page.dispatchEvent('main', 'drop', { dataTransfer })
 }

@@ -47,7 +47,7 @@ const PROBE_MS = 20_000
 
 /** Never fails: whatever goes wrong is what was asked for. */
 export async function probeAgent(
-  agent: Agent,
+  agent: Pick<Agent, 'model'>,
   models: ChatModels,
   signal: AbortSignal,
 ): Promise<AgentProbe> {

@@ -70,6 +70,13 @@ export async function createAgent(
   return agent
 }
 
+/** The model that an agent of these fields would have; nothing is stored. @throws AppError as `createAgent` */
+export async function modelToTry(sent: Fields, deps: CatalogDeps): Promise<ModelRef | null> {
+  const changes = changesOf(checkedFields(sent), null, deps)
+  await checkAddresses(changes, deps)
+  return changes.model ?? null
+}
+
 /**
  * Changes only the fields that were sent; `""` and `{}` clear theirs, as null does for a limit in `params`.
  * @param check sees the agent as it is stored just before; nothing changes where it throws

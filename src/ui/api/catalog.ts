@@ -2,6 +2,7 @@
 import { signal } from '@preact/signals'
 import type { Wire } from '../../api/http/request/schema-words.ts'
 import type { CATALOG } from '../../api/http/routes/project-routes.ts'
+import { DEFAULT_PROJECT } from '../../core/domain/project.ts'
 import type { Agent, KnowledgeBase, Schedule } from './records.ts'
 import { path, request } from './request.ts'
 
@@ -40,7 +41,7 @@ export async function refreshCatalog(abort?: AbortSignal): Promise<void> {
     .map(({ project, knowledge_bases: knowledgeBases, agents, views, jobs }) => {
       return { name: project.name, knowledgeBases, agents, views, schedules: jobs }
     })
-    .sort((a, b) => Number(b.name === 'mindsdb') - Number(a.name === 'mindsdb'))
+    .sort((a, b) => Number(b.name === DEFAULT_PROJECT) - Number(a.name === DEFAULT_PROJECT))
 }
 
 /** @throws ApiError */

@@ -47,6 +47,11 @@ export function isJobOver({ state }: Job): boolean {
   return state === 'done' || state === 'failed' || state === 'cancelled'
 }
 
+/** It ran as scheduled and found nothing to do: only its source says so. */
+export function isUnchangedSync({ kind, state, documents, error_count: leftOut }: Job): boolean {
+  return kind === 'sync' && state === 'done' && documents + leftOut === 0
+}
+
 /**
  * Shows a job now and again until it is over. A lost connection is restored; a hidden window asks nothing.
  * @throws ApiError if there is no such job; what `signal` was aborted with

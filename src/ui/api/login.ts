@@ -92,6 +92,7 @@ function keptNames(): readonly string[] {
 function forgetKept(): void {
   for (const name of keptNames()) localStorage.removeItem(name)
   sessionStorage.clear()
+  indexedDB.deleteDatabase('eider.uploads')
 }
 
 /** Nothing of the former user stays in memory, nor in the one that the browser keeps for its button `Back`. */

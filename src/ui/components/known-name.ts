@@ -1,6 +1,7 @@
 /** Knowledge bases and agents by their names, as the catalog has them. */
 import { useEffect, useState } from 'preact/hooks'
 import { type ProjectContents, projects, refreshCatalog } from '../api/catalog.ts'
+import { shownProject } from './numbers.ts'
 
 interface NamedPlace {
   readonly project: string
@@ -44,4 +45,10 @@ export function useIsMissing(kind: Kind, place: NamedPlace): boolean {
     return () => abort.abort(new DOMException('The view went', 'AbortError'))
   }, [key, isUnknown])
   return isUnknown && missing === key
+}
+
+/** The projects as choices of a field, also one that is not known yet. */
+export function projectChoices(chosen: string): readonly (readonly [string, string])[] {
+  const names = new Set([chosen, ...(projects.value ?? []).map(({ name }) => name)])
+  return Array.from(names, (name) => [name, shownProject(name)] as const)
 }

@@ -1,4 +1,4 @@
-// The search over all pages, and a button that copies a block of code.
+// The search over all pages, the menu of a narrow window, and a button that copies a block of code.
 const input = document.getElementById('search')
 const list = document.getElementById('found')
 let sections
@@ -85,10 +85,17 @@ document.addEventListener('click', (event) => {
     list.hidden = true
 })
 
-for (const block of document.querySelectorAll('main > pre')) {
+const menu = document.getElementById('menu')
+menu.addEventListener('click', () => {
+  const isOpen = document.getElementById('side-bar').classList.toggle('open')
+  menu.setAttribute('aria-expanded', String(isOpen))
+})
+document.querySelector('.side-bar [aria-current]')?.scrollIntoView({ block: 'nearest' })
+
+for (const block of document.querySelectorAll('.doc > pre')) {
   const button = document.createElement('button')
   button.type = 'button'
-  button.className = 'copy'
+  button.className = 'button small copy'
   button.textContent = 'Copy'
   button.addEventListener('click', async () => {
     await navigator.clipboard.writeText(block.querySelector('code')?.textContent ?? '')

@@ -10,6 +10,7 @@ export const addressOf = {
   /** Opens a statement and runs it. */
   statement: (sql: string) => `/sql?${new URLSearchParams({ q: sql, run: '1' })}`,
   newAgent: () => '/create/agent',
+  connections: () => '/connections',
   knowledgeBase: inKnowledgeBase,
   document: (project: string, name: string, id: string) =>
     `${inKnowledgeBase(project, name)}${path`/documents/${id}`}`,

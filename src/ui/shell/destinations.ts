@@ -1,12 +1,14 @@
-/** Everywhere that one can go to by its name, and what of it some typed words mean. */
+/** Every place with a name, and which of them the typed words mean. */
+
 import type { ProjectContents } from '../api/catalog.ts'
 import type { IconName } from '../components/button.tsx'
+import { shownProject } from '../components/numbers.ts'
 import { addressOf, isForWriting } from './addresses.ts'
 
 export interface Destination {
   readonly href: string
   readonly label: string
-  /** What it is, and where: `knowledge base in mindsdb`. */
+  /** What it is, and where: `knowledge base in default`. */
   readonly about: string
   readonly icon: IconName
   /** A part of something else: found by typing, and not in the way before. */
@@ -16,8 +18,8 @@ export interface Destination {
 const VIEWS: readonly Destination[] = [
   { href: '/', label: 'Home', about: 'view', icon: 'home' },
   { href: '/sql', label: 'SQL', about: 'view', icon: 'sql' },
+  { href: addressOf.connections(), label: 'Connections', about: 'view', icon: 'link' },
   { href: '/operations', label: 'Operations', about: 'view', icon: 'gauge' },
-  { href: '/compare', label: 'Compare two agents', about: 'view', icon: 'agent' },
   {
     href: addressOf.newKnowledgeBase(),
     label: 'New knowledge base',
@@ -25,7 +27,7 @@ const VIEWS: readonly Destination[] = [
     icon: 'plus',
   },
   { href: addressOf.newAgent(), label: 'New agent', about: 'create', icon: 'plus' },
-  { href: '/docs', label: 'Documentation', about: 'opens in a new tab', icon: 'book' },
+  { href: '/docs', label: 'Documentation', about: 'manual', icon: 'book' },
 ]
 
 export function destinations(
@@ -44,7 +46,7 @@ function ofProject({ name, knowledgeBases, agents }: ProjectContents): readonly 
 }
 
 function ofKnowledgeBase(project: string, name: string): readonly Destination[] {
-  const about = `knowledge base in ${project}`
+  const about = `knowledge base in ${shownProject(project)}`
   const part = (label: string, href: string, icon: IconName) => {
     return { href, label: `${name} › ${label}`, about, icon, isPart: true }
   }
@@ -58,7 +60,7 @@ function ofKnowledgeBase(project: string, name: string): readonly Destination[] 
 }
 
 function ofAgent(project: string, name: string): readonly Destination[] {
-  const about = `agent in ${project}`
+  const about = `agent in ${shownProject(project)}`
   const part = (label: string, href: string, icon: IconName) => {
     return { href, label: `${name} › ${label}`, about, icon, isPart: true }
   }
@@ -90,9 +92,10 @@ export function found(
 
 const NOT_FOUND = 100
 
-function rankOf({ label, about, isPart }: Destination, words: readonly string[]): number {
+function rankOf({ label, about, href, isPart }: Destination, words: readonly string[]): number {
   const name = label.toLowerCase()
-  const text = `${name} ${about.toLowerCase()}`
+  // The address has the name that programs know a project by.
+  const text = `${name} ${about} ${href}`.toLowerCase()
   if (!words.every((word) => text.includes(word))) return NOT_FOUND
   const typed = words.join(' ')
   const byName = name === typed ? 0 : name.startsWith(typed) ? 1 : name.includes(typed) ? 2 : 3

@@ -26,6 +26,7 @@ export function Navigation() {
       <ul>
         <Entry href="/" icon="home" label="Home" />
         <Entry href="/sql" icon="sql" label="SQL" />
+        <Entry href={addressOf.connections()} icon="link" label="Connections" />
         <Entry href="/operations" icon="gauge" label="Operations" />
       </ul>
       {count > UNFILTERED_MAX && (

@@ -3,9 +3,11 @@ import { signal } from '@preact/signals'
 import { useEffect, useId, useRef, useState } from 'preact/hooks'
 import { useLocation } from 'preact-iso/router'
 import { projects } from '../api/catalog.ts'
+import { request } from '../api/request.ts'
 import { may } from '../api/session.ts'
 import { Icon } from '../components/button.tsx'
 import { Dialog } from '../components/dialog.tsx'
+import { useResource } from '../components/resource.ts'
 import { type Destination, destinations, found } from './destinations.ts'
 import { EVERYWHERE, useShortcuts } from './keyboard.tsx'
 
@@ -33,11 +35,13 @@ function OpenPalette() {
   const [at, setAt] = useState(0)
   const id = useId()
   const list = useRef<HTMLDivElement>(null)
-  const shown = found(destinations(projects.value ?? [], may('write')), typed, SHOWN_MAX)
+  const docs = useResource((signal) => listDocSections(signal), [])
+  const places = destinations(projects.value ?? [], may('write'))
+  const shown = found([...places, ...(docs.data ?? [])], typed, SHOWN_MAX)
   const close = () => (isOpen.value = false)
   const go = ({ href }: Destination) => {
     close()
-    if (href.startsWith('/docs')) open(href, '_blank', 'noreferrer')
+    if (href.startsWith('/docs')) location.assign(href)
     else route(href)
   }
   const pressed = (event: KeyboardEvent) => {
@@ -56,7 +60,7 @@ function OpenPalette() {
       <input
         type="text"
         role="combobox"
-        aria-label="Name of a view, a knowledge base or an agent"
+        aria-label="Name of a view, a knowledge base, an agent, or words of the documentation"
         aria-expanded="true"
         aria-controls={`${id}-list`}
         aria-activedescendant={shown.length > 0 ? `${id}-${at}` : undefined}
@@ -93,6 +97,16 @@ function OpenPalette() {
       </p>
     </Dialog>
   )
+}
+
+/** Address, page, heading and text of each section, as the search of the documentation reads them. */
+type DocSection = readonly [href: string, page: string, heading: string, text: string]
+
+async function listDocSections(signal: AbortSignal): Promise<readonly Destination[]> {
+  const sections = await request<readonly DocSection[]>('/docs/search.json', { signal })
+  return sections.map(([href, page, heading]) => {
+    return { href, label: heading, about: `documentation, ${page}`, icon: 'book', isPart: true }
+  })
 }
 
 /** Where a key leads to in a list; undefined: it means something else. */

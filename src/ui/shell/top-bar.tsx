@@ -38,7 +38,7 @@ export function TopBar({ menu }: { readonly menu: Menu }) {
           Go to <kbd>{goToKeys}</kbd>
         </span>
       </Button>
-      <a class="button quiet" href="/docs" target="_blank" rel="noreferrer">
+      <a class="button quiet" href="/docs">
         <Icon name="book" />
         <span class="wide-words">Documentation</span>
       </a>

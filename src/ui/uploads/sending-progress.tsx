@@ -3,7 +3,8 @@ import { Button } from '../components/button.tsx'
 import { Progress } from '../components/failure.tsx'
 import { counted, shownBytes, shownDuration } from '../components/numbers.ts'
 import { addressOf } from '../shell/addresses.ts'
-import { forgetFailed, type Sending, sendings } from './uploads.ts'
+import { takeUnsent, unsent } from './unsent.ts'
+import { resumeUnsent, type Sending, sendings } from './uploads.ts'
 
 export function SendingProgress({ of }: { readonly of: Sending }) {
   return <Progress label={wordsOf(of)} done={of.bytesSent} total={of.bytes} />
@@ -12,10 +13,22 @@ export function SendingProgress({ of }: { readonly of: Sending }) {
 /** Those of all knowledge bases, for where they are not looked at. */
 export function SendingFiles() {
   const all = sendings()
-  if (all.length === 0) return null
+  const left = unsent.value
+  if (all.length + left.length === 0) return null
   return (
     <section class="panel stack" aria-label="Files on their way">
       <h2>Files on their way</h2>
+      {left.length > 0 && (
+        <div class="row">
+          <span class="grow" dir="auto">
+            {counted(left.length, 'file')} for{' '}
+            {[...new Set(left.map(({ knowledgeBase }) => knowledgeBase))].join(', ')} had not
+            arrived when the page was closed
+          </span>
+          <Button look="primary small" label="Resume" onClick={resumeUnsent} />
+          <Button look="small quiet" label="Discard" onClick={takeUnsent} />
+        </div>
+      )}
       {all.map((one) => (
         <div key={`${one.project} ${one.knowledgeBase}`}>
           <a dir="auto" href={addressOf.addDocuments(one.project, one.knowledgeBase)}>
@@ -23,15 +36,7 @@ export function SendingFiles() {
           </a>
           {one.files > 0 && <SendingProgress of={one} />}
           {one.failed > 0 && (
-            <div class="row">
-              <span class="small bad">{counted(one.failed, 'file')} could not be added</span>
-              <Button
-                look="small quiet"
-                label="Clear"
-                aria-label={`Clear those of ${one.knowledgeBase}`}
-                onClick={() => forgetFailed(one)}
-              />
-            </div>
+            <p class="small bad">{counted(one.failed, 'file')} could not be added</p>
           )}
         </div>
       ))}

@@ -5,12 +5,15 @@
  */
 import { signal } from '@preact/signals'
 import { isLost } from '../api/connection.ts'
-import { sendFile } from '../api/files.ts'
+import { listDocuments } from '../api/documents.ts'
+import { addressOfContent, listFiles, sendFile } from '../api/files.ts'
 import { insertInBackground } from '../api/knowledge-bases.ts'
 import type { Job, UploadedFiles } from '../api/records.ts'
-import { ApiError, asError } from '../api/request.ts'
+import { ApiError, asError, bodyOf, requestStream } from '../api/request.ts'
 import { isLeaving } from '../api/session.ts'
+import { tellDone } from '../shell/notices.tsx'
 import type { NamedFile } from './picked-files.tsx'
+import { forgetUnsent, keepUnsent, readUnsent, takeUnsent } from './unsent.ts'
 
 const SENDING_MAX = 2
 /** Of more files than these the first are stored while the rest is sent. */
@@ -83,7 +86,18 @@ export function addUploads(
   const key = keyOf({ project, knowledgeBase })
   if (!uploads.value.some((one) => keyOf(one) === key && isGoing(one))) beginCount(key)
   uploads.value = [...uploads.value, ...added]
+  for (const one of added) if (isGoing(one)) keepUnsent(one.id, one)
   goOn()
+}
+
+void readUnsent()
+
+/** Sends what windows that are closed by now have left. */
+export function resumeUnsent(): void {
+  const places = Map.groupBy(takeUnsent(), keyOf)
+  for (const [first, ...rest] of places.values()) {
+    if (first !== undefined) addUploads(first.project, first.knowledgeBase, [first, ...rest])
+  }
 }
 
 /** One that was taken off the list may still be on its way: its id is not given again. */
@@ -134,19 +148,14 @@ export function takeStored(id: number): void {
 
 /** Takes it off the list, and stops it where it is being sent. */
 export function forgetUpload(id: number): void {
+  forgetUnsent([id])
   uploads.value = uploads.value.filter((one) => one.id !== id)
   stops.get(id)?.abort(new DOMException('Stopped', 'AbortError'))
   goOn()
 }
 
-/** Takes those off the list that could not be added to a knowledge base. */
-export function forgetFailed(of: Pick<Upload, 'project' | 'knowledgeBase'>): void {
-  const key = keyOf(of)
-  uploads.value = uploads.value.filter((one) => isGoing(one) || keyOf(one) !== key)
-}
-
 export function isNameTaken({ failure }: Upload): boolean {
-  return failure instanceof ApiError && failure.code === 'file_exists'
+  return isTaken(failure)
 }
 
 /** Whether what has its name on the server can be taken in its place: of a ZIP file nobody knows what that is. */
@@ -252,15 +261,51 @@ async function send(upload: Upload): Promise<void> {
     // Where it has to be sent once more, it takes the place of what it has itself stored.
     change(id, (before) => ({ ...before, state: 'arrived', replaces: true, cuts: 0, storedAs }))
   } catch (error) {
-    const failure = (await isThere(content)) ? error : new Error(CHANGED)
-    change(id, (before) => failed(before, failure, 'waiting'))
+    if (isTaken(error) && (await isSame(upload))) await useStored(upload)
+    else {
+      const failure = (await isThere(content)) ? error : new Error(CHANGED)
+      change(id, (before) => failed(before, failure, 'waiting'))
+      if (!isCut(failure)) forgetUnsent([id])
+    }
   } finally {
     stops.delete(id)
     goOn()
   }
 }
 
-/** What could not be stored of a ZIP file stands in the list by itself. */
+function isTaken(error: unknown): boolean {
+  return error instanceof ApiError && error.code === 'file_exists'
+}
+
+/** Larger ones are not read back to compare them. */
+const COMPARED_BYTES_MAX = 100_000_000
+
+/** Whether the server has this file already, byte for byte. */
+async function isSame({ name, content }: Upload): Promise<boolean> {
+  try {
+    const files = await listFiles()
+    const stored = files.find((one) => one.name === name || one.original_file_name === name)
+    if (stored?.size_bytes !== content.size || content.size > COMPARED_BYTES_MAX) return false
+    const answer = await requestStream(addressOfContent(stored.name))
+    const theirs = new Uint8Array(await bodyOf(answer, () => answer.arrayBuffer()))
+    const mine = new Uint8Array(await content.arrayBuffer())
+    return theirs.length === mine.length && theirs.every((byte, index) => byte === mine[index])
+  } catch {
+    return false
+  }
+}
+
+/** Nothing is read again that the knowledge base holds as it is. */
+async function useStored({ id, name, project, knowledgeBase }: Upload): Promise<void> {
+  const part = { limit: 1, filters: { id: name } }
+  const known = await listDocuments({ project, name: knowledgeBase }, part).catch(() => undefined)
+  if (known?.items.length === 1) {
+    tellDone(`${name} is in ${knowledgeBase} already, unchanged`)
+    forgetUpload(id)
+  } else takeStored(id)
+}
+
+/** What could not be stored of a ZIP file is listed by itself. */
 function addParts(upload: Upload, left: UploadedFiles['failed']): void {
   const parts = left.map(({ name, code, detail }): Upload => {
     const failure = code === 'file_exists' ? nameTaken(detail) : new Error(detail)
@@ -288,11 +333,15 @@ async function isThere(content: File): Promise<boolean> {
     )
 }
 
+function isCut(error: unknown): boolean {
+  return error instanceof ApiError && error.code === 'unreachable'
+}
+
 /** What was cut off goes back to `before`, to be tried again by itself, as often as that is worth it. */
 function failed(upload: Upload, error: unknown, before: 'waiting' | 'arrived'): Upload {
   const failure = asError(error)
-  const isCut = failure instanceof ApiError && failure.code === 'unreachable'
-  if (!isCut || upload.cuts + 1 >= ATTEMPTS_MAX) return { ...upload, state: 'failed', failure }
+  if (!isCut(failure) || upload.cuts + 1 >= ATTEMPTS_MAX)
+    return { ...upload, state: 'failed', failure }
   waitThenGoOn()
   return { ...upload, state: before, cuts: upload.cuts + 1 }
 }
@@ -320,17 +369,14 @@ async function begin(arrived: readonly Upload[]): Promise<void> {
   try {
     const files = arrived.flatMap(({ storedAs }) => storedAs)
     lastUploadJob.value = await insertInBackground(first.project, first.knowledgeBase, { files })
+    forgetUnsent([...begun])
   } catch (error) {
     beginCount(keyOf(first))
     uploads.value = [...uploads.value, ...arrived.map((upload) => failed(upload, error, 'arrived'))]
   }
 }
 
-function isUploading(): boolean {
-  return uploads.value.some(isGoing)
-}
-
 addEventListener('beforeunload', (event) => {
-  // Whoever has signed out cannot stay.
-  if (isUploading() && !isLeaving.value) event.preventDefault()
+  // After signing out, nothing of it may stay.
+  if (uploads.value.some(isGoing) && !isLeaving.value) event.preventDefault()
 })

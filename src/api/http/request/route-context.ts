@@ -173,7 +173,7 @@ export interface UseCases {
   readonly activity: () => Activity
   readonly sources: SourceKeeping
   readonly traces: TraceStore
-  readonly probeAgent: (agent: Agent, signal: AbortSignal) => Promise<AgentProbe>
+  readonly probeAgent: (agent: Pick<Agent, 'model'>, signal: AbortSignal) => Promise<AgentProbe>
   readonly agentWarnings: (agent: Agent) => readonly string[]
   readonly insertFiles: (
     request: InsertFilesRequest,

@@ -16,7 +16,12 @@ import type { Agent } from '../../../core/domain/agents/agent.ts'
 import { runNotFound } from '../../../core/domain/agents/agent-run.ts'
 import { AppError } from '../../../core/errors.ts'
 import { isObject } from '../../../core/json.ts'
-import { alterAgent, createAgent, dropAgent } from '../../../query/definitions/define-agent.ts'
+import {
+  alterAgent,
+  createAgent,
+  dropAgent,
+  modelToTry,
+} from '../../../query/definitions/define-agent.ts'
 import type { Fields } from '../../../query/definitions/fields.ts'
 import { eventStream } from '../answers/event-stream.ts'
 import { recordOf } from '../answers/record-of.ts'
@@ -124,6 +129,16 @@ export const agentOperations = resource('Agents', (api, { deps }) => {
     find: agentAt,
     answers: { 200: ['What the call has shown, also where it failed', AGENT_PROBE] },
     run: ({ request, found: agent }) => deps.probeAgent(agent, request.signal),
+  })
+  api.post('/api/agents/probe', {
+    id: 'probeNewAgent',
+    summary: 'Try the model of an agent before it is created: one tiny call',
+    body: UPDATE,
+    answers: { 200: ['What the call has shown, also where it failed', AGENT_PROBE] },
+    async run({ request, body: { agent: sent }, principal }) {
+      const model = await modelToTry(sent, deps.catalogFor(principal))
+      return deps.probeAgent({ model }, request.signal)
+    },
   })
   api.delete(ONE, {
     id: 'deleteAgent',

@@ -5,6 +5,11 @@ import { resource } from '../openapi/operation.ts'
 
 /** Files of the browser, by name: where they are, from this one; those of the reader are in its package. */
 const ASSETS: Readonly<Record<string, () => URL>> = {
+  ...Object.fromEntries(
+    ['design-tokens.css', 'base.css', 'shell-layout.css', 'components.css'].map((name) => {
+      return [name, () => new URL(`../../../ui/styles/${name}`, import.meta.url)] as const
+    }),
+  ),
   'docs.css': () => new URL('../../../ui/docs/docs.css', import.meta.url),
   'docs-theme.js': () => new URL('../../../ui/docs/docs-theme.js', import.meta.url),
   'docs.js': () => new URL('../../../ui/docs/docs.js', import.meta.url),

@@ -30,7 +30,7 @@ const ADDRESSES = [
   '/projects',
   '/projects/*',
   '/sql',
-  '/compare',
+  '/connections',
   '/traces',
   '/traces/*',
   '/operations',

@@ -77,7 +77,9 @@ function credentialsOf({ username, password }: Record<string, unknown>): Credent
 }
 
 const REQUESTS = queryParameters({
-  status: choice(['2xx', '3xx', '4xx', '5xx'], { description: 'Those with such a status' }),
+  status: choice(['2xx', '3xx', '4xx', '5xx', 'failed'], {
+    description: 'Those with such a status; `failed`: answered with an error, under any status',
+  }),
   route: text({ description: 'Those whose route or path holds this', charsMax: 300 }),
   ms_min: wholeNumber({
     ...{ min: 0, max: DAY_MS, unset: 0 },
@@ -149,7 +151,9 @@ function isWanted(
   { status, route: part = '', ms_min: msMin, from }: ReturnType<typeof REQUESTS.read>,
 ) {
   if (from !== undefined && one.isFromPage !== (from === 'page')) return false
-  const isOfStatus = status === undefined || String(one.status).startsWith(status.slice(0, 1))
+  const isFailed = one.code !== null || one.status >= 400
+  const isOfStatus =
+    status === 'failed' ? isFailed : String(one.status).startsWith(status?.slice(0, 1) ?? '')
   return isOfStatus && one.ms >= msMin && (one.route.includes(part) || one.path.includes(part))
 }
 

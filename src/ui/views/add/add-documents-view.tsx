@@ -3,29 +3,26 @@ import { useEffect, useState } from 'preact/hooks'
 import { useLocation } from 'preact-iso/router'
 import { refreshCatalog } from '../../api/catalog.ts'
 import { documentChanges } from '../../api/documents.ts'
-import { listJobs } from '../../api/jobs.ts'
-import { getKnowledgeBase, type KnowledgeBaseName } from '../../api/knowledge-bases.ts'
+import { isUnchangedSync, listJobs } from '../../api/jobs.ts'
+import type { KnowledgeBaseName } from '../../api/knowledge-bases.ts'
 import type { Job, JobList } from '../../api/records.ts'
 import { mayUpload } from '../../api/session.ts'
-import { Button } from '../../components/button.tsx'
 import { Failure } from '../../components/failure.tsx'
-import { TextAreaField, TextField } from '../../components/form/field.tsx'
 import { JobProgress } from '../../components/job-progress.tsx'
 import { useResource } from '../../components/resource.ts'
 import { addressOf } from '../../shell/addresses.ts'
 import { lastUploadJob } from '../../uploads/uploads.ts'
 import { KnowledgeBaseFrame } from '../knowledge-base/knowledge-base-frame.tsx'
 import { AddFiles } from './add-files.tsx'
-import { AddRows } from './add-rows.tsx'
+import { AddPages, AddRows, AddText } from './add-forms.tsx'
 import { Sources } from './source-list.tsx'
-import { useBegin, useDraft, type WayInProps } from './use-insert.ts'
 
 const WAYS = [
   { from: 'files', label: 'Files' },
   { from: 'pages', label: 'Web pages' },
   { from: 'sql', label: 'SQL' },
   { from: 'text', label: 'Paste text' },
-  { from: 'sources', label: 'Keep in step' },
+  { from: 'sources', label: 'Sync' },
 ] as const
 
 export function AddDocumentsView({ project, name }: KnowledgeBaseName) {
@@ -64,66 +61,15 @@ export function AddDocumentsView({ project, name }: KnowledgeBaseName) {
   )
 }
 
-/** One document, typed or pasted. */
-function AddText(props: WayInProps) {
-  const { project, name } = props
-  const id = useDraft(props, 'id')
-  const text = useDraft(props, 'text')
-  const { begin, failure, isBusy } = useBegin(props)
-  const { data, failure: unread } = useResource(
-    (signal) => getKnowledgeBase(project, name, signal),
-    [project, name],
-  )
-  const add = async (event: Event) => {
-    event.preventDefault()
-    if (data === undefined) return
-    const content = data.content_columns[0] ?? 'content'
-    const row = { ...(id.text === '' ? {} : { [data.id_column]: id.text }), [content]: text.text }
-    await begin({ rows: [row] }, () => {
-      id.clear(id.text)
-      text.clear(text.text)
-    })
-  }
-  const shownFailure = failure ?? unread
-  return (
-    <form class="stack" onSubmit={add}>
-      <TextField
-        label="Id"
-        hint="Its name in this knowledge base. A document with the same id is replaced. Leave empty to have one made."
-        value={id.text}
-        onText={id.set}
-      />
-      <TextAreaField
-        label="Text"
-        hint="Markdown keeps its headings"
-        required
-        rows={10}
-        value={text.text}
-        onText={text.set}
-      />
-      {shownFailure && <Failure error={shownFailure} />}
-      <div>
-        <Button
-          type="submit"
-          look="primary"
-          label="Add the text"
-          disabled={data === undefined}
-          aria-disabled={isBusy}
-        />
-      </div>
-    </form>
-  )
-}
-
 const SHOWN_MAX = 5
 
-/** The settings show those that cut what is there anew. */
+/** Without re-chunking, which the settings show, and syncs that changed nothing, which their source shows. */
 async function lastInserts({ project, name }: KnowledgeBaseName, signal: AbortSignal) {
   const found: Job[] = []
   for (let offset: number | null = 0; offset !== null && found.length < SHOWN_MAX; ) {
     const page = { project, knowledgeBase: name, limit: 4 * SHOWN_MAX, offset }
     const { items, next }: JobList = await listJobs(page, signal)
-    found.push(...items.filter(({ kind }) => kind !== 'rechunk'))
+    found.push(...items.filter((job) => job.kind !== 'rechunk' && !isUnchangedSync(job)))
     offset = next
   }
   return { items: found.slice(0, SHOWN_MAX) }
@@ -176,79 +122,4 @@ function InsertJobs({ project, name, newest }: InsertJobsProps) {
       ))}
     </section>
   )
-}
-
-/** Web pages into a knowledge base: their addresses, and how far their links are followed. */
-function AddPages(props: WayInProps) {
-  const addresses = useDraft(props, 'addresses')
-  const limit = useDraft(props, 'limit')
-  const depth = useDraft(props, 'depth')
-  const domains = useDraft(props, 'domains')
-  const [wrong, setWrong] = useState<string>()
-  const { begin, failure, isBusy } = useBegin(props)
-  const add = async (event: Event) => {
-    event.preventDefault()
-    // A comma may be part of an address.
-    const urls = split(addresses.text, /\s+/)
-    const bad = urls.find((url) => !/^https?:\/\/./.test(url))
-    setWrong(bad === undefined ? undefined : `Not a web address: ${bad}`)
-    if (bad !== undefined) return
-    const allowed = split(domains.text, /[\s,]+/)
-    await begin({
-      urls,
-      crawl_depth: Number(depth.text),
-      ...(limit.text === '' ? {} : { limit: Number(limit.text) }),
-      ...(allowed.length === 0 ? {} : { filters: { allowed_domains: allowed } }),
-    })
-  }
-  return (
-    <form class="stack" onSubmit={add}>
-      <TextAreaField
-        label="Addresses"
-        hint="One per line. The server fetches them."
-        error={wrong}
-        required
-        rows={4}
-        placeholder="https://example.org/handbook"
-        value={addresses.text}
-        onText={addresses.set}
-      />
-      <div class="grid">
-        <TextField
-          label="Follow links"
-          hint="How many links away from these pages. Leave empty for these pages only."
-          type="number"
-          min={0}
-          max={1000}
-          placeholder="0"
-          value={depth.text}
-          onText={depth.set}
-        />
-        <TextField
-          label="Maximum pages"
-          hint="Leave empty for no limit"
-          type="number"
-          min={1}
-          max={1_000_000}
-          value={limit.text}
-          onText={limit.set}
-        />
-        <TextField
-          label="Only these hosts"
-          hint="Leave empty for the hosts of the addresses"
-          placeholder="docs.example.org"
-          value={domains.text}
-          onText={domains.set}
-        />
-      </div>
-      {failure && <Failure error={failure} />}
-      <div>
-        <Button type="submit" look="primary" label="Add the pages" aria-disabled={isBusy} />
-      </div>
-    </form>
-  )
-}
-
-function split(text: string, between: RegExp): string[] {
-  return text.split(between).filter((word) => word !== '')
 }

@@ -80,47 +80,20 @@ interface OfAllProps {
 
 /** What can be done with many at once. */
 function OfAll({ going, failed }: OfAllProps) {
-  const taken = failed.filter(isNameTaken)
-  const usable = failed.filter(mayTakeStored)
-  const retried = failed.filter((upload) => mayRetry(upload) && !isNameTaken(upload))
-  const forget = (some: readonly Upload[]) => {
-    for (const { id } of some) forgetUpload(id)
-  }
-  const retry = (some: readonly Upload[], replaces: boolean) => {
-    for (const { id } of some) retryUpload(id, replaces)
-  }
+  const again = failed.filter((upload) => mayRetry(upload) && !isNameTaken(upload))
+  const actions = [
+    ['Replace all', failed.filter(isNameTaken), ({ id }: Upload) => retryUpload(id, true)],
+    ['Try again', again, ({ id }: Upload) => retryUpload(id, false)],
+    ['Clear', failed, ({ id }: Upload) => forgetUpload(id)],
+    ['Cancel upload of', going, ({ id }: Upload) => forgetUpload(id)],
+  ] as const
   return (
     <div class="row">
-      {taken.length > 1 && (
-        <Button look="small" onClick={() => retry(taken, true)}>
-          Replace all {taken.length}
-        </Button>
-      )}
-      {usable.length > 1 && (
-        <Button
-          look="small"
-          onClick={() => {
-            for (const { id } of usable) takeStored(id)
-          }}
-        >
-          Use all {usable.length} that are there
-        </Button>
-      )}
-      {retried.length > 1 && (
-        <Button look="small" onClick={() => retry(retried, false)}>
-          Try these {retried.length} again
-        </Button>
-      )}
-      {failed.length > 1 && (
-        <Button look="small quiet" onClick={() => forget(failed)}>
-          Clear these {failed.length}
-        </Button>
-      )}
-      {going.length > 1 && (
-        <Button look="small quiet" onClick={() => forget(going)}>
-          Stop sending all {going.length}
-        </Button>
-      )}
+      {actions.map(([words, some, act]) => {
+        if (some.length < 2) return null
+        const label = `${words} ${some.length}`
+        return <Button key={words} look="small" label={label} onClick={() => some.forEach(act)} />
+      })}
     </div>
   )
 }

@@ -1,19 +1,18 @@
 /** A new knowledge base: its name is enough, everything else has a default that fits most documents. */
-import { useEffect, useRef, useState } from 'preact/hooks'
+import { useState } from 'preact/hooks'
 import { useLocation } from 'preact-iso/router'
+import { DEFAULT_PROJECT } from '../../../core/domain/project.ts'
 import { projects, refreshCatalog } from '../../api/catalog.ts'
 import { createKnowledgeBase, type KnowledgeBaseDefinition } from '../../api/knowledge-bases.ts'
-import { ApiError } from '../../api/request.ts'
-import { Button } from '../../components/button.tsx'
-import { Failure } from '../../components/failure.tsx'
 import { SelectField, TextField } from '../../components/form/field.tsx'
+import { Form } from '../../components/form/form.tsx'
 import {
   DETECTED_LANGUAGE,
   EMBEDDING_PROVIDERS,
   LANGUAGE_CHOICES,
 } from '../../components/form/search-fields.tsx'
+import { projectChoices } from '../../components/known-name.ts'
 import { PageHeader } from '../../components/page-header.tsx'
-import { useAction } from '../../components/resource.ts'
 import { addressOf } from '../../shell/addresses.ts'
 import { tellFailed } from '../../shell/notices.tsx'
 
@@ -21,246 +20,187 @@ export function NewKnowledgeBaseView() {
   const { route, query } = useLocation()
   const [draft, setDraft] = useState({ ...EMPTY_DRAFT, project: query.project ?? '' })
   // Some may use other projects alone, which are known a moment after the page.
-  const project = draft.project || (projects.value?.[0]?.name ?? 'mindsdb')
-  const { act, failure, isBusy } = useAction()
-  const field = failure && fieldOf(failure)
+  const project = draft.project || (projects.value?.[0]?.name ?? DEFAULT_PROJECT)
   const form: DraftProps = {
     draft,
     set: (change) => setDraft((before) => ({ ...before, ...change })),
-    wrong: failure && field && { field, message: failure.message },
   }
-  // What is wrong may be far from the button.
-  const formElement = useRef<HTMLFormElement>(null)
-  useEffect(() => {
-    if (field) formElement.current?.querySelector<HTMLElement>('[aria-invalid="true"]')?.focus()
-  }, [failure])
-  const create = async (event: Event) => {
-    event.preventDefault()
-    await act(async () => {
-      const { name, params } = await createKnowledgeBase(project, definitionOf(draft))
-      for (const warning of params.warnings ?? []) tellFailed(warning)
-      await refreshCatalog()
-      route(addressOf.addDocuments(project, name))
-    })
+  const create = async () => {
+    const { name, params } = await createKnowledgeBase(project, definitionOf(draft))
+    for (const warning of params.warnings ?? []) tellFailed(warning)
+    await refreshCatalog()
+    route(addressOf.addDocuments(project, name))
   }
-  const names = [...new Set([project, ...(projects.value ?? []).map(({ name }) => name)])]
+  const choices = projectChoices(project)
   return (
     <>
       <PageHeader title="New knowledge base" above={[{ label: 'Home', href: '/' }]} />
-      <form ref={formElement} class="panel stack add-form" onSubmit={create}>
-        <DraftInput
-          {...form}
-          of="name"
-          label="Name"
-          hint="A name is enough. You add documents in the next step."
-          isRequired
-        />
-        {names.length > 1 && (
+      <Form class="panel stack add-form" verb="Create" onSend={create}>
+        <DraftInput {...form} {...NAME} />
+        {choices.length > 1 && (
           <SelectField
             label="Project"
             value={project}
             onChoose={(value) => form.set({ project: value })}
-            options={names}
+            options={choices}
           />
         )}
         <Options {...form} />
-        {failure && field === undefined && <Failure error={failure} />}
-        <div class="row">
-          <Button type="submit" look="primary" label="Create" aria-disabled={isBusy} />
-        </div>
-      </form>
+      </Form>
     </>
   )
 }
 
-/** Where a field in it is wrong it is open. */
+interface DraftProps {
+  readonly draft: Draft
+  readonly set: (change: Partial<Draft>) => void
+}
+
 function Options(form: DraftProps) {
-  const { draft, wrong } = form
+  const { draft } = form
+  const isRemote = draft.provider !== '' && draft.provider !== 'builtin'
   return (
-    <details class="add-options" open={wrong !== undefined && wrong.field !== 'name'}>
+    <details class="add-options">
       <summary>Options</summary>
       <div class="stack">
-        <h2>Columns</h2>
-        <p class="small quiet">
-          Only rows of tables need these: which of their columns to take. Files and web pages do
-          not.
-        </p>
-        <div class="grid">
-          <DraftInput
-            {...form}
-            of="contentColumns"
-            label="Text"
-            placeholder="content"
-            hint="What is searched. Separate several with commas."
-          />
-          <DraftInput
-            {...form}
-            of="metadataColumns"
-            label="Metadata"
-            hint="What searches can filter by. Leave empty for every other column."
-          />
-          <DraftInput
-            {...form}
-            of="idColumn"
-            label="Id"
-            placeholder="id"
-            hint="What tells documents apart"
-          />
-        </div>
-        <h2>Language and chunks</h2>
-        <div class="grid">
-          <DraftInput
-            {...form}
-            of="language"
-            label="Language"
-            hint="For keyword search"
-            choices={[DETECTED_LANGUAGE, ...LANGUAGE_CHOICES]}
-          />
-          <DraftInput
-            {...form}
-            of="chunkSize"
-            label="Chunk size in characters"
-            type="number"
-            hint="Leave empty for what the embedding model reads at once"
-          />
-          <DraftInput
-            {...form}
-            of="chunkOverlap"
-            label="Overlap"
-            type="number"
-            hint="How many two neighbouring chunks share"
-          />
-        </div>
-        <h2>Embedding model</h2>
-        <div class="grid">
-          <DraftInput
-            {...form}
-            of="provider"
-            label="Provider"
-            choices={[['', "The server's default"], ...EMBEDDING_PROVIDERS]}
-          />
-          {draft.provider !== '' && draft.provider !== 'builtin' && <RemoteModel {...form} />}
-        </div>
+        {GROUPS.map(({ title, note, fields }) => (
+          <section key={title} class="stack" aria-label={title}>
+            <h2>{title}</h2>
+            {note && <p class="small quiet">{note}</p>}
+            <div class="grid">
+              {fields
+                .filter(({ isRemoteOnly = false }) => isRemote || !isRemoteOnly)
+                .map((field) => (
+                  <DraftInput key={field.of} {...form} {...field} />
+                ))}
+            </div>
+          </section>
+        ))}
       </div>
     </details>
   )
 }
 
-function RemoteModel(form: DraftProps) {
-  return (
-    <>
-      <DraftInput
-        {...form}
-        of="model"
-        label="Model"
-        placeholder="text-embedding-3-small"
-        isRequired
-      />
-      <DraftInput
-        {...form}
-        of="apiKey"
-        label="Key"
-        type="password"
-        hint="Stored encrypted. Leave empty for the key in the server's settings."
-      />
-      <DraftInput
-        {...form}
-        of="baseUrl"
-        label="Address"
-        hint="Leave empty for the provider's own address"
-      />
-    </>
-  )
-}
-
-/** A field of a new knowledge base: a text, a number or a choice, with what the server says against it. */
-interface DraftProps {
-  readonly draft: Draft
-  readonly set: (change: Partial<Draft>) => void
-  readonly wrong: { readonly field: DraftField; readonly message: string } | undefined
-}
-
-interface DraftFieldProps extends DraftProps {
+interface FieldSpec {
   readonly of: DraftField
   readonly label: string
   readonly hint?: string
   readonly type?: 'text' | 'number' | 'password'
   readonly placeholder?: string
-  readonly isRequired?: boolean
+  readonly required?: boolean
   readonly choices?: readonly (readonly [value: string, words: string])[]
+  /** Only for models of a provider. */
+  readonly isRemoteOnly?: boolean
 }
 
-function DraftInput({ draft, set, wrong, of, label, hint, ...look }: DraftFieldProps) {
-  const { type = 'text', placeholder, isRequired = false, choices } = look
-  const error = wrong?.field === of ? wrong.message : undefined
-  const words = { label, hint, error }
+const NAME: FieldSpec = {
+  ...{ of: 'name', label: 'Name', required: true },
+  hint: 'A name is enough. You add documents in the next step.',
+}
+
+const GROUPS: readonly {
+  readonly title: string
+  readonly note?: string
+  readonly fields: readonly FieldSpec[]
+}[] = [
+  {
+    title: 'Columns',
+    note: 'Only rows of tables need these: which of their columns to take. Files and web pages do not.',
+    fields: [
+      {
+        ...{ of: 'contentColumns', label: 'Text', placeholder: 'content' },
+        hint: 'What is searched. Separate several with commas.',
+      },
+      {
+        ...{ of: 'metadataColumns', label: 'Metadata' },
+        hint: 'What searches can filter by. Leave empty for every other column.',
+      },
+      { of: 'idColumn', label: 'Id', placeholder: 'id', hint: 'What tells documents apart' },
+    ],
+  },
+  {
+    title: 'Language and chunks',
+    fields: [
+      {
+        ...{ of: 'language', label: 'Language', hint: 'For keyword search' },
+        choices: [DETECTED_LANGUAGE, ...LANGUAGE_CHOICES],
+      },
+      {
+        ...{ of: 'chunkSize', label: 'Chunk size in characters', type: 'number' },
+        hint: 'Leave empty for what the embedding model reads at once',
+      },
+      {
+        ...{ of: 'chunkOverlap', label: 'Overlap', type: 'number' },
+        hint: 'How many characters neighbouring chunks share',
+      },
+    ],
+  },
+  {
+    title: 'Embedding model',
+    fields: [
+      {
+        ...{ of: 'provider', label: 'Provider' },
+        choices: [['', "The server's default"], ...EMBEDDING_PROVIDERS],
+      },
+      {
+        ...{ of: 'model', label: 'Model', required: true, isRemoteOnly: true },
+        placeholder: 'text-embedding-3-small',
+      },
+      {
+        ...{ of: 'apiKey', label: 'Key', type: 'password', isRemoteOnly: true },
+        hint: "Stored encrypted. Leave empty for the key in the server's settings.",
+      },
+      {
+        ...{ of: 'baseUrl', label: 'Address', isRemoteOnly: true },
+        hint: "Leave empty for the provider's own address",
+      },
+    ],
+  },
+]
+
+function DraftInput({ draft, set, ...field }: DraftProps & FieldSpec) {
+  const { of, label, hint, type = 'text', placeholder, required = false, choices } = field
+  const words = { label, hint, value: draft[of] }
   const change = (value: string) => set({ [of]: value })
-  if (choices) {
-    return <SelectField {...words} value={draft[of]} options={choices} onChoose={change} />
-  }
+  if (choices) return <SelectField {...words} options={choices} onChoose={change} />
   return (
     <TextField
       {...words}
-      type={type}
+      {...{ type, placeholder, required }}
       min={type === 'number' ? 0 : undefined}
       autocomplete={type === 'password' ? 'new-password' : 'off'}
-      required={isRequired}
-      placeholder={placeholder}
-      value={draft[of]}
       onText={change}
     />
   )
 }
 
-/** What is typed for a new knowledge base, what it means for the server, and to which field an answer of the server belongs. */
-interface Draft {
-  readonly project: string
-  readonly name: string
-  readonly contentColumns: string
-  readonly metadataColumns: string
-  readonly idColumn: string
-  readonly language: string
-  readonly provider: string
-  readonly model: string
-  readonly apiKey: string
-  readonly baseUrl: string
-  readonly chunkSize: string
-  readonly chunkOverlap: string
+const EMPTY_DRAFT = {
+  ...{ project: DEFAULT_PROJECT, name: '', language: '' },
+  ...{ contentColumns: '', metadataColumns: '', idColumn: '' },
+  ...{ provider: '', model: '', apiKey: '', baseUrl: '', chunkSize: '', chunkOverlap: '' },
 }
 
-const EMPTY_DRAFT: Draft = {
-  project: 'mindsdb',
-  name: '',
-  contentColumns: '',
-  metadataColumns: '',
-  idColumn: '',
-  language: '',
-  provider: '',
-  model: '',
-  apiKey: '',
-  baseUrl: '',
-  chunkSize: '',
-  chunkOverlap: '',
-}
+/** What is typed for a new knowledge base. */
+type Draft = Readonly<typeof EMPTY_DRAFT>
 
-/** What is left empty is not sent: the server's default holds. */
+/** Empty fields are not sent: the server's defaults apply. */
 function definitionOf(draft: Draft): KnowledgeBaseDefinition {
-  const content = namesIn(draft.contentColumns)
-  const metadata = namesIn(draft.metadataColumns)
+  const given = <T,>(name: string, typed: string, value: T) =>
+    typed === '' ? {} : { [name]: value }
+  const { contentColumns, metadataColumns, idColumn, language, provider } = draft
   const chunking = {
-    ...(draft.chunkSize === '' ? {} : { chunk_size: Number(draft.chunkSize) }),
-    ...(draft.chunkOverlap === '' ? {} : { chunk_overlap: Number(draft.chunkOverlap) }),
+    ...given('chunk_size', draft.chunkSize, Number(draft.chunkSize)),
+    ...given('chunk_overlap', draft.chunkOverlap, Number(draft.chunkOverlap)),
   }
+  const preprocessing = { type: 'auto', auto_config: chunking }
   return {
     name: draft.name.trim(),
-    ...(content.length === 0 ? {} : { content_columns: content }),
-    ...(metadata.length === 0 ? {} : { metadata_columns: metadata }),
-    ...(draft.idColumn.trim() === '' ? {} : { id_column: draft.idColumn.trim() }),
-    ...(draft.language === '' ? {} : { language: draft.language }),
-    ...(draft.provider === '' ? {} : { embedding_model: modelOf(draft) }),
-    ...(Object.keys(chunking).length === 0
-      ? {}
-      : { preprocessing: { type: 'auto', auto_config: chunking } }),
+    ...given('content_columns', contentColumns.trim(), namesIn(contentColumns)),
+    ...given('metadata_columns', metadataColumns.trim(), namesIn(metadataColumns)),
+    ...given('id_column', idColumn.trim(), idColumn.trim()),
+    ...given('language', language, language),
+    ...given('embedding_model', provider, modelOf(draft)),
+    ...given('preprocessing', draft.chunkSize + draft.chunkOverlap, preprocessing),
   }
 }
 
@@ -281,24 +221,3 @@ function namesIn(text: string): string[] {
 }
 
 type DraftField = Exclude<keyof Draft, 'project'>
-
-/** By the words of the server's messages, the first that fits. */
-const FIELD_WORDS: readonly (readonly [RegExp, DraftField])[] = [
-  [/metadata_columns/, 'metadataColumns'],
-  [/content_columns/, 'contentColumns'],
-  [/id_column/, 'idColumn'],
-  [/chunk_overlap/, 'chunkOverlap'],
-  [/chunk_size/, 'chunkSize'],
-  [/language/i, 'language'],
-  [/api_key/i, 'apiKey'],
-  [/base_url|address/i, 'baseUrl'],
-  [/model_name/i, 'model'],
-  [/provider|embedding/i, 'provider'],
-]
-
-/** Undefined: it is about none of them alone. */
-function fieldOf(failure: Error): DraftField | undefined {
-  if (!(failure instanceof ApiError) || failure.status < 400 || failure.status > 499) return
-  if (failure.code === 'invalid_name' || failure.code === 'knowledge_base_exists') return 'name'
-  return FIELD_WORDS.find(([words]) => words.test(failure.message))?.[1]
-}

@@ -1,4 +1,4 @@
-/** The sources that a knowledge base is kept in step with: run now, removed, and added. */
+/** The sources that a knowledge base is synced with: run now, removed, and added. */
 import { useState } from 'preact/hooks'
 import {
   addSource,
@@ -13,10 +13,10 @@ import { ConfirmButton } from '../../components/dialog.tsx'
 import { Failure } from '../../components/failure.tsx'
 import { SelectField, TextField } from '../../components/form/field.tsx'
 import { Form } from '../../components/form/form.tsx'
-import { counted, shownAge, shownTime } from '../../components/numbers.ts'
+import { counted, shownAge, shownCount, shownTime } from '../../components/numbers.ts'
 import { RecordList } from '../../components/record-list.tsx'
 import { useAction, usePolling, useResource } from '../../components/resource.ts'
-import type { WayInProps } from './use-insert.ts'
+import type { WayInProps } from './add-forms.tsx'
 
 const ASK_AGAIN_MS = 15_000
 /** While one of them runs. */
@@ -38,8 +38,8 @@ export function Sources({ project, name, onBegun }: WayInProps) {
   return (
     <>
       <p class="quiet">
-        A source is read again and again: what changed there is updated here, what is gone there is
-        deleted here.
+        A source is read on a schedule: new and changed documents are updated here, and those
+        removed at the source are deleted here.
       </p>
       <RecordList of={sources} what="sources" empty={<p>No sources yet.</p>}>
         {(items) => (
@@ -104,6 +104,7 @@ function SourceEntry({ source, onBegun, onRemoved }: SourceEntryProps) {
       <p class="small quiet">{whenOf(source)}</p>
       {last && (
         <p class={`small ${last.state === 'failed' ? 'bad' : 'quiet'}`}>
+          Checked{' '}
           <span title={shownTime(last.started_at)}>{shownAge(last.started_at, Date.now())}</span>:{' '}
           {last.error ?? changesOf(last)}
         </p>
@@ -121,12 +122,12 @@ function whenOf({ schedule, watch, next_run_at: next }: Source): string {
 
 function changesOf(run: NonNullable<Source['last_run']>): string {
   const changes = [
-    `${counted(run.added, 'document')} added`,
-    `${run.changed} changed`,
-    `${run.removed} removed`,
-    run.failed > 0 ? `${run.failed} could not be read` : '',
+    run.added > 0 ? `${counted(run.added, 'document')} added` : '',
+    run.changed > 0 ? `${shownCount(run.changed)} changed` : '',
+    run.removed > 0 ? `${shownCount(run.removed)} removed` : '',
+    run.failed > 0 ? `${shownCount(run.failed)} could not be read` : '',
   ]
-  return changes.filter((words) => words !== '').join(', ')
+  return changes.filter(Boolean).join(', ') || 'nothing has changed'
 }
 
 const KINDS = {
@@ -141,7 +142,7 @@ const KINDS = {
   { label: string; place: string; of: keyof SourceDefinition }
 >
 
-const SCHEDULES = [
+export const SCHEDULES = [
   ['', 'Only when you run it'],
   ['every 15 minutes', 'Every 15 minutes'],
   ['every hour', 'Every hour'],

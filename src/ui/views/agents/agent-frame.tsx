@@ -34,19 +34,14 @@ export function AgentFrame({ project, name, children }: AgentFrameProps) {
     { keys: ',', does: 'Its settings', run: () => route(settings) },
   ])
   if (isMissing) return <Missing project={project} name={name} />
-  const compare = `/compare?${new URLSearchParams({ agents: `${project}.${name}` })}`
   return (
     <>
       <PageHeader
         title={name}
         part={tab?.label}
         above={[{ label: 'Home', href: '/' }]}
-        lead={agent && <About agent={agent} />}
-      >
-        <a class="button" href={compare}>
-          Compare
-        </a>
-      </PageHeader>
+        lead={agent && <About agent={agent} project={project} />}
+      />
       <Tabs label="Views of this agent" tabs={tabs} />
       {children}
     </>
@@ -79,10 +74,13 @@ function Missing({ project, name }: AgentName) {
 
 const NAMED_MAX = 4
 
-function About({ agent }: { readonly agent: Agent }) {
+function About({ agent, project }: { readonly agent: Agent; readonly project: string }) {
   const { knowledge_bases: knowledgeBases = [], tables = [], mcp = [] } = agent.data
   const model = 'provider' in agent.model ? agent.model.model_name : ''
-  const all = [...knowledgeBases, ...tables, ...mcp.map(({ name }) => name)]
+  const names = [...knowledgeBases, ...tables, ...mcp.map(({ name }) => name)]
+  const all = names.map((one) => {
+    return one.startsWith(`${project}.`) ? one.slice(project.length + 1) : one
+  })
   const more = all.length - NAMED_MAX
   return (
     <span class="small" dir="auto">

@@ -1,6 +1,7 @@
 /** An agent's definition: changed, tried, deleted. */
 import { useRef, useState } from 'preact/hooks'
 import { useLocation } from 'preact-iso/router'
+import { DEFAULT_PROJECT } from '../../../core/domain/project.ts'
 import type { AgentName } from '../../api/agents.ts'
 import { projects, refreshCatalog } from '../../api/catalog.ts'
 import type { Agent, AgentProbe, SavedAgent } from '../../api/records.ts'
@@ -10,6 +11,7 @@ import { ConfirmButton } from '../../components/dialog.tsx'
 import { Failure } from '../../components/failure.tsx'
 import { SelectField } from '../../components/form/field.tsx'
 import { Form } from '../../components/form/form.tsx'
+import { projectChoices } from '../../components/known-name.ts'
 import { shownDuration } from '../../components/numbers.ts'
 import { PageHeader } from '../../components/page-header.tsx'
 import { Loaded } from '../../components/record-list.tsx'
@@ -105,7 +107,7 @@ function Settings({ at, agent }: { readonly at: string; readonly agent: Agent })
             onClick={() => begin(agent.updated_at > base.updated_at ? agent : base)}
           />
         )}
-        <Probe at={at} isChanged={isChanged} />
+        <Probe address={`${at}/probe`} note={isChanged ? ' as it is saved' : ''} />
         <span class="grow" />
         <ConfirmButton
           icon="trash"
@@ -167,13 +169,19 @@ function ChangedElsewhere({
   )
 }
 
-/** One tiny call of the model as it is stored. */
-function Probe({ at, isChanged }: { readonly at: string; readonly isChanged: boolean }) {
+interface ProbeProps {
+  readonly address: string
+  readonly json?: unknown
+  readonly note?: string
+}
+
+/** One tiny call of a model: as it is stored, or as it is typed. */
+function Probe({ address, json = {}, note = '' }: ProbeProps) {
   const [outcome, setOutcome] = useState<AgentProbe>()
   const { act, failure, isBusy } = useAction()
   const probe = async () => {
     await act(async () => {
-      setOutcome(await request(`${at}/probe`, { method: 'POST', json: {} }))
+      setOutcome(await request(address, { method: 'POST', json }))
     })
   }
   return (
@@ -181,7 +189,7 @@ function Probe({ at, isChanged }: { readonly at: string; readonly isChanged: boo
       <Button label="Try the model" aria-disabled={isBusy} onClick={probe} />
       <span role="status" class="small">
         {failure?.message}
-        {isBusy && `Asking the model${isChanged ? ' as it is saved' : ''} …`}
+        {isBusy && `Asking the model${note} …`}
         {outcome?.ok && (
           <span class="good">
             {outcome.model.model_name || outcome.model.provider} answered in{' '}
@@ -230,7 +238,7 @@ export function NewAgentView() {
   const { route, query } = useLocation()
   const [chosen, setProject] = useState(query.project)
   // Some may use other projects alone, which are known a moment after the page.
-  const project = chosen ?? projects.value?.[0]?.name ?? 'mindsdb'
+  const project = chosen ?? projects.value?.[0]?.name ?? DEFAULT_PROJECT
   const [draft, setDraft] = useState(() => keptDraft(PLACE)?.draft ?? draftOf())
   const create = async () => {
     const json = { agent: definitionOf(draft) }
@@ -248,12 +256,22 @@ export function NewAgentView() {
         above={[{ label: 'Home', href: '/' }]}
         lead="It answers questions from the data that you choose. Without a model of your own, it quotes what it finds."
       />
-      <Form class="stack agent-form" verb="Create the agent" onSend={create}>
+      <Form
+        class="stack agent-form"
+        verb="Create the agent"
+        onSend={create}
+        beside={
+          <Probe
+            address="/api/agents/probe"
+            json={{ agent: { model: definitionOf(draft).model } }}
+          />
+        }
+      >
         <SelectField
           label="Project"
           value={project}
           onChoose={setProject}
-          options={[...new Set([project, ...(projects.value ?? []).map(({ name }) => name)])]}
+          options={projectChoices(project)}
         />
         <AgentForm
           draft={draft}

@@ -2,15 +2,19 @@
 import { useEffect, useState } from 'preact/hooks'
 import { useLocation } from 'preact-iso/router'
 import { type AgentName, deleteConversation, listConversations } from '../../api/agents.ts'
+import { listJobs } from '../../api/jobs.ts'
 import type { ConversationList as ListedConversations } from '../../api/records.ts'
 import { Button, Icon } from '../../components/button.tsx'
 import { ConfirmButton } from '../../components/dialog.tsx'
-import { Failure } from '../../components/failure.tsx'
+import { Failure, Progress } from '../../components/failure.tsx'
+import { wordsOf } from '../../components/job-progress.tsx'
 import { knownOf } from '../../components/known-name.ts'
 import { shownAge } from '../../components/numbers.ts'
 import { type Resource, usePolling, useResource } from '../../components/resource.ts'
 import { addressOf } from '../../shell/addresses.ts'
 import { useShortcuts } from '../../shell/keyboard.tsx'
+import { SendingProgress } from '../../uploads/sending-progress.tsx'
+import { lastUploadJob, sendings } from '../../uploads/uploads.ts'
 import { AgentFrame } from './agent-frame.tsx'
 import { ConversationPane } from './asking/conversation-pane.tsx'
 import { changes, forgetTurns, placeOf, stopped } from './asking/running-turns.ts'
@@ -28,14 +32,46 @@ export function AgentView({ project, name, conversation }: AgentViewProps) {
     <AgentFrame project={project} name={name}>
       <div class="agents-ask">
         <ConversationList agent={agent} open={conversation} conversations={conversations} />
-        <ConversationPane
-          agent={agent}
-          id={conversation ?? 'new'}
-          listed={listed}
-          hasData={data === undefined || Object.values(data).some((names) => names.length > 0)}
-        />
+        <div class="stack agents-main">
+          <ReadingNow knowledgeBases={data?.knowledge_bases ?? []} />
+          <ConversationPane
+            agent={agent}
+            id={conversation ?? 'new'}
+            listed={listed}
+            hasData={data === undefined || Object.values(data).some((names) => names.length > 0)}
+          />
+        </div>
       </div>
     </AgentFrame>
+  )
+}
+
+const LOOK_AGAIN_MS = 2000
+
+/** What is still being sent and read of what the agent searches: it answers from the rest meanwhile. */
+function ReadingNow({ knowledgeBases }: { readonly knowledgeBases: readonly string[] }) {
+  const isRead = (project: string, name: string | null) => {
+    return knowledgeBases.includes(`${project}.${name}`) || knowledgeBases.includes(`${project}.*`)
+  }
+  const jobs = useResource((signal) => listJobs({ state: 'running', limit: 20 }, signal), [])
+  usePolling(jobs.reload, LOOK_AGAIN_MS)
+  const newest = lastUploadJob.value?.id
+  useEffect(() => {
+    if (newest !== undefined) jobs.reload()
+  }, [newest])
+  const sending = sendings().filter(({ project, knowledgeBase }) => isRead(project, knowledgeBase))
+  const reading = (jobs.data?.items ?? []).filter((job) => isRead(job.project, job.knowledge_base))
+  if (sending.length + reading.length === 0) return null
+  return (
+    <section class="panel stack" aria-label="Being read">
+      {sending.map((one) => (
+        <SendingProgress key={one.knowledgeBase} of={one} />
+      ))}
+      {reading.map((job) => (
+        <Progress key={job.id} label={wordsOf(job)} done={job.rows} total={job.total} />
+      ))}
+      <p class="small quiet">You can ask already: answers use what has been read so far.</p>
+    </section>
   )
 }
 

@@ -1,7 +1,6 @@
 /** What one question left behind: calls of the model and of tools on one time axis, and what each read and wrote. */
 
 import type { ComponentChildren } from 'preact'
-import { useRef } from 'preact/hooks'
 import { useLocation } from 'preact-iso/router'
 import { readTrace } from '../../api/agents.ts'
 import type { Trace } from '../../api/records.ts'
@@ -24,13 +23,7 @@ export function TraceView({ id }: { readonly id: string }) {
   const isUnknown = found.failure instanceof ApiError && found.failure.code === 'trace_not_found'
   return (
     <>
-      <PageHeader title="Trace" above={trace === undefined ? [] : aboveOf(trace)}>
-        {trace && (
-          <a class="button" href={comparisonOf(trace)}>
-            Compare agents
-          </a>
-        )}
-      </PageHeader>
+      <PageHeader title="Trace" above={trace === undefined ? [] : aboveOf(trace)} />
       {isUnknown && found.failure && (
         <LiveRuns isShown={({ trace_id }) => trace_id === id} onEnd={() => found.reload()}>
           <Failure error={found.failure} onRetry={found.reload} />
@@ -50,10 +43,6 @@ function aboveOf({ project, agent }: Trace) {
     { label: agent, href: addressOf.agent(project, agent) },
     { label: 'Traces', href: addressOf.agentTraces(project, agent) },
   ]
-}
-
-function comparisonOf({ project, agent, question }: Trace): string {
-  return `/compare?${new URLSearchParams({ agents: `${project}.${agent}`, question })}`
 }
 
 function Shown({ trace }: { readonly trace: Trace }) {
@@ -189,24 +178,8 @@ const TICKS = [0, 0.25, 0.5, 0.75]
 const COLUMNS = 6
 
 export function Waterfall({ calls, wholeMs, at, onOpen, detailOf }: WaterfallProps) {
-  const body = useRef<HTMLTableSectionElement>(null)
-  const step = (event: KeyboardEvent) => {
-    const buttons = [...(body.current?.querySelectorAll<HTMLElement>('.agents-call') ?? [])]
-    const index = buttons.findIndex((one) => one.matches(':focus'))
-    const last = buttons.length - 1
-    const steps: Readonly<Record<string, number>> = {
-      ArrowDown: Math.min(last, index + 1),
-      ArrowUp: Math.max(0, index - 1),
-      Home: 0,
-      End: last,
-    }
-    const next = steps[event.key]
-    if (index < 0 || next === undefined) return
-    event.preventDefault()
-    buttons[next]?.focus()
-  }
   return (
-    <table class="agents-waterfall" onKeyDown={step}>
+    <table class="agents-waterfall">
       <thead>
         <tr>
           <th scope="col">Call</th>
@@ -232,7 +205,7 @@ export function Waterfall({ calls, wholeMs, at, onOpen, detailOf }: WaterfallPro
           </th>
         </tr>
       </thead>
-      <tbody ref={body}>
+      <tbody>
         {calls.map((call, index) => (
           <Row
             key={index}

@@ -8,6 +8,7 @@ import { projects } from '../../api/catalog.ts'
 import type { TraceList as Page, RunningQuestion } from '../../api/records.ts'
 import { Button } from '../../components/button.tsx'
 import { EmptyState, Failure, Loading } from '../../components/failure.tsx'
+import { SelectField, TextField } from '../../components/form/field.tsx'
 import { counted, shownCount, shownDuration, shownTime } from '../../components/numbers.ts'
 import { PageHeader } from '../../components/page-header.tsx'
 import { RecordTable, type TableColumn } from '../../components/record-list.tsx'
@@ -61,79 +62,55 @@ function Traces({ agent }: { readonly agent?: AgentName }) {
       />
       <form class="row agents-filters" onSubmit={(event) => event.preventDefault()}>
         <AgentSelect project={project} name={name} query={new URLSearchParams(asked)} />
-        <label class="field">
-          Ended
-          <select
-            value={query.outcome ?? ''}
-            onChange={(event) => set('outcome', event.currentTarget.value)}
-          >
-            <option value="">any outcome</option>
-            <option value="answered">answered</option>
-            <option value="failed">failed</option>
-            <option value="cancelled">cancelled</option>
-          </select>
-        </label>
-        <label class="field">
-          Since
-          <input
-            type="date"
-            value={query.from ?? ''}
-            onChange={(event) => set('from', event.currentTarget.value)}
-          />
-        </label>
-        <label class="field grow">
-          In the question
-          <input
-            type="search"
-            value={query.q ?? ''}
-            onInput={(event) => set('q', event.currentTarget.value)}
-          />
-        </label>
+        <SelectField
+          label="Ended"
+          value={query.outcome ?? ''}
+          onChoose={(outcome) => set('outcome', outcome)}
+          options={[['', 'any outcome'], ...Object.keys(OUTCOMES)]}
+        />
+        <TextField
+          label="Since"
+          type="date"
+          value={query.from ?? ''}
+          onText={(from) => set('from', from)}
+        />
+        <TextField
+          label="In the question"
+          type="search"
+          value={query.q ?? ''}
+          onText={(text) => set('q', text)}
+        />
       </form>
       <TraceList filters={filters} hasAgentColumn={!name} version={version} />
     </>
   )
 }
 
-/** Another choice is another address. */
-function AgentSelect({
-  project = '',
-  name = '',
-  query,
-}: {
-  readonly project?: string | undefined
-  readonly name?: string | undefined
+interface AgentSelectProps {
+  readonly project: string | undefined
+  readonly name: string | undefined
   readonly query: URLSearchParams
-}) {
+}
+
+/** Another choice is another address. */
+function AgentSelect({ project, name, query }: AgentSelectProps) {
   const { route } = useLocation()
   const known = (projects.value ?? []).flatMap((one) => {
-    return one.agents.map((agent) => ({ project: one.name, name: agent.name }))
+    return one.agents.map((agent) => `${one.name}.${agent.name}`)
   })
-  const isKnown = known.some((one) => one.project === project && one.name === name)
-  const all = name === '' || isKnown ? known : [{ project, name }, ...known]
+  const chosen = project && name ? `${project}.${name}` : ''
+  const names = new Set([...(chosen === '' ? [] : [chosen]), ...known])
   return (
-    <label class="field">
-      Agent
-      <select
-        value={name === '' ? '' : JSON.stringify([project, name])}
-        onChange={({ currentTarget: { value } }) => {
-          const chosen = all.find((one) => JSON.stringify([one.project, one.name]) === value)
-          const address =
-            chosen === undefined ? '/traces' : addressOf.agentTraces(chosen.project, chosen.name)
-          route(`${address}?${query}`)
-        }}
-      >
-        <option value="">all agents</option>
-        {all.map((one) => (
-          <option
-            key={`${one.project}.${one.name}`}
-            value={JSON.stringify([one.project, one.name])}
-          >
-            {one.project}.{one.name}
-          </option>
-        ))}
-      </select>
-    </label>
+    <SelectField
+      label="Agent"
+      value={chosen}
+      options={[['', 'all agents'], ...names]}
+      onChoose={(value) => {
+        // Names hold no dot.
+        const [of = '', agent = ''] = value.split('.')
+        route(`${value === '' ? '/traces' : addressOf.agentTraces(of, agent)}?${query}`)
+      }}
+    />
   )
 }
 
@@ -158,13 +135,7 @@ export function TraceList({ filters, hasAgentColumn, version }: TraceListProps) 
   const { act, failure, isBusy } = useAction()
   const pages = after?.key === key ? after.pages : []
   const next = pages.at(-1)?.next ?? (pages.length === 0 ? first.data?.next : null)
-  // While a word is typed: rows that go and come again with each letter cannot be read.
-  const others = JSON.stringify({ ...filters, q: '' })
-  const shown = useRef<{ readonly others: string; readonly page: Page } | undefined>(undefined)
-  if (first.data !== undefined) shown.current = { others, page: first.data }
-  const isKept = first.failure === undefined && shown.current?.others === others
-  const newest = isKept ? shown.current?.page : first.data
-  const traces = [...(newest?.items ?? []), ...pages.flatMap(({ items }) => items)]
+  const traces = [...(first.data?.items ?? []), ...pages.flatMap(({ items }) => items)]
   const readMore = () => {
     void act(async () => {
       const page = await listTraces({ ...filters, limit: PAGE, cursor: next ?? '' })
@@ -174,7 +145,7 @@ export function TraceList({ filters, hasAgentColumn, version }: TraceListProps) 
   return (
     <>
       {first.failure && <Failure error={first.failure} onRetry={first.reload} />}
-      {first.isLoading && newest === undefined && <Loading what="the traces" />}
+      {first.isLoading && first.data === undefined && <Loading what="the traces" />}
       {first.data?.items.length === 0 && (
         <EmptyState icon="chart" title="No traces">
           <p class="quiet">Every question leaves a trace. Ask an agent, or change the filters.</p>

@@ -1,55 +1,36 @@
 /** The files on the server, the newest first: each opens in SQL, can be had back, and deleted. */
-import { useState } from 'preact/hooks'
 import { addressOfContent, deleteFile, listFiles } from '../../api/files.ts'
 import type { UploadedFile } from '../../api/records.ts'
 import { may } from '../../api/session.ts'
 import { quoted } from '../../api/sql.ts'
-import { Button, Icon } from '../../components/button.tsx'
+import { Icon } from '../../components/button.tsx'
 import { ConfirmButton } from '../../components/dialog.tsx'
 import { Failure } from '../../components/failure.tsx'
-import { counted, shownBytes } from '../../components/numbers.ts'
+import { counted, shownBytes, shownCount } from '../../components/numbers.ts'
+import { Section } from '../../components/record-list.tsx'
 import { usePolling, useResource } from '../../components/resource.ts'
 import { addressOf } from '../../shell/addresses.ts'
-import { sampleLoading } from './load-sample.ts'
+import { sampleLoading } from './sample.tsx'
 
-const SHOWN_AT_FIRST = 8
-const SHOWN_MAX = 500
+const SHOWN_MAX = 20
 const FILES_AGAIN_MS = 15_000
 
 export function FileList() {
-  const { data, failure, reload } = useResource(listFiles, [sampleLoading.value?.step])
+  const { data = [], failure, reload } = useResource(listFiles, [sampleLoading.value?.step])
   usePolling(reload, FILES_AGAIN_MS)
-  const [areAllShown, setAreAllShown] = useState(false)
-  if (failure && data === undefined) return <Failure error={failure} onRetry={reload} />
-  if (data === undefined || data.length === 0) return null
-  const newest = [...data]
-    .sort((a, b) => b.id - a.id)
-    .slice(0, areAllShown ? SHOWN_MAX : SHOWN_AT_FIRST)
-  const bytes = data.reduce((sum, { size_bytes: size }) => sum + size, 0)
+  if (failure && data.length === 0) return <Failure error={failure} onRetry={reload} />
+  if (data.length === 0) return null
+  const newest = data.toSorted((a, b) => b.id - a.id).slice(0, SHOWN_MAX)
+  const rest = data.length - newest.length
   return (
-    <section class="panel stack" aria-labelledby="home-file-list">
-      <h2 id="home-file-list">
-        Files{' '}
-        <span class="quiet small">
-          {data.length}, {shownBytes(bytes)}
-        </span>
-      </h2>
+    <Section title="Files" class="panel stack">
       <ul class="home-entries wide">
         {newest.map((file) => (
           <FileEntry key={file.id} file={file} onDeleted={reload} />
         ))}
       </ul>
-      {data.length > SHOWN_AT_FIRST && (
-        <div>
-          <Button
-            look="small quiet"
-            label={areAllShown ? 'Show fewer' : `Show all ${data.length}`}
-            aria-expanded={areAllShown}
-            onClick={() => setAreAllShown(!areAllShown)}
-          />
-        </div>
-      )}
-    </section>
+      {rest > 0 && <p class="small quiet">and {shownCount(rest)} more, listed in SQL</p>}
+    </Section>
   )
 }
 

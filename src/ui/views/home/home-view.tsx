@@ -1,30 +1,28 @@
-/** All that there is: projects with what is in them, what runs, how the server is. An empty server offers two doors. */
+/** Home: the ways to add something, what is running, what failed, what is new, and the projects with what is in them. */
 import { useEffect, useRef, useState } from 'preact/hooks'
 import { createProject, type ProjectContents, projects, refreshCatalog } from '../../api/catalog.ts'
-import { isJobOver, listJobs } from '../../api/jobs.ts'
+import { isUnchangedSync, listJobs } from '../../api/jobs.ts'
 import { usageByName } from '../../api/knowledge-bases.ts'
-import type { Job } from '../../api/records.ts'
+import type { Job, ServerStatus } from '../../api/records.ts'
+import { request } from '../../api/request.ts'
 import { may, mayMakeProjects, mayName, mayUpload } from '../../api/session.ts'
 import { Button, Icon } from '../../components/button.tsx'
-import { Failure, Loading, Progress } from '../../components/failure.tsx'
+import { Loading } from '../../components/failure.tsx'
 import { TextField } from '../../components/form/field.tsx'
 import { FormDialog } from '../../components/form/form.tsx'
 import { JobProgress, JobState } from '../../components/job-progress.tsx'
-import { counted, shownAge, shownCount } from '../../components/numbers.ts'
+import { counted, shownAge, shownCount, timeOf } from '../../components/numbers.ts'
 import { PageHeader } from '../../components/page-header.tsx'
 import { Section } from '../../components/record-list.tsx'
 import { usePolling, useResource } from '../../components/resource.ts'
 import { addressOf } from '../../shell/addresses.ts'
 import { tellDone } from '../../shell/notices.tsx'
 import { givenFiles } from '../../uploads/drop-anywhere.tsx'
-import type { NamedFile } from '../../uploads/picked-files.tsx'
 import { FilePicker } from '../../uploads/picked-files.tsx'
 import { SendingFiles } from '../../uploads/sending-progress.tsx'
 import { FileList } from './file-list.tsx'
-import { endSample, isSampleLoading, loadSample, SAMPLE, sampleLoading } from './load-sample.ts'
 import { ProjectPanel } from './project-panel.tsx'
-import { ServerSummary } from './server-summary.tsx'
-import { shownJobs } from './shown-jobs.ts'
+import { isSampleLoading, loadSample, SAMPLE, SampleProgress, sampleLoading } from './sample.tsx'
 
 /** What others make, or this person in another window, appears by itself. */
 const ASK_AGAIN_MS = 15_000
@@ -32,45 +30,61 @@ const ASK_AGAIN_MS = 15_000
 export function HomeView() {
   const [isNewProject, setIsNewProject] = useState(false)
   const all = projects.value
-  const isEmpty = all?.every((one) => one.knowledgeBases.length + one.agents.length === 0) === true
   usePolling(() => {
     refreshCatalog().catch(() => {})
   }, ASK_AGAIN_MS)
-  const canLoadSample = mayUpload() && mayName(SAMPLE.project) && sampleLoading.value === undefined
   return (
     <>
       <PageHeader title="Home">
         {may('write') && <Make onNewProject={() => setIsNewProject(true)} />}
       </PageHeader>
+      {mayUpload() && <AddData />}
       <SampleProgress />
-      {all === undefined && <Loading what="projects" />}
-      {isEmpty && mayUpload() && (
-        <FirstSteps
-          canLoadSample={canLoadSample}
-          onFiles={(files) => {
-            givenFiles.value = files
-          }}
-        />
-      )}
       <SendingFiles />
       <RunningJobs />
+      <Failed />
+      <LastJobs />
+      {all === undefined && <Loading what="projects" />}
       {all && <Projects all={all} />}
       <FileList />
-      <LastJobs />
-      <ServerSummary />
-      {!isEmpty && canLoadSample && (
-        <p class="small quiet">
-          Something to try:{' '}
-          <Button
-            look="small quiet"
-            label="Load the sample"
-            disabled={isSampleLoading()}
-            onClick={loadSample}
-          />
-        </p>
-      )}
       {isNewProject && <NewProject onClose={() => setIsNewProject(false)} />}
     </>
+  )
+}
+
+/** The ways to have something to ask about: files, a database, the sample. */
+function AddData() {
+  const canLoadSample = mayName(SAMPLE.project) && sampleLoading.value === undefined
+  return (
+    <section class="panel home-add" aria-labelledby="home-files">
+      <Icon name="upload" />
+      <div class="stack">
+        <h2 id="home-files">Drop your files here</h2>
+        <p class="small quiet">
+          PDF, Word, slides, spreadsheets, CSV, Parquet, Markdown, HTML, mail, code. They stay on
+          this machine.
+        </p>
+        <div class="row">
+          <FilePicker
+            onFiles={(files) => {
+              if (files.length > 0) givenFiles.value = files
+            }}
+          />
+          <a class="button quiet" href={addressOf.connections()}>
+            Connect a database
+          </a>
+          {canLoadSample && (
+            <Button
+              look="quiet"
+              label="Load the sample"
+              title="240 paragraphs of Wikipedia, 96 questions, and an agent that answers from them"
+              disabled={isSampleLoading()}
+              onClick={loadSample}
+            />
+          )}
+        </div>
+      </div>
+    </section>
   )
 }
 
@@ -108,7 +122,6 @@ function Make({ onNewProject }: { readonly onNewProject: () => void }) {
   )
 }
 
-/** A new project: its name alone. */
 function NewProject({ onClose }: { readonly onClose: () => void }) {
   const [name, setName] = useState('')
   const create = async () => {
@@ -129,147 +142,89 @@ function NewProject({ onClose }: { readonly onClose: () => void }) {
   )
 }
 
-interface FirstStepsProps {
-  readonly canLoadSample: boolean
-  readonly onFiles: (files: NamedFile[]) => void
-}
-
-/** What a server with nothing in it offers: text to try it with, and a place for one's own files. */
-function FirstSteps({ canLoadSample, onFiles }: FirstStepsProps) {
-  return (
-    <div class="home-doors">
-      {canLoadSample && <SampleDoor />}
-      <section class="panel stack" aria-labelledby="home-files">
-        <Icon name="upload" />
-        <h2 id="home-files">Drop your files here</h2>
-        <p class="quiet">
-          PDF, Word, slides, spreadsheets, CSV, JSON, Markdown, HTML, mail, code and plain text.
-          They stay on this machine.
-        </p>
-        <FilePicker onFiles={onFiles} />
-      </section>
-    </div>
-  )
-}
-
-function SampleDoor() {
-  return (
-    <section class="panel stack" aria-labelledby="home-sample">
-      <Icon name="book" />
-      <h2 id="home-sample">Try it with real text</h2>
-      <p class="quiet">
-        240 paragraphs of Wikipedia, 96 questions, and an agent that answers from them. It takes a
-        few seconds, and you can delete it again.
-      </p>
-      <div>
-        <Button
-          look="primary"
-          icon="download"
-          label="Load the sample"
-          disabled={isSampleLoading()}
-          onClick={loadSample}
-        />
-      </div>
-    </section>
-  )
-}
-
-/** The sample while it is loaded, and where to go when it is there. */
-function SampleProgress() {
-  const loading = sampleLoading.value
-  if (loading === undefined) return null
-  return (
-    <section class="panel stack" aria-label="The sample">
-      <h2>The sample</h2>
-      {loading.step === 'preparing' && <Progress label="Making the knowledge base and its agent" />}
-      {loading.step === 'storing' && (
-        <JobProgress id={loading.job.id} job={loading.job} onOver={endSample} />
-      )}
-      {loading.step === 'failed' && <Failure error={loading.failure} onRetry={loadSample} />}
-      {loading.step === 'done' && <WhereToGo />}
-    </section>
-  )
-}
-
-function WhereToGo() {
-  const { project, knowledgeBase, agent, questions } = SAMPLE
-  const search = `${addressOf.searchLab(project, knowledgeBase)}?${new URLSearchParams({ q: QUESTION })}`
-  return (
-    <div class="stack" role="status">
-      <p>
-        240 paragraphs of Wikipedia are in <code>{knowledgeBase}</code>, the agent{' '}
-        <code>{agent}</code> answers from them, and 96 questions with their right paragraphs are in
-        the file <code>{questions}</code>.
-      </p>
-      <div class="row">
-        <a class="button primary" href={search}>
-          <Icon name="search" />
-          Search it
-        </a>
-        <a class="button" href={addressOf.map(project, knowledgeBase)}>
-          <Icon name="map" />
-          See its map
-        </a>
-        <a class="button" href={addressOf.agent(project, agent)}>
-          <Icon name="agent" />
-          Ask the agent
-        </a>
-        <Button
-          look="quiet"
-          label="Close"
-          onClick={() => {
-            sampleLoading.value = undefined
-          }}
-        />
-      </div>
-      <p class="small quiet">
-        From{' '}
-        <a href="https://github.com/google-deepmind/xquad" target="_blank" rel="noreferrer">
-          XQuAD
-        </a>{' '}
-        and the authors of Wikipedia,{' '}
-        <a href="https://creativecommons.org/licenses/by-sa/4.0/" target="_blank" rel="noreferrer">
-          CC BY-SA 4.0
-        </a>
-      </p>
-    </div>
-  )
-}
-
-const QUESTION = 'Why does the rainforest matter for the climate?'
-
-const READ_MAX = 10
+const READ_MAX = 20
 const SHOWN_MAX = 3
 const LAST_JOBS_AGAIN_MS = 15_000
+/** What failed longer ago is in the list of all jobs. */
+const FAILED_MS_MAX = 7 * 86_400_000
 
-/** The jobs that were over last, of all projects, and how they ended. */
+/** What was stored last, of all projects. A sync that changed nothing is shown only with its source. */
 function LastJobs() {
-  const { data, reload } = useResource((signal) => listJobs({ limit: READ_MAX }, signal), [])
+  const { data, reload } = useResource((signal) => {
+    return listJobs({ state: 'done', limit: READ_MAX }, signal)
+  }, [])
   usePolling(reload, LAST_JOBS_AGAIN_MS)
-  const over = (data?.items ?? []).filter(isJobOver).slice(0, SHOWN_MAX)
+  const over = (data?.items ?? []).filter((job) => !isUnchangedSync(job)).slice(0, SHOWN_MAX)
   if (over.length === 0) return null
   return (
-    <Section title="Last jobs" class="panel stack" buttons={<AllJobs />}>
-      <ul class="home-entries wide home-jobs">
-        {over.map((job) => (
-          <JobEntry key={job.id} job={job} />
-        ))}
-      </ul>
+    <Section title="New" class="panel stack" buttons={<AllJobs />}>
+      <JobEntries jobs={over} />
     </Section>
   )
 }
 
+/** What failed lately: jobs, and what is wrong with the server. */
+function Failed() {
+  const { data, reload } = useResource(async (signal) => {
+    const [jobs, status] = await Promise.all([
+      listJobs({ state: 'failed', limit: SHOWN_MAX }, signal),
+      request<ServerStatus>('/api/status', { signal }),
+    ])
+    return { jobs: jobs.items, status }
+  }, [])
+  usePolling(reload, LAST_JOBS_AGAIN_MS)
+  if (data === undefined) return null
+  const jobs = data.jobs.filter(({ finished_at: end, created_at: begin }) => {
+    return Date.now() - timeOf(end ?? begin).getTime() < FAILED_MS_MAX
+  })
+  const { disk, backups } = data.status
+  const troubles = [
+    disk?.full ? 'The disk is full: nothing can be stored' : '',
+    backups?.failed ? `The last backup failed: ${backups.failed.message}` : '',
+  ].filter(Boolean)
+  if (jobs.length + troubles.length === 0) return null
+  return (
+    <Section title="Failed" class="panel stack" buttons={<AllJobs state="failed" />}>
+      {troubles.map((words) => (
+        <p key={words} class="bad" dir="auto">
+          {words} <a href="/operations">Operations</a>
+        </p>
+      ))}
+      {jobs.length > 0 && <JobEntries jobs={jobs} />}
+    </Section>
+  )
+}
+
+function JobEntries({ jobs }: { readonly jobs: readonly Job[] }) {
+  return (
+    <ul class="home-entries wide home-jobs">
+      {jobs.map((job) => (
+        <JobEntry key={job.id} job={job} />
+      ))}
+    </ul>
+  )
+}
+
 function JobEntry({ job }: { readonly job: Job }) {
-  const { state, title, finished_at: end, error, error_count: leftOut } = job
+  const { state, project, knowledge_base: name, title, finished_at: end, error } = job
   return (
     <li>
       <JobState state={state} />
-      <span class="one-line" dir="auto">
-        {title}
-      </span>
+      {name === null ? (
+        <span class="one-line" dir="auto">
+          {title}
+        </span>
+      ) : (
+        <a class="one-line" dir="auto" href={addressOf.knowledgeBase(project, name)}>
+          {title}
+        </a>
+      )}
       <span class="home-about small quiet">
+        {state === 'done' && job.documents > 0 && <span>{counted(job.documents, 'document')}</span>}
         {end !== null && <span>{shownAge(end, Date.now())}</span>}
-        {leftOut > 0 && <span class="bad">{counted(leftOut, 'item')} left out</span>}
+        {job.error_count > 0 && (
+          <span class="bad">{counted(job.error_count, 'item')} left out</span>
+        )}
         {state === 'failed' && error !== null && (
           <span class="bad one-line" dir="auto">
             {error}
@@ -283,28 +238,27 @@ function JobEntry({ job }: { readonly job: Job }) {
 const RUNNING_SHOWN_MAX = 5
 const RUNNING_JOBS_AGAIN_MS = 5000
 
-/** What runs now, of all projects. */
+/** What is running and waiting now, of all projects. How it ended is shown below it then. */
 function RunningJobs() {
-  const { data, reload } = useResource(readUnderWay, [])
+  const { data, reload } = useResource(async (signal) => {
+    const states = ['running', 'queued'] as const
+    const lists = await Promise.all(
+      states.map((state) => listJobs({ state, limit: RUNNING_SHOWN_MAX }, signal)),
+    )
+    const total = lists.reduce((sum, list) => sum + list.total, 0)
+    return { jobs: lists.flatMap(({ items }) => items).slice(0, RUNNING_SHOWN_MAX), total }
+  }, [])
   usePolling(reload, RUNNING_JOBS_AGAIN_MS)
-  // A job that is over stays until the view is left, so that nobody misses how it ended.
-  const [seen, setSeen] = useState<readonly number[]>([])
-  useEffect(() => {
-    if (data) setSeen((before) => shownJobs(before, data, RUNNING_SHOWN_MAX))
-  }, [data])
   const loading = sampleLoading.value
-  const sampleJob = loading?.step === 'storing' ? loading.job.id : undefined
-  const shown = seen.filter((id) => id !== sampleJob)
-  if (shown.length === 0 || loading !== undefined) return null
-  const going = [...(data?.running ?? []), ...(data?.queued ?? [])]
-  const moreCount = (data?.total ?? 0) - going.filter((id) => seen.includes(id)).length
+  if (data === undefined || data.jobs.length === 0 || loading !== undefined) return null
+  const moreCount = data.total - data.jobs.length
   return (
     <Section title="Running now" class="panel stack" buttons={<AllJobs />}>
-      {shown.map((id) => (
+      {data.jobs.map((job) => (
         <JobProgress
-          key={id}
-          id={id}
-          job={data?.jobs.find((job) => job.id === id)}
+          key={job.id}
+          id={job.id}
+          job={job}
           onOver={() => {
             reload()
             refreshCatalog().catch(() => {})
@@ -316,22 +270,9 @@ function RunningJobs() {
   )
 }
 
-async function readUnderWay(signal: AbortSignal) {
-  const states = ['running', 'queued'] as const
-  const [running, queued] = await Promise.all(
-    states.map((state) => listJobs({ state, limit: RUNNING_SHOWN_MAX }, signal)),
-  )
-  return {
-    running: running?.items.map(({ id }) => id) ?? [],
-    queued: queued?.items.map(({ id }) => id) ?? [],
-    jobs: [...(running?.items ?? []), ...(queued?.items ?? [])],
-    total: (running?.total ?? 0) + (queued?.total ?? 0),
-  }
-}
-
-function AllJobs() {
+function AllJobs({ state }: { readonly state?: Job['state'] }) {
   return (
-    <a class="small" href="/operations/jobs">
+    <a class="small" href={`/operations/jobs${state === undefined ? '' : `?state=${state}`}`}>
       All jobs
     </a>
   )

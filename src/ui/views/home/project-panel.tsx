@@ -1,5 +1,7 @@
 /** A project: its knowledge bases with what is in them, its agents, views and jobs. It can be deleted, but for the first one. */
+
 import type { ComponentChildren } from 'preact'
+import { DEFAULT_PROJECT } from '../../../core/domain/project.ts'
 import { deleteProject, type ListedView, type ProjectContents } from '../../api/catalog.ts'
 import type { UsageByName } from '../../api/knowledge-bases.ts'
 import type { Agent, KnowledgeBase, Schedule, Usage } from '../../api/records.ts'
@@ -7,11 +9,8 @@ import { may } from '../../api/session.ts'
 import { quoted } from '../../api/sql.ts'
 import { Icon } from '../../components/button.tsx'
 import { ConfirmButton } from '../../components/dialog.tsx'
-import { counted, shownAge, shownTime } from '../../components/numbers.ts'
+import { counted, shownAge, shownProject, shownTime } from '../../components/numbers.ts'
 import { addressOf } from '../../shell/addresses.ts'
-
-/** The project that is always there. */
-const FIRST_PROJECT = 'mindsdb'
 
 interface ProjectPanelProps {
   readonly project: ProjectContents
@@ -20,14 +19,13 @@ interface ProjectPanelProps {
 
 export function ProjectPanel({ project, usage }: ProjectPanelProps) {
   const { name, knowledgeBases, agents, views, schedules } = project
-  const newHere = `?${new URLSearchParams({ project: name })}`
   return (
-    <section class="panel stack" aria-label={`Project ${name}`}>
+    <section class="panel stack" aria-label={`Project ${shownProject(name)}`}>
       <div class="row">
         <h2 class="grow" dir="auto">
-          {name}
+          {shownProject(name)}
         </h2>
-        {may('write') && name !== FIRST_PROJECT && (
+        {may('write') && name !== DEFAULT_PROJECT && (
           <ConfirmButton
             look="small quiet"
             icon="trash"
@@ -51,22 +49,7 @@ export function ProjectPanel({ project, usage }: ProjectPanelProps) {
           />
         )}
       </EntryList>
-      {knowledgeBases.length === 0 && (
-        <p class="quiet">
-          No knowledge base yet.{' '}
-          {may('write') && (
-            <>
-              <a href={`${addressOf.newKnowledgeBase()}${newHere}`}>Create one</a>
-              {agents.length === 0 && (
-                <>
-                  , or <a href={`${addressOf.newAgent()}${newHere}`}>an agent</a>
-                </>
-              )}
-              .
-            </>
-          )}
-        </p>
-      )}
+      {knowledgeBases.length === 0 && <p class="quiet">No knowledge base yet.</p>}
       <div class="home-parts">
         <EntryList title="Agents" all={agents}>
           {(agent) => <AgentEntry key={agent.name} project={name} agent={agent} />}
@@ -207,7 +190,6 @@ function KnowledgeBaseEntry({ project, knowledgeBase, usage }: KnowledgeBaseEntr
           </span>
         )}
         <span title={shownTime(last)}>{shownAge(last, Date.now())}</span>
-        {usage && usage.chunks > 0 && <Index state={usage.index} />}
         {error && <span class="badge bad">The last insert failed</span>}
       </span>
       <span class="home-ways">
@@ -224,25 +206,5 @@ function KnowledgeBaseEntry({ project, knowledgeBase, usage }: KnowledgeBaseEntr
         )}
       </span>
     </li>
-  )
-}
-
-const STATES: Partial<
-  Readonly<Record<Usage['index']['state'], { readonly words: string; readonly look: string }>>
-> = {
-  building: { words: 'Index is being built', look: 'accent' },
-  unavailable: { words: 'Index unavailable', look: 'warn' },
-}
-
-function Index({ state: { type, state, detail } }: { readonly state: Usage['index'] }) {
-  const shown = STATES[state]
-  return (
-    <>
-      <span>
-        {type !== 'auto' && `${type}: `}
-        {detail}
-      </span>
-      {shown && <span class={`badge ${shown.look}`}>{shown.words}</span>}
-    </>
   )
 }

@@ -1,6 +1,14 @@
 /** Jobs: what runs as it goes on, what is over, and the scheduled jobs. */
+
 import { useLocation } from 'preact-iso/router'
-import { changeJob, forgetJob, forgetJobs, isJobOver, listJobs } from '../../api/jobs.ts'
+import {
+  changeJob,
+  forgetJob,
+  forgetJobs,
+  isJobOver,
+  isUnchangedSync,
+  listJobs,
+} from '../../api/jobs.ts'
 import type { Job } from '../../api/records.ts'
 import { path, request } from '../../api/request.ts'
 import { may, mayRunServer } from '../../api/session.ts'
@@ -10,7 +18,7 @@ import { ConfirmButton } from '../../components/dialog.tsx'
 import { EmptyState, Failure } from '../../components/failure.tsx'
 import { SelectField } from '../../components/form/field.tsx'
 import { JobProgress, JobState, LeftOut, wordsOf } from '../../components/job-progress.tsx'
-import { counted, shownAge, shownCount, shownTime } from '../../components/numbers.ts'
+import { counted, shownAge, shownCount, shownProject, shownTime } from '../../components/numbers.ts'
 import { Entry, Loaded, RecordList, Section } from '../../components/record-list.tsx'
 import { useAction, usePolling, useResource } from '../../components/resource.ts'
 import { tellDone } from '../../shell/notices.tsx'
@@ -93,18 +101,20 @@ export function JobsPane() {
                 <p>Adding many documents, syncing a source or evaluating starts a job.</p>
               </EmptyState>
             )}
-            {items.map((job) =>
-              isJobOver(job) ? (
-                <OverJob key={job.id} job={job} onChange={jobs.reload} />
-              ) : (
-                <div key={job.id} class="panel">
-                  <JobProgress
-                    {...{ id: job.id, job, onOver: jobs.reload }}
-                    isWatched={isWatched(job, items)}
-                  />
-                </div>
-              ),
-            )}
+            {items
+              .filter((job) => !isUnchangedSync(job))
+              .map((job) =>
+                isJobOver(job) ? (
+                  <OverJob key={job.id} job={job} onChange={jobs.reload} />
+                ) : (
+                  <div key={job.id} class="panel">
+                    <JobProgress
+                      {...{ id: job.id, job, onOver: jobs.reload }}
+                      isWatched={isWatched(job, items)}
+                    />
+                  </div>
+                ),
+              )}
             <Pages
               {...{ offset, total, count: items.length }}
               onShow={(next) => show({ state, offset: next })}
@@ -203,7 +213,8 @@ function OverJob({ job, onChange }: { readonly job: Job; readonly onChange: () =
         )}
       </div>
       <p class="small quiet">
-        <bdi>{job.project}</bdi> · {wordsOf(job)} · {shownAge(job.created_at, Date.now())}
+        <bdi>{shownProject(job.project)}</bdi> · {wordsOf(job)} ·{' '}
+        {shownAge(job.created_at, Date.now())}
       </p>
       {job.error !== null && (
         <p class="small pre bad" dir="auto">

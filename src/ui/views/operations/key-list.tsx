@@ -209,9 +209,6 @@ export function widestChoice(): readonly string[] | null {
   return account.value?.projects === null ? null : []
 }
 
-/** From this many on, they are found by typing. */
-const FOUND_BY_TYPING = 12
-
 interface ProjectChoiceProps {
   /** null: all. */
   readonly chosen: readonly string[] | null
@@ -221,7 +218,6 @@ interface ProjectChoiceProps {
 /** Which projects a key or a user may name: all, including later ones, or those that are chosen. */
 export function ProjectChoice({ chosen, onChoose }: ProjectChoiceProps) {
   const named = useRequest<readonly NamedDatabase[]>('/api/databases')
-  const [typed, setTyped] = useState('')
   const known = new Map(
     (named.data ?? [])
       .filter(({ type }) => type !== 'system')
@@ -229,7 +225,6 @@ export function ProjectChoice({ chosen, onChoose }: ProjectChoiceProps) {
   )
   const gone = (chosen ?? []).filter((name) => !known.has(name))
   const all = [...known, ...gone.map((name) => [name, 'deleted'] as const)]
-  const found = all.filter(([name]) => name.toLowerCase().includes(typed.trim().toLowerCase()))
   const radio = { type: 'radio', name: 'projects' } as const
   return (
     <fieldset class="operations-scopes">
@@ -246,19 +241,9 @@ export function ProjectChoice({ chosen, onChoose }: ProjectChoiceProps) {
         Only some
       </Check>
       {chosen !== null && named.failure && <Failure error={named.failure} onRetry={named.reload} />}
-      {chosen !== null && all.length >= FOUND_BY_TYPING && (
-        <input
-          type="search"
-          aria-label="Find a project"
-          placeholder="Find a project"
-          value={typed}
-          onInput={({ currentTarget }) => setTyped(currentTarget.value)}
-        />
-      )}
       {chosen !== null && named.data && (
         <div class="operations-choices">
-          {found.length === 0 && <p class="small quiet">None has this name.</p>}
-          {found.map(([name, kind]) => (
+          {all.map(([name, kind]) => (
             <Check
               key={name}
               checked={chosen.includes(name)}

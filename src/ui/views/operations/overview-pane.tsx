@@ -1,13 +1,21 @@
 /** How the server is: well or not, how busy, its memory and disk, and whether it had to be started again. */
 
+import type { ComponentChildren } from 'preact'
 import { useState } from 'preact/hooks'
 import type { Health, ServerStatus, Usage, UsageList } from '../../api/records.ts'
 import { ApiError, request } from '../../api/request.ts'
 import { loginCount, may, mayRunServer, noteStatus } from '../../api/session.ts'
 import { Button } from '../../components/button.tsx'
-import { Fact, Facts } from '../../components/facts.tsx'
+import { Fact, Facts as FactList } from '../../components/facts.tsx'
 import { EmptyState } from '../../components/failure.tsx'
-import { counted, shownAge, shownBytes, shownCount, shownTime } from '../../components/numbers.ts'
+import {
+  counted,
+  shownAge,
+  shownBytes,
+  shownCount,
+  shownProject,
+  shownTime,
+} from '../../components/numbers.ts'
 import { Loaded, RecordTable, Section, type TableColumn } from '../../components/record-list.tsx'
 import { usePolling, useRequest, useResource } from '../../components/resource.ts'
 import { addressOf } from '../../shell/addresses.ts'
@@ -70,6 +78,36 @@ async function readTrouble(signal: AbortSignal): Promise<string | undefined> {
   }
 }
 
+type Facts = readonly (readonly [name: string, value: ComponentChildren])[]
+
+interface PanelProps {
+  readonly title: string
+  readonly facts: Facts
+  /** What is wrong. */
+  readonly trouble?: string | undefined
+  readonly children?: ComponentChildren
+}
+
+function Panel({ title, facts, trouble, children }: PanelProps) {
+  return (
+    <Section title={title} class="panel stack">
+      {trouble !== undefined && (
+        <p class="bad pre" dir="auto">
+          {trouble}
+        </p>
+      )}
+      {children}
+      <FactList>
+        {facts.map(([name, value]) => (
+          <Fact key={name} name={name}>
+            {value}
+          </Fact>
+        ))}
+      </FactList>
+    </Section>
+  )
+}
+
 interface PartProps {
   readonly status: ServerStatus
 }
@@ -77,38 +115,27 @@ interface PartProps {
 function Server({ status, trouble }: PartProps & { readonly trouble: string | undefined }) {
   const { eider_version: version, statements, auth, indexes } = status
   const possible = Object.entries(indexes).filter(([, one]) => one.possible)
-  return (
-    <section class="panel stack" aria-labelledby="operations-server">
-      <h2 id="operations-server">Server</h2>
-      {trouble !== undefined && <p class="bad">{trouble}</p>}
-      <Facts>
-        <Fact name="Health">
-          <span class={`badge ${trouble === undefined ? 'good' : 'bad'}`}>
-            {trouble === undefined ? 'Healthy' : 'Not healthy'}
-          </span>
-        </Fact>
-        <Fact name="Version">{version}</Fact>
-        <Fact name="Login">
-          {auth.http_auth_enabled ? 'On' : 'Off: open to everyone who can reach it'}
-        </Fact>
-        <Fact name="Vector indexes">
-          {possible.map(([name]) => (name === 'exact' ? name : name.toUpperCase())).join(', ')}
-        </Fact>
-        {statements && (
-          <>
-            <Fact name="Statements">
-              {statements.running} running, {statements.waiting} waiting
-            </Fact>
-            {statements.abandoned.length > 0 && (
-              <Fact name="Not stopped yet">
-                {counted(statements.abandoned.length, 'statement')}
-              </Fact>
-            )}
-          </>
-        )}
-      </Facts>
-    </section>
+  const health = (
+    <span class={`badge ${trouble === undefined ? 'good' : 'bad'}`}>
+      {trouble === undefined ? 'Healthy' : 'Not healthy'}
+    </span>
   )
+  const running: Facts = statements
+    ? [['Statements', `${statements.running} running, ${statements.waiting} waiting`]]
+    : []
+  const abandoned = statements?.abandoned.length ?? 0
+  const facts: Facts = [
+    ['Health', health],
+    ['Version', version],
+    ['Login', auth.http_auth_enabled ? 'On' : 'Off: open to everyone who can reach it'],
+    [
+      'Vector indexes',
+      possible.map(([name]) => (name === 'exact' ? name : name.toUpperCase())).join(', '),
+    ],
+    ...running,
+    ...(abandoned > 0 ? [['Not stopped yet', counted(abandoned, 'statement')] as const] : []),
+  ]
+  return <Panel title="Server" facts={facts} trouble={trouble} />
 }
 
 function Memory({ status: { memory } }: PartProps) {
@@ -116,19 +143,16 @@ function Memory({ status: { memory } }: PartProps) {
   const { rss, data, start, limit, readers, interrupted } = memory
   const room = limit === null || start === null ? 0 : limit - start
   const used = Math.max(0, (data ?? 0) - (start ?? 0))
+  const facts: Facts = [
+    ['In use', shownBytes(rss)],
+    ['Taken since the start', room > 0 ? `${shownBytes(used)} of ${shownBytes(room)}` : 'No limit'],
+    ['Limit of each reader', shownBytes(readers)],
+    ['Statements ended for memory', interrupted],
+  ]
   return (
-    <section class="panel stack" aria-labelledby="operations-memory">
-      <h2 id="operations-memory">Memory</h2>
+    <Panel title="Memory" facts={facts}>
       {room > 0 && <meter aria-label="Memory in use" value={Math.min(used, room)} max={room} />}
-      <Facts>
-        <Fact name="In use">{shownBytes(rss)}</Fact>
-        <Fact name="Taken since the start">
-          {room > 0 ? `${shownBytes(used)} of ${shownBytes(room)}` : 'No limit'}
-        </Fact>
-        <Fact name="Limit of each reader">{shownBytes(readers)}</Fact>
-        <Fact name="Statements ended for memory">{interrupted}</Fact>
-      </Facts>
-    </section>
+    </Panel>
   )
 }
 
@@ -136,68 +160,47 @@ function Disk({ status: { disk } }: PartProps) {
   if (disk === undefined) return null
   const { free, reserve, data, log, files, full } = disk
   const used = data + log + files
+  const facts: Facts = [
+    ['Database', shownBytes(data + log)],
+    ['Uploaded files', shownBytes(files)],
+    ['Free', free === null ? 'Unknown' : shownBytes(free)],
+    ['Kept free', shownBytes(reserve)],
+  ]
+  const trouble = full
+    ? 'The disk is full: nothing more is stored until there is room again.'
+    : undefined
   return (
-    <section class="panel stack" aria-labelledby="operations-disk">
-      <h2 id="operations-disk">Disk</h2>
-      {full && (
-        <p class="bad">The disk is full: nothing more is stored until there is room again.</p>
-      )}
+    <Panel title="Disk" facts={facts} trouble={trouble}>
       {free !== null && <meter aria-label="Disk in use" value={used} max={used + free} />}
-      <Facts>
-        <Fact name="Database">{shownBytes(data + log)}</Fact>
-        <Fact name="Uploaded files">{shownBytes(files)}</Fact>
-        <Fact name="Free">{free === null ? 'Not known' : shownBytes(free)}</Fact>
-        <Fact name="Kept free">{shownBytes(reserve)}</Fact>
-      </Facts>
-    </section>
+    </Panel>
   )
 }
 
 function BackupState({ status: { backups } }: PartProps) {
   if (backups === undefined) return null
   const { last, next, failed } = backups
-  return (
-    <section class="panel stack" aria-labelledby="operations-backups">
-      <h2 id="operations-backups">Backups</h2>
-      {failed && (
-        <p class="bad pre" dir="auto">
-          Failed {shownAge(failed.at, Date.now())}: {failed.message}
-        </p>
-      )}
-      <Facts>
-        <Fact name="Newest">
-          {last === null ? 'None yet' : shownAge(last.created_at, Date.now())}
-        </Fact>
-        <Fact name="Next">{next === null ? 'Not scheduled' : shownTime(next)}</Fact>
-      </Facts>
-      <a href="/operations/backups">All backups</a>
-    </section>
-  )
+  const facts: Facts = [
+    ['Newest', last === null ? 'None yet' : shownAge(last.created_at, Date.now())],
+    ['Next', next === null ? 'Not scheduled' : shownTime(next)],
+    ['', <a href="/operations/backups">All backups</a>],
+  ]
+  const trouble = failed
+    ? `Failed ${shownAge(failed.at, Date.now())}: ${failed.message}`
+    : undefined
+  return <Panel title="Backups" facts={facts} trouble={trouble} />
 }
 
-function Restarts({ restarts }: { readonly restarts: NonNullable<ServerStatus['restarts']> }) {
-  const { count, last } = restarts
+function Restarts({ restarts: { count, last } }: Required<Pick<ServerStatus, 'restarts'>>) {
+  const running = (last?.running ?? []).map(({ request: what, statement }) => statement ?? what)
   return (
-    <section class="panel stack" aria-labelledby="operations-restarts">
-      <h2 id="operations-restarts">Restarts after a failure</h2>
-      {last === null ? (
-        <p class="quiet">None: the server has run without a crash.</p>
-      ) : (
-        <>
-          <p>
-            {counted(count, 'restart')}; the last one {shownAge(last.at, Date.now())}:{' '}
-            <span dir="auto">{last.reason}</span>
-          </p>
-          <ul class="operations-list small">
-            {last.running.map(({ since, request: what, statement }) => (
-              <li key={`${since} ${what}`}>
-                <span dir="auto">{what}</span> <code dir="auto">{statement ?? ''}</code>
-              </li>
-            ))}
-          </ul>
-        </>
-      )}
-    </section>
+    <Section title="Restarts after a failure" class="panel stack">
+      <p dir="auto">
+        {last === null
+          ? 'None: the server has run without a crash.'
+          : `${counted(count, 'restart')}; the last one ${shownAge(last.at, Date.now())}: ${last.reason}`}
+      </p>
+      {running.length > 0 && <code dir="auto">{running.join('\n')}</code>}
+    </Section>
   )
 }
 
@@ -263,7 +266,7 @@ const COLUMNS: readonly TableColumn<Usage>[] = [
         <a href={addressOf.knowledgeBase(project, name)}>
           <bdi>{name}</bdi>
         </a>{' '}
-        <bdi class="small quiet">{project}</bdi>
+        <bdi class="small quiet">{shownProject(project)}</bdi>
       </>
     ),
   },
@@ -281,7 +284,7 @@ const COLUMNS: readonly TableColumn<Usage>[] = [
       </>
     ),
   },
-  { title: 'Disk', look: 'number', label: 'Disk', cell: ({ disk }) => <UsedDisk of={disk} /> },
+  { title: 'Disk', look: 'number', label: 'Disk', cell: (one) => <UsedDisk of={one} /> },
   { title: 'Vectors', look: 'stacked-last', cell: (one) => <Vectors of={one} /> },
 ]
 
@@ -298,8 +301,12 @@ function Vectors({ of: usage }: { readonly of: Usage }) {
   )
 }
 
-function UsedDisk({ of: disk }: { readonly of: Usage['disk'] }) {
+function UsedDisk({ of: { disk, chunks } }: { readonly of: Usage }) {
   const { texts, vectors, keywords } = disk ?? NO_DISK
+  if (texts + vectors + keywords === 0 && chunks > 0) {
+    // The database counts whole blocks, and moves what was stored last out of its log from time to time.
+    return <>In the database's log</>
+  }
   return (
     <>
       {shownBytes(texts + vectors + keywords)}
@@ -317,16 +324,17 @@ const INDEX_LOOKS: Readonly<Record<Usage['index']['state'], string>> = {
 }
 
 function copyWords({ vectors: { copy, count }, dimensions }: Usage): string {
-  const size = dimensions === null ? '' : ` of ${shownCount(dimensions)} numbers`
+  const size = dimensions === null ? '' : ` of ${counted(dimensions, 'dimension')}`
+  const all = `${counted(count, 'vector')}${size}`
   switch (copy) {
     case 'whole':
-      return `${shownCount(count)}${size}, on disk and whole in memory`
+      return `${all}, on disk and whole in memory`
     case 'codes':
-      return `${shownCount(count)}${size}, on disk; a fifth of each in memory`
+      return `${all}, on disk; a fifth of each in memory`
     case 'loading':
-      return 'On disk; they are being loaded into memory'
+      return `${all}, on disk; loading into memory`
     case 'none':
-      return 'On disk alone'
+      return `${all}, only on disk`
   }
 }
 

@@ -1,19 +1,16 @@
 /** The sources below an answer: each with its title, its place and one passage, which opens in its document. */
 import type { Citation } from '../../../../core/domain/agents/completion-event.ts'
 import { listDocuments } from '../../../api/documents.ts'
-import { MarkedText } from '../../../components/marked-text.tsx'
 import { useResource } from '../../../components/resource.ts'
 import { addressOfCitation, chunkIds } from './answer-text.tsx'
 
 interface SourcesProps {
   readonly citations: readonly Citation[]
-  /** The chunks that the other answer cites, too. */
-  readonly shared: ReadonlySet<string> | undefined
   /** What the passage of a source need not say again. */
   readonly answer: string
 }
 
-export function Sources({ citations, shared, answer }: SourcesProps) {
+export function Sources({ citations, answer }: SourcesProps) {
   const titles = useTitles(citations)
   if (citations.length === 0) return null
   const plain = bare(answer)
@@ -24,26 +21,24 @@ export function Sources({ citations, shared, answer }: SourcesProps) {
           const quotes = citations.filter(({ chunk_id }) => chunk_id === id)
           const [first] = quotes
           if (first === undefined) return null
-          const isShared = shared?.has(`${first.knowledge_base} ${id}`) ?? false
+          const title = titles.get(documentKey(first))
           const unsaid = quotes
             .map(({ text }) => text)
             .filter((text) => !plain.includes(bare(text)))
           return (
             <li key={id}>
-              <a
-                class={`agents-source ${isShared ? 'shared' : ''}`}
-                href={addressOfCitation(first)}
-              >
+              <a class="agents-source" href={addressOfCitation(first)}>
                 <span class="agents-chip" aria-hidden="true">
                   {index + 1}
                 </span>
-                <bdi class="agents-source-title">
-                  {titles.get(documentKey(first)) ?? first.document_id}
-                </bdi>
-                <bdi class="quiet">{placeIn(first)}</bdi>
+                <bdi class="agents-source-title">{title ?? first.document_id}</bdi>
+                <bdi class="quiet">{placeIn(first, title)}</bdi>
               </a>
-              {isShared && <span class="badge accent">In both</span>}
-              {unsaid.length > 0 && <Passage text={unsaid.join(' … ')} />}
+              {unsaid.length > 0 && (
+                <q class="quiet" dir="auto">
+                  <mark>{unsaid.join(' … ')}</mark>
+                </q>
+              )}
             </li>
           )
         })}
@@ -52,17 +47,12 @@ export function Sources({ citations, shared, answer }: SourcesProps) {
   )
 }
 
-function Passage({ text }: { readonly text: string }) {
-  return (
-    <q class="quiet">
-      <MarkedText text={text} ranges={[[0, text.length]]} />
-    </q>
-  )
-}
-
 /** `Brewing › Water, page 4`. */
-function placeIn({ heading, page }: Citation): string {
-  return [heading ?? '', page === null ? '' : `page ${page}`].filter(Boolean).join(', ')
+function placeIn({ heading, page }: Citation, title = ''): string {
+  const headings = (heading ?? '').split(' > ')
+  const below = headings[0] === title ? headings.slice(1) : headings
+  const place = [below.join(' › '), page === null ? '' : `page ${page}`]
+  return place.filter(Boolean).join(', ')
 }
 
 /** As Markdown and typography differ, not as the words do. */

@@ -74,7 +74,7 @@ export function summaryOf(steps: readonly AskedStep[]): string {
   const words = [
     searched > 0 ? `searched ${counted(searched, 'knowledge base')}` : '',
     ran > 0 ? `ran ${counted(ran, 'statement')}` : '',
-    others > 0 ? `took ${counted(others, ran + searched > 0 ? 'other step' : 'step')}` : '',
+    others > 0 ? counted(others, ran + searched > 0 ? 'other step' : 'step') : '',
     isRunning ? '…' : shownDuration(tookMs),
   ]
   const text = words.filter(Boolean).join(', ')

@@ -20,24 +20,19 @@ interface TurnCardProps {
   readonly project: string
   /** What its trace says, where it was read. */
   readonly summary?: TraceSummary | undefined
-  readonly sharedChunks?: ReadonlySet<string>
   readonly actions?: ComponentChildren
-  /** The question, time and tokens are shown elsewhere. */
-  readonly isBare?: boolean
 }
 
 export function TurnCard(props: TurnCardProps) {
-  const { turn, project, summary, sharedChunks, actions, isBare = false } = props
+  const { turn, project, summary, actions } = props
   const sources = turn.found?.citations ?? NO_CITATIONS
   const isRunning = turn.state === 'running'
   const { traceId } = turn
   return (
     <article class="agents-turn" aria-busy={isRunning}>
-      {!isBare && (
-        <h2 class="agents-question pre" dir="auto">
-          {turn.question}
-        </h2>
-      )}
+      <h2 class="agents-question pre" dir="auto">
+        {turn.question}
+      </h2>
       {turn.steps.length > 0 && <StepList steps={turn.steps} project={project} />}
       {turn.steps.length === 0 && summary !== undefined && summary.step_count > 0 && (
         <KeptSteps traceId={summary.trace_id} count={summary.step_count} project={project} />
@@ -51,13 +46,13 @@ export function TurnCard(props: TurnCardProps) {
         </p>
       ))}
       {turn.found && <Findings found={turn.found} project={project} />}
-      <Sources citations={sources} shared={sharedChunks} answer={turn.text} />
+      <Sources citations={sources} answer={turn.text} />
       {citesNothing(turn) && (
         <p class="small quiet">This answer cites nothing: check it before you rely on it.</p>
       )}
       {!isRunning && (
         <div class="row small">
-          {!isBare && <Spent turn={turn} summary={summary} />}
+          <Spent turn={turn} summary={summary} />
           {turn.text !== '' && <CopyButton text={turn.text} label="Copy the answer" />}
           {traceId !== undefined && <Feedback traceId={traceId} summary={summary} />}
           {traceId !== undefined && (
@@ -93,7 +88,7 @@ function Spent({
   const tookMs = summary?.took_ms ?? watchedMs
   const words = [
     ...(tookMs === undefined ? [] : [shownDuration(tookMs)]),
-    ...(summary?.usage ? [usageOf(summary.usage)] : []),
+    ...(summary === undefined ? [] : [usageOf(summary.usage)]),
   ]
   return <span class="quiet grow">{words.join(' · ')}</span>
 }

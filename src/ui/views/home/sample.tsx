@@ -1,8 +1,9 @@
 /**
- * Loads the sample by the public API: a knowledge base, an agent over it, and questions to measure searches with. Each step
- * is the same whether it was done before or not, so that it can be begun again wherever it ended.
+ * The sample, loaded by the public API: a knowledge base, an agent over it, and questions to measure searches with. Each
+ * step is the same whether it was done before or not, so that it can be started again wherever it ended.
  */
 import { signal } from '@preact/signals'
+import { DEFAULT_PROJECT } from '../../../core/domain/project.ts'
 import { refreshCatalog } from '../../api/catalog.ts'
 import { sendFile } from '../../api/files.ts'
 import { isJobOver, listJobs } from '../../api/jobs.ts'
@@ -13,11 +14,16 @@ import {
 } from '../../api/knowledge-bases.ts'
 import type { Job } from '../../api/records.ts'
 import { ApiError, asError, path, request } from '../../api/request.ts'
+import { Button, Icon } from '../../components/button.tsx'
+import { Failure, Progress } from '../../components/failure.tsx'
+import { JobProgress } from '../../components/job-progress.tsx'
+import { addressOf } from '../../shell/addresses.ts'
 import { tellFailed } from '../../shell/notices.tsx'
+import { SAMPLE_NAME } from '../../uploads/drop-anywhere.tsx'
 
 export const SAMPLE = {
-  project: 'mindsdb',
-  knowledgeBase: 'encyclopedia',
+  project: DEFAULT_PROJECT,
+  knowledgeBase: SAMPLE_NAME,
   agent: 'guide',
   questions: 'sample_questions',
 } as const
@@ -30,7 +36,7 @@ type SampleLoading =
   | { readonly step: 'done' }
   | { readonly step: 'failed'; readonly failure: Error }
 
-/** It goes on when another view is opened. */
+/** It continues when another view is opened. */
 export const sampleLoading = signal<SampleLoading | undefined>(undefined)
 
 export function isSampleLoading(): boolean {
@@ -38,7 +44,7 @@ export function isSampleLoading(): boolean {
   return step === 'preparing' || step === 'storing'
 }
 
-/** Never throws: what fails is shown where its progress would be. Ends when the job has begun. */
+/** Never throws: what fails is shown where its progress would be. Ends when the job has started. */
 export async function loadSample(): Promise<void> {
   if (sampleLoading.peek()?.step === 'preparing') return
   sampleLoading.value = { step: 'preparing' }
@@ -60,7 +66,7 @@ export async function loadSample(): Promise<void> {
 }
 
 /** After its job was over. */
-export function endSample({ state }: Job): void {
+function endSample({ state }: Job): void {
   if (state === 'done') sampleLoading.value = { step: 'done' }
   refreshCatalog().catch(tellFailed)
 }
@@ -101,9 +107,68 @@ function isThere(error: unknown, code: ApiError['code']): boolean {
   return error instanceof ApiError && error.code === code
 }
 
-/** One that was begun before the page was loaded again. */
+/** One that was started before the page was loaded again. */
 async function jobUnderWay(): Promise<Job | undefined> {
   const { project, knowledgeBase } = SAMPLE
   const { items } = await listJobs({ project, knowledgeBase, kind: 'insert', limit: 5 })
   return items.find((job) => !isJobOver(job))
 }
+
+/** The sample while it is loaded, and where to go when it is there. */
+export function SampleProgress() {
+  const loading = sampleLoading.value
+  if (loading === undefined) return null
+  return (
+    <section class="panel stack" aria-label="The sample">
+      <h2>The sample</h2>
+      {loading.step === 'preparing' && <Progress label="Making the knowledge base and its agent" />}
+      {loading.step === 'storing' && (
+        <JobProgress id={loading.job.id} job={loading.job} onOver={endSample} />
+      )}
+      {loading.step === 'failed' && <Failure error={loading.failure} onRetry={loadSample} />}
+      {loading.step === 'done' && <WhereToGo />}
+    </section>
+  )
+}
+
+function WhereToGo() {
+  const { project, knowledgeBase, agent } = SAMPLE
+  const search = `${addressOf.searchLab(project, knowledgeBase)}?${new URLSearchParams({ q: QUESTION })}`
+  return (
+    <div class="stack" role="status">
+      <div class="row">
+        <a class="button primary" href={search}>
+          <Icon name="search" />
+          Search it
+        </a>
+        <a class="button" href={addressOf.map(project, knowledgeBase)}>
+          <Icon name="map" />
+          See its map
+        </a>
+        <a class="button" href={addressOf.agent(project, agent)}>
+          <Icon name="agent" />
+          Ask the agent
+        </a>
+        <Button
+          look="quiet"
+          label="Close"
+          onClick={() => {
+            sampleLoading.value = undefined
+          }}
+        />
+      </div>
+      <p class="small quiet">
+        From{' '}
+        <a href="https://github.com/google-deepmind/xquad" target="_blank" rel="noreferrer">
+          XQuAD
+        </a>{' '}
+        and the authors of Wikipedia,{' '}
+        <a href="https://creativecommons.org/licenses/by-sa/4.0/" target="_blank" rel="noreferrer">
+          CC BY-SA 4.0
+        </a>
+      </p>
+    </div>
+  )
+}
+
+const QUESTION = 'Why does the rainforest matter for the climate?'

@@ -1,0 +1,354 @@
+/** Databases on other servers: added with a form that tries them first, browsed, and synced into knowledge bases. */
+
+import { useState } from 'preact/hooks'
+import { useLocation } from 'preact-iso/router'
+import { DEFAULT_PROJECT } from '../../../core/domain/project.ts'
+import { projects, refreshCatalog } from '../../api/catalog.ts'
+import { addSource, createKnowledgeBase, runSource } from '../../api/knowledge-bases.ts'
+import type { NamedDatabase } from '../../api/records.ts'
+import { ApiError, path, request } from '../../api/request.ts'
+import { may } from '../../api/session.ts'
+import { quoted } from '../../api/sql.ts'
+import { Button } from '../../components/button.tsx'
+import { ConfirmButton } from '../../components/dialog.tsx'
+import { EmptyState } from '../../components/failure.tsx'
+import { SelectField, TextField } from '../../components/form/field.tsx'
+import { FormDialog, useFields } from '../../components/form/form.tsx'
+import { shownProject } from '../../components/numbers.ts'
+import { PageHeader } from '../../components/page-header.tsx'
+import { Entry, RecordList } from '../../components/record-list.tsx'
+import { useAction, useRequest } from '../../components/resource.ts'
+import { addressOf } from '../../shell/addresses.ts'
+import { tellDone } from '../../shell/notices.tsx'
+import { SCHEDULES } from './source-list.tsx'
+
+export function ConnectionsView() {
+  const all = useRequest<readonly NamedDatabase[]>('/api/databases')
+  const [isAdding, setIsAdding] = useState(false)
+  const connections = {
+    ...all,
+    data: all.data?.filter(({ type, engine }) => type === 'data' && engine !== 'files'),
+  }
+  const mayAdd = may('admin')
+  const empty = (
+    <EmptyState icon="link" title="No connections yet">
+      <p>
+        Connect a database to query its tables with SQL, and to keep a knowledge base in sync with
+        them. Nothing is copied until you sync.
+      </p>
+      {!mayAdd && <p class="quiet">Admins add connections.</p>}
+    </EmptyState>
+  )
+  return (
+    <>
+      <PageHeader title="Connections" above={[{ label: 'Home', href: '/' }]}>
+        {mayAdd && (
+          <Button look="primary" icon="plus" label="Connect" onClick={() => setIsAdding(true)} />
+        )}
+      </PageHeader>
+      <RecordList of={connections} what="the connections" empty={empty}>
+        {(items) => (
+          <ul class="operations-list">
+            {items.map((one) => (
+              <Connection key={one.name} of={one} onRemoved={all.reload} />
+            ))}
+          </ul>
+        )}
+      </RecordList>
+      {isAdding && (
+        <NewConnection
+          onClose={() => setIsAdding(false)}
+          onAdded={() => {
+            setIsAdding(false)
+            all.reload()
+          }}
+        />
+      )}
+    </>
+  )
+}
+
+interface ConnectionProps {
+  readonly of: NamedDatabase
+  readonly onRemoved: () => void
+}
+
+function Connection({ of: database, onRemoved }: ConnectionProps) {
+  const { name, engine, connection_data: given = {} } = database
+  const [isOpen, setIsOpen] = useState(false)
+  const at = path`/api/databases/${name}`
+  const place = given.url ?? given.db_file ?? given.host
+  const beside = (
+    <>
+      <span class="badge">{engine}</span>
+      {may('admin') && (
+        <>
+          <Test address={`${at}/check`} />
+          <ConfirmButton
+            look="small icon-only quiet"
+            icon="trash"
+            aria-label={`Remove ${name}`}
+            asks={`Remove the connection ${name}?`}
+            verb="Remove"
+            onConfirm={() => request<void>(at, { method: 'DELETE' }).then(onRemoved)}
+          >
+            Statements can no longer read its tables. What was synced from them stays.
+          </ConfirmButton>
+        </>
+      )}
+    </>
+  )
+  return (
+    <Entry title={name} beside={beside}>
+      <p class="small quiet" dir="auto">
+        {[place, given.database].filter(Boolean).join(' · ')}
+      </p>
+      <details onToggle={(event) => setIsOpen(event.currentTarget.open)}>
+        <summary>Tables</summary>
+        {isOpen && <Tables of={name} />}
+      </details>
+    </Entry>
+  )
+}
+
+interface TestProps {
+  readonly address: string
+  readonly json?: unknown
+}
+
+/** Connects once, and shows what the database says. */
+function Test({ address, json }: TestProps) {
+  const { act, failure, isBusy } = useAction()
+  const [outcome, setOutcome] = useState<string>()
+  const test = async () => {
+    setOutcome(undefined)
+    await act(async () => setOutcome(await refusalOf(address, json)))
+  }
+  const trouble = failure?.message ?? outcome
+  return (
+    <>
+      <Button look="small" label="Test" aria-disabled={isBusy} onClick={test} />
+      <span class={`small ${trouble ? 'bad' : 'good'}`} role="status" dir="auto">
+        {isBusy ? 'Connecting …' : (trouble ?? '') || (outcome === '' ? 'Connected' : '')}
+      </span>
+    </>
+  )
+}
+
+/** What each of the two checks answers: for a connection that is stored, and for one that is not yet. */
+type Check =
+  | { readonly success: boolean; readonly error_message: string | null }
+  | { readonly status: string; readonly detail?: string }
+
+/** @returns the database's own words; empty: it answers */
+async function refusalOf(address: string, json: unknown): Promise<string> {
+  const check = await request<Check>(address, { method: 'POST', ...(json ? { json } : {}) })
+  if ('success' in check) return check.success ? '' : (check.error_message ?? 'It does not answer')
+  return check.status === 'success' ? '' : (check.detail ?? 'It does not answer')
+}
+
+function Tables({ of: database }: { readonly of: string }) {
+  const tables = useRequest<readonly { readonly name: string }[]>(
+    path`/api/databases/${database}/tables`,
+  )
+  const [synced, setSynced] = useState<string>()
+  return (
+    <RecordList of={tables} what="the tables" empty={<p class="quiet">It has no tables.</p>}>
+      {(items) => (
+        <>
+          <ul class="add-files" aria-label={`Tables of ${database}`}>
+            {items.map(({ name }) => (
+              <li key={name} class="row">
+                <a
+                  class="grow"
+                  dir="auto"
+                  href={addressOf.statement(
+                    `SELECT * FROM ${quoted(database)}.${quoted(name)} LIMIT 100`,
+                  )}
+                >
+                  {name}
+                </a>
+                {may('write') && (
+                  <Button
+                    look="small"
+                    label="Sync into a knowledge base"
+                    aria-label={`Sync ${name} into a knowledge base`}
+                    onClick={() => setSynced(name)}
+                  />
+                )}
+              </li>
+            ))}
+          </ul>
+          {synced !== undefined && (
+            <SyncTable {...{ database, table: synced }} onClose={() => setSynced(undefined)} />
+          )}
+        </>
+      )}
+    </RecordList>
+  )
+}
+
+const NEW = ''
+interface SyncTableProps {
+  readonly database: string
+  readonly table: string
+  readonly onClose: () => void
+}
+
+function SyncTable({ database, table, onClose }: SyncTableProps) {
+  const { route } = useLocation()
+  const [into, setInto] = useState(NEW)
+  const { typed, bind } = useFields({ name: table, id: 'id', text: '' })
+  const [schedule, setSchedule] = useState('every hour')
+  const details = useRequest<{ readonly columns: readonly { readonly name: string }[] }>(
+    path`/api/databases/${database}/tables/${table}`,
+  )
+  const columns = (details.data?.columns ?? []).map(({ name }) => name)
+  const text = typed.text || columns.find((name) => name !== typed.id) || ''
+  const places = (projects.value ?? []).flatMap(({ name: project, knowledgeBases }) => {
+    return knowledgeBases.map(({ name }) => ({
+      project,
+      name,
+      key: JSON.stringify([project, name]),
+    }))
+  })
+  const sync = async () => {
+    const project = projects.value?.[0]?.name ?? DEFAULT_PROJECT
+    const place = places.find(({ key }) => key === into) ?? { project, name: typed.name.trim() }
+    if (into === NEW) {
+      const definition = { name: place.name, id_column: typed.id, content_columns: [text] }
+      await createKnowledgeBase(place.project, definition)
+      await refreshCatalog().catch(() => {})
+    }
+    const source = await addSource(place.project, place.name, {
+      name: `${database}_${table}`,
+      kind: 'table',
+      table: `${quoted(database)}.${quoted(table)}`,
+      ...(schedule === '' ? {} : { schedule }),
+    })
+    await runSource(source)
+    onClose()
+    route(`${addressOf.addDocuments(place.project, place.name)}?from=sources`)
+  }
+  return (
+    <FormDialog title={`Sync ${table}`} verb="Sync" onSubmit={sync} onClose={onClose}>
+      <SelectField
+        label="Knowledge base"
+        value={into}
+        onChoose={setInto}
+        options={[
+          [NEW, 'A new one'],
+          ...places.map(({ project, name, key }) => {
+            return [key, `${name} (${shownProject(project)})`] as const
+          }),
+        ]}
+      />
+      {into === NEW && (
+        <>
+          <TextField label="Name" required {...bind('name')} />
+          <div class="grid">
+            <SelectField
+              label="Id column"
+              hint="Tells rows apart"
+              value={typed.id}
+              onChoose={bind('id').onText}
+              options={columns.includes(typed.id) ? columns : [typed.id, ...columns]}
+            />
+            <SelectField
+              label="Text column"
+              hint="What is searched"
+              value={text}
+              onChoose={bind('text').onText}
+              options={columns}
+            />
+          </div>
+        </>
+      )}
+      <SelectField
+        label="How often it is read"
+        value={schedule}
+        onChoose={setSchedule}
+        options={SCHEDULES}
+      />
+    </FormDialog>
+  )
+}
+
+const SERVER = ['host', 'port', 'database', 'user', 'password'] as const
+const FIELDS: Readonly<Record<string, readonly ((typeof SERVER)[number] | 'db_file')[]>> = {
+  postgres: SERVER,
+  mysql: SERVER,
+  sqlite: ['db_file'],
+  duckdb: ['db_file'],
+}
+const ENGINES = [
+  ['postgres', 'PostgreSQL'],
+  ['mysql', 'MySQL or MariaDB'],
+  ['sqlite', 'SQLite file'],
+  ['duckdb', 'DuckDB file'],
+] as const
+const LABELS = {
+  host: { label: 'Host', required: true, placeholder: '127.0.0.1' },
+  port: { label: 'Port', type: 'number' },
+  database: { label: 'Database' },
+  user: { label: 'User', autocomplete: 'off' },
+  password: { label: 'Password', type: 'password', autocomplete: 'new-password' },
+  db_file: {
+    label: 'File',
+    required: true,
+    hint: 'Below the folder that the setting EIDER_SOURCES_DIR names',
+  },
+} as const
+
+interface NewConnectionProps {
+  readonly onAdded: () => void
+  readonly onClose: () => void
+}
+
+function NewConnection({ onAdded, onClose }: NewConnectionProps) {
+  const [engine, setEngine] = useState('postgres')
+  const { typed, bind } = useFields({
+    ...{ name: '', host: '', port: '', database: '', user: '', password: '', db_file: '' },
+  })
+  const fields = FIELDS[engine] ?? SERVER
+  const given = fields.filter((field) => typed[field] !== '')
+  const parameters = Object.fromEntries(
+    given.map((field) => [field, field === 'port' ? Number(typed.port) : typed[field]]),
+  )
+  const add = async () => {
+    const database = { name: typed.name.trim(), engine, parameters }
+    const json = { database, check_connection: true }
+    const made = await request<NamedDatabase | Check>('/api/databases', { method: 'POST', json })
+    if ('status' in made) {
+      const message = made.detail ?? 'It does not answer'
+      throw new ApiError({ code: 'source_failed', status: 200, title: 'No connection', message })
+    }
+    tellDone(`Connected ${database.name}`)
+    onAdded()
+  }
+  return (
+    <FormDialog title="Connect a database" verb="Connect" onSubmit={add} onClose={onClose}>
+      <div class="grid">
+        <SelectField label="Engine" value={engine} onChoose={setEngine} options={ENGINES} />
+        <TextField
+          label="Name"
+          hint="Its name in SQL, such as shop"
+          required
+          autocomplete="off"
+          {...bind('name')}
+        />
+        {fields.map((field) => (
+          <TextField
+            key={field}
+            {...LABELS[field]}
+            {...(field === 'port' ? { placeholder: engine === 'mysql' ? '3306' : '5432' } : {})}
+            {...bind(field)}
+          />
+        ))}
+      </div>
+      <div class="row">
+        <Test address="/api/databases/status" json={{ engine, ...parameters }} />
+      </div>
+    </FormDialog>
+  )
+}

@@ -1,0 +1,169 @@
+/** The first hour without a manual: from a dropped file to rows, an answer or a synced table, also over a closed page. */
+import { Database } from 'bun:sqlite'
+import { afterAll, expect } from 'bun:test'
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import {
+  browserOver,
+  browserTest,
+  expectNoSidewaysScroll,
+  expectNoViolations,
+  settled,
+} from './browser-fixture.ts'
+import { drop } from './dropped-files.ts'
+
+const sources = mkdtempSync(join(tmpdir(), 'eider-sources-'))
+afterAll(() => rmSync(sources, { recursive: true, force: true }))
+const browser = browserOver({ EIDER_SOURCES_DIR: sources })
+
+const bytesOf = (text: string) => [...new TextEncoder().encode(text)]
+const TEAS =
+  '# Teas\n\n## Rooibos\n\nRooibos has no caffeine.\n\n## Assam\n\nAssam is a black tea.\n'
+
+async function documentsAre(count: number): Promise<void> {
+  for (let now = 0; now < count; await Bun.sleep(100)) {
+    const list = await browser.send(
+      'GET',
+      '/api/projects/mindsdb/knowledge_bases/documents/documents',
+    )
+    now = (list as { readonly total: number }).total
+  }
+}
+
+browserTest('a CSV file is queried with one click', async () => {
+  // The second file is refused until it may replace the first.
+  await browser.visit('/', { expectedErrors: /400/ }, async ({ page }) => {
+    await page.getByRole('button', { name: 'Choose files' }).waitFor()
+    await page.getByRole('button', { name: 'New project' }).waitFor()
+    await settled(page)
+    await drop(page, [{ name: 'people.csv', bytes: bytesOf('id,name\n1,ann\n2,bob\n') }])
+    await page.getByRole('button', { name: 'Make searchable' }).waitFor()
+    await expectNoViolations(page)
+    await page.getByRole('button', { name: 'Query it' }).click()
+    await page.waitForURL('**/sql?**')
+    await page.getByRole('main').getByText('bob').first().waitFor()
+    // Another file of the same name replaces it only where that is wanted.
+    await drop(page, [{ name: 'people.csv', bytes: bytesOf('id,name\n1,cyd\n') }])
+    await page.getByRole('button', { name: 'Query it' }).click()
+    await page.getByRole('button', { name: 'Replace it' }).click()
+    await page.getByRole('main').getByText('cyd').first().waitFor()
+  })
+})
+
+browserTest(
+  'documents are asked about with one click, and the answer shows its source',
+  async () => {
+    await browser.visit('/', {}, async ({ page }) => {
+      const main = page.getByRole('main')
+      await page.getByRole('button', { name: 'New project' }).waitFor()
+      await settled(page)
+      await drop(page, [{ name: 'teas.md', bytes: bytesOf(TEAS) }])
+      await page.getByRole('button', { name: 'Ask about it' }).click()
+      await page.waitForURL('**/agents/documents_agent')
+      await main.getByPlaceholder('Ask something').waitFor()
+      await documentsAre(1)
+      await main.getByPlaceholder('Ask something').fill('Which tea has no caffeine?')
+      await page.keyboard.press('Enter')
+      await main.getByText(/Searched 1 knowledge base/).waitFor()
+      const source = main.getByRole('region', { name: 'Sources' }).getByRole('link').first()
+      await source.getByText('Teas', { exact: true }).waitFor()
+      expect(await source.textContent()).not.toContain('1of')
+      await expectNoViolations(page)
+      await source.click()
+      await page.waitForURL(/\/documents\/teas\.md\?/)
+      await main.locator('mark').first().waitFor()
+      await page.goto('/')
+      await page
+        .getByRole('region', { name: 'New' })
+        .getByText('Insert 1 file into documents')
+        .waitFor()
+    })
+  },
+)
+
+browserTest('files that a closed page had not sent are sent with one click', async () => {
+  const expectedErrors = /ERR_|Failed to load/
+  await browser.visit('/', { expectedErrors }, async ({ page, context }) => {
+    await page.getByRole('button', { name: 'New project' }).waitFor()
+    await settled(page)
+    const never = Promise.withResolvers<void>()
+    await page.route('**/api/files/slow.md', () => never.promise)
+    await drop(page, [{ name: 'slow.md', bytes: bytesOf('# Mint\n\nMint is cool.') }])
+    await page.getByRole('button', { name: 'Add', exact: true }).click()
+    await page.getByText('Drop files or folders').waitFor()
+    await page.getByRole('list', { name: 'Files on their way' }).getByText('slow.md').waitFor()
+    await page.waitForTimeout(300)
+    await page.close({ runBeforeUnload: false })
+    const next = await context.newPage()
+    await next.goto('/')
+    await next.getByText('1 file for documents had not arrived').waitFor()
+    await next.getByRole('button', { name: 'Resume' }).click()
+    await documentsAre(2)
+    await next.reload()
+    await next.getByRole('button', { name: 'Choose files' }).waitFor()
+    await settled(next)
+    expect(await next.getByRole('button', { name: 'Resume' }).count()).toBe(0)
+    never.resolve()
+  })
+})
+
+browserTest('a database is tried, connected, browsed and synced', async () => {
+  const database = new Database(join(sources, 'shop.sqlite'))
+  database.run('CREATE TABLE teas (id INTEGER PRIMARY KEY, about TEXT)')
+  database.run("INSERT INTO teas VALUES (1, 'Sencha is green'), (2, 'Assam is black')")
+  database.close()
+  await browser.visit('/connections', {}, async ({ page }) => {
+    const main = page.getByRole('main')
+    await page.getByText('No connections yet').waitFor()
+    await main.getByRole('button', { name: 'Connect' }).click()
+    const dialog = page.getByRole('dialog')
+    await dialog.getByLabel('Engine').selectOption('sqlite')
+    await dialog.getByLabel('Name').fill('shop')
+    await dialog.getByLabel('File').fill('none.sqlite')
+    await dialog.getByRole('button', { name: 'Test' }).click()
+    await dialog
+      .getByRole('status')
+      .getByText(/none\.sqlite/)
+      .waitFor()
+    await dialog.getByLabel('File').fill('shop.sqlite')
+    await dialog.getByRole('button', { name: 'Test' }).click()
+    await dialog.getByText('Connected').waitFor()
+    await expectNoViolations(page)
+    await dialog.getByRole('button', { name: 'Connect' }).click()
+    await main.getByText('Tables', { exact: true }).click()
+    await main.getByRole('link', { name: 'teas' }).waitFor()
+    await expectNoSidewaysScroll(page)
+    await main.getByRole('button', { name: 'Sync teas into a knowledge base' }).click()
+    const sync = page.getByRole('dialog', { name: 'Sync teas' })
+    await sync.getByLabel('Name').fill('tea_table')
+    await sync.getByRole('option', { name: 'about', selected: true }).waitFor({ state: 'attached' })
+    await sync.getByRole('button', { name: 'Sync' }).click()
+    await page.waitForURL('**/knowledge_bases/tea_table/add?from=sources')
+    await main.getByText('2 documents added').waitFor()
+    // A run that changed nothing is only with its source.
+    await main.getByRole('button', { name: /^Run now/ }).click()
+    await main.getByText('nothing has changed').waitFor()
+    await page.goto('/operations/jobs')
+    await main.getByText('shop_teas').first().waitFor()
+    expect(await main.getByText('shop_teas').count()).toBe(1)
+  })
+})
+
+browserTest(
+  'a failed statement is red and found, and a model is tried before it is used',
+  async () => {
+    await browser.send('POST', '/api/sql/query', { query: 'SELECT * FROM nowhere' })
+    await browser.visit('/operations/requests', {}, async ({ page }) => {
+      const main = page.getByRole('main')
+      await main.getByLabel('Status').selectOption('failed')
+      await page.waitForURL('**/operations/requests?status=failed')
+      const failed = main.getByRole('row', { name: 'sql_unknown_name' }).first()
+      expect(await failed.locator('.badge').getAttribute('class')).toContain('bad')
+      await page.goto('/create/agent')
+      await page.getByLabel('Provider').selectOption('builtin')
+      await page.getByRole('button', { name: 'Try the model' }).click()
+      await page.getByText(/answered in/).waitFor()
+    })
+  },
+)
