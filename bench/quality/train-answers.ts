@@ -317,7 +317,9 @@ for (const set of sets) {
 const weights = fitted(examples, ranked)
 const judge = fitLogistic(judgeRows(examples, weights))
 const answerable = named(JUDGE_FEATURES, judge.weights)
+// The floors of the relevance are set by hand: hardly a question with an answer has less.
+const { floors } = await Bun.file(WEIGHTS_FILE).json()
 await Bun.write(
   WEIGHTS_FILE,
-  `${JSON.stringify({ ...weights, answerable, thresholds }, null, 2)}\n`,
+  `${JSON.stringify({ ...weights, answerable, thresholds, floors }, null, 2)}\n`,
 )
