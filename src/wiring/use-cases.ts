@@ -247,11 +247,10 @@ function transferUsesOf(
 
 function foundPassages({ results }: SearchAnswer): readonly FoundPassage[] {
   return results.map(({ id, content, metadata, relevance, distance }) => {
-    const { heading } = metadata
     return {
       documentId: id,
       text: content,
-      heading: typeof heading === 'string' ? heading : '',
+      heading: typeof metadata.heading === 'string' ? metadata.heading : '',
       relevance: relevance ?? 0,
       ...(distance === null ? {} : { cosine: Math.max(0, 1 - distance) }),
     }

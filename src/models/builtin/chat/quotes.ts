@@ -25,15 +25,11 @@ const SEVERAL =
 const POINTS_BACK =
   /^(it|its|this|that|these|those|they|their|he|she|his|her|such|also|however|then|there|here|otherwise|instead|therefore|so|but|and|both|er|sie|es|dies\w*|diese\w*|das)\b/i
 
-export interface Quotes {
-  /** The answer: one, or several for a question that asks for several things. */
-  readonly shown: readonly string[]
-  /** The next best ones. */
-  readonly further: readonly string[]
-}
-
-/** The best units as Markdown quotes, each followed by its source; nothing is quoted twice. */
-export function quotesOf(question: string, units: readonly RankedUnit[]): Quotes {
+/**
+ * The best units as Markdown quotes, each followed by its source; nothing is quoted twice.
+ * @returns `shown`: one, or several for a question that asks for several things; `further`: the next best
+ */
+export function quotesOf(question: string, units: readonly RankedUnit[]) {
   const best = units[0]?.score ?? 0
   const asked = new Set(keywords(question))
   const chosen: Quote[] = []

@@ -122,9 +122,6 @@ export type JudgeFeature = keyof typeof WEIGHTS.answerable
 // The keys of the table.
 export const JUDGE_FEATURES = Object.keys(WEIGHTS.answerable) as readonly JudgeFeature[]
 
-const MARGIN_MAX = 3
-const TERMS_MAX = 12
-
 /**
  * `rest…` are means over the other documents found: how similar a base is to itself.
  * @param scored the best first, at least one
@@ -150,12 +147,12 @@ export function judgedFeatures(
     vector: vectors.best,
     restVector: vectors.rest,
     score: best.score / 10,
-    margin: rival === undefined ? 1 : Math.min(1, (best.score - rival.score) / MARGIN_MAX),
+    margin: rival === undefined ? 1 : Math.min(1, (best.score - rival.score) / 3),
     share: 1 / scored.reduce((sum, { score }) => sum + Math.exp(score - best.score), 0),
     kindHeld: Number(kind > 0),
     kindMissing: Number(kind < 0),
     mostHeld: Math.max(...scored.map((one) => one.features.held)),
-    termCount: Math.min(1, terms.count / TERMS_MAX),
+    termCount: Math.min(1, terms.count / 12),
     isLatin: Number(terms.kind === 'latin'),
     isOther: Number(terms.kind === 'other'),
   }
