@@ -103,6 +103,7 @@ write POST /api/jobs/{job_id}/retry
 write POST /api/projects
 write DELETE /api/projects/{project_name}
 write POST /api/projects/{project_name}/agents
+write POST /api/agents/probe
 write PUT /api/projects/{project_name}/agents/{agent_name}
 write DELETE /api/projects/{project_name}/agents/{agent_name}
 write POST /api/projects/{project_name}/agents/{agent_name}/probe
