@@ -93,9 +93,7 @@ export class QuestionTerms {
     if (this.#pairs.length === 0) return 0
     const held = this.#pairs.filter(([first, second]) => {
       const seconds = places.get(second) ?? []
-      return places
-        .get(first)
-        ?.some((at) => seconds.some((other) => Math.abs(other - at) <= PAIR_WORDS))
+      return places.get(first)?.some((at) => seconds.some((other) => Math.abs(other - at) <= 3))
     })
     return held.length / this.#pairs.length
   }
@@ -111,7 +109,6 @@ export class QuestionTerms {
 
 const ANALYZERS = new Analyzers()
 const UNIT_SHARE = 0.5
-const PAIR_WORDS = 3
 const GRAM_CHARS = 4
 
 /** Of each item: how few texts have it. */
