@@ -2,7 +2,7 @@ import { afterAll, beforeAll, expect, test } from 'bun:test'
 import { fileURLToPath } from 'node:url'
 import { BuiltinEmbedder } from '../../../src/models/builtin/builtin-embedder.ts'
 import { writtenAnswer } from '../../../src/models/builtin/chat/extractive-answer.ts'
-import { keywords } from '../../../src/models/builtin/chat/question-terms.ts'
+import { keywords } from '../../../src/models/builtin/chat/keywords.ts'
 import { rankedUnits } from '../../../src/models/builtin/chat/unit-ranking.ts'
 
 /**

@@ -1,5 +1,5 @@
 import type { ChatMessage, ToolCall } from '../../../core/domain/ports/model-ports.ts'
-import { keywords } from './question-terms.ts'
+import { keywords } from './keywords.ts'
 
 export interface ObservedCall {
   readonly id: string
@@ -59,6 +59,8 @@ function standaloneQuestion(messages: readonly ChatMessage[], turnsBack = 0): st
   const hasHistory = before.some((message) => message.role === 'user')
   if (!hasHistory || turnsBack >= TURNS_BACK_MAX || !isFollowUp(question)) return question
   const answer = before.findLast((message) => message.role === 'assistant')?.content ?? ''
+  const named = sourceMeant(question, answer)
+  if (named !== null) return `${named} ${question.replace(ASKS_ON, ' ')}`
   const earlier = standaloneQuestion(before, turnsBack + 1)
   return `${withoutReplaced(earlier, question, answer)} ${question}`
 }
@@ -72,6 +74,11 @@ function isFollowUp(question: string): boolean {
 }
 
 const THINGS = '(?:one|quote|result|document|option|source|zitat|dokument|treffer)'
+const ORDINALS: readonly RegExp[] = [
+  ['first', '1st', 'erste\\w*'],
+  ['second', '2nd', 'zweite\\w*'],
+  ['third', '3rd', 'dritte\\w*'],
+].map((words) => new RegExp(`\\b(?:${words.join('|')}) ${THINGS}\\b`, 'i'))
 /** What points and asks for more, without saying for what. */
 const ASKS_ON = new RegExp(
   `\\b(?:(?:and |und )?what about|tell me more|more|explain|erzähl\\w*|mehr|about|über|(?:the |das |den |der )?\\w+ ${THINGS})\\b`,
@@ -79,6 +86,13 @@ const ASKS_ON = new RegExp(
 )
 /** The line below a quote: document, page and heading, then the chunk's id. */
 const SOURCE_LINE = /^— (.+) \[[^\s[\]]+\]$/gm
+
+/** What stands above the second quote of the answer before, for "the second one". */
+function sourceMeant(question: string, answer: string): string | null {
+  const number = ORDINALS.findIndex((ordinal) => ordinal.test(question))
+  if (number === -1) return null
+  return [...answer.matchAll(SOURCE_LINE)][number]?.[1]?.replace(/[,›]/g, ' ') ?? null
+}
 
 /**
  * "And in 2024?" asks the same of another year, "what about the mixer?" of another thing than the one that the answer

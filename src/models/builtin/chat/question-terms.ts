@@ -3,6 +3,7 @@ import type { Language } from '../../../core/domain/language.ts'
 import { type Analyzer, Analyzers } from '../../../core/text/analyzer.ts'
 import { learnedLanguage } from '../../../core/text/learned-language.ts'
 import { isMostlyLatin, UNSPACED, weightOf } from '../../../core/text/words.ts'
+import { withParts } from './keywords.ts'
 
 /** The built-in embedding model reads English; for other languages and scripts there are only words. */
 export type QuestionKind = 'english' | 'latin' | 'other'
@@ -145,17 +146,3 @@ function questionKind(question: string, language: Language): QuestionKind {
   if (!isMostlyLatin(question)) return 'other'
   return language === 'english' ? 'english' : 'latin'
 }
-
-/** The words of a text that count in a comparison: the stems of the keyword index; names in camel case whole and in parts. */
-export function keywords(text: string): readonly string[] {
-  const terms = [...ANALYZERS.get('english').terms(withParts(text))].flat()
-  return terms.map((term) => term.text).filter((term) => weightOf(term) === 1)
-}
-
-/** `maxRetries` → `maxRetries max Retries` */
-function withParts(text: string): string {
-  return text.replaceAll(CAMEL_CASE, (name) => [name, ...name.split(HUMP)].join(' '))
-}
-
-const CAMEL_CASE = /\p{L}*\p{Ll}\p{Lu}\p{L}*/gu
-const HUMP = /(?<=\p{Ll})(?=\p{Lu})/u

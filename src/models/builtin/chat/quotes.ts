@@ -1,7 +1,7 @@
 import { pageAt } from '../../../core/domain/agents/completion-event.ts'
 import { type Span, sentenceSpans, trimmedSpan } from '../../../core/text/sentence-spans.ts'
 import type { RankedUnit, StretchPiece, UnitSite } from './answer-unit.ts'
-import { keywords } from './question-terms.ts'
+import { keywords } from './keywords.ts'
 import { pieceOf, QUOTE_CHARS_MAX } from './units.ts'
 
 /** A part of one chunk as it is shown. */

@@ -113,9 +113,12 @@ async function cosinesTo(
       signal,
     ),
   ])
-  return vectors.map((vector) => {
-    return vector.reduce((sum, value, at) => sum + value * (asked?.[at] ?? 0), 0)
-  })
+  return vectors.map((vector) => cosineOf(vector, asked ?? vector))
+}
+
+function cosineOf(a: Float32Array, b: Float32Array): number {
+  const dot = a.reduce((sum, value, at) => sum + value * (b[at] ?? 0), 0)
+  return dot / (Math.hypot(...a) * Math.hypot(...b) || 1)
 }
 
 export type JudgeFeature = keyof typeof WEIGHTS.answerable
