@@ -2,17 +2,17 @@ import { describe, expect, test } from 'bun:test'
 import { AppError } from '../../src/core/errors.ts'
 import { startDeadline } from '../../src/core/runtime/cancellation.ts'
 import { MemoryCeiling } from '../../src/core/runtime/process-limits.ts'
-import { MemoryWatchdog } from '../../src/store/duckdb/memory-watchdog.ts'
+import { MemoryWatchdog, type WatchedMemory } from '../../src/store/duckdb/memory-watchdog.ts'
 import { type OpenStatement, OpenStatements } from '../../src/store/duckdb/open-statements.ts'
 import { Places } from '../../src/store/duckdb/places.ts'
 
 const MB = 1e6
 
 /** With a limit of 400 MB for the engine, which leaves 1,500 MB for the process where there is no ceiling. */
-function watched(ceiling = new MemoryCeiling()) {
+function watched(ceiling: WatchedMemory['ceiling'] = new MemoryCeiling()) {
   const places = new Places({ longMax: 8, shortMax: 0, othersMin: 0, waitingMax: 0 })
   const statements = new OpenStatements({ places, stuckMs: 1000, onStuck() {} })
-  const process = { rss: 100 * MB, collected: 0, trimmed: 0, full: [] as string[] }
+  const process = { rss: 100 * MB, collected: 0, trimmed: 0, madeRoom: 0, full: [] as string[] }
   const memory = {
     ceiling,
     rss: () => process.rss,
@@ -21,6 +21,9 @@ function watched(ceiling = new MemoryCeiling()) {
     },
     collectSoon: () => {
       process.collected += 1
+    },
+    makeRoom: async () => {
+      process.madeRoom += 1
     },
     onFull: (error: AppError) => process.full.push(error.code),
   }
@@ -64,6 +67,21 @@ describe('without a ceiling of the system', () => {
     look(20)
     expect(process.full).toEqual([])
   })
+})
+
+test('near the ceiling of the system, results that nobody reads make room, one attempt at a time', async () => {
+  let isInReserve = false
+  const ceiling = Object.assign(new MemoryCeiling(), { keepReserve: () => isInReserve })
+  const { process, start, look } = watched(ceiling)
+  await start('SELECT 1')
+  look(3)
+  expect(process.madeRoom).toBe(0)
+  isInReserve = true
+  look(3)
+  expect(process.madeRoom).toBe(1)
+  await Bun.sleep(0)
+  look(1)
+  expect(process.madeRoom).toBe(2)
 })
 
 describe('when nothing runs', () => {

@@ -14,6 +14,11 @@ interface CeilingState {
   readonly limit: number | null
 }
 
+/** Beyond the ceiling, for the main thread while statements stay just below it. */
+const RESERVE_BYTES = 160 * 1024 ** 2
+/** Left below the ceiling when the reserve opens. */
+const CLOSE_BYTES = 96 * 1024 ** 2
+
 /**
  * A limit on this process's memory that the kernel keeps: beyond it an allocation fails, and only the statement that
  * needed it ends (docs/decisions/0021-memory-of-the-process.md).
@@ -22,6 +27,7 @@ export class MemoryCeiling {
   #start: number | null = null
   #limit: number | null = null
   #raisedBytes = 0
+  #isInReserve = false
 
   /**
    * From now on the process gets this much more than it has. To be called once JavaScript has reserved its own space, in
@@ -37,7 +43,8 @@ export class MemoryCeiling {
   /** The same for memory that has a limit of its own, before it is taken; less than zero when it is given back. */
   raise(bytes: number): void {
     this.#raisedBytes += bytes
-    if (this.#limit === null || !limitData(this.#limit + bytes)) return
+    const reserve = this.#isInReserve ? RESERVE_BYTES : 0
+    if (this.#limit === null || !limitData(this.#limit + bytes + reserve)) return
     this.#limit += bytes
   }
 
@@ -47,6 +54,21 @@ export class MemoryCeiling {
 
   get isSet(): boolean {
     return this.#limit !== null
+  }
+
+  /**
+   * Opens the reserve where it is wanted and little is left below the ceiling, and closes it when there is enough again.
+   * @returns whether the reserve is open
+   */
+  keepReserve(isWanted: boolean): boolean {
+    if (!isWanted && !this.#isInReserve) return false
+    const data = this.#limit === null ? null : dataBytes()
+    if (this.#limit === null || data === null) return false
+    const isNeeded = this.#limit - data < CLOSE_BYTES
+    if (isNeeded !== this.#isInReserve && limitData(this.#limit + (isNeeded ? RESERVE_BYTES : 0))) {
+      this.#isInReserve = isNeeded
+    }
+    return this.#isInReserve
   }
 
   state(): CeilingState {

@@ -85,6 +85,7 @@ export class StoredEngine implements SqlEngine, ColumnReader {
       ...options.memory,
       collectSoon: () => Bun.gc(false),
       trim: () => database.trimCache(),
+      makeRoom: () => this.#makeRoom(),
     }
     this.#watchdog = new MemoryWatchdog(this.#open, memory, options.memoryLimits)
   }

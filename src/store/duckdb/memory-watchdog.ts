@@ -25,7 +25,9 @@ export interface WatchedMemory {
   collectSoon(): void
   /** Releases blocks of the file that the engine keeps: only while nothing runs. */
   trim(): Promise<void>
-  readonly ceiling: MemoryCeiling
+  /** Ends results that nobody reads. */
+  makeRoom(): Promise<unknown>
+  readonly ceiling: Pick<MemoryCeiling, 'isSet' | 'raisedBytes' | 'keepReserve' | 'state'>
   /** Called where the system keeps no ceiling and the process has outgrown its memory: only another process helps. */
   onFull(error: AppError): void
 }
@@ -49,6 +51,7 @@ export class MemoryWatchdog {
   #idleLooks = 0
   #fullLooks = 0
   #failed = 0
+  #isMakingRoom = false
 
   constructor(statements: OpenStatements, memory: WatchedMemory, limits: MemoryLimits) {
     this.#statements = statements
@@ -80,6 +83,9 @@ export class MemoryWatchdog {
   look(): void {
     const rss = this.#memory.rss()
     this.#replaceWhenFull(rss)
+    // Their memory stays taken. At the ceiling it is chance whose allocation fails, and Bun aborts where the main thread's does.
+    const isAnyUnread = [...this.#statements].some(({ place }) => place.isParked)
+    if (this.#memory.ceiling.keepReserve(isAnyUnread)) void this.#makeRoom()
     // Results that wait for their readers compute nothing.
     const isComputing = [...this.#statements].some(({ place }) => !place.isParked)
     this.#idleLooks = isComputing ? 0 : this.#idleLooks + 1
@@ -92,6 +98,16 @@ export class MemoryWatchdog {
     if (this.#idleLooks < 2 * IDLE_LOOKS) return
     this.#restingBytes = rss
     if (this.#statements.size === 0) this.close()
+  }
+
+  async #makeRoom(): Promise<void> {
+    if (this.#isMakingRoom) return
+    this.#isMakingRoom = true
+    try {
+      await this.#memory.makeRoom()
+    } finally {
+      this.#isMakingRoom = false
+    }
   }
 
   #replaceWhenFull(rss: number): void {
