@@ -24,7 +24,7 @@ import {
   hybridCtes,
   hybridRows,
 } from './hybrid-rows.ts'
-import { RERANKED_COLUMNS, rerankedRows } from './reranked-search.ts'
+import { ANSWERABLE, RERANKED_COLUMNS, rerankedRows } from './reranked-search.ts'
 
 /** The cosine similarity from which a chunk counts as being about an unwanted text. */
 const EXCLUDED_SIMILARITY = 0.5
@@ -44,6 +44,8 @@ export interface ChunkSubqueryShape {
   readonly candidatesFor?: number | null
   /** Of the reranking that gives the chunks; null or unset: none does. */
   readonly rerankingIndex?: number | null
+  /** What the hidden column `answerable` holds, as SQL; null: there is none. */
+  readonly answerable: string | null
 }
 
 export interface ChunkSubquery {
@@ -59,7 +61,8 @@ export interface ChunkSubquery {
  * `nearestWhere` finds: only this many wide rows are then read.
  */
 export function chunkSubqueryOf(kb: KnowledgeBase, shape: ChunkSubqueryShape): ChunkSubquery {
-  const hidden = hiddenColumnsOf(kb, shape.usedNames)
+  const judged = shape.answerable === null ? [] : [{ name: ANSWERABLE, sql: shape.answerable }]
+  const hidden = [...hiddenColumnsOf(kb, shape.usedNames), ...judged]
   const exclusions = shape.search.exclusions
   if (lateralRankingOf(shape.search) !== null) {
     const columns = hidden.map(columnSql)
