@@ -3,6 +3,7 @@ import { type Span, sentenceSpans, trimmedSpan } from '../../../core/text/senten
 import type { RankedUnit, StretchPiece, UnitSite } from './answer-unit.ts'
 import { keywords } from './keywords.ts'
 import { pieceOf, QUOTE_CHARS_MAX } from './units.ts'
+import { COMPARES } from './wanted-form.ts'
 
 /** A part of one chunk as it is shown. */
 interface Quote {
@@ -15,12 +16,14 @@ interface Quote {
 }
 
 const QUOTES_MAX = 3
+/** A comparison shows one of each thing. */
+const COMPARED = 2
 const SENTENCES_MAX = 3
 /** A unit this far behind the best one says something else. */
 const SCORE_GAP_MAX = 4
 /** Two questions, or one with two question words. */
 const SEVERAL =
-  /\?.+\?|\b(?:and|und|y|et) (?:what|which|who|when|where|why|how|was|welche\w*|wer|wann|wo|warum|wie)\b|\bdifferences? between\b|\bcompare\b|\bunterschied\w* zwischen\b/iu
+  /\?.+\?|\b(?:and|und|y|et) (?:what|which|who|when|where|why|how|was|welche\w*|wer|wann|wo|warum|wie)\b/iu
 /** Begins a sentence that says nothing without the one before. */
 const POINTS_BACK =
   /^(it|its|this|that|these|those|they|their|he|she|his|her|such|also|however|then|there|here|otherwise|instead|therefore|so|but|and|both|er|sie|es|dies\w*|diese\w*|das)\b/i
@@ -33,8 +36,10 @@ export function quotesOf(question: string, units: readonly RankedUnit[]) {
   const best = units[0]?.score ?? 0
   const asked = new Set(keywords(question))
   const chosen: Quote[] = []
-  for (const unit of units) {
-    if (chosen.length >= QUOTES_MAX || unit.score < best - SCORE_GAP_MAX) break
+  const compares = COMPARES.test(question)
+  for (const unit of compares ? byDocument(units) : units) {
+    const isFar = unit.score < best - SCORE_GAP_MAX && !(compares && chosen.length < COMPARED)
+    if (chosen.length >= QUOTES_MAX || isFar) break
     // The same in other words may be the answer; beside a better one it is something else.
     if (chosen.length > 0 && !unit.hasWords) continue
     const quote = quoteOf(unit, units)
@@ -42,8 +47,15 @@ export function quotesOf(question: string, units: readonly RankedUnit[]) {
     chosen.push(quote)
   }
   const texts = chosen.map((quote) => `${shownQuote(quote, asked)}\n${quoteSource(quote)}`)
-  const shownCount = SEVERAL.test(question) ? QUOTES_MAX : 1
+  const shownCount = SEVERAL.test(question) ? QUOTES_MAX : compares ? COMPARED : 1
   return { shown: texts.slice(0, shownCount), further: texts.slice(shownCount) }
+}
+
+/** The best of each document first. */
+function byDocument(units: readonly RankedUnit[]): readonly RankedUnit[] {
+  const documents = units.map(({ passage }) => passage.documentId)
+  const isBest = (_: RankedUnit, at: number) => documents.indexOf(documents[at] ?? '') === at
+  return [...units.filter(isBest), ...units.filter((unit, at) => !isBest(unit, at))]
 }
 
 /** The unit in the setting in which it is read, within one chunk and the length of a quote. */

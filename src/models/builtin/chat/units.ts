@@ -182,16 +182,17 @@ class UnitCutter {
     return [...pieces, { start, end: span.end }]
   }
 
-  /** A short list is one unit beside its items: the answer to a question for all of them. */
+  /** A list, as far as a quote reaches, is one unit beside its items: the answer to a question for all of them. */
   #endList(): void {
     const items = this.#items
     this.#items = []
     const [first] = items
-    const last = items.at(-1)
     const lead = this.#leadOfList()
-    if (first === undefined || last === undefined || items.length < 2) return
-    const span = { start: this.#lineStart(first.start), end: last.end }
-    if (span.end - span.start <= QUOTE_CHARS_MAX) this.#add('list', span, span, lead)
+    if (first === undefined || items.length < 2) return
+    const start = this.#lineStart(first.start)
+    const end = items.findLast((item) => item.end - start <= QUOTE_CHARS_MAX)?.end
+    const span = { start, end: end ?? start }
+    if (end !== undefined && end > first.end) this.#add('list', span, span, lead)
     this.#lead = null
   }
 
