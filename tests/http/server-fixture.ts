@@ -149,8 +149,8 @@ export async function* answerEvents(question: string): AsyncGenerator<Completion
     trace_id,
   }
   yield { type: 'delta', content: 'Ro', trace_id }
-  const output = 'Rooibos'
-  yield { output, messages: [{ content: output }], trace_id, citations: [], warnings: [] }
+  const found = { citations: [], evidence: 'answer', warnings: [] } as const
+  yield { output: 'Rooibos', messages: [{ content: 'Rooibos' }], trace_id, ...found }
   yield { type: 'end' }
 }
 
@@ -395,5 +395,6 @@ function jsonOf(text: string): unknown {
 }
 
 export function answerOf(content: string): Answer {
-  return { content, traceId: '', citations: [], warnings: [], usage: null, seconds: 0 }
+  const found = { citations: [], evidence: 'answer', warnings: [] } as const
+  return { content, traceId: '', ...found, usage: null, seconds: 0 }
 }

@@ -1,5 +1,5 @@
 import { member } from '../provider-answer.ts'
-import type { ShownTexts } from './rerank-limits.ts'
+import type { ShownTexts } from './rerank-prompts.ts'
 
 /** What differs between servers that rerank: where they are and how they are asked. */
 export interface RerankServer {

@@ -1,6 +1,7 @@
 /** What the built-in agent's two halves hand each other: one cuts passages into units, the other ranks them. */
 import type { ChunkPages } from '../../../core/domain/agents/completion-event.ts'
-import type { Span } from './sentence-spans.ts'
+import type { Answerability } from '../../../core/domain/ports/model-ports.ts'
+import type { Span } from '../../../core/text/sentence-spans.ts'
 
 /** A chunk as a search showed it. */
 export interface Passage {
@@ -10,6 +11,8 @@ export interface Passage {
   readonly text: string
   /** 0 where the search told none. */
   readonly relevance: number
+  /** Its vector's cosine with the question's; missing where it was not compared. */
+  readonly cosine?: number
   /** Empty where it is not known. */
   readonly documentId: string
   /** The headings of the document that the chunk stands under, outermost first; empty: none are known. */
@@ -76,10 +79,8 @@ export interface RankedUnit extends AnswerUnit {
   readonly hasWords: boolean
 }
 
-/** The units of a question's passages by how well they answer it. */
-export interface Ranking {
+/** The units of a question's passages by how well they answer it, and whether the best one does. */
+export interface Ranking extends Answerability {
   /** The best first; the same words only once. */
   readonly units: readonly RankedUnit[]
-  /** Whether anything here is about what was asked. */
-  readonly isRelevant: boolean
 }
