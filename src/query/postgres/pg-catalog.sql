@@ -84,7 +84,8 @@ CREATE VIEW pgc.pg_class AS
     CASE relkind WHEN 'r' THEN 2 WHEN 'i' THEN 403 ELSE 0 END::BIGINT AS relam,
     oid AS relfilenode,
     0::BIGINT AS reltablespace,
-    greatest(1, coalesce(rows, 0) // 40)::INTEGER AS relpages,
+    -- Of 8 kB, which there are none of: DuckDB's reader asks for rows by page where there are.
+    0::INTEGER AS relpages,
     coalesce(rows, -1)::FLOAT AS reltuples,
     0::INTEGER AS relallvisible,
     0::BIGINT AS reltoastrelid,
@@ -107,8 +108,7 @@ CREATE VIEW pgc.pg_class AS
     0::BIGINT AS relminmxid,
     NULL::VARCHAR[] AS relacl,
     NULL::VARCHAR[] AS reloptions,
-    NULL::VARCHAR AS relpartbound,
-    false AS relhasoids
+    NULL::VARCHAR AS relpartbound
   FROM pgc.relations AS r;
 CREATE VIEW pgc.pg_attribute AS
   SELECT
@@ -148,7 +148,7 @@ CREATE VIEW pgc.pg_attrdef AS
     default_text AS adsrc
   FROM pgc.attributes
   WHERE default_text IS NOT NULL;
-CREATE VIEW pgc.keys AS
+CREATE VIEW pgc.table_keys AS
   SELECT attrelid, list(attnum ORDER BY attnum) AS columns, list(attname ORDER BY attnum) AS names
   FROM pgc.attributes WHERE is_key GROUP BY attrelid;
 CREATE VIEW pgc.pg_index AS
@@ -174,7 +174,7 @@ CREATE VIEW pgc.pg_index AS
     list_transform(columns, c -> 0::SMALLINT) AS indoption,
     NULL::VARCHAR AS indexprs,
     NULL::VARCHAR AS indpred
-  FROM pgc.keys;
+  FROM pgc.table_keys;
 CREATE VIEW pgc.pg_constraint AS
   SELECT
     k.attrelid + 2000000000 AS oid,
@@ -203,7 +203,7 @@ CREATE VIEW pgc.pg_constraint AS
     NULL::SMALLINT[] AS confdelsetcols,
     NULL::BIGINT[] AS conexclop,
     NULL::VARCHAR AS conbin
-  FROM pgc.keys AS k JOIN pgc.relations AS r ON r.oid = k.attrelid;
+  FROM pgc.table_keys AS k JOIN pgc.relations AS r ON r.oid = k.attrelid;
 CREATE VIEW pgc.pg_description AS
   SELECT
     oid AS objoid,
@@ -215,7 +215,8 @@ CREATE VIEW pgc.pg_description AS
   UNION ALL SELECT attrelid, 1259, attnum, comment FROM pgc.attributes WHERE comment IS NOT NULL;
 CREATE VIEW pgc.pg_database AS
   SELECT
-    1::BIGINT AS oid,
+    -- Numbers below are the system's own databases, which pgAdmin hides.
+    16384::BIGINT AS oid,
     db AS datname,
     10::BIGINT AS datdba,
     6::INTEGER AS encoding,
@@ -311,7 +312,7 @@ CREATE VIEW pgc.pg_indexes AS
     c.relname || '_pkey' AS indexname,
     NULL::VARCHAR AS tablespace,
     'PRIMARY KEY' AS indexdef
-  FROM pgc.keys AS k JOIN pgc.pg_class AS c ON c.oid = k.attrelid JOIN pgc.pg_namespace AS n ON n.oid = c.relnamespace;
+  FROM pgc.table_keys AS k JOIN pgc.pg_class AS c ON c.oid = k.attrelid JOIN pgc.pg_namespace AS n ON n.oid = c.relnamespace;
 CREATE VIEW pgc.pg_settings AS
   SELECT
     name,
@@ -370,9 +371,24 @@ CREATE VIEW pgc.pg_tablespace AS
     NULL::VARCHAR[] AS spcacl,
     NULL::VARCHAR[] AS spcoptions
   FROM (SELECT 1);
+CREATE MACRO pgc.duckdb_type_oid(t) AS coalesce((
+  SELECT min(y.oid) FROM pgc.types AS y WHERE y.typname = CASE replace(t, '[]', '')
+    WHEN 'BIGINT' THEN 'int8' WHEN 'INTEGER' THEN 'int4' WHEN 'SMALLINT' THEN 'int2' WHEN 'TINYINT' THEN 'int2'
+    WHEN 'UBIGINT' THEN 'numeric' WHEN 'HUGEINT' THEN 'numeric' WHEN 'UHUGEINT' THEN 'numeric' WHEN 'UINTEGER' THEN 'int8'
+    WHEN 'DOUBLE' THEN 'float8' WHEN 'FLOAT' THEN 'float4' WHEN 'BOOLEAN' THEN 'bool' WHEN 'BLOB' THEN 'bytea'
+    WHEN 'TIMESTAMP WITH TIME ZONE' THEN 'timestamptz' WHEN 'DECIMAL' THEN 'numeric' WHEN 'BIT' THEN 'varbit'
+    ELSE lower(replace(t, '[]', '')) END), 25);
+-- One of each name: DuckDB's functions take many combinations of types.
+CREATE TABLE pgc.functions AS
+  SELECT row_number() OVER (ORDER BY function_name) + 60000 AS oid, * FROM (
+    SELECT DISTINCT ON (function_name) function_name, function_type, parameters, coalesce(return_type, 'VARCHAR') AS return_type,
+      list_transform(parameter_types, p -> coalesce(p, 'VARCHAR')) AS parameter_types, varargs IS NOT NULL AS is_variadic,
+      has_side_effects
+    FROM duckdb_functions() WHERE function_type IN ('scalar', 'aggregate') AND function_name SIMILAR TO '[a-z_0-9]+'
+    ORDER BY function_name, len(parameters), return_type);
 CREATE VIEW pgc.pg_proc AS
   SELECT
-    row_number() OVER () + 60000 AS oid,
+    oid,
     function_name AS proname,
     11::BIGINT AS pronamespace,
     10::BIGINT AS proowner,
@@ -380,17 +396,17 @@ CREATE VIEW pgc.pg_proc AS
     1::FLOAT AS procost,
     0::FLOAT AS prorows,
     0::BIGINT AS provariadic,
-    0::BIGINT AS prosupport,
+    '-' AS prosupport,
     CASE function_type WHEN 'aggregate' THEN 'a' ELSE 'f' END AS prokind,
     false AS prosecdef,
     false AS proleakproof,
     false AS proisstrict,
     false AS proretset,
-    'i' AS provolatile,
+    CASE WHEN has_side_effects THEN 'v' ELSE 'i' END AS provolatile,
     's' AS proparallel,
     len(parameters)::SMALLINT AS pronargs,
     0::SMALLINT AS pronargdefaults,
-    25::BIGINT AS prorettype,
+    pgc.duckdb_type_oid(return_type) AS prorettype,
     list_transform(parameters, p -> 25::BIGINT) AS proargtypes,
     NULL::BIGINT[] AS proallargtypes,
     NULL::VARCHAR[] AS proargmodes,
@@ -402,8 +418,7 @@ CREATE VIEW pgc.pg_proc AS
     NULL::VARCHAR AS prosqlbody,
     NULL::VARCHAR[] AS proconfig,
     NULL::VARCHAR[] AS proacl
-  FROM (SELECT DISTINCT ON (function_name) function_name, function_type, parameters FROM duckdb_functions()
-    WHERE function_type IN ('scalar', 'aggregate') AND function_name SIMILAR TO '[a-z_]+');
+  FROM pgc.functions;
 CREATE VIEW pgc.pg_extension AS SELECT
   NULL::BIGINT AS oid, NULL::VARCHAR AS extname, NULL::BIGINT AS extowner,
   NULL::BIGINT AS extnamespace, NULL::BOOLEAN AS extrelocatable,
@@ -615,7 +630,7 @@ CREATE MACRO pgc.type_oid(t) AS (
 CREATE MACRO pgc.to_regtype(t) AS pgc.type_oid(t);
 CREATE MACRO pgc.namespace_oid(t) AS (SELECT min(oid) FROM pgc.namespaces WHERE nspname = t);
 CREATE MACRO pgc.to_regnamespace(t) AS pgc.namespace_oid(t);
-CREATE MACRO pgc.to_regproc(t) AS NULL::VARCHAR;
+CREATE MACRO pgc.to_regproc(t) AS (SELECT min(function_name) FROM pgc.functions WHERE function_name = lower(t));
 CREATE MACRO pgc.regclass_name(o) AS coalesce((SELECT min(relname) FROM pgc.relations WHERE oid = o), o::VARCHAR);
 CREATE MACRO pgc.regnamespace_name(o) AS (SELECT min(nspname) FROM pgc.namespaces WHERE oid = o);
 CREATE MACRO pgc.format_type(o, m) AS coalesce((
@@ -628,23 +643,31 @@ CREATE MACRO pgc.regtype_name(o) AS pgc.format_type(o, NULL);
 CREATE MACRO pgc.pg_get_userbyid(o) AS (SELECT min(username) FROM pgc.session_facts);
 CREATE MACRO pgc.pg_get_expr(e, r) AS e, (e, r, p) AS e;
 CREATE MACRO pgc.pg_get_constraintdef(o) AS (
-    SELECT min('PRIMARY KEY (' || list_aggregate(names, 'string_agg', ', ') || ')') FROM pgc.keys WHERE attrelid + 2000000000 = o),
-  (o, p) AS (SELECT min('PRIMARY KEY (' || list_aggregate(names, 'string_agg', ', ') || ')') FROM pgc.keys WHERE attrelid + 2000000000 = o);
+    SELECT min('PRIMARY KEY (' || list_aggregate(names, 'string_agg', ', ') || ')') FROM pgc.table_keys WHERE attrelid + 2000000000 = o),
+  (o, p) AS (SELECT min('PRIMARY KEY (' || list_aggregate(names, 'string_agg', ', ') || ')') FROM pgc.table_keys WHERE attrelid + 2000000000 = o);
 CREATE MACRO pgc.index_text(o) AS (
     SELECT min(concat('CREATE UNIQUE INDEX ', r.relname, '_pkey ON ', n.nspname, '.', r.relname, ' USING btree (',
       list_aggregate(k.names, 'string_agg', ', '), ')'))
-    FROM pgc.keys AS k JOIN pgc.relations AS r ON r.oid = k.attrelid JOIN pgc.namespaces AS n ON n.oid = r.relnamespace
+    FROM pgc.table_keys AS k JOIN pgc.relations AS r ON r.oid = k.attrelid JOIN pgc.namespaces AS n ON n.oid = r.relnamespace
     WHERE k.attrelid + 1000000000 = o);
 CREATE MACRO pgc.pg_get_indexdef(o) AS pgc.index_text(o), (o, c, p) AS CASE c WHEN 0 THEN pgc.index_text(o)
-  ELSE (SELECT min(names[c]) FROM pgc.keys WHERE attrelid + 1000000000 = o) END;
+  ELSE (SELECT min(names[c]) FROM pgc.table_keys WHERE attrelid + 1000000000 = o) END;
 CREATE MACRO pgc.pg_get_viewdef(o) AS '', (o, p) AS '';
 CREATE MACRO pgc.pg_get_ruledef(o) AS '', (o, p) AS '';
 CREATE MACRO pgc.pg_get_triggerdef(o) AS '', (o, p) AS '';
 CREATE MACRO pgc.pg_get_function_sqlbody(o) AS NULL::VARCHAR;
-CREATE MACRO pgc.pg_get_functiondef(o) AS '';
-CREATE MACRO pgc.pg_get_function_result(o) AS 'text';
-CREATE MACRO pgc.pg_get_function_arguments(o) AS '';
-CREATE MACRO pgc.pg_get_function_identity_arguments(o) AS '';
+CREATE MACRO pgc.pg_get_function_result(o) AS (SELECT min(pgc.format_type(pgc.duckdb_type_oid(return_type), -1)) FROM pgc.functions WHERE oid = o);
+CREATE MACRO pgc.pg_get_function_arguments(o) AS (
+  SELECT min(concat_ws(', ', nullif(array_to_string(list_transform(list_zip(parameters, parameter_types), p -> p[1] || ' ' || lower(p[2])), ', '), ''),
+    CASE WHEN is_variadic THEN 'VARIADIC "any"' END)) FROM pgc.functions WHERE oid = o);
+CREATE MACRO pgc.pg_get_function_identity_arguments(o) AS pgc.pg_get_function_arguments(o);
+CREATE MACRO pgc.pg_get_functiondef(o) AS (
+  SELECT min(concat('CREATE OR REPLACE FUNCTION pg_catalog.', function_name, '(', pgc.pg_get_function_arguments(o), ')', chr(10),
+    ' RETURNS ', pgc.pg_get_function_result(o), chr(10), ' LANGUAGE internal', chr(10),
+    'AS $function$', function_name, '$function$', chr(10))) FROM pgc.functions WHERE oid = o);
+CREATE MACRO pgc.function_name(t) AS regexp_replace(regexp_replace(lower(t), '\(.*\)$', ''), '^pg_catalog\.', '');
+CREATE MACRO pgc.function_oid(t) AS (SELECT min(oid) FROM pgc.functions WHERE function_name = t);
+CREATE MACRO pgc.role_oid(t) AS (SELECT min(10::BIGINT) FROM pgc.session_facts WHERE username = t);
 CREATE MACRO pgc.pg_get_partkeydef(o) AS NULL::VARCHAR;
 CREATE MACRO pgc.pg_get_statisticsobjdef_columns(o) AS '';
 CREATE MACRO pgc.pg_get_serial_sequence(t, c) AS NULL::VARCHAR;
@@ -656,7 +679,7 @@ CREATE MACRO pgc.pg_table_is_visible(o) AS coalesce((
   SELECT min(n.nspname = f.project) FROM pgc.relations AS r JOIN pgc.namespaces AS n ON n.oid = r.relnamespace, pgc.session_facts AS f
   WHERE r.oid = o), false);
 CREATE MACRO pgc.pg_type_is_visible(o) AS true;
-CREATE MACRO pgc.pg_function_is_visible(o) AS false;
+CREATE MACRO pgc.pg_function_is_visible(o) AS true;
 CREATE MACRO pgc.pg_operator_is_visible(o) AS true;
 CREATE MACRO pgc.pg_opclass_is_visible(o) AS true;
 CREATE MACRO pgc.pg_collation_is_visible(o) AS true;
@@ -666,6 +689,16 @@ CREATE MACRO pgc.pg_ts_config_is_visible(o) AS true;
 CREATE MACRO pgc.pg_my_temp_schema() AS 0::BIGINT;
 CREATE MACRO pgc.pg_is_other_temp_schema(o) AS false;
 CREATE MACRO pgc.pg_is_in_recovery() AS false;
+CREATE MACRO pgc.pg_is_wal_replay_paused() AS false;
+CREATE MACRO pgc.pg_export_snapshot() AS '00000003-00000001-1';
+CREATE MACRO pgc.age(x) AS 0;
+CREATE MACRO pgc.pg_stat_get_numscans(o) AS 0::BIGINT;
+CREATE MACRO pgc.pg_cancel_backend(p) AS false;
+CREATE MACRO pgc.pg_terminate_backend(p) AS false;
+CREATE MACRO pgc.pg_get_statisticsobjdef(o) AS NULL::VARCHAR;
+CREATE MACRO pgc.pg_get_multixact_members(x) AS NULL::VARCHAR;
+CREATE MACRO pgc.acldefault(k, o) AS NULL::VARCHAR[];
+CREATE MACRO pgc.pg_blocking_pids(p) AS []::INTEGER[];
 CREATE MACRO pgc.pg_backend_pid() AS 1;
 CREATE MACRO pgc.pg_encoding_to_char(e) AS 'UTF8';
 CREATE MACRO pgc.pg_char_to_encoding(e) AS 6;
@@ -699,10 +732,19 @@ CREATE MACRO pgc.current_schemas(implicit) AS CASE WHEN implicit THEN ['pg_catal
 CREATE MACRO pgc.current_username() AS (SELECT min(username) FROM pgc.session_facts);
 CREATE MACRO pgc.current_setting(n) AS (SELECT min(setting) FROM pgc.pg_settings WHERE lower(name) = lower(n)),
   (n, m) AS (SELECT min(setting) FROM pgc.pg_settings WHERE lower(name) = lower(n));
-CREATE MACRO pgc.set_config(n, v, l) AS v;
 CREATE MACRO pgc.quote_ident(t) AS CASE WHEN regexp_full_match(t, '[a-z_][a-z0-9_$]*') THEN t
   ELSE '"' || replace(t, '"', '""') || '"' END;
 CREATE MACRO pgc.quote_literal(t) AS '''' || replace(t, '''', '''''') || '''';
+CREATE MACRO pgc.set_config(n, v, l) AS v;
+CREATE MACRO pgc.pg_show_all_settings() AS TABLE FROM pgc.pg_settings;
+-- The next place of `%s`, `%I` or `%L` in a format.
+CREATE MACRO pgc.format_next(f, a) AS regexp_replace(f, '%[sIL]', replace(coalesce(CASE regexp_extract(f, '%([sIL])', 1)
+  WHEN 'I' THEN pgc.quote_ident(a::VARCHAR) WHEN 'L' THEN pgc.quote_literal(a::VARCHAR) ELSE a::VARCHAR END, ''), '\', '\\'));
+CREATE MACRO pgc.format(f, a) AS pgc.format_next(f, a), (f, a, b) AS pgc.format_next(pgc.format_next(f, a), b),
+  (f, a, b, c) AS pgc.format_next(pgc.format_next(pgc.format_next(f, a), b), c);
+CREATE MACRO pgc.parse_ident(t) AS list_transform(regexp_extract_all(t, '"(?:[^"]|"")*"|[^."]+'),
+  p -> CASE WHEN p LIKE '"%' THEN replace(p[2:-2], '""', '"') ELSE lower(p) END);
+CREATE MACRO pgc.array_length(a, d) AS nullif(len(a), 0);
 CREATE MACRO pgc.array_upper(a, d) AS len(a);
 CREATE MACRO pgc.array_lower(a, d) AS CASE WHEN len(a) > 0 THEN 1 END;
 CREATE MACRO pgc.array_to_string(a, s) AS list_aggregate(a, 'string_agg', s), (a, s, n) AS list_aggregate(a, 'string_agg', s);
@@ -755,7 +797,7 @@ CREATE VIEW info.table_constraints AS SELECT f.db AS constraint_catalog, n.nspna
   r.relname || '_pkey' AS constraint_name, f.db AS table_catalog, n.nspname AS table_schema, r.relname AS table_name,
   'PRIMARY KEY' AS constraint_type, 'NO' AS is_deferrable, 'NO' AS initially_deferred, 'YES' AS enforced,
   NULL::VARCHAR AS nulls_distinct
-  FROM pgc.keys AS k JOIN pgc.relations AS r ON r.oid = k.attrelid JOIN pgc.namespaces AS n ON n.oid = r.relnamespace,
+  FROM pgc.table_keys AS k JOIN pgc.relations AS r ON r.oid = k.attrelid JOIN pgc.namespaces AS n ON n.oid = r.relnamespace,
   pgc.session_facts AS f;
 CREATE VIEW info.key_column_usage AS SELECT f.db AS constraint_catalog, n.nspname AS constraint_schema,
   r.relname || '_pkey' AS constraint_name, f.db AS table_catalog, n.nspname AS table_schema, r.relname AS table_name,

@@ -2,6 +2,7 @@
 import type { ResultValue } from '../../core/domain/query-result.ts'
 import { AppError } from '../../core/errors.ts'
 import { CATALOG_SCRIPT, overCatalog } from './catalog-statement.ts'
+import { withCatalogRows } from './mixed-statement.ts'
 
 /** A database of its own in memory, for statements that never touch stored data. */
 export interface ScratchDatabase {
@@ -135,6 +136,8 @@ function commentOf(kind: unknown, comment: unknown): string | null {
   return kind === 'KNOWLEDGE BASE' ? "Knowledge base: search it with content = 'text'" : null
 }
 
+const NO_SUCH_TABLE = /Table with name .* does not exist/
+
 export class PgCatalog {
   readonly #scratch: ScratchDatabase
 
@@ -142,15 +145,24 @@ export class PgCatalog {
     this.#scratch = scratch
   }
 
-  /** @throws AppError `sql_failed` with what the catalog here does not have */
-  async read(sql: string, signal: AbortSignal): Promise<ScratchRows> {
+  /**
+   * @returns undefined: the statement reads data too
+   * @throws AppError `sql_failed` with what the catalog here does not have
+   */
+  async read(sql: string, signal: AbortSignal): Promise<ScratchRows | undefined> {
     try {
       return await this.#scratch.read(overCatalog(sql), signal)
     } catch (error) {
       if (!(error instanceof AppError) || error.code !== 'sql_failed') throw error
+      if (NO_SUCH_TABLE.test(error.message)) return undefined
       const message = `PostgreSQL's catalog is only partly here: ${error.message}`
       throw new AppError('sql_failed', message, { cause: error })
     }
+  }
+
+  /** The statement with the catalog's rows in it, for the engine that has the data. */
+  withRows(sql: string, signal: AbortSignal): Promise<string> {
+    return withCatalogRows(sql, (part) => this.#scratch.read(part, signal))
   }
 
   close(): void {

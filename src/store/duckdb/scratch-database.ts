@@ -80,8 +80,11 @@ export class ScratchDatabase {
     }
   }
 
+  /** After the statements that wait for it. */
   close(): void {
-    this.#connection.closeSync()
-    this.#instance.closeSync()
+    void this.#turns.run(async () => {
+      this.#connection.closeSync()
+      this.#instance.closeSync()
+    })
   }
 }
