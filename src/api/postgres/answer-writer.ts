@@ -96,7 +96,7 @@ function formatAt(formats: readonly number[], index: number): number {
 
 /** DuckDB names a column by its expression; PostgreSQL by the function alone. */
 function plainName(name: string): string {
-  const call = /^(?:main\.)?"?(\w+)"?\(.*\)$/s.exec(name)?.[1]
+  const call = /^(?:\w+\.)?"?(\w+)"?\(.*\)$/s.exec(name)?.[1]
   return call === 'CAST' ? '?column?' : (call ?? name)
 }
 

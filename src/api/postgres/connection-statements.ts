@@ -25,7 +25,15 @@ import {
   type RunResult,
 } from './portals.ts'
 import { PgSession } from './session-statements.ts'
-import { ENDS, firstSchema, notThere, tagOf, transactionFailed } from './statement-words.ts'
+import {
+  ANSWERS,
+  ENDS,
+  firstSchema,
+  isAnswered,
+  notThere,
+  tagOf,
+  transactionFailed,
+} from './statement-words.ts'
 
 export interface StatementDeps {
   /** The project of a database or schema name, or the default one. */
@@ -50,7 +58,7 @@ export class ConnectionStatements {
   readonly #database: string
   readonly #deps: StatementDeps
   readonly #out: AnswerWriter
-  readonly #session = new PgSession()
+  readonly #session: PgSession
   readonly #prepared = new Map<string, Prepared>()
   readonly #portals: Portals
   readonly #closed = new AbortController()
@@ -66,6 +74,7 @@ export class ConnectionStatements {
     this.#deps = deps
     this.#out = out
     this.#db = deps.projectOf(database)
+    this.#session = new PgSession(this.#db)
     this.#portals = new Portals((bound, use) => this.#run(bound, use))
   }
 
@@ -139,11 +148,10 @@ export class ConnectionStatements {
       this.#portals.closeAll()
     }
     if (answer.changed !== undefined) {
-      const [name, value] = answer.changed
-      if (name === 'search_path')
-        this.#db = this.#deps.projectOf(firstSchema(value) ?? this.#database)
-      this.#out.setting(name, value)
+      this.#out.setting(...answer.changed)
     }
+    const path = this.#session.setting('search_path') ?? ''
+    this.#db = this.#deps.projectOf(firstSchema(path) ?? this.#database)
     if (answer.shown !== undefined) {
       const { name, value } = answer.shown
       const columns = [{ name, type: 'VARCHAR' }]
@@ -385,23 +393,4 @@ export class ConnectionStatements {
     this.#session.failed()
     this.#out.failure(toAppError(error), { sql })
   }
-}
-
-/** What answers each kind of message; `H`, Flush, asks for nothing: what is written goes out when no other message is there. */
-const ANSWERS = {
-  Q: 'query',
-  P: 'parse',
-  B: 'bind',
-  D: 'describe',
-  E: 'execute',
-  C: 'closeNamed',
-  S: 'sync',
-  H: 'flush',
-  d: 'copyData',
-  c: 'copyDone',
-  f: 'copyFail',
-} as const
-
-function isAnswered(kind: string): kind is keyof typeof ANSWERS {
-  return Object.hasOwn(ANSWERS, kind)
 }

@@ -260,7 +260,10 @@ export class PgConnection {
       send: () => this.#send(),
     })
     this.#out.begin('R').int32(0).end()
-    const reported = { ...REPORTED, application_name, session_authorization: user }
+    const reported = {
+      ...REPORTED,
+      ...{ application_name, session_authorization: user, search_path: projectOf(database) },
+    }
     for (const [name, value] of Object.entries(reported)) this.#out.setting(name, value)
     this.#out.begin('K').int32(processId).raw(this.#cancelKey).end()
     this.#statements.ready()

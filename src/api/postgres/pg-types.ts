@@ -35,6 +35,11 @@ const BIT = type('varbit', 1562, -1, 1563)
 const NUMERIC = type('numeric', 1700, -1, 1231)
 const UUID = type('uuid', 2950, 16, 2951)
 const JSONB = type('jsonb', 3802, -1, 3807)
+/** Lists of the catalog whose texts have spaces between the elements. */
+const VECTORS: Readonly<Record<string, readonly [vector: PgType, element: PgType]>> = {
+  int2vector: [type('int2vector', 22, -1, 1006), INT2],
+  oidvector: [type('oidvector', 30, -1, 1013), OID],
+}
 
 /** By DuckDB's name, without what is in parentheses. */
 const BY_DUCKDB: Readonly<Record<string, PgType>> = {
@@ -92,6 +97,10 @@ export interface ColumnType {
 
 /** @param duckdb DuckDB's name of the type: `DECIMAL(18,3)`, `INTEGER[]` */
 export function columnType(duckdb: string): ColumnType {
+  const [vector, element = null] = VECTORS[duckdb] ?? []
+  if (vector !== undefined) {
+    return { oid: vector.oid, size: -1, modifier: -1, scale: null, element, scalar: vector }
+  }
   const list = /^(.*?)(?:\[\d*\])+$/s.exec(duckdb)
   const name = list?.[1] ?? duckdb
   const decimal = /^DECIMAL\((\d+),(\d+)\)$/.exec(name)
@@ -117,7 +126,9 @@ export function textValue(
 ): string | null {
   if (value === null) return null
   if (scale !== null && typeof value === 'number') return value.toFixed(scale)
-  if (element !== null && Array.isArray(value)) return arrayText(value, element)
+  if (element !== null && Array.isArray(value)) {
+    return scalar.name.endsWith('vector') ? value.join(' ') : arrayText(value, element)
+  }
   return scalarText(value, scalar)
 }
 

@@ -22,6 +22,7 @@ import type { RunningRequests } from '../http/request/running-requests.ts'
 import type { ConnectionParts } from './listen-postgres.ts'
 import { columnType, PG_TYPES } from './pg-types.ts'
 import type { RunOptions, RunResult } from './portals.ts'
+import { KNOWN_SETTINGS } from './session-statements.ts'
 
 export interface PostgresParts {
   readonly deps: Pick<ServerDeps, 'query' | 'running' | 'catalogFor' | 'logError'>
@@ -137,7 +138,6 @@ export class PostgresPort {
     return result
   }
 
-  /** Nearly all that is BIGINT in the catalog is the number of an object, and drivers look for that type. */
   async #catalogRows(
     options: SessionOptions,
     principal: Principal,
@@ -154,9 +154,9 @@ export class PostgresPort {
       const mixed = { ...options, sql: await catalog.withRows(sql, signal), params: {} }
       return this.#rows(mixed, principal, signal)
     }
-    const typed = found.columns.map(({ name, type }) => ({ name, type: asOid(type) }))
+    const typed = found.columns.map(({ name, type }) => ({ name, type: catalogType(type) }))
     const shown = DESCRIBES.test(sql)
-      ? found.rows.map(([name = null, type, ...rest]) => [name, asOid(String(type)), ...rest])
+      ? found.rows.map(([name = null, type, ...rest]) => [name, catalogType(String(type)), ...rest])
       : found.rows
     return { columns: typed, batches: batchesOf(shown), affectedRows: null, warnings: [] }
   }
@@ -183,7 +183,9 @@ export class PostgresPort {
     }
     const username = principal.name === '' ? 'eider' : principal.name
     const caller = { database, project, username }
-    const catalog = openCatalog(caller, { openScratch, rows, types: PG_TYPES, typeOf: columnType })
+    const catalog = openCatalog(caller, {
+      ...{ openScratch, rows, types: PG_TYPES, settings: KNOWN_SETTINGS, typeOf: columnType },
+    })
     this.#catalogs.set(key, { snapshot, catalog })
     catalog.catch(() => this.#catalogs.delete(key))
     return catalog
@@ -192,8 +194,15 @@ export class PostgresPort {
 
 const DESCRIBES = /^\s*describe\b/i
 
-function asOid(type: string): string {
-  return type.replace(/^BIGINT/, 'OID')
+/** Nearly all that is BIGINT in the catalog is the number of an object, and drivers look for that type. */
+function catalogType(type: string): string {
+  return VECTOR_TYPES[type] ?? type.replace(/^BIGINT/, 'OID')
+}
+
+/** As pg-catalog.sql makes them. */
+const VECTOR_TYPES: Readonly<Record<string, string>> = {
+  'UINTEGER[]': 'oidvector',
+  'USMALLINT[]': 'int2vector',
 }
 
 type SessionOptions = RunOptions & { readonly session: SessionName }

@@ -19,7 +19,14 @@ const REG_TYPES: Readonly<Record<string, { readonly oidOf: string; readonly name
   regrole: { oidOf: 'pgc.role_oid', nameOf: 'pgc.pg_get_userbyid' },
 }
 const FUNCTION_TYPES = new Set(['regproc', 'regprocedure'])
-const USER_WORDS = new Set(['current_user', 'session_user', 'current_role', 'current_catalog'])
+/** Words that are calls without parentheses. */
+const CALLS: Readonly<Record<string, string>> = {
+  current_catalog: 'pgc.current_database()',
+  current_role: 'pgc."current_user"()',
+  current_user: 'pgc."current_user"()',
+  session_user: 'pgc."session_user"()',
+  user: 'pgc."current_user"()',
+}
 
 /** Whether the statement is about the catalog, and not about rows of Eider's. */
 export function isCatalogStatement(sql: string): boolean {
@@ -38,7 +45,10 @@ export function isCatalogStatement(sql: string): boolean {
     if (RELATIONS.has(name)) return isRelationPlace(tokens, index)
     if (isCast(tokens[index - 1])) return REG_TYPES[name] !== undefined || FUNCTION_TYPES.has(name)
     const isCall = next?.text === '(' && FUNCTIONS.has(name)
-    return (isCall && (!hasFrom || name.startsWith('pg_'))) || (!hasFrom && USER_WORDS.has(name))
+    return (
+      (isCall && (!hasFrom || name.startsWith('pg_'))) ||
+      (!hasFrom && name !== 'user' && CALLS[name] !== undefined)
+    )
   })
 }
 
@@ -126,7 +136,13 @@ export function overCatalog(sql: string): string {
   return text + sql.slice(at).replace(/;\s*$/, '')
 }
 
-const SET_FUNCTIONS = new Set(['generate_series', 'unnest', 'generate_subscripts'])
+/** Functions in FROM, with what to write around those that are not functions of tables in DuckDB. */
+const SET_FUNCTIONS: Readonly<Record<string, readonly [string, string]>> = {
+  generate_series: ['(SELECT unnest(', '))'],
+  generate_subscripts: ['', ''],
+  string_to_array: ['(SELECT ', ')'],
+  unnest: ['', ''],
+}
 const NO_ALIAS = /^(where|on|join|left|right|inner|cross|full|group|order|union|limit|with|using)$/i
 
 /**
@@ -137,15 +153,13 @@ function setFunctionParts(tokens: readonly Token[]) {
   const before = new Map<number, string>()
   const after = new Map<number, string>()
   for (const [index, token] of tokens.entries()) {
-    const isCall = SET_FUNCTIONS.has(token.value.toLowerCase()) && tokens[index + 1]?.text === '('
+    const around = SET_FUNCTIONS[token.value.toLowerCase()]
     const first = tokens[index - 1]?.text === '.' ? index - 2 : index
-    if (!isCall || !isInFrom(tokens, first)) continue
+    if (around === undefined || tokens[index + 1]?.text !== '(' || !isInFrom(tokens, first))
+      continue
     const close = closingOf(tokens, index + 1)
-    const isSeries = token.value.toLowerCase() === 'generate_series'
-    if (isSeries) {
-      before.set(first, '(SELECT unnest(')
-      after.set(close, '))')
-    }
+    before.set(first, around[0])
+    after.set(close, around[1])
     const at = isWord(tokens[close + 1] ?? token, 'as') ? close + 2 : close + 1
     const alias = tokens[at]
     const isName = alias?.kind === 'word' || alias?.kind === 'name'
@@ -229,8 +243,9 @@ function rewritten({ sql, tokens, index, before }: Place): Rewritten | undefined
   }
   const renamed = RENAMED[name]
   if (renamed !== undefined && next?.text === '(') return { text: renamed, count: 1 }
-  if (!isPart && next?.text !== '(' && USER_WORDS.has(name)) {
-    const call = name === 'current_catalog' ? 'pgc.current_database()' : 'pgc.current_username()'
+  const call = CALLS[name]
+  const isAlias = isWord(tokens[index - 1] ?? END_TOKEN, 'as')
+  if (call !== undefined && token.kind === 'word' && !isPart && !isAlias && next?.text !== '(') {
     return { text: call, count: 1 }
   }
   return undefined

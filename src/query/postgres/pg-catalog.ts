@@ -40,6 +40,8 @@ export interface CatalogDeps {
   /** Rows of a statement, with the caller's rights. */
   readonly rows: (sql: string) => Promise<readonly (readonly unknown[])[]>
   readonly types: readonly CatalogType[]
+  /** What clients may ask for by name, with the values of a new session. */
+  readonly settings: ReadonlyMap<string, string>
   /** PostgreSQL's type of one of DuckDB's. */
   readonly typeOf: (duckdb: string) => {
     readonly oid: number
@@ -68,7 +70,7 @@ const SYSTEM_TYPES: readonly CatalogType[] = [
 /** The catalog as one caller sees it, until the server's own changes. */
 export async function openCatalog(
   { database, project, username }: CatalogCaller,
-  { openScratch, rows, types, typeOf }: CatalogDeps,
+  { openScratch, rows, types, settings, typeOf }: CatalogDeps,
 ): Promise<PgCatalog> {
   const schemas = await rows('SELECT schema_name FROM information_schema.schemata')
   const tables = await rows(
@@ -125,6 +127,11 @@ export async function openCatalog(
     { oid: 12, nspname: 'information_schema' },
     ...[...namespaces].map(([nspname, oid]) => ({ oid, nspname })),
   ])
+  const shownSettings = new Map([...settings, ['search_path', project]])
+  await scratch.fill(
+    'pgc.settings',
+    [...shownSettings].map(([name, setting]) => ({ name, setting })),
+  )
   await scratch.fill('pgc.relations', [...relations, ...indexes])
   await scratch.fill('pgc.attributes', attributes)
   await scratch.fill('pgc.types', [...scalars, ...arrays])
