@@ -1,8 +1,14 @@
 /** PostgreSQL's catalog over what one caller may see, for clients that read it to find their way. */
+import { literal } from '../../core/domain/identifier.ts'
 import type { ResultValue } from '../../core/domain/query-result.ts'
 import { AppError } from '../../core/errors.ts'
-import { CATALOG_SCRIPT, overCatalog } from './catalog-statement.ts'
-import { withCatalogRows } from './mixed-statement.ts'
+import { tokenize } from '../../sql/lexer/tokens.ts'
+import {
+  CATALOG_SCRIPT,
+  type CatalogPlace,
+  catalogPlaces,
+  overCatalog,
+} from './catalog-statement.ts'
 
 /** A database of its own in memory, for statements that never touch stored data. */
 export interface ScratchDatabase {
@@ -175,4 +181,53 @@ export class PgCatalog {
   close(): void {
     this.#scratch.close()
   }
+}
+
+const NO_ALIAS = /^(where|on|join|left|right|inner|cross|full|group|order|union|limit|having)$/i
+
+/**
+ * A statement that reads the catalog and data at once: where it names a relation of the catalog, its rows are put in.
+ * @param read a statement over the catalog
+ */
+async function withCatalogRows(
+  sql: string,
+  read: (sql: string) => Promise<ScratchRows>,
+): Promise<string> {
+  let text = ''
+  let at = 0
+  for (const place of catalogPlaces(sql)) {
+    text += sql.slice(at, place.start) + (await putIn(place, read))
+    at = place.end
+    if (place.kind === 'relation' && !hasAlias(sql.slice(at))) text += ` AS ${place.name}`
+  }
+  return text + sql.slice(at)
+}
+
+async function putIn(
+  { kind, name }: CatalogPlace,
+  read: (sql: string) => Promise<ScratchRows>,
+): Promise<string> {
+  if (kind === 'cast') {
+    const { rows } = await read(`SELECT ${name}`)
+    return String(rows[0]?.[0] ?? 'NULL')
+  }
+  const { rows: described } = await read(`DESCRIBE pgc.${name}`)
+  const columns = described.map(([column, type]) => {
+    return { column: String(column), type: String(type).replace('BLOB', 'VARCHAR') }
+  })
+  const list = `SELECT coalesce(to_json(list(r))::VARCHAR, '[]') FROM pgc.${name} AS r`
+  const { rows } = await read(list)
+  const shape = Object.fromEntries(columns.map(({ column, type }) => [column, type]))
+  const parts = columns.map(({ column }) => {
+    return `struct_extract(catalog_row, ${literal(column)}) AS ${column}`
+  })
+  const json = literal(String(rows[0]?.[0]))
+  const source = `SELECT unnest(from_json(${json}, ${literal(JSON.stringify([shape]))})) AS catalog_row`
+  return `(SELECT ${parts.join(', ')} FROM (${source}))`
+}
+
+function hasAlias(rest: string): boolean {
+  const [first] = tokenize(rest)
+  const isName = first?.kind === 'word' || first?.kind === 'name'
+  return isName && !NO_ALIAS.test(first.text)
 }
