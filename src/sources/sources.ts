@@ -37,7 +37,7 @@ interface KnownAnswer {
   readonly answer: Promise<unknown>
 }
 
-/** All data sources, whatever their engine: deadlines, streams, and what is known of their tables for a while. */
+/** All data sources, with any engine: deadlines, streams, and a cache of what is known of their tables. */
 export class Sources implements DataSources {
   readonly #engines: Engines
   readonly #nowMs: () => number

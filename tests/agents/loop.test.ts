@@ -196,8 +196,7 @@ describe('answer', () => {
       '',
       "SELECT 1 FROM a WHERE b = 'x y'",
     ])
-    const said =
-      'This call is identical to call 1, so it was not run again: its result stands above.'
+    const said = 'This call is identical to call 1, so it was not run again: its result is above.'
     expect(transcript(events)[6]).toStartWith(`steps ${said}`)
     expect(requests[2]?.messages.at(-1)?.content).toContain(said)
   })

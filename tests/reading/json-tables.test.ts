@@ -18,7 +18,7 @@ describe('JSON', () => {
     const found = await readTable('t.json', '{"count":2,"rows":[{"a":1},{"a":2}]}')
     expect(found.rows).toEqual([['1'], ['2']])
     expect(found.warnings).toEqual([
-      'The table is the list "rows"; not in it is what stands beside the list: "count"',
+      'The table is the list "rows"; values next to the list are left out: "count"',
     ])
   })
 

@@ -69,7 +69,7 @@ export const ADD_DOCUMENTS_TOOL: Tool = {
   },
 }
 
-/** Whoever may write need not read: a name is enough. */
+/** Writing does not require reading: a name is enough. */
 const namable: typeof visibleData = (snapshot, principal) => {
   return visibleData(snapshot, { ...principal, scopes: new Set(['read']) })
 }

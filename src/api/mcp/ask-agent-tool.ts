@@ -12,7 +12,7 @@ export const ASK_AGENT_TOOL: Tool = {
   title: 'Ask an agent',
   description:
     'Asks an agent of this server a question in plain language. It looks things up in its own knowledge bases and tables and answers with citations. ' +
-    'That takes seconds to minutes; its steps are told as progress. list_data lists the agents. ' +
+    'That takes seconds to minutes; its steps are reported as progress. list_data lists the agents. ' +
     'For a follow-up send conversation_id: "new" with the first question, then the conversation_id of the answer.',
   needs: 'ask',
   // An agent may call tools of other servers.

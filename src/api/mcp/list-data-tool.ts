@@ -134,7 +134,7 @@ function dataItems(data: VisibleData, call: ToolCall): readonly Item[] {
   ]
 }
 
-/** What is no plain word stands in quotes. */
+/** Anything but a plain word is quoted. */
 function sqlNameOfFile(name: string): string {
   const plain = /^[a-z_]\w*$/i.test(name)
   return `${FILES_DATABASE}.${plain ? name : `"${name.replaceAll('"', '""')}"`}`

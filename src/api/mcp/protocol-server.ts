@@ -57,7 +57,7 @@ export function authInfoOf(caller: McpCaller) {
 function callerIn({ authInfo }: Extra): McpCaller {
   const caller = authInfo?.extra?.[CALLER]
   if (caller === undefined) throw new Error('a request of the protocol came without its caller')
-  // Nobody but `authInfoOf` puts something there.
+  // Only `authInfoOf` puts a value there.
   return caller as McpCaller
 }
 

@@ -133,7 +133,7 @@ interface Found {
   readonly warnings: readonly string[]
 }
 
-/** One of several that cannot be searched is told of; the only one fails the call. */
+/** If one of several cannot be searched, the result says so; if it is the only one, the call fails. */
 async function searchAll(
   knowledgeBases: readonly KnowledgeBase[],
   order: SearchOrder,

@@ -289,7 +289,7 @@ function postgresProtocol(guard: Guard): ServerProtocol<PostgresConnection, Post
       const timeout = ` SET LOCAL statement_timeout = ${Math.min(TIMEOUT_MS_MAX, timeoutMs)};`
       await connection.rows(BEGIN_SQL + timeout + searchPath(schemas))
     },
-    // Whatever a statement has set or locked goes with it.
+    // All settings and locks of a statement end with it.
     rollback: (connection) =>
       connection.rows('ROLLBACK; SELECT pg_catalog.pg_advisory_unlock_all()'),
     kept: ({ numericAs }) => new PostgresTypes(numericAs),

@@ -93,10 +93,10 @@ export const STORAGE = t.Union(
 export const AGENT_DATA = t.Object(
   {
     knowledge_bases: maybe(t.Union([TEXTS, t.String()]), {
-      description: '`<project>.<name>`; * and ? stand for any characters',
+      description: '`<project>.<name>`; * and ? are wildcards',
     }),
     tables: maybe(t.Union([TEXTS, t.String()]), {
-      description: '`<database>.<table>`; * and ? stand for any characters',
+      description: '`<database>.<table>`; * and ? are wildcards',
     }),
     mcp: maybe(
       t.Array(

@@ -1,4 +1,4 @@
-/** The query parameters of a route: one declaration reads them and stands in the document. */
+/** The query parameters of a route: one declaration reads them and documents them. */
 import { type TSchema, t } from 'elysia'
 import { AppError } from '../../../core/errors.ts'
 import { timestampOfMillis } from '../../../core/time.ts'
@@ -25,7 +25,7 @@ type Values<P extends Declared> = {
 }
 
 interface Reading {
-  /** A parameter that nobody knows is no mistake: existing clients send some. */
+  /** An unknown parameter is not an error: existing clients send some. */
   readonly ignoresOthers?: boolean
   /** What is empty is read as an empty text; without it, as if it were not sent. */
   readonly keepsEmpty?: boolean
@@ -112,7 +112,7 @@ export function text(init: TextRules): QueryParameter<string | undefined> {
   }
 }
 
-/** @param parse gets what is not empty */
+/** @param parse called with non-empty text only */
 export function parsedText<T>(
   init: TextRules,
   parse: (text: string, name: string) => T,
@@ -141,7 +141,7 @@ export function choice<const T extends string>(
   }
 }
 
-/** @param init.isLenient whatever does not say yes says no: existing clients send other words */
+/** @param init.isLenient anything but yes means no, because existing clients send other words */
 export function truth(init: About & { readonly isLenient?: boolean }): QueryParameter<boolean> {
   const { description, isLenient = false } = init
   return {

@@ -14,7 +14,7 @@ const READING = {
     examples: [';'],
   }),
   header: t.Boolean({ description: 'Whether the first row has the names of the columns' }),
-  all_text: t.Boolean({ description: 'Every column is text, whatever its values look like' }),
+  all_text: t.Boolean({ description: 'Read every column as text' }),
   sheet: t.String({ description: 'The name or the number of a sheet', examples: ['Sales'] }),
 }
 

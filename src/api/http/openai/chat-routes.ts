@@ -44,7 +44,7 @@ const ANSWER = t.Object({
       finish_reason: t.String({ description: 'stop, length or content_filter' }),
     }),
   ),
-  usage: orNull(USAGE, { description: 'null: nobody counted' }),
+  usage: orNull(USAGE, { description: 'null if not counted' }),
   system_fingerprint: t.Null(),
   eider: open({ trace_id: t.String(), warnings: t.Array(t.String()) }),
 })
@@ -106,7 +106,7 @@ export function mayAsk({ principal }: { readonly principal: Principal }): void {
   requireScope(principal, 'ask')
 }
 
-/** Logs a failure that the client is told of within a stream. */
+/** Logs a failure that the client sees within a stream. */
 export function failureLog({ deps }: RouteContext, scope: RequestScope) {
   return (failure: AppError, traceId: string) => {
     scope.failure = failure.code
@@ -157,7 +157,7 @@ function modelRecord({ id, kind, agent }: NamedModel) {
     object: 'model',
     created: Math.floor(Date.parse(`${agent.createdAt.slice(0, 19)}Z`) / 1000),
     owned_by: agent.projectName,
-    // Open WebUI shows it in the place of the id.
+    // Open WebUI shows it instead of the id.
     name: id,
     kind,
   }

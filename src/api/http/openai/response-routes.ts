@@ -125,7 +125,7 @@ export const responseOperations = resource('OpenAI', (api, context) => {
   })
 })
 
-/** Who answers: the model's agent; with `file_search` from the knowledge bases that it names, whoever the model is. */
+/** The model's agent answers; with `file_search`, it answers from the knowledge bases named there. */
 function agentFor(
   context: RouteContext,
   principal: Principal,
@@ -229,7 +229,7 @@ async function requireTrace(
   return trace
 }
 
-/** The answer that a message's id stands for; null: it is none of ours. */
+/** The answer behind a message's id; null if this server did not make the id. */
 async function toldIn(
   context: RouteContext,
   principal: Principal,

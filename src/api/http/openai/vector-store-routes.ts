@@ -209,7 +209,7 @@ const CLASHES: ReadonlySet<string> = new Set(['knowledge_base_exists', 'storage_
 
 const ID_CHARS_MAX = 80
 
-/** What can stand in a path as it is. */
+/** Text that can be used in a path unescaped. */
 function idNameOf(name: string): string {
   const plain = name
     .toWellFormed()

@@ -11,7 +11,7 @@ const ABOUT = `Knowledge bases, agents and SQL over HTTP.
 
 - Bodies are JSON, in UTF-8, unless an operation says otherwise.
 - Where the server has a login, send \`Authorization: Bearer <token>\`: the token of \`login\`, or a key.
-- Whatever fails is answered as \`application/problem+json\`: \`code\` is stable, \`detail\` says what to do. Only \`runSql\` tells a
+- A failed request is answered as \`application/problem+json\`: \`code\` is stable, \`detail\` says what to do. Only \`runSql\` tells a
   statement that failed with status 200 and \`type: "error"\`.
 - Times are UTC, as \`2026-04-30 12:00:00.000000\`.
 - Clients ignore fields that they do not know: later versions add some.`

@@ -16,7 +16,7 @@ export const TAGS = {
   Documents:
     'What is stored in a knowledge base, document by document. Lists come in pages: send `next` of one as `cursor` of the following. Changing metadata embeds nothing again.',
   Agents:
-    'Models with instructions and with the data that they may read. `askAgent` answers as a whole, `streamAgent` piece by piece, both with citations. What an agent may read is its own right, whoever asks it.',
+    'Models with instructions and with the data that they may read. `askAgent` returns a whole answer, `streamAgent` streams it, both with citations. An agent reads its own data, with its own rights, for everyone who may ask it.',
   Traces:
     'What questions to agents left behind: steps, times, tokens, cost, feedback. They hold what the agent read, so that they are shown to those who may ask it.',
   Jobs: 'Work that goes on without a request: its progress, and how to stop it and go on with it. Jobs of a project run by themselves, by their schedules; each run is a job of the list.',
@@ -24,13 +24,13 @@ export const TAGS = {
     'Uploaded files; SQL reads them as `files.<name>`. Tables, documents and archives are recognised by their content. What is said about a file beside its bytes has a say in how it is read.',
   Sources:
     'What knowledge bases are kept in step with: folders, sites, files, queries. A run stores what is new, replaces what has changed and deletes what is gone.',
-  SQL: 'One statement per request, in DuckDB\'s dialect. A statement that fails is answered with status 200 and `type: "error"`, as existing clients expect. One SELECT may stand in an address, for notebooks and shared links.',
+  SQL: 'One statement per request, in DuckDB\'s dialect. A statement that fails is answered with status 200 and `type: "error"`, as existing clients expect. A single SELECT can also be sent in a URL, for notebooks and shared links.',
   MCP: 'The Model Context Protocol, for programs with models of their own. They search, read, query and ask agents by its tools. Use a client of the protocol rather than these operations.',
   Databases:
     'The namespaces of SQL: projects, data sources, `files` and `information_schema`. Data sources are other databases, which statements read beside those of Eider.',
   OpenAI:
     "OpenAI's API: agents and knowledge bases as models, vector stores and files. Its official clients work with the base URL of this server and `/v1`. Errors have that API's own form.",
-  Views: 'Named SELECT statements. They are read as tables are, by whoever may read them.',
+  Views: 'Named SELECT statements, read like tables.',
   Backups:
     'Copies of everything that is stored, made while the server runs. They hold what every project holds.',
   Access:
@@ -200,7 +200,7 @@ function operationOf<P extends string, Query, Body, Found>(
         found = find?.(place())
       }
       const given = { ...place(), scope, signal, query, body, found }
-      // What is not declared is not read by `run`.
+      // `run` sees declared parameters only.
       const result = await run(given as typeof given & Read<Query, Body, Found>)
       if (result instanceof Response) return result
       if (result === undefined) return new Response(null, { status: 204 })

@@ -60,7 +60,7 @@ const CHANGE = bodySchema(
     check_connection: CHECKED,
   }),
 )
-/** The parameters stand beside the engine. */
+/** The parameters are next to the engine. */
 const STATUS = bodySchema(open({ engine: t.String() }))
 
 export const dataSourceOperations = resource('Databases', (api, context) => {
@@ -217,7 +217,7 @@ async function requireConnection(
   throw new AppError('invalid_database', check.errorMessage, { title: 'Connection error' })
 }
 
-/** Of what is not stored yet, under an id that nothing has. */
+/** For an unsaved source, under an id that none has. */
 async function checkDraft(
   context: RouteContext,
   draft: DataSourceDraft,
@@ -233,7 +233,7 @@ async function checkDraft(
   }
 }
 
-/** The rows of a statement of ours. */
+/** The rows of a statement that the server wrote itself. */
 export async function rowsOf(
   context: RouteContext,
   request: Request,

@@ -77,7 +77,7 @@ const SELECTION = queryParameters(
       description: 'JSON as in a search. A document goes whole where one of its chunks fits',
       examples: ['{"year": {"<": 2020}}'],
     }),
-    all: truth({ description: 'Every document; required where there are no filters' }),
+    all: truth({ description: 'Every document; required without filters' }),
   },
   reading,
 )

@@ -125,11 +125,11 @@ export const requestOperations = resource('Server', (api, context) => {
     run({ request, params, scope }) {
       const found = seenBy(context, request).find((one) => String(one.number) === params.number)
       if (found === undefined) {
-        const message = `No request ${params.number.slice(0, 100)} is under way; GET /api/requests/running lists them`
+        const message = `No request ${params.number.slice(0, 100)} is running; GET /api/requests/running lists them`
         throw new AppError('request_not_found', message)
       }
       scope.noteChange('cancelRequest', [found.route])
-      found.abort(new AppError('cancelled', 'Somebody who may do so cancelled the request'))
+      found.abort(new AppError('cancelled', 'A user with the right to do so cancelled the request'))
     },
   })
 })

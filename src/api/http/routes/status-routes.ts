@@ -154,7 +154,7 @@ export const healthOperations = resource('Server', (api, context) => {
     id: 'getHealth',
     summary: 'Health check: the database answers, and there is room to store',
     description:
-      'For alarms: fails until somebody acts. A restart makes no room on a disk, so supervisors ask `/api/util/ping`.',
+      'For alarms: fails until an operator acts. A restart does not free disk space, so supervisors should call `/api/util/ping`.',
     needs: 'nothing',
     answers: { 200: ['All is well', HEALTH], 503: 'What is wrong' },
     async run() {

@@ -61,7 +61,7 @@ const FILTERS = {
   purpose: choice(RUN_PURPOSES, { description: 'What it was for' }),
   from: moment({ description: 'Begun at this time or after' }),
   to: moment({ description: 'Begun before this time' }),
-  q: words('A part of the question, in whatever case'),
+  q: words('Part of the question; case is ignored'),
 }
 const LIST = queryParameters({
   ...FILTERS,
@@ -69,7 +69,7 @@ const LIST = queryParameters({
 })
 const SELECTION = queryParameters({
   ...FILTERS,
-  all: truth({ description: 'Every trace; required where there are no filters' }),
+  all: truth({ description: 'Every trace; required without filters' }),
 })
 
 export const traceOperations = resource('Traces', (api, context) => {

@@ -88,7 +88,7 @@ const CITATION = named('Citation', 'Where a statement of the answer comes from',
   knowledge_base: t.String(),
   document_id: t.String(),
   chunk_id: t.String(),
-  text: t.String({ description: 'The quote: it stands in the chunk, word for word' }),
+  text: t.String({ description: 'The quote, word for word as it appears in the chunk' }),
   start: orNull(COUNT, { description: 'Offsets in the column, in UTF-16 code units' }),
   end: orNull(COUNT),
   page: orNull(t.Integer(), { description: 'The page or slide of the first character' }),
@@ -216,11 +216,11 @@ export const COMPLETION_EVENT = t.Union(
       warnings: TEXTS,
       ...WATCHED,
     }),
-    named('ErrorEvent', 'In the place of the answer', {
+    named('ErrorEvent', 'Sent instead of the answer', {
       type: oneOf(['error']),
       content: t.String(),
       error_type: FAILURE_TYPE,
-      error_code: t.String({ description: '`cancelled`: somebody stopped it' }),
+      error_code: t.String({ description: '`cancelled`: the request was stopped' }),
       trace_id: t.String(),
     }),
     named('EndEvent', { type: oneOf(['end']) }),
@@ -244,7 +244,7 @@ const NEXT = orNull(t.String(), {
 })
 const RUN_OUTCOME = oneOf(RUN_OUTCOMES, { $id: 'RunOutcome' })
 
-export const FEEDBACK = named('Feedback', 'What somebody thought of an answer', {
+export const FEEDBACK = named('Feedback', 'A rating of an answer', {
   rating: t.Number({ minimum: -1, maximum: 1 }),
   comment: orNull(t.String()),
   created_at: TIME,

@@ -33,7 +33,7 @@ export const VIEW = t.Object(
     id: t.Integer(),
     name: t.String(),
     project: t.String(),
-    query: t.String({ description: 'The SELECT that it stands for' }),
+    query: t.String({ description: 'The SELECT behind the view' }),
     columns: t.Array(named('ViewColumn', { name: t.String(), type: t.String() })),
     ...TIMES,
   },
@@ -84,9 +84,9 @@ export const JOB = t.Object(
       minimum: 0,
       description: 'Rows not stored because their content is empty; `errors` lists the first 100',
     }),
-    total: orNull(COUNT, { description: 'Rows that there will be; null: nobody knows' }),
+    total: orNull(COUNT, { description: 'Total rows, or null if unknown' }),
     rate: orNull(t.Number(), { description: 'Rows a second of late' }),
-    remaining_seconds: orNull(t.Number(), { description: 'null: nobody knows' }),
+    remaining_seconds: orNull(t.Number(), { description: 'null if unknown' }),
     error: orNull(t.String(), { description: 'Why it failed; null: it did not' }),
     errors: t.Array(JOB_ERROR, { description: 'What was left out, the first of it' }),
     error_count: COUNT,
@@ -141,7 +141,7 @@ export const SCHEDULE = named('Schedule', 'A job that runs by itself', {
   next_run_at: orNull(TIME, { description: 'null: it does not run any more' }),
   schedule_str: orNull(t.String(), { description: '`2 hours`, or a cron expression' }),
   last: t.Record(t.String(), t.Object({ value: t.String(), type: t.String() }), {
-    description: 'What LAST stands for, by the place of its statement',
+    description: 'The value of LAST, by the position of its statement',
   }),
   created_at: TIME,
 })
@@ -201,7 +201,7 @@ export const SOURCE_RUN = named(
   },
 )
 
-/** What a source is told: which of these depends on its kind. */
+/** The settings of a sync; which of them apply depends on the kind of source. */
 export const SOURCE_PARAMETERS = {
   path: t.Optional(t.String({ description: 'Of a folder' })),
   url: t.Optional(t.String({ description: 'Of url, sitemap and site' })),
@@ -211,7 +211,7 @@ export const SOURCE_PARAMETERS = {
     t.String({ description: 'Of query and table: it grows with each change' }),
   ),
   include: t.Optional(t.Array(t.String(), { description: 'Globs: what is read' })),
-  exclude: t.Optional(t.Array(t.String(), { description: 'Globs: what is not' })),
+  exclude: t.Optional(t.Array(t.String(), { description: 'Globs of the files to leave out' })),
   hidden: t.Optional(t.Boolean({ description: 'Of a folder: hidden files, too' })),
   headers: t.Optional(
     t.Record(t.String(), t.String(), { description: 'Sent with each request; answers mask them' }),

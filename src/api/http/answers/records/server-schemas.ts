@@ -31,7 +31,7 @@ export const HEALTH = t.Object(
 )
 
 export const READINESS = t.Union([NOTHING, t.Object({ warnings: TEXTS })], {
-  description: 'An empty string; or what is not as it should be',
+  description: 'An empty string, or what is wrong',
 })
 
 export const CONFIG = t.Object(
@@ -54,7 +54,7 @@ export const STATUS = named('Status', 'What is optional is shown to those who ar
   principal: t.Optional(
     t.Object(
       {
-        kind: oneOf(['open', 'user', 'key'], { description: '`open`: there is no login' }),
+        kind: oneOf(['open', 'user', 'key'], { description: '`open`: the server has no login' }),
         id: t.String({ description: 'Unique among its kind' }),
         name: t.String(),
         scopes: t.Array(oneOf(SCOPES)),
@@ -130,23 +130,23 @@ export const RUNNING_REQUEST = named('RunningRequest', {
   started_at: TIME,
   ms: COUNT,
   method: t.String(),
-  path: t.String({ description: 'Without what stands behind the ?' }),
+  path: t.String({ description: 'Without the query string' }),
   route: t.String(),
   statement: orNull(t.String(), { description: 'Its first words, without values' }),
   request_id: t.String(),
-  principal: orNull(t.String(), { description: 'Who made it; null: there is no login' }),
+  principal: orNull(t.String(), { description: 'Who made it; null without a login' }),
 })
 
 export const ANSWERED_REQUEST = named('AnsweredRequest', {
   started_at: TIME,
   ms: t.Number({ description: 'To the last byte of the answer' }),
   method: t.String(),
-  path: t.String({ description: 'Without what stands behind the ?' }),
+  path: t.String({ description: 'Without the query string' }),
   route: t.String({ description: 'The pattern of the path; `unknown` where no route has it' }),
   status: t.Integer(),
   code: orNull(t.String(), { description: 'Of the error that it was answered with' }),
   request_id: t.String(),
-  principal: orNull(t.String(), { description: 'Who made it; null: nobody was logged in' }),
+  principal: orNull(t.String(), { description: 'Who made it; null without a login' }),
   is_from_page: t.Boolean({ description: 'Of the web page of this server, as it says itself' }),
 })
 
@@ -323,5 +323,5 @@ export const FILE_LIST = named('UploadResult', {
       detail: t.String(),
     }),
   ),
-  skipped: t.Integer({ minimum: 0, description: 'Entries of a ZIP file that are no files' }),
+  skipped: t.Integer({ minimum: 0, description: 'ZIP entries that are not files' }),
 })
