@@ -246,7 +246,7 @@ const PROMPTS: readonly Prompt[] = [
       { name: 'question', description: 'What you want to know', required: true },
       {
         name: 'knowledge_base',
-        description: 'project.name; without it all are searched',
+        description: 'project.name; by default all are searched',
         required: false,
       },
     ],
@@ -268,7 +268,7 @@ ${question}
   {
     name: 'explore_data',
     title: 'Explore data by SQL',
-    description: 'Looks at tables and knowledge bases, then answers a question by SQL',
+    description: 'Explores tables and knowledge bases, then answers a question with SQL',
     arguments: [
       { name: 'goal', description: 'What you want to find out', required: true },
       { name: 'project', description: 'Look only there', required: false },

@@ -44,7 +44,7 @@ export const RESOURCE_TEMPLATES = [
     uriTemplate: DOCUMENT_TEMPLATE,
     name: 'document',
     title: 'A document of a knowledge base',
-    description: 'Its whole text. search finds ids',
+    description: 'The whole text; search returns ids',
     mimeType: 'text/plain',
   },
 ]

@@ -270,7 +270,7 @@ interface RunRecord {
   readonly error: string | null
 }
 
-/** What a knowledge base is kept in step with: by the server, on a schedule or as it changes. */
+/** The sources that the server syncs a knowledge base with, on a schedule or as they change. */
 export const sources: RunCommand = async (context) => {
   const { client, options, output, signal } = context
   const [kb = '', word = 'list', name] = context.words

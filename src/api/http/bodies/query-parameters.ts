@@ -154,10 +154,10 @@ export function truth(init: About & { readonly isLenient?: boolean }): QueryPara
   }
 }
 
-/** Where a list goes on: `next` of the page before. */
+/** Where a list goes on: `next` of the previous page. */
 export function cursor(): QueryParameter<string | undefined> {
   return {
-    schema: t.String({ description: '`next` of the page before' }),
+    schema: t.String({ description: '`next` of the previous page' }),
     read(sent, name) {
       if (sent === undefined || /^\d{1,18}$/.test(sent)) return sent
       throw wrongParameter(name, 'must be "next" of the page before')
@@ -208,7 +208,7 @@ export function nextCursor(next: number | bigint | null): string | null {
 
 /** A day or a time; UTC unless it says otherwise. */
 export function moment({ description }: About): QueryParameter<string | undefined> {
-  const shape = { description: `${description}; a day or a time, UTC`, examples: ['2026-05-01'] }
+  const shape = { description: `${description}; a date or time, UTC`, examples: ['2026-05-01'] }
   return parsedText(shape, (sent, name) => {
     // In an address `+` is a space.
     const millis = momentMillis(

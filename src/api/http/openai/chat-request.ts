@@ -25,7 +25,7 @@ const flag = maybe(t.Boolean())
 export const CHAT = bodySchema(
   open({
     model: t.String({ description: 'project.agent or project.knowledge_base' }),
-    messages: t.Array(MESSAGE, { description: 'The last one of the user is asked' }),
+    messages: t.Array(MESSAGE, { description: 'The last user message is the question' }),
     stream: flag,
     stream_options: maybe(open({ include_usage: flag })),
     n: maybe(t.Integer(), { description: '1' }),

@@ -37,7 +37,7 @@ const ANSWER = t.Object({
         content: orNull(t.String()),
         refusal: t.Null(),
         annotations: t.Array(t.Object({ type: t.Literal('url_citation'), url_citation: open({}) })),
-        reasoning_content: t.Optional(t.String({ description: 'Tool steps, where wanted' })),
+        reasoning_content: t.Optional(t.String({ description: 'Tool steps, if requested' })),
         tool_calls: t.Optional(t.Array(CALL)),
       }),
       logprobs: t.Null(),
@@ -57,7 +57,7 @@ export const chatOperations = resource('OpenAI', (api, context) => {
     id: 'createChatCompletion',
     summary: 'Ask an agent or a knowledge base',
     description:
-      "OpenAI's chat completions, whole or (`stream`) as server-sent events. Needs the scope `ask`; a knowledge base as the model `read` too",
+      "OpenAI's chat completions, whole or (`stream`) as server-sent events. Needs the scope `ask`, and `read` if the model is a knowledge base",
     needs: 'login',
     find: mayAsk,
     body: CHAT,
@@ -133,7 +133,7 @@ const MODELS = t.Object({ object: t.Literal('list'), data: t.Array(MODEL) })
 export const modelOperations = resource('OpenAI', (api, context) => {
   api.get('/v1/models', {
     id: 'listModels',
-    summary: 'List what can be asked: agents and knowledge bases',
+    summary: 'List agents and knowledge bases as models',
     needs: 'login',
     answers: { 200: ['Those that the key may ask', MODELS] },
     run({ principal }) {

@@ -39,7 +39,7 @@ const BODY_SCHEMA = open({
     }),
   ),
   dimensions: maybe(t.Number({ multipleOf: 1, minimum: 1, maximum: DIMENSIONS_MAX }), {
-    description: 'Those of the model; vectors are not shortened',
+    description: 'Must be the model’s own: vectors are not shortened',
   }),
   user: maybe(t.String()),
 })

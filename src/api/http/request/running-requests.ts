@@ -16,7 +16,7 @@ export interface LogEntry {
   /** From the request's arrival to the last byte of its answer. */
   readonly ms: number
   readonly requestId: string
-  /** Of the error that it was answered with; null: none. Rows of a statement that failed are an answer, too. */
+  /** The error code of its answer; null: none. Rows of a statement that failed are an answer, too. */
   readonly code: ErrorCode | null
   /** Who made it; null if no login was needed or used. */
   readonly principal: string | null
