@@ -249,8 +249,7 @@ export function testServer(
       rerankers: { providers: [], reranker: () => ({ rerank: async () => [] }) },
       chatProviders: ['builtin', 'openai'],
       ...{ checkAddress: async () => {}, checkServerAddress: async () => {} },
-      reembeddings: NO_REEMBEDDINGS,
-      storages: NO_STORAGES,
+      ...{ reembeddings: NO_REEMBEDDINGS, storages: NO_STORAGES },
       dataSources: {
         createDataSource: async () => Promise.reject(new Error('not expected')),
         alterDataSource: async () => Promise.reject(new Error('not expected')),

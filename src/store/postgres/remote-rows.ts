@@ -171,9 +171,13 @@ function typedValues(
   types: ReadonlyMap<string, string>,
 ): ReadonlyMap<string, CellValue> {
   const values = new Map<string, CellValue>()
-  for (const [key, text] of Object.entries(JSON.parse(json) as Record<string, string | null>)) {
+  // Written by `typedSql`.
+  const texts = JSON.parse(json) as Record<string, string | null>
+  for (const [key, text] of Object.entries(texts)) {
     if (text === null) continue
-    values.set(key, types.get(key) === 'JSON' ? (JSON.parse(text) as CellValue) : text)
+    const isJson = types.get(key) === 'JSON'
+    // What is in a column of JSON is JSON.
+    values.set(key, isJson ? (JSON.parse(text) as CellValue) : text)
   }
   return values
 }

@@ -1,5 +1,6 @@
 /** Knowledge bases in a real PostgreSQL with pgvector: what they do is what they do in the embedded store. */
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import { join } from 'node:path'
 import { testPostgres } from '../../support/database-servers.ts'
 import { testPgvector } from '../../support/pgvector-server.ts'
 import { createTestApp, type TestApp } from '../../support/test-app.ts'
@@ -193,6 +194,20 @@ describe.skipIf(server === null)('a knowledge base in PostgreSQL', () => {
     await server?.restart()
     const found = await remote.rows(`SELECT id FROM kb WHERE content = 'bergamot' LIMIT 1`)
     expect(found).toEqual([['kept']])
+  })
+
+  test('the examples of docs/scaling.md', async () => {
+    const page = await Bun.file(join(import.meta.dir, '../../../docs/scaling.md')).text()
+    const [made = '', attached = ''] = [...page.matchAll(/```sql\n([^`]*)```/g)].map(
+      ([, one]) => one,
+    )
+    const [one, other] = [await app(), await app()]
+    const [, ...statements] = made.trim().split(/;\n?/).filter(Boolean)
+    for (const each of [one, other]) await must(each, connection(server?.parameters ?? {}))
+    const found = statements.pop() ?? ''
+    for (const statement of statements) await must(one, statement)
+    await must(other, attached.replace(';', ''))
+    expect(await other.rows(found)).toEqual([['sencha']])
   })
 
   test('a file of it goes into the embedded store and back', async () => {
