@@ -322,7 +322,7 @@ function serverSettings(settings: Settings, version: string): ServerDeps['settin
   }
 }
 
-/** Plans as soon as somebody asks. */
+/** Plans on the first request. */
 function plannerOf(options: PlannerOptions): Pick<Planner, 'plan' | 'close'> {
   let planner: Promise<Planner> | undefined
   return {

@@ -54,7 +54,7 @@ export interface SourceEngine {
 /** Rows at a cursor. One call at a time. */
 export interface SourceRows {
   readonly columns: readonly ResultColumn[]
-  /** null: there are no more. */
+  /** null: no more are left. */
   next(): Promise<readonly (readonly ResultValue[])[] | null>
   /** Gives the connection back, or ends it where the signal has aborted. Nothing happens the second time. */
   close(): Promise<void>
@@ -94,7 +94,7 @@ export function tablesOf(
   return [...tables.values()]
 }
 
-/** Why a data source failed, in words for whoever asked: which one, where, and the cause, without a secret. */
+/** Why a data source failed, for its user: which one, where, and the cause, without a secret. */
 
 const MESSAGE_CHARS_MAX = 1000
 

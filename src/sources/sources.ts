@@ -39,7 +39,7 @@ interface KnownAnswer {
   readonly answer: Promise<unknown>
 }
 
-/** All data sources, whatever their engine: deadlines, streams, and what is known of their tables for a while. */
+/** All data sources, with any engine: deadlines, streams, and a cache of what is known of their tables. */
 export class Sources implements DataSources, RemoteDatabases {
   readonly #engines: Engines
   readonly #nowMs: () => number

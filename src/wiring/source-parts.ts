@@ -95,7 +95,7 @@ export function databaseUses(
   }
 }
 
-/** The databases behind data sources. Their clients are loaded when somebody asks for one. */
+/** The databases behind data sources. Their clients are loaded on first use. */
 export function dataSourcesOf(options: SourcesOptions): DataSources & RemoteDatabases {
   let opened: Promise<Sources> | undefined
   let ready: Sources | undefined

@@ -159,7 +159,7 @@ function isAllowed(target: string, from: string, allowed: readonly string[]): bo
   return to === from || allowed.includes(to)
 }
 
-/** Numbered migrations, pages, assets: files without code of ours. */
+/** Numbered migrations, pages, assets: files without code of the project. */
 function isData(target: string): boolean {
   return !/\.(ts|tsx|mjs|js)$/.test(target)
 }

@@ -163,7 +163,7 @@ function contentColumns(read: FieldReader): readonly string[] | undefined {
   return columns
 }
 
-/** Names are compared without case, so a name that stands twice would be ambiguous. */
+/** Names are compared without case, so a repeated name would be ambiguous. */
 function columnList(read: FieldReader, field: string): readonly string[] | undefined {
   const columns = read.textList(field)
   checkNames(columns ?? [], field)
@@ -267,7 +267,7 @@ function exportedColumns(value: unknown): readonly ExportedColumn[] {
     if (known === null || isTaken || name === '' || name.length > EXPORTED_NAME_CHARS_MAX) {
       const shown = name.slice(0, 100).toWellFormed()
       throw unreadableExport(
-        `its metadata column ${shown} has no type of a column, or stands there twice`,
+        `its metadata column ${shown} has no type of a column, or is listed twice`,
       )
     }
     names.add(nameKey(name))

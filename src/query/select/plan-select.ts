@@ -33,7 +33,7 @@ import type { CandidateEdit } from '../../sql/subquery/knowledge-base-subquery.t
 import { type Rewriting, rewrite, type StatementEdit } from '../../sql/subquery/rewrite.ts'
 import type { CandidatePlan, CandidateRequest, SelectPlan } from './plan-cache.ts'
 
-/** Views that may stand within one another. */
+/** Maximum depth of nested views. */
 const VIEW_DEPTH_MAX = 10
 
 /** SELECTs for values within SELECTs for values. */
@@ -193,7 +193,7 @@ async function applyEdits(
   return candidates
 }
 
-/** A view is a caller's SELECT; every other edit is SQL of ours. */
+/** A view is the caller's SELECT; every other edit is SQL written by Eider. */
 async function editTree({ sql, view }: StatementEdit, engine: SqlText): Promise<TreeNode> {
   return view === undefined
     ? parseTree(await engine.parse(sql))
@@ -318,8 +318,8 @@ function namedParameters(tree: TreeNode): ReadonlySet<string> {
 }
 
 /**
- * The plan with empty objects in the place of the trees that its inner plans are found by: a plan that is kept, or goes
- * from one thread to another, carries no trees.
+ * The plan with empty objects instead of the trees that identify its inner plans: a plan that is kept, or passed between
+ * threads, carries no trees.
  */
 function withoutTrees(plan: SelectPlan, marks = new Map<TreeNode, TreeNode>()): SelectPlan {
   const markOf = (tree: TreeNode): TreeNode => {

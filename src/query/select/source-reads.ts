@@ -51,7 +51,7 @@ export class SourceRows {
     }
   }
 
-  /** The plan with these rows in the place of the tables. */
+  /** The plan with these rows instead of the tables. */
   planWith(plan: SelectPlan): SelectPlan {
     return withReads(plan, (read) => {
       const staged = this.#staged.get(this.#keys.get(read.placeholder) ?? '')
@@ -102,7 +102,7 @@ export async function directRows(
   return { columns, batches }
 }
 
-/** No more rows than these. Its reader may leave before it has begun: the source is told then, too. */
+/** At most this many rows. The reader may leave before it has begun: the source is stopped then, too. */
 function boundedBatches(batches: RowStream['batches'], rowsMax: number): RowStream['batches'] {
   return {
     [Symbol.asyncIterator]() {

@@ -310,7 +310,7 @@ function postgresProtocol(
       const timeout = ` SET LOCAL statement_timeout = ${Math.min(TIMEOUT_MS_MAX, timeoutMs)};`
       await connection.rows(beginSql + timeout + searchPath(schemas))
     },
-    // Whatever a statement has set or locked goes with it.
+    // All settings and locks of a statement end with it.
     rollback: (connection) =>
       connection.rows('ROLLBACK; SELECT pg_catalog.pg_advisory_unlock_all()'),
     kept: ({ numericAs }) => new PostgresTypes(numericAs),

@@ -18,7 +18,7 @@ import { fitValues } from './fitted-values.ts'
 import { appendKeywords, keywordTables } from './keyword-index.ts'
 
 export interface StoredTables extends TableIds {
-  /** null: there is no table of vectors yet. */
+  /** null: the table of vectors does not exist yet. */
   readonly dimensions: number | null
 }
 
