@@ -7,6 +7,7 @@ import type {
   SourceTableName,
 } from '../core/domain/flow/source-parameters.ts'
 import type { SourceSelect } from '../core/domain/ports/engine-ports.ts'
+import type { RemoteMode, RunRemote } from '../core/domain/ports/storage-ports.ts'
 import type { ResultColumn, ResultValue } from '../core/domain/query-result.ts'
 import { AppError } from '../core/errors.ts'
 import type { Guard } from '../core/runtime/address-policy.ts'
@@ -39,6 +40,13 @@ export interface SourceEngine {
   open(source: DataSource, select: SourceSelect, work: SourceWork): Promise<SourceRows>
   /** Writes all rows where DuckDB can read them. */
   copy(source: DataSource, select: SourceSelect, work: SourceWork): Promise<CopiedRows>
+  /** As `RemoteDatabases` says; missing: it holds no knowledge bases. */
+  transaction?<T>(
+    source: DataSource,
+    mode: RemoteMode,
+    work: SourceWork,
+    use: (run: RunRemote) => Promise<T>,
+  ): Promise<T>
   forget(source: Pick<DataSource, 'id'>): Promise<void>
   close(): Promise<void>
 }

@@ -52,7 +52,17 @@ export const FOLDER_ORDER: Readonly<Record<string, readonly string[]>> = {
   ops: ['jobs', 'telemetry', 'supervisor'],
   cli: ['commands', 'ingest', 'sql'],
   ui: ['views', 'uploads', 'shell', 'components', 'api'],
-  store: ['backup', 'records', 'hnsw', 'tables', 'documents', 'catalog', 'upkeep', 'duckdb'],
+  store: [
+    'backup',
+    'postgres',
+    'records',
+    'hnsw',
+    'tables',
+    'documents',
+    'catalog',
+    'upkeep',
+    'duckdb',
+  ],
 }
 
 /**
@@ -73,6 +83,7 @@ export const ONLY_IMPORTERS: Readonly<Record<string, readonly string[]>> = {
     'store/records',
     'store/hnsw',
     'store/backup',
+    'store/postgres',
     'reading/tables',
     'reading/processes',
     'sources/files',

@@ -45,11 +45,13 @@ const ROOT = 0
 export interface ServerOptions {
   readonly settings?: readonly string[]
   readonly files?: Readonly<Record<string, string>>
+  /** The folder of PostgreSQL's programs; unset: Debian's. */
+  readonly binaries?: string
 }
 
 /** null: PostgreSQL is not installed; then it says so. */
 export async function testPostgres(options: ServerOptions = {}): Promise<TestServer | null> {
-  const binaries = postgresBinaries()
+  const binaries = options.binaries ?? postgresBinaries()
   if (binaries === null) return skipped('PostgreSQL is not installed (Debian: postgresql)')
   const user = serverUser('postgres')
   if (user === null)
@@ -161,7 +163,7 @@ function described(port: number) {
   return { ...login, parameters: login }
 }
 
-function skipped(why: string): null {
+export function skipped(why: string): null {
   process.stderr.write(`skipped: ${why}\n`)
   return null
 }

@@ -168,6 +168,8 @@ export type KnowledgeBaseDraft = Omit<
 > & {
   /** Those of its metadata columns whose types are chosen. */
   readonly declaredColumns?: readonly DeclaredColumn[]
+  /** Set where another database holds its rows: whether the tables there were made for it. */
+  readonly remote?: { readonly isOwner: boolean }
 }
 
 /** The model that re-embeds all chunks and then takes over, and the length of its vectors where it is known. */
@@ -197,7 +199,7 @@ export type KnowledgeBaseChanges = Partial<
 
 /** `metadata_columns` as it was sent: a name, or a name and its type; null: not set by the caller. */
 export function sentMetadataColumns(
-  kb: KnowledgeBase,
+  kb: Pick<KnowledgeBase, 'metadataColumns' | 'storedMetadata'>,
 ): readonly (string | DeclaredColumn)[] | null {
   const types = new Map<string, string>()
   for (const { name, type, isDeclared } of kb.storedMetadata) {

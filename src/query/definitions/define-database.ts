@@ -18,6 +18,7 @@ import type { KnowledgeBase } from '../../core/domain/knowledge-base.ts'
 import type { ModelRef } from '../../core/domain/model-ref.ts'
 import type { DataSources } from '../../core/domain/ports/engine-ports.ts'
 import type { EmbedderRegistry, RerankerRegistry } from '../../core/domain/ports/model-ports.ts'
+import type { KnowledgeBaseStorages } from '../../core/domain/ports/storage-ports.ts'
 import type {
   Catalog,
   DataSourceCatalog,
@@ -230,6 +231,9 @@ export async function dropProject(project: Project, deps: CatalogDeps): Promise<
   if (project.name === DEFAULT_PROJECT) {
     throw new AppError('project_not_deletable', `Project ${project.name} cannot be deleted`)
   }
+  for (const kb of deps.catalog.snapshot().knowledgeBases) {
+    if (kb.projectId === project.id) await deps.storages.drop(kb)
+  }
   await deps.catalog.dropProject(project)
 }
 
@@ -337,6 +341,8 @@ export interface CatalogDeps {
   /** The same for the address of a server whose tools an agent may call. @throws AppError `address_refused` */
   readonly checkServerAddress: (url: URL) => Promise<void>
   readonly reembeddings: Reembeddings
+  /** Other databases that hold knowledge bases. */
+  readonly storages: KnowledgeBaseStorages
   /** Who defines things; unset: the server itself. */
   readonly author?: Principal
   /** Told of the model that an agent was given; null: the server's default. */

@@ -34,6 +34,8 @@ export interface SelectPlan {
   readonly isShort: boolean
   /** True when it holds tables that are made of the catalog as it was. */
   readonly readsCatalog: boolean
+  /** All that it names, but for those of its inner plans. */
+  readonly knowledgeBases: readonly KnowledgeBase[]
   /** The searches that have every vector measured in any case. */
   readonly scans: readonly MeasuredScan[]
   /** The parameters of the statement as the client wrote it, also those that became searches. */

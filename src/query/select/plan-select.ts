@@ -106,11 +106,13 @@ async function planTree(
     innerPlans.set(select, await planTree(select, inner, engine, { parameterNames, depth }))
   }
   const { searches, agents, thresholds, scans, reads, direct } = inputs
+  const knowledgeBases = [...inputs.knowledgeBases.values()]
   const rerankings = inputs.rerankings.map(({ names: _, ...input }) => input)
   const isOfCatalog = [...innerPlans.values()].some((plan) => plan.readsCatalog)
   const readsCatalog = inputs.readsCatalog || isOfCatalog
   const ofSources = { reads, direct, described: [] }
-  const collected = { searches, agents, thresholds, scans, rerankings, readsCatalog, ...ofSources }
+  const read = { knowledgeBases, readsCatalog, ...ofSources }
+  const collected = { searches, agents, thresholds, scans, rerankings, ...read }
   const isShort = isShortAnswer(queryNode(statementOf(tree)))
   const constant = isConstantQuery(queryNode(statementOf(tree))) ? { answer: null } : null
   const isCounted = inputs.counted?.select === queryNode(statementOf(tree))

@@ -26,7 +26,14 @@ import type { GivenRows } from './planning-protocol.ts'
 import { type QueryDeps, type RunContext, StageTimer, type StageTimes } from './query-deps.ts'
 import { rerank } from './rerank.ts'
 import { runPlan } from './run-plan.ts'
-import { directRows, planWithoutRows, readsOf, rowsUntilOver, SourceRows } from './source-reads.ts'
+import {
+  copyStorages,
+  directRows,
+  planWithoutRows,
+  readsOf,
+  rowsUntilOver,
+  SourceRows,
+} from './source-reads.ts'
 import { withColumnHint } from './statement-errors.ts'
 
 /** Values of `:name` parameters as they came in JSON. */
@@ -217,7 +224,9 @@ async function prepare(
   const timer = new StageTimer(deps.nowMs)
   const named = { ...request, sql: nativeNamed(request.sql, deps.catalog.snapshot()) }
   const sql = await withPivotsResolved(named, deps, signal)
-  const { plan, texts } = await cachedPlan({ ...request, sql }, { deps, signal, timer })
+  const find = () => cachedPlan({ ...request, sql }, { deps, signal, timer })
+  const known = await find()
+  const { plan, texts } = (await copyStorages(known.plan, deps)) ? await find() : known
   const { options = null, database } = request
   if (options !== null && plan.agents.length === 0) {
     throw new AppError(

@@ -95,6 +95,8 @@ export class PlanInputs {
 
   /** True when the statement reads tables that are made of the catalog. */
   readsCatalog = false
+  /** All that a FROM names, by their ids. */
+  readonly knowledgeBases = new Map<number, KnowledgeBase>()
   /** The searches that measure every vector, and why. */
   readonly scans: MeasuredScan[] = []
 

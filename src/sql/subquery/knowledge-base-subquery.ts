@@ -103,6 +103,7 @@ export function putKnowledgeBase(
 ): readonly SearchEdit[] {
   const { place, usedNames } = context
   const { alias, knowledgeBase: kb, ref } = source
+  context.inputs.knowledgeBases.set(kb.id, kb)
   if (context.inputs.search === null && isPlainCount(select, ref)) {
     context.inputs.counted = { select, knowledgeBase: kb }
   }

@@ -228,6 +228,7 @@ const CREATE_KNOWLEDGE_BASE = bodySchema(
       name: t.String(),
       /** An object, or `database.table` as text. */
       storage: t.Optional(documentedAs(t.Union([t.Object({}), t.String(), t.Null()]), STORAGE)),
+      attach: maybe(t.Boolean({ description: 'The storage holds the knowledge base already' })),
       ...DEFINITION,
     }),
   }),

@@ -61,6 +61,9 @@ export const SOURCE_PARAMETERS: Readonly<Record<DataSourceEngine, readonly Sourc
         kind: 'numeric',
       },
     ),
+    parameter('storage', 'true: knowledge bases may be stored here; otherwise nothing is written', {
+      kind: 'boolean',
+    }),
     parameter('sslmode', 'How the connection is encrypted; prefer unless set', {
       aliases: ['ssl_mode'],
       kind: SSL_MODES,
