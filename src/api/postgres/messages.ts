@@ -2,7 +2,7 @@
 
 /** Longest message of a client: a statement, the values of its parameters, or a piece of COPY. */
 export const MESSAGE_BYTES_MAX = 64 * 1024 * 1024
-/** Longest start-up packet or password: what a client may send before it has logged in. */
+/** Longest start-up packet or password, before login. */
 export const FIRST_BYTES_MAX = 10_000
 
 export const SSL_REQUEST = 80877103
@@ -25,7 +25,7 @@ export interface Message {
 export class MessageReader {
   #pieces: Buffer[] = []
   #size = 0
-  /** Until then, packets have no letter for their kind. */
+  /** The first packets have no letter and come before the login. */
   hasStarted = false
   /** Whether the client has logged in: only then may messages be long. */
   isKnown = false

@@ -47,7 +47,7 @@ export interface ConnectionDeps {
     signal: AbortSignal,
   ) => Promise<string>
   readonly projectOf: (name: string) => string
-  /** @param token null: the server has no login @throws AppError for every failure */
+  /** @param token null: no login was required @throws AppError for every failure */
   readonly run: <T>(
     options: RunOptions & { readonly token: string | null },
     signal: AbortSignal,
@@ -79,7 +79,7 @@ export class PgConnection {
   #parameters: StartParameters = {}
   #cancelKey: Buffer
   #exchange: ScramExchange | null = null
-  /** null: the client has not logged in yet. */
+  /** null: not logged in yet. */
   #statements: ConnectionStatements | null = null
   #isBusy = false
 

@@ -41,7 +41,7 @@ const VECTORS: Readonly<Record<string, readonly [vector: PgType, element: PgType
   oidvector: [type('oidvector', 30, -1, 1013), OID],
 }
 
-/** By DuckDB's name, without what is in parentheses. */
+/** By DuckDB's name, without anything in parentheses. */
 const BY_DUCKDB: Readonly<Record<string, PgType>> = {
   BOOLEAN: BOOL,
   TINYINT: INT2,

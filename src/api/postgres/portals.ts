@@ -134,7 +134,7 @@ export class Portals {
   close(name: string): void {
     const running = this.#portals.get(name)?.running
     this.#portals.delete(name)
-    // The client no longer waits for the end of an unfinished statement.
+    // How an unfinished statement ends no longer matters.
     running?.end().catch(() => {})
   }
 
