@@ -105,7 +105,7 @@ export class Authentication {
   /**
    * A token for a client that proves that it knows the password without sending it. Only the user of the settings can: the
    * server has no other user's password, and the form in which it keeps them fits no such proof.
-   * @param proves called whatever the name is, so that the time taken does not reveal it
+   * @param proves called for every name, so that the time taken does not reveal which one exists
    * @throws AppError `wrong_credentials`, `too_many_logins`
    */
   async loginByProof(
