@@ -9,10 +9,11 @@ import type {
   CommitListener,
   CommittedWrite,
   DerivedFiles,
+  RowReader,
   VectorSource,
 } from '../core/domain/ports/retrieval-ports.ts'
 import type {
-  ChunkCounts,
+  KnownChunks,
   NearestChunks,
   NearestFound,
   NearestSearch,
@@ -38,7 +39,7 @@ const LOAD_WAIT_MS = 5_000
 
 export interface VectorCachesDeps {
   readonly vectors: VectorSource
-  readonly reader: ColumnReader
+  readonly reader: ColumnReader & RowReader
   readonly hnsw: AcceleratorFactory
   /** Where inverted lists are kept; unset: each start trains its own. */
   readonly derived?: DerivedFiles
@@ -91,7 +92,7 @@ interface Scanning {
  * Each is loaded in the background, one after the other; meanwhile, and where memory does not
  * suffice, the database scans.
  */
-export class VectorCaches implements NearestChunks, ChunkCounts, CommitListener {
+export class VectorCaches implements NearestChunks, KnownChunks, CommitListener {
   readonly #deps: VectorCachesDeps
   readonly #options: VectorCachesOptions
   readonly #retriever: Retriever
@@ -182,6 +183,19 @@ export class VectorCaches implements NearestChunks, ChunkCounts, CommitListener 
     return this.#cacheOf(kb) === cache ? (cache.index?.count ?? null) : null
   }
 
+  async keysOfDocument(
+    document: Parameters<KnownChunks['keysOfDocument']>[0],
+    signal: AbortSignal,
+  ) {
+    const cache = this.#cacheOf(document.knowledgeBase)
+    await cache?.settled()
+    const index = cache?.index ?? null
+    if (cache === null || index === null) return null
+    const snapshot = { cache, index, revision: index.revision, isCurrent: cache.watch() }
+    const keys = await this.#retriever.keysOfDocument(snapshot, document, signal)
+    return keys && { keys, isCurrent: snapshot.isCurrent }
+  }
+
   access(kb: KnowledgeBase, isPrefiltered = false): VectorAccess {
     if (this.#offReason !== null) return scan(this.#offReason)
     const entry = this.#entries.get(kb.id)
@@ -247,6 +261,7 @@ export class VectorCaches implements NearestChunks, ChunkCounts, CommitListener 
   forget(id: number): void {
     const entry = this.#entries.get(id)
     this.#entries.delete(id)
+    this.#retriever.forget(id)
     if (entry === undefined || entry.kind === 'refused') return
     entry.cache.close()
     // There is room now, perhaps for one that found none.
