@@ -40,6 +40,7 @@ export const planning: Scenario = {
           checkAddress: async () => {},
           checkServerAddress: async () => {},
           reembeddings: { wake: () => {}, progressOf: () => null },
+          storages: store.copies,
         }
         const fields = { name: 'kb', metadata_columns: ['price', 'kind'] }
         await createKnowledgeBase('mindsdb', fields, deps)

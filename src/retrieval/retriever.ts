@@ -145,7 +145,7 @@ export class Retriever {
     return { neighbours, keywordHits: hitsBy(queryVector), feedback, isCurrent }
   }
 
-  /** The chunks that the conditions keep; null: there are no conditions. */
+  /** The chunks that the conditions keep; null: no conditions. */
   async #prefiltered(
     snapshot: CacheSnapshot,
     { knowledgeBase, prefilter, limits }: NearestSearch,

@@ -252,7 +252,7 @@ test('information_schema leaves out what does not answer, and says so', async ()
   const schemata = await sql('SELECT schema_name FROM information_schema.schemata')
   expect(schemata.data).toContainEqual(['down'])
   sources.asked.length = 0
-  // What the catalog alone holds waits for nobody.
+  // Entries of the catalog wait for no database.
   expect((await sql('SHOW TABLES')).type).toBe('table')
   expect(sources.asked).toEqual([])
   expect((await sql('SHOW TABLES FROM down')).error_code).toBe(2610)

@@ -45,7 +45,7 @@ test('who is no admin neither sees nor ends the requests of others', async () =>
   await answer
 })
 
-test('answered requests are listed by status and route, without what stands behind the ?', async () => {
+test('answered requests are listed by status and route, without the query string', async () => {
   await app.send('GET', '/api/jobs/77?password=hidden')
   const { body, text } = await app.send('GET', '/api/requests?status=4xx&route=jobs')
   expect(body).toMatchObject([

@@ -32,7 +32,7 @@ async function found(given: Partial<FileRules> = {}, word = folder) {
   return { files: files.map(({ id }) => id), reasons }
 }
 
-test('what is left out by rules that nobody gave is named with the reason', async () => {
+test('files left out by default rules are named with the reason', async () => {
   expect(await found()).toEqual({
     files: ['a.md'],
     reasons: {

@@ -36,7 +36,7 @@ const names = {
   }),
 }
 
-test('words, tables and columns are completed where they can stand', async () => {
+test('words, tables and columns are completed where they fit', async () => {
   const at = async (line: string) => (await completionsOf(line, names, 'mindsdb'))[0]
   expect(await at('sel')).toEqual(['select'])
   expect(await at('SEL')).toEqual(['SELECT'])

@@ -29,7 +29,7 @@ describe('ids', () => {
     expect(documentOfRow({ content: 'x' }, 0, DEFAULT)?.id).toBeNull()
   })
 
-  test('come from the named column, else from "id", whatever the case', () => {
+  test('come from the named column, else from "id" in any case', () => {
     const rule = { ...DEFAULT, idColumns: ['order_id', 'id'] }
     expect(documentOfRow({ ORDER_ID: 1, id: 2, content: 'x' }, 0, rule)).toMatchObject({
       id: '1',

@@ -67,7 +67,7 @@ describe('probabilities', () => {
     expect(tokensScore(tokens ?? [], YES_LABELS)).toBe(1)
   })
 
-  test('a score lies in [0, 1] whatever the probabilities are', () => {
+  test('a score lies in [0, 1] for all probabilities', () => {
     const word = fc.constantFrom('yes', 'Yes', 'no', ' no', 'class', '_', '1', '2', '4', '<', '')
     const choice = fc.record({ token: word, logprob: fc.double({ max: 0 }) })
     const entry = fc

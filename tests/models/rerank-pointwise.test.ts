@@ -219,7 +219,7 @@ describe('failures', () => {
     expect(String(error)).toContain(`${server.url}/v1/chat/completions`)
   })
 
-  test('nobody there is a failure', async () => {
+  test('an unreachable server is a failure', async () => {
     const server = scriptedServer(gradingModel)
     await server[Symbol.asyncDispose]()
     const error = await thrownBy(rerankerAt(server.url, 'openai').rerank('q', ['4'], NEVER))

@@ -40,7 +40,7 @@ test.each([
   expect(textsOf(text)).toEqual([...texts])
 })
 
-test('a unit says where it stands in its passage, word for word', () => {
+test('a unit has its exact position in its passage', () => {
   const text =
     '# A\n\nOne is\nhere. Two.\n\n- x: y\n\n```\ncode\n```\n\n| a | b |\n|---|---|\n| 1 | 2 |'
   const units = cut(text)

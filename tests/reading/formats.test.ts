@@ -108,7 +108,7 @@ describe('EPUB', () => {
     })
   })
 
-  test('a page of contents keeps what is not the name of a chapter', async () => {
+  test('a page of contents keeps lines other than chapter names', async () => {
     const parts = book(item('x') + item('b') + item('a'))
     const guide = '<guide><reference type="toc" href="x.xhtml"/></guide></package>'
     const found = await read(

@@ -140,7 +140,7 @@ describe('DOCX', () => {
 })
 
 describe('PPTX', () => {
-  test('the points of a chart stand in their rows; dates are dates, levels are joined', async () => {
+  test('the points of a chart are in their rows; dates are dates, levels are joined', async () => {
     const points = (...values: readonly (readonly [number, string])[]) =>
       values.map(([at, value]) => `<c:pt idx="${at}"><c:v>${value}</c:v></c:pt>`).join('')
     const slide =

@@ -231,7 +231,7 @@ describe('XLSX', () => {
 })
 
 describe('ODS', () => {
-  test('values are typed, repeated as often as they stand there, and formats end nowhere', async () => {
+  test('values are typed, repeated as often as the sheet has them, and formats end nowhere', async () => {
     const cell = (type: string, value: string, shown = '', more = '') =>
       `<table:table-cell office:value-type="${type}" ${value} ${more}><text:p>${shown}</text:p></table:table-cell>`
     const head = ['n', 'd', 'at', 't', 'ok', 's'].map((name) => cell('string', '', name)).join('')

@@ -20,7 +20,7 @@ let t: TestApp
 beforeAll(async () => {
   t = await createTestApp()
   const kbs = '/api/projects/mindsdb/knowledge_bases'
-  // Nobody listens there.
+  // No one listens there.
   const unreachable = { base_url: 'http://127.0.0.1:9/v1', max_retries: 0 }
   const reranking_model = { provider: 'openai', model_name: 'r', api_key: SECRET, ...unreachable }
   await t.send('POST', kbs, { knowledge_base: { name: 'kb', reranking_model } })

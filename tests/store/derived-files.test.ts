@@ -6,7 +6,7 @@ import { temporaryFolder } from '../support/store-fixture.ts'
 
 const bytes = (text: string) => new TextEncoder().encode(text)
 
-test('files are replaced whole, read by nobody else, and go when nobody wants them', async () => {
+test('files are replaced whole, private, and removed when no longer wanted', async () => {
   using folder = temporaryFolder()
   const files = new StoredDerivedFiles(folder.path, () => {})
   expect(await files.read('a')).toBeNull()

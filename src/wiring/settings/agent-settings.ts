@@ -234,7 +234,7 @@ export const ACCESS_SETTINGS = {
   }),
   urlKeys: setting('EIDER_URL_KEYS', {
     default: '0',
-    help: '1: a key that may read and nothing else may stand in the address of a statement (`GET /api/sql/query?key=…`), for programs that send no headers. Addresses are kept in histories and logs of others',
+    help: "1: a read-only key may be part of a statement's address (`GET /api/sql/query?key=…`), for programs that send no headers. Addresses are kept in histories and logs of others",
     parse: truth,
   }),
 }

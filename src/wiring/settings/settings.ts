@@ -239,7 +239,7 @@ export const SETTINGS = {
   }),
   metricsOpen: setting('EIDER_METRICS_OPEN', {
     default: '0',
-    help: '1: with a login, /metrics is open to whoever reaches the server; without this it needs the scope admin',
+    help: '1: with a login, /metrics is open to everyone who can reach the server; otherwise it needs the scope admin',
     parse: truth,
   }),
   logLevel: setting('EIDER_LOG_LEVEL', {

@@ -1,4 +1,4 @@
-/** Whatever is sent below /v1 is answered in that API's form, and never with a 500. */
+/** Any request below /v1 is answered in that API's form, and never with a 500. */
 import { afterAll, beforeAll, expect, test } from 'bun:test'
 import fc from 'fast-check'
 import { createTestApp, type TestApp } from '../../support/test-app.ts'

@@ -128,7 +128,7 @@ interface HeldApp extends AsyncDisposable {
   readonly gate: ReturnType<typeof gatedEmbedders>
 }
 
-/** An app with 600 rows to insert, whose model waits for its gate where it is asked for so many texts. */
+/** An app with 600 rows to insert, whose model waits for its gate when it gets this many texts. */
 async function heldApp(environment = {}, directory?: string): Promise<HeldApp> {
   const gate = gatedEmbedders((texts) => texts.length > 100)
   const app = await createTestApp({

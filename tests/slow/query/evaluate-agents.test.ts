@@ -157,7 +157,7 @@ describe('a hostile set of questions', () => {
   })
 })
 
-test('what a run costs is told in tokens and money', async () => {
+test('the cost of a run is given in tokens and money', async () => {
   const prices = '{"m": {"input": 1, "output": 2}}'
   await using priced = await openAgentEvaluation({ environment: { EIDER_MODEL_PRICES: prices } })
   priced.replies(() => 'yes')

@@ -28,7 +28,7 @@ export const COMPLETION = bodySchema(
       }),
       background: maybe(t.Boolean(), {
         description:
-          'true: the question is answered to its end, also when its client goes away; it needs a conversation_id',
+          'true: the question finishes even if its client leaves; needs a conversation_id',
       }),
       stream_options: maybe(t.Object({ deltas: t.Optional(t.Boolean()) })),
     },

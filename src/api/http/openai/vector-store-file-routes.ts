@@ -70,10 +70,10 @@ export const vectorStoreFileOperations = resource('OpenAI', (api, context) => {
     id: 'createVectorStoreFile',
     summary: 'Attach an uploaded file to a vector store',
     description:
-      'The file becomes one document, whose id is that of the file, in the background: get it to see whether it is there.',
+      'In the background, the file becomes one document with the file’s id. Get it to see its status.',
     find: readableFilesAt,
     body: ATTACH,
-    answers: { 200: ['The file, on its way', STORE_FILE_SCHEMA], 400: 'A field is wrong' },
+    answers: { 200: ['The file, in progress', STORE_FILE_SCHEMA], 400: 'A field is wrong' },
     async run({ body: sent, found: kb }) {
       const files = filesToAttach(context.snapshot(), [sent.file_id], howToAttach(kb, sent))
       const attachment = await context.deps.attachments.attach({ kb, files, isBatch: false })
@@ -113,7 +113,7 @@ export const vectorStoreFileOperations = resource('OpenAI', (api, context) => {
   })
   api.delete(ONE, {
     id: 'deleteVectorStoreFile',
-    summary: 'Take a file out of a vector store; the uploaded file stays',
+    summary: 'Detach a file from a vector store; the uploaded file stays',
     find: storeAt,
     answers: { 200: ['It is out', DELETED], 409: 'It comes in with others at the moment' },
     async run({ params, found: kb }) {
@@ -180,7 +180,7 @@ export function howToAttach(
 }
 
 const LIST = queryParameters(
-  { ...pageParameters(), filter: choice(FILE_STATUSES, { description: 'Those of a status' }) },
+  { ...pageParameters(), filter: choice(FILE_STATUSES, { description: 'Files with this status' }) },
   PAGE_READING,
 )
 

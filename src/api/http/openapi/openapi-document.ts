@@ -10,22 +10,22 @@ const OPENAPI_VERSION = '3.1.2'
 const ABOUT = `Knowledge bases, agents and SQL over HTTP.
 
 - Bodies are JSON, in UTF-8, unless an operation says otherwise.
-- Where the server has a login, send \`Authorization: Bearer <token>\`: the token of \`login\`, or a key.
-- Whatever fails is answered as \`application/problem+json\`: \`code\` is stable, \`detail\` says what to do. Only \`runSql\` tells a
-  statement that failed with status 200 and \`type: "error"\`.
+- If the server has a login, send \`Authorization: Bearer <token>\`: the token of \`login\`, or a key.
+- A failed request gets \`application/problem+json\`: \`code\` is stable, \`detail\` says what to do. Only \`runSql\` answers a failed
+  statement with status 200 and \`type: "error"\`.
 - Times are UTC, as \`2026-04-30 12:00:00.000000\`.
-- Clients ignore fields that they do not know: later versions add some.`
+- Clients should ignore unknown fields: later versions add some.`
 
 /** The names in paths. */
 const PATH_PARAMETERS: Readonly<Record<string, TSchema>> = {
   project_name: t.String({ description: 'The project, in any case', examples: ['mindsdb'] }),
   knowledge_base_name: t.String({ description: 'The knowledge base', examples: ['teas'] }),
   document_id: t.String({
-    description: 'The id of the document, as it was inserted; encoded where it holds "/"',
+    description: 'The document’s id as inserted, URL-encoded',
     examples: ['1'],
   }),
   agent_name: t.String({ description: 'The agent, in any case', examples: ['sommelier'] }),
-  conversation_id: t.String({ description: 'The id that the first answer brought' }),
+  conversation_id: t.String({ description: 'The id from the first answer' }),
   trace_id: t.String({ description: '`trace_id` of the answer' }),
   job_id: t.Integer({ description: '`id` of the job', examples: [7] }),
   job_name: t.String({ description: 'The job that runs by itself', examples: ['nightly'] }),
@@ -72,16 +72,16 @@ export function openApiDocument(operations: readonly Operation[], version: strin
         bearer: {
           type: 'http',
           scheme: 'bearer',
-          description: 'The token of `login`, or a key. Without a login on loopback none is needed',
+          description: 'The token from `login`, or a key. Not needed on a server without a login',
         },
       },
       headers: {
         RequestId: {
-          description: 'The id of the request in the logs: what it sent by this name, or a new one',
+          description: 'The request’s id in the logs: the one it sent in this header, or a new one',
           schema: { type: 'string' },
         },
         RetryAfter: {
-          description: 'After how many seconds it is worth trying again, where it is',
+          description: 'Seconds to wait before a retry, if one makes sense',
           schema: { type: 'integer' },
         },
       },

@@ -47,7 +47,7 @@ const CREATE_KEY = bodySchema(
     projects: t.Optional(KEY_PROJECTS),
     expires_at: maybe(t.String(), { description: 'UTC unless it says otherwise' }),
     requests_per_minute: maybe(t.Integer({ minimum: 0 }), {
-      description: '0: without a limit; null: as EIDER_KEY_REQUESTS_PER_MINUTE says',
+      description: '0: unlimited; null: EIDER_KEY_REQUESTS_PER_MINUTE',
     }),
   }),
   limits,
@@ -82,7 +82,7 @@ export const keyOperations = resource('Access', (api, { deps, snapshot }) => {
   api.post('/api/keys', {
     id: 'createKey',
     summary: 'Create a key',
-    description: 'Its text is in `key` of this answer and nowhere else: keep it now.',
+    description: '`key` has its text, which is shown only this once: copy it now.',
     needs: 'admin',
     body: CREATE_KEY,
     answers: { 201: ['The key, shown this once', NEW_KEY], 409: 'The name is already in use' },
@@ -94,7 +94,7 @@ export const keyOperations = resource('Access', (api, { deps, snapshot }) => {
   })
   api.delete('/api/keys/:key_id', {
     id: 'deleteKey',
-    summary: 'Revoke a key at once',
+    summary: 'Revoke a key',
     needs: 'admin',
     async run({ params: { key_id: id }, principal, scope }) {
       const found = visibleKeys(principal, keys).find((key) => String(key.id) === id)
@@ -169,7 +169,7 @@ export const userOperations = resource('Access', (api, { authentication, deps, s
   api.patch(ONE_USER, {
     id: 'changeUser',
     summary: 'Change the password, the role or the projects of a user',
-    description: 'All of it holds at once. Another password ends the sessions of the user.',
+    description: 'Takes effect at once. A new password ends the user’s sessions.',
     needs: 'admin',
     find: userAt,
     body: CHANGE,
@@ -194,8 +194,8 @@ export const userOperations = resource('Access', (api, { authentication, deps, s
   })
   api.post('/api/password', {
     id: 'changeOwnPassword',
-    summary: 'Change the own password',
-    description: 'It ends the sessions of the user; the answer has a token for a new one.',
+    summary: 'Change your own password',
+    description: 'Ends all your sessions; the answer has a token for a new one.',
     needs: 'login',
     body: OWN_PASSWORD,
     answers: {
@@ -254,8 +254,8 @@ const auditRecord = recordOf<AuditRecord>()(AUDIT_RECORD, {
 export const auditOperations = resource('Access', (api, { deps }) => {
   api.get('/api/audit', {
     id: 'listAuditLog',
-    summary: 'List what was changed by whom, the newest first',
-    description: 'Names only, never what a statement or a body said.',
+    summary: 'List the audit log, newest first',
+    description: 'Names only, never the content of statements or bodies.',
     needs: 'admin',
     query: AUDIT,
     answers: { 200: ['items, next (the cursor of the rest, or null)', AUDIT_LIST] },

@@ -103,7 +103,7 @@ export const agentOperations = resource('Agents', (api, { deps }) => {
   })
   api.put(ONE, {
     id: 'updateAgent',
-    summary: 'Update an agent: fields that are not sent stay',
+    summary: 'Update an agent; fields that are not sent stay',
     headers: { 'If-Match': 'The ETag of the agent as you read it: another one is not changed' },
     find({ request, ...place }) {
       const agent = agentToAlter(place)
@@ -125,14 +125,14 @@ export const agentOperations = resource('Agents', (api, { deps }) => {
   })
   api.post(`${ONE}/probe`, {
     id: 'probeAgent',
-    summary: "Try an agent's model: one tiny call; its URL, status, cause and next step",
+    summary: "Test an agent's model with one tiny call",
     find: agentAt,
     answers: { 200: ['What the call has shown, also where it failed', AGENT_PROBE] },
     run: ({ request, found: agent }) => deps.probeAgent(agent, request.signal),
   })
   api.post('/api/agents/probe', {
     id: 'probeNewAgent',
-    summary: 'Try the model of an agent before it is created: one tiny call',
+    summary: 'Test a model with one tiny call, before creating the agent',
     body: UPDATE,
     answers: { 200: ['What the call has shown, also where it failed', AGENT_PROBE] },
     async run({ request, body: { agent: sent }, principal }) {
@@ -201,12 +201,12 @@ export const runOperations = resource('Agents', (api, { deps: { agents } }) => {
   }
   api.get(RUNS, {
     id: 'listRunningQuestions',
-    summary: 'List the questions that are being answered or wait',
+    summary: 'List running and waiting questions',
     description:
-      'Each with its trace_id, agent and project, the beginning of the question, its state (waiting, running), ' +
-      'the steps so far, the seconds since it was asked, and the model',
+      'Each with its trace_id, agent and project, the start of the question, its state (waiting, running), ' +
+      'the steps so far, the seconds since it was asked, and the model.',
     needs: 'ask',
-    answers: { 200: ['The questions, the oldest first', t.Array(RUNNING_QUESTION)] },
+    answers: { 200: ['The questions, oldest first', t.Array(RUNNING_QUESTION)] },
     run({ principal }) {
       requireScope(principal, 'read')
       return runsOf(principal).map(runRecord)
@@ -214,9 +214,9 @@ export const runOperations = resource('Agents', (api, { deps: { agents } }) => {
   })
   api.delete(`${RUNS}/:trace_id`, {
     id: 'cancelQuestion',
-    summary: 'Cancel a question: its stream ends with an error',
+    summary: 'Cancel a question',
     description:
-      'Ends the model call and the running SQL. The client that asked gets the error "cancelled"',
+      'Ends the model call and the running SQL. The question’s client gets the error "cancelled"',
     needs: 'ask',
     run({ principal, params: { trace_id: id } }) {
       if (!runsOf(principal).some(({ traceId }) => traceId === id)) throw runNotFound(id)

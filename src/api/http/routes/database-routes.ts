@@ -31,7 +31,7 @@ import { checkRecord, databaseRecord, rowsOf } from './data-source-routes.ts'
 const ONE = queryParameters(
   {
     check_connection: truth({
-      description: 'Connects to a data source, and tells by `connection_status` whether that works',
+      description: 'Connects to a data source and reports the result in `connection_status`',
       isLenient: true,
     }),
   },
@@ -40,7 +40,7 @@ const ONE = queryParameters(
 const TREE = queryParameters(
   {
     all_schemas: truth({
-      description: 'Of a data source, the tables of its other schemas, too',
+      description: 'For a data source, also the tables of its other schemas',
       isLenient: true,
     }),
   },

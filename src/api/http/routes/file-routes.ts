@@ -40,7 +40,7 @@ export const fileOperations = resource('Files', (api, context) => {
   })
   api.put(ONE, {
     id: 'uploadFile',
-    summary: 'Upload a file: as the part "file" of a form, as the body itself, or by its address',
+    summary: 'Upload a file: as the part "file" of a form, as the body, or by URL',
     description: OPTIONS,
     takes: ['multipart/form-data', 'application/octet-stream', 'application/json'],
     query: UPLOAD_QUERY,
@@ -57,7 +57,7 @@ export const fileOperations = resource('Files', (api, context) => {
   })
   api.post(ALL, {
     id: 'uploadFiles',
-    summary: 'Upload the files of a form, each under its own name',
+    summary: 'Upload the files of a form',
     description: OPTIONS,
     takes: ['multipart/form-data'],
     form: UPLOADS_FORM,
@@ -80,13 +80,13 @@ export const fileOperations = resource('Files', (api, context) => {
   })
   api.get(`${ONE}/content`, {
     id: 'downloadFile',
-    summary: 'Get a file as it was sent',
+    summary: 'Download a file',
     produces: 'application/octet-stream',
     headers: { Range: 'Some of the bytes only: `bytes=0-1023`' },
     answers: {
       200: 'Its bytes',
       206: {
-        description: 'The bytes that Range names',
+        description: 'The bytes in Range',
         headers: { 'Content-Range': 'Which bytes of how many they are' },
       },
       416: 'The file has no such bytes',

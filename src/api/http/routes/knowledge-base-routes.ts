@@ -134,7 +134,7 @@ function requireScopes(principal: Principal, sent: SentUpdate): void {
 function refuseOthersWith(sent: SentUpdate): void {
   if (!hasInsert(sent)) return
   const how = 'documents that are inserted are cut as the knowledge base says anyway'
-  throw new AppError('invalid_request', `"rechunk" stands without an insert: ${how}`)
+  throw new AppError('invalid_request', `"rechunk" needs an insert: ${how}`)
 }
 
 /** @throws AppError `invalid_request` for a field that says how to do what the request does not ask for */
@@ -228,6 +228,7 @@ const CREATE_KNOWLEDGE_BASE = bodySchema(
       name: t.String(),
       /** An object, or `database.table` as text. */
       storage: t.Optional(documentedAs(t.Union([t.Object({}), t.String(), t.Null()]), STORAGE)),
+      attach: maybe(t.Boolean({ description: 'The storage holds the knowledge base already' })),
       ...DEFINITION,
     }),
   }),

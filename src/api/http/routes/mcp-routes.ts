@@ -35,9 +35,9 @@ export const mcpOperations = resource('MCP', (api, context) => {
   const { authentication, deps } = context
   api.post(PATH, {
     id: 'sendMcp',
-    summary: 'Send a message of the Model Context Protocol',
+    summary: 'Send a Model Context Protocol message',
     description:
-      'One message of JSON-RPC 2.0, or before version 2025-06-18 a list of them. `initialize` answers with the header `Mcp-Session-Id`; a request without that header is answered by itself.',
+      'One JSON-RPC 2.0 message, or a list before version 2025-06-18. `initialize` returns the header `Mcp-Session-Id`; requests without it need no session.',
     needs: 'login',
     takes: ['application/json'],
     form: t.Union([MESSAGE, t.Array(MESSAGE)]),
@@ -45,7 +45,7 @@ export const mcpOperations = resource('MCP', (api, context) => {
     produces: 'text/event-stream',
     answers: {
       200: ['The answer, as a stream of server-sent events', MESSAGE],
-      202: { description: 'A notification was taken', isEmpty: true },
+      202: { description: 'A notification was accepted', isEmpty: true },
       404: GONE,
     },
     async run({ request, scope }) {
@@ -55,7 +55,7 @@ export const mcpOperations = resource('MCP', (api, context) => {
   })
   api.get(PATH, {
     id: 'openMcp',
-    summary: 'Open the stream of a session',
+    summary: 'Open a session’s stream',
     needs: 'login',
     failsAs: MESSAGE,
     produces: 'text/event-stream',

@@ -68,7 +68,7 @@ export function pageOperationsOver(files: () => Promise<PageFiles>): Operations 
     })
     const hidden = {
       ...about,
-      summary: 'The web page, or a file that it needs',
+      summary: 'The web page or one of its files',
       isHidden: true,
     }
     for (const address of ADDRESSES) {

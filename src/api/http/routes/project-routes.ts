@@ -88,8 +88,7 @@ export const catalogOperations = resource('Projects', (api, context) => {
   api.get('/api/catalog', {
     id: 'getCatalog',
     summary: 'List the projects, each with its knowledge bases, agents, views and jobs',
-    description:
-      'In one answer what the lists of each project say; views without their statements.',
+    description: 'All lists of all projects in one answer; views without their statements.',
     answers: { 200: ['The projects with what is in them', CATALOG] },
     async run({ request, signal }) {
       const snapshot = context.snapshotFor(request)

@@ -31,7 +31,7 @@ export const searchOperations = resource('Knowledge bases', (api, context) => {
   })
 })
 
-/** The body of a search and the answer to it, as they stand on the wire. */
+/** The body of a search and its answer, in their wire format. */
 
 const K_MAX = 10_000
 const K_UNSET = 10

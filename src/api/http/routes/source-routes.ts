@@ -97,7 +97,7 @@ export const sourceOperations = resource('Sources', (api, context) => {
   })
   api.get(`${ONE}/runs`, {
     id: 'listSourceRuns',
-    summary: 'List the runs of a source, the newest first',
+    summary: 'List the runs of a source, newest first',
     query: RUNS,
     find: sourceAt,
     answers: { 200: ['The runs, each with its counts', t.Array(SOURCE_RUN)] },

@@ -44,8 +44,7 @@ export const transferOperations = resource('Documents', (api, context) => {
     find: knowledgeBaseAt,
     answers: {
       200: {
-        description:
-          'A Parquet file: a row for each chunk, the definition without secrets beside them',
+        description: 'A Parquet file with a row per chunk, and the definition without secrets',
         // Generators know it by this name.
         also: { [BYTES]: t.String({ format: 'binary' }) },
       },
@@ -62,9 +61,9 @@ export const transferOperations = resource('Documents', (api, context) => {
   })
   api.post(`${KB}/import`, {
     id: 'importKnowledgeBase',
-    summary: 'Import an exported knowledge base; nothing is embedded',
+    summary: 'Import an exported knowledge base without embedding',
     description:
-      'The file is the body, or the part `file` of a form. The knowledge base is created where none has that name. Documents of the file replace those with the same ids, all of them or none.',
+      'The file is the body, or the part `file` of a form. A missing knowledge base is created. Its documents replace those with the same ids, all of them or none.',
     query: IMPORT,
     // PARQUET is taken, too: generators know the general name.
     takes: [BYTES, 'multipart/form-data'],
@@ -108,7 +107,7 @@ export const insertFilesOperations = resource('Knowledge bases', (api, context) 
   const { fileBytes, insertFiles } = context.deps
   api.post(`${KB}/files`, {
     id: 'insertFiles',
-    summary: 'Insert the files of a form, each as a document of its own name',
+    summary: 'Insert the files of a form as documents',
     description: DESCRIPTION,
     takes: ['multipart/form-data'],
     form: READING_FORM,
@@ -170,7 +169,7 @@ const PREVIEW = bodySchema(PREVIEWED)
 export const previewOperations = resource('Knowledge bases', (api, context) => {
   api.post('/api/projects/:project_name/knowledge_bases/preview', {
     id: 'previewChunks',
-    summary: 'Show the chunks that an insert would make, and store nothing',
+    summary: 'Preview the chunks of an insert',
     needs: 'read',
     body: PREVIEW,
     answers: { 200: ['The chunks', PREVIEW_RECORD] },
