@@ -84,7 +84,7 @@ describe('answer', () => {
     ])
   })
 
-  test('a thought that only ends is no part of the answer', async () => {
+  test('a thought that only ends is not part of the answer', async () => {
     const { model } = scriptedModel(['They ask for', ' days.\n</thi', 'nk>\n\n30 days.'])
     expect((await played({}, model)).at(-2)).toMatchObject({ output: '30 days.' })
     const about = scriptedModel(['Models write <think>\n</think>\nbefore.'])

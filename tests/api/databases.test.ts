@@ -269,7 +269,7 @@ test('a view over information_schema sees the tables that there are when it is r
   expect((await sql('SELECT count(*) FROM v')).data).toEqual([[2]])
 })
 
-test('names of the language are no engines', async () => {
+test('names of the language are not engines', async () => {
   for (const engine of ['constructor', '__proto__', 'toString']) {
     const database = { name: 'x', engine, parameters: {} }
     const { body } = await app.send('POST', '/api/databases', { database })

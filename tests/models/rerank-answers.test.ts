@@ -40,7 +40,7 @@ describe('probabilities', () => {
     expect(tokensScore(crowded, YES_LABELS)).toBeCloseTo(0.96 / 0.97, 10)
   })
 
-  test('noise is no label', async () => {
+  test('noise is not a label', async () => {
     expect(tokensScore(await tokensOf({ Well: 0.97, yes: 0.02 }), YES_LABELS)).toBeNull()
     const thinking = await tokensOf({ '<think>': 1 }, { Okay: 1 }, { ' no': 1 })
     expect(tokensScore(thinking, YES_LABELS)).toBeNull()

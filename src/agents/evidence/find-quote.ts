@@ -7,7 +7,7 @@ const CHOSEN_CHARS_MAX = 400
 const QUOTED_CHARS_MAX = 2_000
 /** Fewer words within quotation marks are a name or a term, not a quote. */
 const QUOTE_WORDS_MIN = 4
-/** This many words of an answer found in a row in a chunk are no coincidence. */
+/** This many words of an answer found in a row in a chunk cannot be a coincidence. */
 const VERBATIM_WORDS_MIN = 6
 
 /** Of one statement, those nearest to the chunk's name, and parts of one of them. */

@@ -41,7 +41,7 @@ const FATAL_CODES: readonly ErrorCode[] = ['cancelled', 'shutting_down']
 
 /**
  * Runs the tools for one question, on the main thread: read-only, and only on the agent's `data`. It remembers the chunks
- * that it showed, so that the answer's citations can be told from invented ones.
+ * that it showed, so that the answer's citations can be checked for invented ones.
  */
 export class ToolHost {
   readonly #options: ToolHostOptions

@@ -314,7 +314,7 @@ interface BatchStages<Batch, Ready> {
 }
 
 /**
- * Two batches at most are under way. They are stored in their order, and of failures the one of the first batch is thrown:
+ * At most two batches run. They are stored in order, and of several failures the one of the first batch is thrown:
  * as if each had been stored before the next one was looked at.
  */
 export class BatchPipeline<Batch, Ready> {

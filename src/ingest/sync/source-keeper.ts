@@ -65,7 +65,7 @@ export class SourceKeeper implements SourceKeeping {
   readonly #options: KeeperOptions
   /** Of each source the job that waits or runs. */
   readonly #jobIds = new Map<number, number>()
-  /** Starts that are under way. */
+  /** Running starts. */
   readonly #starting = new Map<number, Promise<Job>>()
   /** Changed while a run of them went on. */
   readonly #again = new Set<number>()

@@ -151,7 +151,7 @@ function chunkRowOf(row: readonly (string | null)[], types: ReadonlyMap<string, 
       keys: BigInt64Array.from(numbersOf(terms), BigInt),
       frequencies: Int32Array.from(numbersOf(frequencies), Number),
       termCount: Number(termCount),
-      // One of ours: `sentRows` wrote it.
+      // Written by `sentRows`.
       language: language as Language,
     },
     context: context ?? '',

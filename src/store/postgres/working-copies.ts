@@ -44,7 +44,7 @@ import {
   remoteState,
 } from './remote-tables.ts'
 
-/** A copy of so many takes minutes and some gigabytes on disk. */
+/** A copy of this many chunks takes minutes and some gigabytes on disk. */
 const COPIED_CHUNKS_MAX = 500_000
 /** Other writers that may be faster, one after the other. */
 const ATTEMPTS_MAX = 20

@@ -123,7 +123,7 @@ export class Authentication {
     const credentials = { username: principal.name, password: sent.current }
     const user = await this.#attempt(credentials, address, signal)
     if (user === undefined || user === 'first' || String(user.id) !== principal.id) {
-      throw new AppError('wrong_credentials', 'The current password is another one')
+      throw new AppError('wrong_credentials', 'The current password is wrong')
     }
     const { users } = this.#deps
     await users.change(user.id, { password: sent.password }, signal)

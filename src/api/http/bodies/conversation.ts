@@ -24,7 +24,7 @@ export const COMPLETION = bodySchema(
       response_format: optionally(RESPONSE_FORMAT),
       conversation_id: maybe(t.String(), {
         description:
-          '"new": the conversation is kept, and the answer brings its id; an id: the question belongs to that conversation',
+          '"new" stores the conversation and returns its id; an id continues that conversation',
       }),
       background: maybe(t.Boolean(), {
         description:

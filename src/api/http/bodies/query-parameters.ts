@@ -206,7 +206,7 @@ export function nextCursor(next: number | bigint | null): string | null {
   return next === null ? null : String(next)
 }
 
-/** A day or a time; UTC unless it says otherwise. */
+/** A day or a time; A date or time, UTC by default. */
 export function moment({ description }: About): QueryParameter<string | undefined> {
   const shape = { description: `${description}; a date or time, UTC`, examples: ['2026-05-01'] }
   return parsedText(shape, (sent, name) => {

@@ -70,8 +70,8 @@ export const embeddingOperations = resource('OpenAI', (api, context) => {
     body: BODY,
     answers: {
       200: ['A vector for each text', ANSWER],
-      400: 'An empty text, or one that the model does not read whole',
-      404: 'No such model',
+      400: 'An empty text, or one too long for the model',
+      404: 'Unknown model',
     },
     async run({ body: sent, signal, principal }) {
       const model = requireEmbeddingModel(context.snapshot(), principal, sent.model)

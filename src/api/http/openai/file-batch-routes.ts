@@ -111,7 +111,7 @@ export const fileBatchOperations = resource('OpenAI', (api, context) => {
     summary: 'List the files of a batch',
     query: LIST,
     find: storeAt,
-    answers: { 200: ['Those of the page', listSchema(STORE_FILE_SCHEMA)] },
+    answers: { 200: ['The items of the page', listSchema(STORE_FILE_SCHEMA)] },
     async run({ params, query: { filter, ...sent }, found: kb }) {
       const batch = await batchAt(context, kb, params.batch_id)
       const files = filesOfAttachment(batch).filter(({ status }) => {

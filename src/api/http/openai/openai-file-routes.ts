@@ -60,7 +60,7 @@ export const openAiFileOperations = resource('OpenAI', (api, context) => {
     id: 'listOpenaiFiles',
     summary: 'List uploaded files',
     query: LIST,
-    answers: { 200: ['Those of the page', listSchema(FILE_SCHEMA)] },
+    answers: { 200: ['The items of the page', listSchema(FILE_SCHEMA)] },
     run({ request, query: { purpose = PURPOSE, ...sent } }) {
       requireFiles(context, request)
       const isOurs = PURPOSES.has(purpose)
@@ -107,7 +107,7 @@ export const openAiFileOperations = resource('OpenAI', (api, context) => {
   api.delete(ONE, {
     id: 'deleteOpenaiFile',
     summary: 'Delete an uploaded file, and its documents in vector stores',
-    answers: { 200: ['It is deleted', DELETED] },
+    answers: { 200: ['Deleted', DELETED] },
     async run({ request, params, principal }) {
       const file = fileAt(request, params.file_id)
       await context.deps.dropFile(file)

@@ -64,9 +64,9 @@ export const responseOperations = resource('OpenAI', (api, context) => {
         description: 'The response',
         schema: ANSWER,
         also: { 'text/event-stream': EVENT },
-        headers: { 'x-eider-ignored': 'Fields of the body that do nothing here' },
+        headers: { 'x-eider-ignored': 'Fields of the body that were ignored' },
       },
-      404: 'No such model, knowledge base or response before',
+      404: 'Unknown model, knowledge base or previous response',
     },
     async run({ request, scope, body }) {
       const told = (itemId: string) => toldIn(context, scope.principal, itemId)

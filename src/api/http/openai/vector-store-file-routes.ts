@@ -60,7 +60,7 @@ export const vectorStoreFileOperations = resource('OpenAI', (api, context) => {
     summary: 'List the files of a vector store: the documents of the knowledge base',
     query: LIST,
     find: storeAt,
-    answers: { 200: ['Those of the page', listSchema(STORE_FILE_SCHEMA)] },
+    answers: { 200: ['The items of the page', listSchema(STORE_FILE_SCHEMA)] },
     async run({ query: sent, signal, found: kb }) {
       const order = { kb, status: sent.filter ?? null, order: pageOrderOf(sent) }
       return pageRecord(await storeFilesPage(context, order, signal))
@@ -115,7 +115,7 @@ export const vectorStoreFileOperations = resource('OpenAI', (api, context) => {
     id: 'deleteVectorStoreFile',
     summary: 'Detach a file from a vector store; the uploaded file stays',
     find: storeAt,
-    answers: { 200: ['It is out', DELETED], 409: 'It comes in with others at the moment' },
+    answers: { 200: ['Detached', DELETED], 409: 'The file is still being attached' },
     async run({ params, found: kb }) {
       const { file_id: id } = params
       const attached = attachedFiles(await attachments.of(kb)).get(id)

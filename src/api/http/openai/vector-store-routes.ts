@@ -74,7 +74,7 @@ export const vectorStoreOperations = resource('OpenAI', (api, context) => {
     id: 'listVectorStores',
     summary: 'List knowledge bases as vector stores',
     query: PAGE,
-    answers: { 200: ['Those of the page', listSchema(STORE_SCHEMA)] },
+    answers: { 200: ['The items of the page', listSchema(STORE_SCHEMA)] },
     async run({ query, snapshot, principal, signal }) {
       const kbs = snapshot.knowledgeBases
         .filter(({ projectName }) => mayName(principal, projectName))
@@ -97,7 +97,7 @@ export const vectorStoreOperations = resource('OpenAI', (api, context) => {
     answers: {
       200: ['The vector store', STORE_SCHEMA],
       400: 'A field is wrong',
-      404: 'No such file',
+      404: 'Unknown file',
     },
     async run({ body: sent, principal, signal }) {
       refuseExpiry(sent.expires_after)
@@ -140,7 +140,7 @@ export const vectorStoreOperations = resource('OpenAI', (api, context) => {
   api.delete(ONE, {
     id: 'deleteVectorStore',
     summary: 'Delete a vector store and its documents; uploaded files stay',
-    answers: { 200: ['It is deleted', DELETED] },
+    answers: { 200: ['Deleted', DELETED] },
     find: storeAt,
     async run({ found: kb, principal }) {
       await dropKnowledgeBase(kb, context.deps.catalogFor(principal))
@@ -271,7 +271,7 @@ export const vectorStoreSearchOperations = resource('OpenAI', (api, context) => 
     summary: 'Search a vector store',
     needs: 'read',
     body: BODY,
-    answers: { 200: ['The best chunks, the best first', ANSWER], 400: 'A field is wrong' },
+    answers: { 200: ['The best chunks, best first', ANSWER], 400: 'A field is wrong' },
     find: storeAt,
     async run({ found: kb, snapshot, principal, signal, body: sent }) {
       const queries = [...new Set([sent.query].flat())]

@@ -28,7 +28,7 @@ const PATH_PARAMETERS: Readonly<Record<string, TSchema>> = {
   conversation_id: t.String({ description: 'The id from the first answer' }),
   trace_id: t.String({ description: '`trace_id` of the answer' }),
   job_id: t.Integer({ description: '`id` of the job', examples: [7] }),
-  job_name: t.String({ description: 'The job that runs by itself', examples: ['nightly'] }),
+  job_name: t.String({ description: 'The scheduled job', examples: ['nightly'] }),
   file_name: t.String({ description: 'The file', examples: ['teas.csv'] }),
   view_name: t.String({ description: 'The view', examples: ['cheap_teas'] }),
   key_id: t.Integer({ description: '`id` of the key' }),
@@ -168,7 +168,7 @@ function takenSchema(
   if (type !== 'multipart/form-data') return file
   // A form is described by its fields.
   const { properties = {}, required } = fields as FormFields
-  const files = { ...file, description: 'A file, with its name; several are several parts' }
+  const files = { ...file, description: 'A file with its name; send several as several parts' }
   return {
     type: 'object',
     properties: { file: files, ...properties },
@@ -184,7 +184,7 @@ interface FormFields {
 /** JSON is one of the files, too. */
 function fileOr(type: string, schema: JsonSchema): JsonSchema {
   if (type !== 'application/json') return schema
-  return { anyOf: [schema, { description: 'Any other JSON is a file itself' }] }
+  return { anyOf: [schema, { description: 'Other JSON is stored as a file' }] }
 }
 
 /** How a route tells what went wrong. */
@@ -203,9 +203,11 @@ function expectedFailures(declared: Operation): Record<string, string> {
   const { path, body, query, takes, needs } = declared
   const hasBody = body !== undefined || takes !== undefined
   return {
-    ...(hasBody || query !== undefined ? { 400: 'Something in the request is wrong' } : {}),
-    ...(needs === 'nothing' ? {} : { 401: 'A login is needed', 403: 'The caller may not do this' }),
-    ...(path.includes(':') ? { 404: 'What the path names does not exist' } : {}),
+    ...(hasBody || query !== undefined ? { 400: 'The request is invalid' } : {}),
+    ...(needs === 'nothing'
+      ? {}
+      : { 401: 'A login is required', 403: 'The caller may not do this' }),
+    ...(path.includes(':') ? { 404: 'The resource does not exist' } : {}),
     ...(hasBody ? { 413: 'The body is larger than the limit' } : {}),
     ...(body === undefined ? {} : { 415: 'The body is not declared as JSON' }),
   }
@@ -223,7 +225,7 @@ function responsesOf(declared: Operation, named: Map<string, JsonSchema>) {
   const responses = Object.entries(all).map(([status, answer]) => {
     return [status, responseOf(Number(status), answer, { produces, named, failure })] as const
   })
-  const other = { description: 'What else went wrong', headers: FAILURE_HEADERS, content: failure }
+  const other = { description: 'Any other failure', headers: FAILURE_HEADERS, content: failure }
   return { ...Object.fromEntries(responses), default: other }
 }
 

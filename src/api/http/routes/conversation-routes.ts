@@ -23,7 +23,7 @@ import { type At, agentAt } from './place-finders.ts'
 const ALL = '/api/projects/:project_name/agents/:agent_name/conversations'
 const ONE = `${ALL}/:conversation_id` as const
 const PAGING = queryParameters(paging('Items per page'))
-const BUSY = { 409: 'One of its questions is being answered' }
+const BUSY = { 409: 'One of its questions is running' }
 
 export const conversationOperations = resource('Agents', (api, context) => {
   const { conversations } = context.deps
@@ -33,7 +33,7 @@ export const conversationOperations = resource('Agents', (api, context) => {
     needs: 'ask',
     query: PAGING,
     find: readableAgentAt,
-    answers: { 200: ['items, next (the cursor of the rest, or null)', CONVERSATION_LIST] },
+    answers: { 200: ['items, next (the cursor of the next page, or null)', CONVERSATION_LIST] },
     async run({ principal, query, found: agent }) {
       const asker = askerOf(principal)
       const { items, next } = await conversations.list(agent, pageBefore(query), asker)
@@ -47,7 +47,7 @@ export const conversationOperations = resource('Agents', (api, context) => {
     query: PAGING,
     find: readableAgentAt,
     answers: {
-      200: ['The conversation, next (the cursor of the turns before, or null)', CONVERSATION],
+      200: ['The conversation, next (the cursor of earlier turns, or null)', CONVERSATION],
     },
     async run({ params: { conversation_id: id }, principal, query, found: agent }) {
       const page = pageBefore(query)

@@ -73,7 +73,7 @@ export const dataSourceOperations = resource('Databases', (api, context) => {
     needs: 'admin',
     body: CREATE,
     answers: {
-      200: ['It does not answer; nothing was made', CONNECTION_FAILURE],
+      200: ['It does not answer; nothing was stored', CONNECTION_FAILURE],
       201: ['The database', DATABASE],
       409: 'The name is already in use',
     },
@@ -155,7 +155,7 @@ export const dataSourceOperations = resource('Databases', (api, context) => {
     id: 'checkDatabase',
     summary: 'Test the connection to a database',
     needs: 'admin',
-    answers: { 200: ['Whether it answers, and what is wrong', DATABASE_CHECK] },
+    answers: { 200: ['Whether it answers, and the error', DATABASE_CHECK] },
     async run({ params, snapshot, signal }) {
       const source = requireDataSource(snapshot, params.database_name)
       return checkRecord(await checkDatabase(source, deps, signal))

@@ -147,7 +147,9 @@ export const databaseOperations = resource('Databases', (api, context) => {
   api.get('/api/sql/list_databases', {
     id: 'listDatabaseTables',
     summary: 'List the databases with their tables',
-    answers: { 200: ['The databases; one that does not answer has no tables', DATABASE_TABLES] },
+    answers: {
+      200: ['The databases; one that does not answer is listed without tables', DATABASE_TABLES],
+    },
     async run({ request }) {
       const sql = 'SELECT TABLE_SCHEMA, TABLE_NAME FROM information_schema.tables'
       const tables = Map.groupBy(await rowsOf(context, request, sql), ([schema]) => schema)

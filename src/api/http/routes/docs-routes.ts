@@ -64,7 +64,7 @@ export const docsOperations = resource('Server', (api) => {
     summary: 'A page of the documentation or one of its files',
     isHidden: true,
   }
-  const answers = { 200: 'The page', 304: 'It is as it was' }
+  const answers = { 200: 'The page', 304: 'Not modified' }
   api.get('/docs', {
     ...about,
     id: 'getDocs',

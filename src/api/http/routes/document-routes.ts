@@ -90,7 +90,7 @@ export const documentOperations = resource('Documents', (api, context) => {
     query: DOCUMENTS,
     find: knowledgeBaseAt,
     answers: {
-      200: ['Some of the documents, in the order in which they were stored', DOCUMENT_LIST],
+      200: ['A page of documents, in storing order', DOCUMENT_LIST],
     },
     async run({ query, signal, found: kb }) {
       return pageRecord(await documents.list(kb, orderOf(query), signal), documentRecord)
@@ -118,7 +118,7 @@ export const documentOperations = resource('Documents', (api, context) => {
     summary: 'List the chunks of a knowledge base',
     query: CHUNKS,
     find: knowledgeBaseAt,
-    answers: { 200: ['Some of the chunks, in the order in which they were stored', CHUNK_LIST] },
+    answers: { 200: ['A page of chunks, in storing order', CHUNK_LIST] },
     async run({
       query: { document_id: documentId, vectors: hasVectors, ...sent },
       signal,
@@ -147,7 +147,7 @@ export const documentOperations = resource('Documents', (api, context) => {
     body: PUT,
     answers: {
       201: ['Stored', DOCUMENT],
-      200: ['Replaced; without the scope `read` always this', DOCUMENT],
+      200: ['Replaced; always this without the scope `read`', DOCUMENT],
     },
     async run({ params, body: { content, metadata }, principal, signal, found: kb }) {
       // JSON gives an object no other values than those of a row.
@@ -162,7 +162,7 @@ export const documentOperations = resource('Documents', (api, context) => {
     summary: 'Change a document’s metadata without embedding',
     find: knowledgeBaseAt,
     body: PATCH,
-    answers: { 200: ['The document as it is now', DOCUMENT] },
+    answers: { 200: ['The changed document', DOCUMENT] },
     async run({ params, body: { metadata }, found: kb, principal }) {
       // The answer is the whole document.
       requireScope(principal, 'read')

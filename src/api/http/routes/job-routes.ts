@@ -68,9 +68,9 @@ const CREATE = bodySchema(
 
 /** What each does, by the last part of its path. */
 const CHANGES = {
-  cancel: 'End a job after the batch that is being stored',
-  retry: 'Restart a job that failed or was cancelled',
-  resume: 'Continue a job that failed or was cancelled, after the last batch that was stored',
+  cancel: 'Cancel a job',
+  retry: 'Restart a failed or cancelled job',
+  resume: 'Continue a failed or cancelled job after its last stored batch',
 } as const
 
 export const jobOperations = resource('Jobs', (api, context) => {
@@ -81,7 +81,7 @@ export const jobOperations = resource('Jobs', (api, context) => {
     query: LIST,
     answers: {
       200: [
-        'items, total (of all that were found), next (the offset of the rest, or null)',
+        'items, total (all matching jobs), next (the offset of the next page, or null)',
         JOB_LIST,
       ],
     },
@@ -113,7 +113,7 @@ export const jobOperations = resource('Jobs', (api, context) => {
     summary: 'Remove finished jobs from the list',
     description: 'Waiting and running jobs stay.',
     query: OVER,
-    answers: { 200: ['How many were forgotten', DELETED_JOBS] },
+    answers: { 200: ['How many were removed', DELETED_JOBS] },
     async run({ request, principal, query }) {
       const ids = jobsFound(context, request, query).map(({ id }) => id)
       return { deleted: await jobsFor(principal).removeOver(ids) }
@@ -122,7 +122,7 @@ export const jobOperations = resource('Jobs', (api, context) => {
   api.delete(ONE, {
     id: 'deleteJob',
     summary: 'Remove a finished job from the list',
-    answers: { 409: 'It is not over' },
+    answers: { 409: 'The job is not finished' },
     run: ({ principal, params }) => jobsFor(principal).remove(idOf(params.job_id)),
   })
 })
@@ -179,7 +179,7 @@ export const jobChangeOperations = resource('Jobs', (api, { deps: { jobsFor } })
     api.post(`${ONE}/${change}`, {
       id: `${change}Job`,
       summary: CHANGES[change],
-      answers: { 200: ['The job', JOB], 409: 'Not in this state' },
+      answers: { 200: ['The job', JOB], 409: 'Not possible in this state' },
       async run({ principal, params }) {
         return jobRecord(await jobsFor(principal)[change](idOf(params.job_id)))
       },

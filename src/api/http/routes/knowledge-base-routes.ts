@@ -83,10 +83,10 @@ export const knowledgeBaseOperations = resource('Knowledge bases', (api, context
       200: {
         description: 'Stored; an empty JSON string',
         schema: NOTHING,
-        headers: { [SKIPPED_ROWS_HEADER]: 'Rows that were not stored: their content is empty' },
+        headers: { [SKIPPED_ROWS_HEADER]: 'Number of rows skipped because their content is empty' },
       },
       202: [
-        'With "background": true, or where it takes longer than EIDER_INSERT_WAIT_SECONDS: the job that stores it. With "rechunk": true: the job that splits the stored documents again',
+        'The job, with "background": true, after EIDER_INSERT_WAIT_SECONDS, or with "rechunk": true',
         JOB,
       ],
     },
@@ -214,7 +214,7 @@ const DEFINITION = {
   hybrid_search_fusion: optional.text(),
   hybrid_search_feedback: maybe(t.Boolean()),
   params: optional.object(),
-  vector_size: optionally(t.Unknown({ description: 'The length that the vectors must have' })),
+  vector_size: optionally(t.Unknown({ description: 'The required length of the vectors' })),
   /** Existing clients send these as false, which is all that they can be. */
   is_sparse: optionally(t.Unknown()),
   kb_no_upsert: optionally(t.Unknown()),

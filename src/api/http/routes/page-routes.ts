@@ -63,7 +63,7 @@ export function pageOperationsOver(files: () => Promise<PageFiles>): Operations 
       ...about,
       id: 'getPage',
       summary: 'The web page',
-      answers: { 200: 'The file', 304: 'It is as it was' },
+      answers: { 200: 'The file', 304: 'Not modified' },
       run: ({ request }) => page(request),
     })
     const hidden = {

@@ -23,7 +23,7 @@ export const searchOperations = resource('Knowledge bases', (api, context) => {
     needs: 'read',
     find: knowledgeBaseAt,
     body: SEARCH,
-    answers: { 200: ['The chunks that fit best', SEARCH_ANSWER] },
+    answers: { 200: ['The best matching chunks', SEARCH_ANSWER] },
     async run({ found: kb, body: sent, signal }) {
       const answer = await context.deps.search(kb, searchOrder(sent), signal)
       return searchRecord(answer, sent.columns ?? null)

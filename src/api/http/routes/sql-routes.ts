@@ -159,7 +159,7 @@ const LINK = queryParameters(
 
 const DESCRIPTION = `For notebooks, spreadsheets and links: \`pd.read_csv("…/api/sql/query?format=csv&query=SELECT …")\`. \`p.name=value\` is the value of the placeholder \`:name\`: numbers, \`true\`, \`false\`, \`null\` and other JSON as such, else text.
 
-Failures are problems with their own status, in every format. A page of another site may not send this. HEAD runs the statement up to its first rows and answers with the status and the headers of GET.`
+Failures are problems with their own status, in every format. Pages of other sites may not send this. HEAD runs the statement up to its first rows and returns the status and headers of GET.`
 
 export const sqlLinkOperations = resource('SQL', (api, context) => {
   const answer = async (request: Request) => {

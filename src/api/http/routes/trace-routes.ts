@@ -54,9 +54,9 @@ function words(description: string, examples: readonly string[] = []) {
 }
 
 const FILTERS = {
-  project: words('Jobs of this project'),
-  agent: words('Those of an agent'),
-  conversation_id: words('Those of a conversation'),
+  project: words('Traces of this project'),
+  agent: words('Traces of this agent'),
+  conversation_id: words('Traces of this conversation'),
   outcome: choice(RUN_OUTCOMES, { description: 'How it ended' }),
   purpose: choice(RUN_PURPOSES, { description: 'What the question was for' }),
   from: moment({ description: 'Started at this time or later' }),
@@ -65,7 +65,7 @@ const FILTERS = {
 }
 const LIST = queryParameters({
   ...FILTERS,
-  ...paging('Traces of a page'),
+  ...paging('Traces per page'),
 })
 const SELECTION = queryParameters({
   ...FILTERS,
@@ -92,7 +92,7 @@ export const traceOperations = resource('Traces', (api, context) => {
     id: 'listTraces',
     summary: 'List the runs of agents, newest first',
     query: LIST,
-    answers: { 200: ['items, next (the cursor of the rest, or null)', TRACE_LIST] },
+    answers: { 200: ['items, next (the cursor of the next page, or null)', TRACE_LIST] },
     async run({ principal, query: sent }) {
       const filter = { ...filterOf(sent), ...visibleTo(principal) }
       const { items, next } = await traces.list(filter, pageBefore(sent))
@@ -105,7 +105,7 @@ export const traceOperations = resource('Traces', (api, context) => {
     needs: 'admin',
     query: SELECTION,
     answers: {
-      200: ['deleted: how many there were', DELETED],
+      200: ['How many were deleted', DELETED],
       400: 'Neither filters nor all=true',
     },
     async run({ query: sent }) {
