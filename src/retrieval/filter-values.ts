@@ -111,7 +111,11 @@ export class FilterValues {
     let isGood = true
     try {
       for (const column of columns) {
-        await this.#readColumn(values, column, rowsOf(knowledgeBase, keys), search, signal)
+        await this.#readColumn(
+          { values, column, rows: rowsOf(knowledgeBase, keys) },
+          search,
+          signal,
+        )
       }
     } catch {
       isGood = false
@@ -136,9 +140,7 @@ export class FilterValues {
   }
 
   async #readColumn(
-    values: ChunkValues,
-    column: ConditionColumn,
-    rows: Pick<BoundSql, 'sql' | 'values'>,
+    { values, column, rows }: ColumnRead,
     { limits, chunkCount }: FilteredSearch,
     signal: AbortSignal,
   ): Promise<void> {
@@ -167,6 +169,13 @@ export class FilterValues {
       values.put(column, batch.keys(0), batch.doubles(1))
     }
   }
+}
+
+interface ColumnRead {
+  readonly values: ChunkValues
+  readonly column: ConditionColumn
+  /** What to read it from. */
+  readonly rows: Pick<BoundSql, 'sql' | 'values'>
 }
 
 /** The rows of all chunks, or of some. */

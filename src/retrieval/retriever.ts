@@ -7,9 +7,9 @@ import type {
   RowReader,
 } from '../core/domain/ports/retrieval-ports.ts'
 import type {
+  DocumentRequest,
   FeedbackSource,
   KeywordHits,
-  KnownChunks,
   NearestChunk,
   NearestFound,
   NearestSearch,
@@ -36,6 +36,14 @@ export interface CacheSnapshot {
   readonly index: ExactIndex
   readonly revision: number
   isCurrent(): boolean
+}
+
+/** null: its vectors are not in memory. */
+export async function snapshotOf(cache: VectorCache | null): Promise<CacheSnapshot | null> {
+  await cache?.settled()
+  const index = cache?.index ?? null
+  if (cache === null || index === null) return null
+  return { cache, index, revision: index.revision, isCurrent: cache.watch() }
 }
 
 interface RequestedSearch extends NearestSearch {
@@ -72,7 +80,7 @@ export class Retriever {
   /** See `KnownChunks`. */
   async keysOfDocument(
     { index, revision, isCurrent }: CacheSnapshot,
-    { knowledgeBase, id, limits }: Parameters<KnownChunks['keysOfDocument']>[0],
+    { knowledgeBase, id, limits }: DocumentRequest,
     signal: AbortSignal,
   ): Promise<BigInt64Array | null> {
     const prefilter = { sql: '', values: { id }, isCacheable: true, condition: IS_DOCUMENT }

@@ -13,6 +13,7 @@ import type {
   VectorSource,
 } from '../core/domain/ports/retrieval-ports.ts'
 import type {
+  DocumentRequest,
   KnownChunks,
   NearestChunks,
   NearestFound,
@@ -25,7 +26,7 @@ import { abortable } from '../core/runtime/cancellation.ts'
 import { IvfAccelerator } from './ivf/ivf-accelerator.ts'
 import { VECTOR_LIMITS } from './kernel/memory-layout.ts'
 import { hasKernel } from './kernel/open-kernel.ts'
-import { Retriever } from './retriever.ts'
+import { Retriever, snapshotOf } from './retriever.ts'
 import { VectorCache, VectorLookup } from './vector-cache.ts'
 import type { ExactIndex } from './vectors/exact-index.ts'
 import { ScanPool } from './vectors/scan-pool.ts'
@@ -159,14 +160,11 @@ export class VectorCaches implements NearestChunks, KnownChunks, CommitListener 
   }
 
   async nearest(search: NearestSearch, signal: AbortSignal): Promise<NearestFound | null> {
-    const cache = await this.#cacheFor(search.knowledgeBase, signal)
-    const index = cache?.index ?? null
-    if (cache === null || index === null || search.count > VECTOR_LIMITS.neighboursMax) return null
-    await cache.settled()
-    const isCurrent = cache.watch()
-    const { revision } = index
+    const snapshot = await snapshotOf(await this.#cacheFor(search.knowledgeBase, signal))
+    if (snapshot === null || search.count > VECTOR_LIMITS.neighboursMax) return null
+    const { isCurrent } = snapshot
     try {
-      return await this.#retriever.search({ cache, index, revision, isCurrent }, search, signal)
+      return await this.#retriever.search(snapshot, search, signal)
     } catch (error) {
       signal.throwIfAborted()
       // A cache that is let go, or vectors that went meanwhile: not a failure of the search.
@@ -183,16 +181,9 @@ export class VectorCaches implements NearestChunks, KnownChunks, CommitListener 
     return this.#cacheOf(kb) === cache ? (cache.index?.count ?? null) : null
   }
 
-  async keysOfDocument(
-    document: Parameters<KnownChunks['keysOfDocument']>[0],
-    signal: AbortSignal,
-  ) {
-    const cache = this.#cacheOf(document.knowledgeBase)
-    await cache?.settled()
-    const index = cache?.index ?? null
-    if (cache === null || index === null) return null
-    const snapshot = { cache, index, revision: index.revision, isCurrent: cache.watch() }
-    const keys = await this.#retriever.keysOfDocument(snapshot, document, signal)
+  async keysOfDocument(document: DocumentRequest, signal: AbortSignal) {
+    const snapshot = await snapshotOf(this.#cacheOf(document.knowledgeBase))
+    const keys = snapshot && (await this.#retriever.keysOfDocument(snapshot, document, signal))
     return keys && { keys, isCurrent: snapshot.isCurrent }
   }
 

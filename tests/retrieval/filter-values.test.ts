@@ -103,7 +103,7 @@ function insertOf(from: number, to: number): string {
     FROM range(${from}, ${to}) AS t(i)`
 }
 
-test('a search finds the chunks that its conditions keep in SQL, whatever was written before', async () => {
+test('a search finds the chunks that its conditions keep in SQL, before and after writes', async () => {
   app = await createTestApp()
   await app.send('POST', KB, { knowledge_base: { name: 'kb' } })
   await query(insertOf(0, ROWS))

@@ -1,5 +1,3 @@
-import type { BoundValue } from './ports/engine-ports.ts'
-
 /** A column whose values memory can compare as numbers: words are numbered, and texts that are equal have the same hash. */
 export interface ConditionColumn {
   /** Its physical name. */
@@ -31,10 +29,10 @@ export function columnsOf(condition: ColumnCondition): readonly ConditionColumn[
 }
 
 /** undefined: nothing is bound under that name. */
-export function conditionValue(
+export function conditionValue<Bound>(
   value: ConditionValue,
-  bound: Readonly<Record<string, BoundValue>>,
-): BoundValue | undefined {
+  bound: Readonly<Record<string, Bound>>,
+): Bound | string | number | boolean | undefined {
   if ('parameter' in value) return bound[value.parameter]
   const { written } = value
   if (written.startsWith("'")) return written.slice(1, -1).replaceAll("''", "'")

@@ -328,11 +328,8 @@ async function cachedPlan(
     return isGood ? { plan: known, texts } : undefined
   }
   const plan = async () => {
-    const isWhole = parameterized.sql === sql
-    const sharing = {
-      ...{ sql: parameterized.sql, scope, versions: snapshot },
-      tokens: isWhole ? tokens : undefined,
-    }
+    const known = texts.size === 0 ? tokens : undefined
+    const sharing = { sql: parameterized.sql, tokens: known, scope, versions: snapshot }
     const planned = await deps.sharedPlans.plan(sharing, (text) => {
       return planIfAllSearched({ sql: text, texts }, planText)
     })

@@ -119,6 +119,12 @@ export interface ChunkRows {
   rowsOf(request: ChunkRowsRequest, signal: AbortSignal): Promise<readonly ShownChunk[] | null>
 }
 
+export interface DocumentRequest {
+  readonly knowledgeBase: KnowledgeBase
+  readonly id: string
+  readonly limits: RunLimits
+}
+
 /** Which chunks there are, where that is known without asking the database. Of the last state that was committed. */
 export interface KnownChunks {
   /** null: it is not known. */
@@ -128,11 +134,7 @@ export interface KnownChunks {
    * @throws the signal's reason
    */
   keysOfDocument(
-    document: {
-      readonly knowledgeBase: KnowledgeBase
-      readonly id: string
-      readonly limits: RunLimits
-    },
+    document: DocumentRequest,
     signal: AbortSignal,
   ): Promise<{ readonly keys: BigInt64Array; isCurrent(): boolean } | null>
 }
