@@ -1,6 +1,6 @@
 /**
- * The entry point: runs the supervisor, which starts the server as a child and restarts it after a crash, or that child.
- * Only the child imports what the server needs.
+ * The process that starts: the supervisor, which runs the server as a child and restarts it after a crash; or that child.
+ * Only the server imports what it needs.
  */
 
 import { existsSync, renameSync, rmSync, writeSync } from 'node:fs'
@@ -152,7 +152,7 @@ function logCrash(crash: Crash, settings: Settings): void {
     const json = JSON.stringify({ ...line, msg })
     writeSync(1, isText ? logText(json, hasColours) : `${json}\n`)
   } catch {
-    // The output is closed.
+    // Its reader is gone.
   }
 }
 
@@ -218,7 +218,7 @@ async function makeDemo({ dataDirectory }: Settings): Promise<number> {
 
 /** @returns the exit code */
 export async function start(args: readonly string[]): Promise<number> {
-  // Only this user may open the files that the program makes.
+  // Files of the program are private, whichever part creates them.
   process.umask(0o077)
   const settings = settingsOf(args)
   if (typeof settings === 'number') return settings
