@@ -62,7 +62,7 @@ test('leaves the files of all systems where there are none for this one', async 
   expect(has(OTHER)).toBe(true)
 })
 
-test('removes source maps, and of some packages what is not loaded', async () => {
+test('removes source maps, and unused builds of some packages', async () => {
   for (const folder of ['js-tiktoken/dist/ranks', 'openai/src', 'openai/lib']) put(folder)
   const ranks = join(root, 'node_modules/js-tiktoken/dist/ranks')
   for (const name of ['cl100k_base.js', 'gpt2.js', 'gpt2.d.ts'])
