@@ -1,4 +1,4 @@
-/** What a connection answers: rows and their description, ends of statements, failures and notices. */
+/** The messages to a connection: rows and their description, completion tags, failures and notices. */
 import type { ResultValue } from '../../core/domain/query-result.ts'
 import type { AppError, ErrorCode } from '../../core/errors.ts'
 import { type CopyStatement, positionOf } from '../../query/postgres/statement-text.ts'
@@ -54,7 +54,7 @@ export class AnswerWriter extends MessageWriter {
     this.end()
   }
 
-  /** @param kind `H`: rows follow; `G`: rows are wanted */
+  /** @param kind `H`: rows follow; `G`: rows are expected */
   copyResponse(kind: 'G' | 'H', columnCount: number): void {
     this.begin(kind).byte(0).int16(columnCount)
     for (let index = 0; index < columnCount; index += 1) this.int16(0)

@@ -11,7 +11,7 @@ const LINE_BYTES_MAX = 16 * 1024 * 1024
 
 const WRITE_BYTES = 64 * 1024
 
-/** @param send sends what is written so far @returns how many rows there were */
+/** @param send sends the rows written so far @returns how many there were */
 export async function copyOut(
   { columns, batches }: RunResult,
   copy: CopyStatement,
@@ -121,7 +121,7 @@ export class CopyIn {
 
 interface Lines {
   readonly rows: readonly (readonly (string | null)[])[]
-  /** The beginning of a line that is not whole yet. */
+  /** The start of an incomplete line. */
   readonly rest: string
 }
 

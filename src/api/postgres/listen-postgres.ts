@@ -25,7 +25,7 @@ const STALLED_MS = 60_000
 /** What may wait for a client before its statement does. */
 const WAITING_BYTES_MAX = 1024 * 1024
 
-/** What one connection needs beside its bytes. */
+/** The parts of one connection, besides its bytes. */
 export type ConnectionParts = Omit<ConnectionDeps, 'cancel' | 'processId' | 'secret'>
 
 interface Client {

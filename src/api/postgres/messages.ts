@@ -10,7 +10,7 @@ export const GSS_REQUEST = 80877104
 export const CANCEL_REQUEST = 80877102
 export const PROTOCOL_3 = 196608
 
-/** A message that breaks the protocol: the connection cannot go on. */
+/** A message that breaks the protocol: the connection must end. */
 export class ProtocolError extends Error {}
 
 export interface Message {

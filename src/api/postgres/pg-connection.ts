@@ -46,7 +46,7 @@ export interface ConnectionDeps {
   readonly secret: number
 }
 
-/** What the start-up packet says. */
+/** The fields of the start-up packet. */
 type StartParameters = Readonly<Partial<Record<'user' | 'database' | 'application_name', string>>>
 
 const WRITE_BYTES = 64 * 1024
@@ -129,7 +129,7 @@ export class PgConnection {
   #start(fields: Fields): boolean {
     const code = fields.int32()
     if (code === SSL_REQUEST) {
-      // Bytes that came before encryption began could be anybody's.
+      // Bytes sent before encryption could come from anyone.
       if (this.#reader.pending > 0) throw new ProtocolError('data before encryption')
       return !this.#wire.encrypt()
     }

@@ -1,4 +1,4 @@
-/** The server behind the PostgreSQL port: who comes in, and how their statements run. */
+/** The server behind the PostgreSQL port: logins, and running statements. */
 import type { CatalogSnapshot } from '../../core/domain/access/catalog-snapshot.ts'
 import { findProject } from '../../core/domain/access/catalog-snapshot.ts'
 import type { Principal } from '../../core/domain/access/principal.ts'
@@ -133,7 +133,7 @@ export class PostgresPort {
     return result
   }
 
-  /** Nearly all that is BIGINT in the catalog is the number of an object, and drivers look for that type. */
+  /** Nearly every BIGINT in the catalog is an object id, and drivers expect that type. */
   async #catalogRows(
     { sql, db }: RunOptions,
     principal: Principal,
