@@ -1,3 +1,4 @@
+import type { ColumnCondition } from '../column-condition.ts'
 import type {
   DataSource,
   DescribedSourceTable,
@@ -32,6 +33,8 @@ export interface BoundSql {
 export interface PrefilterSql extends BoundSql {
   /** False where a later statement may keep other chunks although none was written: its conditions read the clock. */
   readonly isCacheable: boolean
+  /** The same conditions, for memory to check; null: only the database can. */
+  readonly condition: ColumnCondition | null
 }
 
 export interface RunLimits {

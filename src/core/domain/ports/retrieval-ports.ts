@@ -20,6 +20,8 @@ export interface ColumnBatch {
   keys(column: number): BigInt64Array
   /** An INTEGER column. */
   ints(column: number): Int32Array
+  /** A DOUBLE column. */
+  doubles(column: number): Float64Array
   /** A FLOAT[n] column: row by row, `n * rowCount` numbers. */
   floats(column: number): Float32Array
 }

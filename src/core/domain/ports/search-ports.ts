@@ -119,10 +119,24 @@ export interface ChunkRows {
   rowsOf(request: ChunkRowsRequest, signal: AbortSignal): Promise<readonly ShownChunk[] | null>
 }
 
-/** The number of chunks, if known without asking the database. */
-export interface ChunkCounts {
-  /** As of the last committed state. null: unknown. */
+export interface DocumentRequest {
+  readonly knowledgeBase: KnowledgeBase
+  readonly id: string
+  readonly limits: RunLimits
+}
+
+/** Which chunks there are, where that is known without asking the database. Of the last state that was committed. */
+export interface KnownChunks {
+  /** null: it is not known. */
   chunkCount(knowledgeBase: KnowledgeBase): Promise<number | null>
+  /**
+   * The keys of the chunks of a document, ascending, and perhaps some of others. null: they are not known.
+   * @throws the signal's reason
+   */
+  keysOfDocument(
+    document: DocumentRequest,
+    signal: AbortSignal,
+  ): Promise<{ readonly keys: BigInt64Array; isCurrent(): boolean } | null>
 }
 
 /** The known state of vector indexes. */
