@@ -26,7 +26,7 @@ const PREFIX_CHARS_MAX = 16
 /**
  * The expected score over the labels, Σ score · P(label) / Σ P(label), at the token that decides; for yes and no that is
  * P(yes) / (P(yes) + P(no)). A label missing among the alternatives gets the most it can have: the rest of the probability,
- * at most the smallest of theirs.
+ * at most their smallest.
  * @returns null if no token is a label
  */
 export function tokensScore(
