@@ -82,7 +82,7 @@ function holds(quote: string, content: string, { start, end }: GoldSpan): boolea
   })
 }
 
-/** Less is no quote. */
+/** A shorter text is not a quote. */
 const BARE_CHARS_MIN = 3
 
 function bare(text: string): string {

@@ -4,7 +4,7 @@ import type { ResultValue } from '../../core/domain/query-result.ts'
 import { AGENT_LIMITS, byteSize } from '../agent-limits.ts'
 import type { FirstRows } from '../data/observation.ts'
 
-/** Of one answer, the last ones first. */
+/** For one answer, the last ones first. */
 const EVIDENCE_STATEMENTS_MAX = 5
 /** Rows of one of them as JSON. */
 const EVIDENCE_BYTES_MAX = 65_536
@@ -73,7 +73,7 @@ export class FinalRows {
     return this.#result
   }
 
-  /** @param order of the statements, which run side by side: the last one that was asked for counts */
+  /** @param order of the statements, which run in parallel: the last request counts */
   offer(order: number, sql: string, { columns, rows, hasMore }: FirstRows): void {
     if (order < this.#order) return
     let left: number = AGENT_LIMITS.finalBytesMax

@@ -59,7 +59,7 @@ export function withRerankDeadline<T>(
 export interface JudgePrompt {
   readonly system: string
   readonly user: string
-  /** A whole answer has at least so many tokens: a smaller limit would cut it. */
+  /** A whole answer has at least this many tokens: a smaller limit would cut it. */
   readonly answerTokensMin: number
 }
 

@@ -2,12 +2,12 @@ import WORDS from '../../../../assets/answers/words.json' with { type: 'json' }
 import { UNSPACED } from '../../../core/text/words.ts'
 import type { AnswerUnit } from './answer-unit.ts'
 
-/** What a unit earns by the place and the form that the question asks for, beside its words. */
+/** The score of a unit for the position and form that the question asks for, besides its words. */
 export class WantedForm {
-  /** Of "What is X?"; null: nothing is to be explained. */
+  /** The subject of "What is X?"; null: nothing is to be explained. */
   readonly #subject: string | null
   readonly #options: readonly RegExp[]
-  /** The heading or text that the sentences so far stand under. */
+  /** The heading or text above the sentences so far. */
   #above: string | null = null
 
   constructor(question: string) {
@@ -17,14 +17,14 @@ export class WantedForm {
     })
   }
 
-  /** Units are given in the order of their text: the first sentence below a heading is known by it. */
+  /** Units must come in text order, to recognize the first sentence below a heading. */
   worthOf(unit: AnswerUnit): number {
     // A title, a lone word or half a sentence explains less than a whole one that fits as well.
     const cost = unit.isFragment ? WORTH.fragment : 0
     return this.#worthOfOption(unit) + this.#worthOfDefinition(unit) - cost
   }
 
-  /** An option explains itself where it is named first; elsewhere it is only spoken of. */
+  /** An option is explained where it is named first; in other places it is only mentioned. */
   #worthOfOption({ text, site }: AnswerUnit): number {
     if (this.#options.length === 0) return 0
     const { lead, stretch } = site
@@ -81,7 +81,7 @@ function definesIt(text: string, subject: string): boolean {
   return named === subject
 }
 
-/** Short options (`-v`) are no words for a search. */
+/** Short options (`-v`) are not search words. */
 export function optionsIn(question: string): readonly string[] {
   return [...question.matchAll(/(?<![\p{L}\p{N}-])-[a-zA-Z0-9](?![\p{L}\p{N}-])/gu)].map(
     ([option]) => option,
