@@ -56,7 +56,7 @@ function markedIn([first]: readonly Quote[]): readonly Quote[] {
   return [{ ...first, text: first.marked ?? first.text, place: null }]
 }
 
-/** Whether one of the quotes holds the answer where it stands. */
+/** Whether one of the quotes holds the answer at its position. */
 export function isQuoted(gold: Gold | null, quotes: readonly Quote[]): boolean {
   if (gold === null) return false
   return quotes.some(({ documentId, text, place }) => {

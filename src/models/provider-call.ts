@@ -129,7 +129,7 @@ export async function retry<T>(
   }
 }
 
-/** Whoever may wait for long looks once a minute at least. */
+/** A long wait still looks at least once a minute. */
 const UNASKED_MS_MAX = MINUTE_MS
 
 /** Up to a quarter shorter than it would be, so that many callers do not come back at once. */
@@ -147,7 +147,7 @@ function tooLong({ error, retryAfterMs }: FailedTry, waitMsMax: number): AppErro
   return withWait(told, retryAfterMs)
 }
 
-/** Whoever asked hears when the server wants to be asked again. */
+/** Adds when the server wants the next request. */
 export function withWait({ code, message, cause }: AppError, waitMs: number): AppError {
   const retryAfterSeconds = Math.max(1, Math.ceil(waitMs / 1000))
   return new AppError(code, message, { cause, retryAfterSeconds })

@@ -395,7 +395,11 @@ function jsonOf(text: string): unknown {
   }
 }
 
-export function answerOf(content: string): Answer {
-  const found = { citations: [], evidence: 'answer', warnings: [] } as const
-  return { content, traceId: '', ...found, usage: null, seconds: 0 }
-}
+const UNCITED = { citations: [], evidence: 'answer', warnings: [], usage: null } as const
+
+export const answerOf = (content: string): Answer => ({
+  content,
+  traceId: '',
+  ...UNCITED,
+  seconds: 0,
+})

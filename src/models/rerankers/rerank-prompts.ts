@@ -55,7 +55,7 @@ export function withRerankDeadline<T>(
   return withDeadline({ ...call, timeoutError }, work)
 }
 
-/** What a chat model is told to judge. */
+/** What a chat model has to judge. */
 export interface JudgePrompt {
   readonly system: string
   readonly user: string

@@ -109,7 +109,7 @@ export function failureIn(observation: string): string {
 export const QUERY_TOOL = 'kb_query_tool'
 /** How the ids of these calls begin. */
 export const AROUND_ID = 'around-'
-/** The best passages of a question: what stands before and after them is read too. */
+/** The best passages of a question; the text before and after them is read too. */
 const WIDENED_MAX = 4
 /** Of a passage's relevance, what the chunks beside it are given. */
 const NEIGHBOUR_SHARE = 0.8
