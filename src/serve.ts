@@ -17,13 +17,13 @@ import { isLoopback, type Settings } from './wiring/settings/settings.ts'
 
 export interface ServeOptions {
   readonly version: string
-  /** Those that ask for a stop. */
+  /** The signals that ask for a stop. */
   readonly stopSignals: readonly NodeJS.Signals[]
   /** How often the supervisor has started this server again. */
   readonly restarts: Restarts
   /** Called as soon as requests are answered. */
   readonly onReady: (port: number) => void
-  /** Starts the next process and resolves when it answers requests; null: nobody is there to start it. */
+  /** Starts the next process and resolves when it answers requests; null without a supervisor to start it. */
   readonly replace: (() => Promise<boolean>) | null
 }
 
@@ -31,8 +31,8 @@ export interface ServeOptions {
 const LOG_LINES = { dest: 1, sync: false, minLength: 8192, periodicFlush: 100 } as const
 
 /**
- * Serves until somebody stops it, then lets running requests finish and closes the store. Returns the exit code: 0, or 1
- * when the database could not go on; `PLANNED_RESTART_CODE` when only another process stops a statement.
+ * Serves until it is stopped, then lets running requests finish and closes the store. Returns the exit code: 0, or 1 when
+ * the database could not continue; `PLANNED_RESTART_CODE` when only another process can stop a statement.
  * @throws Error with a message for the user when the folder or the port cannot be used
  */
 export async function serve(
@@ -152,7 +152,7 @@ interface Ready {
   readonly settings: Settings
 }
 
-/** Whatever the level of the log is: who starts a server wants to know where it is. */
+/** Printed at every log level: the user who starts a server needs its address. */
 function readyText({ version, listener, settings }: Ready, { isText }: LogStyle): string {
   const { url, postgresPort } = listener
   const address = url.origin
@@ -166,16 +166,16 @@ function readyText({ version, listener, settings }: Ready, { isText }: LogStyle)
   return [said, `  login: ${login}`, `  documentation: ${address}/docs`, ...postgres, ''].join('\n')
 }
 
-/** For models, threads, and what functions make for one set of rows: none of it is in the engine's buffers. */
+/** For models, threads, and the results of functions for one set of rows, which are outside of the engine's buffers. */
 const HEADROOM_BYTES = 384 * 1024 ** 2
-/** Of the engine's limit, where that is more. */
+/** A share of the engine's limit, if that is more. */
 const HEADROOM_SHARE = 0.25
 /** JavaScript has reserved space for itself, and for this much of the rows that it keeps for searches. */
 const RESERVED_ROW_BYTES = 256 * 1024 ** 2
-/** Of the machine's memory. */
+/** A share of the machine's memory. */
 const MACHINE_SHARE = 0.9
 
-/** What the process may take beyond what it has after its start; memory for vectors comes when it is taken. */
+/** The memory that the process may add after its start; memory for vectors is added as it is used. */
 function memoryRoomOf({ memoryLimit, rowMemory }: Settings): number {
   const engine = memoryBytesOf(memoryLimit)
   const rows = Math.max(0, memoryBytesOf(rowMemory) - RESERVED_ROW_BYTES)
@@ -221,7 +221,7 @@ function crashReportsOf(
   if (directory === ':memory:') return null
   const refuseMs = crashRefuseSeconds * 1000
   const crashes = new CrashReports({ directory, restarts, refuseMs, now: Date.now })
-  // A supervisor that was there has told of it.
+  // An existing supervisor has reported it.
   if (crashes.found && restarts.last === null) logger.error(crashes.found, 'the server had crashed')
   return crashes
 }

@@ -22,7 +22,7 @@ export interface AskedQuestion {
   readonly gold: Gold | null
 }
 
-/** Where the answer is. */
+/** The position of the answer. */
 export interface Gold {
   readonly documentId: string
   /** Any of these answers, in code units of the document's content. */
@@ -181,7 +181,7 @@ interface AnswerLine {
   readonly answers: readonly { readonly text: string; readonly start: number }[]
 }
 
-/** Each question's answer; none for a collection that has no such file. */
+/** The position of each question's answer; empty for a collection without that file. */
 async function goldsOf(
   path: string,
   contents: ReadonlyMap<string, string>,

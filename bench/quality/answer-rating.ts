@@ -56,7 +56,7 @@ function markedIn([first]: readonly Quote[]): readonly Quote[] {
   return [{ ...first, text: first.marked ?? first.text, place: null }]
 }
 
-/** Whether one of the quotes holds the answer where it stands. */
+/** Whether one of the quotes holds the answer at its position. */
 export function isQuoted(gold: Gold | null, quotes: readonly Quote[]): boolean {
   if (gold === null) return false
   return quotes.some(({ documentId, text, place }) => {
@@ -82,7 +82,7 @@ function holds(quote: string, content: string, { start, end }: GoldSpan): boolea
   })
 }
 
-/** Less is no quote. */
+/** A shorter text is not a quote. */
 const BARE_CHARS_MIN = 3
 
 function bare(text: string): string {

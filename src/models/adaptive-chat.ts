@@ -23,7 +23,7 @@ export function adaptiveChat(
   return {
     url: config.url,
     async *respond(request, signal) {
-      // Others may learn of the same server meanwhile; a turn keeps to what it has begun with.
+      // Other threads may learn about the same server meanwhile; a turn keeps its initial knowledge.
       const refused = new Set(features.refused)
       // Bounded: each round knows one feature more.
       for (;;) {
@@ -57,7 +57,7 @@ function turn(
   return textToolTurn(request, (text) => plain(text, refused, signal))
 }
 
-/** In its last turn too: its calls stand in the conversation. */
+/** In its last turn too, because the conversation contains its calls. */
 function hasTools({ tools, messages }: ChatRequest): boolean {
   return tools.length > 0 || messages.some(({ role }) => role === 'tool')
 }

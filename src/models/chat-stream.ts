@@ -13,11 +13,11 @@ import { statusOf } from './provider-failure.ts'
 export interface ChatLimits extends CallLimits {
   /** Between two pieces of the answer. */
   readonly idleMs: number
-  /** Of the whole answer, from its first piece on. */
+  /** For the whole answer, from its first piece on. */
   readonly answerMs: number
-  /** Of the answer as it comes over the wire. */
+  /** For the answer as sent over the network. */
   readonly answerBytesMax: number
-  /** Tokens of an answer, for providers that want to be told. */
+  /** Tokens of an answer, for providers that require a limit. */
   readonly answerTokensMax: number
 }
 
@@ -34,14 +34,14 @@ export const CHAT_LIMITS: ChatLimits = {
   answerTokensMax: 8192,
 }
 
-/** Which model is asked, where, and how long. */
+/** The model, its address, and its time limits. */
 export interface ChatConfig {
   readonly endpoint: Endpoint
   readonly modelName: string
   readonly limits: ChatLimits
-  /** What the model's definition says beside: `temperature`, `max_tokens`, … */
+  /** Other options of the model's definition: `temperature`, `max_tokens`, … */
   readonly options?: Readonly<Record<string, unknown>>
-  /** What is known of the server; unset: nothing yet. */
+  /** The known features of the server; unset: none yet. */
   readonly features?: FeatureMemory
 }
 
@@ -49,22 +49,22 @@ export type SpokenDelta = Extract<ChatDelta, { kind: 'text' | 'reasoning' }>
 
 /** An answer that is put together from the pieces of a provider's stream. */
 export interface PartialAnswer {
-  /** Whether the server said that the answer ends here. */
+  /** Whether the server marked the end of the answer. */
   readonly isComplete: boolean
   /** @returns what the piece adds; a piece may be a whole answer. */
   add(piece: unknown): readonly SpokenDelta[]
-  /** What was held back while more could come. */
+  /** Text held back in case more came. */
   rest(): readonly SpokenDelta[]
   toolCalls(): readonly ToolCall[]
   end(): AnswerEnd
 }
 
 export interface ProviderCall {
-  /** What is called, fit for messages. */
+  /** The URL, safe for messages. */
   readonly url: string
   readonly limits: ChatLimits
   readonly answer: PartialAnswer
-  /** Of the features that the request makes use of, those that its server may refuse. */
+  /** The features used by the request that its server may refuse. */
   readonly used: ReadonlySet<ModelFeature>
   /** One try: the pieces of its answer. */
   send(signal: AbortSignal): Promise<AsyncIterable<unknown>>
@@ -73,13 +73,13 @@ export interface ProviderCall {
 
 /**
  * The turn that a provider's stream holds, or the one JSON answer of a server that does not stream.
- * @throws FeatureRefused before anything has come
+ * @throws FeatureRefused before anything has arrived
  */
 export async function* chatDeltas(
   call: ProviderCall,
   signal: AbortSignal,
 ): AsyncGenerator<ChatDelta> {
-  // Whatever ends this generator ends the request: a stall, a break, the caller's abort.
+  // However this generator ends, the request ends with it: a stall, a break, the caller's abort.
   const stop = new AbortController()
   const { answer, failureOf } = call
   try {
@@ -104,7 +104,7 @@ export async function* chatDeltas(
 const CONTENT_WORDS =
   /content[_ ](filter|policy|management)|responsible ?ai|safety (system|setting|filter)|prohibited[_ ]content|usage polic/i
 
-/** The failures that a client can do something about have codes of their own. */
+/** Failures that a client can act on have separate codes. */
 function typedFailure(failure: AppError): AppError {
   const { code, message, cause, retryAfterSeconds } = failure
   if (code === 'provider_failed' && statusOf(failure) === 429) {
@@ -115,7 +115,7 @@ function typedFailure(failure: AppError): AppError {
   return new AppError('content_refused', failure.message, { cause: failure.cause })
 }
 
-/** The answer once its first piece has come: a failure that a server sends as the first event is one like any other. */
+/** The answer once its first piece has arrived: a failure sent as the first event is handled like any other. */
 async function begunAnswer(
   { url, limits, used, send, failureOf }: ProviderCall,
   signal: AbortSignal,
@@ -144,7 +144,7 @@ async function begunAnswer(
 /** Groq's server cannot read the call that its model has written: the next one may be better. */
 const BAD_DRAW = /tool_use_failed|failed_generation/
 
-/** All that a failed answer said, to be looked through and never shown. */
+/** The whole text of a failed answer, for matching, never for display. */
 function errorWords(error: unknown): string {
   if (!(error instanceof Error)) return ''
   const body = 'error' in error ? error.error : undefined
@@ -166,7 +166,10 @@ async function* resumed(
   }
 }
 
-/** What a provider's client gives for a request, whether it streams or not. @throws what `failed` makes of an answer that is none */
+/**
+ * The pieces that a provider's client returns for a request, streamed or not. @throws the result of `failed` for an invalid
+ * answer
+ */
 export async function* streamPieces(
   data: unknown,
   response: Response,
@@ -183,14 +186,14 @@ export async function* streamPieces(
     return
   }
   const answer: unknown = isStream ? await response.json() : data
-  // Servers and what stands before them say of a failure that all is well.
+  // Servers and proxies sometimes report a failure with a success status.
   if (member(answer, 'error') !== undefined && member(answer, 'error') !== null) {
     throw failed(answer)
   }
   yield answer
 }
 
-/** How long a stream is read on after its answer's end, for the counts of tokens behind it. */
+/** How long a stream is read after its answer's end, for token counts. */
 const TAIL_MS = 2_000
 
 /**
@@ -213,7 +216,7 @@ async function* withIdleTimeout<T>(
   const slice = new TimeSlice(SLICE_MS)
   try {
     for (;;) {
-      // A stream that comes faster than it is read would leave no turn to whatever else runs in this thread.
+      // A stream that comes faster than it is read would block everything else in this thread.
       await slice.yieldIfSpent(signal)
       const idle = answer.isComplete ? Math.min(TAIL_MS, idleMs) : idleMs
       const timeoutMs = Math.max(1, Math.min(idle, endMs - performance.now()))
@@ -230,7 +233,7 @@ async function* withIdleTimeout<T>(
       yield next.value
     }
   } finally {
-    // Not awaited: a stream that hangs may hang in its own end too, and nobody is left to hear its failure.
+    // Not awaited: a stream that hangs may hang in its own end too, and its failure no longer matters.
     iterator.return?.().catch(() => undefined)
   }
 }

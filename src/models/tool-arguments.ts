@@ -80,8 +80,7 @@ export function toolName(name: string): string {
 }
 
 /**
- * Only the words that open a conversation stay the system's: many servers refuse them later on,
- * where they become the user's.
+ * Only the system's first words keep their role: many servers refuse later ones, which become the user's.
  */
 export function withSystemFirst(messages: readonly ChatMessage[]): readonly ChatMessage[] {
   const opening = messages.findIndex((message) => message.role !== 'system')

@@ -110,7 +110,7 @@ interface StreamingDecoder {
   end(): string
 }
 
-/** Decodes pieces that are cut anywhere. A byte order mark at the begin is left out. */
+/** Decodes pieces that are cut anywhere. A byte order mark at the start is left out. */
 export function streamingDecoder(encoding: TextEncoding): StreamingDecoder {
   if (encoding === 'utf-32le' || encoding === 'utf-32be')
     return utf32Decoder(encoding === 'utf-32le')
@@ -143,12 +143,12 @@ function utf32Decoder(isLittle: boolean): StreamingDecoder {
 }
 
 /**
- * The encoding of text that has no byte order mark and is not UTF-8: every encoding in which the bytes are valid is tried,
- * and the one whose text looks most like a language wins. Browsers do the same with tables of their own.
+ * The encoding of text without a byte order mark that is not UTF-8: every encoding in which the bytes are valid is tried,
+ * and the text that looks most like a language wins. Browsers do the same with other tables.
  */
 
 interface Language {
-  /** Letters beyond ASCII in lower case; the frequent ones of a script of its own stand before the space. */
+  /** Letters beyond ASCII in lower case; the frequent ones of a separate script come before the space. */
   readonly letters: string
   readonly encodings: readonly Bun.Encoding[]
 }

@@ -6,7 +6,7 @@ import { decodeText } from './text-encoding.ts'
 /** An element by its local name: formats of documents use one vocabulary for each part. */
 export interface XmlElement {
   readonly name: string
-  /** By the names as they stand, with their prefixes. */
+  /** By their names as written, with prefixes. */
   readonly attributes: Readonly<Record<string, string>>
   readonly children: readonly XmlNode[]
 }
@@ -19,7 +19,7 @@ interface OpenElement extends XmlElement {
 
 /**
  * XML as a tree. Tolerant of what is broken; entities that a document declares itself are never expanded.
- * @throws AppError `file_unreadable` where it is nested too deep
+ * @throws AppError `file_unreadable` if it is nested too deep
  */
 export function parseXml(bytes: Uint8Array): XmlElement {
   const root: OpenElement = { name: '', attributes: {}, children: [] }

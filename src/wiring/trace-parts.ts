@@ -42,7 +42,7 @@ export function runTracingOf(parts: TraceParts): RunTracing {
   return { traces, close: async () => collector?.close() }
 }
 
-/** OpenTelemetry takes a seventh of a second to load: only where it is wanted, and after the start. */
+/** OpenTelemetry takes a seventh of a second to load: only if enabled, and after the start. */
 const LOAD_MS = 200
 
 function collectorOf({ settings, version, log }: TraceParts) {
@@ -84,7 +84,7 @@ function tracesAddress({ otlpEndpoint, otlpTracesEndpoint }: Settings): string |
   return `${otlpEndpoint.replace(/\/+$/, '')}/v1/traces`
 }
 
-/** What the server knows of that nobody may read: the same list as long as nothing changes. */
+/** The secrets the server holds, to keep them out of traces: the same list while nothing changes. */
 function knownSecrets(
   settings: Settings,
   snapshot: () => CatalogSnapshot,

@@ -10,7 +10,7 @@ import type { AgentEvent, Assignment } from '../loop/assignment.ts'
 export interface AgentTask extends Assignment {
   readonly model: ModelRef
   readonly chatDefaults: ChatDefaults
-  /** What the server of the model is known to refuse. */
+  /** Features that the model's server refuses. */
   readonly refusedFeatures?: readonly ModelFeature[]
 }
 
@@ -18,11 +18,11 @@ export interface AgentTask extends Assignment {
 export interface Failure {
   readonly code: ErrorCode
   readonly message: string
-  /** The HTTP status of the model's provider, where it sent one. */
+  /** The HTTP status from the model's provider, if any. */
   readonly providerStatus?: number
-  /** When it wants to be asked again. */
+  /** Seconds until the provider wants another request. */
   readonly retryAfterSeconds?: number
-  /** Of a bug: what was thrown. For the log, never for a client. */
+  /** For a bug: the thrown error. For the log, never for a client. */
   readonly thrown?: string
 }
 
@@ -38,7 +38,7 @@ export type ToWorker =
       readonly vectors: readonly Float32Array[]
     }
   | { readonly kind: 'request_failed'; readonly id: number; readonly failure: Failure }
-  /** So many events have left the queue: the worker may send as many more. */
+  /** This many events have left the queue: the worker may send as many more. */
   | { readonly kind: 'taken'; readonly count: number }
 
 /** A request of a worker, answered with the same `id`. */
@@ -59,7 +59,7 @@ export type FromWorker =
   | { readonly kind: 'feature_refused'; readonly feature: ModelFeature }
   | { readonly kind: 'failed'; readonly failure: Failure }
 
-/** Of an error that was not expected, nothing is shown but what the log gets. */
+/** An unexpected error goes only to the log. */
 export function failureToSend(error: unknown): Failure {
   const { code, message, cause, retryAfterSeconds } = toAppError(error)
   const status = providerStatusOf(cause)
@@ -77,7 +77,7 @@ function thrownText(cause: unknown): string {
   return text.slice(0, THROWN_CHARS_MAX)
 }
 
-/** The error again, with the provider's status, or what was thrown, where `failureToSend` looks for it. */
+/** The error again, with the provider's status or the thrown error where `failureToSend` looks for it. */
 export function errorOf(failure: Failure): AppError {
   const { code, message, providerStatus: status, retryAfterSeconds, thrown } = failure
   const wait = retryAfterSeconds === undefined ? {} : { retryAfterSeconds }
@@ -96,7 +96,7 @@ function providerStatusOf(cause: unknown): number | undefined {
   return typeof status === 'number' && Number.isInteger(status) ? status : undefined
 }
 
-/** A worker may send anything: undefined for what is not a message of `FromWorker`. */
+/** A worker may send anything: undefined if it is not a message of `FromWorker`. */
 export function parseFromWorker(data: unknown): FromWorker | undefined {
   const kind = isObject(data) ? data.kind : undefined
   const isKnown = isKeyOf(MESSAGES, kind) && fits(data, MESSAGES[kind])

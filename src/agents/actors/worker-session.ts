@@ -40,7 +40,7 @@ export class WorkerSession {
     this.#deps = deps
   }
 
-  /** What the main thread says to the question under way. */
+  /** A message from the main thread to the running question. */
   receive(message: Exclude<ToWorker, { readonly kind: 'ask' }>): void {
     if (message.kind === 'taken') {
       this.#room += message.count
@@ -51,7 +51,7 @@ export class WorkerSession {
     this.#replies.delete(message.id)
   }
 
-  /** Nobody waits any more: nothing is sent from now on, and whatever waits fails. */
+  /** The client is gone: nothing is sent from now on, and everything that waits fails. */
   stop(): void {
     const reason = new AppError('cancelled', 'The question was cancelled')
     this.#abort.abort(reason)
@@ -130,7 +130,7 @@ export interface ThreadSessionsDeps extends Pick<WorkerSessionDeps, 'chatModel'>
   heapBytes(): number
 }
 
-/** The thread's side of its questions: each has a session of its own, and nothing outlives it. */
+/** The thread's side of its questions: each has a separate session, and nothing outlives it. */
 export class ThreadSessions {
   readonly #deps: ThreadSessionsDeps
   readonly #sessions = new Map<number, WorkerSession>()
@@ -143,7 +143,7 @@ export class ThreadSessions {
   async receive(message: ToThread): Promise<void> {
     switch (message.kind) {
       case 'prepare':
-        // What fails here fails again, and is told, when the question comes.
+        // A failure here occurs again, and is reported, when the question comes.
         await this.#deps.prepare(message.provider).catch(() => undefined)
         break
       case 'ping':

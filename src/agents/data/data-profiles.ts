@@ -1,4 +1,4 @@
-/** What is worth knowing of an agent's data before the first tool call: sizes, columns, some values. */
+/** Facts about an agent's data before the first tool call: sizes, columns, some values. */
 
 import type { CatalogSnapshot } from '../../core/domain/access/catalog-snapshot.ts'
 import { nameKey, quote } from '../../core/domain/identifier.ts'
@@ -22,7 +22,7 @@ interface Source {
   /** Another version has another one. */
   readonly version: string
   readonly columns: readonly SourceColumn[]
-  /** null: nobody knows without counting. */
+  /** null: unknown without counting. */
   readonly rowCount: number | null
   readonly unit: 'chunks' | 'rows'
   /** A view may be a long statement: it is not run for this. */
@@ -39,7 +39,7 @@ interface Profile {
   readonly version: string
   readonly madeMs: number
   readonly text: string
-  /** The columns that it tells of. */
+  /** The columns it describes. */
   readonly columns: string
   /** null: not read. */
   readonly rowCount: number | null
@@ -49,11 +49,11 @@ const PROFILES_MAX = 2_000
 /** Small sources that change all the time are described as they were so long ago: some rows more may matter there. */
 const SMALL_FRESH_MS = 5_000
 const SMALL_ROWS = 100
-/** Of larger ones the old description is told on, and made anew behind the question when it is so old. */
+/** For larger tables the old description is still used, and once it is this old it is rebuilt after the question. */
 const FRESH_MS = 30_000
-/** One that nobody has asked for meanwhile is waited for. */
+/** An older description is not used: the question waits for a new one. */
 const USABLE_MS = 600_000
-/** For all sources of a question together; what is not ready then is told by name and columns. */
+/** For all sources of a question together; a source that is not ready by then is described by name and columns. */
 const READING_MS = 1_000
 /** Behind the questions. */
 const RENEWING_MS = 10_000
@@ -63,8 +63,8 @@ const EXAMPLES_MAX = 4
 const RANGES_ROWS_MAX = 100_000
 
 /**
- * Descriptions are made once for each version of a source and kept. A question waits for the first one, and for one with
- * other columns; a source that is written all the time is described as it was a while ago.
+ * A description is made once per version of a source. A question waits for the first one, and for one with other columns; a
+ * source that changes all the time is described by an older one.
  */
 export class DataProfiles {
   readonly #select: Select
@@ -101,13 +101,13 @@ export class DataProfiles {
     return { ...data, descriptions: withinBytes(descriptions) }
   }
 
-  /** `old`: told still, and to be made anew. */
+  /** `old`: still used, but due to be rebuilt. */
   #ageOf(source: Source): 'fresh' | 'old' | 'missing' {
     const profile = this.#profiles.get(source.key)
     if (profile === undefined) return 'missing'
     if (profile.version === source.version) return 'fresh'
     const { rowCount, columns } = profile
-    // Nobody is told that there is nothing, or of columns that are gone.
+    // Empty results and dropped columns are left out.
     if (rowCount === 0 || columns !== columnsKey(source)) return 'missing'
     const ageMs = this.#nowMs() - profile.madeMs
     if (rowCount === null || rowCount < SMALL_ROWS) {
@@ -142,7 +142,7 @@ export class DataProfiles {
         const reading =
           this.#reading.get(readingKey(source)) ?? this.#begun(source, reader, deadline)
         await abortable(reading, deadline.signal).catch((error: unknown) => {
-          // The other's reading may take longer; what is not known then is told by name.
+          // The other's reading may take longer; a source still unknown then is described by name.
           if (!deadline.signal.aborted) throw error
         })
         signal.throwIfAborted()
@@ -179,13 +179,13 @@ export class DataProfiles {
     this.#profiles.set(key, { version, madeMs: this.#nowMs(), text, columns, rowCount })
   }
 
-  /** Ends what is read behind the questions. */
+  /** Ends the background reading. */
   close(): void {
     this.#closing.abort(new AppError('shutting_down', 'The server is shutting down'))
   }
 }
 
-/** What is being read of a source is not what a question needs that knows other columns. */
+/** A question with other columns needs another reading of the source. */
 function readingKey(source: Source): string {
   return `${source.key} ${columnsKey(source)}`
 }
@@ -241,7 +241,7 @@ function sourcesOf(data: AvailableData, snapshot: CatalogSnapshot): readonly Sou
   return [...kbs, ...data.tables.flatMap((name) => tables.get(nameKey(name)) ?? [])]
 }
 
-/** Reads the first rows, and whole columns of numbers and dates where there are not too many rows. */
+/** Reads the first rows, and whole columns of numbers and dates if there are not too many rows. */
 async function readProfile(
   source: Source,
   reader: DataReader,
@@ -330,10 +330,10 @@ function profileLine(source: Source, values: ReadonlyMap<string, string>): strin
 }
 
 const LINE_BYTES_MAX = 1_000
-/** Of all lines. */
+/** For all lines together. */
 const PROFILE_BYTES_MAX = 16_384
 
-/** Lines as far as there is room; the other sources are told by their names. */
+/** As many lines as fit; other sources are listed by name. */
 function withinBytes(lines: ReadonlyMap<string, string>): ReadonlyMap<string, string> {
   let left = PROFILE_BYTES_MAX
   return new Map(

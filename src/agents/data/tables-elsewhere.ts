@@ -1,4 +1,4 @@
-/** What an agent's `data` names of data sources. They are asked when the question starts. */
+/** The tables of data sources that an agent's `data` names, resolved when the question starts. */
 
 import type { CatalogSnapshot } from '../../core/domain/access/catalog-snapshot.ts'
 import type { Agent } from '../../core/domain/agents/agent.ts'
@@ -9,7 +9,7 @@ import { abortable, withDeadline } from '../../core/runtime/cancellation.ts'
 import { AGENT_LIMITS } from '../agent-limits.ts'
 import { matchesGlob } from './glob.ts'
 
-/** The tables that stand behind some patterns. */
+/** The tables that match some patterns. */
 export interface TablesElsewhere {
   /** By the pattern: `<data source>.<table>`, `<data source>.<schema>.<table>`. */
   readonly byPattern: ReadonlyMap<string, readonly string[]>
@@ -94,7 +94,7 @@ async function remoteTables(
   signal: AbortSignal,
 ): Promise<Found> {
   const listed = await sources.tables(source, signal)
-  // A name with a dot in it could stand for another table in another schema.
+  // A name with a dot in it could be read as another table in another schema.
   const tables = listed.filter(({ schema, name }) => !`${schema ?? ''}${name}`.includes('.'))
   const warnings: string[] = []
   if (tables.length < listed.length) {
@@ -147,7 +147,7 @@ async function otherwiseNamed(
     return schema === null && matchesGlob(second, name)
   })
   const [one] = inFirst
-  // No table is listed under that name of a schema: it is the first one if a table of that is found by it.
+  // A name that is not listed in a schema belongs to the first schema, if a table is found there.
   if (one === undefined || !(await exists(first, one.name))) return []
   return inFirst.map(({ name }) => `${first}.${name}`)
 }

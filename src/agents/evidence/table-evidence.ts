@@ -4,7 +4,7 @@ import type { ResultValue } from '../../core/domain/query-result.ts'
 import { AGENT_LIMITS, byteSize } from '../agent-limits.ts'
 import type { FirstRows } from '../data/observation.ts'
 
-/** Of one answer, the last ones first. */
+/** For one answer, the last ones first. */
 const EVIDENCE_STATEMENTS_MAX = 5
 /** Rows of one of them as JSON. */
 const EVIDENCE_BYTES_MAX = 65_536
@@ -12,7 +12,7 @@ const EVIDENCE_BYTES_MAX = 65_536
 /** What a statement showed the model that was not a list of chunks. */
 export type ShownRows = Omit<StatementRows, 'is_cut'> & { readonly isCut: boolean }
 
-/** The statements of which a value stands in the answer; where none does, the last one. */
+/** The statements with a value that appears in the answer; if there are none, the last one. */
 export function statementsOf(
   answer: string,
   shown: readonly ShownRows[],
@@ -73,7 +73,7 @@ export class FinalRows {
     return this.#result
   }
 
-  /** @param order of the statements, which run side by side: the last one that was asked for counts */
+  /** @param order of the statements, which run in parallel: the last request counts */
   offer(order: number, sql: string, { columns, rows, hasMore }: FirstRows): void {
     if (order < this.#order) return
     let left: number = AGENT_LIMITS.finalBytesMax

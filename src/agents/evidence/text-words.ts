@@ -1,10 +1,10 @@
-/** A text as its words, each with its place, so that two texts can be compared whatever marks and white space stand between. */
+/** A text as its words, each with its position, so that two texts can be compared despite different marks and white space. */
 export interface TextWords {
   readonly text: string
   readonly words: readonly Word[]
-  /** All words in a row, each between two blanks: where a run of words stands is one search. */
+  /** All words in a row, each between two blanks: finding a run of words is one search. */
   readonly joined: string
-  /** Where each word begins in `joined`. */
+  /** The start of each word in `joined`. */
   readonly joinedStarts: readonly number[]
 }
 
@@ -28,7 +28,7 @@ const WORD_RUN =
 /** Where a link of Markdown leads is not part of what it says. */
 const LINK_TARGET = /\]\([^()\s]*\)/g
 
-/** Longer texts are compared by their beginning. */
+/** Only the beginning of longer texts is compared. */
 const EVIDENCE_CHARS_MAX = 20_000
 
 export function textWords(text: string): TextWords {
@@ -49,7 +49,7 @@ export function textWords(text: string): TextWords {
   return { text, words, joined: `${parts.join('')} `, joinedStarts }
 }
 
-/** Where these words stand one after the other in a text; null: nowhere. */
+/** Where these words appear one after the other in a text; null: nowhere. */
 export function runOf(words: readonly Word[], within: TextWords): WordRun | null {
   if (words.length === 0) return null
   const wanted = ` ${words.map(({ value }) => value).join(' ')} `
@@ -70,11 +70,11 @@ function indexOfStart(starts: readonly number[], start: number): number {
   return low
 }
 
-/** Signs that belong to the word before or after which they stand. */
+/** Signs that belong to the word next to them. */
 const BEFORE_WORD = /[$€£¥₹±+−#@-]$/u
 const AFTER_WORD = /^[%°‰€]/u
 const SENTENCE_END = /^[.!?…。！？]+/u
-/** What is opened in a quote is closed in it, and the other way round. */
+/** Marks opened in a quote are closed in it, and vice versa. */
 const PAIRS = [
   ['**', '**'],
   ['__', '__'],

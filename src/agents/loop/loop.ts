@@ -26,7 +26,7 @@ import { type Ending, endingOf, msForTools, objectionTo, stepLimit } from './tur
 
 export interface LoopDeps {
   readonly model: ChatModel
-  /** What the tool found, as text; what went wrong in it is text too. */
+  /** The tool's result as text, also for errors. */
   runTool(call: ToolCall, signal: AbortSignal): Promise<string>
 }
 
@@ -35,7 +35,7 @@ interface Progress {
   readonly assignment: Assignment
   readonly model: ChatModel
   readonly entries: Entry[]
-  /** Where the question stands among the entries. */
+  /** The index of the question among the entries. */
   readonly questionIndex: number
   readonly window: ContextWindow
   readonly calls: ToolCalls
@@ -47,7 +47,7 @@ interface Progress {
 
 /**
  * Think, act, observe: start, then an action and a step for each tool call, then output, then end.
- * @throws AppError `step_limit`, `timeout`, and whatever the model throws
+ * @throws AppError `step_limit`, `timeout`, and every error of the model
  */
 export async function* answer(
   assignment: Assignment,
@@ -56,7 +56,7 @@ export async function* answer(
 ): AsyncGenerator<AgentEvent, void> {
   yield { type: 'start' }
   const { answerForm } = assignment
-  // A schema that is none is told before the model is paid for anything.
+  // An invalid schema is reported before the model costs anything.
   const check = answerForm === undefined ? null : await answerCheck(answerForm)
   const beganMs = performance.now()
   const history = yield* shownHistory(assignment, deps.model, signal)
@@ -134,7 +134,7 @@ const TURNS_WITHOUT_CALL_MAX = 4
 
 const NO_ANSWER = 'The model gave no answer to this question.'
 
-/** The answer as it must be. A model that missed its form is asked once more, without tools. */
+/** The answer in the required form. If the model misses it, it is asked once more, without tools. */
 async function* inForm(
   text: string,
   check: AnswerCheck,
@@ -165,7 +165,7 @@ function formFailure(problem: string): AppError {
   )
 }
 
-/** One turn of the model. What it finds too long is made shorter, once. */
+/** One turn of the model. If the model finds the request too long, it is shortened once. */
 async function* nextTurn(
   progress: Progress,
   ending: Ending | null,
@@ -262,7 +262,7 @@ function observationOf({ note, data }: ToolResult): string {
   return note !== '' && data !== '' ? `${note}\n${data}` : note + data
 }
 
-/** The call as it is told to the client, with the text that the model wrote before it. */
+/** The call as the client sees it, with the text that the model wrote before it. */
 function actionOf(call: ToolCall, thought: string): Action {
   const text = thought.trim()
   const lines = [
@@ -273,7 +273,7 @@ function actionOf(call: ToolCall, thought: string): Action {
   return { tool: call.name, tool_input: call.input, log: lines.join('\n') }
 }
 
-/** The instruction, what was said before, and the question. */
+/** The instruction, the history, and the question. */
 function openingEntries(
   { systemPrompt, question, fence }: Assignment,
   history: ShownHistory,

@@ -26,13 +26,13 @@ const LISTING_MS = 5_000
 const LISTED_MS = 5 * MINUTE_MS
 const LATE_MS = 10_000
 const LISTINGS_MAX = 100
-/** What a server may offer. */
+/** The limit of a server's list of tools. */
 const PAGES_MAX = 10
 const TOOLS_MAX = 200
 const LISTED_NAME_CHARS_MAX = 128
 const DESCRIPTION_CHARS_MAX = 4_000
 const SCHEMA_CHARS_MAX = 16_384
-/** Of a result; agents show a part of it. */
+/** For a result; agents show a part of it. */
 const RESULT_CHARS_MAX = 500_000
 /** Requests that servers are answering, at once. */
 const CALLS_MAX = 64
@@ -83,7 +83,7 @@ export class McpServers implements ForeignTools {
     }
   }
 
-  /** Whoever asks next about a server that is slow need not wait for it again. */
+  /** The next question about a slow server need not wait for it again. */
   #keep<T extends ForeignListing | ForeignFailure>(key: string, found: T, ms: number): T {
     this.#listings.delete(key)
     if (ms > 0) this.#listings.set(key, { untilMs: this.#nowMs() + ms, found })
@@ -99,7 +99,7 @@ export class McpServers implements ForeignTools {
       try {
         return await toolsOf(connection, signal)
       } finally {
-        // Nobody waits for the goodbye.
+        // The end of the session is not awaited.
         void connection.close()
       }
     } finally {
@@ -208,7 +208,7 @@ function boundedSchema(schema: unknown): JsonObject | null {
   return JSON.stringify(schema).length > SCHEMA_CHARS_MAX ? null : schema
 }
 
-/** A server knows its own key, but whoever asks an agent must not learn it. */
+/** A server knows its own key, but users of an agent must not learn it. */
 function hideSecretsOf(server: McpServer): (text: string) => string {
   const secrets = secretsOfMcpServer(server).toSorted((one, other) => other.length - one.length)
   return (text) =>
@@ -233,8 +233,8 @@ function serverKey({ url, headers }: McpServer): string {
 const PARTS_MAX = 200
 
 /**
- * What a result says, as text: its text parts, structured content as JSON unless a part says the same; images, sounds and
- * files are named, not shown.
+ * A result as text: its text parts, and structured content as JSON unless a part repeats it; images, audio and files are
+ * only named.
  */
 function resultText(result: JsonObject): string {
   const content = Array.isArray(result.content) ? result.content : []
@@ -277,13 +277,13 @@ function base64Bytes(data: unknown): number {
   return typeof data === 'string' ? Math.floor((data.length * 3) / 4) : 0
 }
 
-/** How long a server is told that a session is over. */
+/** How long ending a session at the server may take. */
 const GOODBYE_MS = 1_000
 
 /** As long as a timer can: calls are ended by their signal. */
 const UNTIL_ABORTED_MS = 2 ** 31 - 1
 
-/** A connection to one server, with a session of its own where the server has such. */
+/** A connection to one server, with a session if the server has sessions. */
 class McpConnection {
   readonly #client: Client
   readonly #transport: StreamableHTTPClientTransport
@@ -316,7 +316,7 @@ class McpConnection {
     }
   }
 
-  /** The result is looked at by nobody: servers lie, and a schema of theirs is not run. */
+  /** The result is not validated: servers lie, and a foreign schema is not run. */
   request(
     method: 'tools/list' | 'tools/call',
     params: JsonObject,

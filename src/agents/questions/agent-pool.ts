@@ -85,9 +85,8 @@ export class AgentPool {
     this.#threads = new QuestionThreads(options, deps)
   }
 
-  /** Starts the threads that wait for questions. Before, each question starts its own. */
+  /** Threads that wait for questions take memory, so a server without agents starts none. */
   start(): void {
-    this.#threads.start()
     const { agents } = this.#deps.catalog.snapshot()
     const last = agents.toSorted((a, b) => a.id - b.id).at(-1)
     if (last !== undefined) this.expect(last.model)
@@ -108,7 +107,7 @@ export class AgentPool {
     return this.#places.runs()
   }
 
-  /** Ends a question for whoever asked it with `cancelled`. @throws AppError `run_not_found` */
+  /** Ends a question with `cancelled` for its client. @throws AppError `run_not_found` */
   cancelRun(traceId: string): void {
     this.#places.cancelRun(traceId)
   }
@@ -145,7 +144,7 @@ export class AgentPool {
   }
 
   /**
-   * The model that answers. Whatever can be known to be wrong is found before the first event.
+   * The model that answers. Every mistake that can be known is found before the first event.
    * @throws AppError `invalid_request` for an empty question and one that is too long, `unknown_provider`
    */
   #modelFor(asked: AgentQuestion): ModelRef {
@@ -156,7 +155,7 @@ export class AgentPool {
     throw unknownProvider('model', model.provider, chatProviders)
   }
 
-  /** Whatever becomes of a question, its trace is told so. */
+  /** However the question ends, its trace is informed. */
   async *#traced(
     question: AgentQuestion,
     start: RunStart,
@@ -284,7 +283,7 @@ interface TaskTerms {
   readonly foreignTools: readonly ToolSpec[]
 }
 
-/** All that the thread is told for one question. */
+/** Everything the thread needs for one question. */
 function agentTask(
   { agent, question, history, conversation, deltas, answerForm, wishes }: AgentQuestion,
   data: AvailableData,
@@ -321,10 +320,10 @@ function hasPrompt({ provider }: ModelRef): boolean {
   return provider !== BUILTIN_PROVIDER
 }
 
-/** Where nobody says how much a model reads: what servers of open models are often started with. */
+/** Used if the context size is unknown: a common default of servers of open models. */
 const CONTEXT_TOKENS = 32_000
 
-/** What the makers state, by the names of their models. More than 200 000 is never of use to an agent. */
+/** The sizes published by the makers, by model name. An agent never needs more than 200 000. */
 const KNOWN_MODELS: readonly (readonly [RegExp, number])[] = [
   [/(?:^|\/)gpt-3\.5/i, 16_000],
   [/(?:^|\/)(?:gpt-|chatgpt|o[1-9](?:-|$))/i, 128_000],

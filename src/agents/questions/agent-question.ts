@@ -23,9 +23,9 @@ import type { RunningEntry } from './running-questions.ts'
 /** A conversation that is kept, for one question of it. */
 export interface OpenConversation {
   readonly id: string
-  /** What was said before the question's history; null: nothing. */
+  /** The summary before the question's history; null: none. */
   readonly summary: string | null
-  /** The oldest so many turns of the history have a summary now. */
+  /** The oldest turns of the history, this many, now have a summary. */
   summarised(summary: { readonly text: string; readonly turnCount: number }): void
 }
 
@@ -37,13 +37,13 @@ export interface AgentQuestion {
   readonly history: readonly ConversationTurn[]
   /** Missing: nothing of it is kept. */
   readonly conversation?: OpenConversation
-  /** Whether text is wanted while it is written. */
+  /** Whether text is requested while it is written. */
   readonly deltas: boolean
   /** The form that the answer must have. */
   readonly answerForm?: ResponseFormat
   /** How the asker wants to be answered: added to the agent's instruction, below it. */
   readonly wishes?: string
-  /** `Asker.by`; unset: nobody knows. */
+  /** `Asker.by`; unset: unknown. */
   readonly askedBy?: string | null
   /** Unset: a user's question. */
   readonly purpose?: RunPurpose
@@ -54,7 +54,7 @@ export interface AgentQuestion {
 /** One question under way. */
 export interface Run {
   readonly model: ModelRef
-  /** On the clock of `performance.now()`, as `beganMs`. */
+  /** By the clock of `performance.now()`, like `beganMs`. */
   readonly endMs: number
   readonly beganMs: number
   readonly traceId: string
@@ -72,7 +72,7 @@ export interface Output {
   readonly finish: FinishReason
 }
 
-/** What is noted of a run while the agent's thread answers it, in its trace and for its output. */
+/** What is recorded of a run while the agent's thread answers it, in its trace and for its output. */
 export class RunNotes {
   readonly #host: ToolHost
   readonly #run: Run
@@ -81,7 +81,7 @@ export class RunNotes {
   readonly #warnings = new Set<string>()
   #usage: TokenUsage | null | undefined
   #finish: FinishReason = 'stop'
-  /** The thread counts from when it began. */
+  /** The thread counts from its own start. */
   #threadMs = 0
 
   constructor(host: ToolHost, run: Run) {
@@ -111,7 +111,7 @@ export class RunNotes {
 
   turn({ turn, warnings }: Extract<AgentEvent, { type: 'turn' }>): void {
     const { trace, beganMs } = this.#run
-    // Under load the thread's start is heard of late; a turn that is told of is over.
+    // Under load the thread's start is reported late; a reported turn is over.
     const latestMs = Math.max(0, performance.now() - beganMs - turn.tookMs)
     trace.turn({ ...turn, startMs: Math.min(this.#threadMs + turn.startMs, latestMs) })
     const { usage } = turn

@@ -20,13 +20,13 @@ import type { AgentEvent } from '../loop/assignment.ts'
 export interface CompletionStreamOptions {
   /** `delta` events are passed on only to a client that asked for them. */
   readonly deltas: boolean
-  /** Called with a failure after `start`, which the client is told of as an event. */
+  /** Called with a failure after `start`, which the client receives as an event. */
   readonly onFailure: (failure: AppError, traceId: string) => void
 }
 
 /**
- * The events of one question as its client receives them: `start` first, `end` last, exactly once, whatever the question
- * does. A failure after `start` becomes one `error` event; a failure before it is thrown, since nothing was sent yet.
+ * The events of one question as its client receives them: `start` first, `end` last, exactly once in every case. A failure
+ * after `start` becomes one `error` event; a failure before it is thrown, since nothing was sent yet.
  */
 export async function* completionStream(
   events: AsyncIterable<CompletionEvent>,
@@ -57,7 +57,7 @@ export function startEvent(question: string, traceId: string, conversationId?: s
 
 type Progress = Extract<AgentEvent, { readonly type: 'action' | 'step' | 'delta' }>
 
-/** What a client is told between the start and the answer. `messages` repeats the text of the event. */
+/** The events between the start and the answer. `messages` repeats the text of the event. */
 export function progressEvent(
   event: Progress,
   traceId: string,
@@ -80,11 +80,11 @@ export function progressEvent(
 export interface Answer extends AnswerFindings, AnswerEvidence {
   readonly content: string
   readonly traceId: string
-  /** Of a conversation that is kept. */
+  /** For a stored conversation. */
   readonly conversationId?: string | undefined
   readonly citations: readonly Citation[]
   readonly warnings: readonly string[]
-  /** Of all turns of the model; null: the provider said nothing of them. */
+  /** For all turns of the model; null: not reported by the provider. */
   readonly usage: TokenUsage | null
   /** How the model's last turn ended; missing: as usual. */
   readonly finish?: FinishReason

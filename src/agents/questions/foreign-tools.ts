@@ -7,7 +7,7 @@ import { byteSize, firstBytes, firstChars } from '../agent-limits.ts'
 import { matchesGlob } from '../data/glob.ts'
 import { harmless } from '../loop/data-fence.ts'
 
-/** Of one question. */
+/** Per question. */
 const TOOLS_MAX = 64
 const SPECS_CHARS_MAX = 65_536
 const DESCRIPTION_CHARS_MAX = 1_000
@@ -42,7 +42,7 @@ export class QuestionForeignTools {
     return [...this.#offered.values()].map(({ spec }) => spec)
   }
 
-  /** What went wrong so far: a server that is not there, a name that matches nothing. */
+  /** The problems so far: an unreachable server, a name without a match. */
   get warnings(): readonly string[] {
     return [...this.#warnings].slice(0, TOOL_WARNINGS_MAX)
   }
@@ -51,7 +51,7 @@ export class QuestionForeignTools {
     return this.#offered.has(name)
   }
 
-  /** What the tool says, or what went wrong, as text for the model. @throws the signal's reason */
+  /** The tool's result or error, as text for the model. @throws the signal's reason */
   async run(
     { name, input }: Pick<ToolCall, 'name' | 'input'>,
     signal: AbortSignal,
@@ -84,16 +84,16 @@ export class QuestionForeignTools {
 export interface ForeignTerms {
   /** The calls of this question. */
   readonly session: string
-  /** Of a result. */
+  /** The limit of a result. */
   readonly bytesMax: number
   /** Whether the model calls tools of others. */
   readonly isAble: boolean
 }
 
-/** Where nobody speaks with servers of others. */
+/** For servers without connections to MCP servers. */
 export const NO_FOREIGN_TOOLS: ForeignTools = {
   list: async () => ({ kind: 'listed', tools: [] }),
-  call: async () => ({ kind: 'failed', message: 'There are no tools of others' }),
+  call: async () => ({ kind: 'failed', message: 'There are no tools of MCP servers' }),
   end: () => {},
 }
 
@@ -103,8 +103,8 @@ interface Found {
 }
 
 /**
- * Asks the servers that an agent names for their tools, all at once. One that is down is a warning. Whoever has them must
- * `end` them; the abort of the signal does so too.
+ * Asks the agent's MCP servers for their tools, all at once. A server that is down is a warning. The caller must `end` them;
+ * the abort of the signal does so too.
  */
 export async function foreignToolsOf(
   { data }: Agent,
@@ -153,7 +153,7 @@ export async function foreignToolsOf(
 export const BUILTIN_CALLS_NONE =
   'The built-in model calls no tools of MCP servers: that needs an agent with a chat model'
 
-/** Nobody has chosen a tool that no name stands for: a server may offer new ones at any time. */
+/** A tool must match a pattern: a server may offer new ones at any time. */
 function isAllowed({ tools }: McpServer, name: string): boolean {
   return tools.some((pattern) => matchesGlob(pattern, name))
 }
@@ -213,9 +213,9 @@ const SCHEMA_TEXT_CHARS_MAX = 300
 type Members = Readonly<Record<string, unknown>>
 
 /**
- * The arguments of a tool of somebody else, as every provider takes them: only what is known of JSON schemas, in the form it
- * must have, with short texts. One wrong keyword, and a provider would refuse the whole question; so do alternatives beside
- * the properties. The server itself checks what it is sent.
+ * The argument schema of an MCP server's tool, reduced to what every provider accepts: known JSON schema keywords, in valid
+ * form, with short texts. A provider would refuse the whole question for one wrong keyword, or for alternatives beside the
+ * properties. The server checks the arguments itself.
  */
 function foreignSchema(sent: Members | null): JsonSchema {
   const { anyOf: _any, oneOf: _one, enum: _enum, const: _const, ...plain } = cleaned(sent ?? {}, 0)
@@ -286,7 +286,10 @@ const names: Clean = (value) => {
   return known.length === 0 ? undefined : [...new Set(known)]
 }
 
-/** What is kept of a schema. References and patterns are not: they help a model little, and a server that lies much. */
+/**
+ * The allowed keywords of a schema. References and patterns are dropped: they help a model little, and a malicious server
+ * much.
+ */
 const KEYWORDS: Readonly<Record<string, Clean>> = {
   type,
   title: plainMember,

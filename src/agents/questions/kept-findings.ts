@@ -7,9 +7,9 @@ import type {
 import type { KeptFindings } from '../../core/domain/ports/conversation-ports.ts'
 import { byteSize } from '../agent-limits.ts'
 
-/** Of the findings of one answer, as JSON. */
+/** For the findings of one answer, as JSON. */
 const FINDINGS_BYTES_MAX = 524_288
-/** Of all its warnings: they are sentences. */
+/** For all its warnings, which are sentences. */
 const WARNINGS_MAX = 20
 const WARNING_CHARS_MAX = 2_000
 

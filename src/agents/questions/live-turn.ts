@@ -1,4 +1,7 @@
-/** A question of a kept conversation while it is answered, for all who watch it: those that come later are told all of it. */
+/**
+ * A question of a stored conversation while it is answered, for all its watchers: late ones receive everything from the
+ * start.
+ */
 import {
   type CompletionEvent,
   conversationTitle,
@@ -8,14 +11,14 @@ import type { ConversationSummary } from '../../core/domain/ports/conversation-p
 import { AppError } from '../../core/errors.ts'
 import { abortable } from '../../core/runtime/cancellation.ts'
 
-/** What a watcher is told, and when it happened. */
+/** An event for a watcher, and its time. */
 export interface WatchedEvent {
   readonly event: CompletionEvent
-  /** Since the question was asked. */
+  /** Since the start of the question. */
   readonly atMs: number
 }
 
-/** What there is of it before it stands among the kept turns. */
+/** The turn so far, before it joins the stored ones. */
 export interface TurnInProgress {
   readonly traceId: string
   readonly question: string
@@ -31,7 +34,7 @@ export interface LiveQuestion {
   readonly question: string
   /** Who asked the first question of the conversation. */
   readonly askedBy: string | null
-  /** It begins the conversation. */
+  /** It starts the conversation. */
   readonly isFirst: boolean
   readonly startedAt: string
 }
@@ -39,11 +42,11 @@ export interface LiveQuestion {
 /** A piece of text grows up to this, so that a model which sends single letters leaves no list of them. */
 const DELTA_CHARS = 1_000
 
-const NOBODY_WATCHES = 'Whoever watched this question went away'
+const NO_WATCHERS = 'The clients watching this question went away'
 
 export class LiveTurn {
   readonly question: LiveQuestion
-  /** Of its `start`; null: it waits for a place. */
+  /** From its `start` event; null: it waits for a slot. */
   traceId: string | null = null
   isKept = false
   readonly #beganMs = performance.now()
@@ -56,7 +59,7 @@ export class LiveTurn {
     this.question = question
   }
 
-  /** null: it did not begin, or is kept. */
+  /** null: not started, or stored already. */
   get progress(): TurnInProgress | null {
     const { traceId, isKept } = this
     if (traceId === null || isKept) return null
@@ -64,7 +67,7 @@ export class LiveTurn {
     return { traceId, question, startedAt, seconds: this.#atMs() / 1000 }
   }
 
-  /** Of a conversation that has nothing else. */
+  /** For a conversation that has only this turn. */
   get summary(): ConversationSummary {
     const { conversationId, question, startedAt } = this.question
     const times = { startedAt, endedAt: startedAt }
@@ -91,7 +94,7 @@ export class LiveTurn {
   /** All that happened and happens, to the end. @throws what ended the question; the signal's reason */
   async *watch(signal: AbortSignal): AsyncGenerator<WatchedEvent, void> {
     let index = 0
-    /** What was told of a piece of text that still grows. */
+    /** The characters sent of a text that still grows. */
     let chars = 0
     // Bounded: the deadline ends every question.
     for (;;) {
@@ -108,7 +111,7 @@ export class LiveTurn {
       } else {
         if (this.#isOver) break
         await abortable(changed, signal).catch((error) => {
-          throw error instanceof AppError ? error : new AppError('cancelled', NOBODY_WATCHES)
+          throw error instanceof AppError ? error : new AppError('cancelled', NO_WATCHERS)
         })
       }
     }
@@ -126,13 +129,13 @@ export class LiveTurn {
   }
 }
 
-/** @returns null where they do not go together */
+/** @returns null if they cannot be merged */
 function grownPiece(last: CompletionEvent, event: CompletionEvent): DeltaEvent | null {
   if (!isPiece(last) || !isPiece(event) || last.content.length >= DELTA_CHARS) return null
   return { ...event, content: last.content + event.content }
 }
 
-/** @returns null: all of it was told */
+/** @returns null: everything was sent */
 function restOf(one: WatchedEvent, chars: number): WatchedEvent | null {
   const { event } = one
   if (!isPiece(event)) return one

@@ -16,11 +16,11 @@ export interface ListedConversation extends ConversationSummary {
 }
 
 export interface ShownConversation extends KeptConversation {
-  /** What is being answered; null: nothing is, or it stands among the turns. */
+  /** The turn being answered; null: none, or it is stored already. */
   readonly running: TurnInProgress | null
 }
 
-/** Questions of kept conversations that are being answered, beside those that are kept. */
+/** Running questions of stored conversations, besides the stored turns. */
 export class LiveTurns {
   readonly #store: Pick<ConversationStore, 'list' | 'get' | 'requireOwn'>
   readonly #all = new Set<LiveTurn>()
@@ -46,7 +46,7 @@ export class LiveTurns {
     return this.#find(owner, conversationId, asker) !== undefined
   }
 
-  /** Those of which the first question is being answered stand first, on the first page. */
+  /** Conversations whose first question is being answered come first, on the first page. */
   async list(owner: Owner, page: Page, asker: Asker) {
     const running = this.#of(owner, asker)
     const { items, next } = await this.#store.list(owner, page, asker)
@@ -77,7 +77,7 @@ export class LiveTurns {
   }
 
   /**
-   * What is being answered in a conversation, from its beginning to its end.
+   * The running question of a conversation, from its start to its end.
    * @throws AppError before the first event: `conversation_not_found`, `run_not_found`; after it: as the question failed
    */
   async *watch(
@@ -96,7 +96,7 @@ export class LiveTurns {
     )
   }
 
-  /** Those that have begun and are not kept yet, the newest first. */
+  /** Started but not yet stored, newest first. */
   #of(owner: Pick<Owner, 'id'>, asker: Asker): readonly LiveTurn[] {
     return [...this.#all].reverse().filter(({ question, progress }) => {
       const isOwn = question.agentId === owner.id && maySeeAsked(asker, question.askedBy)

@@ -7,7 +7,7 @@ import { type RunningEntry, type RunningQuestion, RunningQuestions } from './run
 export interface PlaceLimits {
   /** Questions that are answered at once. */
   readonly agentsMax: number
-  /** Of these, questions to one agent. */
+  /** The limit per agent. */
   readonly agentQuestionsMax: number
   /** Questions that may wait for a place. */
   readonly agentQueueMax: number
@@ -26,7 +26,7 @@ export interface Admitted {
   readonly entry: RunningEntry
   /** On the clock of `performance.now()`. */
   readonly endMs: number
-  /** Aborts when whoever asked leaves, somebody cancels the run, its time is over or the server stops. */
+  /** Aborts when the client leaves, the run is cancelled, its time is over or the server stops. */
   readonly signal: AbortSignal
 }
 
@@ -65,7 +65,7 @@ export class QuestionPlaces {
     return this.#running.list()
   }
 
-  /** Ends a question for whoever asked it with `cancelled`. @throws AppError `run_not_found` */
+  /** Ends a question with `cancelled` for its client. @throws AppError `run_not_found` */
   cancelRun(traceId: string): void {
     this.#running.cancel(traceId)
   }
@@ -96,7 +96,7 @@ export class QuestionPlaces {
       const leave = await this.#places.enter(deadline.signal, start.agentId, { isPatient })
       entry.admitted()
       if (isPatient) {
-        // Its time begins with its place.
+        // Its time starts with its slot.
         deadline.restart(seconds * 1000)
         endMs = performance.now() + seconds * 1000
       }

@@ -13,16 +13,16 @@ export interface RunningQuestion {
   /** Its beginning. */
   readonly question: string
   readonly state: 'waiting' | 'running'
-  /** Tool calls so far. */
+  /** The number of tool calls. */
   readonly steps: number
-  /** Since it was asked. */
+  /** Since the question. */
   readonly seconds: number
   readonly model: { readonly provider: string; readonly modelName: string }
 }
 
-/** The entry of one question, for whoever answers it. */
+/** The entry of one question, for the code that answers it. */
 export interface RunningEntry {
-  /** Aborts when somebody cancels the question by its trace id. */
+  /** Aborts when the question is cancelled by its trace id. */
   readonly signal: AbortSignal
   /** It has its place. */
   admitted(): void

@@ -1,4 +1,4 @@
-/** Statements as models write them, and what they are told when one fails. */
+/** Statements as models write them, and the reply when one fails. */
 
 import { nameMeant } from '../../core/domain/agents/agent.ts'
 import { nameKey } from '../../core/domain/identifier.ts'
@@ -18,7 +18,7 @@ const STATEMENT_LINE = /^[ \t]*(?:select|with)\b[^\n]*/im
 
 /**
  * The statement in what a model wrote: out of a fence of Markdown, a JSON object, or the words around it.
- * @throws AppError `sql_forbidden` where it is too long
+ * @throws AppError `sql_forbidden` if it is too long
  */
 export function statementIn(input: string): string {
   if (input.length > AGENT_LIMITS.sqlCharsMax) {
@@ -38,8 +38,8 @@ const CODE_FENCE = '```'
 const LANGUAGE_CHARS_MAX = 40
 
 /**
- * What stands in the first fence of Markdown, which may lack its end; empty where there is none. By hand: the text is a
- * model's, and this thread is everybody's, so the time must not grow faster than the text.
+ * The text in the first fence of Markdown, which may lack its end; empty without a fence. Written by hand: the text comes
+ * from a model and this thread is shared, so the time must grow no faster than the text.
  */
 function fencedIn(text: string): string {
   for (
@@ -101,7 +101,7 @@ const FUNCTIONS_HERE: Readonly<Record<string, string>> = {
 
 const FUNCTION_NAMED = /function "?(\w+)"? |name (\w+) does not exist/i
 
-/** The message with the next step, where it is plain. Columns are looked up of what the statement names. */
+/** The message with the next step, if that is clear. Columns are looked up for the names in the statement. */
 export async function withHint(
   message: string,
   sql: string,

@@ -64,14 +64,14 @@ import {
 export interface Server {
   /**
    * Answers one request; it never rejects.
-   * @param peer the client, where there is no connection that knows it
+   * @param peer the client's address, for calls without a connection
    */
   handle(request: Request, peer?: Peer): Promise<Response>
   /** The OpenAPI document of its routes. */
   document(): Promise<object>
   /** @throws Error of the system when the address cannot be taken */
   listen(address: ListenAddress): Listener
-  /** What the PostgreSQL port works with. */
+  /** The parts that the PostgreSQL port needs. */
   readonly postgres: Pick<RouteContext, 'deps' | 'authentication' | 'snapshot'> & {
     readonly requests: RunningRequests
   }
@@ -180,7 +180,8 @@ function createApp(context: RouteContext, operations: readonly Operation[]): Ely
   if (isOwnMachine) app.onRequest(({ request }) => refuseForeignHost(request))
   for (const operation of operations) {
     const { method, path } = operation
-    // `async`, so that Elysia waits for it whatever it guesses from its text; `body.ts` reads bodies.
+    // `async`, so that Elysia always awaits it, even if its analysis of the source text guesses wrong; `body.ts` reads
+    // bodies.
     const answer = async ({ request, params = {} }: { request: Request; params?: PathParams }) => {
       const scope = context.scopeOf(request)
       scope.route = path
@@ -250,7 +251,7 @@ function identified(context: RouteContext, request: Request): Identity | Promise
   }
 }
 
-/** The project or database that a path names; uploaded files are in one of their own. */
+/** The project or database in a path; uploaded files have their own namespace. */
 function namespacesOf(route: string, params: PathParams): readonly string[] {
   const { project_name: project, database_name: database } = params
   const names = [project, database].filter((name) => name !== undefined)

@@ -21,9 +21,9 @@ import type { McpUses } from './tool.ts'
 import { namedAmong, visibleData } from './visible-data.ts'
 
 const PAGE_SIZE = 100
-/** Of a document as a resource; the tool `fetch` reads longer ones in parts. */
+/** For a document as a resource; the tool `fetch` reads longer ones in parts. */
 const RESOURCE_CHARS_MAX = 1_000_000
-/** What a completion may answer at most (the protocol). */
+/** The protocol's limit for a completion. */
 const COMPLETIONS_MAX = 100
 
 export interface Reader {
@@ -44,12 +44,12 @@ export const RESOURCE_TEMPLATES = [
     uriTemplate: DOCUMENT_TEMPLATE,
     name: 'document',
     title: 'A document of a knowledge base',
-    description: 'Its whole text. search finds ids',
+    description: 'The whole text; search returns ids',
     mimeType: 'text/plain',
   },
 ]
 
-/** Schemas, then documents of each knowledge base. A cursor says where the next page begins. */
+/** Schemas, then the documents of each knowledge base. A cursor says where the next page starts. */
 export async function resourcePage(cursor: string | undefined, reader: Reader) {
   const { uses, principal, signal } = reader
   if (!mayDo(principal, 'read')) return { resources: [] }
@@ -85,7 +85,7 @@ export async function resourcePage(cursor: string | undefined, reader: Reader) {
   return next === undefined ? { resources } : { resources, nextCursor: `d${next}.0` }
 }
 
-/** By its id: what is made or dropped between two pages neither repeats nor hides others. */
+/** By id, so that changes between two pages neither repeat nor hide others. */
 function nextKnowledgeBase(after: number, { uses, principal }: Reader): number | undefined {
   const ids = visibleData(uses.snapshot(), principal).knowledgeBases.map(({ id }) => id)
   return ids.toSorted((a, b) => a - b).find((id) => id > after)
@@ -107,7 +107,7 @@ function readCursor(cursor: string | undefined): Place {
   throw new AppError('invalid_request', 'The cursor is none of this list: begin without one')
 }
 
-/** @throws AppError `forbidden`, `…_not_found`, `invalid_request` for an address that is none of ours */
+/** @throws AppError `forbidden`, `…_not_found`, `invalid_request` for an address of another form */
 export async function readResource(uri: string, { uses, principal, signal }: Reader) {
   requireScope(principal, 'read')
   const address = readEiderUri(uri)
@@ -138,7 +138,7 @@ export interface Completed {
   readonly given: Readonly<Record<string, string>>
 }
 
-/** Values that begin with what was typed. */
+/** Values that start with the typed text. */
 export async function completionOf({ name, value, given }: Completed, reader: Reader) {
   const all = await completionValues({ name, value, given }, reader)
   const begins = all.filter((one) => nameKey(one).startsWith(nameKey(value)))
@@ -171,7 +171,7 @@ async function completionValues(
     case 'agent':
       return data.agents.map((agent) => `${agent.projectName}.${agent.name}`)
     case 'knowledge_base': {
-      // In an address the project stands before it; elsewhere it is a part of the name.
+      // In an address the project comes first; otherwise it is a part of the name.
       const { project } = given
       if (project === undefined)
         return data.knowledgeBases.map((kb) => `${kb.projectName}.${kb.name}`)

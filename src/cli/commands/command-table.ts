@@ -55,8 +55,8 @@ export const COMMANDS: Readonly<Record<string, CommandSpec>> = {
       query: { value: '<select>', help: 'insert the rows of a SELECT' },
       'skip-failed': { help: 'of pages and rows: leave out what cannot be stored, and name it' },
       wait: { help: 'watch the job that reads pages or rows (--no-wait: only start it)' },
-      limit: { value: '<pages>', help: 'follow links until so many pages are read' },
-      depth: { value: '<links>', help: 'follow links so many deep' },
+      limit: { value: '<pages>', help: 'follow links until this many pages are read' },
+      depth: { value: '<links>', help: 'follow links to this depth' },
       'allow-host': { value: '<host>', isRepeated: true, help: 'follow links to this host too' },
     },
     notes: `The id of a document is the path of its file below the current folder. Files whose bytes are stored already are not sent.
@@ -265,6 +265,16 @@ A file that fails is named at the end and stops no other; the exit code is 1 the
     examples: [['eider status --json | jq .statements', 'what runs']],
     load: async () => ({ run: (await import('./server-commands.ts')).status }),
   },
+  upgrade: {
+    summary: 'show whether a newer release is out',
+    usage: ['upgrade --check'],
+    words: [0, 0],
+    options: { check: { help: 'ask the address of the releases; nothing is downloaded' } },
+    notes:
+      'The address is that of the build, or EIDER_RELEASES_URL. To upgrade, stop the server, replace the file and start it.',
+    examples: [['eider upgrade --check', 'the newest version, its file and its checksum']],
+    load: async () => ({ run: (await import('./upgrade-command.ts')).upgrade }),
+  },
   backup: {
     summary: 'make a backup of everything, while the server runs',
     usage: ['backup'],
@@ -310,7 +320,7 @@ A file that fails is named at the end and stops no other; the exit code is 1 the
     usage: ['accept-loss <data folder>'],
     words: [1, 1],
     notes:
-      'It needs no server. What was lost cannot be told any more afterwards: restore a backup where there is one.',
+      'It needs no server. Afterwards nothing shows what was lost, so restore a backup instead if you have one.',
     examples: [['eider accept-loss ./data', 'then: eider serve']],
     load: async () => ({ run: (await import('./folder-commands.ts')).acceptLoss }),
   },
@@ -319,6 +329,6 @@ A file that fails is named at the end and stops no other; the exit code is 1 the
 export const GROUPS: readonly (readonly [title: string, names: readonly string[]])[] = [
   ['Fill', ['ingest', 'sources', 'import', 'export']],
   ['Ask', ['search', 'ask', 'traces', 'sql', 'mcp']],
-  ['Server', ['serve', 'status', 'jobs', 'databases', 'backup', 'backups']],
+  ['Server', ['serve', 'status', 'jobs', 'databases', 'backup', 'backups', 'upgrade']],
   ['Data folders, without a server', ['restore', 'salvage', 'accept-loss']],
 ]

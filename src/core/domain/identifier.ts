@@ -19,7 +19,7 @@ export function nameKey(name: string): string {
 
 const COLUMN_CHARS_MAX = 256
 
-/** Column names that differ also without case, none of them empty: `a`, `A` → `a`, `A_1`. */
+/** Non-empty column names that differ even without case: `a`, `A` → `a`, `A_1`. */
 export function distinctNames(names: readonly string[]): readonly string[] {
   const taken = new Set<string>()
   return names.map((raw, index) => {
@@ -37,8 +37,8 @@ export function distinctNames(names: readonly string[]): readonly string[] {
 const FORBIDDEN_IN_NAMES = /[\u0000-\u001f\u007f/\\.]/u
 
 /**
- * A name for a project, knowledge base, agent or file, as the caller wrote it. Quotes, spaces, emoji and SQL's key
- * words are fine; what cannot stand in a path or in `project.name` is not.
+ * A name for a project, knowledge base, agent or file, as the caller wrote it. Quotes, spaces, emoji and SQL's key words are
+ * fine; characters that do not work in a path or in `project.name` are not.
  * @throws AppError `invalid_name`
  */
 export function checkedName(kind: string, name: string): string {

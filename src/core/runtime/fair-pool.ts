@@ -9,7 +9,7 @@ export interface FairPoolOptions<Worker> {
   readonly tooBusyMessage: string
   /** Makes a worker; it may start what it needs with its first job. */
   readonly make: () => Worker
-  /** Whether a worker could begin at once: such are taken first. Unset: all are alike. */
+  /** Whether a worker could start at once: such are preferred. Unset: all are equal. */
   readonly isReady?: (worker: Worker) => boolean
 }
 
@@ -77,7 +77,7 @@ export class FairPool<Worker> {
     const waiting: Waiting<Worker> = { start: turn.resolve }
     this.#waiting.set(key, [...(this.#waiting.get(key) ?? []), waiting])
     const stopListening = onAbort(signal, () => {
-      // Whoever has a worker already gives it back after its job.
+      // A caller that already has a worker returns it after its job.
       if (this.#leave(key, waiting)) turn.reject(signal.reason)
     })
     this.#startNext()

@@ -21,7 +21,7 @@ const PERIOD_UNITS: Readonly<
 const INTERVAL = /^(?:every\s+)?(?:(\d{1,9})\s+)?([a-z]+?)s?$/i
 
 const SCHEDULE_CHARS_MAX = 200
-/** Of a cron expression: enough to see the shortest time between two of them. */
+/** For a cron expression: enough to find the shortest interval. */
 const RUNS_LOOKED_AT = 10
 /** The last point in time that a timestamp of four digits can say. */
 const LAST_MS = Date.UTC(9999, 11, 31)
@@ -47,7 +47,7 @@ export function nextTime(schedule: string, startMs: number, afterMs: number): nu
 export interface ScheduleRules {
   /** Between two runs. */
   readonly secondsMin: number
-  /** Of the error for what is none, never comes, or comes too often. */
+  /** The error for a schedule that is invalid, never comes, or comes too often. */
   readonly code: ErrorCode
   /** What else to say of the shortest time, such as the name of its setting. */
   readonly hint?: string

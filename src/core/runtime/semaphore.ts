@@ -6,7 +6,7 @@ export type Release = () => void
 
 export interface SemaphoreOptions {
   readonly placesMax: number
-  /** Of one key. Unset: as many as there are. */
+  /** Per key. Unset: unlimited. */
   readonly placesPerKeyMax?: number
   readonly waitingMax: number
   /** What one more hears when all places of the queue are taken: usually `too_busy`. */
@@ -23,8 +23,8 @@ interface Waiting {
 
 export interface EnterOptions {
   /**
-   * It has time: it enters only where nobody else waits who could, takes no place of the queue, and at most half of all
-   * places and of those of its key, so that whoever comes next need not wait for it.
+   * Low priority: it enters only when no other caller is waiting, never queues, and takes at most half of all places and of
+   * those of its key, so that the next caller need not wait for it.
    */
   readonly isPatient?: boolean
 }
@@ -37,7 +37,7 @@ export class Semaphore {
   readonly #options: SemaphoreOptions
   readonly #taken = new Map<Key, number>()
   readonly #waiting = new Set<Waiting>()
-  /** Of those who have time: their places are among `#taken`. */
+  /** Low-priority callers: their places are among `#taken`. */
   readonly #takenPatiently = new Map<Key, number>()
   readonly #waitingPatiently = new Set<Waiting>()
 
@@ -69,7 +69,7 @@ export class Semaphore {
     const waiting: Waiting = { key, isPatient, enter: () => turn.resolve(this.#take(waiting)) }
     queue.add(waiting)
     const stopListening = onAbort(signal, () => {
-      // Whoever has entered already holds a place, which only its release gives back.
+      // A caller that has entered holds a place, which only its release returns.
       if (queue.delete(waiting)) turn.reject(signal.reason)
     })
     try {

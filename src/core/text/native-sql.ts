@@ -4,7 +4,7 @@ import { AppError } from '../errors.ts'
 export interface NativeDialect {
   /** `$1` or `?`. */
   readonly hasDollarQuotes: boolean
-  /** `'it\'s'`, and `#` begins a comment. */
+  /** `'it\'s'`, and `#` starts a comment. */
   readonly hasBackslashes: boolean
   readonly hasNestedComments: boolean
   /** `[a name]` */
@@ -78,7 +78,7 @@ function matchAt(pattern: RegExp, sql: string, at: number): string | null {
   return pattern.exec(sql)?.[0] ?? null
 }
 
-/** Where what stands at `at` begins, past blanks and comments. */
+/** The position of the next token at or after `at`, past blanks and comments. */
 function skipped(sql: string, at: number, dialect: NativeDialect): number {
   const space = matchAt(SPACE, sql, at)
   if (space !== null) return at + space.length

@@ -3,7 +3,7 @@ import { formsOf, localeOf, type Phrase } from './phrases.ts'
 import type { WordForms, WordPieces } from './word-forms.ts'
 import { normalText, stopWordsOf, textPieces, wordsOfNormal } from './words.ts'
 
-/** Of each language: what is not there is made anew. */
+/** For each language: a missing one is built. */
 const KNOWN_WORDS_MAX = 25_000
 const KNOWN_CHARS_MAX = 32
 
@@ -22,7 +22,7 @@ export class PhraseReader {
   readonly #words: Map<string, WordPieces>
   readonly #stopWords: ReadonlySet<string>
   readonly #wanted: ReadonlySet<string>
-  /** An English stem begins as its word does; null: in this language not all do. */
+  /** An English stem starts like its word; null: in this language some do not. */
   readonly #firstLetters: ReadonlySet<number> | null
 
   constructor(phrase: Phrase, language: Language) {
@@ -56,7 +56,7 @@ export class PhraseReader {
   }
 
   /**
-   * @param places how much of the phrase stands right before the word: it may be more than one beginning
+   * @param places the lengths of the phrase's beginnings that end right before the word
    * @returns the same after it; null: the phrase ends in it
    */
   #after(word: string, places: readonly number[]): readonly number[] | null {
@@ -111,7 +111,7 @@ export function holdsPhrase(text: string, phrase: Phrase, language: Language): b
   }
 }
 
-/** As words of their own: the same letters within other words may be none of the phrase. */
+/** As separate words: the same letters within other words may not be the phrase. */
 function holdsLiteral(text: string, literal: string): boolean {
   const at = text.indexOf(literal)
   if (at === -1) return false

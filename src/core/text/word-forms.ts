@@ -17,13 +17,13 @@ const FORM_CHARS_MAX = 64
 /** What hyphens join into one word is short: `e-mail`, `x-ray`. */
 const JOINED_PARTS_MAX = 3
 const JOINED_CHARS_MAX = 32
-/** Of the shortest part, where a query means the joined word too: more would count `boundary-layer` twice. */
+/** The minimum length of a part if the query means the joined word too: more would count `boundary-layer` twice. */
 const SHORT_PART_CHARS = 2
 
-/** Of a chunk, or of a searched text, which names fewer forms: those of a chunk meet all spellings. */
+/** For a chunk, or a searched text, which has fewer forms: those of a chunk match all spellings. */
 export type FormsOf = 'chunk' | 'query'
 
-/** A form that stands for so many pieces of a word, from one of them on. */
+/** A form that covers this many pieces of a word, starting at one of them. */
 interface WordStep {
   readonly at: number
   readonly length: number
@@ -37,7 +37,7 @@ export interface WordPieces {
   readonly steps: readonly WordStep[]
   /** Forms that each chunk has which holds all pieces apart. */
   readonly needed: readonly string[]
-  /** The form of a chunk that holds them as one word only; null: there is no such word. */
+  /** The form of a chunk that contains them as one word only; null: the word does not exist. */
   readonly whole: string | null
 }
 
@@ -60,8 +60,8 @@ export class WordForms {
   }
 
   /**
-   * Of each part of a word that hyphens join, then of the word without them, each followed by its start where words of its
-   * kind have one; of a run in a script without spaces, of its characters together. Stop words have none.
+   * For each part of a hyphenated word, then for the word without hyphens, each followed by its start if such words have
+   * one; for a run in a script without spaces, for its characters together. Stop words have none.
    */
   of(joined: string): readonly string[] {
     const forms: string[] = []
@@ -76,8 +76,8 @@ export class WordForms {
   }
 
   /**
-   * A script without spaces is compared character by character, so that neither spaces nor what stands around a phrase
-   * matter. What hyphens join, and letters with digits, are several pieces and one word.
+   * A script without spaces is compared character by character, so that neither spaces nor the text around a phrase matter.
+   * Hyphenated words, and letters with digits, are several pieces and one word.
    */
   pieces(joined: string): WordPieces {
     const list = new PieceList()
@@ -194,7 +194,7 @@ class PieceList {
     this.#addStep(form)
   }
 
-  /** Another form of all pieces from there on; a piece of its own where there are none. */
+  /** Another form of all pieces from there on; a separate piece if there are none. */
   addSpan(start: number, form: string): void {
     if (form === '') return
     if (start === this.count) this.add(form)
@@ -246,7 +246,7 @@ function isName(joined: string): boolean {
   return LETTERS.test(joined) || LETTERS_AND_DIGITS.test(joined)
 }
 
-/** Scripts that write no spaces, and Korean, whose particles stand at the noun. */
+/** Scripts without spaces, and Korean, whose particles are attached to the noun. */
 const HAN = String.raw`\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}ー`
 const OTHER_SCRIPTS = ['Hangul', 'Thai', 'Lao', 'Khmer', 'Myanmar'].map(
   (name) => `\\p{Script=${name}}`,
@@ -260,8 +260,8 @@ const IS_HAN = new RegExp(`[${HAN}]`, 'u')
 const HANGUL = /\p{Script=Hangul}/u
 
 /**
- * Any two characters beside each other, so that a part of a compound and a noun with its particle are found; in Korean and
- * Thai the words too. A single character is found in chunks, and searched where it stands alone.
+ * Any two adjacent characters, so that a part of a compound and a noun with its particle are found; in Korean and Thai the
+ * words too. A single character is found in chunks, and searched if it is alone.
  */
 function addCompact(run: string, of: FormsOf, forms: string[]): void {
   const isHan = IS_HAN.test(run)
@@ -278,7 +278,7 @@ function charactersOf(run: string): readonly string[] {
   return run.match(/\P{M}\p{M}*|\p{M}+/gu) ?? []
 }
 
-/** Of the character and the one before it. */
+/** The character and the one before it. */
 function pairAt(characters: readonly string[], index: number): string {
   return clipped((characters[index - 1] ?? '') + (characters[index] ?? ''))
 }
@@ -295,7 +295,7 @@ function clipped(word: string): string {
   return word.length > FORM_CHARS_MAX ? word.slice(0, FORM_CHARS_MAX) : word
 }
 
-/** Spellings of one word that meet: each function gives the one that stands for all. */
+/** Spellings of one word that match each other: each function returns the common one. */
 
 /** `café` → `cafe`, `straße` → `strasse`: Latin letters only, since other scripts write vowels as marks. */
 export function withoutAccents(word: string): string {
@@ -330,7 +330,7 @@ function withPlainDigits(word: string): string {
   return word.replaceAll(/\p{Nd}/gu, (digit) => {
     const code = digit.codePointAt(0) ?? 0
     if (code < 0x80) return digit
-    // Unicode's decimal digits stand in runs of ten. Most begin at a multiple of 16, or at six after one.
+    // Unicode's decimal digits come in runs of ten. Most begin at a multiple of 16, or at six after one.
     let zero = code
     while (code - zero < 9 && /\p{Nd}/u.test(String.fromCodePoint(zero - 1))) zero -= 1
     return String(code - zero)

@@ -23,7 +23,7 @@ export function joinedWords(piece: string, locale: string | undefined): readonly
   return wordsOfNormal(normalText(piece, locale))
 }
 
-/** In lower case and compatibility form, without what is not seen. */
+/** In lower case and compatibility form, without invisible characters. */
 export function normalText(piece: string, locale: string | undefined): string {
   const normal = piece.normalize('NFKC')
   const plain = locale === undefined ? normal.toLowerCase() : normal.toLocaleLowerCase(locale)
@@ -57,7 +57,7 @@ export function words(text: string): readonly string[] {
 const INVISIBLE = /\u00ad|\u200c|\u200d|\u2060/
 const INVISIBLES = /\u00ad|\u200c|\u200d|\u2060/g
 
-/** Of more parts the next word is made: what names a thing has few. */
+/** More parts form the next word: names have few. */
 const JOINED_WORDS = /[\p{L}\p{M}\p{N}]+(?:['’\-‐][\p{L}\p{M}\p{N}]+)*/gu
 
 const HYPHEN = /[-‐]/
@@ -81,7 +81,7 @@ export function segmentsOf(word: string): readonly string[] {
 }
 
 const PIECE_CHARS = 16_384
-/** The text cut at white space, or anywhere but inside a character where there is none. */
+/** The text cut at white space, or anywhere but inside a character without it. */
 export function* textPieces(text: string): Generator<string> {
   let start = 0
   while (text.length - start > PIECE_CHARS) {
@@ -92,7 +92,7 @@ export function* textPieces(text: string): Generator<string> {
   yield text.slice(start)
 }
 
-/** How far back white space is looked for. */
+/** How far back white space is searched. */
 const CUT_CHARS = 1024
 
 function cutBefore(text: string, end: number, start: number): number {
@@ -111,15 +111,15 @@ export function isMostlyLatin(text: string): boolean {
 }
 
 /**
- * Counts changes of the terms that a text has: raise it with every change of the stop words below, of a rule of this folder,
- * of the stemmers' version, or of Unicode's dictionaries where it matters. An index with another number is
- * built anew; without a higher one it keeps the old terms and no longer finds what it holds.
+ * The version of the term rules: raise it with every change of the stop words below, of a rule in this folder, of the
+ * stemmers, or of Unicode data where it matters. An index with another version is rebuilt; otherwise it would keep the old
+ * terms and no longer find its content.
  */
 export const TERM_RULES_VERSION = 3
 
 /**
- * Words that stand in nearly every English text and tell nothing about it: without them there are two fifths fewer
- * postings. In the other languages their weight in BM25, near zero, does the same.
+ * Words that are in nearly every English text and tell nothing about it: without them there are two fifths fewer postings.
+ * In the other languages their weight in BM25, near zero, does the same.
  */
 const ENGLISH = new Set(
   `a am an and any are as at be been being but by can could did do does doing done for from had has have having he her
@@ -135,17 +135,17 @@ export function stopWordsOf(language: Language): ReadonlySet<string> {
 }
 
 /**
- * The start of a word's stem, as a term of its own: words of one family meet that stemmers keep apart (`restaurieren` and
- * `Restauration`, `schloss` and `schlossen`), and compounds with the word that they begin with.
+ * The start of a word's stem, as a separate term: it connects related words that stemmers separate (`restaurieren` and
+ * `Restauration`, `schloss` and `schlossen`), and compounds with their first word.
  */
 
-/** Of a stem: a shorter one is its own start. */
+/** For a stem: a shorter one is its own start. */
 const STEM_LETTERS_MIN = 5
 const START_LETTERS = 4
 /** No word has it. */
 const START_MARK = '^'
 
-/** Alphabets, whose letters stand one after the other. */
+/** Alphabets, whose letters are consecutive. */
 const CASED_LETTERS =
   /^[\p{Script=Latin}\p{Script=Cyrillic}\p{Script=Greek}\p{Script=Armenian}\p{Script=Arabic}]+$/u
 

@@ -65,7 +65,7 @@ export function anthropicChat(config: ChatConfig): ChatModel {
   })
 }
 
-/** What a server might refuse of a body. Anthropic's own refuses nothing; those that are compatible know less. */
+/** Features that a server might refuse. Anthropic's own refuses none; compatible ones support less. */
 function usedFeatures(body: MessageCreateParams): ReadonlySet<ModelFeature> {
   const uses: Partial<Readonly<Record<ModelFeature, boolean>>> = {
     streaming: body.stream === true,
@@ -106,15 +106,15 @@ function apiErrorOf({ error }: APIError): unknown {
 }
 
 function detailOf(error: unknown): string {
-  // The client's own message would quote whatever came.
+  // The client's own message would quote the whole response.
   const isAnswer = error instanceof APIError && !(error instanceof APIConnectionError)
   return isAnswer ? errorText(error.error) : plainDetail(error)
 }
 
 /**
- * A conversation as Anthropic takes it: the system's words apart, user and assistant by turns, all
- * results of one answer's calls in one user message, no empty block, and tools defined as long as a
- * call stands in it. What all turns of a question share is kept by the server: tools, instruction, and the conversation so far.
+ * A conversation in Anthropic's form: the system's words apart, user and assistant by turns, all results of one answer's
+ * calls in one user message, no empty block, and tools defined as long as a call is in it. The server caches what all turns
+ * of a question share: tools, instruction, and the conversation so far.
  */
 function anthropicBody(
   request: ChatRequest,
@@ -154,13 +154,13 @@ function tokenLimit(value: unknown): number | undefined {
 
 const CACHED = { cache_control: { type: 'ephemeral' as const } }
 
-/** A mark on the instruction holds the tools too, which stand before it. */
+/** A mark on the instruction covers the tools too, which come before it. */
 function systemParam(text: string, isCached: boolean): Pick<MessageCreateParams, 'system'> {
   if (text === '') return {}
   return { system: isCached ? [{ type: 'text', text, ...CACHED }] : text }
 }
 
-/** From the second turn on: a question without tools is asked once. */
+/** From the second turn on: a question without tools is sent once. */
 function withCachedEnd(turns: Turn[]): Turn[] {
   const last = turns.at(-1)
   if (turns.length < 3 || last === undefined) return turns

@@ -55,11 +55,11 @@ export function withRerankDeadline<T>(
   return withDeadline({ ...call, timeoutError }, work)
 }
 
-/** What a chat model is told to judge. */
+/** What a chat model has to judge. */
 export interface JudgePrompt {
   readonly system: string
   readonly user: string
-  /** A whole answer has at least so many tokens: a smaller limit would cut it. */
+  /** A whole answer has at least this many tokens: a smaller limit would cut it. */
   readonly answerTokensMin: number
 }
 

@@ -12,9 +12,9 @@ interface Markup {
   heading(lines: readonly string[], at: number): Heading | null
   /** The lines from here that are a remark or the address of a picture. */
   remark?(lines: readonly string[], at: number): number
-  /** A listing that begins in this line; null: none. */
+  /** A listing that starts in this line; null: none. */
   listing(lines: readonly string[], at: number): Listing | null
-  /** A line of text with its links as text; null: a remark or a setting, which is no text. */
+  /** A line of text with its links as text; null: a comment or a setting. */
   text(line: string): string | null
   title(source: string): string | undefined
 }
@@ -27,7 +27,7 @@ interface Heading {
 }
 
 interface Listing {
-  /** Text in the line that begins it. */
+  /** Text in its first line. */
   readonly before?: string
   readonly language: string
   readonly code: string
@@ -153,7 +153,7 @@ function outsideLiterals(line: string, change: (text: string) => string): string
     .join('')
 }
 
-/** What two dots begin and what is no directive, target, footnote or citation: all of it that is indented. */
+/** What two dots begin, other than a directive, target, footnote or citation: all of it that is indented. */
 function rstRemark(lines: readonly string[], at: number): number {
   const line = lines[at] ?? ''
   const marked = /^[ \t]*\.\.(?:[ \t]+(\S.*))?$/.exec(line)

@@ -1,6 +1,6 @@
 import { all, ancestor, holds, isElement, MARKS, namesOf, oneLine } from './elements.ts'
 
-/** Code of a page that was taken out of its tree, where a mark stands for it. */
+/** Code of a page that was taken out of its tree, where a mark replaces it. */
 export interface CodeBlock {
   readonly code: string
   readonly language: string
@@ -8,7 +8,7 @@ export interface CodeBlock {
 
 const BLOCKS = 'pre, listing, xmp, plaintext, div.fragment'
 
-/** Puts a mark in the place of every block of code, so that nothing changes a character of it. */
+/** Replaces every block of code by a mark, so that its characters stay unchanged. */
 export function takeCodeBlocks(root: Element): readonly CodeBlock[] {
   const blocks: CodeBlock[] = []
   for (const element of [...all(root, BLOCKS), ...codeOfLines(root)]) {
@@ -57,7 +57,7 @@ const LINE_NUMBERS =
 const NO_CODE = /^(?:BUTTON|SCRIPT|STYLE|TEMPLATE|SVG)$/i
 const COPY = /(?:^|[\s_-])(?:copy|copybtn|clipboard|copybutton)(?:$|[\s_-])/
 
-/** Pygments, Sphinx, Rouge and others set numbers of lines beside code in a table of two cells. */
+/** Pygments, Sphinx, Rouge and others put line numbers next to code in a table of two cells. */
 function listingTable(block: Element): Element | null {
   const cell = ancestor(block, (at) => at.nodeName === 'TD')
   const table = cell === null ? null : ancestor(cell, (at) => at.nodeName === 'TABLE')

@@ -45,7 +45,7 @@ function following(from: Node, root: Node): Node | null {
 
 const SIMPLE = /^([a-z][a-z0-9]*)?((?:\.[\w-]+)*)(?:\[([a-z-]+)(?:([*^]?=)"?([^"\]]*)"?)?\])?$/i
 
-/** Of a list of tags, classes and attributes; null: a selector that says more. */
+/** For a list of tags, classes and attributes; null: a more complex selector. */
 function predicateOf(selector: string): ((element: Element) => boolean) | null {
   const tests: ((element: Element) => boolean)[] = []
   const tags = new Set<string>()
@@ -87,7 +87,7 @@ function hasAttribute(
   return operator === '^=' ? own.startsWith(value) : own.includes(value)
 }
 
-/** What the author calls an element: class, id and role, in lower case. */
+/** The author's names for an element: class, id and role, in lower case. */
 export function namesOf(element: Element): string {
   const names = [element.getAttribute('class'), element.getAttribute('id')]
   return names.join(' ').toLowerCase()
@@ -137,7 +137,7 @@ export function pageTree(html: string): Document {
   refuseBytes(html)
   refuseOpenTags(html)
   const document = domino.createDocument(withoutMarks(closedTags(withoutCrowds(html))), true)
-  // Of a page of frames.
+  // For a page of frames.
   if (!document.body) document.documentElement.appendChild(document.createElement('body'))
   refuseDepth(document.documentElement)
   for (const element of all(document, '*')) {
@@ -149,7 +149,7 @@ export function pageTree(html: string): Document {
 /** A parser takes `<a<b>` for a tag; a tree with an element of that name cannot be copied. */
 const COPYABLE_NAME = /^[a-z][\w:.-]*$/i
 
-/** Stand for what Markdown must not touch: no text holds them, as they are no characters (Unicode 23.7). */
+/** Marks for parts that Markdown must not touch: noncharacters, which no text contains (Unicode 23.7). */
 export const MARKS = { open: '\uFDD0', close: '\uFDD1' } as const
 
 function withoutMarks(html: string): string {
@@ -159,7 +159,7 @@ function withoutMarks(html: string): string {
 const CROWDED_TAG = /<([a-z][a-z0-9-]{0,40})\s[^<>]{10000,}>/gi
 const ATTRIBUTES_MAX = 1000
 
-/** No page has so many attributes in one tag, and the parser's time grows with the square of their number. */
+/** Real pages have fewer attributes in one tag, and the parser's time grows with the square of their number. */
 function withoutCrowds(html: string): string {
   return html.replace(CROWDED_TAG, (tag, name: string) => {
     return (tag.match(/=/g)?.length ?? 0) > ATTRIBUTES_MAX ? `<${name}>` : tag

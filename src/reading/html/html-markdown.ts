@@ -98,7 +98,7 @@ function listRules(turndown: TurndownService): void {
   })
 }
 
-/** Counted once, from one item to the next: items of a list are asked for in their order. */
+/** Counted once, from one item to the next: the items of a list are requested in order. */
 function numberOf(item: Element, numbers: WeakMap<Element, number>): number {
   const own = Number.parseInt(item.getAttribute('value') ?? '', 10)
   const list = item.parentElement
@@ -109,7 +109,7 @@ function numberOf(item: Element, numbers: WeakMap<Element, number>): number {
   return number
 }
 
-/** No white space at the end of a line, no more than one empty line, nothing that is not seen. */
+/** No white space at line ends, at most one empty line, no invisible characters. */
 function tidied(markdown: string): string {
   return markdown
     .replace(/\u00A0/g, ' ')
@@ -122,7 +122,7 @@ function tidied(markdown: string): string {
 
 const MARK = /^(.*)\uFDD0(\d+)\uFDD1(.*)$/gm
 
-/** Blocks stand at the begin of their lines, also within lists and quotes: their text stays exact. */
+/** Blocks start at the beginning of their lines, also within lists and quotes: their text stays exact. */
 function withBlocks(markdown: string, blocks: readonly CodeBlock[]): string {
   const parts: string[] = []
   let end = 0
@@ -145,8 +145,8 @@ function withBlocks(markdown: string, blocks: readonly CodeBlock[]): string {
 const BLOCKS = 'ul, ol, dl, table, blockquote, h1, h2, h3, h4, h5, h6, p + p, div + div, p + div'
 
 /**
- * Terms with their definitions. Where each is a paragraph at most, a list: `- **term**: definition`; else the term is a
- * paragraph of its own, with the definition below it.
+ * Terms with their definitions. If each is at most a paragraph, a list: `- **term**: definition`; else the term is a
+ * paragraph, with the definition below it.
  */
 function definitionLists(turndown: TurndownService): void {
   const known = new WeakMap<Element, boolean>()
@@ -187,7 +187,7 @@ function definitionLists(turndown: TurndownService): void {
   })
 }
 
-/** Items may stand in a `div` each. */
+/** Each item may be in a `div`. */
 function listOf(item: Element): Element | null {
   const parent = item.parentElement
   return parent?.nodeName === 'DIV' ? parent.parentElement : parent

@@ -113,7 +113,7 @@ export function titleOf(document: Document): string | null {
 
 const SEPARATOR = /\s+[|·•»«:–—-]+\s+|\s*::\s*|:\s+/
 
-/** Whether a title is the text and, beside it, the names of a site. */
+/** Whether a title is the text plus the names of a site. */
 function isPartOf(text: string, whole: string): boolean {
   if (text === whole) return true
   const at = whole.indexOf(text)
@@ -133,7 +133,7 @@ function withoutSite(title: string, site: string): string {
 const DATE = /^\d{4}-\d{2}-\d{2}(?:T\d{2}:\d{2}(?::\d{2}(?:\.\d+)?)?(?:Z|[+-]\d{2}:?\d{2})?)?$/
 const FACT_CHARS_MAX = 1000
 
-/** What a page says about its text, where it says so plainly. */
+/** The metadata that a page clearly states. */
 export function columnsOf(document: Document): Row {
   const language = oneLine(document.documentElement.getAttribute('lang'))
   const written = articleData(document)

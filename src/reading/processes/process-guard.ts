@@ -2,7 +2,7 @@ import { readdirSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { type ProcessLimits, STOPPED_FILE, type StopReason } from './reading-messages.ts'
 
-/** What the process is at work on; null: nothing. */
+/** The current job of the process; null: none. */
 export type GuardedJob = { readonly folder: string; readonly limits: ProcessLimits } | null
 
 const LOOK_MS = 20
@@ -18,8 +18,8 @@ export interface GuardDeps {
 }
 
 /**
- * Ends a reader process that swells, computes or writes too much or has lost its server, whatever its main thread is doing: it is
- * meant to run in a thread of its own.
+ * Ends a reader process that uses too much memory, time or disk, or has lost its server, even while its main thread is busy:
+ * it is meant to run in a separate thread.
  */
 export class ProcessGuard {
   readonly #deps: GuardDeps
@@ -63,7 +63,7 @@ export class ProcessGuard {
   }
 }
 
-/** Of all files in it, also in folders. One that goes while it is counted counts nothing. */
+/** The size of all files in it, also in folders. Files that disappear meanwhile do not count. */
 function sizeOf(folder: string): number {
   try {
     return readdirSync(folder, { withFileTypes: true }).reduce((sum, entry) => {

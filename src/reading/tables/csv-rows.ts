@@ -37,10 +37,10 @@ export class TooWide extends AppError {
  * are then `text(0)` to `text(count - 1)`. Memory is bounded by the longest row.
  */
 export class CsvRows {
-  /** Of the current row: its number of values, and the line that it begins in, from 1. */
+  /** The number of values in the current row, and its first line, from 1. */
   count = 0
   line = 0
-  /** Where the current row stands in the file, without its end. */
+  /** The position of the current row in the file, without its end. */
   startByte = 0
   endByte = 0
   /** A quote that closes before the end of its value, or never. */
@@ -50,7 +50,7 @@ export class CsvRows {
   readonly #dialect: CsvDialect
   readonly #source: ByteSource
   #buffer: Uint8Array
-  /** Place of the buffer's first byte in the file, bytes in it, begin of the next row in it. */
+  /** The file position of the buffer's first byte, the bytes in it, the start of the next row in it. */
   #offset = 0
   #filled = 0
   #at = 0
@@ -58,7 +58,7 @@ export class CsvRows {
   #isAtEnd = false
   #starts = new Int32Array(64)
   #ends = new Int32Array(64)
-  /** 0: as it stands, 1: quoted, 2: quoted with escapes in it, 3: quoted with something behind it. */
+  /** 0: plain, 1: quoted, 2: quoted with escapes in it, 3: quoted with text after it. */
   #kinds = new Uint8Array(64)
 
   constructor(source: ByteSource, dialect: CsvDialect) {
@@ -84,7 +84,7 @@ export class CsvRows {
     return this.#kinds[index] === 0 && this.#starts[index] === this.#ends[index]
   }
 
-  /** The bytes of a value as they stand, for a value without escapes. */
+  /** The bytes of a value as they are, for a value without escapes. */
   bytes(index: number): Uint8Array {
     return this.#buffer.subarray(this.#starts[index], this.#ends[index])
   }
@@ -99,12 +99,12 @@ export class CsvRows {
     return kind < 2 ? text : this.#unescaped(text, kind === 3)
   }
 
-  /** The bytes of the current row as they stand in the file, without its end. */
+  /** The bytes of the current row as they are in the file, without its end. */
   rowBytes(): Uint8Array {
     return this.#buffer.subarray(this.startByte - this.#offset, this.endByte - this.#offset)
   }
 
-  /** A value with something behind its closing quote, `"a"b`, is ab. */
+  /** A value with text after its closing quote, `"a"b`, is ab. */
   #unescaped(text: string, isOdd: boolean): string {
     const { quote, escapedBy } = this.#dialect
     const sign = quote === null ? '' : String.fromCharCode(quote)
@@ -114,7 +114,7 @@ export class CsvRows {
     return closed.replaceAll(sign + sign, sign)
   }
 
-  /** Keeps the row that has begun, reads on. false: there is nothing more. */
+  /** Keeps the current row and reads more. false: at the end. */
   #fill(): boolean {
     if (this.#isAtEnd) return false
     const rest = this.#filled - this.#at
@@ -178,7 +178,7 @@ export class CsvRows {
       at += 1
       if (isRun) {
         at = this.#behind(delimiter, at)
-        // Spaces at the end of a line are no value.
+        // Spaces at the end of a line are not a value.
         if (at < filled ? buffer[at] === lineEnd : this.#isAtEnd) break
       }
     }
@@ -189,7 +189,7 @@ export class CsvRows {
     return true
   }
 
-  /** Where something else stands than this sign. */
+  /** The position of the first other character. */
   #behind(sign: number, start: number): number {
     let at = start
     while (at < this.#filled && this.#buffer[at] === sign) at += 1
@@ -200,7 +200,7 @@ export class CsvRows {
   #end = -1
   #kind = 0
 
-  /** Goes behind the closing quote of a value that begins at `start`; -1: it is not in this buffer. */
+  /** Moves past the closing quote of a value that starts at `start`; -1: not in this buffer. */
   #quoted(start: number): number {
     const { delimiter, lineEnd } = this.#dialect
     const closing = this.#closingQuote(start)
@@ -257,7 +257,7 @@ export class CsvRows {
         this.#escapesWithin = true
         this.isUnusual = true
       } else if (byte === quote) {
-        // The byte behind it decides.
+        // The next byte decides.
         if (index + 1 >= filled && !this.#isAtEnd) return -1
         if (escapedBy !== quote || buffer[index + 1] !== quote) {
           return index
@@ -271,7 +271,7 @@ export class CsvRows {
     return -1
   }
 
-  /** Room for more values, then the row anew. */
+  /** Makes room for more values, then repeats the row. */
   #wider(): boolean {
     const size = this.#starts.length * 2
     if (size > TABLE_COLUMNS_MAX * 16) throw new TooWide(this.#nextLine)
@@ -297,7 +297,7 @@ function oddlyQuoted(text: string, sign: string): string {
 
 /** Where bytes come from, a piece at a time. */
 interface ByteSource {
-  /** Fills the begin of `target`; 0: there is nothing more. */
+  /** Fills the start of `target`; 0: at the end. */
   read(target: Uint8Array): number
 }
 
@@ -327,7 +327,7 @@ export function fileSource(path: string, startByte: number): ByteSource & { clos
   }
 }
 
-/** How a delimited file is written. All signs are bytes of ASCII: they mean the same wherever they stand in UTF-8. */
+/** The format of a delimited file. All signs are bytes of ASCII: they mean the same anywhere in UTF-8. */
 export interface CsvDialect {
   /** null: a line is one value. */
   readonly delimiter: number | null

@@ -20,18 +20,18 @@ const DELIMITERS = [',', ';', '\t', '|', ':', '^', '~', '\x01', '\x1f', '#', '§
 const ROWS_LOOKED_AT = 500
 const CELLS_PER_ROW = 60
 
-/** What is known already. */
+/** The known facts. */
 export interface DialectHints {
-  /** undefined: not said. */
+  /** undefined: unknown. */
   readonly delimiter?: number
-  /** Of the name of the file. */
+  /** By the name of the file. */
   readonly isTabSeparated: boolean
 }
 
 /**
- * How a delimited file is written, from its begin: every delimiter is tried with every way of quoting, and the one wins
- * under which the rows are equally wide and the values look like values.
- * @param sample the begin of the file as UTF-8, from the first row on
+ * The format of a delimited file, from its start: every delimiter is tried with every way of quoting; the best one has rows
+ * of equal width and plausible values.
+ * @param sample the start of the file as UTF-8, from the first row on
  * @param isWhole whether it is all of the file
  */
 export function sniffedDialect(
@@ -52,7 +52,7 @@ export function sniffedDialect(
       try {
         score = scoreOf(rows, dialect, hints) * quoting.weight
       } catch (error) {
-        // What is no table under this dialect may be one under another. Words between spaces are no columns.
+        // Text that is not a table under this dialect may be one under another. Words between spaces are not columns.
         if (!(error instanceof TooWide)) throw error
         if (dialect.delimiter !== SPACE) tooWide ??= error
       }
@@ -189,7 +189,7 @@ function plainness(text: string, isQuoted: boolean, dialect: CsvDialect): number
 
 /**
  * Where lines end with `\n`, a `\r` before it is part of the end. Excel for Mac ends rows with `\r` and lines within a cell
- * with `\n`: what stands within quotes says nothing.
+ * with `\n`: line ends within quotes say nothing.
  */
 function lineEndOf(sample: Uint8Array): number {
   if (!sample.includes(CARRIAGE_RETURN)) return LINE_FEED

@@ -40,7 +40,7 @@ export async function readJson(
     if (list !== null) {
       const beside = columns.filter(({ name }) => name !== list).map(({ name }) => shown(name))
       notes.warn(
-        `The table is the list ${shown(list)}${beside.length === 0 ? '' : `; not in it is what stands beside the list: ${beside.join(', ')}`}`,
+        `The table is the list ${shown(list)}${beside.length === 0 ? '' : `; values next to the list are left out: ${beside.join(', ')}`}`,
       )
       const listed = (fields: readonly Column[] | null, from: string) => {
         const struct = fields?.map(({ name, type }) => `${quote(name)} ${type}`).join(', ')
@@ -79,7 +79,7 @@ function rowsSql(
 
 interface JsonRows {
   readonly columns: readonly Column[]
-  /** What a FROM takes, of columns of these types; null: of those that DuckDB finds. */
+  /** The FROM clause, for columns of these types; null: the types that DuckDB finds. */
   rows(types: readonly Column[] | null, path: string): string
 }
 
@@ -224,7 +224,7 @@ class JsonWalk {
   mistake(): { at: number; expected: string } | null {
     const open: ('[' | '{')[] = []
     let expected: Expected = 'a value'
-    /** A list or object that has just begun may end at once. */
+    /** A list or object may end right after its start. */
     let isFirst = false
     for (;;) {
       this.#skip(SPACE)

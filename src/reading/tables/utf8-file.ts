@@ -16,10 +16,9 @@ const BLOCK_BYTES = 4 * 1024 * 1024
 const SAMPLE_BYTES = 1024 * 1024
 
 /**
- * The path of a file with the same text in UTF-8: the file itself where it is UTF-8, which all of its bytes decide. A byte
- * order mark may stand at its begin.
+ * The path of the same text in UTF-8: the file itself if all of its bytes are UTF-8. It may begin with a byte order mark.
  * @param encoding as the sender says; undefined: it is found out
- * @throws AppError `file_unreadable` for an encoding that nobody knows
+ * @throws AppError `file_unreadable` for an unknown encoding
  */
 export async function utf8File(
   path: string,
@@ -74,7 +73,7 @@ function mostlyUtf8(bytes: Uint8Array): boolean {
   return beyond >= 20 && damaged <= beyond / 20
 }
 
-/** Blocks, each from the begin of a letter of UTF-8 on. */
+/** Blocks, each starting at a whole UTF-8 character. */
 function* blocksOf(file: number): Generator<Uint8Array, void> {
   const buffer = new Uint8Array(BLOCK_BYTES)
   let at = 0

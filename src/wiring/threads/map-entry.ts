@@ -4,13 +4,13 @@ import { parentPort } from 'node:worker_threads'
 import type { ToMapThread } from '../../retrieval/map/map-protocol.ts'
 import { MapThread } from '../../retrieval/map/map-thread.ts'
 
-/** Behind whoever answers requests. */
+/** A lower priority than the thread that answers requests. */
 const PRIORITY = 10
 
 const mapPort = parentPort
 if (mapPort === null) throw new Error('This file is the entry of a worker thread')
 
-// On Linux a thread has a priority of its own; elsewhere this would be the whole process.
+// On Linux a thread has its own priority; on other systems this would change the whole process.
 if (process.platform === 'linux') {
   try {
     setPriority(PRIORITY)

@@ -1,4 +1,4 @@
-/** A process that reads SQLite and DuckDB files that others wrote. It holds no database of ours and no secret. */
+/** A process that reads SQLite and DuckDB files from users. It holds no database of the server and no secret. */
 import { setPriority } from 'node:os'
 import { Worker } from 'node:worker_threads'
 import { MemoryCeiling } from '../../core/runtime/process-limits.ts'
@@ -7,7 +7,7 @@ import type { GuardedJob } from '../../reading/processes/process-guard.ts'
 import { FileAnswers } from '../../sources/files/file-answers.ts'
 import type { FileRequest } from '../../sources/files/file-messages.ts'
 
-/** Behind the server, which answers others meanwhile. */
+/** Lower than the server, which answers others in the meantime. */
 const PRIORITY = 5
 
 endWithParent()

@@ -10,21 +10,21 @@ import { TokenBucket } from '../../../core/runtime/token-bucket.ts'
 export interface KeyAccessDeps {
   readonly keys: AccessKeys
   readonly settings: {
-    /** Of a key that does not say; 0: without a limit. */
+    /** For keys without their own limit; 0: unlimited. */
     readonly keyRequestsPerMinute: number
   }
   /** Milliseconds since 1970. */
   readonly now: () => number
 }
 
-/** The same whatever is wrong with it: who guesses learns nothing. */
+/** One message for every fault, so that guessing reveals nothing. */
 const KEY_REFUSED =
   'This key opens nothing: it is not whole, was revoked or has expired. Ask an admin of this server for a new one (POST /api/keys)'
 
 /** Who comes in with a key, and how often. */
 export class KeyAccess {
   readonly #deps: KeyAccessDeps
-  /** Of each key one that holds the requests of a minute and fills evenly; it goes with its key. */
+  /** One bucket per key, which holds a minute's requests, fills evenly, and is dropped with its key. */
   readonly #buckets = new WeakMap<KnownKey, TokenBucket>()
 
   constructor(deps: KeyAccessDeps) {
@@ -74,8 +74,8 @@ function loginOf({ id }: KnownKey): string {
 }
 
 /**
- * What looks like a key of ours, even where it is not whole: who sends one means to be held to it, also on a server that
- * asks for none. Tokens of others are none. MindsDB's client for Python sends its `api_key` as `X-Api-Key`.
+ * Recognizes anything that looks like an Eider key, complete or not: a client that sends one wants its limits to apply, even
+ * on a server without a login. Other tokens are not keys. MindsDB's client for Python sends its `api_key` as `X-Api-Key`.
  */
 export function keyTextOf({ headers }: Pick<Request, 'headers'>): string | undefined {
   return keyTextIn(headers.get('authorization')) ?? keyTextIn(headers.get('x-api-key'))

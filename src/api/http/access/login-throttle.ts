@@ -7,7 +7,7 @@ import { MINUTE_MS } from '../../../core/time.ts'
 export interface LoginThrottleDeps {
   /** Milliseconds since 1970. */
   readonly now: () => number
-  /** @throws the signal's reason when it aborts meanwhile */
+  /** @throws the signal's reason if it aborts meanwhile */
   readonly sleep: (ms: number, signal: AbortSignal) => Promise<void>
 }
 
@@ -19,17 +19,17 @@ export interface LoginAttempt {
 }
 
 const FIRST_DELAY_MS = 250
-/** Of a name that few guess at. */
+/** For a name that few clients guess at. */
 const DELAY_MS_MAX = 1_000
 /** Wrong attempts under one name, from wherever, before each further doubling of them doubles the longest delay. */
 const NAME_WRONG_FREE = 100
 const NAME_DELAY_MS_MAX = 10_000
-/** After this long without a wrong attempt, counting begins anew. */
+/** After this long without a wrong attempt, the count restarts. */
 const QUIET_MS = 15 * MINUTE_MS
 
 /**
- * Wrong attempts of one client under one name whose delay is not over. One more is refused before it is compared: without
- * that, who sends guesses in parallel and waits for none of them would not be slowed at all.
+ * Running wrong attempts of one client under one name. One more is refused before it is compared: otherwise a client that
+ * sends guesses in parallel would not be slowed down.
  */
 const UNDER_WAY_MAX = 64
 /** Wrong attempts that wait for their answer, of all clients together. The next one hears at once that it was wrong. */
@@ -50,8 +50,9 @@ interface ClientAttempts extends WrongAttempts {
 }
 
 /**
- * Slows down who guesses. The right password is answered as soon as it is compared, whoever guesses beside it. A wrong one waits for 250 ms, 500 ms, 1 s by its client and name, and longer where a name is guessed
- * at from everywhere. All of that depends on the name as it was sent, so that the right name waits like any other.
+ * Slows down guessing. The right password is answered as soon as it is compared, even while others guess. A wrong one waits
+ * 250 ms, 500 ms, 1 s, by client and name, and longer when a name is attacked from many addresses. The delay depends on the
+ * name as sent, so that existing and unknown names wait alike.
  */
 export class LoginThrottle {
   readonly #deps: LoginThrottleDeps
@@ -65,7 +66,7 @@ export class LoginThrottle {
 
   /**
    * What `check` finds; undefined: the credentials are wrong.
-   * @param check it may take its time: what it takes is part of the delay, so that nobody learns from it which names there are
+   * @param check may be slow: its time counts towards the delay, so that timing does not reveal which names exist
    * @throws AppError `too_many_logins`, the signal's reason
    */
   async attempt<T>(

@@ -7,11 +7,10 @@ export type ResultRow = readonly ResultValue[]
 /** How the rows of a statement are written. Each part is text; together they are one whole body. */
 export interface SqlFormat {
   readonly contentType: string
-  /** What the engine calls it, which writes the same bytes faster where the rows are its own. */
+  /** The engine's name for the format; it writes the same bytes faster if the rows are its own. */
   readonly encoding?: 'csv' | 'ndjson'
   /**
-   * What may stand between two parts without a meaning, to be sent while the next rows take their
-   * time.
+   * Padding without meaning between two parts, sent while the next rows take their time.
    */
   readonly keepAlive?: string
   /** @param warnings what is known to be amiss before the first row */
@@ -22,13 +21,13 @@ export interface SqlFormat {
   tail(end: AnswerEnd, failure: AppError | null): string
 }
 
-/** What is said after the rows, where the format has a place for it. */
+/** Facts that follow the rows, if the format has a place for them. */
 export interface AnswerEnd {
   readonly context: QueryContext
   readonly warnings: readonly string[]
 }
 
-/** What a client hears back as `context`; it may send it along with its next request. */
+/** The `context` in an answer; a client may send it with its next request. */
 export function contextRecord(context: QueryContext) {
   return { show_secrets: false, db: context.db }
 }
@@ -134,8 +133,8 @@ export function distinct(names: readonly string[]): readonly string[] {
 }
 
 /**
- * The `response_format` of existing clients: a line with the names and types, then one line per batch of rows. Warnings
- * stand in the first line: those clients take every other one for rows.
+ * The `response_format` of existing clients: a line with the names and types, then one line per batch of rows. Warnings are
+ * in the first line, because those clients read every other line as rows.
  */
 function lineFormat(contentType: string, wrap: (json: string) => string): SqlFormat {
   return {

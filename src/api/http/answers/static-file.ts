@@ -1,4 +1,4 @@
-/** Bytes that are the same for everyone: made once, compressed once, and not sent to a client that has them already. */
+/** Bytes that are the same for everyone: built once, compressed once, and not sent to a client that has them. */
 import { createHash } from 'node:crypto'
 import { promisify } from 'node:util'
 import { gzip } from 'node:zlib'
@@ -40,7 +40,7 @@ export function madeOnce<T>(make: () => Promise<T>): () => Promise<T> {
   }
 }
 
-/** @param more headers beside those that every static file has */
+/** @param more headers besides those of every static file */
 export function staticAnswer(
   { headers: sent }: Request,
   { bytes, gzipped, contentType, etag }: StaticFile,
@@ -120,7 +120,7 @@ interface Range {
   readonly end: number
 }
 
-/** One range; several, and whatever is not one, are answered with the whole file (RFC 9110, 14.2). */
+/** One range. Several ranges, and anything that is not a range, get the whole file (RFC 9110, 14.2). */
 function rangeOf({ headers }: Request, sizeBytes: number, etag: string): Range | 'none' | null {
   const condition = headers.get('if-range')
   if (condition !== null && condition !== etag) return null

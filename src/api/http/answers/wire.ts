@@ -50,7 +50,9 @@ export const fileRecord = recordOf<UploadedFile>()(FILE, {
   recognized: (file) => file.recognized,
 })
 
-/** @param progress of a change of the embedding model; @param found what is to be said of the stored chunks; @param insert the last one */
+/**
+ * @param progress of a change of the embedding model; @param found notes about the stored chunks; @param insert the last one
+ */
 export function knowledgeBaseRecord(
   kb: KnowledgeBase,
   progress: ReembeddingProgress | null,
@@ -98,7 +100,7 @@ function insertFields({ startedAt, finishedAt, processedRows, skippedRows, error
 }
 
 /**
- * What is not set is shown empty, never null: sent back, the empty value means "not set" again.
+ * Unset values are shown empty, never null: sent back, an empty value means "not set" again.
  * @param sentApiKey the key that this very request carried; only then it is shown (docs/contract.md 2.4)
  */
 export function agentRecord(agent: Agent, sentApiKey?: string): Wire<typeof AGENT> {

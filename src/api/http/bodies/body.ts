@@ -90,7 +90,7 @@ async function readAll(
 
 interface BodyLimit {
   readonly bytesMax: number
-  /** What to call it: a setting where that is what can be raised. */
+  /** The name of the limit: a setting if that can be raised. */
   readonly name: string
 }
 
@@ -111,7 +111,7 @@ export function isJsonType(contentType: string): boolean {
   return /^application\/([\w.-]+\+)?json\s*(;|$)/i.test(contentType.trim())
 }
 
-/** The shape of a body: validates it, types it and stands in the OpenAPI document. */
+/** The shape of a body: validates it, types it and describes it in the OpenAPI document. */
 export interface BodySchema<T> {
   readonly schema: TSchema
   /** A limit below that of the settings, for what everyone may send. */
@@ -150,7 +150,7 @@ interface WrongValue {
   readonly path: string
   readonly value: unknown
   readonly schema: TSchema
-  /** Of a union: what is wrong by each of its variants. */
+  /** For a union: the errors of each variant. */
   readonly errors: readonly Iterable<WrongValue>[]
 }
 

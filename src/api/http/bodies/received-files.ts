@@ -19,7 +19,7 @@ export interface ReceivedFiles {
 }
 
 const FIELD_BYTES_MAX = 16 * 1024
-/** JSON that asks for an address is no longer than this; other JSON is a file itself. */
+/** JSON that asks for an address is never longer than this; longer JSON is a file itself. */
 const ADDRESS_BYTES_MAX = 64 * 1024
 
 /**
@@ -62,7 +62,7 @@ async function filesOfForm(
       fields.set(name, await text(content, FIELD_BYTES_MAX, `the field "${name}"`))
     else {
       const written = await folder.write(content)
-      // A form of a browser sends an empty part where no file was chosen.
+      // Browsers send an empty part if no file was chosen.
       if (fileName === '' && written.sizeBytes === 0) continue
       files.push({ ...written, sentName: fileName || null, contentType: part.contentType })
     }

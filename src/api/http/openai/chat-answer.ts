@@ -55,8 +55,8 @@ function completionOf(end: End, thought: string, terms: ChatTerms) {
 }
 
 /**
- * The chunks of a stream as server-sent events. What fails after the first one is told as those clients expect it, as an
- * `error` in the place of a chunk; `[DONE]` comes last whatever happened.
+ * The chunks of a stream as server-sent events. A failure after the first chunk is sent as an `error` instead of a chunk, as
+ * those clients expect; `[DONE]` always comes last.
  */
 export async function* completionChunks(
   pieces: AsyncIterable<Piece>,
@@ -157,7 +157,7 @@ function finishOf({ finish = 'stop' }: Answer): string {
   return FINISHES[finish]
 }
 
-/** null: nobody counted. The built-in model has no tokens. */
+/** null: not counted. The built-in model has no tokens. */
 function usageOf(usage: TokenUsage | null) {
   if (usage === null) return null
   const { inputTokens, outputTokens, cachedTokens } = usage
@@ -172,7 +172,7 @@ function usageOf(usage: TokenUsage | null) {
 export type Piece =
   | { readonly kind: 'start'; readonly traceId: string }
   | { readonly kind: 'text'; readonly text: string }
-  /** Calls of tools that begin. */
+  /** Tool calls that start. */
   | { readonly kind: 'action'; readonly actions: readonly Action[] }
   | { readonly kind: 'thought'; readonly text: string }
   | { readonly kind: 'end'; readonly answer: Answer; readonly steps: readonly Step[] }
@@ -183,14 +183,14 @@ export interface PieceOptions {
   readonly withSteps: boolean
 }
 
-/** `start` comes first and `end` last; all text together is the answer, behind what the model said before its calls. */
+/** `start` comes first and `end` last; all text together is the answer, after what the model said before its calls. */
 export async function* answerPieces(
   events: AsyncIterable<CompletionEvent, Answer>,
   { deltas, withSteps }: PieceOptions,
 ): AsyncGenerator<Piece, void> {
   const iterator = events[Symbol.asyncIterator]()
   const steps: Step[] = []
-  /** Of the turn that is being written, and whether one before it left any. */
+  /** The text of the current turn, and whether an earlier one had any. */
   let turn = ''
   let hasEarlier = false
   try {
@@ -227,7 +227,10 @@ export async function* answerPieces(
   }
 }
 
-/** What of the answer was not passed on yet. A model's thought that only its end has shown to be one stands before it. */
+/**
+ * The part of the answer not yet passed on. If only its end marks a thought of the model as one, the thought comes before
+ * it.
+ */
 function restOf(answer: string, told: string): string {
   if (told.endsWith(answer) || told.trim() === answer.trim()) return ''
   return answer.startsWith(told) ? answer.slice(told.length) : `\n\n${answer}`
@@ -245,7 +248,7 @@ function stepText({ observation }: Step): string {
   return `${shown}${shown.length < text.length ? ' …' : ''}\n\n`
 }
 
-/** As code, whatever back-ticks are in it. */
+/** As code, even with back-ticks in it. */
 function inline(text: string): string {
   const shown = text.slice(0, SHOWN_CHARS_MAX).toWellFormed()
   return shown === '' ? '' : `\`\` ${shown.replaceAll(/`{2,}/g, '`')} \`\``
@@ -253,10 +256,10 @@ function inline(text: string): string {
 
 export interface CitedPlace {
   readonly citation: Citation
-  /** Where the answer names the chunk, in UTF-16 code units; both 0 where it is not found. */
+  /** Where the answer names the chunk, in UTF-16 code units; both 0 if it does not. */
   readonly start: number
   readonly end: number
-  /** Of the document. Its fragment tells citations of one document apart, as clients show one for each address. */
+  /** The document's address. Its fragment distinguishes citations of one document, because clients show one per address. */
   readonly url: string
   /** The document and the place in it. */
   readonly title: string
@@ -276,7 +279,7 @@ export function citedPlaces(
   })
 }
 
-/** Of chat completions. */
+/** For chat completions. */
 export function urlCitation({ citation, start, end, url, title }: CitedPlace) {
   const quote = citation.text
   return {

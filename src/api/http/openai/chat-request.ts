@@ -9,7 +9,7 @@ import { AppError } from '../../../core/errors.ts'
 import { isObject } from '../../../core/json.ts'
 import { bodySchema } from '../bodies/body.ts'
 
-/** Clients send many fields: those that are not named are checked by nobody and do nothing. */
+/** Clients send many fields; those not listed here are ignored unchecked. */
 export const OPEN = { additionalProperties: true }
 
 const PART = open({ type: t.String(), text: maybe(t.String()) })
@@ -25,7 +25,7 @@ const flag = maybe(t.Boolean())
 export const CHAT = bodySchema(
   open({
     model: t.String({ description: 'project.agent or project.knowledge_base' }),
-    messages: t.Array(MESSAGE, { description: 'The last one of the user is asked' }),
+    messages: t.Array(MESSAGE, { description: 'The last user message is the question' }),
     stream: flag,
     stream_options: maybe(open({ include_usage: flag })),
     n: maybe(t.Integer(), { description: '1' }),
@@ -47,13 +47,13 @@ export interface Said {
   readonly question: string
   /** Oldest first. */
   readonly history: readonly ConversationTurn[]
-  /** Of the system and the developer; missing: nothing. */
+  /** From system and developer messages; missing: none. */
   readonly wishes?: string
 }
 
 export interface ChatAsked extends Said {
   readonly answerForm?: ResponseFormat
-  /** The function whose arguments are wanted in the place of an answer. */
+  /** The function whose arguments are requested instead of an answer. */
   readonly asCall?: string
   readonly streams: boolean
   readonly withUsage: boolean
@@ -97,7 +97,7 @@ const HONOURED_CALL: ReadonlySet<string> = new Set([...HONOURED, 'tools', 'tool_
 
 const NAMES_TOLD = 20
 
-/** Names of fields that change nothing here, so that whoever wonders can see it. */
+/** Names of fields that have no effect here, so that users can see it. */
 export function ignoredFields(body: object, honoured: ReadonlySet<string>): readonly string[] {
   const sent = Object.entries(body).filter(([name, value]) => {
     const isEmpty = Array.isArray(value) && value.length === 0
@@ -119,8 +119,8 @@ interface SentMessage {
 }
 
 /**
- * Who said what. The user's last message is asked; what stands after it (an answer to go on with, results of tools) is left
- * out, and so is what tools of the client said before: agents look things up by themselves.
+ * The messages by role. The user's last message is asked. Messages after it (a partial answer to continue, tool results) are
+ * left out, and so are earlier results of the client's tools: agents look things up themselves.
  */
 export function saidIn(messages: readonly SentMessage[], field: string): Said {
   const last = messages.findLastIndex(({ role }) => role === 'user')
@@ -158,7 +158,7 @@ function textOf({ content }: SentMessage): string {
 
 const TEXT_PARTS: ReadonlySet<string> = new Set(['text', 'input_text', 'output_text', 'refusal'])
 
-/** Of the question alone: an image further back in a conversation must not end it. */
+/** Only in the question: an image earlier in a conversation must not end it. */
 function refuseOtherMedia({ content }: SentMessage, field: string): void {
   if (typeof content === 'string') return
   const index = (content ?? []).findIndex(({ type }) => !TEXT_PARTS.has(type))
@@ -179,8 +179,8 @@ function formOf({ response_format, tools, tool_choice: choice }: ChatBody): Form
 }
 
 /**
- * A client that insists on one function wants its arguments: an answer of that form. Functions that a model may call or not
- * are left aside, as an agent has tools of its own.
+ * A client that requires one function wants its arguments: an answer in that form. Optional functions are ignored, because
+ * an agent has its own tools.
  */
 function forcedCall(tools: unknown, choice: unknown): Form | undefined {
   const functions = (Array.isArray(tools) ? tools : []).flatMap(functionIn)

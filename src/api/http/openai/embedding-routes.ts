@@ -17,7 +17,7 @@ import { maybe, open } from '../request/schema-words.ts'
 import { findReadable, idOf } from './named-models.ts'
 
 const TEXTS_MAX = 2048
-/** Numbers of a vector that was asked for; no model has as many. */
+/** The maximum number of dimensions to request; no model has as many. */
 const DIMENSIONS_MAX = 1_000_000
 const BODY_BYTES_MAX = 32 * 1024 * 1024
 
@@ -39,7 +39,7 @@ const BODY_SCHEMA = open({
     }),
   ),
   dimensions: maybe(t.Number({ multipleOf: 1, minimum: 1, maximum: DIMENSIONS_MAX }), {
-    description: 'Those of the model; vectors are not shortened',
+    description: 'Must be the model’s own: vectors are not shortened',
   }),
   user: maybe(t.String()),
 })
@@ -70,8 +70,8 @@ export const embeddingOperations = resource('OpenAI', (api, context) => {
     body: BODY,
     answers: {
       200: ['A vector for each text', ANSWER],
-      400: 'An empty text, or one that the model does not read whole',
-      404: 'No such model',
+      400: 'An empty text, or one too long for the model',
+      404: 'Unknown model',
     },
     async run({ body: sent, signal, principal }) {
       const model = requireEmbeddingModel(context.snapshot(), principal, sent.model)
@@ -162,7 +162,7 @@ export interface EmbeddingModel {
   /** As the answer names it. */
   readonly id: string
   readonly ref: ModelRef
-  /** Of its vectors; null: the first of them says it. */
+  /** The length of its vectors; null: learned from the first one. */
   readonly dimensions: number | null
 }
 
@@ -197,13 +197,13 @@ export function requireEmbeddingModel(
   throw new AppError('model_not_found', message, { param: 'model' })
 }
 
-/** Of all texts of one request, as in OpenAI's API. */
+/** For all texts of one request, as in OpenAI's API. */
 const TOKENS_MAX = 300_000
-/** No text of so many characters has so few tokens that it could be let in. */
+/** A text this long always has too many tokens. */
 const CHARS_PER_LOOK = 20_000
 
 /**
- * How many tokens the texts have; of a model that counts otherwise, about so many.
+ * How many tokens the texts have; an estimate if the model counts differently.
  * @throws AppError `context_exceeded` that names the text and the limit
  */
 export async function countedTokens(
@@ -243,7 +243,7 @@ type Vocabulary = ReadonlyMap<number, Uint8Array>
 export class TokenTexts {
   #vocabulary: Promise<Vocabulary> | null = null
 
-  /** @throws AppError `invalid_request` for a number that is no token */
+  /** @throws AppError `invalid_request` for a number that is not a token */
   async textOf(tokens: readonly number[], place: string): Promise<string> {
     this.#vocabulary ??= readVocabulary()
     const vocabulary = await this.#vocabulary

@@ -12,7 +12,7 @@ import { idOf } from './named-models.ts'
 import { chunkingRecord, findDocument, SHOWN_CHUNKING_SCHEMA } from './store-record.ts'
 
 export const STORE_FILE_SCHEMA = t.Object({
-  id: t.String({ description: 'The id of the document; `file-…` of an uploaded file' }),
+  id: t.String({ description: 'The id of the document; `file-…` for an uploaded file' }),
   object: t.Literal('vector_store.file'),
   vector_store_id: t.String(),
   created_at: t.Integer({ description: 'Seconds since 1970' }),
@@ -32,7 +32,7 @@ export const STORE_FILE_SCHEMA = t.Object({
       message: t.String(),
     }),
   ),
-  usage_bytes: t.Integer({ description: 'Of the vectors of its chunks' }),
+  usage_bytes: t.Integer({ description: 'Size of its chunks’ vectors' }),
   attributes: ATTRIBUTES_SCHEMA,
   chunking_strategy: SHOWN_CHUNKING_SCHEMA,
 })
@@ -99,7 +99,7 @@ export function noSuchFile(id: string): AppError {
 }
 
 /**
- * Those that are on their way or failed are the newest, then come the documents.
+ * Files in progress and failed ones are the newest, then come the documents.
  * @param status only those; null: all
  * @throws AppError `invalid_request` for an `after` or `before` that is not in the list
  */
@@ -118,7 +118,7 @@ export async function storeFilesPage(
   }
   const others = status === null ? unfinished : []
   const ids = new Set(others.map(({ id }) => id))
-  // A page that ends before an id is the one behind it the other way round.
+  // A page that ends before an id is a page after it in reverse order.
   const { before, limit } = order
   const isAscending = order.isAscending !== (before !== null)
   const from = before ?? order.after

@@ -30,11 +30,13 @@ export const STORE_SCHEMA = t.Object({
   id: t.String({ description: 'project.knowledge_base' }),
   object: t.Literal('vector_store'),
   created_at: t.Integer({ description: 'Seconds since 1970' }),
-  last_active_at: t.Integer({ description: 'When its definition or documents changed last' }),
+  last_active_at: t.Integer({
+    description: 'Time of the last change to its definition or documents',
+  }),
   name: t.String(),
   description: orNull(t.String()),
   status: t.Union([t.Literal('in_progress'), t.Literal('completed')]),
-  usage_bytes: t.Integer({ description: 'Of its vectors' }),
+  usage_bytes: t.Integer({ description: 'Size of its vectors' }),
   file_counts: t.Object({
     in_progress: t.Integer(),
     completed: t.Integer({ description: 'Documents' }),
@@ -66,7 +68,7 @@ export function storeAt({
   throw new AppError('knowledge_base_not_found', message, { param: 'vector_store_id' })
 }
 
-/** What clients of this API say of a knowledge base beside its definition; in its `params`. */
+/** Facts that clients of this API add to a knowledge base's definition; stored in its `params`. */
 export interface StoreFacts {
   readonly name: string
   readonly description: string | null

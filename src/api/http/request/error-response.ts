@@ -8,7 +8,7 @@ const CODES = Object.keys(ERRORS) as readonly ErrorCode[]
 
 export const PROBLEM = t.Object(
   {
-    type: t.String({ description: 'Where the code is explained', format: 'uri-reference' }),
+    type: t.String({ description: 'The documentation of the code', format: 'uri-reference' }),
     title: t.String(),
     status: t.Integer({ minimum: 400, maximum: 599 }),
     detail: t.String({ description: 'What is wrong, and what to do' }),
@@ -57,7 +57,7 @@ export function errorResponse(error: AppError, nowMs: number): Response {
   return new Response(JSON.stringify(body), { status, headers })
 }
 
-/** The failure of a request. Once the request is aborted, whatever is thrown comes of that and is not a bug. */
+/** The failure of a request. Once the request is aborted, every error comes from that and is not a bug. */
 export function requestError(error: unknown, signal: AbortSignal): AppError {
   if (error instanceof AppError || !signal.aborted) return toAppError(error)
   if (signal.reason instanceof AppError) return signal.reason
@@ -73,7 +73,7 @@ export function failureResponseAt(path: string, error: AppError, nowMs: number):
   return isOpenAiPath(path) ? openAiErrorResponse(error) : errorResponse(error, nowMs)
 }
 
-export const OPENAI_FAILURE = named('OpenAiFailure', 'What went wrong, as that API tells it', {
+export const OPENAI_FAILURE = named('OpenAiFailure', 'The error in OpenAI’s form', {
   error: t.Object({
     message: t.String(),
     type: t.String(),
@@ -84,7 +84,7 @@ export const OPENAI_FAILURE = named('OpenAiFailure', 'What went wrong, as that A
 
 export type OpenAiError = Wire<typeof OPENAI_FAILURE>['error']
 
-/** What those clients make of a code where they know it by another name. */
+/** The codes that those clients know under another name. */
 const OPENAI_CODES: Partial<Readonly<Record<ErrorCode, string>>> = {
   unauthorized: 'invalid_api_key',
   not_found: 'unknown_url',
@@ -111,7 +111,7 @@ function openAiErrorResponse(error: AppError): Response {
   const headers = new Headers({ 'content-type': 'application/json' })
   if (error.code === 'unauthorized') headers.set('www-authenticate', 'Bearer realm="Eider"')
   if (retryAfterSeconds !== undefined) headers.set('retry-after', String(retryAfterSeconds))
-  // OpenAI's own clients try every 408, 409, 429 and 5xx again, twice: a question that ran out of time would be asked thrice.
+  // OpenAI's clients retry every 408, 409, 429 and 5xx twice: a timed-out question would be asked three times.
   if (status >= 408) headers.set('x-should-retry', String(retryAfterSeconds !== undefined))
   return new Response(JSON.stringify({ error: openAiError(error) }), { status, headers })
 }

@@ -2,7 +2,7 @@
 
 import { type Static, type TSchema, t } from 'elysia'
 
-/** What a schema describes, as code makes it: nobody changes a record. */
+/** A schema as code creates it; records are never changed. */
 export type Wire<S extends TSchema> = Frozen<Static<S>>
 
 type Frozen<T> = T extends readonly (infer One)[]
@@ -77,8 +77,8 @@ interface SchemaWords {
 }
 
 /**
- * A schema that checks loosely, since whoever reads the value further on has better words for what is wrong in it, and
- * what the value is: that stands in the document.
+ * A schema that checks loosely, because a later reader of the value gives better error messages. The OpenAPI document
+ * describes the actual value.
  */
 export function documentedAs<S extends TSchema>(checked: S, shape: TSchema): S {
   return { ...checked, [DOCUMENTED]: shape }
@@ -104,7 +104,7 @@ const DATA = new Set(['const', 'default', 'enum', 'example', 'examples', 'requir
  * @param named collects those that have a name
  */
 export function shownSchema(schema: object, named: Map<string, JsonSchema>): JsonSchema {
-  // Any schema may have it.
+  // Every schema may have one.
   const { [DOCUMENTED]: shape, ...checked } = schema as Partial<Documented>
   if (shape !== undefined) {
     // Words of JSON Schema, with their own types.
@@ -157,7 +157,7 @@ function plainer(schema: Record<string, unknown>): JsonSchema {
   return Array.isArray(anyOf) ? { ...about, ...joined(anyOf) } : schema
 }
 
-/** Texts of a union are one enumeration; null beside one plain kind is a second type of it. */
+/** The texts of a union form one enumeration; null next to a plain type is a second type. */
 function joined(anyOf: readonly JsonSchema[]): JsonSchema {
   const texts = anyOf.filter((one) => typeof one.const === 'string')
   const others = anyOf.filter((one) => typeof one.const !== 'string')

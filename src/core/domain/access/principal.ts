@@ -7,13 +7,13 @@ import { nameKey } from '../identifier.ts'
  * What may be done. None of them includes another, but `admin` includes all:
  * - `read`: definitions, searches, SELECT, documents, files
  * - `write`: changes of what projects and files hold: documents, rows, knowledge bases, tables, views, agents
- * - `ask`: questions to agents, whatever these may read
+ * - `ask`: questions to agents, including the data they read
  * - `admin`: everything else too: keys, users, the audit log, data sources, work that runs by itself, backups
  */
 export const SCOPES = ['read', 'write', 'ask', 'admin'] as const
 export type Scope = (typeof SCOPES)[number]
 
-/** What a user may do, by one word. */
+/** The scopes of each role. */
 export const ROLE_SCOPES = {
   admin: SCOPES,
   editor: ['read', 'write', 'ask'],
@@ -21,13 +21,13 @@ export const ROLE_SCOPES = {
 } as const satisfies Readonly<Record<string, readonly Scope[]>>
 export type Role = keyof typeof ROLE_SCOPES
 
-/** `open`: there is no login, and nobody said who it is. */
+/** `open`: a server without a login, for a client that did not identify itself. */
 export type PrincipalKind = 'open' | 'user' | 'key'
 
-/** Whoever makes a request. */
+/** The user or key that makes a request. */
 export interface Principal {
   readonly kind: PrincipalKind
-  /** Of a user or a key, unique among its kind. Of `open`: empty. */
+  /** The id of a user or key, unique within its kind; empty for `open`. */
   readonly id: string
   /** As people know it, for messages and the audit log. */
   readonly name: string
@@ -36,7 +36,7 @@ export interface Principal {
   readonly namespaces: ReadonlySet<string> | null
 }
 
-/** Everyone, where there is no login. */
+/** Everyone, on a server without a login. */
 export const ANYONE: Principal = {
   kind: 'open',
   id: '',
@@ -59,7 +59,7 @@ export function requireScope(principal: Principal, scope: Scope): void {
   )
 }
 
-/** For what reaches beyond every project: an admin of some of them is none of all. @throws AppError `forbidden` */
+/** For things beyond single projects: an admin of some projects is not enough. @throws AppError `forbidden` */
 export function requireEverything(principal: Principal): void {
   requireScope(principal, 'admin')
   if (principal.namespaces === null) return
@@ -78,9 +78,9 @@ export function requireNamespace(principal: Principal, namespace: string): void 
   throw new AppError('forbidden', `${principal.name} may not use "${namespace.slice(0, 100)}"`)
 }
 
-/** Whoever asks agents, as it is kept beside what they asked. */
+/** The asker of a question, as stored with it. */
 export interface Asker {
-  /** `key 3`, `user 1`. null: nobody knows. */
+  /** `key 3`, `user 1`. null: unknown. */
   readonly by: string | null
   /** What others asked, too. */
   readonly seesAll: boolean
@@ -94,23 +94,23 @@ export function askerOf(principal: Principal): Asker {
   return { by: kind === 'open' ? null : `${kind} ${id}`, seesAll: mayDo(principal, 'admin') }
 }
 
-/** What nobody is known to have asked is for those who see all. */
+/** Questions without a known asker are for principals that see all. */
 export function maySeeAsked({ by, seesAll }: Asker, askedBy: string | null): boolean {
   return seesAll || (askedBy !== null && askedBy === by)
 }
 
-/** What somebody may read, as it is kept beside work that goes on without them. JSON. */
+/** A principal's rights, stored with work that continues without it. JSON. */
 
 export interface Rights {
-  /** Of knowledge bases, tables, views, definitions. */
+  /** The right to read knowledge bases, tables, views and definitions. */
   readonly read: boolean
-  /** Of agents' answers. */
+  /** The right to read agents' answers. */
   readonly ask: boolean
   /** In lower case, in their order; null: all. */
   readonly namespaces: readonly string[] | null
 }
 
-/** null: whatever there is. */
+/** null: everything. */
 export function rightsOf(principal: Principal): Rights | null {
   const { namespaces } = principal
   const [read, ask] = [mayDo(principal, 'read'), mayDo(principal, 'ask')]
@@ -118,7 +118,7 @@ export function rightsOf(principal: Principal): Rights | null {
   return read && ask && named === null ? null : { read, ask, namespaces: named }
 }
 
-/** Whether whoever has the first may have done what the second was needed for. */
+/** Whether the owner of the first may have done what the second was needed for. */
 export function covers(own: Rights | null, needed: Rights | null): boolean {
   if (own === null) return true
   if (needed === null) return false
@@ -128,7 +128,7 @@ export function covers(own: Rights | null, needed: Rights | null): boolean {
   return isNamed === true && (own.read || !needed.read) && (own.ask || !needed.ask)
 }
 
-/** What every database of MySQL's kind has beside projects. Each sees there what it may see. */
+/** The namespaces of every MySQL-like database, besides projects. Each caller sees their own part. */
 const EVERYBODYS: ReadonlySet<string> = new Set(['information_schema', 'log'])
 
 export function sees(rights: Rights | null | undefined, namespace: string): boolean {

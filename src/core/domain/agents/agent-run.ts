@@ -1,4 +1,4 @@
-/** What one question to an agent leaves behind: the record that `GET /api/traces/{trace_id}` gives back. */
+/** The record of one question to an agent, as `GET /api/traces/{trace_id}` returns it. */
 import { AppError, type ErrorCode } from '../../errors.ts'
 import type { ModelRef } from '../model-ref.ts'
 import type { Citation, EvidenceLevel } from './completion-event.ts'
@@ -9,13 +9,13 @@ export interface TokenUsage {
   readonly inputTokens: number
   /** All that was written, reasoning included. */
   readonly outputTokens: number
-  /** Of the input, what the provider had kept from before. */
+  /** The part of the input that the provider had cached. */
   readonly cachedTokens: number
 }
 
 export const NO_USAGE: TokenUsage = { inputTokens: 0, outputTokens: 0, cachedTokens: 0 }
 
-/** Of two turns; null: of one of them nobody knows. */
+/** The sum of two turns; null: one is unknown. */
 export function addedUsage(first: TokenUsage | null, second: TokenUsage | null): TokenUsage | null {
   if (first === null || second === null) return null
   return {
@@ -37,7 +37,7 @@ export interface ModelTurn {
   readonly finish: FinishReason
   /** null: the provider did not say. */
   readonly usage: TokenUsage | null
-  /** What the model wrote as thought, apart from its text; cut. */
+  /** The model's thoughts, apart from its text; cut. */
   readonly reasoning: string
   /** Tool calls that it asked for. */
   readonly callCount: number
@@ -61,7 +61,7 @@ export const RUN_OUTCOMES = ['answered', 'failed', 'cancelled'] as const
 
 export type RunOutcome = (typeof RUN_OUTCOMES)[number]
 
-/** What is known when a question begins. */
+/** The facts known at the start of a question. */
 export interface RunStart {
   /** A UUID. */
   readonly traceId: string
@@ -74,7 +74,7 @@ export interface RunStart {
   readonly conversationId: string | null
   /** `Asker.by`. */
   readonly askedBy: string | null
-  /** With its key, which is kept nowhere: whoever writes the run down takes it out of every text. */
+  /** With its key, which is stored nowhere: code that records the run removes it from every text. */
   readonly model: ModelRef
   /** The `traceparent` of the request (W3C Trace Context); null: there was none. */
   readonly traceParent: string | null
@@ -101,19 +101,19 @@ export interface FinishedRun extends Omit<RunStart, 'model'>, RunEnd {
   readonly endedAtMs: number
   readonly turns: readonly ModelTurn[]
   readonly steps: readonly ToolStep[]
-  /** Of all turns; null: none of them was counted. */
+  /** For all turns; null: none was counted. */
   readonly usage: TokenUsage | null
   /** By the price table; null: the model has no price there, or a turn was not counted. */
   readonly cost: number | null
 }
 
-/** Also where it is one that whoever asks may not see. */
+/** Also if it is one that the asker may not see. */
 export function traceNotFound(traceId: string): AppError {
   const why = 'it never was, its question is still being answered, or it was kept long enough'
   return new AppError('trace_not_found', `There is no trace ${traceId.slice(0, 100)}: ${why}`)
 }
 
-/** Also where it is one that whoever asks may not see. */
+/** Also if it is one that the asker may not see. */
 export function runNotFound(traceId: string): AppError {
   const message = `No question with the trace_id ${traceId.slice(0, 80)} is running or waiting`
   return new AppError('run_not_found', message)

@@ -24,9 +24,9 @@ export interface Citation {
   readonly knowledge_base: string
   readonly document_id: string
   readonly chunk_id: string
-  /** The quote itself. It stands in the chunk, word for word. */
+  /** The quote itself, word for word as it is in the chunk. */
   readonly text: string
-  /** Offsets of the quote in the document's column, in UTF-16 code units; null where they are not known. */
+  /** Offsets of the quote in the document's column, in UTF-16 code units; null if unknown. */
   readonly start: number | null
   readonly end: number | null
   readonly page: number | null
@@ -66,9 +66,9 @@ export interface AnswerFindings {
   readonly result?: StatementRows | null
 }
 
-/** Of a question that is watched beside whoever asked it. */
+/** For a question with watchers besides its client. */
 interface Watched {
-  /** When it happened: milliseconds since the question was asked. */
+  /** Milliseconds since the question. */
   readonly at_ms?: number
 }
 
@@ -124,7 +124,7 @@ export type FailureType =
   | 'content'
   | 'general'
 
-/** What a client is told about a failure after `start`. A provider's own status says more where it is known. */
+/** The client's view of a failure after `start`. A provider's own status says more, if known. */
 export const FAILURE_TYPES: Readonly<Record<ErrorCode, FailureType>> = {
   invalid_json: 'general',
   invalid_request: 'general',
@@ -245,7 +245,7 @@ export interface ErrorEvent {
   readonly type: 'error'
   readonly content: string
   readonly error_type: FailureType
-  /** As the `error_code` of the turn that is kept: `cancelled`, where somebody stopped it. */
+  /** As the `error_code` of the stored turn: `cancelled`, if it was stopped. */
   readonly error_code: ErrorCode
   readonly trace_id: string
 }
@@ -263,10 +263,10 @@ export type CompletionEvent =
   | ErrorEvent
   | EndEvent
 
-/** Of a question, in UTF-16 code units. */
+/** For a question, in UTF-16 code units. */
 export const TITLE_CHARS_MAX = 120
 
-/** What a conversation is called in a list: the beginning of its first question. */
+/** The title of a conversation in a list: the start of its first question. */
 export function conversationTitle(question: string): string {
   const title = question.slice(0, TITLE_CHARS_MAX).replace(/\s+/g, ' ').trim().toWellFormed()
   return question.length > TITLE_CHARS_MAX ? `${title}…` : title
@@ -276,7 +276,7 @@ export function conversationTitle(question: string): string {
 export interface ChunkPages {
   /** That of the chunk's first character. */
   readonly first: number
-  /** Where each further one begins, in code units into the chunk's content, rising. */
+  /** The start of each further page, in code units of the chunk's content, ascending. */
   readonly starts: readonly number[]
 }
 

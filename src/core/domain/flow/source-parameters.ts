@@ -1,6 +1,6 @@
 import { AppError } from '../../errors.ts'
 
-/** What `CREATE DATABASE … PARAMETERS` takes, engine by engine: which names, of which kind, which are secret. */
+/** The parameters of `CREATE DATABASE … PARAMETERS` for each engine: names, kinds, and which are secret. */
 
 interface SourceParameter {
   readonly name: string
@@ -22,7 +22,7 @@ function parameter(name: string, help: string, extra: Extra = {}): SourceParamet
   return { name, help, aliases: [], kind: 'text', isSecret: false, ...extra }
 }
 
-/** Of PostgreSQL's clients. `require` checks the certificate and its name, as `verify-full` does. */
+/** The modes of PostgreSQL's clients. `require` checks the certificate and its name, like `verify-full`. */
 const SSL_MODES = [
   'disable',
   'allow',
@@ -61,6 +61,9 @@ export const SOURCE_PARAMETERS: Readonly<Record<DataSourceEngine, readonly Sourc
         kind: 'numeric',
       },
     ),
+    parameter('storage', 'true: knowledge bases may be stored here; otherwise nothing is written', {
+      kind: 'boolean',
+    }),
     parameter('sslmode', 'How the connection is encrypted; prefer unless set', {
       aliases: ['ssl_mode'],
       kind: SSL_MODES,
@@ -107,7 +110,7 @@ export function isSourceEngine(engine: string): engine is DataSourceEngine {
   return Object.hasOwn(SOURCE_PARAMETERS, engine)
 }
 
-/** How a name of an engine is written by those who know it under another; undefined: nobody knows it. */
+/** The engine's name under another spelling or alias; undefined: unknown. */
 export function sourceEngineOf(name: string): DataSourceEngine | undefined {
   const sent = name.toLowerCase()
   const engine = Object.hasOwn(ENGINE_ALIASES, sent) ? (ENGINE_ALIASES[sent] ?? sent) : sent
@@ -209,7 +212,7 @@ const IDLE: Partial<Readonly<Record<DataSourceEngine, readonly IdleParameters[]>
   ],
 }
 
-/** What is shown of a secret. */
+/** The display form of a secret. */
 export const MASK = '******'
 
 function engineParameter(engine: DataSourceEngine, name: string): SourceParameter | undefined {
@@ -268,7 +271,7 @@ function isNumericType(text: string): boolean {
 const PARAMETER_CHARS_MAX = 100_000
 const HOST_CHARS_MAX = 255
 
-/** What is shown must not be an address with a password in it. */
+/** Displayed values must not be addresses with a password. */
 function checkPlace(engine: DataSourceEngine, name: string, value: SourceParameterValue): void {
   const text = String(value)
   if (name === 'host') {
@@ -311,7 +314,7 @@ function requirePlace(
   throw new AppError('missing_field', `Engine ${engine} needs the parameter ${needed}${how}`)
 }
 
-/** A database elsewhere, or a file of one, whose tables SQL reads as `<data source>.<table>`. */
+/** A remote database, or a database file, whose tables SQL reads as `<data source>.<table>`. */
 export interface DataSource {
   readonly id: number
   readonly name: string
@@ -369,7 +372,7 @@ const USER_OF_URL = /(:\/\/)[^\s'"/]{1,300}@/g
 const PARAMETER_OF_URL =
   /([?&][\w-]{0,40}(?:key|token|secret|passw|pwd|signature)[\w-]{0,40}=)[^&\s'"]{1,2000}/gi
 
-/** The statement with `******` for what stands under the name of a secret or logs in by an address. */
+/** The statement with `******` for every secret and for every address that contains a login. */
 export function withoutSecrets(sql: string): string {
   return sql
     .replaceAll(NAMED, (_all, quoted: string | undefined, _text, bare: string | undefined) => {
@@ -387,7 +390,7 @@ const HOLDING = new RegExp(
   'i',
 )
 
-/** Whether no part of the text may be shown, as it may be torn anywhere: a mistake in it is told by its place alone. */
+/** Whether no part of the text may be shown, because it may be cut anywhere: errors then give only the position. */
 export function mayHoldSecrets(sql: string): boolean {
   return HOLDING.test(sql) || withoutSecrets(sql) !== sql
 }

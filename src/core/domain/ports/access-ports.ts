@@ -5,7 +5,7 @@ import type { Principal, PrincipalKind, Role, Scope } from '../access/principal.
 export interface AccessKey {
   readonly id: number
   readonly name: string
-  /** The beginning of its text. */
+  /** The start of its text. */
   readonly prefix: string
   readonly scopes: readonly Scope[]
   /** As they were named; null: all. */
@@ -37,17 +37,17 @@ export interface KnownKey {
 export interface AccessKeys {
   /** The oldest first. */
   list(): readonly AccessKey[]
-  /** @returns the key, and its text, which nobody can find again @throws AppError `key_exists`, `too_many_keys` */
+  /** @returns the key, and its text, which is not stored @throws AppError `key_exists`, `too_many_keys` */
   create(draft: NewAccessKey): Promise<{ readonly key: AccessKey; readonly text: string }>
-  /** Once this resolves, nobody comes in with it. @throws AppError `key_not_found` */
+  /** Once this resolves, the key no longer works. @throws AppError `key_not_found` */
   remove(id: number): Promise<void>
   /** From memory. undefined: no key has this text. */
   find(text: string): KnownKey | undefined
-  /** Costs no write of its own. */
+  /** Needs no separate write. */
   noteUse(id: number): void
 }
 
-/** What every key begins with. */
+/** The prefix of every key. */
 export const KEY_PREFIX = 'eider_'
 
 export interface User {
@@ -95,7 +95,7 @@ export interface Users {
   isPassword(id: number, password: string, client: string, signal: AbortSignal): Promise<boolean>
 }
 
-/** Something that was changed, or that somebody tried to. It holds names, and never what a statement or a body says. */
+/** A change, or an attempt at one. It contains names, never the content of a statement or body. */
 export interface AuditEntry {
   readonly principal: Pick<Principal, 'kind' | 'id' | 'name'>
   /** `POST /api/keys`, `DROP KNOWLEDGE_BASE`, `log in`. */

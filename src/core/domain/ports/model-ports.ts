@@ -1,6 +1,6 @@
 /**
- * What the use cases need of models: embedding, chat, agents and reranking. `models/` and `agents/` implement it. Every method
- * that takes a signal stops within a second of its abort and throws its reason.
+ * The use cases' requirements on models: embedding, chat, agents and reranking. `models/` and `agents/` implement it. Every
+ * method with a signal stops within a second of its abort and throws its reason.
  */
 import type { Agent } from '../agents/agent.ts'
 import type { FinishReason, RunPurpose, TokenUsage } from '../agents/agent-run.ts'
@@ -10,7 +10,7 @@ import type { ModelRef } from '../model-ref.ts'
 
 /** Counts the tokens of texts. */
 export interface TokenCounter {
-  /** At least as many as the model makes of the text, without those that stand around every text. */
+  /** At least as many as the model makes of the text, without the special tokens around every text. */
   count(text: string): number
   /**
    * Up to where `tokensMax` tokens reach: the end of the last whole word that fits, at most `end`; `start` where not even
@@ -24,21 +24,21 @@ export type TokenizerName = 'word_piece' | 'bytes'
 
 /** How much of a text an embedding model reads. What comes after it is in no vector. */
 export interface EmbedderReach {
-  /** With those that stand around every text. */
+  /** Including the special tokens around every text. */
   readonly tokensMax: number
-  /** Tokens that stand around every text. */
+  /** The special tokens around every text. */
   readonly frameTokens: number
   readonly tokenizer: TokenizerName
   /**
-   * A text of more tokens, those around it aside, is read in parts of at most so many, and its vector is the mean of theirs.
-   * Missing: every text is read at once.
+   * A text with more tokens, not counting the special ones, is read in parts of at most this many, and its vector is their
+   * mean. Missing: every text is read at once.
    */
   readonly tokensAtOnce?: number
 }
 
 /** Text → vectors. One model, ready to be called. */
 export interface Embedder {
-  /** Missing: nobody knows. */
+  /** Missing: unknown. */
   readonly reach?: EmbedderReach
   /**
    * One vector per text, in the order of the texts, all of one length.
@@ -51,13 +51,13 @@ export interface Embedder {
 export interface EmbedderRegistry {
   readonly providers: readonly string[]
   /**
-   * @param withinMs how long one embedding may take, further tries included: longer than usual for work that nobody waits for;
-   * unset: as long as vectors that are to be stored are worth
+   * @param withinMs how long one embedding may take, further tries included: longer than usual for background work; unset:
+   * the default for vectors that are stored
    * @throws AppError `unknown_provider` listing those there are, `invalid_knowledge_base` for a missing setting
    */
   embedder(ref: ModelRef, withinMs?: number): Embedder
   /**
-   * Tries the model once, without retries: its dimensions, or a warning where it could not be reached.
+   * Tries the model once, without retries: its dimensions, or a warning if it cannot be reached.
    * @throws AppError `provider_refused` on a definite refusal (bad key, no such model)
    */
   probe(ref: ModelRef, timeoutMs: number): Promise<EmbedderProbe>
@@ -73,9 +73,9 @@ export interface ToolCall {
   readonly name: string
   /** The text of a tool that takes one; of a tool with a `schema` the arguments' object as JSON. */
   readonly input: string
-  /** What is wrong with the arguments as the model wrote them: it is told, and the tool is not run. */
+  /** What is wrong with the model's arguments: the model gets this message, and the tool does not run. */
   readonly malformed?: string
-  /** What the provider wants back with the call (signed thoughts). Nobody else reads it; it stays with the call. */
+  /** Opaque data that the provider wants back with the call (signed thoughts). */
   readonly kept?: Readonly<Record<string, unknown>>
 }
 
@@ -125,8 +125,8 @@ export interface ResponseFormat {
 }
 
 /**
- * What a chat model says, as it says it: text in pieces, then whole tool calls. No tool call: the text is the answer.
- * `reasoning` is thought, not answer. `end` comes last and once, or not at all from a model that tells nothing.
+ * A chat model's output as it arrives: text in pieces, then whole tool calls. Without a tool call, the text is the answer.
+ * `reasoning` is thought, not answer. `end` comes last and once, or never if the model reports nothing.
  */
 export type ChatDelta =
   | { readonly kind: 'text'; readonly text: string }
@@ -137,7 +137,7 @@ export type ChatDelta =
       readonly finish: FinishReason
       /** null: the server did not say. */
       readonly usage: TokenUsage | null
-      /** What the answer lost or was done without, in plain words: cut at a limit, filtered, no tools on that server. */
+      /** What the answer lost or had to do without, in plain words: cut at a limit, filtered, no tools on that server. */
       readonly warnings: readonly string[]
       /** By the built-in model. */
       readonly judged?: JudgedAnswer
@@ -151,7 +151,7 @@ export interface JudgedAnswer {
 }
 
 export interface ChatModel {
-  /** What is called, fit for messages; missing: nothing is. */
+  /** The URL, safe for messages; missing: none is called. */
   readonly url?: string
   /** @throws AppError `provider_failed`, `provider_refused`, `timeout` */
   respond(request: ChatRequest, signal: AbortSignal): AsyncIterable<ChatDelta>
@@ -161,7 +161,7 @@ export interface ChatModel {
 export interface ChatModels {
   /** That of the settings; null: there is only the built-in one, which quotes and cannot write. */
   readonly defaultModel: ModelRef | null
-  /** What is known of the servers of models, of agents too. */
+  /** The known features of model servers, also for agents. */
   readonly features?: RefusedFeatures
   /** @throws AppError `unknown_provider`, `invalid_agent` for a missing setting */
   chatModel(ref: ModelRef, withinMs?: number): Promise<ChatModel>
@@ -169,13 +169,13 @@ export interface ChatModels {
   problemOf?(ref: ModelRef): string | null
 }
 
-/** What an agent said to one question. */
+/** An agent's answer to one question. */
 export interface AgentAnswer {
   readonly content: string
   readonly traceId: string
   readonly citations: readonly Citation[]
   readonly warnings: readonly string[]
-  /** Of all turns; null: the provider said nothing of them. */
+  /** For all turns; null: not reported by the provider. */
   readonly usage: TokenUsage | null
   /** By the prices of the settings; null: they have none for the model, or its tokens are not known. */
   readonly cost: number | null
@@ -187,8 +187,8 @@ export interface AgentAnswers {
   /** What an agent lacks as it is defined; nothing is called. */
   warningsOf(agent: Agent): readonly string[]
   /**
-   * @param purpose unset: a user's question. One of an evaluation waits for a place that nobody else wants, however long that
-   * takes, and leaves half of them to users
+   * @param purpose unset: a user's question. An evaluation's question waits for a slot that no user wants, however long that
+   * takes, and leaves half of the slots to users
    * @throws AppError as the question failed: `timeout`, `too_busy`, `provider_failed`, `agent_crashed`, …
    */
   ask(

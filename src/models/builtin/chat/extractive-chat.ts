@@ -67,7 +67,7 @@ async function* respond(
   yield { kind: 'end', finish: 'stop', usage: null, warnings: [], judged }
 }
 
-/** What is asked, and what is known of it by now. */
+/** The question, and the findings so far. */
 interface Turn {
   readonly question: string
   /** Knowledge bases. */
@@ -94,7 +94,7 @@ function turnOf({ messages, tools }: ChatRequest): Turn {
   }
 }
 
-/** The knowledge bases' names; then the searches; then what stands beside what they found. */
+/** The knowledge bases' names; then the searches; then the text next to their results. */
 function nextCalls(turn: Turn): readonly ToolCall[] {
   const { question, names, calls, choice, searches, has } = turn
   const isCalled = (tool: string) => calls.some((call) => call.name === tool)
@@ -119,7 +119,7 @@ function nextCalls(turn: Turn): readonly ToolCall[] {
   return [...namedCalls(turn, found), ...callsAround(found.flatMap(({ passages }) => passages))]
 }
 
-/** What each search told, in their order. */
+/** The result of each search, in order. */
 function foundBy({ choice, searches }: Turn): readonly Found[] {
   return searches.map(({ observation }, index) => {
     const name = choice.chosen[index] ?? ''
@@ -134,7 +134,7 @@ interface Found {
   readonly failure: BaseFailure | null
 }
 
-/** A short option is no word for a search: what holds it is searched apart. */
+/** A short option is not a word for a search: passages that contain it are searched separately. */
 function searchCalls(question: string, names: readonly string[]): readonly ToolCall[] {
   const [option] = optionsIn(question)
   return names.flatMap((name, index) => {

@@ -5,14 +5,14 @@ import type { ToolCall } from '../../../core/domain/ports/model-ports.ts'
 import type { ChunkPlace, Passage } from './answer-unit.ts'
 import type { ObservedCall } from './asked-question.ts'
 
-/** What a tool's result holds. */
+/** The content of a tool's result. */
 export type Observed =
   | { readonly kind: 'passages'; readonly passages: readonly Passage[] }
   | { readonly kind: 'failure'; readonly message: string }
 
 const CSV_TITLE = /^Result in CSV format[^\n]*\n/m
 
-/** The rows of a knowledge base's query; a text without rows tells what failed. */
+/** The rows of a knowledge base query; a text without rows is its error. */
 export function passagesIn(observation: string): Observed {
   const csv = csvIn(observation)
   if (csv === null) return { kind: 'failure', message: failureIn(observation) }
@@ -74,7 +74,7 @@ function passagePlace(chunkId: string, documentId: string, text: string): ChunkP
   return { column: path.slice(documentId.length + 1), number, total, start, end }
 }
 
-/** The rows of a query, the names of their columns first; null where it failed. */
+/** The rows of a query after the column names; null if it failed. */
 export function csvIn(observation: string): string | null {
   const title = CSV_TITLE.exec(observation)
   return title === null ? null : observation.slice(title.index + title[0].length)
@@ -103,7 +103,7 @@ function uncut(text: string): string {
 
 const FAILURE_CHARS_MAX = 300
 
-/** What a text without rows tells. */
+/** The message in a text without rows. */
 export function failureIn(observation: string): string {
   const [line = ''] = observation.trim().split('\n')
   return line.slice(0, FAILURE_CHARS_MAX).toWellFormed().trim()
@@ -112,7 +112,7 @@ export function failureIn(observation: string): string {
 export const QUERY_TOOL = 'kb_query_tool'
 /** How the ids of these calls begin. */
 export const AROUND_ID = 'around-'
-/** The best passages of a question: what stands before and after them is read too. */
+/** The best passages of a question; the text before and after them is read too. */
 const WIDENED_MAX = 4
 /** Of a passage's relevance, what the chunks beside it are given. */
 const NEIGHBOUR_SHARE = 0.8

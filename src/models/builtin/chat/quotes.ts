@@ -11,7 +11,7 @@ interface Quote {
   readonly piece: StretchPiece
   /** All that is quoted, in the stretch. */
   readonly span: Span
-  /** Stands before it, apart: the header of a table, the name of an option. */
+  /** Comes before it, separately: the header of a table, the name of an option. */
   readonly lead: Span | null
 }
 
@@ -85,8 +85,8 @@ function isOnlyMarks(between: string): boolean {
 }
 
 /**
- * With the sentence before where the unit points back to it, then with those beside it while there is room, the better one
- * first: an answer often stands next to the sentence that repeats the question.
+ * With the previous sentence if the unit refers to it, then with neighbours while they fit, the better one first: an answer
+ * is often next to the sentence that repeats the question.
  */
 function withNeighbours({ site }: RankedUnit, span: Span, units: readonly RankedUnit[]): Span {
   const { text } = site.stretch
@@ -126,7 +126,7 @@ function worthOfSpan({ start, end }: Span, { stretch }: UnitSite, units: readonl
   }, Number.NEGATIVE_INFINITY)
 }
 
-/** Whether a quote says nothing beside the question's own words. */
+/** Whether a quote has no words besides the question's own. */
 function repeats({ unit, span }: Quote, asked: ReadonlySet<string>): boolean {
   const { stretch } = unit.site
   const own = keywords(stretch.text.slice(span.start, span.end))
@@ -172,7 +172,7 @@ function shownQuote(quote: Quote, asked: ReadonlySet<string>): string {
   }
 }
 
-/** Of the unit's sentences the one that shares most with the question; the later of equals adds more. */
+/** The unit's sentence that shares most with the question; of equals the later one, which adds more. */
 function markedSpan({ unit }: Quote, asked: ReadonlySet<string>): Span {
   const { span, stretch } = unit.site
   const sentences = sentenceSpans(stretch.text, span)
@@ -225,7 +225,7 @@ function shortenedQuote(text: string): string {
 
 const HEADING_CHARS_MAX = 80
 
-/** Document, page and heading, and the id by which it is cited. */
+/** Document, page and heading, and the id for citing it. */
 function quoteSource({ unit, piece, span }: Quote): string {
   const { documentId, pages, chunkId } = piece.passage
   const page = pages === null ? '' : `page ${pageAt(pages, span.start - piece.start)}`

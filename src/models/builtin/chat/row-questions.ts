@@ -6,7 +6,7 @@ import WORDS from '../../../../assets/answers/words.json' with { type: 'json' }
 import { literal, quote } from '../../../core/domain/identifier.ts'
 import { withoutAccents } from '../../../core/text/word-forms.ts'
 
-/** A knowledge base as its description tells it. */
+/** A knowledge base by its description. */
 export interface DescribedKnowledgeBase {
   /** `project.kb` */
   readonly name: string
@@ -36,7 +36,7 @@ const CHUNK_NOUNS = /\b(chunks?|passages?)\b/
 const EMPTY_WORDS = new Set(WORDS.rows.empty.split(' '))
 const GROUP = /\b(each|per|by|every|grouped|group|je|pro|jede\w*|nach|por|cada)\b|кажд|每/
 
-/** A statement that answers, or none where it is not plain. */
+/** A statement that answers; none if it is not clear. */
 export interface RowAnswer {
   readonly statement: string | null
   readonly source: DescribedKnowledgeBase
@@ -82,7 +82,7 @@ function answerFrom(question: string, { text, wanted, source }: Asked): RowAnswe
   const condition = column === undefined ? null : columnCondition(question, column, used)
   const own = new Set(nameWords(source.name).map(singular))
   const isNoun = (word: string) => NOUNS.test(word) || own.has(singular(word))
-  // What is counted has some name of the user's own: "how many packages".
+  // The counted things have the user's own name: "how many packages".
   const counted = /\b(?:how many|which|what|list|all|wie ?viele|welche|alle)\s+([\p{L}-]+)/u.exec(
     text,
   )?.[1]
@@ -166,7 +166,7 @@ const COMPARISONS: readonly (readonly [RegExp, string])[] = [
   [/at most|hochstens/, '<='],
 ]
 
-/** `license = 'MIT'` where the value stands right beside the column's name or in quotation marks. */
+/** `license = 'MIT'` where the value is right next to the column's name or in quotation marks. */
 function columnCondition(
   question: string,
   column: DescribedColumn,

@@ -27,7 +27,7 @@ const ITEM = /^(\s*)([-*+•‣◦]|\d{1,3}[.)])\s+(\[[ x]\]\s+)?(?=\S)/
 const ROW = /^\s*\|.*\S/
 const RULER = /^[\s|:+=_*-]*$/
 const TABLE_RULER = /^\s*\|?\s*:?-+:?\s*(\|\s*:?-+:?\s*)+\|?\s*$/
-/** Of links that stand elsewhere: nothing to be read. */
+/** Link definitions: not text to read. */
 const LINK_TARGET = /^\s{0,3}\[[^\]]{1,200}\]:\s*\S/
 /** The first and the last line of a manual page: `DU(1)      User Commands      DU(1)`. */
 const MANUAL_MARGIN = /^\S[^\n]{0,80}\s{3,}\S[^\n]{0,80}\s{3,}\S{1,40}\(\d\w{0,6}\)\s*$/
@@ -147,7 +147,7 @@ class BlockReader {
     return true
   }
 
-  /** With the lines that continue it, also after a blank one where they are indented. */
+  /** With its continuation lines, also after a blank line if they are indented. */
   #item(): boolean {
     const match = ITEM.exec(this.#line().text)
     if (match === null) return false
@@ -287,7 +287,7 @@ const LINK = /(?<!!)\[([^[\]]{1,80})\](?:\([^()\s]{0,500}\)|\[[^[\]]{0,200}\])/g
 
 const LINKS_MAX = 2
 
-/** Whether there are words beside markup, or hardly more than a link: `[MIT](LICENSE)`. */
+/** Whether there are words besides markup, or little more than a link: `[MIT](LICENSE)`. */
 function isReadable(text: string): boolean {
   const isShort = (text.match(LINK)?.length ?? 0) <= LINKS_MAX
   const plain = isShort ? text.replace(LINK, '$1') : text
@@ -295,7 +295,7 @@ function isReadable(text: string): boolean {
   return /[\p{L}\p{N}]/u.test(plain.replace(MARKUP, ' ').replace(MARKUP, ' '))
 }
 
-/** `> ` of a Markdown quote, and tags that begin or end a paragraph. */
+/** `> ` of a Markdown quote, and tags that open or close a paragraph. */
 function withoutQuoteMark(text: string, { start, end }: Span): Span {
   const part = text.slice(start, end)
   const before =
@@ -305,8 +305,8 @@ function withoutQuoteMark(text: string, { start, end }: Span): Span {
 }
 
 /**
- * Whether a text was cut out of a document in the middle of fenced code: then its first fence is a closing one. Only opening
- * ones name a language, and they take turns; where none does, the side that is less like prose is the code.
+ * Whether a text was cut from a document in the middle of fenced code: then its first fence is a closing one. Only opening
+ * ones name a language, and they alternate; without a language, the side less like prose is the code.
  */
 function startsInCode(lines: readonly string[]): boolean {
   const fences = lines.flatMap((line, index) => (FENCE.test(line) ? [index] : []))
@@ -327,7 +327,7 @@ function codeShare(lines: readonly string[]): number {
 const PROSE =
   /^\s*(?!\/\/|\*|#!|<).*\p{L}{2,}[,;]? [`*_]?\p{L}{2,}[`*_]?[,;]? [`*_]?\p{L}{2,}|^\s*([-*+]|#+|\d+[.)])\s/u
 
-/** Of the lines that are not empty; nothing is all prose. */
+/** Of the non-empty lines; empty text counts as prose. */
 function proseShare(lines: readonly string[]): number {
   const written = lines.filter((line) => line.trim() !== '')
   if (written.length === 0) return 1

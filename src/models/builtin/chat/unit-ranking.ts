@@ -16,7 +16,7 @@ import {
   withCosines,
 } from './unit-features.ts'
 
-/** Units whose vectors are made, and how much of each: making one takes 10 to 15 ms of a core. */
+/** The number of units to embed, and the part of each: embedding one takes 10 to 15 ms of a core. */
 const EMBEDDED_MAX = 10
 const EMBEDDED_CHARS_MAX = 240
 /** A unit without a word of the question beside it either says the same in other words, or something else. */

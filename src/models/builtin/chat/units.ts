@@ -2,9 +2,9 @@ import { type Span, sentenceSpans, trimmedSpan } from '../../../core/text/senten
 import type { AnswerUnit, Passage, Stretch, StretchPiece, UnitSite } from './answer-unit.ts'
 import { MARKUP, plainTitle, type TextBlock, textBlocks } from './text-blocks.ts'
 
-/** Of one quote. */
+/** For one quote. */
 export const QUOTE_CHARS_MAX = 400
-/** Headings of a unit that its setting tells. */
+/** Headings of a unit that its context shows. */
 const HEADINGS_TOLD = 2
 const LEAD_CHARS_MAX = 200
 
@@ -15,7 +15,7 @@ export function unitsOf(passages: readonly Passage[]): readonly AnswerUnit[] {
 
 type Kind = UnitSite['kind']
 
-/** Walks the blocks of a stretch and remembers what they stand under. */
+/** Walks the blocks of a stretch and remembers the headings above them. */
 class UnitCutter {
   readonly #stretch: Stretch
   readonly #text: string
@@ -108,13 +108,13 @@ class UnitCutter {
     this.#described(block, this.#leadOfList())
   }
 
-  /** Only a sentence that says so leads to a list: another one stands before it by chance. */
+  /** Only a sentence that announces a list leads to it: any other one is before it by chance. */
   #leadOfList(): Span | null {
     const lead = this.#lead
     return lead !== null && /:[*_"'”’)]*$/.test(this.#textOf(lead)) ? lead : null
   }
 
-  /** An item or an option: whole where it is short, else its sentences, each with its name. */
+  /** An item or an option: whole if it is short, else its sentences, each with its name. */
   #described(block: Span, lead: Span | null): void {
     if (block.end - block.start <= QUOTE_CHARS_MAX) {
       this.#add('item', block, block, lead)
@@ -147,7 +147,7 @@ class UnitCutter {
     }
   }
 
-  /** Whole where it is short, else its paragraphs. */
+  /** Whole if it is short, else its paragraphs. */
   #code(block: Span): void {
     const lead = this.#lead
     for (const piece of this.#piecesOfCode(block)) {
@@ -182,7 +182,7 @@ class UnitCutter {
     return [...pieces, { start, end: span.end }]
   }
 
-  /** A list, as far as a quote reaches, is one unit beside its items: the answer to a question for all of them. */
+  /** A list, as far as fits into a quote, is one unit besides its items: the answer to a question about all of them. */
   #endList(): void {
     const items = this.#items
     this.#items = []
@@ -296,7 +296,7 @@ function joinedStretch(stretch: Stretch, passage: Passage): Stretch | null {
   return { text, pieces: [...stretch.pieces, piece] }
 }
 
-/** The piece that a part stands in whole, the most relevant one; else that which holds most of it. */
+/** The most relevant piece that contains a part; else the one with most of it. */
 export function pieceOf({ pieces }: Stretch, span: Span): StretchPiece {
   const held = (piece: Span) => {
     return Math.min(piece.end, span.end) - Math.max(piece.start, span.start)

@@ -3,16 +3,16 @@ import { UNSPACED } from '../../../core/text/words.ts'
 import type { AnswerUnit } from './answer-unit.ts'
 import { keywords } from './keywords.ts'
 
-/** What a unit earns by the place and the form that the question asks for, beside its words. */
+/** The score of a unit for the position and form that the question asks for, besides its words. */
 export class WantedForm {
-  /** Of "What is X?" and of comparisons; empty: nothing is to be explained. */
+  /** The subjects of "What is X?" and of comparisons; empty: nothing is to be explained. */
   readonly #subjects: readonly string[]
   readonly #options: readonly RegExp[]
-  /** Documents may be called so. */
+  /** Words that may be document ids. */
   readonly #ids: ReadonlySet<string>
   readonly #asked: ReadonlySet<string>
   readonly #asksForAll: boolean
-  /** The heading or text that the sentences so far stand under. */
+  /** The heading or text above the sentences so far. */
   #above: string | null = null
 
   constructor(question: string) {
@@ -25,7 +25,7 @@ export class WantedForm {
     })
   }
 
-  /** Units are given in the order of their text: the first sentence below a heading is known by it. */
+  /** Units must come in text order, to recognize the first sentence below a heading. */
   worthOf(unit: AnswerUnit): number {
     const label = this.#subjects.length > 0 ? '' : (LABEL.exec(unit.text)?.[1] ?? '')
     const isHeaded = this.#isAsked(unit.site.heading, unit) || this.#isAsked(label, unit)
@@ -54,7 +54,7 @@ export class WantedForm {
     return isHeaded || isLed ? WORTH.list : 0
   }
 
-  /** An option explains itself where it is named first; elsewhere it is only spoken of. */
+  /** An option is explained where it is named first; in other places it is only mentioned. */
   #worthOfOption({ text, site }: AnswerUnit): number {
     if (this.#options.length === 0) return 0
     const { lead, stretch } = site
@@ -140,7 +140,7 @@ function definesIt(text: string, subject: string): boolean {
   return named === subject
 }
 
-/** Short options (`-v`) are no words for a search. */
+/** Short options (`-v`) are not search words. */
 export function optionsIn(question: string): readonly string[] {
   return [...question.matchAll(/(?<![\p{L}\p{N}-])-[a-zA-Z0-9](?![\p{L}\p{N}-])/gu)].map(
     ([option]) => option,

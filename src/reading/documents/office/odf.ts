@@ -117,7 +117,7 @@ const COLUMNS_MAX = 200
 const ROWS_REPEATED_MAX = 100
 
 interface ListKind {
-  /** By depth: null for a bullet, else format and what stands around the number. */
+  /** By depth: null for a bullet, else format and the text around the number. */
   readonly levels: readonly (ListNumber | null | undefined)[]
 }
 
@@ -132,7 +132,7 @@ interface ListNumber {
 class OdfBody {
   readonly #parents = new Map<string, string>()
   readonly #lists = new Map<string, ListKind>()
-  /** Equations are documents of their own, by their folder. */
+  /** Equations are separate documents, by folder. */
   readonly #formulas: ReadonlyMap<string, string>
   #after: Block[] = []
   #noteCount = 0
@@ -185,7 +185,7 @@ class OdfBody {
     })
   }
 
-  /** Notes and text boxes follow the block that they stand in. */
+  /** Notes and text boxes follow the block that contains them. */
   #withAfter(read: () => Block): Block[] {
     const outer = this.#after
     this.#after = []
@@ -310,7 +310,7 @@ class OdfBody {
   }
 }
 
-/** What stands in a paragraph and holds paragraphs itself. */
+/** Elements in a paragraph that contain paragraphs themselves. */
 const BLOCK_HOLDERS = new Set(['text-box', 'custom-shape', 'rect', 'ellipse', 'g', 'polygon'])
 
 function hasOwnText(item: XmlElement): boolean {
@@ -349,7 +349,7 @@ function markerOf(level: ListNumber, number: number): string {
   return `${level.prefix}${formatted(number, level.format)}${level.suffix}`.trim()
 }
 
-/** MathML in the document: what StarMath calls it where that is there, else its signs. */
+/** MathML in the document: StarMath's notation if available, else its signs. */
 function formulaText(element: XmlElement): string {
   const [annotation] = descendants(element, 'annotation')
   return oneLine(annotation === undefined ? textOf(element) : textOf(annotation))

@@ -7,7 +7,7 @@ import { MARKER, withoutSpareColumns } from './tables/aligned-tables.ts'
 export interface Block {
   readonly kind: 'text' | 'heading' | 'entry' | 'table' | 'code'
   readonly text: string
-  /** Of a heading's type. */
+  /** The type size of a heading. */
   readonly size?: number
 }
 
@@ -84,7 +84,7 @@ function kindOf(lines: readonly Line[], index: number, column: Column, around: S
   return startsEntry(lines, index) ? 'entry' : 'text'
 }
 
-/** The index after the block that begins here. */
+/** The index after the block that starts here. */
 function blockEnd(
   lines: readonly Line[],
   start: number,
@@ -167,10 +167,10 @@ function isCode(
   if (isMonospace(before) || isMonospace(after)) return true
   if (line.text.length < CODE_CHARS_MIN && !CODE_SIGNS.test(line.text)) return false
   const usual = line.size * column.leading * 1.25
-  const stands =
+  const isStacked =
     (before === undefined || line.baseline - before.baseline > usual) &&
     (after === undefined || after.baseline - line.baseline > usual)
-  return stands || line.x0 > column.x0 + line.size * 1.5
+  return isStacked || line.x0 > column.x0 + line.size * 1.5
 }
 
 function isMonospace(line: Line | undefined): boolean {
@@ -186,7 +186,7 @@ function startsEntry(lines: readonly Line[], index: number): boolean {
   }
   if (!MARKER.test(mark) || !ENTRY_NUMBER.test(mark)) return false
   const before = lines[index - 1]
-  // A line that happens to begin with a number stands below the one before.
+  // A line that happens to begin with a number is below the previous one.
   return (
     before === undefined ||
     Math.abs(before.x0 - line.x0) > line.size * 0.5 ||
@@ -195,7 +195,7 @@ function startsEntry(lines: readonly Line[], index: number): boolean {
   )
 }
 
-/** The line stands in the middle of a sentence. */
+/** The line is in the middle of a sentence. */
 function goesOn(lines: readonly Line[], index: number): boolean {
   const [before, line] = [lines[index - 1], lines[index]]
   if (before === undefined || line === undefined || before.table !== null) return false
@@ -226,7 +226,7 @@ function startsParagraph(lines: readonly Line[], index: number, column: Column):
   return isShorter && isEnd
 }
 
-/** How far a line begins from the edge at which reading begins. */
+/** The distance of a line's start from the edge where reading starts. */
 function indentOf(line: Line, { x0, x1, isRtl }: Column): number {
   return isRtl ? x1 - line.x1 : line.x0 - x0
 }

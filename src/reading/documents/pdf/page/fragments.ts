@@ -8,12 +8,12 @@ export interface Fragment {
   readonly top: number
   readonly bottom: number
   readonly baseline: number
-  /** Of most of its characters. */
+  /** The size of most of its characters. */
   readonly size: number
   readonly font: Font
   /** Nearly all of its characters are in type of one width. */
   readonly isMonospace: boolean
-  /** Where its first character stands among those that the page draws. */
+  /** The index of its first character in drawing order. */
   readonly order: number
 }
 
@@ -84,14 +84,14 @@ function continues(run: Run, glyph: Glyph): boolean {
   const size = Math.max(run.size, glyph.size)
   const small = Math.min(run.size, glyph.size)
   const shift = Math.abs(glyph.baseline - run.baseline)
-  // Raised and lowered characters stand close to what they belong to.
+  // Raised and lowered characters are close to their base.
   const isRaised = small < size * 0.85 && shift < size * 0.65
   if (shift > size * 0.25 && !isRaised) return false
   const last = run.glyphs[run.glyphs.length - 1]
   if (last === undefined) return true
   const gap = glyph.x0 - last.x1
   const isBackwards = last.x0 - glyph.x1
-  // From right to left, a character ends where the one before begins.
+  // From right to left, a character ends where the previous one starts.
   if (gap < 0 && Math.abs(isBackwards) < size * GAP_MAX && !isRaised) return true
   return gap < size * (isRaised ? 0.4 : GAP_MAX) && gap > -size * 0.6
 }
@@ -117,7 +117,7 @@ function runOf(glyphs: Glyph[]): Run {
   return run
 }
 
-/** Runs on one line that touch or nearly touch become one, whatever order they are drawn in. */
+/** Runs on one line that touch or nearly touch become one, in any drawing order. */
 function merged(runs: readonly Run[]): Run[] {
   const sorted = [...runs].sort((a, b) => a.baseline - b.baseline || a.x0 - b.x0)
   const done: Run[] = []
@@ -222,7 +222,7 @@ function isSameType(a: Glyph, b: Glyph): boolean {
   return a.font === b.font && Math.abs(a.size - b.size) < 0.05
 }
 
-/** Bold type is sometimes made by drawing it twice, a little beside. */
+/** Bold type is sometimes made by drawing it twice, slightly shifted. */
 function withoutDoubles(glyphs: readonly Glyph[]): readonly Glyph[] {
   const seen = new Map<number, Glyph[]>()
   return glyphs.filter((glyph) => {
@@ -233,7 +233,7 @@ function withoutDoubles(glyphs: readonly Glyph[]): readonly Glyph[] {
       return true
     }
     const isDouble = others.some((other) => {
-      // The letters of a ligature stand at one place.
+      // The letters of a ligature share one position.
       if (glyph.order - other.order < LIGATURE_LETTERS_MAX) return false
       const near = Math.min(glyph.size, other.size) * 0.12
       return (
@@ -247,12 +247,12 @@ function withoutDoubles(glyphs: readonly Glyph[]): readonly Glyph[] {
 
 const LIGATURE_LETTERS_MAX = 4
 const NOTE_CHARS_MIN = 20
-/** Of a font's characters. */
+/** The share in a font's characters. */
 const SPACES_SHARE_MIN = 0.03
 /** In heights of the type: wider gaps part columns and cells. */
 const GAP_MAX = 0.95
 
-/** A line of a column, or a table that stands in its place. */
+/** A line of a column, or a table that replaces it. */
 export interface Line extends Fragment {
   /** The pieces that wide gaps part, as read. */
   readonly cells: readonly Fragment[]

@@ -3,7 +3,7 @@ import { type Font, type Glyph, LineDirection } from './fragment-text.ts'
 import { type Drawn, drawnObjects, type PageFrame, pageFrame } from './page-objects.ts'
 import type { PdfFile, Pdfium } from './pdf-file.ts'
 
-/** What a page draws. */
+/** The drawing of a page. */
 export interface PageDrawing extends Drawn {
   readonly width: number
   readonly height: number
@@ -44,7 +44,7 @@ export function pageDrawing(file: PdfFile, pageIndex: number): PageDrawing {
 interface Style {
   readonly font: Font
   readonly size: number
-  /** Of the direction in which it runs, as shown. */
+  /** For the direction in which it runs, as shown. */
   readonly cos: number
   readonly sin: number
   readonly direction: number
@@ -72,7 +72,7 @@ class GlyphReading {
     const { calls } = this.#pdfium
     const count = Math.min(calls.FPDFText_CountChars(this.#text), GLYPHS_MAX)
     for (let index = 0; index < count; index += 1) {
-      // Spaces and line ends that the library guesses; ours come from where the characters stand.
+      // Spaces and line ends guessed by the library; Eider derives its own from the positions of characters.
       if (this.#pdfium.characters.FPDFText_IsGenerated(this.#text, index) === 1) {
         this.#isAfterGap = true
         this.#line.pass(index)
@@ -98,7 +98,7 @@ class GlyphReading {
       return ''
     }
     if (code < 0x20 || (code >= 0x7f && code < 0xa0)) return code === 9 ? ' ' : ''
-    // Half a character of the upper planes: the library gives both halves together, so this is a lie.
+    // Half a surrogate pair: the library returns both halves together, so this is wrong.
     if ((code >= 0xd800 && code < 0xe000) || code > 0x10ffff) return ''
     return String.fromCodePoint(code)
   }
@@ -220,12 +220,12 @@ const BOLD = /bold|black|heavy|semibold|demi\b|cmbx|cmb\d|cmcsc|smallcaps|sfbx|e
 const MONOSPACE =
   /mono|courier|consol|typewriter|cmtt|cmsltt|cmitt|cmtcsc|sfst|sfit|sftt|ectt|lmtt|menlo|inconsolata|nimbusmon|fixed|cour\b/i
 
-/** Private codes that fonts of symbols have always used for the same signs, and what stands for nothing known. */
+/** The private codes of symbol fonts for common signs, and codes without a known meaning. */
 const SYMBOLS = signsByCode(
   'f0b7• f0a7• f076• f0d8• f0fc✓ f06c• f06e• f071• f0e0→ f0e8→ f0ae→ f02d-',
 )
 
-/** Letters of a Korean syllable are drawn one over the other: the vowel and the last consonant have no place of their own. */
+/** Letters of a Korean syllable are drawn over each other: the vowel and last consonant have no width. */
 function isSameSyllable(before: Glyph, { text, x0, baseline }: Glyph): boolean {
   return (
     text >= '\u1160' &&
@@ -236,7 +236,7 @@ function isSameSyllable(before: Glyph, { text, x0, baseline }: Glyph): boolean {
   )
 }
 
-/** Of a syllable that may go on. */
+/** A syllable that may continue. */
 const LEADING_LETTERS = /[\u1100-\u11ff\uac00-\ud7a3]$/
 
 function isUnknown(code: number): boolean {
@@ -244,7 +244,7 @@ function isUnknown(code: number): boolean {
   return isPrivate || code === 0xfffd || code === 0
 }
 
-/** What people have filled in on a page, each where its field stands. */
+/** The values filled in on a page, each at its field. */
 function fieldValues(file: PdfFile, page: number, frame: PageFrame): Glyph[] {
   const { form } = file
   if (form === 0) return []
@@ -279,7 +279,7 @@ function fieldText({ pdfium, form }: PdfFile, annotation: number): string {
     .trim()
 }
 
-/** A value stands where its field does, as one wide character. */
+/** A value is at its field's position, as one wide character. */
 function placed({ pdfium }: PdfFile, annotation: number, text: string, frame: PageFrame): Glyph {
   const { calls, scratch } = pdfium
   calls.FPDFAnnot_GetRect(annotation, scratch)

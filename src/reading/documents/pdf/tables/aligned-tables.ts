@@ -1,6 +1,6 @@
 import type { Fragment, Line } from '../page/fragments.ts'
 
-/** Lines of one column, in which rows whose cells stand below each other have become tables. */
+/** Lines of one column, where rows with aligned cells have become tables. */
 export function withAlignedTables(lines: readonly Line[]): Line[] {
   const result: Line[] = []
   let index = 0
@@ -54,7 +54,7 @@ function tableEnd(lines: readonly Line[], start: number): number {
   return end
 }
 
-/** null: a list, or text that stands beside other text. */
+/** null: a list, or text next to other text. */
 function tableFrom(lines: readonly Line[]): Line | null {
   const borders = bordersBetween(lines)
   if (borders.length === 0) return null
@@ -66,7 +66,7 @@ function tableFrom(lines: readonly Line[]): Line | null {
       row[column] = `${row[column] ?? ''} ${text}`.trim()
     }
     const before = rows[rows.length - 1]
-    // What has nothing in the first column goes on with the row above.
+    // A row with an empty first column continues the row above.
     const goesOn =
       row[0] === '' && before !== undefined && row.filter((cell) => cell !== '').length < 2
     if (goesOn)
@@ -106,7 +106,7 @@ function boxOf(lines: readonly Line[]): Pick<Fragment, 'x0' | 'x1' | 'top' | 'bo
   }
 }
 
-/** Of a list's entry or a numbered heading. */
+/** The marker of a list entry or numbered heading. */
 export const MARKER =
   /^([•◦▪●○■□–—*·‣-]|\(?(\d{1,3}|[a-z]|[ivx]{1,5})[.)]|\[\d{1,3}\]|\d+(\.\d+)+\.?)$/i
 const TELLING = /\p{L}{3}|\p{N}{2}|\p{N}[.,]\p{N}|[\u3040-\u9fff\uac00-\ud7af]|\p{N}\s?[%€$]/u
@@ -115,12 +115,12 @@ const ROWS_MIN = 3
 const CONTINUED_LINES_MAX = 3
 const CELL_CHARS_USUAL = 45
 
-/** A strip from top to bottom in which nothing stands. */
+/** An empty strip from top to bottom. */
 type Gap = readonly [number, number]
 
 const ANYWHERE: readonly Gap[] = [[Number.NEGATIVE_INFINITY, Number.POSITIVE_INFINITY]]
 
-/** What is left of the gaps below these cells. */
+/** The gaps that these cells leave open. */
 function freeGaps(gaps: readonly Gap[], cells: readonly Fragment[]): readonly Gap[] {
   let free = [...gaps]
   for (const { x0, x1, size } of cells) {
@@ -146,7 +146,7 @@ export function bordersBetween(lines: readonly Line[]): number[] {
     .sort((a, b) => a - b)
 }
 
-/** Rows of cells in the place of the lines that they were. */
+/** Rows of cells replace the lines they were. */
 export function tableLine(
   table: readonly (readonly string[])[],
   box: Pick<Fragment, 'x0' | 'x1' | 'top' | 'bottom'>,
@@ -169,8 +169,8 @@ export function tableLine(
 type Rows = readonly (readonly string[])[]
 
 /**
- * Rows without columns that hold nothing. Where the rules of the head stand elsewhere than those of the rows below, the head's
- * cell and the cells that it is the name of are in two columns beside each other: these become one.
+ * The rows without empty columns. If the rules of the head do not line up with those of the rows below, the head's cell and
+ * the cells under it are in two adjacent columns: these become one.
  */
 export function withoutSpareColumns(rows: Rows): Rows {
   const width = Math.max(...rows.map(({ length }) => length))
