@@ -132,7 +132,7 @@ function firstSentence(text: string): string | null {
   return sentence === undefined || /[[\]<>]/.test(sentence) ? null : sentence
 }
 
-/** The line below the title that is no picture or link. */
+/** The first line of text alone, without pictures and links. */
 function firstLine(text: string): string {
   const lines = text.split('\n').map((line) => line.replace(/^>\s*/, ''))
   return lines.find((line) => /^[A-Z`*][^[\]<>]{14,}$/i.test(line)) ?? ''

@@ -189,7 +189,7 @@ test('accents that are drawn before their letter belong to it', async () => {
   expect(await contentOf(accent(71.45) + line('ile de la Cite', 72, 700))).toBe('ïle de la Cite')
 })
 
-test('the authors below a title are no heading', async () => {
+test('the authors below a title are not a heading', async () => {
   const text = block(
     Array(20).fill('The text of the paper has words of some length in it.'),
     72,

@@ -132,11 +132,9 @@ export function putKnowledgeBase(
   const isPruned = isSearched && lateral === null && isAlone
   const nearestCount = isPruned ? nearestCountOf(select, place) : null
   const answerable = answerableSql(select, { ...source, search }, context)
-  if (nearestCount !== null) {
-    const wanted = { ...source, search, answerable, count: nearestCount }
-    const reranked = rerankedEdit(select, wanted, context)
-    if (reranked !== null) return [reranked]
-  }
+  const wanted = { ...source, search, answerable, count: nearestCount }
+  const reranked = rerankedEdit(select, wanted, context)
+  if (reranked !== null) return [reranked]
   const where = select.where_clause ?? null
   const nearestWhere = nearestCount !== null && isNode(where) ? copyOf(where) : null
   const isHybrid = search.hybrid !== null && isSearched
@@ -193,14 +191,15 @@ function rerankedEdit(
   select: TreeNode,
   source: KnowledgeBaseSource & {
     readonly search: Search
-    readonly count: number
+    readonly count: number | null
     readonly answerable: string | null
   },
   { place, around, usedNames, inputs, names }: SelectContext,
 ): SearchEdit | null {
   const { alias, knowledgeBase, ref, isPivoted, search, answerable } = source
-  const reranked = rerankedSearchOf(select, source, around, inputs)
-  if (reranked === null) return null
+  const { count } = source
+  const reranked = count && rerankedSearchOf(select, { ...source, count }, around, inputs)
+  if (!reranked) return null
   const { thresholds, ...candidates } = reranked
   const rerankingIndex = inputs.addReranking({ ...candidates, knowledgeBase, names })
   // The candidates meet the other conditions already.

@@ -91,7 +91,7 @@ test.each(QUESTION_CLASSES)(
     const wrong: string[] = []
     for (const one of own) if (!(await isRight(one))) wrong.push(one.question)
     const right = own.length - wrong.length
-      expect(own.length).toBeGreaterThanOrEqual(QUESTIONS)
+    expect(own.length).toBeGreaterThanOrEqual(QUESTIONS)
     expect(right, wrong.join('\n')).toBeGreaterThanOrEqual(FLOORS[questionClass])
   },
   180_000,

@@ -110,7 +110,7 @@ const ASKS_FOR_ALL =
 const SMALL = new Set(WORDS.small.split(/\s+/))
 const IDS_MAX = 16
 
-/** What of a question may be the id of a document: `chokidar`, `@scope/name`, `guide.md`. */
+/** What of a question may be the id of a document: `chokidar`, `@scope/name`. */
 export function idsIn(question: string): readonly string[] {
   const words = question.match(/[@\p{L}\p{N}][\p{L}\p{N}@/._-]*[\p{L}\p{N}]/gu) ?? []
   const ids = words.filter((word) => !SMALL.has(word.toLowerCase()))
