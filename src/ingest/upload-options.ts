@@ -1,4 +1,4 @@
-/** What a sender says about a file beside its bytes: query parameters, fields of a form. */
+/** A sender's options for a file: query parameters, fields of a form. */
 import type { ReadingOptions } from '../core/domain/ports/reading-ports.ts'
 import { type FileFormat, FORMAT_NAMES, isFileFormat } from '../core/domain/uploaded-file.ts'
 import { AppError } from '../core/errors.ts'
@@ -71,7 +71,7 @@ export function uploadOptions(
   }
 }
 
-/** In the JSON of a knowledge base's files and elsewhere, an option that is not set is not there. */
+/** In the JSON of a knowledge base's files, as in other places, an unset option is missing. */
 function defined<K extends string, T>(key: K, value: T | undefined): { readonly [P in K]?: T } {
   // A computed key is typed as a string; it is K.
   return value === undefined ? {} : ({ [key]: value } as { readonly [P in K]?: T })

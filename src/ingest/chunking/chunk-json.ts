@@ -3,7 +3,7 @@ import type { JsonChunking } from '../../core/domain/knowledge-base.ts'
 import { AppError } from '../../core/errors.ts'
 import { INGEST_LIMITS } from '../ingest-limits.ts'
 
-/** A chunk of JSON: text that is made from it, and fields of it for the metadata. */
+/** A chunk of JSON: its text, and fields for the metadata. */
 interface JsonPiece {
   readonly content: string
   readonly facts: Row
@@ -179,7 +179,7 @@ const TOKEN =
 const NAMES: Readonly<Record<string, RowValue>> = { None: null, True: true, False: false }
 const ESCAPES: Readonly<Record<string, string>> = { n: '\n', t: '\t', r: '\r', '\n': '' }
 
-/** What Python prints of lists, dictionaries, tuples, texts and numbers; undefined: it is none of these. */
+/** A Python list, dictionary, tuple, text or number; undefined: none of these. */
 function pythonLiteral(text: string): RowValue | undefined {
   try {
     return new LiteralReader(text).whole()

@@ -33,7 +33,7 @@ export interface SentDocumentFile extends IncomingFile {
 export interface InsertFilesRequest {
   readonly kb: KnowledgeBase
   readonly files: readonly SentDocumentFile[]
-  /** What the sender says about all of them. */
+  /** Options for all of them. */
   readonly fields: ReadonlyMap<string, string>
 }
 
@@ -139,7 +139,7 @@ function archiveRefused({ members }: ReadArchive): AppError {
   return new AppError('file_unreadable', `${held}: unpack it, and send those`)
 }
 
-/** Of the bytes, so that a sender sees which of its files are stored as they are. */
+/** The hash of the bytes, so that a sender sees which of its files are stored unchanged. */
 async function hashOf(path: string): Promise<string> {
   const hash = new Bun.CryptoHasher('sha256')
   for await (const piece of Bun.file(path).stream()) hash.update(piece)
