@@ -11,11 +11,9 @@ const BEGINNINGS: ReadonlySet<string> = new Set(['SELECT', 'WITH', 'VALUES', 'TA
 export function oneSelect(
   sql: string,
   dialect: NativeDialect,
-  {
-    functions,
-    words,
-  }: { readonly functions: ReadonlySet<string>; readonly words: ReadonlySet<string> },
+  given: { readonly functions: ReadonlySet<string>; readonly words: ReadonlySet<string> },
 ): string {
+  const { functions, words } = given
   const tokens = [...nativeTokens(sql, dialect)]
   const last = tokens.findLastIndex((token) => token.text !== ';' || token.kind !== 'sign')
   const body = tokens.slice(0, last + 1)

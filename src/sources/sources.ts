@@ -21,31 +21,24 @@ import type { SourceEngine, SourceRows, SourceWork } from './source-engine.ts'
 
 export type Engines = Readonly<Record<DataSourceEngine, SourceEngine>>
 
-interface SourcesDeps {
-  readonly engines: Engines
-  readonly nowMs: () => number
-}
-
 /** For questions about tables and connections. */
 const CATALOG_MS = 20_000
 /** For which what is known of a source's tables is taken as it is. */
 const KNOWN_MS = 30_000
 const KNOWN_MAX = 10_000
 
-interface KnownAnswer {
-  readonly untilMs: number
-  readonly answer: Promise<unknown>
-}
-
 /** All data sources, whatever their engine: deadlines, streams, and what is known of their tables for a while. */
 export class Sources implements DataSources {
   readonly #engines: Engines
   readonly #nowMs: () => number
-  readonly #answers = new LruMap<string, KnownAnswer>({ sizeMax: KNOWN_MAX })
+  readonly #answers = new LruMap<
+    string,
+    { readonly untilMs: number; readonly answer: Promise<unknown> }
+  >({ sizeMax: KNOWN_MAX })
   /** Of what is known: counted up, what was known before is forgotten. */
   readonly #generations = new Map<number, number>()
 
-  constructor({ engines, nowMs }: SourcesDeps) {
+  constructor({ engines, nowMs }: { readonly engines: Engines; readonly nowMs: () => number }) {
     this.#engines = engines
     this.#nowMs = nowMs
   }

@@ -36,14 +36,12 @@ const PLAIN_MAX = 1_000
 /** Types with numbers that JSON cannot say, also within others. */
 const INEXACT = /DECIMAL|DOUBLE|FLOAT|HUGEINT|BIGNUM/
 
-interface KeptCatalog {
-  readonly snapshot: CatalogSnapshot
-  readonly catalog: Promise<PgCatalog>
-}
-
 export class PostgresPort {
   readonly #parts: PostgresParts
-  readonly #catalogs = new LruMap<string, KeptCatalog>({ sizeMax: CATALOGS_MAX })
+  readonly #catalogs = new LruMap<
+    string,
+    { readonly snapshot: CatalogSnapshot; readonly catalog: Promise<PgCatalog> }
+  >({ sizeMax: CATALOGS_MAX })
   /** Statements whose rows JSON can say. */
   readonly #plain = new LruMap<string, true>({ sizeMax: PLAIN_MAX })
 

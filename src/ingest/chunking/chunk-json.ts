@@ -3,18 +3,15 @@ import type { JsonChunking } from '../../core/domain/knowledge-base.ts'
 import { AppError } from '../../core/errors.ts'
 import { INGEST_LIMITS } from '../ingest-limits.ts'
 
-/** A chunk of JSON: text that is made from it, and fields of it for the metadata. */
-interface JsonPiece {
-  readonly content: string
-  readonly facts: Row
-}
-
 /**
  * The elements of a JSON text: those of a list, the one object, or its fields, each as lines `key: value` with nested keys
  * as `a.b` and `a[0].b`. Nulls are left out, elements without anything to say too.
  * @throws AppError `insert_failed` for what is neither JSON nor a literal of Python
  */
-export function* chunkJson(text: string, options: JsonChunking): Generator<JsonPiece> {
+export function* chunkJson(
+  text: string,
+  options: JsonChunking,
+): Generator<{ readonly content: string; readonly facts: Row }> {
   const value = parsed(text)
   checkDepth(value, 0)
   for (const { element, facts } of elementsOf(value, options)) {
@@ -24,12 +21,10 @@ export function* chunkJson(text: string, options: JsonChunking): Generator<JsonP
   }
 }
 
-interface JsonElement {
-  readonly element: RowValue
-  readonly facts: Row
-}
-
-function* elementsOf(value: RowValue, options: JsonChunking): Generator<JsonElement> {
+function* elementsOf(
+  value: RowValue,
+  options: JsonChunking,
+): Generator<{ readonly element: RowValue; readonly facts: Row }> {
   if (isList(value)) {
     for (const element of value) yield { element, facts: factsOf(element, options) }
     return

@@ -150,16 +150,14 @@ export interface SpanLimits {
   readonly chunkSizeChars: number
   readonly chunkOverlapChars: number
   /** null: only characters count. */
-  readonly tokens: TokenBudget | null
+  readonly tokens: {
+    readonly counter: TokenCounter
+    readonly tokensMax: number
+    /** What stands before a chunk has a share of these. */
+    readonly tokensAtOnce: number
+  } | null
   /** Where to cut, the best first; '' is anywhere. Missing: at paragraphs, lines, sentences and words. */
   readonly separators?: readonly string[]
-}
-
-interface TokenBudget {
-  readonly counter: TokenCounter
-  readonly tokensMax: number
-  /** What stands before a chunk has a share of these. */
-  readonly tokensAtOnce: number
 }
 
 /** How far a span from `start` may reach, at most `end`. `start`: its first word has more tokens than there may be. */

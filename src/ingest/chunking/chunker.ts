@@ -118,16 +118,13 @@ interface ChunkPlace {
 function chunkOf(
   { id, metadata }: Document,
   documentText: DocumentText,
-  {
-    chunked,
-    preprocessing,
-    place,
-  }: {
+  given: {
     readonly chunked: ChunkedTexts
     readonly preprocessing: Preprocessing
     readonly place: ChunkPlace
   },
 ): Chunk {
+  const { chunked, preprocessing, place } = given
   const { column, text } = documentText
   const { chunkIndex, chunkCount, chunkPosition } = place
   const { contents, tokenCounts } = chunked
@@ -241,17 +238,14 @@ function partAt({ starts }: TextParts, at: number): number {
 /** Those of the texts that the embedding model does not read whole. */
 export async function cutTexts(
   texts: readonly string[],
-  {
-    kb,
-    embedders,
-    chunker,
-  }: {
+  given: {
     readonly kb: KnowledgeBase
     readonly embedders: Pick<EmbedderRegistry, 'embedder'>
     readonly chunker: Chunker
   },
   signal: AbortSignal,
 ): Promise<ReadonlySet<string>> {
+  const { kb, embedders, chunker } = given
   const { reach = null } = embedders.embedder(kb.embeddingModel)
   if (reach === null || texts.length === 0) return new Set()
   const rules = { preprocessing: WHOLE, language: kb.language, reach }

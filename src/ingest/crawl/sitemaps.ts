@@ -95,12 +95,10 @@ async function textOf({ bytes }: FetchedPage, signal: AbortSignal): Promise<stri
  */
 export async function unpackedSitemap(
   bytes: Uint8Array,
-  {
-    bytesMax,
-    onDamage,
-  }: { readonly bytesMax: number; readonly onDamage?: (cause: unknown) => void },
+  given: { readonly bytesMax: number; readonly onDamage?: (cause: unknown) => void },
   signal: AbortSignal,
 ): Promise<Uint8Array> {
+  const { bytesMax, onDamage } = given
   if (bytes[0] !== 0x1f || bytes[1] !== 0x8b) return bytes
   const parts: Uint8Array[] = []
   let length = 0

@@ -59,14 +59,12 @@ export async function insert(
   return { storedDocuments, skippedRows, chunks }
 }
 
-interface SourcesRequest extends InsertRequest {
-  /** An address that gives no page, where the rest is to be stored in spite of it. */
-  readonly onLeftOut: (error: JobError) => void
-}
-
 /** In the order in which they are stored. Nothing is read before somebody asks for rows. */
 function insertSourcesOf(
-  request: SourcesRequest,
+  request: InsertRequest & {
+    /** An address that gives no page, where the rest is to be stored in spite of it. */
+    readonly onLeftOut: (error: JobError) => void
+  },
   deps: InsertDeps,
   signal: AbortSignal,
 ): { readonly sources: readonly InsertSource[]; readonly leftOutPages: LeftOutPages } {
@@ -204,12 +202,7 @@ export async function runInsertJob(
 }
 
 async function storeSources(
-  {
-    work,
-    tracked,
-    request,
-    areFilesSame,
-  }: {
+  given: {
     readonly work: JobWork
     readonly tracked: JobInsert
     readonly request: InsertRequest
@@ -218,6 +211,7 @@ async function storeSources(
   deps: InsertDeps,
   signal: AbortSignal,
 ): Promise<void> {
+  const { work, tracked, request, areFilesSame } = given
   const { kb, onBadDocument } = request
   const onLeftOut = (one: JobError) => tracked.leaveOut(one)
   const { sources, leftOutPages } = insertSourcesOf({ ...request, onLeftOut }, deps, signal)

@@ -137,14 +137,12 @@ async function* rowsOf(
 /** What is to be said of the stored chunks of a knowledge base. Costs little where nothing was written since. */
 export async function chunkWarnings(
   kb: KnowledgeBase,
-  {
-    chunks,
-    embedders,
-  }: {
+  given: {
     readonly chunks: Pick<ChunkStore, 'cutCounts'>
     readonly embedders: Pick<EmbedderRegistry, 'embedder'>
   },
 ): Promise<readonly string[]> {
+  const { chunks, embedders } = given
   try {
     const { reach } = embedders.embedder(kb.embeddingModel)
     return reach === undefined ? [] : cutWarning(await chunks.cutCounts(kb), reach)

@@ -53,14 +53,12 @@ export interface StoringOptions {
   /** A row that is left out: told before the mark of its batch is made. */
   readonly onLeftOut?: (error: JobError) => void
   /** Asked again and again. null: at its own pace, as long as somebody may wait for an answer. */
-  readonly pace?: () => StoringPace | null
-}
-
-interface StoringPace {
-  /** Chunks that make a batch, whatever the source is. */
-  readonly batchChunks: number
-  /** How long a call of the embedding model is tried where it fails. */
-  readonly patienceMs: number
+  readonly pace?: () => {
+    /** Chunks that make a batch, whatever the source is. */
+    readonly batchChunks: number
+    /** How long a call of the embedding model is tried where it fails. */
+    readonly patienceMs: number
+  } | null
 }
 
 export type StoreDeps = EmbedDeps

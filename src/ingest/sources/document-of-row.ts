@@ -236,13 +236,10 @@ const TEXT_COLUMN = 'content'
  * @param columns what else is known about the document
  */
 export function documentRow(
-  {
-    id,
-    content,
-    columns,
-  }: { readonly id: string; readonly content: string; readonly columns: Row },
+  given: { readonly id: string; readonly content: string; readonly columns: Row },
   mapping: ColumnMapping,
 ): Row {
+  const { id, content, columns } = given
   const { contentColumns } = mapping
   const column = mainColumn(mapping)
   const [idColumn = ID_COLUMN] = mapping.idColumns

@@ -105,11 +105,7 @@ const KEPT_CODES: ReadonlySet<ErrorCode> = new Set<ErrorCode>([
 
 /** The rows of one SELECT. @throws AppError `invalid_select` */
 export async function* rowsOfQuery(
-  {
-    kb,
-    query,
-    rights = null,
-  }: {
+  given: {
     readonly kb: KnowledgeBase
     readonly query: string
     readonly rights?: Rights | null | undefined
@@ -117,6 +113,7 @@ export async function* rowsOfQuery(
   deps: Pick<InsertDeps, 'select'>,
   signal: AbortSignal,
 ): AsyncGenerator<Row> {
+  const { kb, query, rights = null } = given
   try {
     const stream = await deps.select(query, { projectName: kb.projectName, rights }, signal)
     yield* readAhead(rowsOfStream(stream), INGEST_LIMITS.queryReadAheadChars)

@@ -185,7 +185,13 @@ class FolderReader {
     })
   }
 
-  async #store(file: HashedFile, signal: AbortSignal): Promise<void> {
+  async #store(
+    file: OpenFile & {
+      readonly hash: string
+      readonly content: { readonly bytes: Uint8Array } | { readonly path: string }
+    },
+    signal: AbortSignal,
+  ): Promise<void> {
     const { item, hash, stamp, content } = file
     const { task, reader } = this.#reading
     const { sink, mapping } = task
@@ -214,11 +220,6 @@ interface OpenFile {
   readonly stamp: string | null
   readonly handle: FileHandle
   readonly facts: ReturnType<typeof factsOf>
-}
-
-interface HashedFile extends OpenFile {
-  readonly hash: string
-  readonly content: { readonly bytes: Uint8Array } | { readonly path: string }
 }
 
 /** No more than it had when it was opened. */

@@ -21,12 +21,6 @@ export interface FoundFile {
   readonly changedMs: number
 }
 
-interface FolderListing {
-  readonly files: readonly FoundFile[]
-  /** What could not be looked into: nobody knows whether what was there has vanished. */
-  readonly unreadable: readonly UnreadablePath[]
-}
-
 interface UnreadablePath {
   /** As an item, or the beginning of items with a `/` at its end. */
   readonly item: string
@@ -50,7 +44,11 @@ export async function listFolder(
   folder: OpenFolder,
   rules: FolderRules,
   signal: AbortSignal,
-): Promise<FolderListing> {
+): Promise<{
+  readonly files: readonly FoundFile[]
+  /** What could not be looked into: nobody knows whether what was there has vanished. */
+  readonly unreadable: readonly UnreadablePath[]
+}> {
   const walk = new Walk(folder, rules)
   const queue: Way[] = [{ way: '', depth: 0 }]
   for (let next = queue.pop(); next !== undefined; next = queue.pop()) {

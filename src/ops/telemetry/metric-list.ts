@@ -140,11 +140,8 @@ export const METRICS = {
     type: 'gauge',
     help: 'Open files and connections; on Linux',
   },
-} as const satisfies Readonly<Record<string, Metric>>
-
-interface Metric {
-  readonly type: 'counter' | 'gauge' | 'histogram'
-  readonly help: string
-}
+} as const satisfies Readonly<
+  Record<string, { readonly type: 'counter' | 'gauge' | 'histogram'; readonly help: string }>
+>
 
 export type MetricName = keyof typeof METRICS

@@ -94,17 +94,13 @@ class Exposed {
   readonly type: string
   readonly #values: readonly Sample[]
 
-  constructor({
-    name,
-    help,
-    type,
-    values,
-  }: {
+  constructor(given: {
     readonly name: string
     readonly help: string
     readonly type: string
     readonly values: readonly Sample[]
   }) {
+    const { name, help, type, values } = given
     this.name = name
     this.help = help
     this.type = type

@@ -323,14 +323,12 @@ const VALUE_CHARS_MAX = 1000
 /** Every document has these columns itself. */
 const OWN_COLUMNS = new Set(['id', 'content', 'title', 'format', 'layout'])
 
-interface FrontMatter {
+/** What stands about a text above it (YAML or TOML), and the text. A block that says nothing is text. */
+function takeFrontMatter(source: string): {
   readonly body: string
   readonly title: string | null
   readonly columns: Row
-}
-
-/** What stands about a text above it (YAML or TOML), and the text. A block that says nothing is text. */
-function takeFrontMatter(source: string): FrontMatter {
+} {
   const yaml = YAML_BLOCK.exec(source)
   const toml = yaml === null ? TOML_BLOCK.exec(source) : null
   const found = yaml ?? toml

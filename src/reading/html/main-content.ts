@@ -5,15 +5,15 @@ const MARKED_CHARS_MIN = 30
 /** An element that the page calls its main one holds so much of the text that is not in links. */
 const MAIN_SHARE = 0.25
 
-/** The text of a page. */
-export interface MainContent {
+/** The part of a page that is its text, without clutter. @param document is taken apart */
+export function mainContent(
+  document: Document,
+  title: string | null,
+): {
   readonly main: Element
   /** Of a page of links and hardly any text: how many links. null: it is none. */
   readonly indexLinks: number | null
-}
-
-/** The part of a page that is its text, without clutter. @param document is taken apart */
-export function mainContent(document: Document, title: string | null): MainContent {
+} {
   const { body } = document
   const marked = markedMain(body)
   const whole = marked ?? body

@@ -11,11 +11,6 @@ import { utf8File } from '../tables/utf8-file.ts'
 import { readWorkbook } from '../tables/workbooks/workbook.ts'
 import { writtenTable } from '../tables/written-table.ts'
 
-/** A file of rows, of a format that is known. */
-export interface TableFile extends SourceFile {
-  readonly format: FileFormat
-}
-
 const NOTE_KEY = 'eider'
 /** Rows with vectors. */
 const WIDE_GROUP_ROWS = 8192
@@ -32,7 +27,7 @@ const THREADS = '2'
  * @throws AppError `file_unreadable`
  */
 export async function readTables(
-  file: TableFile,
+  file: SourceFile & { readonly format: FileFormat },
   folder: string,
   notes: ReadingNotes,
 ): Promise<readonly ReadTable[]> {

@@ -14,13 +14,6 @@ import { writtenTable } from './written-table.ts'
 
 const SNIFFED_BYTES = 512 * 1024
 
-/** A delimited file of UTF-8 whose name may say something. */
-export interface DelimitedFile {
-  readonly path: string
-  readonly name: string
-  readonly options: ReadingOptions
-}
-
 /**
  * Reads a delimited file into a Parquet file. Every byte is looked at once here, so that no row is lost without a word; DuckDB then
  * reads rows that can be read in one way only, and finds the types.
@@ -28,10 +21,11 @@ export interface DelimitedFile {
  */
 export async function readCsv(
   connection: DuckDBConnection,
-  { path, name, options }: DelimitedFile,
+  given: { readonly path: string; readonly name: string; readonly options: ReadingOptions },
   folder: string,
   notes: ReadingNotes,
 ): Promise<ReadTable> {
+  const { path, name, options } = given
   const { file, sample, isWhole, delimiter } = await beginOf(path, options)
   const isTabSeparated = /\.(tsv|tab)(\.|$)/i.test(name)
   const dialect = sniffedDialect(sample, isWhole, {
@@ -72,12 +66,7 @@ interface FoundTable {
 }
 
 function tableIn(
-  {
-    file,
-    dialect,
-    options,
-    path,
-  }: {
+  given: {
     readonly file: CsvFile
     readonly dialect: CsvDialect
     readonly options: ReadingOptions
@@ -85,6 +74,7 @@ function tableIn(
   },
   notes: ReadingNotes,
 ): FoundTable {
+  const { file, dialect, options, path } = given
   const withDialect = (one: CsvDialect): FoundTable => {
     const rows = sampleRows(file, one)
     const layout = layoutOf(rows, options.header)

@@ -10,11 +10,6 @@ import { BlockWriter } from './plain-csv.ts'
 import { checkJsonShape, EXACT_DIGITS } from './table-shape.ts'
 import { writtenTable } from './written-table.ts'
 
-interface JsonFile {
-  readonly path: string
-  readonly format: 'json' | 'jsonl'
-}
-
 interface Column {
   readonly name: string
   readonly type: string
@@ -23,7 +18,7 @@ interface Column {
 /** Lists of objects, one object, an object around one list, and lines of objects. @throws AppError `file_unreadable` */
 export async function readJson(
   connection: DuckDBConnection,
-  { path, format }: JsonFile,
+  { path, format }: { readonly path: string; readonly format: 'json' | 'jsonl' },
   folder: string,
   notes: ReadingNotes,
 ): Promise<ReadTable> {

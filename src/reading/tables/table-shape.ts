@@ -23,15 +23,13 @@ export const EXACT_DIGITS = 15
 
 const BYTES_PER_READ = 1024 * 1024
 
-export interface JsonShape {
+/** @throws AppError `file_unreadable` for lists and objects nested too deeply */
+export async function checkJsonShape(path: string): Promise<{
   /** More digits than a DOUBLE keeps, and no fraction. */
   readonly hasLongIntegers: boolean
   /** The same digits, and a fraction behind them. */
   readonly hasLongFractions: boolean
-}
-
-/** @throws AppError `file_unreadable` for lists and objects nested too deeply */
-export async function checkJsonShape(path: string): Promise<JsonShape> {
+}> {
   let level = 0
   let isString = false
   let isEscaped = false

@@ -251,7 +251,10 @@ interface Wire {
 /** Of all that the server sends, also within TLS: the library's parser is given what is whole and checked. */
 function wireOf(connection: mysql.Connection): Wire {
   // The declarations leave out what every version of it has.
-  const inner = connection as unknown as { stream: WireStream; packetParser: PacketParser }
+  const inner = connection as unknown as {
+    stream: WireStream
+    packetParser: { execute(bytes: Buffer): void }
+  }
   const parser = inner.packetParser
   const format = new MysqlPackets()
   const messages = new WireMessages(
@@ -263,10 +266,6 @@ function wireOf(connection: mysql.Connection): Wire {
   // It would write a line for each.
   connection.on('warn', () => broken('packets that are not in their order'))
   return { messages, format }
-}
-
-interface PacketParser {
-  execute(bytes: Buffer): void
 }
 
 /** How MySQL parts its messages, and which of them its client library may be given. */

@@ -248,20 +248,10 @@ async function begin(
 /** A SELECT for MySQL: checked, and with its values in its text. */
 
 /** They act outside of the transaction, or reach what is not a table. */
-const FUNCTIONS: ReadonlySet<string> = new Set([
-  'get_lock',
-  'release_lock',
-  'release_all_locks',
-  'load_file',
-  'nextval',
-  'setval',
-  'sys_exec',
-  'sys_eval',
-  'sys_set',
-  'master_pos_wait',
-  'source_pos_wait',
-  'wait_for_executed_gtid_set',
-])
+const FUNCTIONS: ReadonlySet<string> = new Set(
+  `get_lock release_lock release_all_locks load_file nextval setval sys_exec sys_eval sys_set
+    master_pos_wait source_pos_wait wait_for_executed_gtid_set`.split(/\s+/),
+)
 /** `INTO OUTFILE` writes files; `FOR UPDATE` and `LOCK IN SHARE MODE` hold rows. */
 const WORDS: ReadonlySet<string> = new Set(['INTO', 'UPDATE', 'LOCK', 'PROCEDURE', 'NEXT'])
 

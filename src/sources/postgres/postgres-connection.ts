@@ -300,18 +300,13 @@ interface WireConnection {
   sync(): void
   readonly stream: WireStream & { ref?(): void; unref?(): void }
   /** Called once, when there is a socket that speaks the protocol. */
-  attachListeners(stream: Listened): void
+  attachListeners(stream: { on(event: string, listener: (bytes: Buffer) => void): unknown }): void
 }
 
 function bind(connection: WireConnection, sql: string, values: readonly SourceValue[]): void {
   connection.parse({ name: '', text: sql, types: [] })
   const texts = values.map((value) => (value === null ? null : String(value)))
   connection.bind({ portal: '', values: texts })
-}
-
-/** What the library's parser listens to. */
-interface Listened {
-  on(event: string, listener: (bytes: Buffer) => void): unknown
 }
 
 /** The library's declarations leave out what every version of it has. */

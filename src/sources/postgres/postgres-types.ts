@@ -19,15 +19,6 @@ export interface PostgresType {
   readonly cast?: string
 }
 
-interface TypeRow {
-  readonly name: string
-  /** Of a domain: what it is made of; 0 for others. */
-  readonly base: number
-  readonly baseModifier: number
-  /** Of an array: what it holds; 0 for others. */
-  readonly element: number
-}
-
 /** By their numbers, which are the same in every PostgreSQL. */
 const BY_OID: Readonly<Record<number, string>> = {
   16: 'BOOLEAN',
@@ -55,7 +46,17 @@ const DOMAIN_LEVELS_MAX = 20
 
 /** Of one data source. Types that its users made are asked for once. */
 export class PostgresTypes {
-  readonly #known = new LruMap<number, TypeRow>({ sizeMax: KNOWN_TYPES_MAX })
+  readonly #known = new LruMap<
+    number,
+    {
+      readonly name: string
+      /** Of a domain: what it is made of; 0 for others. */
+      readonly base: number
+      readonly baseModifier: number
+      /** Of an array: what it holds; 0 for others. */
+      readonly element: number
+    }
+  >({ sizeMax: KNOWN_TYPES_MAX })
   readonly #numericAs: string
 
   /** @param numericAs what a numeric without digits becomes: `text`, `decimal(p,s)`, else a DOUBLE */

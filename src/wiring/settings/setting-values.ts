@@ -100,16 +100,13 @@ function decodedHeader(text: string): string | undefined {
   }
 }
 
-/** What a million tokens of the models cost that the pattern fits. */
-export interface PriceLine {
+/** A JSON object by patterns of models, or the path of a file with one. */
+export function modelPrices(text: string): readonly {
   readonly pattern: string
   readonly input: number
   readonly output: number
   readonly cached: number
-}
-
-/** A JSON object by patterns of models, or the path of a file with one. */
-export function modelPrices(text: string): readonly PriceLine[] {
+}[] {
   if (text === '') return []
   const table = parsedTable(text.trimStart().startsWith('{') ? text : fileText(text))
   return Object.entries(table).map(([pattern, price]) => {

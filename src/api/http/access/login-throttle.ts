@@ -11,13 +11,6 @@ export interface LoginThrottleDeps {
   readonly sleep: (ms: number, signal: AbortSignal) => Promise<void>
 }
 
-/** Who tries to log in, and under which name. */
-export interface LoginAttempt {
-  /** The client's network address. */
-  readonly address: string
-  readonly username: string
-}
-
 const FIRST_DELAY_MS = 250
 /** Of a name that few guess at. */
 const DELAY_MS_MAX = 1_000
@@ -69,10 +62,15 @@ export class LoginThrottle {
    * @throws AppError `too_many_logins`, the signal's reason
    */
   async attempt<T>(
-    { address, username }: LoginAttempt,
+    given: {
+      /** The client's network address. */
+      readonly address: string
+      readonly username: string
+    },
     check: () => Promise<T | undefined>,
     signal: AbortSignal,
   ): Promise<T | undefined> {
+    const { address, username } = given
     const startMs = this.#deps.now()
     const nameKey = createHash('sha256').update(username).digest('base64')
     const clientKey = `${clientBlock(address)} ${nameKey}`

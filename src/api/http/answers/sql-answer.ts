@@ -51,12 +51,6 @@ export function acceptedFormat(accept: string | null): AnswerFormat {
   return accept.includes(ARROW) ? 'arrow' : 'json'
 }
 
-export interface WantedAnswer {
-  readonly format: AnswerFormat
-  /** Whether a failure before the first row is an answer of the statement, with status 200, and no problem. */
-  readonly tellsFailure: boolean
-}
-
 /**
  * A statement that fails is answered with 200 and `type` error: clients look there. Who asked for rows in a format that
  * has no place for that gets a problem, as from every other route.
@@ -65,8 +59,13 @@ export async function statementAnswer(
   context: RouteContext,
   request: Request,
   statement: QueryRequest,
-  { format, tellsFailure }: WantedAnswer,
+  given: {
+    readonly format: AnswerFormat
+    /** Whether a failure before the first row is an answer of the statement, with status 200, and no problem. */
+    readonly tellsFailure: boolean
+  },
 ): Promise<Response> {
+  const { format, tellsFailure } = given
   const scope = context.scopeOf(request)
   const onFailure = logStreamFailure(context, scope)
   try {

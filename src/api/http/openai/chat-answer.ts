@@ -174,17 +174,16 @@ export type Piece =
   | { readonly kind: 'thought'; readonly text: string }
   | { readonly kind: 'end'; readonly answer: Answer; readonly steps: readonly Step[] }
 
-export interface PieceOptions {
-  /** Whether text may come before the answer is whole. */
-  readonly deltas: boolean
-  readonly withSteps: boolean
-}
-
 /** `start` comes first and `end` last; all text together is the answer, behind what the model said before its calls. */
 export async function* answerPieces(
   events: AsyncIterable<CompletionEvent, Answer>,
-  { deltas, withSteps }: PieceOptions,
+  given: {
+    /** Whether text may come before the answer is whole. */
+    readonly deltas: boolean
+    readonly withSteps: boolean
+  },
 ): AsyncGenerator<Piece, void> {
+  const { deltas, withSteps } = given
   const iterator = events[Symbol.asyncIterator]()
   const steps: Step[] = []
   /** Of the turn that is being written, and whether one before it left any. */

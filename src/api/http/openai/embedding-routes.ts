@@ -130,12 +130,7 @@ function wrong(message: string): AppError {
 
 /** Made piece by piece: two thousand vectors would hold up everybody else. */
 async function answerText(
-  {
-    model,
-    format,
-    vectors,
-    tokens,
-  }: {
+  given: {
     readonly model: string
     readonly format: 'float' | 'base64'
     readonly vectors: readonly Float32Array[]
@@ -143,6 +138,7 @@ async function answerText(
   },
   signal: AbortSignal,
 ): Promise<string> {
+  const { model, format, vectors, tokens } = given
   const slice = new TimeSlice(SLICE_MS)
   const data: string[] = []
   for (const [index, vector] of vectors.entries()) {

@@ -167,7 +167,12 @@ const NAME_TRIES_MAX = 1000
 async function created(
   { deps, snapshot }: RouteContext,
   principal: Principal,
-  sent: Static<typeof CREATE.schema> & SentStore,
+  sent: Static<typeof CREATE.schema> & {
+    readonly name?: string | null
+    readonly description?: string | null
+    readonly metadata?: Readonly<Record<string, unknown>> | null
+    readonly chunking_strategy?: Static<typeof CHUNKING_SCHEMA> | null
+  },
 ): Promise<KnowledgeBase> {
   const metadata = checkedPairs(sent.metadata, 'metadata')
   const preprocessing = preprocessingFieldOf(sent.chunking_strategy)
@@ -196,13 +201,6 @@ async function created(
     if (project !== undefined) return { projectName: project.name, base: idNameOf(second) }
     return { projectName: DEFAULT_PROJECT, base: idNameOf(name) }
   }
-}
-
-interface SentStore {
-  readonly name?: string | null
-  readonly description?: string | null
-  readonly metadata?: Readonly<Record<string, unknown>> | null
-  readonly chunking_strategy?: Static<typeof CHUNKING_SCHEMA> | null
 }
 
 const CLASHES: ReadonlySet<string> = new Set(['knowledge_base_exists', 'storage_in_use'])

@@ -167,18 +167,16 @@ function takenSchema(
   const file = { type: 'string', format: 'binary' }
   if (type !== 'multipart/form-data') return file
   // A form is described by its fields.
-  const { properties = {}, required } = fields as FormFields
+  const { properties = {}, required } = fields as {
+    readonly properties?: object
+    readonly required?: readonly string[]
+  }
   const files = { ...file, description: 'A file, with its name; several are several parts' }
   return {
     type: 'object',
     properties: { file: files, ...properties },
     ...(required === undefined ? {} : { required }),
   }
-}
-
-interface FormFields {
-  readonly properties?: object
-  readonly required?: readonly string[]
 }
 
 /** JSON is one of the files, too. */

@@ -127,14 +127,16 @@ export const jobOperations = resource('Jobs', (api, context) => {
   })
 })
 
-interface JobFilter {
-  readonly state: Job['state'] | undefined
-  readonly kind: Job['kind'] | undefined
-  readonly project: string | undefined
-  readonly knowledge_base: string | undefined
-}
-
-function jobsFound(context: RouteContext, request: Request, filter: JobFilter): readonly Job[] {
+function jobsFound(
+  context: RouteContext,
+  request: Request,
+  filter: {
+    readonly state: Job['state'] | undefined
+    readonly kind: Job['kind'] | undefined
+    readonly project: string | undefined
+    readonly knowledge_base: string | undefined
+  },
+): readonly Job[] {
   const { state, kind, project, knowledge_base: knowledgeBase } = filter
   if (project !== undefined) requireProject(context.snapshotFor(request), project)
   const jobs = context.deps.jobsFor(context.scopeOf(request).principal).list()

@@ -90,18 +90,13 @@ const WRAPPERS = new Set([
   ...['ruby', 'rubyBase', 'Choice', 'Fallback', 'r'],
 ])
 
-interface OpenField {
-  instruction: string
-  isResult: boolean
-}
-
 class DocxBody {
   readonly #styles: DocxStyles
   readonly #numbering: DocxNumbering
   readonly #notes: ReadonlyMap<string, XmlElement>
   readonly #scans: DocxParts['scans']
   readonly #hidesFields: boolean
-  readonly #fields: OpenField[] = []
+  readonly #fields: { instruction: string; isResult: boolean }[] = []
   /** Text boxes and notes of the paragraph that is being read: they follow it. */
   #after: Block[] = []
   #noteCount = 0

@@ -25,19 +25,17 @@ export function pagePieces({ directions, rules }: PageDrawing): PagePieces {
   }
 }
 
-export interface PagesText {
+/** The text of all pages as Markdown. */
+export function pagesText(
+  pages: readonly PagePieces[],
+  outline: readonly OutlineEntry[],
+): {
   readonly content: string
   /** Where each page begins in it. */
   readonly starts: readonly number[]
   /** What the first page shows as such. */
   readonly title: string | null
-}
-
-/** The text of all pages as Markdown. */
-export function pagesText(
-  pages: readonly PagePieces[],
-  outline: readonly OutlineEntry[],
-): PagesText {
+} {
   const bodySize = usualSize(pages)
   const upright = pages.map(({ directions }) => ({ fragments: directions[0] ?? [] }))
   const running = runningPieces(upright, bodySize)

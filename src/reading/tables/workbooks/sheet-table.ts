@@ -208,18 +208,14 @@ export class SheetTable {
   async #written(
     connection: DuckDBConnection,
     target: string,
-    {
-      columns,
-      names,
-      say,
-      allText,
-    }: {
+    given: {
       readonly columns: readonly number[]
       readonly names: readonly string[]
       readonly say: (sentence: string) => void
       readonly allText: boolean
     },
   ): Promise<ReadTable> {
+    const { columns, names, say, allText } = given
     const used = columns
       .map((column, index) => ({ slot: this.#slotOf(column), name: names[index] ?? '' }))
       .filter(({ slot, name }) => name !== '' || this.#counts[slot] !== undefined)

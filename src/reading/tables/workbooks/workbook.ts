@@ -10,21 +10,20 @@ import { SheetTable } from './sheet-table.ts'
 import { type SheetPart, xlsxSheets } from './xlsx.ts'
 import { ZipParts } from './zip-parts.ts'
 
-export interface WorkbookFile {
-  readonly path: string
-  readonly format: 'xlsx' | 'ods'
-  readonly options: ReadingOptions
-}
-
 const SHEETS_MAX = 255
 
 /** Each sheet of a workbook that has something in it becomes a table. @throws AppError `file_unreadable` */
 export async function readWorkbook(
   connection: DuckDBConnection,
-  { path, format, options }: WorkbookFile,
+  given: {
+    readonly path: string
+    readonly format: 'xlsx' | 'ods'
+    readonly options: ReadingOptions
+  },
   folder: string,
   notes: ReadingNotes,
 ): Promise<readonly ReadTable[]> {
+  const { path, format, options } = given
   const parts = await ZipParts.open(path)
   const sheets = await (format === 'xlsx' ? xlsxSheets(parts) : odsSheets(parts))
   const wanted = wantedSheets(sheets, options.sheet)

@@ -45,7 +45,17 @@ export class ZipParts {
    * Goes through a part of XML, without ever holding all of it.
    * @throws AppError `file_unreadable` where it is missing, damaged or swells
    */
-  async parse(name: string, handler: XmlHandler): Promise<void> {
+  async parse(
+    name: string,
+    handler: {
+      /** Names come without their prefixes, attributes with them. */
+      open(name: string, attributes: Readonly<Record<string, string>>): void
+      text(text: string): void
+      close(name: string): void
+      /** Nothing more is wanted. */
+      isDone?(): boolean
+    },
+  ): Promise<void> {
     const depth = { now: 0, extensions: 0 }
     const parser = new Parser(
       {
@@ -97,15 +107,6 @@ export class ZipParts {
 function swells(name: string, packedBytes: number, sizeMax: number): AppError {
   const found = `${name} of ${packedBytes} bytes would unpack to more than ${sizeMax}`
   return new AppError('file_unreadable', `The file swells: ${found}`)
-}
-
-export interface XmlHandler {
-  /** Names come without their prefixes, attributes with them. */
-  open(name: string, attributes: Readonly<Record<string, string>>): void
-  text(text: string): void
-  close(name: string): void
-  /** Nothing more is wanted. */
-  isDone?(): boolean
 }
 
 /** Programs write `xl\\Workbook.xml`, `./sheet1.xml` and `/xl/sheet1.xml` for the same parts. */

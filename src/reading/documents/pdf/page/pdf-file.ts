@@ -134,14 +134,16 @@ export interface OutlineEntry {
 const GREY = 1
 const ANNOTATIONS = 1
 
-interface Raster {
-  readonly width: number
-  readonly height: number
-  /** Bytes of a row. */
-  readonly stride: number
-}
-
-function greyPng(pixels: Uint8Array, { width, height, stride }: Raster): Uint8Array {
+function greyPng(
+  pixels: Uint8Array,
+  given: {
+    readonly width: number
+    readonly height: number
+    /** Bytes of a row. */
+    readonly stride: number
+  },
+): Uint8Array {
+  const { width, height, stride } = given
   const rows = new Uint8Array((width + 1) * height)
   for (let y = 0; y < height; y += 1) {
     rows.set(pixels.subarray(y * stride, y * stride + width), y * (width + 1) + 1)

@@ -3,13 +3,10 @@ import { type Fragment, fragmentsOf, type Line, linesOf } from '../page/fragment
 import type { Rule } from '../page/page-objects.ts'
 import { bordersBetween, tableLine } from './aligned-tables.ts'
 
-/** Tables whose lines are drawn, and the characters outside of them. */
-export interface RuledTables {
-  readonly tables: readonly Line[]
-  readonly rest: readonly Glyph[]
-}
-
-export function ruledTables(glyphs: readonly Glyph[], rules: readonly Rule[]): RuledTables {
+export function ruledTables(
+  glyphs: readonly Glyph[],
+  rules: readonly Rule[],
+): { readonly tables: readonly Line[]; readonly rest: readonly Glyph[] } {
   const tables: Line[] = []
   let rest = glyphs
   if (rules.length >= 4 && rules.length <= RULES_MAX) {
