@@ -76,7 +76,7 @@ export class Sources implements DataSources {
     const { deadline, work } = this.#deadline(source, limits, signal)
     try {
       const rows = await this.#engines[source.engine].open(source, select, work)
-      return { columns: rows.columns, batches: batchesOf(rows, deadline, limits) }
+      return { columns: rows.columns, batches: sourceBatches(rows, deadline, limits) }
     } catch (error) {
       deadline.end()
       throw error
@@ -162,7 +162,7 @@ function timeoutError(source: DataSource, ms: number, setting: string | undefine
 type Batch = readonly (readonly ResultValue[])[]
 
 /** Unlike a generator's, its `return` frees the connection even when nothing was read. */
-function batchesOf(
+function sourceBatches(
   rows: SourceRows,
   deadline: Deadline,
   { readingMs }: RunLimits,

@@ -9,7 +9,7 @@ import type { RunResult } from './portals.ts'
 const ROWS_PER_INSERT = 500
 const LINE_BYTES_MAX = 16 * 1024 * 1024
 
-const WRITE_BYTES = 64 * 1024
+const COPY_WRITE_BYTES = 64 * 1024
 
 /** @param send sends what is written so far @returns how many rows there were */
 export async function copyOut(
@@ -31,7 +31,7 @@ export async function copyOut(
     for (const row of batch) {
       out.copyRow(row, types, copy)
       count += 1
-      if (out.size > WRITE_BYTES) await send()
+      if (out.size > COPY_WRITE_BYTES) await send()
     }
   }
   out.begin('c').end()

@@ -17,7 +17,7 @@ export interface PostgresListener {
   stop(graceMs: number): Promise<void>
 }
 
-const CONNECTIONS_MAX = 1_000
+const PG_CLIENTS_MAX = 1_000
 const LOGIN_MS = 10_000
 const KEEP_ALIVE_MS = 60_000
 /** A client that takes nothing for so long is gone. */
@@ -53,7 +53,7 @@ export function listenPostgres(
     const wire = new SocketWire(socket, address, tls)
     const client = { wire, connection: null, early: [], secret: randomInt(2 ** 31) }
     socket.data = client
-    if (clients.size >= CONNECTIONS_MAX) {
+    if (clients.size >= PG_CLIENTS_MAX) {
       wire.end()
       return
     }
@@ -61,7 +61,7 @@ export function listenPostgres(
     wire.onClosed = () => clients.delete(processId)
     socket.setKeepAlive(true, KEEP_ALIVE_MS)
     const peer = { address, port: socket.remotePort }
-    void begin(client, async () => {
+    void beginConnection(client, async () => {
       const parts = await partsFor(peer, processId)
       return { ...parts, cancel, processId, secret: client.secret }
     })
@@ -100,7 +100,10 @@ export function listenPostgres(
 const STOP_LOOK_MS = 20
 
 /** The protocol is loaded with the first connection. */
-async function begin(client: Client, depsOf: () => Promise<ConnectionDeps>): Promise<void> {
+async function beginConnection(
+  client: Client,
+  depsOf: () => Promise<ConnectionDeps>,
+): Promise<void> {
   const [{ PgConnection }, deps] = await Promise.all([import('./pg-connection.ts'), depsOf()])
   if (client.wire.isClosed) return
   const connection = new PgConnection(client.wire, deps)

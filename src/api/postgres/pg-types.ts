@@ -72,12 +72,12 @@ const BY_DUCKDB: Readonly<Record<string, PgType>> = {
   '"NULL"': TEXT,
 }
 
-const ALL: readonly PgType[] = [
+const TYPES_SERVED: readonly PgType[] = [
   ...[BOOL, BYTEA, INT8, INT2, INT4, TEXT, OID, JSON_TYPE, FLOAT4, FLOAT8, VARCHAR, DATE, TIME],
   ...[TIMESTAMP, TIMESTAMPTZ, INTERVAL, TIMETZ, BIT, NUMERIC, UUID, JSONB],
 ]
-const BY_OID = new Map(ALL.map((one) => [one.oid, one]))
-const ELEMENT_OF = new Map(ALL.map((one) => [one.array, one]))
+const BY_OID = new Map(TYPES_SERVED.map((one) => [one.oid, one]))
+const ELEMENT_OF = new Map(TYPES_SERVED.map((one) => [one.array, one]))
 
 export interface ColumnType {
   readonly oid: number
@@ -378,4 +378,4 @@ const CASTS: ReadonlyMap<PgType, string> = new Map([
   [JSONB, 'JSON'],
 ])
 
-export { ALL as PG_TYPES, BY_OID as PG_TYPES_BY_OID, INT8 as PG_INT8, TEXT as PG_TEXT }
+export { BY_OID as PG_TYPES_BY_OID, INT8 as PG_INT8, TEXT as PG_TEXT, TYPES_SERVED as PG_TYPES }

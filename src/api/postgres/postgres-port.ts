@@ -143,7 +143,7 @@ export class PostgresPort {
     const shown = DESCRIBES.test(sql)
       ? rows.map(([name = null, type, ...rest]) => [name, asOid(String(type)), ...rest])
       : rows
-    return { columns: typed, batches: batchesOf(shown), affectedRows: null, warnings: [] }
+    return { columns: typed, batches: rowBatches(shown), affectedRows: null, warnings: [] }
   }
 
   #catalogOf(principal: Principal, project: string, signal: AbortSignal): Promise<PgCatalog> {
@@ -184,14 +184,14 @@ interface Caller {
 function shownResult(result: QueryResult): RunResult {
   const warnings = (result.kind === 'ok' ? result.warnings : result.rows.warnings) ?? []
   if (result.kind === 'ok') {
-    return { columns: null, batches: batchesOf([]), affectedRows: result.affectedRows, warnings }
+    return { columns: null, batches: rowBatches([]), affectedRows: result.affectedRows, warnings }
   }
   const { columns, exactBatches, batches, ready } = result.rows
-  const rows = ready === undefined ? (exactBatches ?? batches) : batchesOf(ready)
+  const rows = ready === undefined ? (exactBatches ?? batches) : rowBatches(ready)
   return { columns, batches: rows, affectedRows: null, warnings }
 }
 
-async function* batchesOf<T>(rows: readonly T[]): AsyncGenerator<readonly T[]> {
+async function* rowBatches<T>(rows: readonly T[]): AsyncGenerator<readonly T[]> {
   if (rows.length > 0) yield rows
 }
 

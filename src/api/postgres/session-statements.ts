@@ -61,8 +61,8 @@ export class PgSession {
   readonly #settings = new Map<string, string>()
 
   setting(name: string): string | undefined {
-    const key = keyOf(name)
-    return this.#settings.get(key) ?? KNOWN.get(key)
+    const key = settingKey(name)
+    return this.#settings.get(key) ?? KNOWN_SETTINGS.get(key)
   }
 
   /** @returns undefined: the statement is the engine's */
@@ -75,7 +75,7 @@ export class PgSession {
 
   /** @throws AppError `invalid_request` where it keeps too much */
   set(name: string, value: string): SessionAnswer {
-    const key = keyOf(name)
+    const key = settingKey(name)
     const isFull = this.#settings.size >= SETTINGS_MAX && !this.#settings.has(key)
     if (isFull || value.length > VALUE_CHARS_MAX) {
       throw new AppError('invalid_request', 'A session keeps 100 short settings at most')
@@ -85,7 +85,7 @@ export class PgSession {
       throw new AppError('sql_not_supported', message)
     }
     this.#settings.set(key, key === 'client_encoding' ? 'UTF8' : value)
-    const reported = Object.keys(REPORTED).find((one) => keyOf(one) === key)
+    const reported = Object.keys(REPORTED).find((one) => settingKey(one) === key)
     return reported === undefined ? { tag: 'SET' } : { tag: 'SET', changed: [reported, value] }
   }
 
@@ -111,11 +111,11 @@ export class PgSession {
   }
 }
 
-const KNOWN = new Map(
-  Object.entries({ ...REPORTED, ...SILENT }).map(([name, value]) => [keyOf(name), value]),
+const KNOWN_SETTINGS = new Map(
+  Object.entries({ ...REPORTED, ...SILENT }).map(([name, value]) => [settingKey(name), value]),
 )
 
-function keyOf(name: string): string {
+function settingKey(name: string): string {
   return name.toLowerCase()
 }
 
@@ -174,6 +174,8 @@ const STATEMENTS: Readonly<
     const key = /^transaction\s+isolation\s+level$/i.test(plain) ? 'transaction_isolation' : plain
     const named = /^time\s+zone$/i.test(key) ? 'TimeZone' : key
     const value = this.setting(named)
-    return value === undefined ? undefined : { tag: 'SHOW', shown: { name: keyOf(named), value } }
+    return value === undefined
+      ? undefined
+      : { tag: 'SHOW', shown: { name: settingKey(named), value } }
   },
 }

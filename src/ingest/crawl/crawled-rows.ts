@@ -58,7 +58,7 @@ export async function* crawledRows(
     if (page.documents.every(({ content }) => content.trim() === '')) {
       leftOut.addPage('held no text', page.id)
     } else hasText = true
-    yield* rowsOf(page, rule)
+    yield* pageRows(page, rule)
   }
   if (!hasText && starts.length > 0 && leftOutCount === 0) {
     const hint = 'a page that a script writes has none before it runs'
@@ -158,7 +158,7 @@ function textKey(documents: readonly ReadDocument[]): string {
   return Bun.hash(JSON.stringify(parts)).toString(36)
 }
 
-function* rowsOf(page: NamedPage, rule: ColumnMapping): Generator<Row> {
+function* pageRows(page: NamedPage, rule: ColumnMapping): Generator<Row> {
   const wantsLinks = findColumn(rule.metadataColumns ?? [], 'links') !== undefined
   for (const [index, read] of page.documents.entries()) {
     const isOnly = page.documents.length === 1

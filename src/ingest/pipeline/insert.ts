@@ -159,23 +159,23 @@ function draftOf(
     kind: 'insert',
     projectName: kb.projectName,
     knowledgeBase: kb.name,
-    title: titleOf({ kb, ...(rows === undefined ? {} : { rows }), ...others }),
+    title: insertTitle({ kb, ...(rows === undefined ? {} : { rows }), ...others }),
     request,
     ...(rows === undefined ? {} : { items: rows }),
   }
 }
 
-function titleOf({ kb, rows, files, urls, query }: Partial<InsertRequest>): string {
+function insertTitle({ kb, rows, files, urls, query }: Partial<InsertRequest>): string {
   const parts = [
-    ...(rows === undefined ? [] : [counted(rows.length, 'row')]),
-    ...(files === undefined ? [] : [counted(files.length, 'file')]),
-    ...(urls === undefined ? [] : [counted(urls.length, 'address', 'addresses')]),
+    ...(rows === undefined ? [] : [countedDocuments(rows.length, 'row')]),
+    ...(files === undefined ? [] : [countedDocuments(files.length, 'file')]),
+    ...(urls === undefined ? [] : [countedDocuments(urls.length, 'address', 'addresses')]),
     ...(query === undefined ? [] : ['the rows of a query']),
   ]
   return `Insert ${parts.join(', ')} into ${kb?.name}`
 }
 
-function counted(count: number, noun: string, plural = `${noun}s`): string {
+function countedDocuments(count: number, noun: string, plural = `${noun}s`): string {
   return `${count} ${count === 1 ? noun : plural}`
 }
 

@@ -128,12 +128,12 @@ export async function* rowsOfQuery(
 
 async function* rowsOfStream({ columns, ...rows }: RowStream): AsyncGenerator<Row> {
   for await (const batch of rows.typedBatches ?? rows.batches) {
-    for (const values of batch) yield rowOf(columns, values)
+    for (const values of batch) yield fileRow(columns, values)
   }
 }
 
 /** Of columns with one name the first, as in a join of two tables with an `id`. */
-function rowOf(columns: RowStream['columns'], values: readonly CellValue[]): Row {
+function fileRow(columns: RowStream['columns'], values: readonly CellValue[]): Row {
   const byName = new Map<string, CellValue>()
   for (const [index, { name }] of columns.entries()) {
     if (!byName.has(name)) byName.set(name, values[index] ?? null)
@@ -151,7 +151,7 @@ async function* readAhead(rows: AsyncGenerator<Row>, charsMax: number): AsyncGen
       const { value, done } = await rows.next()
       hasEnded = done === true
       if (value !== undefined) known.push(value)
-      chars += charsOf(value ?? {})
+      chars += rowChars(value ?? {})
       if (hasEnded || chars > charsMax) {
         yield* known.splice(0)
         if (!hasEnded) yield* rows
@@ -164,7 +164,7 @@ async function* readAhead(rows: AsyncGenerator<Row>, charsMax: number): AsyncGen
 }
 
 /** About what a row takes: names are shared, every value has a place. */
-function charsOf(row: Row): number {
+function rowChars(row: Row): number {
   const chars = Object.values(row).map((cell) => {
     const value = shownValue(cell)
     return typeof value === 'string' ? value.length : 0

@@ -2,8 +2,7 @@ import { join } from 'node:path'
 import type { DuckDBConnection } from '@duckdb/node-api'
 import { distinctNames, quote } from '../../core/domain/identifier.ts'
 import type { ReadingOptions, ReadTable } from '../../core/domain/ports/reading-ports.ts'
-import { AppError } from '../../core/errors.ts'
-import type { ReadingNotes } from '../document-format.ts'
+import { couldNotRead, type ReadingNotes, unreadable } from '../document-format.ts'
 import { columnPlans, counted, shown } from './column-types.ts'
 import { type CsvLayout, layoutOf, type SampleRow } from './csv-layout.ts'
 import { type CsvDialect, OpenQuote } from './csv-rows.ts'
@@ -52,10 +51,7 @@ export async function readCsv(
   const query = `(SELECT ${selected.join(', ')} FROM ${source})`
   const table = await writtenTable(connection, query, join(folder, 'table-0.parquet'))
   if (table.rowCount === survey.rowCount) return table
-  throw new AppError(
-    'file_unreadable',
-    `The file could not be read: ${counted(table.rowCount, 'row')} came out of ${survey.rowCount}`,
-  )
+  throw couldNotRead(`${counted(table.rowCount, 'row')} came out of ${survey.rowCount}`)
 }
 
 interface FoundTable {
@@ -134,8 +130,7 @@ function delimiterOf(option: string | undefined): number | null {
   const sign = DELIMITER_NAMES[option.toLowerCase()] ?? option
   const code = sign.charCodeAt(0)
   if (sign.length === 1 && code > 0 && code < 0x7f && !/[\r\n"]/.test(sign)) return code
-  throw new AppError(
-    'file_unreadable',
+  throw unreadable(
     `The delimiter ${shown(option)} is not one sign of ASCII, such as "," or ";" or "tab"`,
   )
 }

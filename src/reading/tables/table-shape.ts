@@ -1,6 +1,7 @@
 /** What a file is made of, looked at before DuckDB reads it: some shapes end a process, or hold it for minutes. */
+
 import { createReadStream } from 'node:fs'
-import { AppError } from '../../core/errors.ts'
+import { couldNotRead } from '../document-format.ts'
 
 /** DuckDB 1.5.5 reads JSON by recursion and ends the process where it is deep: from some thousand levels on. */
 const LEVELS_MAX = 200
@@ -36,7 +37,7 @@ export async function checkJsonShape(path: string): Promise<{
   let digits = 0
   let hasLongIntegers = false
   let hasLongFractions = false
-  for await (const bytes of piecesOf(path)) {
+  for await (const bytes of fileBytes(path)) {
     for (const byte of bytes) {
       if (isEscaped) isEscaped = false
       else if (isString) {
@@ -55,7 +56,7 @@ export async function checkJsonShape(path: string): Promise<{
         else if (byte === OPEN_LIST || byte === OPEN_OBJECT) {
           level += 1
           if (level > LEVELS_MAX) {
-            throw unreadable(`JSON has at most ${LEVELS_MAX} levels of lists and objects`)
+            throw couldNotRead(`JSON has at most ${LEVELS_MAX} levels of lists and objects`)
           }
         } else if (byte === CLOSE_LIST || byte === CLOSE_OBJECT) level -= 1
       }
@@ -64,14 +65,10 @@ export async function checkJsonShape(path: string): Promise<{
   return { hasLongIntegers, hasLongFractions }
 }
 
-function piecesOf(path: string): AsyncIterable<Uint8Array> {
+function fileBytes(path: string): AsyncIterable<Uint8Array> {
   return createReadStream(path, { highWaterMark: BYTES_PER_READ })
 }
 
 export function tooManyColumns(): string {
   return `a file has at most ${FILE_COLUMNS_MAX} columns`
-}
-
-function unreadable(why: string): AppError {
-  return new AppError('file_unreadable', `The file could not be read: ${why}`)
 }

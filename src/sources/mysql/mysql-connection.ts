@@ -2,7 +2,7 @@
 import mysql from 'mysql2'
 import type { Guard } from '../../core/runtime/address-policy.ts'
 import { abortable } from '../../core/runtime/cancellation.ts'
-import { addressOf, type Endpoint, pinnedSocket } from '../server-endpoint.ts'
+import { addressOf, type Endpoint, pinnedSocket, tlsOptions } from '../server-endpoint.ts'
 import type { RowReader } from '../streamed-rows.ts'
 import {
   broken,
@@ -78,7 +78,6 @@ export class MysqlConnection {
   ): Promise<MysqlConnection> {
     const address = await addressOf(endpoint, guard, signal)
     const { host, port, user, password, database, encryption } = endpoint
-    const { mode, check, authorities, certificate, key } = encryption
     const socket = pinnedSocket(address)
     const connection = mysql.createConnection({
       host: host.replace(/^\[(.*)\]$/, '$1'),
@@ -92,17 +91,9 @@ export class MysqlConnection {
       connectTimeout: 10_000,
       // No file of this machine is sent because a server asks for it.
       flags: ['-LOCAL_FILES'],
-      ...(mode === 'off'
+      ...(encryption.mode === 'off'
         ? {}
-        : {
-            ssl: {
-              rejectUnauthorized: check !== 'nothing',
-              verifyIdentity: check === 'name',
-              ...(authorities === undefined ? {} : { ca: authorities }),
-              ...(certificate === undefined ? {} : { cert: certificate }),
-              ...(key === undefined ? {} : { key }),
-            },
-          }),
+        : { ssl: { ...tlsOptions(encryption), verifyIdentity: encryption.check === 'name' } }),
     })
     connection.on('error', () => {})
     const wire = wireOf(connection)

@@ -1,11 +1,11 @@
 /** A SELECT for PostgreSQL: checked, and with its values in its text where a command takes none. */
 import type { SourceValue } from '../../core/domain/ports/engine-ports.ts'
 import { AppError } from '../../core/errors.ts'
-import { nativeTokens, POSTGRES_DIALECT } from '../../core/text/native-sql.ts'
-import { oneSelect } from '../native-select.ts'
+import { POSTGRES_DIALECT } from '../../core/text/native-sql.ts'
+import { oneSelect, valuesInText } from '../native-select.ts'
 
 /** They act outside of the transaction, run SQL that is a text, or reach what is not a table. A role without rights to them is the better wall. */
-const FUNCTIONS: ReadonlySet<string> = new Set(
+const FORBIDDEN_FUNCTIONS: ReadonlySet<string> = new Set(
   `brin_summarize_new_values brin_summarize_range cursor_to_xml cursor_to_xmlschema
     database_to_xml dblink dblink_connect dblink_connect_u dblink_exec dblink_open
     dblink_send_query gin_clean_pending_list lo_create lo_creat lo_export lo_from_bytea
@@ -23,27 +23,19 @@ const FUNCTIONS: ReadonlySet<string> = new Set(
     query_to_xmlschema schema_to_xml set_config setval table_to_xml ts_stat txid_current
     pg_current_xact_id`.split(/\s+/),
 )
-const WORDS: ReadonlySet<string> = new Set(['INTO'])
+const FORBIDDEN_WORDS: ReadonlySet<string> = new Set(['INTO'])
 
 /** @throws AppError `sql_forbidden`, `sql_syntax` */
 export function postgresSelect(sql: string): string {
-  return oneSelect(sql, POSTGRES_DIALECT, { functions: FUNCTIONS, words: WORDS })
+  return oneSelect(sql, POSTGRES_DIALECT, {
+    functions: FORBIDDEN_FUNCTIONS,
+    words: FORBIDDEN_WORDS,
+  })
 }
 
 /** COPY takes no values: they become literals, whose types PostgreSQL finds as it finds those of values. */
 export function withLiterals(sql: string, values: readonly SourceValue[]): string {
-  if (values.length === 0) return sql
-  let text = ''
-  let done = 0
-  for (const { kind, start, end, text: name } of nativeTokens(sql, POSTGRES_DIALECT)) {
-    if (kind !== 'placeholder') continue
-    const value = values[Number(name.slice(1)) - 1]
-    if (value === undefined)
-      throw new AppError('sql_syntax', `The native SQL has no value for ${name}`)
-    text += `${sql.slice(done, start)}${literalOf(value)}`
-    done = end
-  }
-  return text + sql.slice(done)
+  return valuesInText(sql, values, { dialect: POSTGRES_DIALECT, literalOf })
 }
 
 function literalOf(value: SourceValue): string {

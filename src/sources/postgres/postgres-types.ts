@@ -2,8 +2,7 @@
 import type { ResultValue } from '../../core/domain/query-result.ts'
 import { AppError } from '../../core/errors.ts'
 import { LruMap } from '../../core/runtime/lru-map.ts'
-import type { StagedColumn } from '../staged-csv.ts'
-import { textConverter } from '../staged-csv.ts'
+import { type StagedColumn, stagedColumn, textConverter } from '../staged-csv.ts'
 import type { PostgresConnection, PostgresField } from './postgres-connection.ts'
 
 /** A column's type here, with all that reading it needs. */
@@ -247,12 +246,9 @@ function arrayExpression(item: string, column: string): string {
   return item in EPOCH_FORMS ? `pg_catalog.regexp_replace(${json}, ${BC_PATTERN})` : json
 }
 
-export function stagedColumn(name: string, { duckdb, item, levels }: PostgresType): StagedColumn {
-  if (levels > 0) {
-    return { name, fileType: 'JSON', value: (column) => listExpression(column, item, levels) }
-  }
-  if (duckdb === 'BLOB') return { name, fileType: 'VARCHAR', value: (column) => `unhex(${column})` }
-  return { name, fileType: duckdb, value: (column) => column }
+export function columnInFile(name: string, { duckdb, item, levels }: PostgresType): StagedColumn {
+  if (levels === 0) return stagedColumn(name, duckdb)
+  return { name, fileType: 'JSON', value: (column) => listExpression(column, item, levels) }
 }
 
 function listExpression(column: string, item: string, levels: number): string {

@@ -26,7 +26,7 @@ const QUIET_MS = 15 * MINUTE_MS
  */
 const UNDER_WAY_MAX = 64
 /** Wrong attempts that wait for their answer, of all clients together. The next one hears at once that it was wrong. */
-const WAITING_MAX = 1_000
+const LOGINS_WAITING_MAX = 1_000
 const CLIENTS_MAX = 10_000
 const NAMES_MAX = 10_000
 
@@ -87,7 +87,7 @@ export class LoginThrottle {
       return found
     }
     const now = this.#deps.now()
-    const name = recent(this.#names.get(nameKey), now) ?? { ...NONE }
+    const name = recent(this.#names.get(nameKey), now) ?? { ...NO_FAILURES }
     const delayMs = Math.max(0, delayMsOf(client, name) - (now - startMs))
     noted(client, now)
     this.#names.set(nameKey, noted(name, now))
@@ -97,7 +97,7 @@ export class LoginThrottle {
   }
 
   async #wait(delayMs: number, signal: AbortSignal): Promise<void> {
-    if (this.#waitingCount >= WAITING_MAX) return
+    if (this.#waitingCount >= LOGINS_WAITING_MAX) return
     this.#waitingCount += 1
     try {
       await this.#deps.sleep(delayMs, signal)
@@ -111,7 +111,7 @@ function newClient(nowMs: number): ClientAttempts {
   return { count: 0, lastMs: nowMs, underWay: [], comparing: 0 }
 }
 
-const NONE: Readonly<WrongAttempts> = { count: 0, lastMs: 0 }
+const NO_FAILURES: Readonly<WrongAttempts> = { count: 0, lastMs: 0 }
 
 function recent<T extends WrongAttempts>(attempts: T | undefined, nowMs: number): T | undefined {
   return attempts !== undefined && nowMs - attempts.lastMs <= QUIET_MS ? attempts : undefined

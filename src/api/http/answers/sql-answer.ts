@@ -178,7 +178,7 @@ async function sqlAnswer(result: TableResult, init: AnswerInit): Promise<Respons
     // In this order: a format may learn from its head what rows are written with.
     const head = format.head(columns, warnings)
     const rows = ready.length === 0 ? '' : format.rows(ready, true)
-    const text = `${head}${rows}${format.tail(endOf(result), null)}`
+    const text = `${head}${rows}${format.tail(endOfRows(result), null)}`
     return new Response(text, { headers: { 'content-type': format.contentType } })
   }
   const { contentType, encoding } = format
@@ -192,14 +192,14 @@ async function sqlAnswer(result: TableResult, init: AnswerInit): Promise<Respons
   const start = first.done === true ? head : `${head}${format.rows(first.value, true)}`
   const headers = { 'content-type': format.contentType }
   if (second.done === true) {
-    return new Response(`${start}${format.tail(endOf(result), null)}`, { headers })
+    return new Response(`${start}${format.tail(endOfRows(result), null)}`, { headers })
   }
   const rest = restOf(batches, second.value, { ...init, result })
   const keepAlive = format.keepAlive === undefined ? {} : { keepAlive: { text: format.keepAlive } }
   return streamedResponse(startingWith(start, rest), { headers, scope, ...keepAlive })
 }
 
-function endOf({ context, rows: { warnings = [] } }: TableResult): AnswerEnd {
+function endOfRows({ context, rows: { warnings = [] } }: TableResult): AnswerEnd {
   return { context, warnings }
 }
 
@@ -223,10 +223,10 @@ async function* restOf(
   try {
     yield format.rows(second, false)
     for await (const batch of batches) yield format.rows(batch, false)
-    tail = format.tail(endOf(result), null)
+    tail = format.tail(endOfRows(result), null)
   } catch (error) {
     onFailure(error)
-    tail = format.tail(endOf(result), toAppError(error))
+    tail = format.tail(endOfRows(result), toAppError(error))
   } finally {
     await batches.return(undefined)
   }

@@ -41,10 +41,10 @@ import { resource } from '../openapi/operation.ts'
 import { anObject, maybe, open, optionally, strict } from '../request/schema-words.ts'
 import { type At, agentAt, projectAt } from './place-finders.ts'
 
-const LIST = '/api/projects/:project_name/agents'
-const ONE = `${LIST}/:agent_name` as const
-const COMPLETIONS = `${ONE}/completions` as const
-const RUNS = '/api/agents/runs'
+const AGENTS_PATH = '/api/projects/:project_name/agents'
+const AGENT_PATH = `${AGENTS_PATH}/:agent_name` as const
+const COMPLETIONS_PATH = `${AGENT_PATH}/completions` as const
+const RUNS_PATH = '/api/agents/runs'
 
 const optionalText = maybe(t.String())
 const optionalObject = (shape: TSchema) => maybe(anObject(shape))
@@ -63,14 +63,14 @@ const DEFINITION = {
     Object.entries(AGENT_OPTIONS).map(([name, one]) => [name, optionally(one)]),
   ),
 }
-const CREATE = bodySchema(strict({ agent: t.Object({ name: t.String(), ...DEFINITION }) }))
-const UPDATE = bodySchema(strict({ agent: t.Object({ name: optionalText, ...DEFINITION }) }))
+const NEW_AGENT = bodySchema(strict({ agent: t.Object({ name: t.String(), ...DEFINITION }) }))
+const CHANGED_AGENT = bodySchema(strict({ agent: t.Object({ name: optionalText, ...DEFINITION }) }))
 
 const VERSION_HEADER = { ETag: 'Another one after each change; for If-Match' }
 const SAVED = { description: 'The agent', schema: SAVED_AGENT, headers: VERSION_HEADER }
 
 export const agentOperations = resource('Agents', (api, { deps }) => {
-  api.get(LIST, {
+  api.get(AGENTS_PATH, {
     id: 'listAgents',
     summary: 'List the agents of a project',
     find: projectAt,
@@ -82,17 +82,17 @@ export const agentOperations = resource('Agents', (api, { deps }) => {
     const body = { ...agentRecord(agent, sentApiKey(sent)), warnings: deps.agentWarnings(agent) }
     return Response.json(body, { status, headers: versionHeader(agent) })
   }
-  api.post(LIST, {
+  api.post(AGENTS_PATH, {
     id: 'createAgent',
     summary: 'Create an agent',
     find: projectAt,
-    body: CREATE,
+    body: NEW_AGENT,
     answers: { 201: SAVED, 409: 'The name is already in use' },
     async run({ found: project, body: { agent: sent }, principal }) {
       return saved(await createAgent(project.name, sent, deps.catalogFor(principal)), sent, 201)
     },
   })
-  api.get(ONE, {
+  api.get(AGENT_PATH, {
     id: 'getAgent',
     summary: 'Get an agent',
     find: agentAt,
@@ -101,7 +101,7 @@ export const agentOperations = resource('Agents', (api, { deps }) => {
       return Response.json(agentRecord(agent), { headers: versionHeader(agent) })
     },
   })
-  api.put(ONE, {
+  api.put(AGENT_PATH, {
     id: 'updateAgent',
     summary: 'Update an agent: fields that are not sent stay',
     headers: { 'If-Match': 'The ETag of the agent as you read it: another one is not changed' },
@@ -110,7 +110,7 @@ export const agentOperations = resource('Agents', (api, { deps }) => {
       requireVersion(agent, request.headers.get('if-match'))
       return agent
     },
-    body: UPDATE,
+    body: CHANGED_AGENT,
     answers: {
       200: SAVED,
       400: 'No such agent: PUT never creates',
@@ -123,7 +123,7 @@ export const agentOperations = resource('Agents', (api, { deps }) => {
       return saved(agent, sent, 200)
     },
   })
-  api.post(`${ONE}/probe`, {
+  api.post(`${AGENT_PATH}/probe`, {
     id: 'probeAgent',
     summary: "Try an agent's model: one tiny call; its URL, status, cause and next step",
     find: agentAt,
@@ -133,14 +133,14 @@ export const agentOperations = resource('Agents', (api, { deps }) => {
   api.post('/api/agents/probe', {
     id: 'probeNewAgent',
     summary: 'Try the model of an agent before it is created: one tiny call',
-    body: UPDATE,
+    body: CHANGED_AGENT,
     answers: { 200: ['What the call has shown, also where it failed', AGENT_PROBE] },
     async run({ request, body: { agent: sent }, principal }) {
       const model = await modelToTry(sent, deps.catalogFor(principal))
       return deps.probeAgent({ model }, request.signal)
     },
   })
-  api.delete(ONE, {
+  api.delete(AGENT_PATH, {
     id: 'deleteAgent',
     summary: 'Delete an agent',
     find: agentAt,
@@ -150,7 +150,7 @@ export const agentOperations = resource('Agents', (api, { deps }) => {
 
 export const completionOperations = resource('Agents', (api, { deps }) => {
   const { agents, logError } = deps
-  api.post(COMPLETIONS, {
+  api.post(COMPLETIONS_PATH, {
     id: 'askAgent',
     summary: 'Ask an agent',
     needs: 'ask',
@@ -165,7 +165,7 @@ export const completionOperations = resource('Agents', (api, { deps }) => {
       return answerRecord(await agents.complete(questionOf(call), call.signal))
     },
   })
-  api.post(`${COMPLETIONS}/stream`, {
+  api.post(`${COMPLETIONS_PATH}/stream`, {
     id: 'streamAgent',
     summary: 'Ask an agent and watch its steps',
     needs: 'ask',
@@ -199,7 +199,7 @@ export const runOperations = resource('Agents', (api, { deps: { agents } }) => {
       return mayName(principal, projectName) && maySeeAsked(asker, askedBy)
     })
   }
-  api.get(RUNS, {
+  api.get(RUNS_PATH, {
     id: 'listRunningQuestions',
     summary: 'List the questions that are being answered or wait',
     description:
@@ -212,7 +212,7 @@ export const runOperations = resource('Agents', (api, { deps: { agents } }) => {
       return runsOf(principal).map(runRecord)
     },
   })
-  api.delete(`${RUNS}/:trace_id`, {
+  api.delete(`${RUNS_PATH}/:trace_id`, {
     id: 'cancelQuestion',
     summary: 'Cancel a question: its stream ends with an error',
     description:

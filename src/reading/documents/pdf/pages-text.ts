@@ -66,13 +66,13 @@ export function pagesText(
         ? found.flatMap((one) => blocksOf(one, around))
         : [{ kind: 'text', text: scan }]
     writing.addPage(own)
-    if (pageIndex === 0) title = titleOf(own, bodySize)
+    if (pageIndex === 0) title = titleAmong(own, bodySize)
   }
   return { content: writing.content, starts: writing.starts, title }
 }
 
 /** The heading in the largest type, if there is but one of them. */
-function titleOf(blocks: readonly Block[], bodySize: number): string | null {
+function titleAmong(blocks: readonly Block[], bodySize: number): string | null {
   const sizes = blocks.map(({ kind, size = 0 }) => (kind === 'heading' ? size : 0))
   const largest = Math.max(...sizes, bodySize * TITLE_SIZE)
   const found = blocks.filter((_, index) => (sizes[index] ?? 0) > largest - 0.3)

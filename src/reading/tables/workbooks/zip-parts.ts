@@ -1,6 +1,7 @@
 import { Parser } from 'htmlparser2'
 import type { Entry } from 'yauzl'
 import { AppError } from '../../../core/errors.ts'
+import { unreadable } from '../../document-format.ts'
 import { READING_LIMITS } from '../../reading-limits.ts'
 import {
   DamagedEntry,
@@ -106,7 +107,7 @@ export class ZipParts {
 
 function swells(name: string, packedBytes: number, sizeMax: number): AppError {
   const found = `${name} of ${packedBytes} bytes would unpack to more than ${sizeMax}`
-  return new AppError('file_unreadable', `The file swells: ${found}`)
+  return unreadable(`The file swells: ${found}`)
 }
 
 /** Programs write `xl\\Workbook.xml`, `./sheet1.xml` and `/xl/sheet1.xml` for the same parts. */
@@ -124,8 +125,5 @@ function localName(name: string): string {
 }
 
 export function damaged(why: string): AppError {
-  return new AppError(
-    'file_unreadable',
-    `The workbook could not be read: ${why}; open it and save it again`,
-  )
+  return unreadable(`The workbook could not be read: ${why}; open it and save it again`)
 }
