@@ -249,7 +249,7 @@ export async function topKWithMargin(
     if (count !== -1) return found.slice(0, count)
     if (found.length < wanted || wanted === 0) return found
     if (wanted === neighboursMax) return null
-    // Where so many are so near, most of all may be.
+    // If this many are that near, most of all rows may be.
     wanted = Math.min(wanted * 8, neighboursMax)
   }
 }

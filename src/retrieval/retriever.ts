@@ -112,7 +112,7 @@ export class Retriever {
     return { neighbours, keywordHits: hitsBy(queryVector), feedback, isCurrent }
   }
 
-  /** The chunks that the conditions keep; null: there are no conditions. */
+  /** The chunks that the conditions keep; null: no conditions. */
   async #prefiltered(
     snapshot: CacheSnapshot,
     { prefilter, limits }: NearestSearch,

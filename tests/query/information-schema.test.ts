@@ -107,6 +107,7 @@ test('a plan with a long text is not kept', () => {
   const plan = {
     searches: [],
     candidates: null,
+    knowledgeBases: [],
     scans: [],
     constant: null,
     counted: null,
@@ -133,6 +134,7 @@ test('a plan is kept until what it rests on changes', () => {
   const requests = {
     searches: [],
     candidates: null,
+    knowledgeBases: [],
     scans: [],
     constant: null,
     counted: null,

@@ -9,7 +9,7 @@ beforeAll(async () => {
 })
 afterAll(() => fixture.close())
 
-/** The statements that the database ran for one of ours. */
+/** The statements that the database ran for one of Eider's. */
 async function statementsFor(sql: string, params = {}): Promise<readonly string[]> {
   const ran: string[] = []
   const { engine } = fixture.deps

@@ -133,7 +133,7 @@ export class FakeStore implements RetrievalStore {
   }
 
   readonly engine: ColumnReader & RowReader = {
-    run: () => Promise.reject(new Error('nobody reads rows of it')),
+    run: () => Promise.reject(new Error('its rows are never read')),
     columns: async function* (this: FakeStore, select: BoundSql, _: unknown, signal: AbortSignal) {
       signal.throwIfAborted()
       const rows = this.#rowsOf(select)
@@ -246,7 +246,7 @@ export function termsOf(text: string): readonly bigint[] {
 
 type Row = readonly (bigint | number | Float32Array)[]
 
-/** The rows as columns, and a way to take them away from whoever still holds them. */
+/** The rows as columns, and a way to take them away while they are still in use. */
 function batchOf(rows: readonly Row[]): { readonly batch: ColumnBatch; spoil(): void } {
   const held: (BigInt64Array | Int32Array | Float32Array)[] = []
   const hold = <T extends BigInt64Array | Int32Array | Float32Array>(column: T): T => {

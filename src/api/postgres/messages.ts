@@ -2,7 +2,7 @@
 
 /** Longest message of a client: a statement, the values of its parameters, or a piece of COPY. */
 export const MESSAGE_BYTES_MAX = 64 * 1024 * 1024
-/** Longest start-up packet or password: nobody is known yet. */
+/** Longest start-up packet or password, before login. */
 export const FIRST_BYTES_MAX = 10_000
 
 export const SSL_REQUEST = 80877103
@@ -23,7 +23,7 @@ export interface Message {
 export class MessageReader {
   #pieces: Buffer[] = []
   #size = 0
-  /** The first packets have no letter, and nobody has logged in yet. */
+  /** The first packets have no letter and come before the login. */
   hasStarted = false
   isKnown = false
 

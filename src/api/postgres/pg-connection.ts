@@ -34,7 +34,7 @@ export interface ConnectionDeps {
   /** @returns what the connection's statements are authenticated by @throws AppError for wrong credentials */
   readonly logIn: (user: string, password: string, signal: AbortSignal) => Promise<string>
   readonly projectOf: (name: string) => string
-  /** @param token null: nobody had to log in @throws AppError for every failure */
+  /** @param token null: no login was required @throws AppError for every failure */
   readonly run: <T>(
     options: RunOptions & { readonly token: string | null },
     signal: AbortSignal,
@@ -58,7 +58,7 @@ export class PgConnection {
   readonly #out = new AnswerWriter()
   readonly #gone = new AbortController()
   #parameters: StartParameters = {}
-  /** null: nobody has logged in yet. */
+  /** null: not logged in yet. */
   #statements: ConnectionStatements | null = null
   #isBusy = false
 

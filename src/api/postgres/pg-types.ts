@@ -36,7 +36,7 @@ const NUMERIC = type('numeric', 1700, -1, 1231)
 const UUID = type('uuid', 2950, 16, 2951)
 const JSONB = type('jsonb', 3802, -1, 3807)
 
-/** By DuckDB's name, without what stands in parentheses. */
+/** By DuckDB's name, without anything in parentheses. */
 const BY_DUCKDB: Readonly<Record<string, PgType>> = {
   BOOLEAN: BOOL,
   TINYINT: INT2,

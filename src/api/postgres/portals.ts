@@ -130,7 +130,7 @@ export class Portals {
   close(name: string): void {
     const running = this.#portals.get(name)?.running
     this.#portals.delete(name)
-    // How an unfinished statement ends concerns nobody any more.
+    // How an unfinished statement ends no longer matters.
     running?.end().catch(() => {})
   }
 

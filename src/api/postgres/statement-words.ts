@@ -1,4 +1,4 @@
-/** What the first words of a statement say: whether it has rows, ends a transaction, and how its end is told. */
+/** The first words of a statement: whether it has rows, ends a transaction, and what its completion tag is. */
 import { AppError } from '../../core/errors.ts'
 import type { AnswerColumn } from './answer-writer.ts'
 

@@ -39,7 +39,7 @@ export function isCatalogStatement(sql: string): boolean {
   })
 }
 
-/** What no other statement holds: most are told apart without reading them. */
+/** Words that no other statement contains: most are recognized without parsing. */
 const CATALOG_HINT =
   /pg_|information_schema|::\s*reg|version\s*\(|current_|session_user|_privilege|set_config|format_type|description\s*\(|quote_|txid|to_reg|inet_/i
 
@@ -248,7 +248,7 @@ function castAt(tokens: readonly Token[], index: number, before: string): Rewrit
     const operand = OPERAND.exec(before)?.[0] ?? ''
     const start = before.slice(0, before.length - operand.length)
     const lookUp = operand.startsWith("'") ? reg.oidOf : reg.nameOf
-    // Cast on to a number, a name stays the number that it stands for.
+    // Cast to a number, a name keeps the number it has.
     const after = tokens.slice(index + length + 1, index + length + 4).map(({ value }) => value)
     const isNumberWanted =
       after[0] === '::' && /^(oid|int|int4|int8|bigint)$/i.test(after.at(1) ?? '')

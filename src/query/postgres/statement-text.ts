@@ -126,7 +126,7 @@ export interface CopyStatement {
   readonly nullText: string
 }
 
-/** undefined: it is no COPY. @throws AppError for what is not supported in it */
+/** undefined: not a COPY. @throws AppError for an unsupported form of it */
 export function copyStatement(sql: string): CopyStatement | undefined {
   const tokens = tokenize(sql)
   if (tokens[0]?.text.toLowerCase() !== 'copy') return undefined
@@ -188,7 +188,7 @@ function copyOptions(
   }
 }
 
-/** Where a message of ours says the statement is wrong, from 1; null: it says no place. */
+/** Where a message of Eider says the statement is wrong, from 1; null: it names no position. */
 export function positionOf(message: string, sql: string): number | null {
   const [, line, column] = /^line (\d+), column (\d+)/.exec(message) ?? []
   if (line === undefined || column === undefined) return null

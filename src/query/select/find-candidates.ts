@@ -26,7 +26,7 @@ import type { BoundValues } from './bind-plan.ts'
 import type { CandidatePlan, CandidateRequest } from './plan-cache.ts'
 import { type RunContext, runLimits } from './query-deps.ts'
 
-/** Stands behind the clause on how the nearest chunks are found, where a search is filtered. */
+/** Follows the clause on how the nearest chunks are found, for filtered searches. */
 export const AMONG_FILTERED = ', among the chunks that the conditions keep'
 
 export interface FoundCandidates {

@@ -26,7 +26,7 @@ export interface SelectPlan {
   readonly thresholds: readonly string[]
   /** By its tree, the plan of each SELECT that gives the texts of a column, or the candidates of a reranking. */
   readonly innerPlans: ReadonlyMap<TreeNode, SelectPlan>
-  /** The placeholders that stand in `sql`. */
+  /** The placeholders in `sql`. */
   readonly parameters: ReadonlySet<string>
   /** The same statement, where the nearest chunks of its searches are known; null: it has no search that could use them. */
   readonly candidates: CandidatePlan | null
@@ -34,6 +34,8 @@ export interface SelectPlan {
   readonly isShort: boolean
   /** True when it holds tables that are made of the catalog as it was. */
   readonly readsCatalog: boolean
+  /** All that it names, but for those of its inner plans. */
+  readonly knowledgeBases: readonly KnowledgeBase[]
   /** The searches that have every vector measured in any case. */
   readonly scans: readonly MeasuredScan[]
   /** The parameters of the statement as the client wrote it, also those that became searches. */
@@ -42,7 +44,7 @@ export interface SelectPlan {
   readonly constant: { answer: Pick<RowStream, 'columns' | 'ready'> | null } | null
   /** Set where it counts the chunks of a knowledge base and does nothing else. */
   readonly counted: CountedChunks | null
-  /** What is read of databases elsewhere before the statement runs. Their placeholders stand in its texts. */
+  /** The reads of remote databases that come before the statement. Their placeholders are in its texts. */
   readonly reads: readonly SourceRead[]
   /** Their columns, of which the plan was made. */
   readonly described: readonly {
@@ -51,7 +53,7 @@ export interface SelectPlan {
   }[]
   /** Set where the whole statement is one of these reads. */
   readonly direct: DirectAnswer | null
-  /** How often marks for values stand where a value changes nothing but itself; unset: the statement has none. */
+  /** How often marks are used where a value only changes the result, not the plan; unset: the statement has none. */
   readonly marks?: ReadonlyMap<string, number>
 }
 
@@ -154,7 +156,7 @@ export class PlanCache {
   }
 }
 
-/** Whoever sees another part of the catalog has plans of their own. */
+/** A caller who sees another part of the catalog has separate plans. */
 function planKey(statement: string, { definitionsVersion, limits }: Versions): string {
   return `${definitionsVersion}\0${limits?.key ?? ''}\0${statement}`
 }
@@ -170,7 +172,7 @@ export interface WantedTable {
 
 export type DescribedTable =
   | { readonly from: SourceFrom; readonly columns: readonly SourceColumn[] }
-  /** There is no such table; the hint ends the message. */
+  /** For an unknown table; the hint ends the message. */
   | { readonly from: null; readonly hint: string }
 
 /** By `wantedTableKey` the table that was wanted. */

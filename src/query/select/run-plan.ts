@@ -104,7 +104,7 @@ async function countedRows(
 /** Of a plan that is run. */
 interface PlanRun extends RunContext {
   readonly params: ParameterValues
-  /** Whether nobody asks for the types of the values: what answers show of them is enough. */
+  /** Whether the types of the values are not needed: the types that answers show are enough. */
   readonly isShown?: boolean
 }
 
@@ -215,7 +215,7 @@ function hitsWithin(
   return hits
 }
 
-/** null: nothing is on this side of it. undefined: it is no number. */
+/** null: this side is unbounded. undefined: not a number. */
 function limitOf({ value }: Threshold, values: BoundValues): number | null | undefined {
   const limit = typeof value === 'number' ? value : values[value.parameter]
   return typeof limit === 'number' || limit === null ? limit : undefined

@@ -15,8 +15,8 @@ const SHAPE_CHARS_MAX = 4_000
 const PLAN_CHARS_MAX = 100_000
 
 /**
- * What is known of a shape. `seen`: one statement of it was planned. `kept`: these marks stand where a value changes the plan.
- * `never`: its statements have no plan in common.
+ * What is known about a shape. `seen`: one statement of it was planned. `kept`: these marks are where a value changes the
+ * plan. `never`: its statements share no plan.
  */
 type KnownShape =
   | { readonly kind: 'seen' | 'never' }
@@ -118,7 +118,7 @@ function learnt(shape: StatementShape, marked: SelectPlan, planned: SelectPlan):
   return isSame ? { kind: 'shared', template } : { kind: 'never' }
 }
 
-/** A plan whose values stand in the texts of its statements and nowhere else. */
+/** A plan whose values appear only in the texts of its statements. */
 function isShareable(plan: SelectPlan): boolean {
   const { sql, candidates, agents, rerankings, innerPlans, readsCatalog, ...rest } = plan
   if (agents.length > 0 || rerankings.length > 0 || innerPlans.size > 0 || readsCatalog)
@@ -128,7 +128,7 @@ function isShareable(plan: SelectPlan): boolean {
   return sql.length <= PLAN_CHARS_MAX && !holdsMarks(JSON.stringify([rest, others]))
 }
 
-/** A plan in which marks stand for values. */
+/** A plan with marks instead of values. */
 class PlanTemplate {
   readonly #plan: SelectPlan
   readonly #sql: MarkedText

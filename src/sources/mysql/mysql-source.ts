@@ -239,7 +239,7 @@ async function beginRows(
   await Promise.race([described.promise, over])
 }
 
-/** They act outside of the transaction, or reach what is not a table. */
+/** They act outside of the transaction, or reach more than tables. */
 const FORBIDDEN_FUNCTIONS: ReadonlySet<string> = new Set(
   `get_lock release_lock release_all_locks load_file nextval setval sys_exec sys_eval sys_set
     master_pos_wait source_pos_wait wait_for_executed_gtid_set`.split(/\s+/),

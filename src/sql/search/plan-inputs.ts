@@ -20,7 +20,7 @@ export type PlannedText =
 
 /** A text to embed before the statement runs. */
 export interface SearchInput {
-  /** Stands in `$eider_vector_<textIndex>`. */
+  /** Available as `$eider_vector_<textIndex>`. */
   readonly textIndex: number
   readonly text: PlannedText
   readonly knowledgeBase: KnowledgeBase
@@ -28,7 +28,7 @@ export interface SearchInput {
 
 /** Questions to an agent, each asked once. */
 export interface AgentInput {
-  /** Stands in `$eider_answers_<agentIndex>`. */
+  /** Available as `$eider_answers_<agentIndex>`. */
   readonly agentIndex: number
   readonly agent: Agent
   readonly questions: readonly PlannedText[]
@@ -61,7 +61,7 @@ export interface RerankedSearch {
 
 /** Candidates to find and to rerank before the statement runs. */
 export interface RerankInput extends Omit<RerankedSearch, 'thresholds'> {
-  /** Stands in `$eider_reranked_<rerankingIndex>`. */
+  /** Available as `$eider_reranked_<rerankingIndex>`. */
   readonly rerankingIndex: number
   readonly knowledgeBase: KnowledgeBase
   /** What the names in `candidates` mean. */
@@ -95,6 +95,8 @@ export class PlanInputs {
 
   /** True when the statement reads tables that are made of the catalog. */
   readsCatalog = false
+  /** All that a FROM names, by their ids. */
+  readonly knowledgeBases = new Map<number, KnowledgeBase>()
   /** The searches that measure every vector, and why. */
   readonly scans: MeasuredScan[] = []
 
@@ -148,12 +150,12 @@ export class PlanInputs {
   }
 }
 
-/** What a name in a FROM stands for. */
+/** What a name in a FROM refers to. */
 export type Relation =
   | { readonly kind: 'knowledge_base'; readonly knowledgeBase: KnowledgeBase }
   /** A table of DuckDB, by its real schema and name. */
   | { readonly kind: 'table'; readonly schema: string; readonly table: string }
-  /** The rows of a SELECT of ours, as the tables of information_schema are. */
+  /** The rows of a SELECT of Eider, as in the tables of information_schema. */
   | { readonly kind: 'query'; readonly sql: string }
   /** A SELECT of a caller, in which names mean what they meant where it was made. */
   | { readonly kind: 'view'; readonly sql: string; readonly names: NameScope }
@@ -166,7 +168,7 @@ export type Relation =
       readonly columns: readonly SourceColumn[]
     }
 
-/** The names that a caller may use, and what they stand for. */
+/** The names that a caller may use, and what they refer to. */
 export interface NameScope {
   /** @throws AppError `sql_unknown_name` that suggests the nearest name there is */
   resolve(parts: readonly string[]): Relation
@@ -192,7 +194,7 @@ export const BOUND = {
   words: numbered('eider_terms'),
   /** The bound list of the keys of a search text's terms, as the keyword index has them. */
   termKeys: numbered('eider_keywords'),
-  /** The bound list of how often each of these terms stands in the text. */
+  /** The bound list of how often each of these terms occurs in the text. */
   termCounts: numbered('eider_keyword_counts'),
   /** The bound list of the keys of the chunks that hold phrases of the text. */
   phraseKeys: numbered('eider_phrase_keys'),

@@ -67,7 +67,7 @@ export interface PrefilterEdit extends TreeEdit {
 
 /** How a hybrid search fuses its candidates. */
 export interface HybridEdit extends HybridSearch {
-  /** So many of the first are enough; null: all that were found may be needed. */
+  /** This many of the first rows are enough; null: all that were found may be needed. */
   readonly firstCount: number | null
 }
 
@@ -81,7 +81,7 @@ export interface KnowledgeBaseSource {
   readonly isOnly: boolean
 }
 
-/** The SELECT in which a knowledge base stands. */
+/** The SELECT that contains a knowledge base. */
 export interface SelectContext {
   readonly place: SelectPlace
   /** The SELECT as it was written. */
@@ -103,6 +103,7 @@ export function putKnowledgeBase(
 ): readonly SearchEdit[] {
   const { place, usedNames } = context
   const { alias, knowledgeBase: kb, ref } = source
+  context.inputs.knowledgeBases.set(kb.id, kb)
   if (context.inputs.search === null && isPlainCount(select, ref)) {
     context.inputs.counted = { select, knowledgeBase: kb }
   }

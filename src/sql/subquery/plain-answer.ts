@@ -31,7 +31,7 @@ export interface PlainAnswer {
   readonly thresholds: readonly Threshold[]
   readonly limit: number
   readonly offset: number
-  /** By relevance first, then by distance; by distance alone where it is no hybrid search. */
+  /** By relevance first, then by distance; by distance alone without hybrid search. */
   readonly isHybrid: boolean
 }
 

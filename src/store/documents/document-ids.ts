@@ -17,9 +17,9 @@ import { columnBatchOf, wholeStream } from '../duckdb/columns.ts'
 const SLOTS_MAX = 2 ** 24
 
 /**
- * For each knowledge base the hashes of the ids of all documents that are stored, and of some that were: an id that is not
- * among them is not stored, any other has to be looked for. Nothing is ever taken out, so neither a write that fails nor
- * one that removes must be told of here.
+ * The hashes of document ids for each knowledge base: those of all stored documents, and some former ones. An id that is
+ * missing here is not stored; any other must be looked up. Entries are never removed, so failed writes and deletions need
+ * not be reported here.
  */
 export class DocumentIds {
   readonly #known = new LruMap<number, HashSet>({

@@ -118,7 +118,7 @@ export function retryUpload(id: number, replaces: boolean): void {
   goOn()
 }
 
-/** Of a part, the ZIP that it is in. What is known of a ZIP's parts is told anew. */
+/** Sends an upload again; for a part, its whole ZIP file, whose parts are then listed again. */
 function sendAgain({ failure: _, partOf, ...upload }: Upload, replaces: boolean): void {
   const { id, zipName: name } = partOf ?? { id: upload.id, zipName: upload.name }
   const others = uploads.value.filter((one) => one.id !== upload.id && one.id !== id)
@@ -158,7 +158,7 @@ export function isNameTaken({ failure }: Upload): boolean {
   return isTaken(failure)
 }
 
-/** Whether what has its name on the server can be taken in its place: of a ZIP file nobody knows what that is. */
+/** Whether the server's file of the same name can be used instead: for a ZIP file its content is unknown. */
 export function mayTakeStored(upload: Upload): boolean {
   return isNameTaken(upload) && !/\.zip$/i.test(upload.name)
 }

@@ -28,7 +28,7 @@ export interface KeywordHits {
   readonly best: readonly KeywordHit[]
   /** What no score reaches. */
   readonly scoreBound: number
-  /** Of chunks that the conditions keep; 0 for one that is no hit. */
+  /** For chunks that the conditions keep; 0 for one that was not found. */
   scoresOf(keys: readonly bigint[]): readonly number[]
   /**
    * `best` with another count, of the same state; null where they are too many.
@@ -206,7 +206,7 @@ export interface MapState {
 }
 
 export interface MapAsking {
-  /** Somebody wants one that failed to begin now: without it, the pause after failures grows. */
+  /** Requests one that failed to start now: without this, the pause after failures grows. */
   readonly isRetry?: boolean
 }
 

@@ -216,7 +216,7 @@ const PARTS = [
 
 type Part = (typeof PARTS)[number][0]
 
-/** A save says what was left to the server before: that is no change. */
+/** A save lists the values left to the server before: that is not a change. */
 function saidOf(agent: Agent, part: Part): string {
   const { mode = 'text', timeout, max_steps: maxSteps, ...others } = agent.params
   if (part === 'limits') return JSON.stringify([mode, timeout, maxSteps])
