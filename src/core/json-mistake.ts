@@ -66,7 +66,7 @@ const NAME_IN_QUOTES = 'a name in double quotes'
 class Scanner {
   readonly #text: JsonText
   readonly #bytes: Uint8Array
-  /** Of each open list or object the bracket that closes it. */
+  /** The closing bracket of each open list or object. */
   readonly #open: string[] = []
   #state: State = 'value'
   at: number

@@ -39,3 +39,22 @@ export function firstSchema(path: string): string | undefined {
   const [first = ''] = path.split(',').map((name) => name.trim().replaceAll('"', ''))
   return ['$user', 'public', ''].includes(first) ? undefined : first
 }
+
+/** The method of a connection that answers each kind of message; `H`, Flush, asks for nothing: what is written goes out when no other message is there. */
+export const ANSWERS = {
+  Q: 'query',
+  P: 'parse',
+  B: 'bind',
+  D: 'describe',
+  E: 'execute',
+  C: 'closeNamed',
+  S: 'sync',
+  H: 'flush',
+  d: 'copyData',
+  c: 'copyDone',
+  f: 'copyFail',
+} as const
+
+export function isAnswered(kind: string): kind is keyof typeof ANSWERS {
+  return Object.hasOwn(ANSWERS, kind)
+}

@@ -126,9 +126,9 @@ function nearestSearch(
   if (!(queryVector instanceof Float32Array)) return null
   const search = { knowledgeBase, queryVector, count, limits: runLimits(deps) }
   if (prefilter === null) return { ...search, prefilter: null }
-  const { sql, parameters, isCacheable } = prefilter
+  const { parameters, ...conditions } = prefilter
   const own = Object.entries(values).filter(([name]) => parameters.has(name))
-  return { ...search, prefilter: { sql, values: Object.fromEntries(own), isCacheable } }
+  return { ...search, prefilter: { ...conditions, values: Object.fromEntries(own) } }
 }
 
 function boundAlpha(hybrid: HybridEdit, textIndex: number, values: BoundValues): number {

@@ -1,6 +1,7 @@
 import type { CatalogSnapshot } from '../../core/domain/access/catalog-snapshot.ts'
 import type { SourceColumn } from '../../core/domain/flow/source-parameters.ts'
 import type { KnowledgeBase } from '../../core/domain/knowledge-base.ts'
+import type { PrefilterSql } from '../../core/domain/ports/engine-ports.ts'
 import type { RowStream } from '../../core/domain/query-result.ts'
 import { abortable } from '../../core/runtime/cancellation.ts'
 import { LruMap } from '../../core/runtime/lru-map.ts'
@@ -9,12 +10,13 @@ import type { TreeNode } from '../../sql/ast/select-ast.ts'
 import type { DirectAnswer, SourceFrom, SourceRead } from '../../sql/pushdown/source-read.ts'
 import type {
   AgentInput,
+  DocumentAnswer,
   MeasuredScan,
+  PlainAnswer,
   RerankInput,
   SearchInput,
 } from '../../sql/search/plan-inputs.ts'
 import type { HybridEdit } from '../../sql/subquery/knowledge-base-subquery.ts'
-import type { PlainAnswer } from '../../sql/subquery/plain-answer.ts'
 
 /** A statement ready to run, but for the values of its parameters, the vectors of its searches and agents' answers. */
 export interface SelectPlan {
@@ -44,6 +46,8 @@ export interface SelectPlan {
   readonly constant: { answer: Pick<RowStream, 'columns' | 'ready'> | null } | null
   /** Set where it counts the chunks of a knowledge base and does nothing else. */
   readonly counted: CountedChunks | null
+  /** Set where it shows the chunks of one document and does nothing else. */
+  readonly document: DocumentRows | null
   /** The reads of remote databases that come before the statement. Their placeholders are in its texts. */
   readonly reads: readonly SourceRead[]
   /** Their columns, of which the plan was made. */
@@ -61,6 +65,11 @@ export interface CountedChunks {
   readonly knowledgeBase: KnowledgeBase
   /** What the column is called and holds: known once the database has answered it. */
   columns: RowStream['columns'] | null
+}
+
+export interface DocumentRows extends DocumentAnswer {
+  /** What its columns are called and hold: known once the database has answered it. */
+  readonly known: { columns: RowStream['columns'] | null }
 }
 
 /** The candidates of a reranking, whose SELECT is planned. */
@@ -85,11 +94,9 @@ export interface CandidateRequest {
   readonly knowledgeBase: KnowledgeBase
   readonly count: number
   /** A SELECT of the keys of the chunks among which they are; null: all of them. */
-  readonly prefilter: {
-    readonly sql: string
-    readonly parameters: ReadonlySet<string>
-    readonly isCacheable: boolean
-  } | null
+  readonly prefilter:
+    | (Omit<PrefilterSql, 'values'> & { readonly parameters: ReadonlySet<string> })
+    | null
   /** null: by vectors alone. */
   readonly hybrid: HybridEdit | null
 }

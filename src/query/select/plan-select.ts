@@ -120,10 +120,17 @@ async function planTree(
     inputs.counted !== null && isCounted
       ? { knowledgeBase: inputs.counted.knowledgeBase, columns: null }
       : null
+  const document = documentRows(inputs.document, queryNode(statementOf(tree)))
   const made = { sql, innerPlans, parameters, parameterNames, isShort, constant, counted }
-  const plan = { ...collected, ...made }
+  const plan = { ...collected, ...made, document }
   // Last: it changes the tree.
   return { ...plan, candidates: await candidatePlan(tree, candidates, engine) }
+}
+
+function documentRows(found: PlanInputs['document'], query: TreeNode): SelectPlan['document'] {
+  if (found?.select !== query) return null
+  const { select: _, ...document } = found
+  return { ...document, known: { columns: null } }
 }
 
 interface Checked {
@@ -292,8 +299,8 @@ async function candidateRequest(
   if (prefilter === null) return { ...request, prefilter }
   const tree = parseTree(await engine.parse(prefilter.sql))
   prefilter.apply(tree)
-  const { isCacheable } = prefilter
-  return { ...request, prefilter: { ...(await printTree(tree, engine)), isCacheable } }
+  const { isCacheable, condition } = prefilter
+  return { ...request, prefilter: { ...(await printTree(tree, engine)), isCacheable, condition } }
 }
 
 /** Reading the text is many times faster than walking the tree. */

@@ -11,9 +11,9 @@ import type {
   RerankerRegistry,
 } from '../../core/domain/ports/model-ports.ts'
 import type {
-  ChunkCounts,
   ChunkRows,
   CommittedStates,
+  KnownChunks,
   NearestChunks,
   VectorIndexStates,
 } from '../../core/domain/ports/search-ports.ts'
@@ -39,7 +39,7 @@ export interface QueryDeps extends DatabaseDeps {
   readonly engine: SqlEngine
   readonly nearest: NearestChunks
   readonly rows: ChunkRows
-  readonly counts: ChunkCounts
+  readonly known: KnownChunks
   readonly commits: CommittedStates
   readonly indexes: VectorIndexStates
   readonly agents: AgentAnswers

@@ -316,7 +316,8 @@ async function cachedPlan(
   const planAsWritten = async () => ({ plan: await planText(sql), texts: new Map() })
   const isOwn = readsChunkKeys || Object.keys(given).length > 0
   if (isOwn || sql.length > SHARED_CHARS_MAX) return planAsWritten()
-  const parameterized = parameterizeSearchLiterals(sql, cut?.sql === sql ? cut.tokens : undefined)
+  const tokens = cut?.sql === sql ? cut.tokens : undefined
+  const parameterized = parameterizeSearchLiterals(sql, tokens)
   const { texts } = parameterized
   const scope = planScope(request)
   const statement = scope + parameterized.sql
@@ -327,7 +328,8 @@ async function cachedPlan(
     return isGood ? { plan: known, texts } : undefined
   }
   const plan = async () => {
-    const sharing = { sql: parameterized.sql, scope, versions: snapshot }
+    const known = texts.size === 0 ? tokens : undefined
+    const sharing = { sql: parameterized.sql, tokens: known, scope, versions: snapshot }
     const planned = await deps.sharedPlans.plan(sharing, (text) => {
       return planIfAllSearched({ sql: text, texts }, planText)
     })

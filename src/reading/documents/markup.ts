@@ -20,7 +20,7 @@ interface Markup {
   } | null
   /** The lines from here that are a remark or the address of a picture. */
   remark?(lines: readonly string[], at: number): number
-  /** A listing that begins in this line; null: none. */
+  /** A listing that starts in this line; null: none. */
   listing(lines: readonly string[], at: number): Listing | null
   /** A line of text with its links as text; null: a comment or a setting. */
   text(line: string): string | null
@@ -28,7 +28,7 @@ interface Markup {
 }
 
 interface Listing {
-  /** Text in the line that begins it. */
+  /** Text in its first line. */
   readonly before?: string
   readonly language: string
   readonly code: string

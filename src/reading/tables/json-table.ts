@@ -73,7 +73,7 @@ function rowsSql(
 
 interface JsonRows {
   readonly columns: readonly Column[]
-  /** What a FROM takes, of columns of these types; null: of those that DuckDB finds. */
+  /** The FROM clause, for columns of these types; null: the types that DuckDB finds. */
   rows(types: readonly Column[] | null, path: string): string
 }
 

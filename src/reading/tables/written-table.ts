@@ -52,7 +52,7 @@ async function columnsOf(
 ): Promise<
   readonly {
     readonly name: string
-    /** Of the column that is made of it, as DuckDB writes it in DDL. */
+    /** The type of the resulting column, in DuckDB's DDL notation. */
     readonly type: string
     readonly stored: 'as it is' | 'text'
   }[]

@@ -3,12 +3,14 @@
  * answers to the questions that it asks agents.
  */
 import type { Agent } from '../../core/domain/agents/agent.ts'
+import type { ConditionValue } from '../../core/domain/column-condition.ts'
 import type { SourceColumn } from '../../core/domain/flow/source-parameters.ts'
 import type { KnowledgeBase } from '../../core/domain/knowledge-base.ts'
 import { AppError } from '../../core/errors.ts'
 import type { TreeNode } from '../ast/select-ast.ts'
 import type { UnnamedItem } from '../guard/limit-steps.ts'
 import type { DirectAnswer, SourceFrom, SourceRead, SourceRef } from '../pushdown/source-read.ts'
+import type { Threshold } from './predicate-pushdown.ts'
 import type { HybridSearch } from './ranking.ts'
 
 /** A text that the statement searches for, or a question to an agent. */
@@ -68,6 +70,36 @@ export interface RerankInput extends Omit<RerankedSearch, 'thresholds'> {
   readonly names: NameScope
 }
 
+/** What a column of the answer shows. */
+export type PlainColumn =
+  | 'id'
+  | 'chunk_id'
+  | 'chunk_content'
+  | 'metadata'
+  | 'relevance'
+  | 'distance'
+  /** The number of a column of `metadataColumns`; null: a declared column of which no row has come yet. */
+  | { readonly metadataColumn: number | null }
+
+export interface PlainAnswer {
+  readonly columns: readonly PlainColumn[]
+  /** Physical names of the metadata columns that are shown. */
+  readonly metadataColumns: readonly string[]
+  /** All of them must hold. */
+  readonly thresholds: readonly Threshold[]
+  readonly limit: number
+  readonly offset: number
+  /** By relevance first, then by distance; by distance alone without hybrid search. */
+  readonly isHybrid: boolean
+}
+
+/** The chunks of one document, in the order in which they were stored. */
+export interface DocumentAnswer {
+  readonly knowledgeBase: KnowledgeBase
+  readonly id: ConditionValue
+  readonly plain: PlainAnswer
+}
+
 /** A search that is answered by measuring every vector. */
 export interface MeasuredScan {
   readonly knowledgeBase: KnowledgeBase
@@ -109,6 +141,8 @@ export class PlanInputs {
   direct: DirectAnswer | null = null
   /** A SELECT that does nothing but count the chunks of a knowledge base. */
   counted: { readonly select: TreeNode; readonly knowledgeBase: KnowledgeBase } | null = null
+  /** A SELECT that does nothing but show the chunks of one document. */
+  document: (DocumentAnswer & { readonly select: TreeNode }) | null = null
 
   #viewCount = 0
 

@@ -124,7 +124,7 @@ function isOneRow(query: TreeNode): boolean {
 }
 
 /** OFFSET alone is a LIMIT without a number. */
-function isLimited(select: TreeNode): boolean {
+export function isLimited(select: TreeNode): boolean {
   return isNode(limitOf(select)?.limit)
 }
 

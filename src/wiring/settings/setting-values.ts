@@ -86,7 +86,7 @@ export function headerList(text: string): Readonly<Record<string, string>> {
   return Object.fromEntries(pairs)
 }
 
-/** undefined: no header may have it. */
+/** undefined: not valid in a header. */
 function decodedHeader(text: string): string | undefined {
   try {
     const value = decodeURIComponent(text)

@@ -248,7 +248,7 @@ export function settingsFrom(environment: Environment): Settings {
   const values = Object.entries(SETTINGS).map(([key, one]) => {
     return [key, settingValue<unknown>(one, environment)] as const
   })
-  // Each setting gives the value of its own type.
+  // Each setting has a value of its own type.
   const settings = Object.fromEntries(values) as Settings
   refuseContradictions(settings)
   return settings
@@ -267,7 +267,7 @@ function settingValue<T>(one: Setting<T>, environment: Environment): T {
   }
 }
 
-/** Of the client `eider`: a server that finds them in its environment leaves them alone. */
+/** Settings of the client `eider`: the server ignores them in its environment. */
 const CLIENT_SETTINGS: readonly string[] = ['EIDER_URL', 'EIDER_API_KEY']
 
 function refuseUnknownNames(environment: Environment): void {
@@ -291,10 +291,10 @@ export const ALLOCATOR_ENVIRONMENT = {
   DUCKDB_JE_MALLOC_CONF: 'retain:false,dirty_decay_ms:1000,muzzy_decay_ms:0',
 } as const
 
-/** What the runtime and the operating system need of it; the program as one file is Bun itself with `BUN_BE_BUN`. */
+/** Variables for the runtime and the operating system; the program as one file is Bun itself with `BUN_BE_BUN`. */
 const NOT_SECRET = ['BUN_BE_BUN', 'LD_LIBRARY_PATH', 'SystemRoot', 'TZ', 'LANG', 'LC_ALL']
 
-/** Of the processes that read what others wrote: nothing of the settings, which hold keys. */
+/** The environment of processes that read files from users: without the settings, which contain keys. */
 export function environmentOfReaders(
   environment: Environment = Bun.env,
 ): Readonly<Record<string, string>> {
@@ -347,7 +347,7 @@ export function shownSettings(settings: Settings) {
   })
 }
 
-/** As it is written where it is not set, in the words of a value: a size of 0 is `0MB` in both. */
+/** Written like a value if unset: a size of 0 is `0MB` in both. */
 function usualText(one: Setting<unknown>): string | null {
   const text = one.isSecret ? '' : settingText(one.parse(one.default), one.default)
   return text === '' ? null : text
@@ -365,7 +365,7 @@ function settingText(value: unknown, usual: string): string {
   return isEmpty ? '' : JSON.stringify(value)
 }
 
-/** An address may hold a user with a password, and a key behind the `?`. */
+/** An address may contain a login, and a key in its query string. */
 function withoutPassword(text: string): string {
   return text.replace(/:\/\/[^/\s]*@/g, '://…@').replace(/^(https?:[^?#]*)[?#].*/i, '$1?…')
 }

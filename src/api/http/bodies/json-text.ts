@@ -1,4 +1,4 @@
-/** JSON text to values, a large one in pieces, so that other requests are answered meanwhile. */
+/** JSON text to values, large ones in pieces, so that other requests are answered in between. */
 import { AppError } from '../../../core/errors.ts'
 import { jsonMistake } from '../../../core/json-mistake.ts'
 import { TimeSlice } from '../../../core/runtime/serial-queue.ts'
@@ -67,8 +67,8 @@ function parsePiece(text: string): unknown {
 }
 
 /**
- * The key, its characters written as they are or as escapes. A quote in a string has a backslash before it, and behind a
- * string's end no name follows in what is JSON.
+ * The key, with its characters literal or escaped. A quote in a string has a backslash before it, and valid JSON has no name
+ * after a string's end.
  */
 const PROTO_KEY =
   /(?<!\\)"(?:_|\\u005[fF]){2}(?:p|\\u0070)(?:r|\\u0072)(?:o|\\u006[fF])(?:t|\\u0074)(?:o|\\u006[fF])(?:_|\\u005[fF]){2}"\s*:/
@@ -122,7 +122,7 @@ const OPEN_OBJECT = 0x7b
 const CLOSE_OBJECT = 0x7d
 const BLANK: ReadonlySet<number | undefined> = new Set([0x20, 0x09, 0x0a, 0x0d])
 
-/** After the quote that ends the string which begins here. */
+/** After the closing quote of the string that starts here. */
 function endOfString(bytes: Uint8Array, start: number): number {
   for (let quote = start; ; ) {
     quote = bytes.indexOf(QUOTE, quote + 1)
@@ -271,7 +271,7 @@ class PieceReader {
   /** Parses what waits in a list or object up to there: one item at least. */
   #take(inner: Open, to: number): void {
     const text = this.#text(inner.from, to)
-    // What was parsed is a list or an object, as its brackets say.
+    // The brackets guarantee a list or an object.
     const items = parsePiece(inner.isList ? `[${text}]` : `{${text}}`) as readonly unknown[]
     if (Object.keys(items).length === 0) throw new NotJson('not JSON')
     if (Array.isArray(inner.value)) for (const item of items) inner.value.push(item)

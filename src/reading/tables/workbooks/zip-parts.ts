@@ -44,7 +44,7 @@ export class ZipParts {
 
   /**
    * Goes through a part of XML, without ever holding all of it.
-   * @throws AppError `file_unreadable` where it is missing, damaged or swells
+   * @throws AppError `file_unreadable` if it is missing, damaged or too large
    */
   async parse(
     name: string,
@@ -53,7 +53,7 @@ export class ZipParts {
       open(name: string, attributes: Readonly<Record<string, string>>): void
       text(text: string): void
       close(name: string): void
-      /** Nothing more is wanted. */
+      /** Whether the rest can be skipped. */
       isDone?(): boolean
     },
   ): Promise<void> {
