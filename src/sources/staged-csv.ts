@@ -30,7 +30,7 @@ export interface StagedColumn {
   value(column: string): string
 }
 
-/** Of a type that stands in the file as DuckDB writes it, and a BLOB in hexadecimal digits. */
+/** A value is written as DuckDB writes its type, a BLOB in hexadecimal digits. */
 export function stagedColumn(name: string, type: string): StagedColumn {
   if (type === 'BLOB') return { name, fileType: 'VARCHAR', value: (column) => `unhex(${column})` }
   return { name, fileType: type, value: (column) => column }
