@@ -11,7 +11,7 @@ import type { RunResult } from './portals.ts'
 const ROWS_PER_INSERT = 500
 const LINE_BYTES_MAX = 16 * 1024 * 1024
 
-const WRITE_BYTES = 64 * 1024
+const COPY_WRITE_BYTES = 64 * 1024
 
 /** A signature, no flags and no further header (PostgreSQL's manual, "COPY"). */
 const BINARY_HEADER = Buffer.from('PGCOPY\n\xff\r\n\0\0\0\0\0\0\0\0\0', 'latin1')
@@ -38,7 +38,7 @@ export async function copyOut(
       if (isBinary) writeBinaryRow(out, row, types, count === 0)
       else writeLine(out, row, types, copy)
       count += 1
-      if (out.size > WRITE_BYTES) await send()
+      if (out.size > COPY_WRITE_BYTES) await send()
     }
   }
   if (isBinary) {
@@ -192,7 +192,7 @@ export class CopyIn {
 
 interface Lines {
   readonly rows: readonly (readonly (string | null)[])[]
-  /** The beginning of a line that is not whole yet. */
+  /** The start of an incomplete line. */
   readonly rest: string
 }
 

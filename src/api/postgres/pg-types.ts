@@ -5,7 +5,7 @@ export interface PgType {
   readonly oid: number
   /** Bytes of a value; -1: it varies. */
   readonly size: number
-  /** Of the type of arrays of it. */
+  /** The object id of its array type. */
   readonly array: number
   readonly name: string
 }
@@ -77,20 +77,20 @@ const BY_DUCKDB: Readonly<Record<string, PgType>> = {
   '"NULL"': TEXT,
 }
 
-const ALL: readonly PgType[] = [
+const TYPES_SERVED: readonly PgType[] = [
   ...[BOOL, BYTEA, INT8, INT2, INT4, TEXT, OID, JSON_TYPE, FLOAT4, FLOAT8, VARCHAR, DATE, TIME],
   ...[TIMESTAMP, TIMESTAMPTZ, INTERVAL, TIMETZ, BIT, NUMERIC, UUID, JSONB],
 ]
-const BY_OID = new Map(ALL.map((one) => [one.oid, one]))
-const ELEMENT_OF = new Map(ALL.map((one) => [one.array, one]))
+const BY_OID = new Map(TYPES_SERVED.map((one) => [one.oid, one]))
+const ELEMENT_OF = new Map(TYPES_SERVED.map((one) => [one.array, one]))
 
 export interface ColumnType {
   readonly oid: number
   readonly size: number
   readonly modifier: number
-  /** Digits behind the point of a DECIMAL; null: as many as there are. */
+  /** Digits after the point of a DECIMAL; null: all of them. */
   readonly scale: number | null
-  /** Of a list: what it holds. */
+  /** For a list: the type of its elements. */
   readonly element: PgType | null
   readonly scalar: PgType
 }
@@ -203,7 +203,7 @@ export function elementOf(oid: number): PgType | undefined {
   return ELEMENT_OF.get(oid)
 }
 
-export { ALL as PG_TYPES }
+export { TYPES_SERVED as PG_TYPES }
 
 /** By PostgreSQL's names. */
 export const PG = {

@@ -132,7 +132,7 @@ function errorTable(): string {
 <div class="wide" tabindex="0"><table><thead><tr>${head.join('')}</tr></thead><tbody>${rows.join('\n')}</tbody></table></div>`
 }
 
-/** The codes beside the reader: each leads to its row. */
+/** The codes next to the reader: each links to its row. */
 function errorList(): string {
   const items = Object.entries(ERRORS).map(([code, { status, title }]) => {
     return `<li><a href="/docs/errors#${code}"><code>${code}</code></a> <span>${status} ${escaped(title)}</span></li>`
@@ -155,8 +155,8 @@ function escaped(text: string): string {
 
 const ROOT = new URL('../../../../', import.meta.url)
 
-/** Pages beside the folder `docs`. */
-const OTHERS: Readonly<Record<string, string>> = {
+/** Pages outside of the folder `docs`. */
+const OTHER_PAGES: Readonly<Record<string, string>> = {
   readme: 'README.md',
   changelog: 'CHANGELOG.md',
   contributing: 'CONTRIBUTING.md',
@@ -180,7 +180,7 @@ export async function docFiles(): Promise<ReadonlyMap<string, string>> {
     if (name.endsWith('.md')) files.set(name.replace(/(\/README)?\.md$/, ''), `docs/${name}`)
     else if (typeOf(name) !== undefined) files.set(name, `docs/${name}`)
   }
-  for (const [slug, path] of Object.entries(OTHERS)) files.set(slug, path)
+  for (const [slug, path] of Object.entries(OTHER_PAGES)) files.set(slug, path)
   return files
 }
 

@@ -61,7 +61,7 @@ async function* respond(
   yield { kind: 'text', text }
 }
 
-/** What is asked, and what is known of it by now. */
+/** The question, and the findings so far. */
 interface Turn {
   readonly question: string
   /** Knowledge bases. */
@@ -112,7 +112,7 @@ function nextCalls(turn: Turn): readonly ToolCall[] {
   return callsAround(foundBy(turn).flatMap(({ passages }) => passages))
 }
 
-/** What each search told, in their order. */
+/** The result of each search, in order. */
 function foundBy({ choice, searches }: Turn): readonly Found[] {
   return searches.map(({ observation }, index) => {
     const name = choice.chosen[index] ?? ''
