@@ -196,13 +196,8 @@ function charsOf({ chunks }: ChunkedDocument): number {
   return chunks.reduce((sum, { chunk }) => sum + chunk.content.length, 0)
 }
 
-/** A row after each step: an error if it cannot be stored. */
-type Outcome<T> = T | AppError | EmptyRow
-
-/** A row without content; null: it has no id either. */
-interface EmptyRow {
-  readonly emptyId: string | null
-}
+/** A row after each step on its way: an error where it cannot be stored. */
+type Outcome<T> = T | AppError | { readonly emptyId: string | null }
 
 export const EMPTY = 'Skipped: its content is empty'
 
