@@ -120,13 +120,8 @@ class ShownAnswer {
     if (id !== undefined) output.say(`Go on with --conversation ${safeLine(id)}`)
   }
 
-<<<<<<< HEAD
-  /** Statements over tables and charts: what can be said of them in a line. */
-  async #findings({ statements = [], charts = [] }: AnswerFindings): Promise<void> {
-=======
   /** Statements over tables and charts, in a line each. */
   async #findings(evidence = [], charts = [] : AnswerFindings): Promise<void> {
->>>>>>> main
     const { output, options } = this.#context
     if (options.flag('citations') === false) return
     const columns = Math.min(TEXT_COLUMNS_MAX, output.columns ?? TEXT_COLUMNS_MAX)
