@@ -92,7 +92,7 @@ function checkWordCount(name: string, spec: CommandSpec, words: readonly string[
   throw usageError(`${name}: ${what}\nUsage: ${usage}\n       eider ${name} --help has examples`)
 }
 
-/** Of these the one that was probably meant; undefined: none is near. */
+/** The one that was probably meant; undefined: none is close. */
 export function nearest(word: string, among: readonly string[]): string | undefined {
   const begins = word.length > 2 ? among.filter((one) => one.startsWith(word)) : []
   if (begins.length === 1) return begins[0]

@@ -18,7 +18,7 @@ export type StatementAnswer =
       readonly kind: 'table'
       readonly columnNames: readonly string[]
       readonly batches: AsyncIterable<readonly (readonly unknown[])[]>
-      /** What the server says beside the rows. */
+      /** The server's warnings. */
       readonly warnings: readonly string[]
     }
 
@@ -33,7 +33,7 @@ export async function runSql(
   const lines = streamLines(response, client, signal)
   const first = await lines.next()
   if (first.done === true) throw connectionLost(client.address, null)
-  // What the server's route for SQL answers: a record, then batches of rows.
+  // The answer of the server's route for SQL: a record, then batches of rows.
   const head = parsedLine(first.value, client.address) as SqlRecord
   if (head.type === 'error') throw statementFailure(head)
   if (head.type === 'ok') {

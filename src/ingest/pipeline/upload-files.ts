@@ -39,7 +39,7 @@ export interface UploadRequest {
   /** The name that the only file gets; null: each has the one that it was sent under. */
   readonly name: string | null
   readonly files: readonly SentFile[]
-  /** What the sender says about them. */
+  /** Options for all of them. */
   readonly fields: ReadonlyMap<string, string>
   /** Where the file was fetched. */
   readonly url?: string
@@ -51,7 +51,7 @@ export interface UploadRequest {
 export interface UploadOutcome {
   readonly files: readonly UploadedFile[]
   readonly failed: readonly FailedFile[]
-  /** Of a ZIP file, how many entries are not files for anybody to read. */
+  /** For a ZIP file: the number of entries that are not user files. */
   readonly skipped: number
   /** True where several files were sent, or might have been. */
   readonly isList: boolean
@@ -66,7 +66,7 @@ interface FailedFile {
 /**
  * Stores what one request sends: one file under the name that it asks for, or several under their own names. Of several,
  * one that cannot be read does not stop the others.
- * @throws AppError where none could be stored
+ * @throws AppError if none could be stored
  */
 export async function uploadFiles(
   request: UploadRequest,
@@ -86,7 +86,7 @@ export async function uploadFiles(
   if (outcome.files.length === 0) throw allFailed(outcome.failed)
   return outcome
 
-  /** Those of one ZIP; a failure of one stops no other. */
+  /** The members of one ZIP; a failure of one stops no other. */
   async function storeMembers(upload: FileUpload, archive: ReadArchive): Promise<null> {
     outcome.isList = true
     outcome.skipped += archive.skipped
@@ -228,12 +228,12 @@ function allFailed(failed: readonly FailedFile[]): AppError {
   const more = failed.length > some.length ? '; …' : ''
   const [first] = failed
   const message = `None of the ${failed.length} files could be stored: ${some.join('; ')}${more}`
-  // Of a name that is taken there is a way on: with `replace`.
+  // A taken name can be replaced with `replace`.
   const isTaken = failed.some(({ code }) => code === 'file_exists')
   return new AppError(isTaken ? 'file_exists' : (first?.code ?? 'file_unreadable'), message)
 }
 
-/** A file that came in and lies on the disk. */
+/** A received file on disk. */
 interface FileUpload extends IncomingFile {
   /** The name that the file gets in SQL: `files.<name>`. */
   readonly name: string
@@ -245,7 +245,7 @@ interface FileUpload extends IncomingFile {
   readonly options: ReadingOptions
   /** A file of that name gives way once the new one is stored. */
   readonly replaces: boolean
-  /** Of a ZIP: its name may have folders. */
+  /** For a ZIP member: its name may have folders. */
   readonly isMember: boolean
 }
 
@@ -268,7 +268,7 @@ async function uploadFile<T>(
 ): Promise<UploadedFile | T> {
   const name = freeName(upload, deps)
   return deps.reader.readFile(
-    sourceOf(upload, deps),
+    uploadSource(upload, deps),
     (read): Promise<UploadedFile | T> => {
       if (read.archive !== null) return storeMembers(read.archive)
       return storeRead({ ...upload, name }, read, deps, signal)
@@ -289,7 +289,7 @@ function freeName(
   throw new AppError('file_exists', message)
 }
 
-function sourceOf(upload: FileUpload, deps: Pick<UploadDeps, 'files'>) {
+function uploadSource(upload: FileUpload, deps: Pick<UploadDeps, 'files'>) {
   const { path, originalName, contentType, url, options, sizeBytes } = upload
   if (sizeBytes === 0) throw new AppError('file_unreadable', 'The file is empty')
   // Beside the file itself, what it is read into and the table.
@@ -315,7 +315,7 @@ function storeRead(
   return files.importRows(file, documentRows(name, read), signal)
 }
 
-/** @throws AppError `file_unreadable` where none has any text */
+/** @throws AppError `file_unreadable` if none has text */
 async function* documentRows(name: string, { format, documents }: ReadFile): AsyncGenerator<Row> {
   let hasText = false
   let emptyRows: Row[] = []
@@ -336,12 +336,12 @@ async function* documentRows(name: string, { format, documents }: ReadFile): Asy
 }
 
 /** The fixed columns of a document's row; its own columns are beside them. */
-const OWN_COLUMNS = ['id', 'content', 'title', 'format', LAYOUT_COLUMN, 'links']
+const UPLOAD_COLUMNS = ['id', 'content', 'title', 'format', LAYOUT_COLUMN, 'links']
 
 function documentRow(name: string, format: string, document: ReadDocument): Row {
   const { id, content, title, columns, links } = document
   const others = Object.entries(columns).map(([column, value]) => {
-    const isTaken = OWN_COLUMNS.includes(column.toLowerCase())
+    const isTaken = UPLOAD_COLUMNS.includes(column.toLowerCase())
     return [isTaken ? `${column}_1` : column, value] as const
   })
   return {

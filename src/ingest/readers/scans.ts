@@ -13,7 +13,7 @@ import { mapConcurrent } from '../../core/runtime/serial-queue.ts'
 
 export interface OcrModel {
   readonly name: string
-  /** @throws AppError where it cannot be called */
+  /** @throws AppError if it cannot be called */
   model(): Promise<ChatModel>
   /** null: the price or the tokens are unknown. */
   costOf(usages: readonly (TokenUsage | null)[]): number | null
@@ -24,7 +24,7 @@ const PAGES_AT_ONCE = 4
 const PAGE_CHARS_MAX = 50_000
 /** After as many failures in a row, the model is not asked for the rest. */
 const FAILURES_MAX = 3
-const WARNINGS_MAX = 20
+const SCAN_WARNINGS_MAX = 20
 
 const INSTRUCTION = [
   'Write down all text in this picture exactly as it is there, in its language, as Markdown: headings, lists and tables',
@@ -68,10 +68,10 @@ export async function withScans(
   if (usages.length === 0 && isAll && failure !== undefined) {
     throw new AppError('file_unreadable', `The file contains no text: ${failure}`)
   }
-  const further = failures.length - WARNINGS_MAX
+  const further = failures.length - SCAN_WARNINGS_MAX
   const warnings = [
     ...file.warnings,
-    ...failures.slice(0, WARNINGS_MAX),
+    ...failures.slice(0, SCAN_WARNINGS_MAX),
     ...(further > 0 ? [`${further} further pages or pictures were not read`] : []),
     ...(unaskedCount > 0
       ? [`${unaskedCount} more were not sent: the OCR model keeps failing`]
@@ -133,7 +133,7 @@ async function* filled(
   for await (const document of documents) yield withTexts(document, texts)
 }
 
-/** Parts after a mark begin later by what is in its place. */
+/** Parts after a mark move by the length of the inserted text. */
 export function withTexts(document: ReadDocument, texts: readonly string[]): ReadDocument {
   const shifts: { readonly at: number; readonly by: number }[] = []
   const replaced = document.content.replace(
