@@ -30,6 +30,8 @@ import { FieldReader, type Fields } from './fields.ts'
 
 /** Of a connection that somebody waits for. */
 const CHECK_MS = 10_000
+/** Of a statement that makes a database known: it is stored whatever comes of it. */
+export const QUICK_CHECK_MS = 3_000
 
 export interface DatabaseDefinition {
   readonly name: string
@@ -159,9 +161,10 @@ export async function checkDatabase(
   source: DataSource,
   deps: DatabaseDeps,
   signal: AbortSignal,
+  timeoutMs = CHECK_MS,
 ): Promise<DatabaseCheck> {
   const deadline = startDeadline({
-    timeoutMs: CHECK_MS,
+    timeoutMs,
     signals: [signal],
     timeoutError: (ms) => {
       const message = `Database ${source.name} did not answer within ${ms / 1000} s`
