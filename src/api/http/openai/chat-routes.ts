@@ -44,7 +44,7 @@ const ANSWER = t.Object({
       finish_reason: t.String({ description: 'stop, length or content_filter' }),
     }),
   ),
-  usage: orNull(USAGE, { description: 'null: nobody counted' }),
+  usage: orNull(USAGE, { description: 'null: the provider did not count' }),
   system_fingerprint: t.Null(),
   eider: open({ trace_id: t.String(), warnings: t.Array(t.String()) }),
 })

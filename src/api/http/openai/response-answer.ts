@@ -76,7 +76,7 @@ export function endOf(answer: Answer, output: readonly Item[]): object {
   }
 }
 
-/** Clients of this API insist on numbers: 0 where nobody counted. */
+/** Clients of this API insist on numbers: 0 where the provider did not count. */
 function usageOf(usage: TokenUsage | null) {
   const { inputTokens = 0, outputTokens = 0, cachedTokens = 0 } = usage ?? {}
   return {
