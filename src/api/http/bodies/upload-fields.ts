@@ -1,5 +1,6 @@
 /** What may be said about a file beside its bytes, for the document: `uploadOptions` reads it. */
 import { type TSchema, t } from 'elysia'
+import { OCR_WISHES } from '../../../core/domain/ports/reading-ports.ts'
 import { FORMAT_NAMES } from '../../../core/domain/uploaded-file.ts'
 import type { UploadField } from '../../../ingest/upload-options.ts'
 
@@ -16,12 +17,17 @@ const READING = {
   header: t.Boolean({ description: 'Whether the first row has the names of the columns' }),
   all_text: t.Boolean({ description: 'Every column is text, whatever its values look like' }),
   sheet: t.String({ description: 'The name or the number of a sheet', examples: ['Sales'] }),
+  ocr: t.String({
+    description: `Whether the OCR model reads pages and pictures without text: ${OCR_WISHES.join(', ')}. \`ask\`: a file that has some is refused, with the cost`,
+    examples: ['ask'],
+  }),
 }
 
 const UPLOADING = {
   ...READING,
   replace: t.Boolean({ description: 'A file of that name gives way, once the new one is read' }),
   original_file_name: t.String({ description: 'Your own name for it' }),
+  document_id: t.String({ description: 'The id of its document, instead of its name' }),
   source_type: t.String({
     description: '`url`: the server fetches it, from `source`',
     examples: ['url'],
